@@ -1,0 +1,182 @@
+"""Every setting with its default and one line of help: the only place they are named.
+
+Durations are seconds and are written as `10s`, `1h` or a bare number; sizes
+are bytes and are written as `10MiB` or a bare number. `table()` lists all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+KiB = 1024
+MiB = 1024 * KiB
+DAY = 86400.0
+
+
+def _said(default: Any, text: str, unit: Literal["", "seconds", "bytes"] = "") -> Any:
+    """A setting: its default, its help, and the unit its text form may carry."""
+    return field(default=default, metadata={"help": text, "unit": unit})
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveSettings:
+    """Where the archive is."""
+
+    path: str = _said("letopis-archive", "folder of the archive")
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """How contents are kept."""
+
+    same: Literal["skip", "record"] = _said("skip", "a version equal to the newest: skip it, or record it at no cost")
+    hot_min: int = _said(1, "newest versions of a document that compact leaves whole at least")
+    hot_max: int = _said(8, "versions of a document since its last compaction that make it due again")
+    chain: int = _said(20, "most differences in a row that reading a version may need")
+    level: int = _said(3, "depth of text differences: 1 lines, 2 words, 3 characters")
+    methods: tuple[str, ...] = _said(("stored", "zstd", "brotli"), "codecs that take part in the contest")
+    lossy: bool = _said(False, "allow methods that lose the case of tags in old versions")
+    pack_bytes: int = _said(256 * MiB, "size at which a pack is closed and a new one begun", "bytes")
+    max_bytes: int = _said(0, "most bytes of packs, 0 for no limit", "bytes")
+    keep_versions: int = _said(0, "versions a document that compact keeps, 0 for all")
+    keep_for: float = _said(0.0, "age after which compact drops old versions, 0 for never", "seconds")
+    thin_after: float = _said(0.0, "age after which compact keeps one version a day, 0 for never", "seconds")
+    url: str = _said("", "object store for packs (s3://bucket/prefix); empty: the archive's folder")
+    endpoint: str = _said("", "address of an S3-compatible server")
+    access_key: str = _said("", "S3 access key")
+    secret_key: str = _said("", "S3 secret key")
+    region: str = _said("us-east-1", "S3 region")
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseSettings:
+    """Where the catalogue is."""
+
+    url: str = _said("", "database of the catalogue (postgresql://...); empty: SQLite in the archive")
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSettings:
+    """Bounds and manners of one HTTP exchange."""
+
+    max_bytes: int = _said(10 * MiB, "size limit of a document", "bytes")
+    max_hops: int = _said(30, "redirects that are followed")
+    connect: float = _said(10.0, "time limit for a connection", "seconds")
+    first_byte: float = _said(30.0, "time limit for the first byte of an answer", "seconds")
+    total: float = _said(120.0, "time limit for a whole exchange", "seconds")
+    retries: int = _said(2, "further tries after a passing failure")
+    proxy: str = _said("", "proxy for all requests (http://, socks5://)")
+    headers: tuple[str, ...] = _said((), "further request headers, 'Name: value'")
+    verify_tls: bool = _said(True, "check certificates")
+    cookies: bool = _said(True, "keep cookies in the archive's jar")
+    private: Literal["cli", "always", "never"] = _said(
+        "cli", "private and loopback addresses: for the command line only, always, or never"
+    )
+    browser: bool = _said(False, "render pages in a browser before reading them")
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorSettings:
+    """Checks for people."""
+
+    min_interval: float = _said(10.0, "checks of one URL inside this time are answered from the record", "seconds")
+    every: float = _said(3600.0, "interval of a watch that names none", "seconds")
+    concurrency: int = _said(16, "checks in flight at once")
+    delay: float = _said(0.0, "least time between two checks of one host", "seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSettings:
+    """What counts as a change."""
+
+    count: Literal["meaningful", "bytes", "paragraphs-50"] = _said(
+        "meaningful", "which change alerts, feeds and schedules learn from"
+    )
+    threshold: float = _said(0.95, "likeness from which two versions count as the same")
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlSettings:
+    """How a crawl chooses and how it behaves."""
+
+    user_agent: str = _said("Letopis/0.1", "name that servers and robots.txt see")
+    contact: str = _said("", "address or page in the User-Agent where people can complain")
+    delay: float = _said(1.0, "least time between two fetches from one host and from one address", "seconds")
+    delay_factor: float = _said(0.0, "pause of this many times the last fetch's duration, 0 for none")
+    new_share: float = _said(0.5, "share of fetches kept for never-seen URLs while any are ready")
+    max_per_host: int = _said(0, "most pages of one host, 0 for no limit")
+    max_depth: int = _said(0, "most links away from a seed, 0 for no limit")
+    concurrency: int = _said(64, "exchanges in flight at once")
+    bandwidth: int = _said(0, "most bytes a second in all, 0 for no limit", "bytes")
+    robots: bool = _said(True, "obey robots.txt")
+    commit_every: float = _said(1.0, "time between durable commits", "seconds")
+    order: Literal["breadth", "priority", "inlinks"] = _said("breadth", "which URL of a host comes first")
+    trap_depth: int = _said(16, "path segments beyond which an address counts as a trap")
+    trap_pages: int = _said(2000, "most pages of one path pattern that differ only in numbers")
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleSettings:
+    """When pages are visited again."""
+
+    policy: Literal["uniform", "adaptive", "optimal"] = _said("adaptive", "how the next visit is chosen")
+    interval: float = _said(5 * DAY, "first and uniform interval", "seconds")
+    min: float = _said(0.5 * DAY, "shortest interval", "seconds")
+    max: float = _said(365 * DAY, "longest interval", "seconds")
+    increase: float = _said(0.2, "growth of the interval after an unchanged visit")
+    decrease: float = _said(0.2, "fall of the interval after a changed visit")
+    budget: float = _said(0.0, "visits a second for the optimal policy, 0: as many as uniform would make")
+    objective: Literal["freshness", "age", "captured"] = _said("freshness", "what the optimal policy maximises")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """Words and search."""
+
+    enabled: bool = _said(True, "keep the full-text index")
+    languages: tuple[str, ...] = _said(("en", "cs", "sk", "de", "ru"), "languages whose word forms are joined")
+
+
+@dataclass(frozen=True, slots=True)
+class JobsSettings:
+    """The queue of questions."""
+
+    per_user: int = _said(1000, "jobs that one user may have in the queue")
+    run_time: float = _said(3600.0, "longest run of one job", "seconds")
+    keep: float = _said(30 * DAY, "time after which the cleaner removes finished jobs", "seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """The web service."""
+
+    host: str = _said("127.0.0.1", "address to listen on")
+    port: int = _said(8080, "port to listen on, 0 picks a free one")
+    public: bool = _said(True, "reading needs no account")
+    trusted_proxies: tuple[str, ...] = _said((), "addresses whose X-Forwarded-* headers are believed")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSettings:
+    """Several machines."""
+
+    address: str = _said("", "scheduler of a Dask cluster (tcp://...)")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings of one run."""
+
+    archive: ArchiveSettings = field(default_factory=ArchiveSettings)
+    store: StoreSettings = field(default_factory=StoreSettings)
+    database: DatabaseSettings = field(default_factory=DatabaseSettings)
+    fetch: FetchSettings = field(default_factory=FetchSettings)
+    monitor: MonitorSettings = field(default_factory=MonitorSettings)
+    change: ChangeSettings = field(default_factory=ChangeSettings)
+    crawl: CrawlSettings = field(default_factory=CrawlSettings)
+    schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
+    search: SearchSettings = field(default_factory=SearchSettings)
+    jobs: JobsSettings = field(default_factory=JobsSettings)
+    serve: ServeSettings = field(default_factory=ServeSettings)
+    cluster: ClusterSettings = field(default_factory=ClusterSettings)

@@ -1,0 +1,85 @@
+"""The one tree of errors.
+
+Each class carries the exit status of the command line, and its text is one
+sentence that says what to do. Whatever reaches a user is one of these.
+"""
+
+from __future__ import annotations
+
+
+class LetopisError(Exception):
+    """Anything that went wrong and that a person should read about."""
+
+    exit_status = 1
+
+
+class UsageError(LetopisError):
+    """The request itself makes no sense: a bad parameter, time or address."""
+
+    exit_status = 2
+
+
+class SettingError(UsageError):
+    """A setting is unknown or its value does not fit."""
+
+
+class BadUrl(UsageError):
+    """The text is not an address that can be fetched or stored."""
+
+
+class NotFound(LetopisError):
+    """No such URL, version, record, job or account."""
+
+    exit_status = 3
+
+
+class UnknownUrl(NotFound):
+    """The URL was never checked nor stored."""
+
+
+class UnknownVersion(NotFound):
+    """The URL is known, the version asked for is not."""
+
+
+class Unavailable(LetopisError):
+    """The server did not answer with a status below 400."""
+
+    exit_status = 4
+
+
+class DocumentTooLarge(LetopisError):
+    """The document is over the size limit and was not forced."""
+
+    exit_status = 5
+
+
+class Damaged(LetopisError):
+    """Stored bytes are not what was written."""
+
+    exit_status = 6
+
+
+class NewerFormat(Damaged):
+    """The file was written by a later release of Letopis."""
+
+
+class Refused(LetopisError):
+    """We do not ask: robots.txt forbids it, or the address is not allowed."""
+
+    exit_status = 7
+
+
+class CodecRefused(LetopisError):
+    """A method cannot encode an input (not enough free symbols)."""
+
+
+class Busy(LetopisError):
+    """Somebody else writes to this archive now."""
+
+
+class MissingExtra(LetopisError):
+    """An optional dependency is needed; the message names the extra."""
+
+
+class NotReady(LetopisError):
+    """The machine cannot do it now: disk full, folder read-only, port taken."""

@@ -1,0 +1,55 @@
+"""Frozen values that cross the borders between units. Nothing here does I/O."""
+
+from letopis.model.change import BlockChange, Change
+from letopis.model.page import Block, BlockKind, Link, LinkType, Page
+from letopis.model.record import (
+    Check,
+    Observation,
+    Outcome,
+    Put,
+    PutResult,
+    Stats,
+    Version,
+)
+from letopis.model.times import (
+    from_millis,
+    http_date,
+    parse_duration,
+    parse_time,
+    rfc3339,
+    stamp14,
+    to_millis,
+)
+from letopis.model.web import Failure, FailureKind, Headers, Hop, Limits, Request, Response, header
+
+__all__ = [
+    "Block",
+    "BlockChange",
+    "BlockKind",
+    "Change",
+    "Check",
+    "Failure",
+    "FailureKind",
+    "Headers",
+    "Hop",
+    "Limits",
+    "Link",
+    "LinkType",
+    "Observation",
+    "Outcome",
+    "Page",
+    "Put",
+    "PutResult",
+    "Request",
+    "Response",
+    "Stats",
+    "Version",
+    "from_millis",
+    "header",
+    "http_date",
+    "parse_duration",
+    "parse_time",
+    "rfc3339",
+    "stamp14",
+    "to_millis",
+]

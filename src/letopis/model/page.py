@@ -1,0 +1,96 @@
+"""The common form of a document of any format: metadata, blocks, links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class BlockKind(StrEnum):
+    """What a run of text is on its page."""
+
+    TITLE = "title"
+    KEYWORDS = "keywords"
+    DESCRIPTION = "description"
+    H1 = "h1"
+    H2 = "h2"
+    H3 = "h3"
+    H4 = "h4"
+    H5 = "h5"
+    H6 = "h6"
+    PARAGRAPH = "paragraph"
+    ITEM = "item"
+    CELL = "cell"
+    QUOTE = "quote"
+    CODE = "code"
+    LINK = "link"
+    ALT = "alt"
+
+
+class LinkType(StrEnum):
+    """Which element or relation carries a link."""
+
+    A = "a"
+    IMG = "img"
+    LINK = "link"
+    SCRIPT = "script"
+    IFRAME = "iframe"
+    FORM = "form"
+    AREA = "area"
+    CSS = "css"
+    REDIRECT = "redirect"
+    MEDIA = "media"
+    FEED = "feed"
+    SITEMAP = "sitemap"
+
+
+class Block(NamedTuple):
+    """A run of text with white space folded. A tuple, since pages have hundreds."""
+
+    kind: BlockKind
+    text: str
+
+
+class Link(NamedTuple):
+    """One link; `target` is absolute and normalised. A tuple, since pages have hundreds."""
+
+    target: str
+    type: LinkType
+    text: str = ""
+    rel: str = ""
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Everything Letopis knows of one document after reading it.
+
+    `content_type` is the type found by looking, not the one claimed.
+    `robots` holds the lower-case directives of meta robots and X-Robots-Tag.
+    Blocks and links stand in document order.
+    """
+
+    url: str
+    content_type: str
+    charset: str = ""
+    title: str = ""
+    description: str = ""
+    keywords: str = ""
+    language: str = ""
+    declared_language: str = ""
+    canonical: str = ""
+    robots: frozenset[str] = frozenset()
+    published: datetime | None = None
+    modified: datetime | None = None
+    refresh: str = ""
+    blocks: tuple[Block, ...] = ()
+    links: tuple[Link, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The readable text, one block a line; metadata aside."""
+        hidden = (BlockKind.KEYWORDS, BlockKind.DESCRIPTION, BlockKind.ALT)
+        return "\n".join(block.text for block in self.blocks if block.kind not in hidden)

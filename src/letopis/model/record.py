@@ -1,0 +1,130 @@
+"""What the archive remembers: checks, versions, and what is handed in for recording."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from letopis.model.change import Change
+from letopis.model.page import Page
+from letopis.model.web import Headers, Hop, Response
+
+
+class Outcome(StrEnum):
+    """What a check did to the archive."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    UNAVAILABLE = "unavailable"
+    TOO_LARGE = "too-large"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One look at a URL, always recorded.
+
+    `version` is the number of the version that was current after the check,
+    None when there was none. `changed_for_you` is filled in for the observer
+    that asked; `cached` marks an answer given from the record.
+    """
+
+    url: str
+    final_url: str
+    checked_at: datetime
+    available: bool
+    status: int
+    outcome: Outcome
+    version: int | None = None
+    digest: str = ""
+    length: int = 0
+    content_type: str = ""
+    redirects: tuple[Hop, ...] = ()
+    error: str = ""
+    warnings: tuple[str, ...] = ()
+    headers: Headers = ()
+    meaningful: bool | None = None
+    score: float | None = None
+    blocks: tuple[str, ...] = ()
+    cached: bool = False
+    changed_for_you: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """Content that differs from the one before, with the span in which it was seen.
+
+    `body` is empty in listings. `digest` is the base32 SHA-1 of the body, as
+    in CDX and WARC. `decoded_bytes` counts coder output of this very read.
+    """
+
+    url: str
+    number: int
+    time: datetime
+    valid_until: datetime | None
+    digest: str
+    content_type: str
+    raw_bytes: int
+    stored_bytes: int
+    method: str
+    last_modified: str = ""
+    last_seen: datetime | None = None
+    headers: Headers = ()
+    body: bytes = b""
+    decoded_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A version to be stored by hand."""
+
+    url: str
+    body: bytes
+    at: datetime | None = None
+    content_type: str = "text/html"
+
+
+@dataclass(frozen=True, slots=True)
+class PutResult:
+    """What a put did. `stored` is False when it equalled the newest version."""
+
+    url: str
+    number: int
+    stored: bool
+    time: datetime
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One finished look, ready for `Archive.record`, the only commit point.
+
+    `page` and `change` are None where nothing could be read or compared.
+    `depth` and `via` tell how a crawl came to the URL.
+    """
+
+    response: Response
+    outcome: Outcome
+    page: Page | None = None
+    change: Change | None = None
+    keep_body: bool = True
+    next_visit: datetime | None = None
+    interval: float = 0.0
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Totals of an archive."""
+
+    documents: int
+    versions: int
+    checks: int
+    contents: int
+    raw_bytes: int
+    pack_bytes: int
+    catalog_bytes: int
+    links: int
+    hosts: int

@@ -1,0 +1,115 @@
+"""Times and durations as people write them, and the few forms that Letopis prints."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+from letopis.errors import UsageError
+
+_UNITS = {
+    "ms": 0.001,
+    "s": 1.0,
+    "sec": 1.0,
+    "second": 1.0,
+    "m": 60.0,
+    "min": 60.0,
+    "minute": 60.0,
+    "h": 3600.0,
+    "hour": 3600.0,
+    "d": 86400.0,
+    "day": 86400.0,
+    "w": 604800.0,
+    "week": 604800.0,
+    "month": 30 * 86400.0,
+    "y": 365 * 86400.0,
+    "year": 365 * 86400.0,
+}
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.ASCII)
+_STAMP = re.compile(r"\d{1,14}", re.ASCII)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_HINT = "write 2026-03-01, 2026-03-01T12:00:00Z, 20260301120000, '2 days ago' or 'yesterday'"
+
+
+def _unit(word: str, text: str) -> float:
+    factor = _UNITS.get(word) or _UNITS.get(word.removesuffix("s"))
+    if factor is None:
+        raise UsageError(f"'{text}' is not a duration; write 500ms, 90s, 10m, 1h, 7d or 2 weeks")
+    return factor
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of '500ms', '90', '1h30m', '7 days'. A bare number counts seconds."""
+    compact = text.strip().lower()
+    parts = _AMOUNT.findall(compact)
+    if not parts or _AMOUNT.sub("", compact).strip():
+        raise UsageError(f"'{text}' is not a duration; write 500ms, 90s, 10m, 1h, 7d or 2 weeks")
+    return sum(float(amount) * _unit(unit or "s", text) for amount, unit in parts)
+
+
+def parse_time(text: str, now: datetime) -> datetime:
+    """An aware UTC time of an RFC 3339 text, date, 1-14 digit stamp or relative phrase."""
+    phrase = text.strip().lower()
+    relative = _relative(phrase, now)
+    if relative is not None:
+        return relative
+    if _STAMP.fullmatch(phrase):
+        return parse_stamp(phrase)
+    try:
+        parsed = datetime.fromisoformat(phrase.upper())
+    except ValueError:
+        raise UsageError(f"'{text}' is not a time; {_HINT}") from None
+    return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+
+
+def _relative(phrase: str, now: datetime) -> datetime | None:
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    named = {"now": now, "today": today, "yesterday": today - timedelta(days=1)}
+    if phrase in named:
+        return named[phrase]
+    if not phrase.endswith(" ago"):
+        return None
+    try:
+        return now - timedelta(seconds=parse_duration(phrase.removesuffix(" ago")))
+    except OverflowError:
+        raise UsageError(f"'{phrase}' lies before all time; {_HINT}") from None
+
+
+def parse_stamp(digits: str) -> datetime:
+    """The earliest moment that a timestamp of 1 to 14 digits can mean (4 digits: a year)."""
+    template = "10000101000000"
+    padded = digits + template[len(digits) :]
+    month, day = padded[4:6], padded[6:8]
+    padded = padded[:4] + (month if month != "00" else "01") + (day if day != "00" else "01") + padded[8:]
+    try:
+        return datetime.strptime(padded, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
+        raise UsageError(f"'{digits}' is not a timestamp; {_HINT}") from None
+
+
+def rfc3339(moment: datetime) -> str:
+    """`2026-03-01T12:00:00.250Z`; milliseconds only where there are any."""
+    utc = moment.astimezone(UTC)
+    spec = "milliseconds" if utc.microsecond >= 1000 else "seconds"
+    return utc.isoformat(timespec=spec).replace("+00:00", "Z")
+
+
+def stamp14(moment: datetime) -> str:
+    """`20260301120000`, as in CDX and replay addresses."""
+    return moment.astimezone(UTC).strftime("%Y%m%d%H%M%S")
+
+
+def http_date(moment: datetime) -> str:
+    """`Sun, 01 Mar 2026 12:00:00 GMT`."""
+    return format_datetime(moment.astimezone(UTC).replace(microsecond=0), usegmt=True)
+
+
+def to_millis(moment: datetime) -> int:
+    """Whole milliseconds since 1970, the form in which times are stored."""
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def from_millis(millis: int) -> datetime:
+    """The inverse of `to_millis`."""
+    return _EPOCH + timedelta(milliseconds=millis)

@@ -1,0 +1,130 @@
+"""One HTTP exchange as values: what is asked, what came back, what went wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+Headers = tuple[tuple[str, str], ...]
+"""Header fields in the order they came, names as they came."""
+
+
+def header(headers: Headers, name: str, default: str = "") -> str:
+    """The first value of a field, whatever the case of its name."""
+    wanted = name.lower()
+    for key, value in headers:
+        if key.lower() == wanted:
+            return value
+    return default
+
+
+class FailureKind(StrEnum):
+    """Why there is no usable answer. The words are part of the JSON output."""
+
+    DNS = "dns"
+    CONNECT = "connect"
+    TLS = "tls"
+    TIMEOUT = "timeout"
+    RESET = "reset"
+    PROTOCOL = "protocol"
+    TOO_LARGE = "too-large"
+    BOMB = "bomb"
+    REDIRECT_LOOP = "redirect-loop"
+    TOO_MANY_HOPS = "too-many-hops"
+    BAD_REDIRECT = "bad-redirect"
+    FORBIDDEN_ADDRESS = "forbidden-address"
+    ROBOTS = "robots"
+    CANCELLED = "cancelled"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an exchange failed: a kind for programs, a sentence for people."""
+
+    kind: FailureKind
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one exchange; every one of them holds whatever the server does."""
+
+    max_bytes: int = 10 * 1024 * 1024
+    max_header_bytes: int = 256 * 1024
+    max_hops: int = 30
+    connect_seconds: float = 10.0
+    first_byte_seconds: float = 30.0
+    total_seconds: float = 120.0
+    min_bytes_per_second: int = 256
+    slow_seconds: float = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One look at one URL.
+
+    `etag` and `last_modified` make it conditional. `unchanged_if` holds the
+    Content-Length and digest fields of the stored version: an answer that
+    repeats them is not downloaded (Response.skipped). `private_ok` allows
+    loopback, private and link-local addresses.
+    """
+
+    url: str
+    method: str = "GET"
+    headers: Headers = ()
+    etag: str = ""
+    last_modified: str = ""
+    unchanged_if: Headers = ()
+    limits: Limits = field(default_factory=Limits)
+    private_ok: bool = True
+    follow: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One redirect that was followed."""
+
+    url: str
+    status: int
+    location: str
+    ip: str
+    headers: Headers = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What came back. `status` is 0 when no HTTP answer arrived at all.
+
+    `body` is decoded (content codings undone); `wire_bytes` counts what
+    travelled, headers included. `at` is when the response header arrived,
+    or when the failure was seen. `failure` may stand beside a status: a
+    body that was too large keeps its headers.
+    """
+
+    url: str
+    final_url: str
+    status: int
+    headers: Headers
+    body: bytes
+    at: datetime
+    seconds: float = 0.0
+    ip: str = ""
+    hops: tuple[Hop, ...] = ()
+    failure: Failure | None = None
+    skipped: bool = False
+    wire_bytes: int = 0
+    warnings: tuple[str, ...] = ()
+    http_version: str = "1.1"
+
+    @property
+    def available(self) -> bool:
+        """The server answered with a status below 400."""
+        if not 0 < self.status < 400:
+            return False
+        return self.failure is None or self.failure.kind is FailureKind.TOO_LARGE
+
+    def header(self, name: str, default: str = "") -> str:
+        """The first value of a header field."""
+        return header(self.headers, name, default)
