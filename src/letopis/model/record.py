@@ -102,7 +102,8 @@ class Observation:
     """One finished look, ready for `Archive.record`, the only commit point.
 
     `page` and `change` are None where nothing could be read or compared.
-    `depth` and `via` tell how a crawl came to the URL.
+    `dated` looks come from elsewhere with a time of their own (imports) and may
+    lie before what is already known.
     """
 
     response: Response
@@ -110,9 +111,7 @@ class Observation:
     page: Page | None = None
     change: Change | None = None
     keep_body: bool = True
-    next_visit: datetime | None = None
-    interval: float = 0.0
-    depth: int = 0
+    dated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,8 +67,12 @@ class Request:
 
     `etag` and `last_modified` make it conditional. `unchanged_if` holds the
     Content-Length and digest fields of the stored version: an answer that
-    repeats them is not downloaded (Response.skipped). `private_ok` allows
-    loopback, private and link-local addresses.
+    repeats them is not downloaded (Response.skipped). Both belong to the URL
+    `validators_for` and are sent to no other hop; empty means every hop.
+    `private_ok` allows loopback, private and link-local addresses.
+    `keep_wire` keeps the body as it travelled, content codings and all;
+    `keep_partial` keeps what had arrived of a body that failed or was too
+    large, which is dropped otherwise.
     """
 
     url: str
@@ -80,6 +84,9 @@ class Request:
     limits: Limits = field(default_factory=Limits)
     private_ok: bool = True
     follow: bool = True
+    validators_for: str = ""
+    keep_wire: bool = False
+    keep_partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +105,8 @@ class Response:
     """What came back. `status` is 0 when no HTTP answer arrived at all.
 
     `body` is decoded (content codings undone); `wire_bytes` counts what
-    travelled, headers included. `at` is when the response header arrived,
+    came in, headers included, `sent_bytes` what went out, over all hops.
+    `wire_body` is the body before decoding when it was asked for. `at` is when the response header arrived,
     or when the failure was seen. `failure` may stand beside a status: a
     body that was too large keeps its headers.
     """
@@ -117,6 +125,8 @@ class Response:
     wire_bytes: int = 0
     warnings: tuple[str, ...] = ()
     http_version: str = "1.1"
+    wire_body: bytes = b""
+    sent_bytes: int = 0
 
     @property
     def available(self) -> bool:

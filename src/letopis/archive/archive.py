@@ -1,0 +1,164 @@
+"""The archive: contents and catalogue joined, and the only commit point of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+
+from letopis.archive.arrivals import arrival_of, put_arrival
+from letopis.archive.reading import Answers
+from letopis.archive.recording import Arrival, Recorded, Recorder
+from letopis.archive.writing import WriteGate
+from letopis.catalog import Catalog, Cursor, dialect_for
+from letopis.config import ArchiveSettings, Settings
+from letopis.errors import NotReady
+from letopis.model import Check, Observation, Outcome, Put, PutResult, Stats, Version, from_millis
+from letopis.store import Backend, LocalBackend, Store
+from letopis.urls import parse_user
+
+BATCH = 256
+"""Puts that share one durable commit."""
+
+
+def utc_now() -> datetime:
+    """The wall clock."""
+    return datetime.now(UTC)
+
+
+class Archive:
+    """Opens or creates an archive; usable from several threads and processes at once.
+
+    Readers never wait. Writers take turns, one transaction each; what a
+    method returned from is durable.
+    """
+
+    def __init__(
+        self,
+        where: str | Path | None = None,
+        *,
+        settings: Settings | None = None,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self.settings = _placed(settings or Settings(), where)
+        self.folder = Path(self.settings.archive.path)
+        self.clock = clock
+        _make_folder(self.folder / "packs")
+        self.catalog = Catalog(dialect_for(self.settings.database.url, self.folder))
+        self._store = Store.open(self._backend(), self.settings.store, write=False)
+        self._gate = WriteGate(self.catalog, self._backend, self.settings.store)
+        self.answers = Answers(self.catalog, self._store)
+
+    @classmethod
+    def open(cls, settings: Settings) -> Archive:
+        """The archive that the settings name."""
+        return cls(settings=settings)
+
+    def _backend(self) -> Backend:
+        return LocalBackend(self.folder / "packs")
+
+    def close(self) -> None:
+        """Gives back files and connections."""
+        self._store.close()
+        self.catalog.close()
+
+    def __enter__(self) -> Archive:
+        """For use in a with statement."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes the archive."""
+        self.close()
+
+    # Writing
+
+    def record(
+        self, looks: Sequence[Observation], extend: Callable[[Cursor, list[Recorded]], None] | None = None
+    ) -> list[Recorded]:
+        """Commits a batch of looks, all or nothing; durable when it returns.
+
+        `extend` writes rows that belong to the same moment (queues,
+        observers) inside the same transaction.
+        """
+        return self.commit([arrival_of(look) for look in looks], extend)
+
+    def commit(
+        self, arrivals: Sequence[Arrival], extend: Callable[[Cursor, list[Recorded]], None] | None = None
+    ) -> list[Recorded]:
+        """Commits arrivals that are already reduced to what is written down."""
+        record_same = self.settings.store.same == "record"
+        with self._gate.transaction() as (cursor, store):
+            done = Recorder(self.catalog, store, record_same=record_same).record(cursor, arrivals)
+            if extend is not None:
+                extend(cursor, done)
+        return done
+
+    def put(self, url: str, body: bytes, at: datetime | None = None, content_type: str = "text/html") -> PutResult:
+        """Stores one version by hand; a body equal to the newest version is told, not stored."""
+        return next(iter(self.put_many([Put(url, body, at, content_type)])))
+
+    def put_many(self, puts: Iterable[Put]) -> Iterator[PutResult]:
+        """Stores versions in batches, one durable commit each; results come after their commit."""
+        pending = iter(puts)
+        while batch := list(islice(pending, BATCH)):
+            arrivals = [put_arrival(put, parse_user(put.url), self.clock()) for put in batch]
+            yield from map(_put_result, self.commit(arrivals))
+
+    def hold_writer(self) -> AbstractContextManager[None]:
+        """Keeps other writers out over many commits, which makes each of them cheaper."""
+        return self._gate.held()
+
+    # Reading
+
+    def get(self, url: str, *, version: int | None = None, at: datetime | None = None) -> Version:
+        """The newest version, version `version`, or the one valid at a time."""
+        address = parse_user(url)
+        if version is not None:
+            return self.answers.numbered(address, version)
+        return self.answers.newest(address) if at is None else self.answers.at(address, at)
+
+    def versions(self, url: str) -> list[Version]:
+        """All versions without their bodies, oldest first."""
+        return self.answers.versions(parse_user(url))
+
+    def history(self, url: str) -> list[Check]:
+        """Every check, oldest first."""
+        return self.answers.history(parse_user(url))
+
+    def stats(self) -> Stats:
+        """Totals, counted afresh."""
+        counted = self.catalog.totals()
+        return Stats(
+            documents=counted.documents,
+            versions=counted.versions,
+            checks=counted.checks,
+            contents=counted.contents,
+            raw_bytes=counted.raw_bytes,
+            pack_bytes=self._store.stats().pack_bytes,
+            catalog_bytes=self.catalog.bytes(),
+            links=0,
+            hosts=counted.hosts,
+        )
+
+
+def _placed(settings: Settings, where: str | Path | None) -> Settings:
+    return settings if where is None else replace(settings, archive=ArchiveSettings(path=str(where)))
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NotReady(f"cannot make {folder}: {error.strerror}; choose another --archive") from None
+
+
+def _put_result(done: Recorded) -> PutResult:
+    stored = done.outcome in (Outcome.NEW, Outcome.CHANGED)
+    digest = done.identity.text if done.identity else ""
+    return PutResult(done.url, done.number or 0, stored, from_millis(done.time), digest)

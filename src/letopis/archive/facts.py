@@ -1,0 +1,83 @@
+"""Facts about a check in the two compact forms in which they are kept.
+
+A *note* stands beside the bytes in a pack and suffices to rebuild the
+catalogue; *details* stand in a catalogue row and hold what is usually empty.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from letopis.model import Headers, Hop
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Status and headers of the answer that brought a content."""
+
+    status: int
+    headers: Headers
+    version: bool = True
+    """False for bodies of errors and redirects, which never become versions."""
+
+    def pack(self) -> bytes:
+        """Compact JSON; readers ignore further elements."""
+        kind = [] if self.version else [0]
+        return json.dumps([self.status, self.headers, *kind], separators=(",", ":"), ensure_ascii=False).encode(
+            "utf-8", "surrogatepass"
+        )
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Note:
+        """The inverse of `pack`."""
+        status, headers, *kind = json.loads(data.decode("utf-8", "surrogatepass"))
+        return cls(int(status), tuple((name, value) for name, value in headers), version=not kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What a row says beyond its columns."""
+
+    final_url: str = ""
+    hops: tuple[Hop, ...] = ()
+    error: str = ""
+    warnings: tuple[str, ...] = ()
+    score: float | None = None
+    blocks: tuple[str, ...] = ()
+    length: int | None = None
+
+    def pack(self) -> str | None:
+        """JSON without what is empty, or None when everything is."""
+        fields: dict[str, Any] = {
+            "final": self.final_url,
+            "hops": [[hop.url, hop.status, hop.location, hop.ip, hop.headers] for hop in self.hops],
+            "error": self.error,
+            "warnings": self.warnings,
+            "score": self.score,
+            "blocks": self.blocks,
+            "length": self.length,
+        }
+        kept = {name: value for name, value in fields.items() if value not in ("", [], (), None)}
+        return json.dumps(kept, separators=(",", ":"), ensure_ascii=False) if kept else None
+
+    @classmethod
+    def unpack(cls, text: str | None) -> Details:
+        """The inverse of `pack`."""
+        if not text:
+            return cls()
+        fields = json.loads(text)
+        return cls(
+            final_url=fields.get("final", ""),
+            hops=tuple(_hop(*row) for row in fields.get("hops", ())),
+            error=fields.get("error", ""),
+            warnings=tuple(fields.get("warnings", ())),
+            score=fields.get("score"),
+            blocks=tuple(fields.get("blocks", ())),
+            length=fields.get("length"),
+        )
+
+
+def _hop(url: str, status: int, location: str, ip: str, headers: list[list[str]]) -> Hop:
+    return Hop(url, status, location, ip, tuple((name, value) for name, value in headers))

@@ -1,0 +1,167 @@
+"""Answers from the record: versions, history, and the state of a URL before its next check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from heapq import merge
+
+from letopis.archive.facts import Details
+from letopis.archive.identity import digest_text
+from letopis.catalog import OUTCOMES, CaptureRow, Catalog, Found, ResourceRow, VersionRow
+from letopis.catalog.lookup import all_of, by_id, newest, numbered
+from letopis.errors import UnknownUrl, UnknownVersion
+from letopis.model import Check, Outcome, Version, from_millis, header, to_millis
+from letopis.store import Decoded, Moved, Place, Store
+
+
+class Answers:
+    """Read-only questions; safe to ask while somebody writes."""
+
+    def __init__(self, catalog: Catalog, store: Store) -> None:
+        self._catalog = catalog
+        self._store = store
+
+    def resource(self, url: str) -> ResourceRow:
+        """The URL's row; UnknownUrl when it was never looked at."""
+        row = self._catalog.resources.find(url)
+        if row is None or row.checked is None:
+            raise UnknownUrl(f"{url} was never checked nor stored here; try 'letopis check {url}'")
+        return row
+
+    def newest(self, url: str) -> Version:
+        """The newest version with its body."""
+        return self._whole(url, lambda: newest(self._catalog.database, url))
+
+    def numbered(self, url: str, number: int) -> Version:
+        """Version `number` with its body; negative numbers count from the newest."""
+        if number < 0:
+            number += self.resource(url).versions
+        return self._whole(url, lambda: numbered(self._catalog.database, url, number))
+
+    def at(self, url: str, moment: datetime) -> Version:
+        """The version valid at a time; the oldest one before the first."""
+        row = self.resource(url)
+        found = self._catalog.versions.at(row.id, row.versions, to_millis(moment))
+        return self.numbered(url, found.number if found else 0)
+
+    def by_id(self, number: int) -> Version:
+        """The version recorded under an id, with its body."""
+        return self._whole(f"version {number}", lambda: by_id(self._catalog.database, number))
+
+    def _whole(self, url: str, find: Callable[[], Found | None]) -> Version:
+        """Looks up and reads; once more when a compaction moved the bytes in between."""
+        try:
+            return self._read(url, find())
+        except Moved:
+            return self._read(url, find())
+
+    def _read(self, url: str, found: Found | None) -> Version:
+        if found is None:
+            row = self.resource(url)
+            has = f"it has {row.versions}, numbered from 0" if row.versions else "it was never available"
+            raise UnknownVersion(f"{url} has no such version; {has}")
+        decoded = self._store.read(Place(found.pack, found.place, found.slot), found.stored_bytes)
+        return self._version(found, self._valid_until(found), decoded)
+
+    def _valid_until(self, found: Found) -> int | None:
+        if found.number >= found.versions - 1:
+            return None
+        following = self._catalog.versions.number(found.resource, found.number + 1)
+        return following.time if following else None
+
+    def _version(self, found: Found, until: int | None, decoded: Decoded | None) -> Version:
+        headers = self._catalog.heads.get(found.head)
+        return Version(
+            url=found.url,
+            number=found.number,
+            time=from_millis(found.time),
+            valid_until=None if until is None else from_millis(until),
+            digest=digest_text(found.sha1),
+            content_type=header(headers, "content-type"),
+            raw_bytes=found.raw_bytes,
+            stored_bytes=found.stored_bytes,
+            method=found.method,
+            last_modified=header(headers, "last-modified"),
+            headers=headers,
+            body=decoded.body if decoded else b"",
+            decoded_bytes=decoded.decoded_bytes if decoded else 0,
+        )
+
+    def versions(self, url: str) -> list[Version]:
+        """All versions without their bodies, oldest first."""
+        self.resource(url)
+        rows = all_of(self._catalog.database, url)
+        ends: list[int | None] = [row.time for row in rows[1:]] + [None]
+        return [self._version(row, until, None) for row, until in zip(rows, ends, strict=True)]
+
+    def history(self, url: str) -> list[Check]:
+        """Every check, oldest first."""
+        row = self.resource(url)
+        found = {version.number: version for version in all_of(self._catalog.database, url)}
+        versions = ((v.time, self._found_check(row, v, found[v.number])) for v in self._catalog.versions.of(row.id))
+        captures = ((c.time, self._other_check(row, c, found)) for c in self._catalog.versions.captures(row.id))
+        return [check for _, check in merge(versions, captures, key=lambda pair: pair[0])]
+
+    def last_check(self, url: str) -> Check | None:
+        """The latest check, or None when there was none."""
+        row = self._catalog.resources.find(url)
+        if row is None or row.checked is None:
+            return None
+        version = self._catalog.versions.by_id(row.newest) if row.newest is not None else None
+        capture = self._catalog.versions.last_capture(row.id)
+        found = newest(self._catalog.database, url)
+        if version is not None and found is not None and (capture is None or capture.time < version.time):
+            return self._found_check(row, version, found)
+        if capture is None:
+            return None
+        return self._other_check(row, capture, {found.number: found} if found else {})
+
+    def _found_check(self, resource: ResourceRow, row: VersionRow, found: Found) -> Check:
+        """The check that brought a version."""
+        details = Details.unpack(row.extra)
+        headers = self._catalog.heads.get(row.head)
+        return Check(
+            url=resource.url,
+            final_url=details.final_url or resource.url,
+            checked_at=from_millis(row.time),
+            available=True,
+            status=row.status,
+            outcome=Outcome.CHANGED if row.number else Outcome.NEW,
+            version=row.number,
+            digest=digest_text(found.sha1),
+            length=found.raw_bytes,
+            content_type=header(headers, "content-type"),
+            redirects=details.hops,
+            warnings=details.warnings,
+            headers=headers,
+            meaningful=None if row.meaningful is None else bool(row.meaningful),
+            score=details.score,
+            blocks=details.blocks,
+        )
+
+    def _other_check(self, resource: ResourceRow, row: CaptureRow, found: dict[int, Found]) -> Check:
+        """A check that brought none."""
+        details = Details.unpack(row.extra)
+        outcome = OUTCOMES[row.outcome]
+        headers = self._catalog.heads.get(row.head) if row.head is not None else ()
+        unchanged = outcome is Outcome.UNCHANGED and row.number is not None
+        current = found.get(row.number) if unchanged and row.number is not None else None
+        return Check(
+            url=resource.url,
+            final_url=details.final_url or resource.url,
+            checked_at=from_millis(row.time),
+            available=outcome not in (Outcome.UNAVAILABLE, Outcome.REFUSED),
+            status=row.status,
+            outcome=outcome,
+            version=row.number,
+            digest=digest_text(current.sha1) if current else "",
+            length=details.length or (current.raw_bytes if current else 0),
+            content_type=header(headers, "content-type"),
+            redirects=details.hops,
+            error=details.error,
+            warnings=details.warnings,
+            headers=headers,
+            meaningful=False if unchanged else None,
+            score=0.0 if unchanged else None,
+        )

@@ -1,0 +1,267 @@
+"""The only commit point: looks become checks, contents and versions, all or nothing.
+
+Order of writes: contents go to a pack, the pack is synced, the catalogue
+commits. A crash before the commit leaves bytes that nobody refers to, and
+nothing that was acknowledged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from letopis.archive.facts import Details, Note
+from letopis.archive.identity import Identity, identify
+from letopis.catalog import OUTCOME_CODES, CaptureRow, Catalog, ContentRow, Cursor, ResourceRow, VersionRow
+from letopis.model import Headers, Outcome
+from letopis.store import Item, Placed
+
+ERROR_BODY_BYTES = 64 * 1024
+"""How much of an error answer's body is kept with its check."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One look, reduced to what is written down.
+
+    `versioned` bodies may become versions; others (errors, redirects) stay
+    with their check. Without a body the outcome says what happened.
+    `dated` ones may lie before what is already known; all others are kept in
+    order with earlier checks.
+    """
+
+    url: str
+    time: int
+    status: int
+    headers: Headers
+    body: bytes | None
+    outcome: Outcome
+    versioned: bool = True
+    dated: bool = False
+    identity: Identity | None = None
+    details: Details = field(default_factory=Details)
+    meaningful: bool | None = None
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What became of an arrival. `version` is the id of the version current after it."""
+
+    url: str
+    resource: int
+    time: int
+    outcome: Outcome
+    number: int | None
+    version: int | None
+    identity: Identity | None
+    first: bool
+
+
+class Writer(Protocol):
+    """The part of the store that recording needs."""
+
+    def append(self, items: Sequence[Item]) -> list[Placed]:
+        """Buffers contents and says where they will lie."""
+
+    def sync(self) -> None:
+        """Makes everything appended durable."""
+
+
+@dataclass(slots=True)
+class _State:
+    """A URL inside one batch, as it will be after the commit."""
+
+    row: ResourceRow
+    versions: int
+    newest: VersionRow | None
+    checked: int | None
+    title: str | None = None
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What one batch has to store: contents by identity, items for the packs, newest by URL."""
+
+    identities: list[Identity | None] = field(default_factory=list)
+    known: dict[Identity, int] = field(default_factory=dict)
+    items: list[Item] = field(default_factory=list)
+    fresh: list[tuple[Identity, int]] = field(default_factory=list)
+    latest: dict[str, Identity] = field(default_factory=dict)
+
+
+class Recorder:
+    """Writes batches of arrivals."""
+
+    def __init__(self, catalog: Catalog, store: Writer, *, record_same: bool) -> None:
+        self._catalog = catalog
+        self._store = store
+        self._record_same = record_same
+        self._states: dict[str, _State] = {}
+
+    def record(self, cursor: Cursor, arrivals: Sequence[Arrival]) -> list[Recorded]:
+        """Everything or nothing; durable when the caller's transaction has committed."""
+        self._states = {}
+        contents = self._place(cursor, arrivals)
+        self._store.sync()
+        done = [self._one(cursor, arrival, content) for arrival, content in zip(arrivals, contents, strict=True)]
+        self._catalog.resources.touch(
+            cursor,
+            [
+                (s.versions, s.newest.id if s.newest else None, s.checked or 0, s.title, s.row.id)
+                for s in self._states.values()
+            ],
+        )
+        return done
+
+    def _place(self, cursor: Cursor, arrivals: Sequence[Arrival]) -> list[tuple[Identity, int] | None]:
+        """Stores every content once and answers with its id, arrival by arrival.
+
+        A content that the URL's newest version already has writes nothing.
+        """
+        plan = _Plan()
+        for arrival in arrivals:
+            self._plan(cursor, plan, arrival)
+        placed = [where for where in self._store.append(plan.items) if where.place is not None]
+        for (identity, size), where in zip(plan.fresh, placed, strict=True):
+            plan.known[identity] = self._catalog.contents.add(cursor, _content_row(identity, size, where))
+        return [None if identity is None else (identity, plan.known[identity]) for identity in plan.identities]
+
+    def _plan(self, cursor: Cursor, plan: _Plan, arrival: Arrival) -> None:
+        identity = _identity(arrival)
+        plan.identities.append(identity)
+        if identity is None or arrival.body is None:
+            return
+        if identity not in plan.known:
+            found = self._catalog.contents.find(identity.key, identity.sha1, cursor)
+            plan.known[identity] = found.id if found else 0
+            if found is None:
+                plan.fresh.append((identity, len(arrival.body)))
+                plan.items.append(_item(arrival, identity, arrival.body))
+                plan.latest[arrival.url] = identity
+                return
+        if not self._is_latest(cursor, plan, arrival.url, identity):
+            plan.items.append(_item(arrival, identity, None))
+            plan.latest[arrival.url] = identity
+
+    def _is_latest(self, cursor: Cursor, plan: _Plan, url: str, identity: Identity) -> bool:
+        if url in plan.latest:
+            return plan.latest[url] == identity
+        newest = self._state(cursor, url).newest
+        return newest is not None and newest.content == plan.known[identity]
+
+    def _one(self, cursor: Cursor, arrival: Arrival, content: tuple[Identity, int] | None) -> Recorded:
+        state = self._state(cursor, arrival.url)
+        first = state.checked is None
+        if first:
+            self._catalog.resources.list_captured(cursor, state.row)
+        if arrival.dated and state.checked is not None and arrival.time <= state.checked:
+            return self._late(cursor, state, arrival, content)
+        time = arrival.time if state.checked is None else max(arrival.time, state.checked + 1)
+        state.checked = time
+        state.title = arrival.title or state.title
+        if content is not None and arrival.versioned and self._is_news(state, content[1]):
+            return self._version(cursor, state, arrival, content, time, first)
+        return self._capture(cursor, state, arrival, content, time, first)
+
+    def _state(self, cursor: Cursor, url: str) -> _State:
+        state = self._states.get(url)
+        if state is None:
+            row = self._catalog.resources.ensure(cursor, url)
+            newest = self._catalog.versions.by_id(row.newest, cursor) if row.newest is not None else None
+            state = self._states[url] = _State(row, row.versions, newest, row.checked)
+        return state
+
+    def _is_news(self, state: _State, content: int) -> bool:
+        return self._record_same or state.newest is None or state.newest.content != content
+
+    def _version(
+        self, cursor: Cursor, state: _State, arrival: Arrival, content: tuple[Identity, int], time: int, first: bool
+    ) -> Recorded:
+        identity, number = content
+        row = VersionRow(
+            0, state.row.id, state.versions, time, number, self._catalog.heads.add(cursor, arrival.headers),
+            arrival.status, _bit(arrival.meaningful), arrival.details.pack(),
+        )  # fmt: skip
+        same = state.newest is not None and state.newest.content == number
+        state.newest = row._replace(id=self._catalog.versions.add(cursor, row))
+        state.versions += 1
+        outcome = Outcome.UNCHANGED if same else Outcome.CHANGED if row.number else Outcome.NEW
+        return Recorded(arrival.url, row.resource, time, outcome, row.number, state.newest.id, identity, first)
+
+    def _capture(
+        self,
+        cursor: Cursor,
+        state: _State,
+        arrival: Arrival,
+        content: tuple[Identity, int] | None,
+        time: int,
+        first: bool,
+    ) -> Recorded:
+        outcome = arrival.outcome
+        if content is not None and arrival.versioned:
+            outcome = Outcome.UNCHANGED
+        newest = state.newest
+        current = newest.number if newest else None
+        kept = content[1] if content is not None and not arrival.versioned else None
+        head = self._catalog.heads.add(cursor, arrival.headers) if arrival.headers else None
+        row = CaptureRow(
+            state.row.id, time, arrival.status, OUTCOME_CODES[outcome], current, head, kept, arrival.details.pack()
+        )
+        self._catalog.versions.add_capture(cursor, row)
+        identity = content[0] if content is not None else None
+        return Recorded(
+            arrival.url, row.resource, time, outcome, current, newest.id if newest else None, identity, first
+        )
+
+    def _late(self, cursor: Cursor, state: _State, arrival: Arrival, content: tuple[Identity, int] | None) -> Recorded:
+        """A look with a date of its own that lies before what is already known."""
+        versions, resource = self._catalog.versions, state.row.id
+        time = arrival.time
+        while versions.taken(cursor, resource, time):
+            time += 1
+        before = versions.at(resource, state.versions, time, cursor)
+        number = before.number + 1 if before else 0
+        after = versions.number(resource, number, cursor)
+        if content is None or not arrival.versioned or (before is not None and before.content == content[1]):
+            held = _State(state.row, number, before, state.checked)
+            return self._capture(cursor, held, arrival, content, time, first=False)
+        if after is not None and after.content == content[1]:
+            versions.begin_earlier(cursor, after.id, time)
+            state.newest = versions.by_id(after.id, cursor) if after.number == state.versions - 1 else state.newest
+            return Recorded(arrival.url, resource, time, Outcome.UNCHANGED, after.number, after.id, content[0], False)
+        return self._insert(cursor, state, arrival, content, time, number)
+
+    def _insert(
+        self, cursor: Cursor, state: _State, arrival: Arrival, content: tuple[Identity, int], time: int, number: int
+    ) -> Recorded:
+        self._catalog.versions.make_room(cursor, state.row.id, number)
+        held = _State(state.row, number, None, state.checked)
+        done = self._version(cursor, held, arrival, content, time, first=False)
+        if number == state.versions:
+            state.newest = held.newest
+        elif state.newest is not None:
+            state.newest = state.newest._replace(number=state.newest.number + 1)
+        state.versions += 1
+        return done
+
+
+def _identity(arrival: Arrival) -> Identity | None:
+    if arrival.body is None:
+        return None
+    return arrival.identity or identify(arrival.body)
+
+
+def _item(arrival: Arrival, identity: Identity, body: bytes | None) -> Item:
+    note = Note(arrival.status, arrival.headers, version=arrival.versioned)
+    return Item(arrival.url.encode(), arrival.time, note.pack(), identity.sha1, body)
+
+
+def _content_row(identity: Identity, size: int, placed: Placed) -> ContentRow:
+    assert placed.place is not None
+    return ContentRow(0, identity.key, identity.sha1, size, placed.stored_bytes, placed.method, *placed.place)
+
+
+def _bit(value: bool | None) -> int | None:
+    return None if value is None else int(value)

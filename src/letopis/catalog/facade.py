@@ -1,0 +1,70 @@
+"""The catalogue of one archive: its tables, each behind its own object."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from letopis.catalog.contents import Contents
+from letopis.catalog.database import Cursor, Database
+from letopis.catalog.dialect import Dialect, Sqlite
+from letopis.catalog.heads import Heads
+from letopis.catalog.observers import Observers
+from letopis.catalog.resources import Resources
+from letopis.catalog.schema import SCHEMA_VERSION, prepare
+from letopis.catalog.totals import Totals, totals
+from letopis.catalog.versions import Versions
+
+
+class Catalog:
+    """Opens, creates or migrates the catalogue; safe to share between threads."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.database = Database(dialect)
+        prepare(self.database, self._backup)
+        self.resources = Resources(self.database)
+        self.contents = Contents(self.database)
+        self.heads = Heads(self.database)
+        self.versions = Versions(self.database)
+        self.observers = Observers(self.database)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Cursor]:
+        """One durable change; ids cached inside a failed one are forgotten."""
+        try:
+            with self.database.transaction() as cursor:
+                yield cursor
+        except BaseException:
+            self.heads.forget()
+            self.resources.forget_hosts()
+            raise
+
+    def totals(self) -> Totals:
+        """Counts over everything."""
+        return totals(self.database)
+
+    def bytes(self) -> int:
+        """What the catalogue takes on disk."""
+        return self.database.dialect.size(self.database.one)
+
+    def tidy(self) -> None:
+        """Folds the write-ahead log into the file, so that its size is the catalogue's size."""
+        if self.database.dialect.name == "sqlite":
+            self.database.all("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _backup(self) -> None:
+        """A copy of a SQLite file before its first migration; servers have their own backups."""
+        dialect = self.database.dialect
+        if isinstance(dialect, Sqlite):
+            self.tidy()
+            shutil.copy2(dialect.file, _free_name(dialect.file))
+
+    def close(self) -> None:
+        """Ends all connections."""
+        self.database.close()
+
+
+def _free_name(file: Path) -> Path:
+    return file.with_name(f"{file.name}.before-v{SCHEMA_VERSION}")

@@ -1,0 +1,77 @@
+"""Response headers, kept once however often they repeat."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+
+import xxhash
+from backports import zstd
+
+from letopis.catalog.database import Cursor, Database
+from letopis.catalog.rows import Reader
+from letopis.model import Headers
+
+VOLATILE = frozenset({"date", "age", "expires", "set-cookie", "x-request-id", "x-runtime", "x-timer", "cf-ray", "via"})
+"""Fields that change at each answer and alone do not make a new record."""
+
+_WORDS = (
+    '[["Server","nginx"],["Server","Apache"],["Date","Mon, 01 Jan 2024 00:00:00 GMT"],["Content-Type",'
+    '"text/html; charset=utf-8"],["Content-Length","0"],["Connection","keep-alive"],["Cache-Control","no-cache"],'
+    '["Content-Encoding","gzip"],["Vary","Accept-Encoding"],["ETag","\\"W/"],["Accept-Ranges","bytes"],'
+    '["Last-Modified","Sun, 01 Feb 2026 12:00:00 GMT"],["Set-Cookie",""],["Expires",""],["Location","https://www."],'
+    '["Transfer-Encoding","chunked"],["Strict-Transport-Security","max-age=31536000"],["Content-Type","text/html"]]'
+)
+_DICTIONARY = zstd.ZstdDict(_WORDS.encode(), is_raw=True)
+
+
+class Heads:
+    """Stores header lists; equal ones (volatile fields aside) share one record."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._recent: dict[int, int] = {}
+
+    def add(self, cursor: Cursor, headers: Headers) -> int:
+        """The id of the record that stands for these headers."""
+        fingerprint = _fingerprint(headers)
+        known = self._recent.get(fingerprint)
+        if known is None:
+            row = cursor.one("SELECT id FROM head WHERE fingerprint = ?", (fingerprint,))
+            row = row or cursor.one(
+                "INSERT INTO head (fingerprint, data) VALUES (?, ?) RETURNING id", (fingerprint, _pack(headers))
+            )
+            assert row is not None
+            known = int(row[0])
+            self._remember(fingerprint, known)
+        return known
+
+    def _remember(self, fingerprint: int, number: int) -> None:
+        if len(self._recent) >= 10_000:
+            self._recent.clear()
+        self._recent[fingerprint] = number
+
+    def forget(self) -> None:
+        """After a rolled back transaction, ids handed out inside it mean nothing."""
+        self._recent.clear()
+
+    def get(self, number: int, reader: Reader | None = None) -> Headers:
+        """The headers of a record."""
+        row = (reader or self._database).one("SELECT data FROM head WHERE id = ?", (number,))
+        return _unpack(bytes(row[0])) if row else ()
+
+
+def _fingerprint(headers: Headers) -> int:
+    lasting = "\n".join(f"{name.lower()}:{value}" for name, value in headers if name.lower() not in VOLATILE)
+    return xxhash.xxh3_64_intdigest(lasting.encode("utf-8", "surrogatepass")) - 2**63
+
+
+def _pack(headers: Headers) -> bytes:
+    text = json.dumps(headers, separators=(",", ":"), ensure_ascii=False)
+    return zstd.compress(text.encode("utf-8", "surrogatepass"), 3, zstd_dict=_DICTIONARY)
+
+
+@lru_cache(maxsize=1024)
+def _unpack(data: bytes) -> Headers:
+    text = zstd.decompress(data, zstd_dict=_DICTIONARY).decode("utf-8", "surrogatepass")
+    return tuple((name, value) for name, value in json.loads(text))

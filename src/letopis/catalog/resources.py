@@ -1,0 +1,89 @@
+"""URLs we know, their hosts, and the sorted keys under which captures are listed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from letopis.catalog.database import Cursor, Database
+from letopis.catalog.rows import Reader, ResourceRow
+from letopis.urls import host as host_of
+from letopis.urls import surt, url_key
+
+_COLUMNS = "id, url, host, versions, newest, checked"
+
+
+class Resources:
+    """Finds and registers URLs. Writes happen inside the caller's transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._hosts: dict[str, int] = {}
+
+    def find(self, url: str, reader: Reader | None = None) -> ResourceRow | None:
+        """The URL's row, or None when it was never seen."""
+        rows = (reader or self._database).all(f"SELECT {_COLUMNS} FROM resource WHERE url_key = ?", (url_key(url),))
+        # Two addresses may share a 64-bit key; the text decides.
+        return next((ResourceRow(*row) for row in rows if row[1] == url), None)
+
+    def by_id(self, number: int) -> ResourceRow | None:
+        """The row of a known id."""
+        row = self._database.one(f"SELECT {_COLUMNS} FROM resource WHERE id = ?", (number,))
+        return ResourceRow(*row) if row else None
+
+    def ensure(self, cursor: Cursor, url: str) -> ResourceRow:
+        """The URL's row, made when it is new."""
+        found = self.find(url, cursor)
+        if found is not None:
+            return found
+        host = self.ensure_host(cursor, host_of(url))
+        row = cursor.one(
+            "INSERT INTO resource (url_key, url, host) VALUES (?, ?, ?) RETURNING id", (url_key(url), url, host)
+        )
+        assert row is not None
+        return ResourceRow(int(row[0]), url, host, 0, None, None)
+
+    def ensure_host(self, cursor: Cursor, name: str) -> int:
+        """The host's id, made when it is new."""
+        if name not in self._hosts:
+            row = cursor.one(
+                "INSERT INTO host (name) VALUES (?) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id",
+                (name,),
+            )
+            assert row is not None
+            self._remember(name, int(row[0]))
+        return self._hosts[name]
+
+    def _remember(self, name: str, number: int) -> None:
+        if len(self._hosts) >= 100_000:
+            self._hosts.clear()
+        self._hosts[name] = number
+
+    def forget_hosts(self) -> None:
+        """After a rolled back transaction, ids handed out inside it mean nothing."""
+        self._hosts.clear()
+
+    def list_captured(self, cursor: Cursor, row: ResourceRow) -> None:
+        """Makes a URL findable by its sorted key, at its first capture."""
+        cursor.run("INSERT INTO surt (name, resource) VALUES (?, ?) ON CONFLICT DO NOTHING", (surt(row.url), row.id))
+
+    def of_host(self, name: str) -> Iterator[ResourceRow]:
+        """All known URLs of a host that have been looked at, oldest first."""
+        prefixed = ", ".join("resource." + column.strip() for column in _COLUMNS.split(","))
+        rows = self._database.stream(
+            f"SELECT {prefixed} FROM resource JOIN host ON host.id = resource.host "
+            "WHERE host.name = ? AND resource.checked IS NOT NULL ORDER BY resource.id",
+            (name,),
+        )
+        return (ResourceRow(*row) for row in rows)
+
+    def all(self) -> Iterator[ResourceRow]:
+        """Every URL that has been looked at, oldest first."""
+        rows = self._database.stream(f"SELECT {_COLUMNS} FROM resource WHERE checked IS NOT NULL ORDER BY id")
+        return (ResourceRow(*row) for row in rows)
+
+    def touch(self, cursor: Cursor, changes: Iterable[tuple[int, int | None, int, str | None, int]]) -> None:
+        """Sets what a check changed: rows (versions, newest, checked, title or None to keep it, id)."""
+        cursor.run_many(
+            "UPDATE resource SET versions = ?, newest = ?, checked = ?, title = coalesce(?, title) WHERE id = ?",
+            changes,
+        )
