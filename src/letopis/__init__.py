@@ -1,3 +1,70 @@
 """Letopis: the web, remembered."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from letopis.archive import Archive
+    from letopis.config import Settings
+    from letopis.errors import (
+        Busy,
+        Damaged,
+        DocumentTooLarge,
+        LetopisError,
+        NotFound,
+        NotReady,
+        Refused,
+        Unavailable,
+        UsageError,
+    )
+    from letopis.model import Check, Put, PutResult, Version
+    from letopis.monitor import Monitor
+
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Archive": "archive",
+    "Busy": "errors",
+    "Check": "model",
+    "Damaged": "errors",
+    "DocumentTooLarge": "errors",
+    "LetopisError": "errors",
+    "Monitor": "monitor",
+    "NotFound": "errors",
+    "NotReady": "errors",
+    "Put": "model",
+    "PutResult": "model",
+    "Refused": "errors",
+    "Settings": "config",
+    "Unavailable": "errors",
+    "UsageError": "errors",
+    "Version": "model",
+}
+
+__all__ = [
+    "Archive",
+    "Busy",
+    "Check",
+    "Damaged",
+    "DocumentTooLarge",
+    "LetopisError",
+    "Monitor",
+    "NotFound",
+    "NotReady",
+    "Put",
+    "PutResult",
+    "Refused",
+    "Settings",
+    "Unavailable",
+    "UsageError",
+    "Version",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported at their first use: the command line starts faster without them."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'letopis' has no attribute {name!r}")
+    return getattr(import_module(f"letopis.{_HOMES[name]}"), name)

@@ -9,15 +9,19 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
+from typing import Literal
 
 from letopis.archive.arrivals import arrival_of, put_arrival
+from letopis.archive.compaction import Compaction, CompactReport
 from letopis.archive.reading import Answers
 from letopis.archive.recording import Arrival, Recorded, Recorder
+from letopis.archive.repairing import RepairReport, drop_lost, rebuild, set_aside
+from letopis.archive.verifying import Problem, problems
 from letopis.archive.writing import WriteGate
-from letopis.catalog import Catalog, Cursor, dialect_for
+from letopis.catalog import Catalog, Cursor, Sqlite, dialect_for
 from letopis.config import ArchiveSettings, Settings
-from letopis.errors import NotReady
-from letopis.model import Check, Observation, Outcome, Put, PutResult, Stats, Version, from_millis
+from letopis.errors import Damaged, NotReady
+from letopis.model import Check, Observation, Outcome, Put, PutResult, Stats, Version, from_millis, to_millis
 from letopis.store import Backend, LocalBackend, Store
 from letopis.urls import parse_user
 
@@ -48,6 +52,9 @@ class Archive:
         self.folder = Path(self.settings.archive.path)
         self.clock = clock
         _make_folder(self.folder / "packs")
+        self._open()
+
+    def _open(self) -> None:
         self.catalog = Catalog(dialect_for(self.settings.database.url, self.folder))
         self._store = Store.open(self._backend(), self.settings.store, write=False)
         self._gate = WriteGate(self.catalog, self._backend, self.settings.store)
@@ -113,6 +120,41 @@ class Archive:
     def hold_writer(self) -> AbstractContextManager[None]:
         """Keeps other writers out over many commits, which makes each of them cheaper."""
         return self._gate.held()
+
+    # Upkeep
+
+    def compact(
+        self,
+        *,
+        effort: Literal["quick", "full"] = "full",
+        progress: Callable[[int], None] = lambda done: None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> CompactReport:
+        """Carries out retention, re-compresses, and gives space back; can be stopped at any time."""
+        run = Compaction(self.catalog, self._gate, self.settings.store, to_millis(self.clock()))
+        return run.run(effort, progress, stop)
+
+    def verify(self) -> Iterator[Problem]:
+        """Checks every byte and every reference; an archive without problems yields nothing."""
+        return problems(self.catalog, self._store)
+
+    @classmethod
+    def repair(cls, settings: Settings) -> RepairReport:
+        """Drops what is truly lost; builds a damaged catalogue anew from the packs.
+
+        Works on an archive whose catalogue no longer opens; the damaged file
+        is set aside, never removed.
+        """
+        try:
+            with cls.open(settings) as archive:
+                if not list(archive.catalog.integrity()):
+                    return drop_lost(archive.catalog, archive._store)
+        except Damaged:
+            if settings.database.url:
+                raise
+        set_aside(Sqlite.file_in(Path(settings.archive.path)))
+        with cls.open(settings) as archive:
+            return rebuild(archive.catalog, archive._store)
 
     # Reading
 

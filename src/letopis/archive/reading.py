@@ -88,6 +88,10 @@ class Answers:
             decoded_bytes=decoded.decoded_bytes if decoded else 0,
         )
 
+    def final_url(self, extra: str | None) -> str:
+        """Where a check ended after its redirects; empty when it stayed."""
+        return Details.unpack(extra).final_url
+
     def versions(self, url: str) -> list[Version]:
         """All versions without their bodies, oldest first."""
         self.resource(url)

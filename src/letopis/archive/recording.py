@@ -8,7 +8,7 @@ nothing that was acknowledged.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from letopis.archive.facts import Details, Note
@@ -77,6 +77,8 @@ class _State:
     versions: int
     newest: VersionRow | None
     checked: int | None
+    planned: int | None
+    taken: set[int] = field(default_factory=set)
     title: str | None = None
 
 
@@ -103,6 +105,7 @@ class Recorder:
     def record(self, cursor: Cursor, arrivals: Sequence[Arrival]) -> list[Recorded]:
         """Everything or nothing; durable when the caller's transaction has committed."""
         self._states = {}
+        arrivals = [self._timed(cursor, arrival) for arrival in arrivals]
         contents = self._place(cursor, arrivals)
         self._store.sync()
         done = [self._one(cursor, arrival, content) for arrival, content in zip(arrivals, contents, strict=True)]
@@ -114,6 +117,19 @@ class Recorder:
             ],
         )
         return done
+
+    def _timed(self, cursor: Cursor, arrival: Arrival) -> Arrival:
+        """Each check of a URL has a millisecond of its own, after earlier ones unless it is dated."""
+        state = self._state(cursor, arrival.url)
+        time = arrival.time
+        if state.planned is not None and time <= state.planned:
+            if not arrival.dated:
+                time = state.planned + 1
+            while time in state.taken or self._catalog.versions.taken(cursor, state.row.id, time):
+                time += 1
+        state.taken.add(time)
+        state.planned = max(time, state.planned or time)
+        return arrival if time == arrival.time else replace(arrival, time=time)
 
     def _place(self, cursor: Cursor, arrivals: Sequence[Arrival]) -> list[tuple[Identity, int] | None]:
         """Stores every content once and answers with its id, arrival by arrival.
@@ -156,9 +172,9 @@ class Recorder:
         first = state.checked is None
         if first:
             self._catalog.resources.list_captured(cursor, state.row)
-        if arrival.dated and state.checked is not None and arrival.time <= state.checked:
+        time = arrival.time
+        if state.checked is not None and time <= state.checked:
             return self._late(cursor, state, arrival, content)
-        time = arrival.time if state.checked is None else max(arrival.time, state.checked + 1)
         state.checked = time
         state.title = arrival.title or state.title
         if content is not None and arrival.versioned and self._is_news(state, content[1]):
@@ -170,7 +186,7 @@ class Recorder:
         if state is None:
             row = self._catalog.resources.ensure(cursor, url)
             newest = self._catalog.versions.by_id(row.newest, cursor) if row.newest is not None else None
-            state = self._states[url] = _State(row, row.versions, newest, row.checked)
+            state = self._states[url] = _State(row, row.versions, newest, row.checked, row.checked)
         return state
 
     def _is_news(self, state: _State, content: int) -> bool:
@@ -217,15 +233,12 @@ class Recorder:
 
     def _late(self, cursor: Cursor, state: _State, arrival: Arrival, content: tuple[Identity, int] | None) -> Recorded:
         """A look with a date of its own that lies before what is already known."""
-        versions, resource = self._catalog.versions, state.row.id
-        time = arrival.time
-        while versions.taken(cursor, resource, time):
-            time += 1
+        versions, resource, time = self._catalog.versions, state.row.id, arrival.time
         before = versions.at(resource, state.versions, time, cursor)
         number = before.number + 1 if before else 0
         after = versions.number(resource, number, cursor)
         if content is None or not arrival.versioned or (before is not None and before.content == content[1]):
-            held = _State(state.row, number, before, state.checked)
+            held = _State(state.row, number, before, state.checked, state.planned)
             return self._capture(cursor, held, arrival, content, time, first=False)
         if after is not None and after.content == content[1]:
             versions.begin_earlier(cursor, after.id, time)
@@ -237,7 +250,7 @@ class Recorder:
         self, cursor: Cursor, state: _State, arrival: Arrival, content: tuple[Identity, int], time: int, number: int
     ) -> Recorded:
         self._catalog.versions.make_room(cursor, state.row.id, number)
-        held = _State(state.row, number, None, state.checked)
+        held = _State(state.row, number, None, state.checked, state.planned)
         done = self._version(cursor, held, arrival, content, time, first=False)
         if number == state.versions:
             state.newest = held.newest

@@ -1,7 +1,7 @@
 """The right to write, held as briefly as possible so that several processes can share an archive.
 
-SQLite's own writer lock (or the database server) orders the writers; the
-store's lease is taken inside it and given back after the commit.
+The store's lease comes first, the catalogue's transaction inside it; whoever
+needs both takes them in this order, so nobody waits for the other in a ring.
 """
 
 from __future__ import annotations
@@ -31,17 +31,12 @@ class WriteGate:
     @contextmanager
     def transaction(self) -> Iterator[tuple[Cursor, Store]]:
         """A transaction of the catalogue with the store open for writing inside it."""
-        with self._catalog.transaction() as cursor:
-            store = self._held or self.open()
-            try:
+        if self._held is not None:
+            with self._catalog.transaction() as cursor:
+                yield cursor, self._held
+        else:
+            with self.open() as store, self._catalog.transaction() as cursor:
                 yield cursor, store
-            except BaseException:
-                if self._held is None:
-                    store.close()
-                raise
-        # Only after the commit: whoever writes next must find the catalogue up to date.
-        if self._held is None:
-            store.close()
 
     @contextmanager
     def held(self) -> Iterator[None]:

@@ -58,6 +58,11 @@ class Sqlite:
         self.file = file
         self._readonly = readonly
 
+    @staticmethod
+    def file_in(folder: Path) -> Path:
+        """Where an archive's folder has its catalogue."""
+        return folder / "catalogue.sqlite"
+
     def connect(self) -> Connection:
         """Waits up to 60 s for another process's writer."""
         with self.errors():
@@ -163,4 +168,4 @@ def dialect_for(url: str, folder: Path) -> Dialect:
     """The engine that the settings name; SQLite inside the archive by default."""
     if url.startswith(("postgresql://", "postgres://")):
         return Postgres(url)
-    return Sqlite(folder / "catalogue.sqlite")
+    return Sqlite(Sqlite.file_in(folder))

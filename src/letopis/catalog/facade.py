@@ -11,11 +11,27 @@ from letopis.catalog.contents import Contents
 from letopis.catalog.database import Cursor, Database
 from letopis.catalog.dialect import Dialect, Sqlite
 from letopis.catalog.heads import Heads
+from letopis.catalog.lessons import Lessons
 from letopis.catalog.observers import Observers
 from letopis.catalog.resources import Resources
 from letopis.catalog.schema import SCHEMA_VERSION, prepare
 from letopis.catalog.totals import Totals, totals
 from letopis.catalog.versions import Versions
+
+_CONTRADICTIONS = {
+    "versions without a content": (
+        "SELECT count(*) FROM version LEFT JOIN content ON content.id = version.content WHERE content.id IS NULL"
+    ),
+    "URLs whose newest version is not there": (
+        "SELECT count(*) FROM resource LEFT JOIN version ON version.id = resource.newest "
+        "WHERE resource.newest IS NOT NULL AND version.id IS NULL"
+    ),
+    "URLs with a wrong count of versions": (
+        "SELECT count(*) FROM resource LEFT JOIN "
+        "(SELECT resource AS owner, count(*) AS total FROM version GROUP BY resource) counted "
+        "ON counted.owner = resource.id WHERE resource.versions != coalesce(counted.total, 0)"
+    ),
+}
 
 
 class Catalog:
@@ -28,6 +44,7 @@ class Catalog:
         self.contents = Contents(self.database)
         self.heads = Heads(self.database)
         self.versions = Versions(self.database)
+        self.lessons = Lessons(self.database)
         self.observers = Observers(self.database)
 
     @contextmanager
@@ -53,6 +70,17 @@ class Catalog:
         """Folds the write-ahead log into the file, so that its size is the catalogue's size."""
         if self.database.dialect.name == "sqlite":
             self.database.all("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def integrity(self) -> Iterator[str]:
+        """Sentences about tables that contradict themselves; none when all is well."""
+        if self.database.dialect.name == "sqlite":
+            for row in self.database.all("PRAGMA integrity_check(20)"):
+                if row[0] != "ok":
+                    yield str(row[0])
+        for sentence, question in _CONTRADICTIONS.items():
+            count = self.database.one(question)
+            if count and count[0]:
+                yield f"{count[0]} {sentence}"
 
     def _backup(self) -> None:
         """A copy of a SQLite file before its first migration; servers have their own backups."""

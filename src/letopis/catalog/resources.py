@@ -81,6 +81,25 @@ class Resources:
         rows = self._database.stream(f"SELECT {_COLUMNS} FROM resource WHERE checked IS NOT NULL ORDER BY id")
         return (ResourceRow(*row) for row in rows)
 
+    def with_versions(self, after: int, limit: int) -> list[ResourceRow]:
+        """The next URLs, by id, that have at least one version."""
+        rows = self._database.all(
+            f"SELECT {_COLUMNS} FROM resource WHERE id > ? AND versions > 0 ORDER BY id LIMIT ?", (after, limit)
+        )
+        return [ResourceRow(*row) for row in rows]
+
+    def with_error_bodies(self) -> Iterator[ResourceRow]:
+        """URLs with checks that kept a body which is no version."""
+        rows = self._database.stream(
+            f"SELECT {_COLUMNS} FROM resource WHERE id IN "
+            "(SELECT resource FROM capture WHERE content IS NOT NULL) ORDER BY id"
+        )
+        return (ResourceRow(*row) for row in rows)
+
+    def set_count(self, cursor: Cursor, number: int, versions: int) -> None:
+        """How many versions are left after some were dropped; the newest never is."""
+        cursor.run("UPDATE resource SET versions = ? WHERE id = ?", (versions, number))
+
     def touch(self, cursor: Cursor, changes: Iterable[tuple[int, int | None, int, str | None, int]]) -> None:
         """Sets what a check changed: rows (versions, newest, checked, title or None to keep it, id)."""
         cursor.run_many(

@@ -30,7 +30,7 @@ CREATE TABLE resource (
     id {id}, url_key BIGINT NOT NULL, url TEXT NOT NULL, host BIGINT NOT NULL,
     state SMALLINT NOT NULL DEFAULT 0, due BIGINT, depth INTEGER NOT NULL DEFAULT 0,
     priority {float} NOT NULL DEFAULT 0, schedule {blob},
-    versions INTEGER NOT NULL DEFAULT 0, newest BIGINT, checked BIGINT, title TEXT
+    versions INTEGER NOT NULL DEFAULT 0, newest BIGINT, checked BIGINT, title TEXT, habits {blob}
 );
 CREATE INDEX resource_url ON resource (url_key);
 CREATE INDEX resource_due ON resource (host, state, due) WHERE due IS NOT NULL;

@@ -96,6 +96,13 @@ class Versions:
         version = cursor.one("SELECT 1 FROM version WHERE resource = ? AND time = ?", (resource, time))
         return capture is not None or version is not None
 
+    def has_check(self, resource: int, count: int, time: int) -> bool:
+        """Whether the URL has a version or another check at exactly this time."""
+        version = self.at(resource, count, time)
+        if version is not None and version.time == time:
+            return True
+        return self._database.one("SELECT 1 FROM capture WHERE resource = ? AND time = ?", (resource, time)) is not None
+
     def drop(self, cursor: Cursor, resource: int, keep: Iterable[int]) -> int:
         """Forgets versions that are not in `keep` (ids) and renumbers the rest."""
         kept = set(keep)
@@ -106,6 +113,23 @@ class Versions:
         renumbered = {row.number: new for new, row in enumerate(row for row in rows if row.id in kept)}
         self._renumber(cursor, resource, renumbered)
         return len(rows) - len(renumbered)
+
+    def lose(self, cursor: Cursor, content: int) -> list[str]:
+        """Forgets a content whose bytes are gone with all its versions; names them."""
+        rows = cursor.all(
+            "SELECT version.id, version.resource, version.number, resource.url FROM version "
+            "JOIN resource ON resource.id = version.resource WHERE version.content = ?",
+            (content,),
+        )
+        for resource in {row[1] for row in rows}:
+            gone = {row[0] for row in rows if row[1] == resource}
+            kept = [row for row in self.of(resource, cursor) if row.id not in gone]
+            self.drop(cursor, resource, [row.id for row in kept])
+            newest = kept[-1].id if kept else None
+            cursor.run("UPDATE resource SET versions = ?, newest = ? WHERE id = ?", (len(kept), newest, resource))
+        cursor.run("UPDATE capture SET content = NULL WHERE content = ?", (content,))
+        cursor.run("DELETE FROM content WHERE id = ?", (content,))
+        return [f"version {row[2]} of {row[3]}" for row in rows]
 
     def _renumber(self, cursor: Cursor, resource: int, numbers: dict[int, int]) -> None:
         for old, new in sorted(numbers.items()):

@@ -65,10 +65,15 @@ class FetchSettings:
     connect: float = _said(10.0, "time limit for a connection", "seconds")
     first_byte: float = _said(30.0, "time limit for the first byte of an answer", "seconds")
     total: float = _said(120.0, "time limit for a whole exchange", "seconds")
+    slow: float = _said(20.0, "time after which a body slower than 256 bytes a second is given up", "seconds")
     retries: int = _said(2, "further tries after a passing failure")
+    retry_wait: float = _said(1.0, "pause before the first further try, doubled for each later one", "seconds")
+    retry_after: float = _said(30.0, "longest Retry-After that is waited for inside one exchange", "seconds")
+    retry_status: tuple[str, ...] = _said(("502", "503", "504"), "statuses that are worth a further try")
     proxy: str = _said("", "proxy for all requests (http://, socks5://)")
     headers: tuple[str, ...] = _said((), "further request headers, 'Name: value'")
     verify_tls: bool = _said(True, "check certificates")
+    ca_file: str = _said("", "file of certificate authorities to trust; empty: the system's")
     cookies: bool = _said(True, "keep cookies in the archive's jar")
     private: Literal["cli", "always", "never"] = _said(
         "cli", "private and loopback addresses: for the command line only, always, or never"
@@ -128,6 +133,9 @@ class ScheduleSettings:
     decrease: float = _said(0.2, "fall of the interval after a changed visit")
     budget: float = _said(0.0, "visits a second for the optimal policy, 0: as many as uniform would make")
     objective: Literal["freshness", "age", "captured"] = _said("freshness", "what the optimal policy maximises")
+    alpha: float = _said(-1.0, "exponent of the change rate in weights: 0 freshness .. 1 captured, -1 by objective")
+    exploration: float = _said(0.03, "part of an even share of visits that the optimal policy gives to every page")
+    memory: float = _said(200.0, "changes that the estimate of a page's change rate remembers")
 
 
 @dataclass(frozen=True, slots=True)

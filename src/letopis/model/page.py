@@ -69,7 +69,8 @@ class Page:
 
     `content_type` is the type found by looking, not the one claimed.
     `robots` holds the lower-case directives of meta robots and X-Robots-Tag.
-    Blocks and links stand in document order.
+    Blocks and links stand in document order. `frame` holds the indices of
+    blocks in menus, headers, footers and side columns, where a format tells.
     """
 
     url: str
@@ -88,6 +89,7 @@ class Page:
     blocks: tuple[Block, ...] = ()
     links: tuple[Link, ...] = ()
     warnings: tuple[str, ...] = ()
+    frame: frozenset[int] = frozenset()
 
     @property
     def text(self) -> str:

@@ -1,0 +1,64 @@
+# Two commands matter: `make run` shows Letopis at work, `make test` proves it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null)
+WORKERS ?= 2
+
+ifdef UV
+INSTALL := $(UV) pip install -q --python $(BIN)/python
+else
+INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
+endif
+
+.PHONY: setup setup-dev run test lint check-types unit bench clean browser requirements
+
+setup: $(VENV)/.ready
+setup-dev: $(VENV)/.ready-dev
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.ready: requirements.txt pyproject.toml | $(BIN)/python
+	$(INSTALL) --require-hashes -r requirements.txt
+	$(INSTALL) --no-deps -e .
+	touch $@
+
+$(VENV)/.ready-dev: requirements-dev.txt pyproject.toml | $(BIN)/python
+	$(INSTALL) --require-hashes -r requirements-dev.txt
+	$(INSTALL) --no-deps -e .
+	touch $@ $(VENV)/.ready
+
+# With a letopis.toml in this folder: that job. Without: the demo web, crawled and shown.
+run: setup
+	@if [ -f letopis.toml ]; then exec $(BIN)/letopis run; else exec $(BIN)/letopis demo; fi
+
+test: setup-dev browser lint check-types unit
+
+lint: setup-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+check-types: setup-dev
+	$(BIN)/mypy
+
+unit: setup-dev
+	$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup --cov --cov-report=term:skip-covered tests
+
+# Browser tests need Debian's Chromium; elsewhere they are skipped, loudly.
+browser:
+	@if ! command -v chromium >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium >/dev/null; fi
+	@command -v chromium >/dev/null || echo "no chromium: browser tests will be SKIPPED"
+
+bench: setup-dev
+	$(BIN)/letopis bench all
+
+requirements: setup-dev
+	$(BIN)/python -m pip install -q uv
+	$(BIN)/uv pip compile -q pyproject.toml --universal --generate-hashes --no-header --no-annotate -o requirements.txt
+	$(BIN)/uv pip compile -q pyproject.toml --universal --extra dev --generate-hashes --no-header --no-annotate -o requirements-dev.txt
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis htmlcov .coverage .coverage.* .bench
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,150 @@
+"""Compaction of a whole archive: retention, re-compression, and space given back.
+
+Works in slices of a few seconds. Between two slices other writers get their
+turn; readers never wait. Stopping or killing it at any point loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from letopis.archive.facts import Note
+from letopis.archive.retention import is_limited, kept
+from letopis.archive.writing import WriteGate
+from letopis.catalog import Catalog, Cursor, ResourceRow, VersionRow
+from letopis.config import StoreSettings
+from letopis.store import Chain, Compacted, Entry, Place, Store
+
+SLICE_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class CompactReport:
+    """What a compaction did."""
+
+    documents: int
+    moved: int
+    dropped_versions: int
+    bytes_before: int
+    bytes_after: int
+    finished: bool
+
+
+class _Seen(NamedTuple):
+    """A check with a body, reduced to what its pack record tells."""
+
+    time: int
+    status: int
+    head: int
+    content: int
+
+
+class Compaction:
+    """One run over all documents."""
+
+    def __init__(self, catalog: Catalog, gate: WriteGate, settings: StoreSettings, now: int) -> None:
+        self._catalog = catalog
+        self._gate = gate
+        self._settings = settings
+        self._now = now
+        self._ids: dict[Place, int] = {}
+        self._moved = 0
+        self._dropped = 0
+        self._documents = 0
+
+    def run(
+        self,
+        effort: Literal["quick", "full"],
+        progress: Callable[[int], None],
+        stop: Callable[[], bool],
+    ) -> CompactReport:
+        """Works through every document; `progress` hears how many are done."""
+        before = self._with_store(lambda store: store.stats().pack_bytes)
+        chains = self._chains()
+        finished = False
+        while not finished and not stop():
+            finished = self._slice(chains, effort, progress, stop)
+        released = self._with_store(self._release)
+        after = self._with_store(lambda store: store.stats().pack_bytes) if released else before
+        return CompactReport(self._documents, self._moved, self._dropped, before, after, finished)
+
+    def _with_store(self, work: Callable[[Store], int]) -> int:
+        with self._gate.open() as store:
+            return work(store)
+
+    def _slice(
+        self,
+        chains: Iterator[Chain],
+        effort: Literal["quick", "full"],
+        progress: Callable[[int], None],
+        stop: Callable[[], bool],
+    ) -> bool:
+        """One batch; True when no chain is left."""
+        with self._gate.open() as store:
+            for batch in store.compact(chains, effort=effort, stop=stop, batch_seconds=SLICE_SECONDS):
+                with self._catalog.transaction() as cursor:
+                    self._move(cursor, batch)
+                self._documents += batch.chains
+                progress(self._documents)
+                return False
+        return True
+
+    def _move(self, cursor: Cursor, batch: Compacted) -> None:
+        rows = [(move.stored_bytes, move.method, *move.new, self._ids[move.old]) for move in batch.moves]
+        self._catalog.contents.move(cursor, rows)
+        self._moved += len(rows)
+        self._ids.clear()
+
+    def _chains(self) -> Iterator[Chain]:
+        """Every document's kept versions, read when asked for so that their places are fresh."""
+        last = 0
+        while rows := self._catalog.resources.with_versions(last, 256):
+            for row in rows:
+                yield self._chain(row, [_Seen(v.time, v.status, v.head, v.content) for v in self._retained(row)])
+                last = row.id
+        yield from self._error_chains()
+
+    def _error_chains(self) -> Iterator[Chain]:
+        """Bodies of errors and redirects: no versions, but kept with their checks."""
+        for row in self._catalog.resources.with_error_bodies():
+            captures = self._catalog.versions.captures(row.id)
+            seen = [_Seen(c.time, c.status, c.head or 0, c.content) for c in captures if c.content is not None]
+            yield self._chain(row, seen, version=False)
+
+    def _chain(self, row: ResourceRow, seen: Sequence[_Seen], *, version: bool = True) -> Chain:
+        entries = (self._entry(one, version) for one in reversed(seen))
+        return Chain(row.url.encode(), tuple(entry for entry in entries if entry is not None))
+
+    def _retained(self, row: ResourceRow) -> list[VersionRow]:
+        versions = self._catalog.versions.of(row.id)
+        if not is_limited(self._settings):
+            return versions
+        flags = kept([version.time for version in versions], self._settings, self._now)
+        if all(flags):
+            return versions
+        keep = [version for version, flag in zip(versions, flags, strict=True) if flag]
+        with self._catalog.transaction() as cursor:
+            self._dropped += self._catalog.versions.drop(cursor, row.id, [version.id for version in keep])
+            self._catalog.resources.set_count(cursor, row.id, len(keep))
+        return keep
+
+    def _entry(self, seen: _Seen, version: bool) -> Entry | None:
+        content = self._catalog.contents.by_id(seen.content)
+        if content is None:
+            return None
+        place = Place(content.pack, content.place, content.slot)
+        self._ids[place] = content.id
+        note = Note(seen.status, self._catalog.heads.get(seen.head), version=version)
+        return Entry(seen.time, note.pack(), content.sha1, place)
+
+    def _release(self, store: Store) -> int:
+        with self._catalog.transaction() as cursor:
+            self._catalog.contents.drop_unused(cursor)
+        return store.release(self._catalog.contents.packs(), self._exists)
+
+    def _exists(self, key: bytes, time: int) -> bool:
+        """Whether the catalogue still tells of a check; versions that retention dropped are gone."""
+        row = self._catalog.resources.find(key.decode())
+        return row is not None and self._catalog.versions.has_check(row.id, row.versions, time)

@@ -1,0 +1,136 @@
+"""`verify --repair`: keeps everything that can still be read and drops only what is truly lost.
+
+A sound catalogue loses the rows whose bytes are gone. A damaged one is set
+aside and built anew from the packs, which carry URL, time, status and
+headers of every version; what can be read of the old one is taken over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from letopis.archive.facts import Note
+from letopis.archive.identity import Identity, identify
+from letopis.archive.recording import Arrival, Recorder
+from letopis.archive.verifying import unreadable
+from letopis.catalog import Catalog, ContentRow, Cursor
+from letopis.errors import Damaged
+from letopis.model import Outcome
+from letopis.store import Fact, Item, Placed, Store
+
+_BATCH = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class RepairReport:
+    """What a repair did."""
+
+    rebuilt: bool
+    versions: int
+    lost: tuple[str, ...]
+
+
+class _NoStore:
+    """Rebuilding writes no bytes: every content is already where it belongs."""
+
+    def append(self, items: Sequence[Item]) -> list[Placed]:
+        """Facts only."""
+        return [Placed(None, 0, "") for _ in items]
+
+    def sync(self) -> None:
+        """Nothing waits."""
+
+
+def drop_lost(catalog: Catalog, store: Store) -> RepairReport:
+    """Takes the versions out of the catalogue whose bytes are gone, and names them."""
+    lost: list[str] = []
+    for problem in list(unreadable(catalog, store)):
+        if problem.content is not None:
+            with catalog.transaction() as cursor:
+                lost += catalog.versions.lose(cursor, problem.content)
+    return RepairReport(False, catalog.totals().versions, tuple(lost))
+
+
+def rebuild(catalog: Catalog, store: Store) -> RepairReport:
+    """Fills an empty catalogue from the packs."""
+    places, lost = _register(catalog, store)
+    recorder = Recorder(catalog, _NoStore(), record_same=True)
+    for batch in _batches(store, places):
+        with catalog.transaction() as cursor:
+            recorder.record(cursor, [one for one in batch if not _has(catalog, cursor, one)])
+    return RepairReport(True, catalog.totals().versions, tuple(lost))
+
+
+def _register(catalog: Catalog, store: Store) -> tuple[dict[bytes, Identity], list[str]]:
+    """Every readable content gets its row; of several places the last one found counts."""
+    known: dict[bytes, Identity] = {}
+    lost: dict[bytes, str] = {}
+    with catalog.transaction() as cursor:
+        for fact in store.scan():
+            if fact.place is not None:
+                _register_one(catalog, cursor, store, fact, known, lost)
+    return known, [sentence for digest, sentence in lost.items() if digest not in known]
+
+
+def _register_one(
+    catalog: Catalog, cursor: Cursor, store: Store, fact: Fact, known: dict[bytes, Identity], lost: dict[bytes, str]
+) -> None:
+    assert fact.place is not None
+    if fact.digest in known:
+        return
+    try:
+        decoded = store.read(fact.place, fact.stored_bytes)
+    except Damaged as error:
+        lost[fact.digest] = f"{fact.key.decode(errors='replace')}: {error}"
+        return
+    identity = identify(decoded.body)
+    row = ContentRow(0, identity.key, identity.sha1, len(decoded.body), fact.stored_bytes, fact.method, *fact.place)
+    catalog.contents.add(cursor, row)
+    known[fact.digest] = identity
+
+
+def _batches(store: Store, places: dict[bytes, Identity]) -> Iterator[list[Arrival]]:
+    """Versions in large batches, each in the order of time: frames tell the newest first."""
+    batch: dict[tuple[bytes, int], Arrival] = {}
+    for fact in store.scan():
+        if fact.digest in places:
+            batch[(fact.key, fact.time)] = _arrival(fact, places[fact.digest])
+        if len(batch) >= _BATCH:
+            yield [batch[mark] for mark in sorted(batch)]
+            batch = {}
+    yield [batch[mark] for mark in sorted(batch)]
+
+
+def _has(catalog: Catalog, cursor: Cursor, arrival: Arrival) -> bool:
+    """A version may be told of by several packs; the first one counts."""
+    row = catalog.resources.find(arrival.url, cursor)
+    return row is not None and catalog.versions.taken(cursor, row.id, arrival.time)
+
+
+def _arrival(fact: Fact, identity: Identity) -> Arrival:
+    note = Note.unpack(fact.note)
+    return Arrival(
+        url=fact.key.decode(),
+        time=fact.time,
+        status=note.status,
+        headers=note.headers,
+        body=b"",
+        outcome=Outcome.NEW if note.version else Outcome.UNAVAILABLE,
+        versioned=note.version,
+        dated=True,
+        identity=identity,
+    )
+
+
+def set_aside(file: Path) -> Path:
+    """Moves a damaged catalogue out of the way, under a name that is free."""
+    number = 1
+    while (target := file.with_name(f"{file.name}.damaged-{number}")).exists():
+        number += 1
+    for suffix in ("", "-wal", "-shm"):
+        part = file.with_name(file.name + suffix)
+        if part.exists():
+            part.rename(target.with_name(target.name + suffix))
+    return target

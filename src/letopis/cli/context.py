@@ -1,0 +1,134 @@
+"""What every verb needs: the shared options, before or after the verb, and what follows from them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from letopis.archive import Archive, utc_now
+from letopis.cli.output import Output
+from letopis.config import Settings, load
+from letopis.errors import UnknownUrl
+from letopis.model import parse_time
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(slots=True)
+class Given:
+    """The shared options of one run, gathered wherever they stood."""
+
+    archive: str | None = None
+    config: str | None = None
+    as_json: bool = False
+    quiet: bool = False
+    verbose: int = 0
+    changes: dict[str, Any] = field(default_factory=dict)
+
+    def set(self, name: str, value: Any) -> None:
+        """A setting given on the command line; it wins over file and environment."""
+        if value is not None:
+            self.changes[name] = value
+
+    def settings(self) -> Settings:
+        """Settings of this run."""
+        if self.archive is not None:
+            self.changes["archive.path"] = self.archive
+        return load(self._config_file(), os.environ, self.changes)
+
+    def _config_file(self) -> Path | None:
+        named = self.config or os.environ.get("LETOPIS_CONFIG")
+        if named:
+            return Path(named)
+        default = Path("letopis.toml")
+        return default if default.is_file() else None
+
+    def open(self, *, create: bool = True) -> Archive:
+        """The archive; `create=False` refuses to make one just to find nothing in it."""
+        settings = self.settings()
+        if not create and not settings.database.url and not Path(settings.archive.path).is_dir():
+            raise UnknownUrl(
+                f"there is no archive at {settings.archive.path}; make one with 'letopis init' or give --archive"
+            )
+        return Archive.open(settings)
+
+    @property
+    def output(self) -> Output:
+        """Where answers go."""
+        return Output(as_json=self.as_json, quiet=self.quiet)
+
+    def moment(self, text: str | None) -> datetime | None:
+        """A time as people write it."""
+        return None if text is None else parse_time(text, utc_now())
+
+
+def _keep(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def callback(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+        given = ctx.find_root().obj
+        if value not in (None, False, 0):
+            setattr(given, name, value)
+
+    return callback
+
+
+def shared_options(function: F) -> F:
+    """Adds --archive, --config, --json, -q and -v."""
+    options = [
+        click.option(
+            "--archive", metavar="WHERE", help="Folder of the archive.", expose_value=False, callback=_keep("archive")
+        ),
+        click.option(
+            "--config",
+            metavar="FILE",
+            help="Settings file (letopis.toml).",
+            expose_value=False,
+            callback=_keep("config"),
+        ),
+        click.option(
+            "--json", is_flag=True, help="One JSON object a line.", expose_value=False, callback=_keep("as_json")
+        ),
+        click.option(
+            "-q",
+            "--quiet",
+            is_flag=True,
+            help="Say only what was asked for.",
+            expose_value=False,
+            callback=_keep("quiet"),
+        ),
+        click.option("-v", "--verbose", count=True, help="Say more.", expose_value=False, callback=_keep("verbose")),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+class VerbCommand(click.Command):
+    """A command whose help ends with examples."""
+
+    examples: tuple[str, ...] = ()
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Examples to copy."""
+        if self.examples:
+            with formatter.section("Examples"):
+                for example in self.examples:
+                    formatter.write_text(example)
+
+
+def verb(name: str, *examples: str) -> Callable[[F], VerbCommand]:
+    """Makes a function a verb: shared options, its examples, and `Given` as first argument."""
+
+    def decorate(function: F) -> VerbCommand:
+        command = click.command(name, cls=VerbCommand, context_settings={"help_option_names": ["-h", "--help"]})(
+            shared_options(click.pass_obj(function))
+        )
+        command.examples = examples
+        return command
+
+    return decorate

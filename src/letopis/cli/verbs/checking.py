@@ -1,0 +1,68 @@
+"""Verbs that look at pages for people: check, history, diff."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from letopis.cli.context import Given, verb
+from letopis.model import Check
+from letopis.monitor import Monitor
+from letopis.monitor.monitor import error_of
+
+_HISTORY = ("time", "status", "available", "outcome", "version", "meaningful", "score", "error")
+
+
+def _sentence(check: Check) -> str:
+    told = f"{check.outcome}: {check.url}"
+    if check.version is not None:
+        told += f" version {check.version}"
+    if check.changed_for_you is not None:
+        told += ", changed for you" if check.changed_for_you else ", nothing new for you"
+    return told + (" (from the record)" if check.cached else "")
+
+
+def _row(check: Check) -> dict[str, Any]:
+    names = (
+        "url", "final_url", "checked_at", "available", "status", "outcome", "version", "digest", "length", "content_type",
+        "redirects", "error", "warnings", "meaningful", "score", "blocks", "cached", "changed_for_you",
+    )  # fmt: skip
+    row = {name: getattr(check, name) for name in names}
+    row["redirects"] = [{"url": hop.url, "status": hop.status, "location": hop.location} for hop in check.redirects]
+    return row
+
+
+@verb(
+    "check",
+    "letopis check https://example.org/",
+    "letopis check https://example.org/ https://example.com/ --as anna --json",
+    "letopis check https://example.org/big.iso --head",
+)
+@click.argument("urls", nargs=-1, required=True, metavar="URL...")
+@click.option("--as", "uid", default="default", show_default=True, metavar="UID", help="Whose last look counts.")
+@click.option("--now", is_flag=True, help="Ask the server even if the last check was a moment ago.")
+@click.option("--force", is_flag=True, help="Store the document even if it is over the size limit.")
+@click.option("--head", is_flag=True, help="Ask for the header first; download only what it says has changed.")
+def check_verb(given: Given, urls: tuple[str, ...], uid: str, now: bool, force: bool, head: bool) -> int:
+    """Look at pages now: was it there, did it change, also since your last look."""
+    with given.open() as archive, Monitor(archive, uid) as monitor:
+        options = replace(monitor.options, now=now, force=force, head=head)
+        checks = monitor.look(list(urls), options)
+    for check in checks:
+        given.output.row(_row(check), _sentence(check))
+    errors = [error for error in map(error_of, checks) if error is not None]
+    for error in errors:
+        given.output.complain(str(error))
+    return errors[0].exit_status if errors else 0
+
+
+@verb("history", "letopis history https://example.org/", "letopis history https://example.org/ --json")
+@click.argument("url")
+def history_verb(given: Given, url: str) -> None:
+    """List every check of URL: time, status, available, outcome."""
+    with given.open(create=False) as archive:
+        checks = archive.history(url)
+    rows = [{"time": check.checked_at, **{name: getattr(check, name) for name in _HISTORY[1:]}} for check in checks]
+    given.output.rows(rows, _HISTORY)

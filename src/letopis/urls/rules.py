@@ -1,0 +1,195 @@
+"""Transformation rules: what somebody knows beforehand about the addresses of a site.
+
+A redirect rule replaces one address by another and keeps the query string. A
+list of variables says which parameters a script takes: those it does not
+name are dropped, an address that lacks a required one or gives it a value
+that is not listed is ignored. Redirects act first, variables then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import unquote_plus
+
+from letopis.errors import UsageError
+from letopis.urls.normal import normalize, parse_user
+
+_MAX_REDIRECTS = 16
+_T = TypeVar("_T")
+
+
+class Fit(StrEnum):
+    """How an address fits the rules."""
+
+    KEPT = "kept"
+    REDIRECTED = "redirected"
+    BAD_VALUE = "bad-value"
+    MISSING = "missing"
+
+
+class Verdict(NamedTuple):
+    """What the rules make of an address. `url` is the address to use, also where it is ignored."""
+
+    outcome: Fit
+    url: str
+    reason: str = ""
+
+    @property
+    def ignored(self) -> bool:
+        """The page does not fit and is neither fetched nor indexed."""
+        return self.outcome in (Fit.BAD_VALUE, Fit.MISSING)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One parameter of a script. No `values`: any value will do."""
+
+    name: str
+    values: tuple[str, ...] = ()
+    required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class VarList:
+    """The parameters that the script at `base` takes."""
+
+    base: str
+    variables: tuple[Variable, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """`base` is the same page as `target`."""
+
+    base: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """All rules of a query or a crawl.
+
+    Bases and targets are addresses with or without a scheme; without one they
+    hold for http and https alike. A later rule for one base replaces an earlier one.
+    """
+
+    redirects: tuple[Redirect, ...] = ()
+    varlists: tuple[VarList, ...] = ()
+    _targets: Mapping[str, str] = field(init=False, repr=False, compare=False)
+    _lists: Mapping[str, Mapping[str, Variable]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        targets = {_base_key(rule.base): rule.target for rule in self.redirects}
+        for target in targets.values():
+            parse_user(target)
+        lists = {_base_key(rule.base): {one.name: one for one in rule.variables} for rule in self.varlists}
+        object.__setattr__(self, "_targets", targets)
+        object.__setattr__(self, "_lists", lists)
+
+    def __add__(self, other: Rules) -> Rules:
+        return Rules(self.redirects + other.redirects, self.varlists + other.varlists)
+
+    def apply(self, url: str) -> Verdict:
+        """The verdict on an address. Raises BadUrl when it is none."""
+        normal = normalize(url)
+        found = self._redirected(normal)
+        variables = self._for(self._lists, found)
+        if variables is not None:
+            head, _, query = found.partition("?")
+            pairs = [_pair(part) for part in query.split("&") if part]
+            fault = _fault(variables, pairs)
+            if fault is not None:
+                return Verdict(fault[0], found, fault[1])
+            kept = "&".join(part for name, _, part in pairs if name in variables)
+            found = f"{head}?{kept}" if kept else head
+        return Verdict(Fit.KEPT if found == normal else Fit.REDIRECTED, found)
+
+    def _redirected(self, url: str) -> str:
+        for _ in range(_MAX_REDIRECTS):
+            target = self._for(self._targets, url)
+            if target is None:
+                break
+            following = _with_query(target, url)
+            if following == url:
+                break
+            url = following
+        return url
+
+    @staticmethod
+    def _for(table: Mapping[str, _T], url: str) -> _T | None:
+        page = url.partition("?")[0]
+        found = table.get(page)
+        return table.get(page.partition("://")[2]) if found is None else found
+
+
+def _base_key(base: str) -> str:
+    """A normalised page address without query; without scheme where the rule names none."""
+    if not base.strip():
+        raise UsageError('a rule needs a base; write base="example.org/index.php"')
+    page = parse_user(base).partition("?")[0]
+    return page if "://" in base else page.partition("://")[2]
+
+
+def _with_query(target: str, url: str) -> str:
+    """The target under the scheme of `url` (unless it names its own), with its query added."""
+    if "://" not in target:
+        target = url.partition("://")[0] + "://" + target.lstrip("/")
+    query = url.partition("?")[2]
+    if query:
+        target += ("&" if "?" in target else "?") + query
+    return normalize(target)
+
+
+def _pair(part: str) -> tuple[str, str, str]:
+    name, _, value = part.partition("=")
+    return unquote_plus(name), unquote_plus(value), part
+
+
+def _fault(variables: Mapping[str, Variable], pairs: Sequence[tuple[str, str, str]]) -> tuple[Fit, str] | None:
+    """The first rule that the parameters break: a wrong value is named before a missing one."""
+    for name, value, _ in pairs:
+        variable = variables.get(name)
+        if variable and variable.values and value not in variable.values:
+            return Fit.BAD_VALUE, f"parameter {name} has the value '{value[:100]}'"
+    given = {name for name, _, _ in pairs}
+    for variable in variables.values():
+        if variable.required and variable.name not in given:
+            return Fit.MISSING, f"parameter {variable.name} is missing"
+    return None
+
+
+def rules_from_tables(tables: Mapping[str, Any]) -> Rules:
+    """Rules of TOML tables.
+
+    `[[redirect]] base, to` and `[[varlist]] base, required = [names],
+    optional = [names], values = {name = [values]}`. Raises UsageError with
+    the name of what does not fit.
+    """
+    _only(tables, {"redirect", "varlist"}, "rules")
+    redirects = tuple(_redirect_of(table) for table in tables.get("redirect", ()))
+    return Rules(redirects, tuple(_varlist_of(table) for table in tables.get("varlist", ())))
+
+
+def _redirect_of(table: Mapping[str, Any]) -> Redirect:
+    _only(table, {"base", "to"}, "redirect")
+    return Redirect(str(table.get("base", "")), str(table.get("to", "")))
+
+
+def _varlist_of(table: Mapping[str, Any]) -> VarList:
+    _only(table, {"base", "required", "optional", "values"}, "varlist")
+    values = {str(name): tuple(map(str, some)) for name, some in dict(table.get("values", {})).items()}
+    optional = tuple(map(str, table.get("optional", ())))
+    required = [name for name in map(str, table.get("required", ())) if name not in values]
+    required += [name for name in values if name not in optional]
+    variables = [Variable(name, values.get(name, ())) for name in required]
+    variables += [Variable(name, values.get(name, ()), required=False) for name in optional]
+    return VarList(str(table.get("base", "")), tuple(variables))
+
+
+def _only(table: Mapping[str, Any], known: set[str], where: str) -> None:
+    for key in table:
+        if key not in known:
+            raise UsageError(f"'{key}' is no part of {where}; use {', '.join(sorted(known))}")

@@ -1,0 +1,99 @@
+"""Which addresses a crawl may follow, relative to where it began."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from letopis.errors import UsageError
+from letopis.urls.normal import normalize
+from letopis.urls.parts import host, registered_domain
+
+_PATTERN_LIMIT = 1000
+_SUBJECT_LIMIT = 2048
+
+
+class ScopeKind(StrEnum):
+    """How far from the seeds a crawl goes."""
+
+    PAGE = "page"
+    PREFIX = "prefix"
+    HOST = "host"
+    DOMAIN = "domain"
+    ANY = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A decision about addresses: inside the kind's bounds, included, not excluded.
+
+    `include` and `exclude` are regular expressions searched in the first 2048
+    characters of the address. With no `include` everything counts as included.
+    Raises UsageError for a pattern that is no regular expression, BadUrl for a bad seed.
+    """
+
+    kind: ScopeKind = ScopeKind.HOST
+    seeds: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    _marks: frozenset[str] = field(init=False, repr=False, compare=False)
+    _prefixes: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _wanted: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
+    _unwanted: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", ScopeKind(self.kind))
+        marks = frozenset(self._mark(normalize(seed)) for seed in self.seeds)
+        object.__setattr__(self, "_marks", marks)
+        object.__setattr__(self, "_prefixes", tuple(sorted(marks)) if self.kind is ScopeKind.PREFIX else ())
+        object.__setattr__(self, "_wanted", _either(self.include))
+        object.__setattr__(self, "_unwanted", _either(self.exclude))
+
+    def allows(self, url: str) -> bool:
+        """Whether a normalised address may be fetched and followed."""
+        return self._inside(url) and self._chosen(url[:_SUBJECT_LIMIT])
+
+    def _chosen(self, subject: str) -> bool:
+        if self._unwanted is not None and self._unwanted.search(subject):
+            return False
+        return self._wanted is None or self._wanted.search(subject) is not None
+
+    def _inside(self, url: str) -> bool:
+        if self.kind is ScopeKind.ANY:
+            return True
+        if self.kind is ScopeKind.PREFIX:
+            return _unschemed(url).startswith(self._prefixes)
+        return self._mark(url) in self._marks
+
+    def _mark(self, url: str) -> str:
+        """What an address shares with its seed when it is inside the scope."""
+        match self.kind:
+            case ScopeKind.PAGE:
+                return url
+            case ScopeKind.PREFIX:
+                path = _unschemed(url).partition("?")[0]
+                return path[: path.rindex("/") + 1]
+            case ScopeKind.HOST:
+                return host(url)
+            case ScopeKind.DOMAIN:
+                return registered_domain(host(url))
+            case ScopeKind.ANY:
+                return ""
+
+
+def _unschemed(url: str) -> str:
+    """Without the scheme: http and https are one place."""
+    return url.partition("://")[2]
+
+
+def _either(patterns: tuple[str, ...]) -> re.Pattern[str] | None:
+    """One pattern for all; each is compiled alone first, so that the error names the right one."""
+    for pattern in patterns:
+        if len(pattern) > _PATTERN_LIMIT:
+            raise UsageError(f"the pattern '{pattern[:40]}...' is longer than {_PATTERN_LIMIT} characters; shorten it")
+        try:
+            re.compile(pattern)
+        except (re.error, RecursionError, OverflowError) as fault:
+            raise UsageError(f"'{pattern}' is not a regular expression ({fault}); correct it") from None
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else None

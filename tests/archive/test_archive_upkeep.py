@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from letopis.archive import Archive
+from letopis.config import ArchiveSettings, Settings, StoreSettings
+from letopis.errors import Damaged
+from letopis.model import Put
+
+DAY = timedelta(days=1)
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def pages(documents: int, versions: int, seed: int = 1) -> list[Put]:
+    chance = random.Random(seed)
+    words = ["".join(chance.choices("abcdefghijklmnop", k=6)) for _ in range(400)]
+    puts = []
+    for document in range(documents):
+        lines = ["<p>" + " ".join(chance.choices(words, k=20)) + "</p>" for _ in range(40)]
+        for version in range(versions):
+            lines[chance.randrange(len(lines))] = "<p>" + " ".join(chance.choices(words, k=20)) + "</p>"
+            body = "\n".join(lines).encode()
+            puts.append(Put(f"http://h{document % 3}.example/{document}", body, START + version * DAY))
+    return puts
+
+
+def placed(folder: Path) -> Settings:
+    return Settings(archive=ArchiveSettings(path=str(folder)))
+
+
+def contents(archive: Archive, puts: list[Put]) -> list[bytes]:
+    return [archive.get(put.url, at=put.at).body for put in puts]
+
+
+@pytest.mark.parametrize("effort", ["quick", "full"])
+def test_compaction_shrinks_and_every_version_stays_readable(tmp_path: Path, effort: str) -> None:
+    puts = pages(4, 12)
+    with Archive(tmp_path / "a") as archive:
+        list(archive.put_many(puts))
+        report = archive.compact(effort=effort)  # type: ignore[arg-type]
+        assert report.finished
+        assert report.bytes_after < 0.6 * report.bytes_before
+        assert archive.stats().pack_bytes == report.bytes_after
+        assert contents(archive, puts) == [put.body for put in puts]
+        assert list(archive.verify()) == []
+
+
+def test_reader_that_was_open_before_compaction_goes_on(tmp_path: Path) -> None:
+    puts = pages(2, 6)
+    with Archive(tmp_path / "a") as writer, Archive(tmp_path / "a") as reader:
+        list(writer.put_many(puts))
+        assert contents(reader, puts[:3]) == [put.body for put in puts[:3]]
+        writer.compact()
+        assert contents(reader, puts) == [put.body for put in puts]
+
+
+def test_compaction_can_be_stopped_and_begun_again(tmp_path: Path) -> None:
+    puts = pages(6, 5)
+    with Archive(tmp_path / "a") as archive:
+        list(archive.put_many(puts))
+        asked = iter([False, False, True])
+        assert not archive.compact(stop=lambda: next(asked, True)).finished
+        assert list(archive.verify()) == []
+        assert archive.compact().finished
+        assert contents(archive, puts) == [put.body for put in puts]
+
+
+def test_versions_after_compaction_continue_the_count(tmp_path: Path) -> None:
+    puts = pages(1, 6)
+    with Archive(tmp_path / "a") as archive:
+        list(archive.put_many(puts))
+        archive.compact()
+        assert archive.put(puts[0].url, b"new", START + 30 * DAY).number == 6
+        archive.compact()
+        assert archive.get(puts[0].url).body == b"new"
+        assert contents(archive, puts) == [put.body for put in puts]
+
+
+def test_retention_by_count_keeps_the_newest(tmp_path: Path) -> None:
+    puts = pages(1, 6)
+    with Archive(tmp_path / "a", settings=Settings(store=StoreSettings(keep_versions=2))) as archive:
+        list(archive.put_many(puts))
+        assert archive.compact().dropped_versions == 4
+        assert [version.number for version in archive.versions(puts[0].url)] == [0, 1]
+        assert archive.get(puts[0].url).body == puts[-1].body
+        assert list(archive.verify()) == []
+
+
+def test_catalogue_is_rebuilt_from_packs_alone(tmp_path: Path) -> None:
+    puts = pages(3, 5) + [Put("http://h0.example/0", pages(3, 5)[0].body, START + 40 * DAY)]
+    with Archive(tmp_path / "a") as archive:
+        list(archive.put_many(puts[:8]))
+        archive.compact()
+        list(archive.put_many(puts[8:]))
+        before = {put.url: [(v.number, v.time, v.digest) for v in archive.versions(put.url)] for put in puts}
+    catalogue = tmp_path / "a" / "catalogue.sqlite"
+    damaged = bytearray(catalogue.read_bytes())
+    damaged[1500:9000] = bytes(7500)
+    catalogue.write_bytes(damaged)
+    with pytest.raises(Damaged, match="verify --repair"), Archive(tmp_path / "a") as archive:
+        list(archive.verify())
+    report = Archive.repair(placed(tmp_path / "a"))
+    assert report.rebuilt
+    assert report.lost == ()
+    with Archive(tmp_path / "a") as archive:
+        assert {url: [(v.number, v.time, v.digest) for v in archive.versions(url)] for url in before} == before
+        assert contents(archive, puts) == [put.body for put in puts]
+        assert list(archive.verify()) == []
+
+
+def test_damaged_pack_is_named_and_the_rest_stays_readable(tmp_path: Path) -> None:
+    puts = pages(3, 3)
+    with Archive(tmp_path / "a") as archive:
+        list(archive.put_many(puts))
+    log = next((tmp_path / "a" / "packs").glob("*.log"))
+    data = bytearray(log.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    log.write_bytes(data)
+    with Archive(tmp_path / "a") as archive:
+        found = list(archive.verify())
+        assert any("pack" in str(problem) for problem in found)
+    assert len(Archive.repair(placed(tmp_path / "a")).lost) == 1
+    with Archive(tmp_path / "a") as archive:
+        assert archive.stats().versions == len(puts) - 1
+        assert archive.get(puts[-1].url).body == puts[-1].body

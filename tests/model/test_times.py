@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from letopis.errors import UsageError
+from letopis.model import from_millis, http_date, parse_duration, parse_time, rfc3339, stamp14, to_millis
+
+NOW = datetime(2026, 3, 10, 15, 30, tzinfo=UTC)
+moments = st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(2200, 1, 1)).map(
+    lambda moment: moment.replace(tzinfo=UTC, microsecond=moment.microsecond // 1000 * 1000)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026-03-01", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("2026-03-01T12:00:00Z", datetime(2026, 3, 1, 12, tzinfo=UTC)),
+        ("2026-03-01T12:00:00+02:00", datetime(2026, 3, 1, 10, tzinfo=UTC)),
+        ("2026-03-01 12:30", datetime(2026, 3, 1, 12, 30, tzinfo=UTC)),
+        ("20260301120000", datetime(2026, 3, 1, 12, tzinfo=UTC)),
+        ("2026", datetime(2026, 1, 1, tzinfo=UTC)),
+        ("202603", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("2 days ago", NOW - timedelta(days=2)),
+        ("1h30m ago", NOW - timedelta(minutes=90)),
+        ("yesterday", datetime(2026, 3, 9, tzinfo=UTC)),
+        ("today", datetime(2026, 3, 10, tzinfo=UTC)),
+        ("now", NOW),
+    ],
+)
+def test_times_as_people_write_them(text: str, expected: datetime) -> None:
+    assert parse_time(text, NOW) == expected
+
+
+@pytest.mark.parametrize("text", ["", "soon", "2026-13-01", "20261301", "5 parsecs ago", "99999999 years ago", "0"])
+def test_what_is_no_time_says_how_to_write_one(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_time(text, NOW) if text != "0" else parse_time("00009999", NOW)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("500ms", 0.5), ("90", 90), ("1h30m", 5400), ("7 days", 604800), ("2w", 1209600)]
+)
+def test_durations_as_people_write_them(text: str, seconds: float) -> None:
+    assert parse_duration(text) == seconds
+
+
+@given(moments)
+@settings(max_examples=200)
+def test_printed_times_read_back_the_same(moment: datetime) -> None:
+    assert parse_time(rfc3339(moment), NOW) == moment
+    assert from_millis(to_millis(moment)) == moment
+    assert parse_time(stamp14(moment), NOW) == moment.replace(microsecond=0)
+
+
+@given(st.text(max_size=30))
+@settings(max_examples=300)
+def test_any_text_is_a_time_or_a_sentence(text: str) -> None:
+    try:
+        assert parse_time(text, NOW).tzinfo is not None
+    except UsageError as error:
+        assert str(error)
+
+
+def test_http_dates_are_in_gmt() -> None:
+    assert http_date(NOW) == "Tue, 10 Mar 2026 15:30:00 GMT"

@@ -1,0 +1,126 @@
+"""The shape of the code: imports point down, nothing is imported late, public names stay."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import letopis
+
+SOURCE = Path(letopis.__file__).parent
+
+LAYERS = [
+    {"cli", "serve"},
+    {"jobs", "crawl", "monitor", "exchange", "demo"},
+    {"visit", "frontier", "schedule", "graph", "search"},
+    {"archive"},
+    {"store", "catalog"},
+    {"fetch", "extract", "change", "codec", "zrec"},
+    {"urls", "model", "config", "errors"},
+]
+RANK = {unit: rank for rank, layer in enumerate(LAYERS) for unit in layer}
+FREE_NEIGHBOURS = {
+    ("cli", "serve"),
+    ("urls", "model"), ("urls", "errors"), ("model", "errors"), ("config", "errors"), ("config", "model"),
+    ("jobs", "crawl"), ("jobs", "monitor"), ("jobs", "exchange"), ("frontier", "schedule"), ("search", "graph"),
+}  # fmt: skip
+"""Within a layer only these may know each other."""
+
+
+def modules() -> list[tuple[str, Path]]:
+    return [(unit_of(path), path) for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "__init__.py"]
+
+
+def unit_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported_units(tree: ast.AST) -> set[str]:
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("letopis"):
+            parts = node.module.split(".")
+            names |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("letopis.")}
+    return names & set(RANK)
+
+
+def allowed(unit: str, other: str) -> bool:
+    return unit == other or RANK[unit] < RANK[other] or (unit, other) in FREE_NEIGHBOURS
+
+
+def test_every_module_belongs_to_a_unit_of_the_architecture() -> None:
+    assert {unit for unit, _ in modules()} <= set(RANK)
+
+
+def test_imports_point_down() -> None:
+    wrong = [
+        f"{path.relative_to(SOURCE)} imports {other}"
+        for unit, path in modules()
+        for other in imported_units(ast.parse(path.read_text()))
+        if not allowed(unit, other)
+    ]
+    assert wrong == []
+
+
+def module_name(path: Path) -> str:
+    parts = list(path.relative_to(SOURCE.parent).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def direct_imports(path: Path, known: set[str]) -> set[str]:
+    found = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            whole = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= (whole | {node.module}) & known
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names} & known
+    return found
+
+
+def test_modules_form_no_cycle() -> None:
+    paths = {module_name(path): path for _, path in modules() if path.name != "__init__.py"}
+    edges = {name: direct_imports(path, set(paths)) for name, path in paths.items()}
+    done: set[str] = set()
+
+    def walk(name: str, trail: tuple[str, ...]) -> None:
+        assert name not in trail, " -> ".join([*trail, name])
+        if name not in done:
+            for other in edges[name]:
+                walk(other, (*trail, name))
+            done.add(name)
+
+    for name in edges:
+        walk(name, ())
+
+
+def test_no_drawer_called_utils() -> None:
+    drawers = {"utils.py", "util.py", "helpers.py", "common.py", "misc.py", "tools.py"}
+    assert [path for _, path in modules() if path.name in drawers] == []
+
+
+def long_functions(path: Path) -> list[str]:
+    tree = ast.parse(path.read_text())
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [f"{path.name}:{f.name}" for f in functions if (f.end_lineno or 0) - f.lineno + 1 > 50]
+
+
+def test_functions_and_modules_stay_small() -> None:
+    assert [name for _, path in modules() for name in long_functions(path)] == []
+    assert [path.name for _, path in modules() if len(path.read_text().splitlines()) > 500] == []
+
+
+def test_public_names_are_frozen() -> None:
+    wanted = {
+        "Archive", "Monitor", "Put", "LetopisError", "NotFound", "Unavailable", "DocumentTooLarge", "Refused", "Damaged",
+    }  # fmt: skip
+    assert wanted <= set(letopis.__all__)
+    assert all(hasattr(letopis, name) for name in letopis.__all__)
+
+
+def test_errors_carry_the_exit_status_of_the_command_line() -> None:
+    statuses = {"UsageError": 2, "NotFound": 3, "Unavailable": 4, "DocumentTooLarge": 5, "Damaged": 6, "Refused": 7}
+    errors = __import__("letopis.errors", fromlist=["errors"])
+    assert {name: getattr(errors, name).exit_status for name in statuses} == statuses

@@ -1,0 +1,197 @@
+import pytest
+from ada_url import join_url
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from letopis.errors import BadUrl
+from letopis.urls import MAX_URL, join, normal, normalize, parse_user
+
+BASE = "https://example.org/dir/page.html?old=1"
+
+SPELLINGS = [
+    ("HTTP://EXAMPLE.org", "http://example.org/"),
+    ("http://example.org?a=1", "http://example.org/?a=1"),
+    ("http://example.org:80/x", "http://example.org/x"),
+    ("https://example.org:443/x", "https://example.org/x"),
+    ("http://example.org:443/x", "http://example.org:443/x"),
+    ("http://example.org:8080/x", "http://example.org:8080/x"),
+    ("http://example.org/a/./b/../c", "http://example.org/a/c"),
+    ("http://example.org/a/%2E%2e/c", "http://example.org/c"),
+    ("http://example.org/..", "http://example.org/"),
+    ("http://example.org/x#part", "http://example.org/x"),
+    ("http://example.org/x?#part", "http://example.org/x"),
+    ("http://example.org/x?", "http://example.org/x"),
+    ("http://example.org/%7euser/%c3%a1", "http://example.org/~user/%C3%A1"),
+    ("http://example.org/%41%2f", "http://example.org/A%2F"),
+    ("http://example.org/100%", "http://example.org/100%25"),
+    ("http://example.org/a b?c d", "http://example.org/a%20b?c%20d"),
+    ("http://example.org/á?č=ž", "http://example.org/%C3%A1?%C4%8D=%C5%BE"),
+    ("http://Příklad.cz/", "http://xn--pklad-zsa96e.cz/"),
+    ("http://example.org./", "http://example.org/"),
+    ("http://example.org.:81/", "http://example.org:81/"),
+    ("http://127.1/", "http://127.0.0.1/"),
+    ("http://0x7f.1../", "http://127.0.0.1/"),
+    ("http://[2001:DB8::0:1]/", "http://[2001:db8::1]/"),
+    ("http:\\\\example.org\\x", "http://example.org/x"),
+    ("http://example.org/a\tb\nc", "http://example.org/abc"),
+    ("http://example.org/?b=2&a=1", "http://example.org/?a=1&b=2"),
+    ("http://example.org/?b=2&a=9&a=1&b=1", "http://example.org/?a=9&a=1&b=2&b=1"),
+    ("http://example.org/?b&&a&", "http://example.org/?a&b"),
+    ("http://example.org/?x[]=2&x[]=1", "http://example.org/?x[]=2&x[]=1"),
+    ("http://user:word@example.org/", "http://user:word@example.org/"),
+]
+
+
+@pytest.mark.parametrize(("url", "expected"), SPELLINGS)
+def test_spells_an_address_one_way(url, expected):
+    assert normalize(url) == expected
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "x",
+        "/x",
+        "ftp://example.org/",
+        "mailto:a@b",
+        "javascript:1",
+        "http://",
+        "http://a b/",
+        "http://[::1",
+        "\ud800",
+    ],
+)
+def test_refuses_what_is_no_web_address(url):
+    with pytest.raises(BadUrl):
+        normalize(url)
+
+
+def test_refuses_overlong_addresses():
+    with pytest.raises(BadUrl, match="8192"):
+        normalize("http://example.org/" + "x" * MAX_URL)
+    with pytest.raises(BadUrl, match="8192"):
+        normalize("http://example.org/" + "á" * 2000)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("example.org/x", "http://example.org/x"),
+        ("  example.org ", "http://example.org/"),
+        ("//example.org/x", "http://example.org/x"),
+        ("localhost:8080/x", "http://localhost:8080/x"),
+        ("127.0.0.1:80", "http://127.0.0.1/"),
+        ("https://example.org", "https://example.org/"),
+        ("example.org/?u=http://other.org/", "http://example.org/?u=http://other.org/"),
+    ],
+)
+def test_completes_what_people_type(text, expected):
+    assert parse_user(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "   ", "mailto:a@b.org", "javascript:alert(1)", "file:///etc/passwd"])
+def test_refuses_what_people_cannot_have_meant(text):
+    with pytest.raises(BadUrl):
+        parse_user(text)
+
+
+JOINS = [
+    ("", "https://example.org/dir/page.html?old=1"),
+    ("#top", "https://example.org/dir/page.html?old=1"),
+    ("other.html", "https://example.org/dir/other.html"),
+    ("sub/", "https://example.org/dir/sub/"),
+    ("/root", "https://example.org/root"),
+    ("../up", "https://example.org/up"),
+    ("./here", "https://example.org/dir/here"),
+    (".", "https://example.org/dir/"),
+    ("?b=2&a=1", "https://example.org/dir/page.html?a=1&b=2"),
+    ("x?b=2&a=1#f", "https://example.org/dir/x?a=1&b=2"),
+    ("//other.org/x", "https://other.org/x"),
+    ("//Other.org", "https://other.org/"),
+    ("http://other.org", "http://other.org/"),
+    ("httpd.html", "https://example.org/dir/httpd.html"),
+    ("http:x", "http://x/"),
+    ("https:x", "https://example.org/dir/x"),
+    ("  /x \n", "https://example.org/x"),
+    ("a:b", None),
+    ("./a:b", "https://example.org/dir/a:b"),
+    ("/a%20b", "https://example.org/a%20b"),
+    ("/%7e", "https://example.org/~"),
+    ("/'?'", "https://example.org/'?%27"),
+    ("/x/../../y", "https://example.org/y"),
+    ("/.well-known/x", "https://example.org/.well-known/x"),
+    ("javascript:void(0)", None),
+    ("JavaScript:void(0)", None),
+    ("mailto:a@b.org", None),
+    ("data:text/plain,x", None),
+    ("ftp://example.org/x", None),
+    ("http://[bad", None),
+    ("\ud800", None),
+    ("/" + "x" * 9000, None),
+]
+
+
+@pytest.mark.parametrize(("ref", "expected"), JOINS)
+def test_joins_a_link_to_its_page(ref, expected):
+    assert join(BASE, ref) == expected
+
+
+def test_joins_to_a_base_that_needs_the_full_parser():
+    assert join("HTTP://Example.org:80/a/../b/c", "d") == "http://example.org/b/d"
+
+
+pieces = st.lists(
+    st.sampled_from(
+        [*"aZ09%/?#&=.:;@~[]|'\"^ \\+-_", "..", "/.", "//", "%2e", "%41", "%c3%A9", "č", "x=1", "xn--", "\t"]
+    ),
+    max_size=12,
+).map("".join)
+addresses = st.builds(
+    "{}{}{}".format, st.sampled_from(["http://a.org/", "https://a.b.cz:81/", "HTTP://A.", "http:"]), pieces, pieces
+)
+
+
+@settings(max_examples=600, deadline=None)
+@given(addresses)
+def test_normalising_twice_changes_nothing(url):
+    try:
+        once = normalize(url)
+    except BadUrl:
+        return
+    assert normalize(once) == once
+    assert normal._parsed(once) == once
+
+
+@settings(max_examples=600, deadline=None)
+@given(addresses)
+def test_the_fast_path_agrees_with_the_full_parser(url):
+    try:
+        slow = normal._parsed(url)
+    except BadUrl:
+        slow = None
+    try:
+        fast = normalize(url)
+    except BadUrl:
+        fast = None
+    assert fast == slow
+
+
+@settings(max_examples=600, deadline=None)
+@given(
+    st.sampled_from([BASE, "http://a.org/", "http://a.org/x/./y", "https://a.org/%41/b?c=/d/e"]),
+    st.one_of(pieces, addresses),
+)
+def test_joining_agrees_with_the_url_standard(base, ref):
+    try:
+        expected = normalize(join_url(base, ref))
+    except (ValueError, BadUrl):
+        expected = None
+    assert join(base, ref) == expected
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_joining_any_text_never_fails(base, ref):
+    found = join(base, ref)
+    assert found is None or normalize(found) == found
