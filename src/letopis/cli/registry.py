@@ -22,6 +22,7 @@ VERBS: dict[str, Verb] = {
     "versions": Verb("storing", "List the versions of a page"),
     "check": Verb("checking", "Look at pages now: available, changed, changed for you"),
     "history": Verb("checking", "List every check of a page"),
+    "serve": Verb("serving", "Web interface and HTTP API"),
     "stats": Verb("upkeep", "Show totals of the archive"),
 }
 

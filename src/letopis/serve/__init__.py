@@ -1,0 +1,6 @@
+"""HTTP: pages for people, REST, Memento, CDX and feeds for programs."""
+
+from letopis.serve.app import create_app
+from letopis.serve.server import Server
+
+__all__ = ["Server", "create_app"]

@@ -26,8 +26,8 @@ def _sentence(check: Check) -> str:
 
 def _row(check: Check) -> dict[str, Any]:
     names = (
-        "url", "final_url", "checked_at", "available", "status", "outcome", "version", "digest", "length", "content_type",
-        "redirects", "error", "warnings", "meaningful", "score", "blocks", "cached", "changed_for_you",
+        "url", "final_url", "checked_at", "available", "status", "outcome", "version", "digest", "length",
+        "content_type", "redirects", "error", "warnings", "meaningful", "score", "blocks", "cached", "changed_for_you",
     )  # fmt: skip
     row = {name: getattr(check, name) for name in names}
     row["redirects"] = [{"url": hop.url, "status": hop.status, "location": hop.location} for hop in check.redirects]

@@ -1,0 +1,18 @@
+"""What requests need of the application, by dependency."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from letopis.archive import Archive
+
+
+def archive_of(request: Request) -> Archive:
+    """The archive that is served."""
+    archive: Archive = request.app.state.archive
+    return archive
+
+
+TheArchive = Annotated[Archive, Depends(archive_of)]
