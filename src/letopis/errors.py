@@ -47,6 +47,10 @@ class Unavailable(LetopisError):
     exit_status = 4
 
 
+class RemoteChanged(Unavailable):
+    """A file on a server became another one while parts of it were read."""
+
+
 class DocumentTooLarge(LetopisError):
     """The document is over the size limit and was not forced."""
 

@@ -1,8 +1,20 @@
 """The one object that joins contents and catalogue."""
 
 from letopis.archive.archive import Archive, utc_now
+from letopis.archive.differences import FORMATS
 from letopis.archive.facts import Details, Note
 from letopis.archive.identity import Identity, digest_text, identify
 from letopis.archive.recording import Arrival, Recorded
 
-__all__ = ["Archive", "Arrival", "Details", "Identity", "Note", "Recorded", "digest_text", "identify", "utc_now"]
+__all__ = [
+    "FORMATS",
+    "Archive",
+    "Arrival",
+    "Details",
+    "Identity",
+    "Note",
+    "Recorded",
+    "digest_text",
+    "identify",
+    "utc_now",
+]

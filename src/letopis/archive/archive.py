@@ -13,6 +13,7 @@ from typing import Literal
 
 from letopis.archive.arrivals import arrival_of, put_arrival
 from letopis.archive.compaction import Compaction, CompactReport
+from letopis.archive.differences import difference
 from letopis.archive.reading import Answers
 from letopis.archive.recording import Arrival, Recorded, Recorder
 from letopis.archive.repairing import RepairReport, drop_lost, rebuild, set_aside
@@ -172,6 +173,14 @@ class Archive:
     def history(self, url: str) -> list[Check]:
         """Every check, oldest first."""
         return self.answers.history(parse_user(url))
+
+    def diff(self, url: str, t1: datetime, t2: datetime, format: str = "unified") -> str | bytes:
+        """The difference between the versions valid at two times; empty when there is none."""
+        return self.difference(self.get(url, at=t1), self.get(url, at=t2), format)
+
+    def difference(self, old: Version, new: Version, format: str = "unified") -> str | bytes:
+        """The difference of two versions in one of the formats of `letopis diff`."""
+        return difference(old, new, format)
 
     def stats(self) -> Stats:
         """Totals, counted afresh."""

@@ -27,7 +27,7 @@ def put_arrival(put: Put, url: str, now: datetime) -> Arrival:
 def arrival_of(look: Observation) -> Arrival:
     """A look as the rows and bytes that remember it."""
     response = look.response
-    has_content = look.outcome in _VERSIONED and response.status not in (0, 304) and not response.skipped
+    has_content = look.outcome in _VERSIONED and 200 <= response.status < 300 and not response.skipped
     return Arrival(
         url=response.url,
         time=to_millis(response.at),

@@ -13,6 +13,7 @@ from letopis.catalog.dialect import Dialect, Sqlite
 from letopis.catalog.heads import Heads
 from letopis.catalog.lessons import Lessons
 from letopis.catalog.observers import Observers
+from letopis.catalog.queues import Queues
 from letopis.catalog.recent import Recent
 from letopis.catalog.resources import Resources
 from letopis.catalog.schema import SCHEMA_VERSION, prepare
@@ -47,6 +48,7 @@ class Catalog:
         self.versions = Versions(self.database)
         self.lessons = Lessons(self.database)
         self.recent = Recent(self.database)
+        self.queues = Queues(self.database)
         self.observers = Observers(self.database)
 
     @contextmanager

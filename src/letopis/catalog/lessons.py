@@ -20,6 +20,15 @@ class Lessons:
         """Replaces the profile of a known host."""
         cursor.run("UPDATE host SET profile = ? WHERE name = ?", (data, host))
 
+    def distrusted(self, host: str) -> frozenset[str]:
+        """Digest fields (lower case) that the host once sent wrongly."""
+        row = self._database.one("SELECT distrusted FROM host WHERE name = ?", (host,))
+        return frozenset(row[0].split()) if row and row[0] else frozenset()
+
+    def distrust(self, cursor: Cursor, host: str, fields: frozenset[str]) -> None:
+        """These fields of the host are not used again to skip a download."""
+        cursor.run("UPDATE host SET distrusted = ? WHERE name = ?", (" ".join(sorted(fields)), host))
+
     def habits(self, resource: int) -> bytes:
         """The page's habits, empty when there are none."""
         row = self._database.one("SELECT habits FROM resource WHERE id = ?", (resource,))

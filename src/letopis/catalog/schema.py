@@ -22,7 +22,7 @@ CREATE TABLE host (
     id {id}, name TEXT NOT NULL UNIQUE,
     ip TEXT NOT NULL DEFAULT '', ready BIGINT NOT NULL DEFAULT 0, ip_ready BIGINT NOT NULL DEFAULT 0,
     crawl_delay {float} NOT NULL DEFAULT 0, fetched BIGINT NOT NULL DEFAULT 0, failures INTEGER NOT NULL DEFAULT 0,
-    robots {blob}, robots_until BIGINT NOT NULL DEFAULT 0, profile {blob},
+    robots {blob}, robots_until BIGINT NOT NULL DEFAULT 0, profile {blob}, distrusted TEXT,
     owner TEXT NOT NULL DEFAULT '', fence BIGINT NOT NULL DEFAULT 0, lease_until BIGINT NOT NULL DEFAULT 0
 );
 
@@ -33,7 +33,8 @@ CREATE TABLE resource (
     versions INTEGER NOT NULL DEFAULT 0, newest BIGINT, checked BIGINT, title TEXT, habits {blob}
 );
 CREATE INDEX resource_url ON resource (url_key);
-CREATE INDEX resource_due ON resource (host, state, due) WHERE due IS NOT NULL;
+CREATE INDEX resource_new ON resource (host, priority DESC, depth, id) WHERE state = 1;
+CREATE INDEX resource_again ON resource (host, due) WHERE state = 2;
 
 CREATE TABLE surt (name TEXT NOT NULL, resource BIGINT NOT NULL, PRIMARY KEY (name, resource)) {clustered};
 

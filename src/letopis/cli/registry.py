@@ -17,13 +17,19 @@ class Verb(NamedTuple):
 
 VERBS: dict[str, Verb] = {
     "init": Verb("storing", "Make an archive"),
-    "put": Verb("storing", "Store a version by hand"),
-    "get": Verb("storing", "Print a page as it is, was, or last was"),
-    "versions": Verb("storing", "List the versions of a page"),
     "check": Verb("checking", "Look at pages now: available, changed, changed for you"),
+    "get": Verb("reading", "Print a page as it is, was, or last was"),
+    "versions": Verb("storing", "List the versions of a page"),
+    "diff": Verb("reading", "Show what changed on a page"),
     "history": Verb("checking", "List every check of a page"),
+    "patch": Verb("reading", "Apply a binary difference"),
+    "extract": Verb("reading", "Show the common form of a document"),
+    "put": Verb("storing", "Store a version by hand"),
+    "crawl": Verb("crawling", "Crawl from seeds, politely, and come back when pages change"),
     "serve": Verb("serving", "Web interface and HTTP API"),
     "stats": Verb("upkeep", "Show totals of the archive"),
+    "verify": Verb("upkeep", "Check every byte and every reference; repair"),
+    "compact": Verb("upkeep", "Re-compress, carry out retention, give space back"),
 }
 
 

@@ -1,0 +1,42 @@
+"""Which URL may be fetched now: states, seen set, host queues, manners, filters, traps."""
+
+from letopis.frontier.expressions import Facts, Filter, parse_filter
+from letopis.frontier.focus import Focus, Interest, interest, score
+from letopis.frontier.frontier import Frontier
+from letopis.frontier.leases import Lease, LeaseKeeper, LeaseStore, MemoryLeases
+from letopis.frontier.memory import MemoryQueue
+from letopis.frontier.politeness import Bandwidth, Manners, Share, manners_of
+from letopis.frontier.queue import QueueStore
+from letopis.frontier.sieve import Sieve
+from letopis.frontier.states import HostFacts, HostRow, NewUrl, QueuedUrl, Returned, Ticket, UrlState
+from letopis.frontier.traps import TrapJudge
+
+__all__ = [
+    "Bandwidth",
+    "Facts",
+    "Filter",
+    "Focus",
+    "Frontier",
+    "HostFacts",
+    "HostRow",
+    "Interest",
+    "Lease",
+    "LeaseKeeper",
+    "LeaseStore",
+    "Manners",
+    "MemoryLeases",
+    "MemoryQueue",
+    "NewUrl",
+    "QueueStore",
+    "QueuedUrl",
+    "Returned",
+    "Share",
+    "Sieve",
+    "Ticket",
+    "TrapJudge",
+    "UrlState",
+    "interest",
+    "manners_of",
+    "parse_filter",
+    "score",
+]

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from letopis.archive import Archive, Identity
 from letopis.catalog.lookup import newest
 from letopis.model import Headers, header
+from letopis.urls import host as host_of
 
-_DIGESTS = ("content-md5", "digest", "repr-digest")
+DIGESTS = frozenset({"content-md5", "digest", "repr-digest"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Known:
     raw_bytes: int
     headers: Headers
     final_url: str
+    distrusted: frozenset[str] = frozenset()
 
     @property
     def etag(self) -> str:
@@ -35,7 +37,11 @@ class Known:
 
     def unchanged_if(self) -> Headers:
         """Length and digest fields that prove an answer unchanged without a download."""
-        fields = tuple((name, value) for name, value in self.headers if name.lower() in _DIGESTS)
+        fields = tuple(
+            (name, value)
+            for name, value in self.headers
+            if name.lower() in DIGESTS and name.lower() not in self.distrusted
+        )
         length = header(self.headers, "content-length")
         return (*fields, ("Content-Length", length)) if fields and length else ()
 
@@ -56,4 +62,9 @@ def known_of(archive: Archive, url: str) -> Known | None:
         head = capture.head
     headers = archive.catalog.heads.get(head)
     final = archive.answers.final_url(found.extra)
-    return Known(found.resource, found.id, found.number, found.sha1, found.raw_bytes, headers, final or url)
+    doubts = archive.catalog.lessons.distrusted(host_of(url)) if _has_digest(headers) else frozenset()
+    return Known(found.resource, found.id, found.number, found.sha1, found.raw_bytes, headers, final or url, doubts)
+
+
+def _has_digest(headers: Headers) -> bool:
+    return any(name.lower() in DIGESTS for name, _ in headers)

@@ -10,7 +10,8 @@ from letopis import extract
 from letopis.archive import Archive, Recorded, identify
 from letopis.catalog import Cursor
 from letopis.change import Fingerprint, PageHabits, compare, fingerprint
-from letopis.model import Change, FailureKind, Limits, Observation, Outcome, Page, Request, Response
+from letopis.model import Change, FailureKind, Limits, Link, LinkType, Observation, Outcome, Page, Request, Response
+from letopis.urls import join
 from letopis.visit.known import Known, known_of
 from letopis.visit.memory import Memory
 
@@ -47,6 +48,8 @@ class Visitor:
         """Fetches, reads and compares; writes nothing."""
         known = known_of(self._archive, url)
         response = await self._client.fetch(_request(url, known, manner))
+        if response.warnings:
+            self._memory.doubt(response)
         return self.judge(response, known)
 
     def judge(self, response: Response, known: Known | None) -> Observation:
@@ -59,6 +62,8 @@ class Visitor:
             return Observation(response, Outcome.UNAVAILABLE)
         if response.status == 304 or response.skipped:
             return Observation(response, Outcome.UNCHANGED)
+        if response.status >= 300:
+            return Observation(response, Outcome.UNCHANGED, _signpost(response))
         if known is not None and known.is_same(identify(response.body)):
             return Observation(response, Outcome.UNCHANGED, change=Change(True, True, False))
         page = extract.page(response.body, response.final_url, response.headers)
@@ -94,6 +99,13 @@ class Visitor:
                 extend(cursor, done)
 
         return self._archive.record(looks, together)
+
+
+def _signpost(response: Response) -> Page:
+    """A redirect that was not followed: a page with one link."""
+    target = join(response.url, response.header("location"))
+    links = (Link(target, LinkType.REDIRECT),) if target else ()
+    return Page(response.url, "", links=links)
 
 
 def _request(url: str, known: Known | None, manner: Manner) -> Request:

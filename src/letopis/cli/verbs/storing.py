@@ -1,4 +1,4 @@
-"""Verbs that put versions in and take them out: init, put, get, versions."""
+"""Verbs that put versions in and list them: init, put, versions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import click
 
 from letopis.cli.context import Given, verb
 from letopis.errors import UsageError
-from letopis.model import Version
 
 
 @verb("init", "letopis init", "letopis init --archive /srv/web")
@@ -56,29 +55,3 @@ def versions_verb(given: Given, url: str) -> None:
     with given.open(create=False) as archive:
         rows = [{name: getattr(version, name) for name in columns} for version in archive.versions(url)]
     given.output.rows(rows, columns)
-
-
-def deliver(given: Given, version: Version, target: Path | None) -> None:
-    """The bytes of a version to a file or to standard output."""
-    if target is None:
-        given.output.bytes(version.body)
-    else:
-        target.write_bytes(version.body)
-        given.output.remark(f"version {version.number} of {version.url} is in {target}")
-
-
-@verb(
-    "get",
-    "letopis get https://example.org/ > page.html",
-    "letopis get https://example.org/ --at 2024-01-31 --offline",
-    "letopis get https://example.org/ --version 0 -o first.html",
-)
-@click.argument("url")
-@click.option("--at", metavar="TIME", help="The version valid at this time.")
-@click.option("--version", type=int, metavar="N", help="Version number, from 0; -1 is the newest.")
-@click.option("--offline", is_flag=True, help="Never check first.")
-@click.option("-o", "--output", "target", type=click.Path(path_type=Path), help="Write to a file.")
-def get_verb(given: Given, url: str, at: str | None, version: int | None, offline: bool, target: Path | None) -> None:
-    """Print a page: the current one, one of a past day, or a numbered version."""
-    with given.open(create=False) as archive:
-        deliver(given, archive.get(url, version=version, at=given.moment(at)), target)

@@ -1,0 +1,141 @@
+"""What waits to be fetched, by host: rows of `resource` in the states NEW (1) and AGAIN (2).
+
+A URL under way keeps its stored state; only the record of the finished look
+moves it, inside the same transaction. All times are milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from letopis.catalog.database import Cursor, Database
+
+KNOWN, NEW, AGAIN, HELD, GONE = range(5)
+
+_HOST = "h.id, h.name, h.ip, h.ready, h.ip_ready, h.crawl_delay, h.fetched, h.failures, h.fence"
+_URL = "id, url, depth, priority, coalesce(due, 0), schedule"
+_HAS_NEW = "SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 1"
+_HAS_DUE = "SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 2 AND r.due <= ?"
+
+
+class Shard(NamedTuple):
+    """The hosts of one agent: those whose id leaves this rest."""
+
+    rest: int = 0
+    agents: int = 1
+
+
+class Waiting(NamedTuple):
+    """How many URLs wait, by kind."""
+
+    new: int
+    again: int
+
+
+class Queues:
+    """Questions and changes of the frontier; writes happen inside the caller's transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def hosts_due(self, now: int, new: bool, limit: int, after: int, cap: int, shard: Shard) -> list[tuple[Any, ...]]:
+        """Hosts of the shard with an id above `after` that have something due, by id."""
+        mine = f"SELECT {_HOST} FROM host h WHERE h.id > ? AND h.id % ? = ?"
+        values = (after, shard.agents, shard.rest)
+        if new:
+            return self._database.all(
+                f"{mine} AND EXISTS ({_HAS_NEW}) AND h.fetched < ? ORDER BY h.id LIMIT ?",
+                (*values, cap or 2**62, limit),
+            )
+        return self._database.all(f"{mine} AND EXISTS ({_HAS_DUE}) ORDER BY h.id LIMIT ?", (*values, now, limit))
+
+    def next_due(self, now: int, shard: Shard) -> int | None:
+        """When the next URL gets due after `now`."""
+        row = self._database.one(
+            "SELECT min(due) FROM resource WHERE state = 2 AND due > ? AND host % ? = ?",
+            (now, shard.agents, shard.rest),
+        )
+        return int(row[0]) if row and row[0] is not None else None
+
+    def load(self, host: int, now: int, new: bool, limit: int) -> list[tuple[Any, ...]]:
+        """Due URLs of a host, best first."""
+        if new:
+            return self._database.all(
+                f"SELECT {_URL} FROM resource WHERE host = ? AND state = 1 ORDER BY priority DESC, depth, id LIMIT ?",
+                (host, limit),
+            )
+        return self._database.all(
+            f"SELECT {_URL} FROM resource WHERE host = ? AND state = 2 AND due <= ? ORDER BY due LIMIT ?",
+            (host, now, limit),
+        )
+
+    def add(self, cursor: Cursor, rows: Iterable[Sequence[Any]]) -> None:
+        """Stores unseen URLs as NEW: rows (key, url, host id, depth, priority); known ones are passed over."""
+        cursor.run_many(
+            "INSERT INTO resource (url_key, url, host, state, depth, priority) SELECT ?, ?, ?, 1, ?, ? "
+            "WHERE NOT EXISTS (SELECT 1 FROM resource WHERE url_key = ? AND url = ?)",
+            ((*row, row[0], row[1]) for row in rows),
+        )
+
+    def plan(self, cursor: Cursor, resource: int, depth: int) -> None:
+        """Makes a URL that is only known wait for its first visit."""
+        cursor.run(
+            "UPDATE resource SET state = 1, depth = ?, due = NULL WHERE id = ? AND state IN (0, 3, 4)",
+            (depth, resource),
+        )
+
+    def finish(self, cursor: Cursor, rows: Iterable[tuple[int, int | None, bytes, int]]) -> None:
+        """What follows from a look: rows (state, due, schedule, id)."""
+        cursor.run_many("UPDATE resource SET state = ?, due = ?, schedule = ? WHERE id = ?", rows)
+
+    def set_hosts(self, cursor: Cursor, rows: Iterable[tuple[str, int, int, float, int, int, int]]) -> None:
+        """Politeness after a fetch: rows (ip, ready, ip_ready, crawl_delay, fetched, failures, id)."""
+        cursor.run_many(
+            "UPDATE host SET ip = ?, ready = ?, ip_ready = ?, crawl_delay = ?, fetched = ?, failures = ? WHERE id = ?",
+            rows,
+        )
+
+    def all_keys(self, size: int = 100_000) -> Iterator[list[int]]:
+        """The keys of all URLs ever stored, in parts."""
+        part: list[int] = []
+        for (key,) in self._database.stream("SELECT url_key FROM resource", size=10_000):
+            part.append(key)
+            if len(part) >= size:
+                yield part
+                part = []
+        if part:
+            yield part
+
+    def make_due(self, cursor: Cursor, host: str, now: int) -> int:
+        """Makes every visited URL of a host due at once."""
+        return cursor.run(
+            "UPDATE resource SET due = ? WHERE state = 2 AND due > ? AND host = (SELECT id FROM host WHERE name = ?)",
+            (now, now, host),
+        )
+
+    def waiting(self) -> Waiting:
+        """How many URLs are planned."""
+        counted = self._database.all("SELECT state, count(*) FROM resource WHERE state IN (1, 2) GROUP BY state")
+        rows = {int(state): int(count) for state, count in counted}
+        return Waiting(rows.get(NEW, 0), rows.get(AGAIN, 0))
+
+    def due_again(self, now: int) -> int:
+        """How many visited URLs are due."""
+        row = self._database.one("SELECT count(*) FROM resource WHERE state = 2 AND due <= ?", (now,))
+        return int(row[0]) if row else 0
+
+    def plan_of(self, resource: int) -> tuple[int, int | None, bytes, int, float]:
+        """State, due time, visit record, depth and priority of a URL."""
+        row = self._database.one("SELECT state, due, schedule, depth, priority FROM resource WHERE id = ?", (resource,))
+        assert row is not None
+        return row[0], row[1], bytes(row[2] or b""), row[3], row[4]
+
+    def robots(self, host: str) -> tuple[bytes, int]:
+        """The stored robots.txt answer of a host and until when it holds; empty when there is none."""
+        row = self._database.one("SELECT robots, robots_until FROM host WHERE name = ?", (host,))
+        return (bytes(row[0] or b""), int(row[1])) if row else (b"", 0)
+
+    def set_robots(self, cursor: Cursor, host: str, data: bytes, until: int) -> None:
+        """Replaces the stored robots.txt answer."""
+        cursor.run("UPDATE host SET robots = ?, robots_until = ? WHERE name = ?", (data, until, host))

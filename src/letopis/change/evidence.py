@@ -1,0 +1,298 @@
+"""Which of the blocks that differ speak for a real change, and how loudly.
+
+Noise is told from news in this order: blocks that only moved; blocks of the
+host's frame; slots and blocks that are never the same; clocks and counters.
+What remains is *strong* (text that came, went or was edited) or *weak* (one
+short block in place of another, as an advertisement does; metadata nobody
+sees).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import NamedTuple, TypeVar
+
+from letopis.change.fingerprint import Fingerprint
+from letopis.change.habits import PageHabits, Region, regions
+from letopis.change.text_forms import digits_folded, stilled, words_form
+from letopis.model import BlockKind
+
+_HIDDEN = frozenset((BlockKind.KEYWORDS, BlockKind.DESCRIPTION, BlockKind.ALT))
+_LONG = 90  # letters from which one block in place of another is no advertisement
+_FRAME_RUN, _FRAME_LENGTH = 2, 40
+_SWAPS, _EDITS = 2, 5  # changes in a row that make a slot restless
+_RESTLESS_SHARE = 1 / 3
+_LEAST_BODY = 12.0
+_MOST_PAIRS = 64
+_MOST_STILLED = 1 << 17
+_ALIKE = 0.35
+_SENTENCE_END = re.compile(r"\w[.!?…](?=\s|$)")
+_SWAPPED, _LITTLE = 0.5, 0.25
+
+T = TypeVar("T")
+
+
+class Weighed(NamedTuple):
+    """One block that differs: where it stands on its side and what it adds to the evidence."""
+
+    at: int
+    strong: float
+    weak: float
+
+
+@dataclass(slots=True)
+class Evidence:
+    """What speaks for a change between two states of a page."""
+
+    added: list[Weighed] = field(default_factory=list)
+    removed: list[Weighed] = field(default_factory=list)
+
+    @property
+    def strong(self) -> float:
+        """Weight of text that came, went or was edited."""
+        return max(sum(w.strong for w in self.added), sum(w.strong for w in self.removed))
+
+
+class _Sides(NamedTuple):
+    """Indices that still have to be explained, in one region."""
+
+    region: Region
+    old: list[int]
+    new: list[int]
+
+
+class Judge:
+    """Compares two states of a page in the light of its habits and its host's frame."""
+
+    def __init__(self, old: Fingerprint, new: Fingerprint, frame: frozenset[int], habits: PageHabits) -> None:
+        self.old, self.new = old, new
+        self.frame, self.habits = frame, habits
+        self.evidence = Evidence()
+        self._room = _MOST_STILLED
+        self._framed_old, self._framed_new = framed(old), framed(new)
+        self._old_set, self._new_set = frozenset(old.hashes), frozenset(new.hashes)
+
+    def judge(self) -> Evidence:
+        """Sort every block that differs to noise, weak or strong evidence."""
+        sides = self._without_moves(regions(self.old, self.new))
+        sides = [side for side in map(self._without_frame, sides) if side.old or side.new]
+        sides = [side for side in map(self._without_ticks, sides) if side.old or side.new]
+        for side in self._without_restless(sides):
+            self._weigh(side)
+        return self.evidence
+
+    def _without_moves(self, found: list[Region]) -> list[_Sides]:
+        gone = Counter(self.old.hashes[i] for r in found for i in range(r.op.a1, r.op.a2))
+        came = Counter(self.new.hashes[j] for r in found for j in range(r.op.b1, r.op.b2))
+        moved = gone & came
+        moved_old, moved_new = moved.copy(), moved
+        return [
+            _Sides(
+                region,
+                _unless_moved(range(region.op.a1, region.op.a2), self.old, moved_old),
+                _unless_moved(range(region.op.b1, region.op.b2), self.new, moved_new),
+            )
+            for region in found
+        ]
+
+    def _without_frame(self, side: _Sides) -> _Sides:
+        """Without the frame, and without what stands in the place of a piece of it."""
+        old = [i for i in side.old if self.old.hashes[i] not in self.frame and i not in self._framed_old]
+        new = [j for j in side.new if self.new.hashes[j] not in self.frame and j not in self._framed_new]
+        in_frame = side.region.left in self.frame and side.region.right in self.frame
+        short = all(self.new.lengths[j] <= _FRAME_LENGTH for j in new)
+        if in_frame and not old and short and len(new) <= max(_FRAME_RUN, len(side.old)):
+            return _Sides(side.region, [], [])
+        return _Sides(side.region, old, new)
+
+    def _without_restless(self, sides: list[_Sides]) -> list[_Sides]:
+        """Without what never stays, unless that is most of the page: then it is the page."""
+        calm = [self._calm(side) for side in sides]
+        dropped = sum(
+            sum(map(self.new.weight, set(side.new) - set(rest.new)))
+            + sum(map(self.old.weight, set(side.old) - set(rest.old)))
+            for side, rest in zip(sides, calm, strict=True)
+        )
+        return calm if dropped <= _RESTLESS_SHARE * self._weight() else sides
+
+    def _weight(self) -> float:
+        """Weight of both states without the host's frame."""
+        return _total(self.old, self.frame) + _total(self.new, self.frame)
+
+    def _calm(self, side: _Sides) -> _Sides:
+        old = {i for i in side.old if not self._flaps(self.old.hashes[i])}
+        new = {j for j in side.new if not self._flaps(self.new.hashes[j])}
+        for from_left in (True, False):
+            for key, i, j in side.region.slots(from_left):
+                if self.habits.restless(key, _SWAPS if self._likeness(i, j) < _ALIKE else _EDITS):
+                    old.discard(i)
+                    new.discard(j)
+        return _Sides(side.region, sorted(old), sorted(new))
+
+    def _flaps(self, block: int) -> bool:
+        """Whether a block stands on one side only and has come and gone before."""
+        return self.habits.flapping(block) and not (block in self._old_set and block in self._new_set)
+
+    def _without_ticks(self, side: _Sides) -> _Sides:
+        """Without pairs that differ in clocks and counters alone, and without blocks that are nothing else."""
+        if not self.old.blocks or not self.new.blocks:
+            return side
+        before = {i: form for i in side.old if (form := self._still(self.old.text(i)))}
+        after = {j: form for j in side.new if (form := self._still(self.new.text(j)))}
+        both = Counter(before.values()) & Counter(after.values())
+        spare_old, spare_new = both.copy(), both
+        old = [i for i, form in before.items() if not _used(spare_old, form)]
+        new = [j for j, form in after.items() if not _used(spare_new, form)]
+        return _Sides(side.region, old, new)
+
+    def _still(self, text: str) -> str:
+        """The stilled form, as long as the room for this costly look lasts."""
+        self._room -= len(text)
+        return stilled(text) if self._room > 0 else text
+
+    def _weigh(self, side: _Sides) -> None:
+        pairs = self._pairs(side.old, side.new)
+        for i, j, likeness in pairs:
+            self._weigh_pair(i, j, likeness)
+        gone = set(side.old) - {i for i, _, _ in pairs}
+        came = set(side.new) - {j for _, j, _ in pairs}
+        self.evidence.removed += [_single(self.old, i) for i in sorted(gone)]
+        self.evidence.added += [_single(self.new, j) for j in sorted(came)]
+
+    def _pairs(self, old: list[int], new: list[int]) -> list[tuple[int, int, float]]:
+        """Blocks that stand for one another: the likest first, then by place."""
+        pairs = self._alike(old, new) if max(len(old), len(new)) <= _MOST_PAIRS else []
+        taken_old, taken_new = {i for i, _, _ in pairs}, {j for _, j, _ in pairs}
+        rest_old = [i for i in old if i not in taken_old]
+        rest_new = [j for j in new if j not in taken_new]
+        return pairs + [(i, j, 0.0) for i, j in zip(rest_old, rest_new, strict=False)]
+
+    def _alike(self, old: list[int], new: list[int]) -> list[tuple[int, int, float]]:
+        if not self.old.blocks or not self.new.blocks:
+            return []
+        before = [words_of(self.old.text(i)) for i in old]
+        after = [words_of(self.new.text(j)) for j in new]
+        found = [
+            (alike(x, y), -abs(a - b), i, j)
+            for a, (i, x) in enumerate(zip(old, before, strict=True))
+            for b, (j, y) in enumerate(zip(new, after, strict=True))
+        ]
+        pairs: list[tuple[int, int, float]] = []
+        used_old: set[int] = set()
+        used_new: set[int] = set()
+        for likeness, _, i, j in sorted((row for row in found if row[0] >= _ALIKE), reverse=True):
+            if i not in used_old and j not in used_new:
+                pairs.append((i, j, likeness))
+                used_old.add(i)
+                used_new.add(j)
+        return pairs
+
+    def _likeness(self, i: int, j: int) -> float:
+        if not self.old.blocks or not self.new.blocks:
+            return 0.0
+        return alike(words_of(self.old.text(i)), words_of(self.new.text(j)))
+
+    def _prose(self, i: int, j: int) -> bool:
+        """Whether both texts are long, or of several sentences: no advertisement is."""
+        if min(self.old.lengths[i], self.new.lengths[j]) >= _LONG:
+            return True
+        return all(len(_SENTENCE_END.findall(text)) >= 2 for text in (self.old.text(i), self.new.text(j)))
+
+    def _weigh_pair(self, i: int, j: int, alike: float) -> None:
+        weight_old, weight_new = self.old.weight(i), self.new.weight(j)
+        hidden = self.new.kinds[j] in _HIDDEN
+        strong_old = strong_new = 0.0
+        if alike >= _ALIKE and not hidden:
+            strong_old = strong_new = edited(self.old.text(i), self.new.text(j))
+        elif not hidden and (self._prose(i, j) or self.habits.settled(self.old.hashes[i])):
+            strong_old, strong_new = weight_old, weight_new
+        self.evidence.removed.append(Weighed(i, strong_old, weight_old))
+        self.evidence.added.append(Weighed(j, strong_new, weight_new))
+
+
+def share(evidence: Evidence, old: Fingerprint, new: Fingerprint, frame: frozenset[int]) -> float:
+    """Share of both states, by weight and without the frame, that differs.
+
+    Weak evidence counts half while it is little: one short text in place of
+    another is most often an advertisement, a page of them is another page.
+    """
+    found = evidence.added + evidence.removed
+    if not found:
+        return 0.0
+    whole = _total(old, frame) + _total(new, frame)
+    full = sum(w.weak for w in found) / whole
+    soft = sum(w.weak if w.strong else _SWAPPED * w.weak for w in found) / whole
+    return min(1.0, full if full > _LITTLE else soft)
+
+
+class Words(NamedTuple):
+    """A text as the set of its words."""
+
+    words: frozenset[str]
+    letters: int
+    folded: str
+
+
+def words_of(text: str) -> Words:
+    """The words of a text, with their letters counted once."""
+    words = frozenset(words_form(text).split())
+    return Words(words, sum(map(len, words)), digits_folded(text))
+
+
+def alike(old: Words, new: Words) -> float:
+    """Share of letters in words that both texts have; 1 for texts that differ in digits alone."""
+    if old.folded == new.folded:
+        return 1.0
+    whole = old.letters + new.letters
+    if 4 * min(old.letters, new.letters) < whole:
+        return 0.0
+    return 2 * sum(map(len, old.words & new.words)) / whole
+
+
+def edited(old: str, new: str) -> float:
+    """Weight of an edit: by the words that came or went; a number weighs at least two."""
+    before, after = Counter(words_form(old).split()), Counter(words_form(new).split())
+    gone, came = before - after, after - before
+    weight = sqrt(max(_letters(gone), _letters(came)))
+    number = any(word.isdigit() for word in (*gone, *came))
+    return max(weight, 2.0) if number else weight
+
+
+def _letters(words: Counter[str]) -> int:
+    return sum(len(word) * count for word, count in words.items())
+
+
+def _single(side: Fingerprint, index: int) -> Weighed:
+    weight = side.weight(index)
+    return Weighed(index, 0.0 if side.kinds[index] in _HIDDEN else weight, weight)
+
+
+def framed(side: Fingerprint) -> frozenset[int]:
+    """The blocks that the page itself marks as its frame, unless next to nothing else is there."""
+    if not side.frame:
+        return side.frame
+    inside = sum(map(side.weight, side.frame))
+    return side.frame if sum(map(sqrt, side.lengths)) - inside >= _LEAST_BODY else frozenset()
+
+
+def _total(side: Fingerprint, frame: frozenset[int]) -> float:
+    """Weight of what is neither the host's nor the page's own frame."""
+    outside = framed(side)
+    if not frame and not outside:
+        return sum(map(sqrt, side.lengths))
+    return sum(side.weight(i) for i, block in enumerate(side.hashes) if block not in frame and i not in outside)
+
+
+def _unless_moved(indices: range, side: Fingerprint, moved: Counter[int]) -> list[int]:
+    return [i for i in indices if not _used(moved, side.hashes[i])]
+
+
+def _used(spare: Counter[T], key: T) -> bool:
+    """Whether one of `key` is left; it is taken then."""
+    if spare[key] <= 0:
+        return False
+    spare[key] -= 1
+    return True

@@ -1,0 +1,131 @@
+"""Forms of a text in which it is compared: letters alone, and with clocks stilled."""
+
+from __future__ import annotations
+
+import re
+
+_LOWER = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
+_PUNCTUATION = bytes(set(range(128)) - set(b"\n0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))
+_WIDE = (
+    (b"\xe2", re.compile(rb"\xe2[\x80\x81][\x80-\xbf]")),  # general punctuation: dashes, quotes, dots, narrow blanks
+    (
+        b"\xc2",
+        re.compile(rb"\xc2[\x80-\xa9\xab-\xb1\xb4\xb6-\xb8\xbb\xbf]"),
+    ),  # no-break blanks and the marks of Latin-1
+)
+_NOT_WORD = re.compile(r"[\W_]+")
+
+
+def letters(text: str) -> bytes:
+    """Letters and digits alone in lower case, lines kept: what block hashes are made of.
+
+    Blanks go too: it is the quickest form that no reflow of a page can
+    change. Case is folded for ASCII only; what differs in the case of other
+    letters alone is found equal later, by `stilled`.
+    """
+    data = text.encode("utf-8", "surrogatepass").translate(_LOWER, _PUNCTUATION)
+    for lead, marks in _WIDE:
+        if lead in data:
+            data = marks.sub(b"", data)
+    return data
+
+
+def words_form(text: str) -> str:
+    """Lower case, only letters and digits, single blanks: the document's normal form of a paragraph."""
+    return _NOT_WORD.sub(" ", text.lower()).strip()
+
+
+_MONTHS = (
+    r"jan(?:uary|uar|vier|uari)?|feb(?:ruary|ruar|ruari)?|f[ée]vrier|m[aä]r(?:ch|z|s)?|apr(?:il)?|avril|abril|"
+    r"may|mai|mayo|june?|juin|junio|july?|juillet|julio|aug(?:ust)?|ao[uû]t|agosto|sept?(?:ember|iembre)?|"
+    r"o[ck]t(?:ober|obre|ubre)?|nov(?:ember|iembre|embre)?|de[cz](?:ember|iembre)?|d[ée]cembre|enero|febrero|marzo|"
+    r"leden|ledna|února?|březen|března|duben|dubna|květen|května|červen|června|červenec|července|srpen|srpna|"
+    r"září|říjen|října|listopadu?|prosinec|prosince|"
+    r"januára?|februára?|marca|apríla?|mája?|júna?|júla?|augusta?|septembra|októbra?|novembra|decembra|"
+    r"января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря"
+)
+_DAYS = (
+    r"mon(?:day|tag)?|tue(?:s|sday)?|wed(?:nesday)?|thu(?:r|rs|rsday)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?|"
+    r"dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|"
+    r"pondělí|úterý|středa|čtvrtek|pátek|sobota|neděle"
+)
+_UNITS = (
+    r"s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|months?|years?|"
+    r"sekunden?|minuten?|stunden?|tage?n?|wochen?|monate?n?|jahre?n?|"
+    r"secondes?|heures?|jours?|semaines?|mois|ans?|"
+    r"sekund\w*|minut\w*|hodin\w*|d(?:en|ny|ní|nem|ňami)|týdn\w*|měsíc\w*|"
+    r"секунд\w*|минут\w*|час\w*|дн\w*|день|недел\w*|месяц\w*"
+)
+_COUNTED = (
+    r"views?|visits?|visitors?|hits?|reads?|readers?|online|guests?|members? online|users? online|"
+    r"likes?|shares?|followers?|subscribers?|comments?|replies|reactions?|retweets?|upvotes?|downloads?|"
+    r"aufrufe|besucher|kommentare?|abonnenten|vues|visites|visiteurs|commentaires?|"
+    r"zobrazen\w*|přečten\w*|návštěv\w*|komentář\w*|s?hlédnut\w*|zhlédnut\w*|prohlédnut\w*|sdílen\w*|"
+    r"просмотр\w*|посетител\w*|комментари\w*"
+)
+# Every repeat has a bound: these patterns meet hostile texts.
+_NUMBER = r"\d[\d., \u00a0\u202f]{0,14}[km]?"
+_CLOCK = (
+    r"(?:\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,9})?\s?(?:[ap]\.?m\b\.?|uhr\b|hod\b)?"
+    r"|\d{1,2}[.]\d\d\s?(?:[ap]m\b|uhr\b|hod\b))"
+)
+_NO_SPAN = r"(?!\s?[-–—]\s?\d{1,2}[:.]\d\d)"  # opening hours do not tick
+_ZONE = r"(?:\s?(?:z\b|utc|gmt|ce?s?t\b|[ecmp][sd]t\b|[+-]\d{2}:?\d{2}))?"
+_ALWAYS = re.compile(
+    "|".join(
+        (
+            rf"\b(?:19|20)\d\d-?\d\d-?\d\d[t ]\d\d:?\d\d(?::?\d\d)?(?:\.\d{{1,9}})?{_ZONE}",
+            r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?:\d{6})?(?!\d)",
+            rf"(?<![\d.:])(?<![-–—])(?<![-–—]\s){_CLOCK}(?![\d:]){_NO_SPAN}{_ZONE}",
+            rf"\b(?:\d{{1,4}}|an?|one)\s?(?:{_UNITS})\s(?:ago|назад)\b|\bjust now\b",
+            rf"\b(?:vor|před|pred|il y a|hace)\s(?:\d{{1,4}}\s?)?(?:{_UNITS})\b",
+            rf"(?<![\d.,]){_NUMBER}\s?(?:{_COUNTED})\b|\b(?:{_COUNTED})\s?[:(]?\s?{_NUMBER}",
+            r"(?P<took>(?<![\d.,])\d{1,9}(?:[.,]\d{1,9})?\s?(?:ms|msec|milliseconds|s|sec|seconds|sekund\w*)\b)",
+            r"(?:©|\(c\)|copyright)\D{0,12}(?:\d{4}\s?[-–—]\s?)?\d{4}",
+            r"-?\d{1,3}(?:[.,]\d)?\s?°\s?(?:[cf]\b)?",
+            r"\b(?=[0-9a-f-]{0,40}\d)(?=[0-9a-f-]{0,40}[a-f])[0-9a-f]{8,128}(?:-[0-9a-f]{4,12}){0,4}\b",
+        )
+    )
+)
+_YEAR = r"(?:19|20)\d\d"
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_DATES = re.compile(
+    rf"(?:\b(?:{_DAYS})\b\.?,?\s+)?(?:"
+    rf"\b{_YEAR}[-/.]\d{{1,2}}[-/.]\d{{1,2}}\b|\b\d{{1,2}}\s?[-/.]\s?\d{{1,2}}\s?[-/.]\s?(?:{_YEAR}|\d\d)\b"
+    rf"|\b{_DAY}\.?,?\s+(?:{_MONTHS})\b\.?(?:,?\s+{_YEAR}\b)?"
+    rf"|\b(?:{_MONTHS})\b\.?(?:\s+{_DAY}\b(?:,?\s+{_YEAR}\b)?|,?\s+{_YEAR}\b))"
+)
+_TOOK_NEAR = re.compile(r"generated|rendered|took|loaded|executed|queries|vygenerov|načten|erzeugt|generiert|сгенер")
+_HAS_DIGIT = re.compile(r"\d")
+_LONG = 2048
+_FEW_WORDS = 6
+
+
+def stilled(text: str) -> str:
+    """The text with clocks, counters and other things that tick taken out; empty when nothing else is there.
+
+    Times of day, ages ("3 minutes ago"), counters of views and comments,
+    copyright years, temperatures and random identifiers are stilled
+    everywhere; dates only where they are most of the block, since in a
+    sentence a date is what the sentence says. Prices, versions and other
+    numbers stay.
+    """
+    lowered = text[:_LONG].lower()
+    if not _HAS_DIGIT.search(lowered):
+        return words_form(lowered) + text[_LONG:]
+    took = bool(_TOOK_NEAR.search(lowered))
+    calm = _ALWAYS.sub(lambda m: m[0] if m.lastgroup == "took" and not took else " ", lowered)
+    return words_form(_dated(calm)) + text[_LONG:]
+
+
+def _dated(text: str) -> str:
+    bare = _DATES.sub(" ", text)
+    return bare if len(words_form(bare).split()) <= _FEW_WORDS else text
+
+
+_DIGIT_RUNS = re.compile(r"\d+")
+
+
+def digits_folded(text: str) -> str:
+    """The normal form with every number as one mark: equal for "v1.2" and "v1.3"."""
+    return _DIGIT_RUNS.sub("0", words_form(text))

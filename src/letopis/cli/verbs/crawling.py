@@ -1,0 +1,73 @@
+"""Verbs that crawl: crawl, demo."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+
+import click
+
+from letopis.cli.context import Given, verb
+from letopis.cli.progress import Progress
+from letopis.crawl import CrawlOptions, Figures, Limits, crawl
+from letopis.model import parse_duration
+from letopis.urls import ScopeKind
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def _seconds(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
+    return None if text is None else parse_duration(text)
+
+
+@verb(
+    "crawl",
+    "letopis crawl https://example.org/ --limit 1000",
+    "letopis crawl https://example.org/docs/ --scope prefix --depth 3 --delay 2s",
+    "letopis crawl --once",
+)
+@click.argument("seeds", nargs=-1, metavar="[SEED]...")
+@click.option(
+    "--scope",
+    type=click.Choice([str(kind) for kind in ScopeKind]),
+    default="host",
+    show_default=True,
+    help="How far from the seeds.",
+)
+@click.option("--include", multiple=True, metavar="REGEX", help="Only addresses that match.")
+@click.option("--exclude", multiple=True, metavar="REGEX", help="Never addresses that match.")
+@click.option("--depth", type=click.IntRange(min=0), help="Most links away from a seed.")
+@click.option("--limit", type=click.IntRange(min=1), help="Most pages to fetch.")
+@click.option("--delay", callback=_seconds, help="Least time between two fetches from a host (2s, 500ms).")
+@click.option("--revisit", type=click.Choice(["uniform", "adaptive", "optimal"]), help="When pages are visited again.")
+@click.option("--budget", type=float, metavar="RATE", help="Visits a second for the optimal policy.")
+@click.option("--new-share", type=click.FloatRange(0, 1), help="Share of fetches kept for never-seen pages.")
+@click.option("--requisites", is_flag=True, help="Fetch images, styles and scripts of pages too.")
+@click.option("--revisit-now", is_flag=True, help="Make all known pages of the seeds' hosts due at once.")
+@click.option("--once", is_flag=True, help="Stop when nothing is due.")
+def crawl_verb(
+    given: Given, seeds: tuple[str, ...], scope: str, include: tuple[str, ...], exclude: tuple[str, ...],
+    depth: int | None, limit: int | None, delay: float | None, revisit: str | None, budget: float | None,
+    new_share: float | None, requisites: bool, revisit_now: bool, once: bool,
+) -> None:  # fmt: skip
+    """Crawl from the seeds, politely; without seeds go on with what is planned. Ctrl-C stops and can be resumed."""
+    for name, value in {
+        "crawl.delay": delay, "schedule.policy": revisit, "schedule.budget": budget, "crawl.new_share": new_share,
+    }.items():  # fmt: skip
+        given.set(name, value)
+    options = CrawlOptions(
+        seeds, ScopeKind(scope), include, exclude, depth, requisites, revisit_now, limits=Limits(limit, once)
+    )
+    with given.open() as archive, Progress("pages", total=limit, quiet=given.quiet) as bar:
+        figures = asyncio.run(
+            crawl(archive, options, lambda now: bar.show(now.fetched, _remark(now)), signals=STOP_SIGNALS)
+        )
+    given.output.row(figures.row(), _summary(figures))
+
+
+def _remark(figures: Figures) -> str:
+    return f"{figures.new} new, {figures.changed} changed, {sum(figures.errors.values())} failed"
+
+
+def _summary(figures: Figures) -> str:
+    return f"{figures.fetched} pages in {figures.seconds:.1f} s: {_remark(figures)}"

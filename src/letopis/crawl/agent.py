@@ -1,0 +1,232 @@
+"""One crawling process: takes URLs from the frontier, looks at them, records batches.
+
+The way of a page: `Frontier.take` -> `Visitor.look` -> `Archive.record`
+(with what follows for the frontier in the same transaction) -> `give_back`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from letopis.archive import Archive, Recorded
+from letopis.catalog import Cursor
+from letopis.catalog.queues import AGAIN, GONE
+from letopis.crawl.durable import CatalogQueue
+from letopis.crawl.figures import Figures
+from letopis.crawl.robots_book import RobotsBook
+from letopis.crawl.selection import Selection
+from letopis.fetch import retry_after
+from letopis.frontier import Frontier, HostFacts, NewUrl, Returned, Ticket
+from letopis.model import Failure, FailureKind, Observation, Outcome, Response, to_millis
+from letopis.schedule import Look, Policy, VisitState
+from letopis.visit import Manner, Visitor
+
+BATCH = 512
+"""Most looks in one commit."""
+_IDLE_SECONDS = 1.0
+_PENDING = 4
+"""Commits' worth of finished looks that may wait; beyond it nothing new is begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a crawl is over: after so many pages, or when nothing is due (`once`)."""
+
+    pages: int | None = None
+    once: bool = False
+
+
+class _Finished(NamedTuple):
+    ticket: Ticket
+    look: Observation
+    returned: Returned
+    host: HostFacts
+
+
+class Agent:
+    """Crawls until it is stopped or its limits are reached. Everything durable is in the archive."""
+
+    def __init__(
+        self,
+        archive: Archive,
+        visitor: Visitor,
+        frontier: Frontier,
+        queue: CatalogQueue,
+        robots: RobotsBook,
+        policy: Policy,
+        selection: Selection,
+        manner: Manner,
+    ) -> None:
+        self._archive = archive
+        self._visitor = visitor
+        self._frontier = frontier
+        self._queue = queue
+        self._robots = robots
+        self._policy = policy
+        self._selection = selection
+        self._manner = manner
+        self._settings = archive.settings.crawl
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._done: list[_Finished] = []
+        self._wake = asyncio.Event()
+        self._stopping = False
+        self.figures = Figures()
+
+    def stop(self) -> None:
+        """Begins nothing new; what is under way is finished and recorded."""
+        self._stopping = True
+        self._wake.set()
+
+    async def run(self, limits: Limits, progress: Callable[[Figures], None] = lambda figures: None) -> Figures:
+        """Works until the end; returns when everything is recorded."""
+        started = committed = time.monotonic()
+        while True:
+            self._begin(limits)
+            if self._over(limits):
+                break
+            await self._wait(committed)
+            self.figures.seconds = time.monotonic() - started
+            if self._must_commit(committed):
+                self._commit()
+                committed = time.monotonic()
+                progress(self.figures)
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        self._commit()
+        self.figures.seconds = time.monotonic() - started
+        progress(self.figures)
+        return self.figures
+
+    def _begin(self, limits: Limits) -> None:
+        """Starts as many looks as manners, back-pressure and limits allow."""
+        while self._has_room(limits):
+            ticket = self._frontier.take(self._now())
+            if ticket is None:
+                break
+            task = asyncio.ensure_future(self._visit(ticket))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _has_room(self, limits: Limits) -> bool:
+        """The one predicate of back-pressure."""
+        under_way = len(self._tasks)
+        left = limits.pages is None or self.figures.fetched + under_way + len(self._done) < limits.pages
+        return (
+            left
+            and not self._stopping
+            and under_way < self._settings.concurrency
+            and len(self._done) < _PENDING * BATCH
+        )
+
+    def _over(self, limits: Limits) -> bool:
+        if self._tasks:
+            return False
+        if self._stopping or (limits.pages is not None and self.figures.fetched + len(self._done) >= limits.pages):
+            return True
+        # What is not yet recorded may bring new links, so it is recorded before the question is asked.
+        if self._done:
+            self._commit()
+            return False
+        return limits.once and self._frontier.next_ready(self._now()) is None
+
+    async def _wait(self, committed: float) -> None:
+        """Until a look ends, a host is ready, or a commit is due."""
+        pause = self._settings.commit_every - (time.monotonic() - committed) if self._done else _IDLE_SECONDS
+        ready = self._frontier.next_ready(self._now()) if self._has_room(Limits()) else None
+        if ready is not None:
+            pause = min(pause, (ready - self._now()) / 1000)
+        self._wake.clear()
+        if pause > 0:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), pause)
+        else:
+            await asyncio.sleep(0)
+
+    def _must_commit(self, committed: float) -> bool:
+        if len(self._done) >= BATCH:
+            return True
+        return bool(self._done) and time.monotonic() - committed >= self._settings.commit_every
+
+    async def _visit(self, ticket: Ticket) -> None:
+        robots = await self._robots.of(ticket.url)
+        if robots is not None and not robots.allowed(ticket.url):
+            look = self._refused(ticket.url)
+        else:
+            look = await self._visitor.look(ticket.url, self._manner)
+        delay = robots.crawl_delay if robots is not None else None
+        returned = self._returned(look.response, delay, asked=look.outcome is not Outcome.REFUSED)
+        facts = self._frontier.give_back(ticket, returned)
+        self._done.append(_Finished(ticket, look, returned, facts))
+        self._wake.set()
+
+    def _refused(self, url: str) -> Observation:
+        failure = Failure(FailureKind.ROBOTS, "robots.txt does not allow it")
+        response = Response(url, url, 0, (), b"", self._archive.clock(), failure=failure)
+        return Observation(response, Outcome.REFUSED)
+
+    def _returned(self, response: Response, delay: float | None, *, asked: bool) -> Returned:
+        now = self._archive.clock()
+        wait = retry_after(response, now) or 0.0
+        return Returned(
+            self._now(), response.seconds, response.status, response.ip, wait, response.wire_bytes, delay, asked
+        )
+
+    def _now(self) -> int:
+        return to_millis(self._archive.clock())
+
+    def _commit(self) -> None:
+        """Records finished looks and all that follows from them, in one transaction."""
+        batch, self._done = self._done, []
+        if not batch:
+            return
+
+        hosts: list[int] = []
+
+        def extend(cursor: Cursor, recorded: list[Recorded]) -> None:
+            with self._queue.inside(cursor):
+                hosts.extend(self._follow(cursor, batch))
+
+        self._visitor.record([done.look for done in batch], extend)
+        self._frontier.recorded(done.ticket for done in batch)
+        self._frontier.notice(hosts)
+
+    def _follow(self, cursor: Cursor, batch: list[_Finished]) -> list[int]:
+        """What looks mean for their URLs, their hosts and the links they found; hosts that got URLs."""
+        queues = self._archive.catalog.queues
+        queues.finish(cursor, [self._plan(done) for done in batch])
+        latest = {done.host.id: done.host for done in batch}
+        queues.set_hosts(cursor, [(*facts[1:], number) for number, facts in latest.items()])
+        found = [link for done in batch for link in self._links(done)]
+        return self._queue.add(self._frontier.sift(found), self._now())
+
+    def _links(self, done: _Finished) -> list[NewUrl]:
+        links = self._selection.links(done.look, done.ticket.depth)
+        self.figures.count(done.look, done.ticket.new, len(links))
+        return links
+
+    def _plan(self, done: _Finished) -> tuple[int, int | None, bytes, int]:
+        """State, due time and visit record after a look."""
+        ticket, look = done.ticket, done.look
+        state = VisitState.from_bytes(ticket.schedule)
+        if look.outcome is Outcome.REFUSED or look.response.status in (404, 410):
+            changed = None
+        else:
+            changed = None if not look.response.available else self._counts_as_change(look)
+        decision = self._policy.next_visit(state, Look(done.returned.finished / 1000, changed, host=ticket.host_id))
+        gone = look.response.status in (404, 410) and ticket.new
+        due = int(decision.due * 1000)
+        return (GONE if gone else AGAIN, None if gone else due, decision.state.to_bytes(), ticket.id)
+
+    def _counts_as_change(self, look: Observation) -> bool:
+        """What the schedule learns from."""
+        if look.outcome is Outcome.NEW:
+            return False
+        if look.outcome is not Outcome.CHANGED or look.change is None:
+            return False
+        counts_bytes = self._archive.settings.change.count == "bytes" or look.change.meaningful is None
+        return counts_bytes or bool(look.change.meaningful)

@@ -1,0 +1,97 @@
+"""Which module reads which type. New formats come in by entry points, without touching this package.
+
+An entry point of the group `letopis.formats` names a `Format`. Those that
+ship with Letopis stand in the table below; a module is imported when the
+first document of its type arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from letopis.extract.draft import Draft
+from letopis.extract.source import Source
+
+GROUP = "letopis.formats"
+Reader = Callable[[Source, Draft], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How documents of some types are read.
+
+    `read` fills the draft from the source; whatever it raises becomes a
+    warning of the page. A `risky` format is read in a process of its own
+    that can be killed: everything that hands hostile bytes to large libraries.
+    """
+
+    types: tuple[str, ...]
+    read: Reader
+    risky: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _BuiltIn:
+    module: str
+    types: tuple[str, ...]
+    risky: bool = False
+
+
+_WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+_TABLE = (
+    _BuiltIn("html", ("text/html", "application/xhtml+xml")),
+    _BuiltIn("plain", ("text/plain", "text/markdown", "text/csv", "text/tab-separated-values", "text/x-log")),
+    _BuiltIn("css", ("text/css",)),
+    _BuiltIn("json_text", ("application/json", "application/ld+json", "application/feed+json", "text/json")),
+    _BuiltIn("feeds", ("application/rss+xml", "application/atom+xml")),
+    _BuiltIn("sitemaps", ("application/sitemap+xml", "application/gzip", "application/x-gzip")),
+    _BuiltIn("xml", ("application/xml", "text/xml", "image/svg+xml")),
+    _BuiltIn("images", ("image/png", "image/jpeg", "image/gif", "image/webp")),
+    _BuiltIn("postscript", ("application/postscript",)),
+    _BuiltIn("pdf", ("application/pdf",), risky=True),
+    _BuiltIn("docx", (_WORD,), risky=True),
+    _BuiltIn("odt", ("application/vnd.oasis.opendocument.text",), risky=True),
+    _BuiltIn("rtf", ("application/rtf", "text/rtf"), risky=True),
+)
+
+
+@lru_cache(maxsize=256)
+def format_for(content_type: str) -> Format | None:
+    """The format of a type, or None when nobody reads it. Installed formats come before the table."""
+    for found in _installed():
+        if content_type in found.types:
+            return found
+    for entry in _TABLE:
+        if content_type in entry.types:
+            return _load(entry)
+    return _family(content_type)
+
+
+def content_types() -> tuple[str, ...]:
+    """All types that can be read, sorted."""
+    names = {name for entry in _TABLE for name in entry.types}
+    return tuple(sorted(names.union(*(found.types for found in _installed()))))
+
+
+def _family(content_type: str) -> Format | None:
+    """Formats of whole families: anything written in XML, in JSON, as text."""
+    if content_type.endswith("+xml"):
+        return format_for("application/xml")
+    if content_type.endswith("+json"):
+        return format_for("application/json")
+    return format_for("text/plain") if content_type.startswith("text/") else None
+
+
+def _load(entry: _BuiltIn) -> Format:
+    module = import_module(f"letopis.extract.{entry.module}")
+    return Format(entry.types, module.read, entry.risky)
+
+
+@lru_cache(maxsize=1)
+def _installed() -> tuple[Format, ...]:
+    found = (point.load() for point in entry_points(group=GROUP))
+    return tuple(one for one in found if isinstance(one, Format))

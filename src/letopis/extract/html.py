@@ -1,0 +1,228 @@
+"""HTML as broken as it comes: one walk over the parsed tree gives title, blocks and links.
+
+The walk sees elements and text in document order but no ends. A block
+therefore ends where the next block element starts, or where a text hangs
+under another block element than the text before it.
+"""
+
+from __future__ import annotations
+
+from codecs import BOM_UTF8
+from collections.abc import Callable
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from letopis.extract.draft import MAX_BLOCKS, MAX_TEXT, Draft, fold
+from letopis.extract.html_links import Finder
+from letopis.extract.html_names import BLOCKS, CONTENT, KIND_OF, PARAGRAPH, TEXT, Do, tags_of
+from letopis.extract.source import Source
+from letopis.model import Block, BlockKind
+
+# The block element that holds some text: what kind of text that is, and whether it is part of the page's frame.
+# Places are told apart by identity: no two elements share one.
+_Place = tuple[BlockKind, bool]
+_HIDDEN: _Place = (BlockKind.PARAGRAPH, False)
+"""Where text stands that nobody reads: menus of forms, drawings, what is meant for other programs."""
+_PARAGRAPH = BlockKind.PARAGRAPH
+_BREAK = "\n"
+_PART = "\x1e"
+_MOST_CLIMBED = 64
+_RAW = (*tags_of(Do.SCRIPT), *tags_of(Do.STYLE), *tags_of(Do.TITLE))
+_HIDING = tags_of(Do.HIDE)
+_FRAMING = tags_of(Do.FRAMING)
+_SETTLED = frozenset(KIND_OF) - {PARAGRAPH}
+_new = tuple.__new__
+"""Makes a named tuple in a third of the time of its constructor; a page has hundreds."""
+
+
+def read(source: Source, draft: Draft) -> None:
+    """Reads an HTML page into the draft."""
+    tree = LexborHTMLParser(_utf8(source, draft).removeprefix(BOM_UTF8))
+    root = tree.root
+    if root is None:
+        return
+    finder = Finder(tree, draft, alts=source.mode == "full")
+    if source.mode == "full":
+        _Walk(draft, finder, root).run()
+    else:
+        _walk_elements(root, finder)
+    if b"style=" in source.body:
+        finder.style_attributes()
+    finder.settle()
+
+
+def _utf8(source: Source, draft: Draft) -> bytes:
+    """The body in the one charset that the parser reads."""
+    draft.charset = "utf-8"
+    if source.body.isascii() and b"\x1b" not in source.body:
+        return source.body
+    decoded = source.decoded()
+    draft.charset = decoded.charset
+    sound = decoded.charset == "utf-8" and "\ufffd" not in decoded.text
+    return source.body if sound else decoded.text.encode("utf-8", "replace")
+
+
+def _walk_elements(root: LexborNode, finder: Finder) -> None:
+    """The walk of mode `basic`: title and links."""
+    handlers = finder.handlers()
+    for node in root.traverse():
+        handler = handlers.get(node.tag_id)
+        if handler is not None:
+            handler(node)
+
+
+class _Walk:
+    """The blocks of one page. Used once."""
+
+    def __init__(self, draft: Draft, finder: Finder, root: LexborNode) -> None:
+        self._draft = draft
+        self._finder = finder
+        self._blocks = draft.blocks
+        self._nodes = root.traverse(include_text=True)
+        self._pieces: list[str] = []
+        self._places: dict[int, _Place] = {}
+        self._framed: set[int] = set()
+        self._room = MAX_TEXT
+
+    def run(self) -> None:
+        """The hot loop: every node of the page passes here once."""
+        pieces, places, blocks = self._pieces, self._places, BLOCKS
+        handlers = self._handlers()
+        current = _HIDDEN
+        for node in self._nodes:
+            tag = node.tag_id
+            if tag == TEXT:
+                text = node.text_content or ""
+                if text.isspace():
+                    if pieces:
+                        pieces.append(" ")
+                    continue
+                parent = node.parent or node
+                place = places.get(parent.mem_id) or self._place(parent)
+                if place is not current:
+                    if pieces:
+                        self._flush(current)
+                    current = place
+                pieces.append(text)
+            elif tag in handlers:
+                handlers[tag](node)
+            elif pieces and tag in blocks:
+                self._flush(current)
+        self._flush(current)
+        self._show_alts()
+
+    def _handlers(self) -> dict[int, Callable[[LexborNode], None]]:
+        """Those of the finder, and what the walk itself does at an element."""
+        found = self._finder.handlers()
+        found.update((tag, self._raw(found[tag])) for tag in _RAW)
+        found.update((tag, self._break) for tag in tags_of(Do.BR))
+        found.update((tag, self._hide) for tag in _HIDING)
+        found.update((tag, self._frame) for tag in _FRAMING)
+        return found
+
+    def _raw(self, handler: Callable[[LexborNode], None]) -> Callable[[LexborNode], None]:
+        """Passes over the text of a script, a style sheet, a title: it is not text of the page."""
+
+        def handle(node: LexborNode) -> None:
+            handler(node)
+            if node.child is not None:
+                next(self._nodes, None)
+
+        return handle
+
+    def _hide(self, node: LexborNode) -> None:
+        if self._places.get(node.mem_id) is not _HIDDEN:
+            self._places.update((inner.mem_id, _HIDDEN) for inner in node.traverse())
+
+    def _frame(self, node: LexborNode) -> None:
+        """Menus, side columns, and the header and footer of the page, though not of an article."""
+        if node.mem_id not in self._framed and not _in_content(node):
+            self._framed.update(inner.mem_id for inner in node.traverse())
+
+    def _break(self, node: LexborNode) -> None:
+        """One line break is a blank; two in a row end a paragraph, as old pages write them."""
+        pieces = self._pieces
+        if pieces:
+            last = pieces[-1] if pieces[-1] != " " else "".join(pieces[-2:-1])
+            pieces.append(_PART if last == _BREAK else _BREAK)
+
+    def _flush(self, place: _Place) -> None:
+        """Ends the block that the pieces make."""
+        pieces = self._pieces
+        joined = pieces[0] if len(pieces) == 1 else "".join(pieces)
+        pieces.clear()
+        if place is _HIDDEN:
+            return
+        for part in joined.split(_PART) if _PART in joined else (joined,):
+            text = fold(part)
+            if not text:
+                continue
+            self._room -= len(text)
+            if self._room < 0 or len(self._blocks) >= MAX_BLOCKS:
+                self._draft.warn("the text is longer than what is kept; the rest was left out")
+                return
+            kind = place[0]
+            if place[1]:
+                self._draft.frame.add(len(self._blocks))
+            if kind is _PARAGRAPH and text == self._finder.anchor:
+                kind = BlockKind.LINK
+            self._blocks.append(_new(Block, (kind, text)))
+        if self._finder.alts:
+            self._show_alts()
+
+    def _show_alts(self) -> None:
+        """Texts of pictures follow the block in which the pictures stood."""
+        for alt in self._finder.alts:
+            self._room -= len(alt)
+            if self._room >= 0 and len(self._blocks) < MAX_BLOCKS:
+                self._blocks.append(Block(BlockKind.ALT, alt))
+        self._finder.alts.clear()
+
+    def _place(self, node: LexborNode) -> _Place:
+        """The block that holds the text under `node`. Each element is climbed once a page."""
+        if node.tag_id in _SETTLED:
+            number = node.mem_id
+            found = self._places[number] = (KIND_OF[node.tag_id], number in self._framed)
+            return found
+        path: list[tuple[int, int]] = []
+        place: _Place | None = None
+        climbed: LexborNode | None = node
+        while climbed is not None:
+            number, tag = climbed.mem_id, climbed.tag_id
+            place = self._places.get(number)
+            if place is not None:
+                break
+            path.append((number, tag))
+            if tag in _SETTLED:
+                break
+            climbed = climbed.parent
+        place = place or (BlockKind.PARAGRAPH, False)
+        for number, tag in reversed(path):
+            if tag in BLOCKS and place is not _HIDDEN:
+                place = (_kind(tag, place[0]), number in self._framed)
+            self._places[number] = place
+        return place
+
+
+def _in_content(node: LexborNode) -> bool:
+    """Whether an element belongs to an article or to the main part of the page."""
+    above = node.parent
+    for _ in range(_MOST_CLIMBED):
+        if above is None:
+            return False
+        if above.tag_id in CONTENT:
+            return True
+        above = above.parent
+    return False
+
+
+def _kind(tag: int, around: BlockKind) -> BlockKind:
+    """The kind of a block element inside a block of another kind.
+
+    An element without meaning of its own takes that of its surroundings; a
+    paragraph does so in items and quotations, while in a cell it stays one.
+    """
+    own = KIND_OF.get(tag)
+    if own is None or (tag == PARAGRAPH and around is not BlockKind.CELL):
+        return around
+    return own

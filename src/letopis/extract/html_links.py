@@ -1,0 +1,222 @@
+"""What single elements of an HTML page carry: links, the title, the head."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from letopis.extract.css import css_refs
+from letopis.extract.draft import MAX_BLOCKS, MAX_FIELD, MAX_LINKS, Draft, fold
+from letopis.extract.html_meta import Head
+from letopis.extract.html_names import ACTIONS, AREA, Do, tags_of
+from letopis.extract.language import primary
+from letopis.model import Link, LinkType
+from letopis.urls import join, joiner
+
+_STYLE_LIMIT = 256 * 1024
+_SRCSET_LIMIT = 16 * 1024
+_LD_LIMIT = 64 * 1024
+_LAZY = ("data-src", "data-original", "data-lazy-src")
+_FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
+_new = tuple.__new__
+
+
+class Finder:
+    """Collects what elements carry into a draft. Used for one page.
+
+    `anchor` is the text of the last link seen, `alts` the texts of pictures
+    since somebody cleared them.
+    """
+
+    def __init__(self, tree: LexborHTMLParser, draft: Draft, *, alts: bool) -> None:
+        self.anchor = ""
+        self.alts: list[str] = []
+        self._keep_alts = alts
+        self._tree = tree
+        self._draft = draft
+        self._links = draft.links
+        self._head = Head()
+        self._bare = 0
+        self._base()
+        self._join = joiner(draft.base)
+
+    def handlers(self) -> dict[int, Callable[[LexborNode], None]]:
+        """What takes in an element, by the parser's number of the element."""
+        return {tag: method.__get__(self) for tag, method in _METHODS}
+
+    def style_attributes(self) -> None:
+        """Links in the style attributes of any element."""
+        for node in islice(self._tree.css('[style*="url("]'), MAX_LINKS):
+            self._styles(node.attributes.get("style") or "")
+
+    def settle(self) -> None:
+        """Puts into the draft what only the whole page can tell."""
+        self._head.settle(self._draft)
+        if len(self._links) > MAX_LINKS:
+            del self._links[MAX_LINKS:]
+            self._draft.warn("there are more links than are kept; the rest was left out")
+
+    def _base(self) -> None:
+        """The first `<base>` holds for all links, wherever it stands."""
+        node = self._tree.css_first("base[href]")
+        if node is not None:
+            self._draft.base = join(self._draft.url, node.attributes.get("href") or "") or self._draft.url
+
+    def _add(
+        self, ref: str | None, type: LinkType, text: str = "", rel: str | None = "", title: str | None = ""
+    ) -> str:
+        target = self._join(ref) if ref else None
+        if target is None:
+            return ""
+        if len(self._links) <= MAX_LINKS:
+            self._links.append(Link(target, type, text, rel or "", title or ""))
+        return target
+
+    def _a(self, node: LexborNode) -> None:
+        attributes = node.attributes
+        href = attributes.get("href")
+        if href is None:
+            return
+        text = fold(node.text()[:MAX_FIELD])
+        self.anchor = text
+        target = self._join(href)
+        if target is None or len(self._links) > MAX_LINKS:
+            return
+        if not text:
+            self._bare = node.mem_id
+            text = attributes.get("alt") or ""
+        kind = LinkType.AREA if node.tag_id == AREA else LinkType.A
+        rel, title = attributes.get("rel") or "", attributes.get("title") or ""
+        self._links.append(_new(Link, (target, kind, text, rel, title)))
+
+    def _img(self, node: LexborNode) -> None:
+        attributes = node.attributes
+        alt = fold((attributes.get("alt") or "")[:MAX_FIELD])
+        src = attributes.get("src")
+        if not src or src.startswith("data:"):
+            src = next((attributes[name] for name in _LAZY if attributes.get(name)), src)
+        target = self._add(src, LinkType.IMG, alt, title=attributes.get("title"))
+        srcset = attributes.get("srcset")
+        for ref in candidates(srcset) if srcset else ():
+            if self._join(ref) != target:
+                self._add(ref, LinkType.IMG, alt, rel="srcset")
+        if alt and self._bare and _is_inside(node, self._bare):
+            self._name_link(alt)
+        if alt and self._keep_alts and len(self.alts) < MAX_BLOCKS:
+            self.alts.append(alt)
+
+    def _name_link(self, alt: str) -> None:
+        """A link that shows only a picture is called what the picture is called."""
+        last = next((at for at in range(len(self._links) - 1, -1, -1) if self._links[at].type is LinkType.A), None)
+        if last is not None:
+            self._links[last] = self._links[last]._replace(text=alt)
+        self._bare = 0
+
+    def _media(self, node: LexborNode) -> None:
+        attributes = node.attributes
+        self._add(attributes.get("src"), LinkType.MEDIA)
+        self._add(attributes.get("poster"), LinkType.IMG)
+        for ref in candidates(attributes.get("srcset") or ""):
+            self._add(ref, LinkType.IMG, rel="srcset")
+
+    def _input(self, node: LexborNode) -> None:
+        attributes = node.attributes
+        self._add(attributes.get("src"), LinkType.IMG, attributes.get("alt") or "")
+
+    def _frame(self, node: LexborNode) -> None:
+        attributes = node.attributes
+        self._add(attributes.get("src"), LinkType.IFRAME, title=attributes.get("title"))
+
+    def _form(self, node: LexborNode) -> None:
+        attributes = node.attributes
+        self._add(attributes.get("action"), LinkType.FORM)
+
+    def _link(self, node: LexborNode) -> None:
+        attributes = node.attributes
+        rel = (attributes.get("rel") or "").lower()
+        kind = LinkType.LINK
+        if "alternate" in rel and (attributes.get("type") or "").lower() in _FEEDS:
+            kind = LinkType.FEED
+        elif rel == "sitemap":
+            kind = LinkType.SITEMAP
+        target = self._add(attributes.get("href"), kind, rel=rel, title=attributes.get("title"))
+        if rel == "canonical" and not self._draft.canonical:
+            self._draft.canonical = target
+
+    def _script(self, node: LexborNode) -> None:
+        attributes = node.attributes
+        self._add(attributes.get("src"), LinkType.SCRIPT)
+        if attributes.get("type") == "application/ld+json" and len(self._head.ld) < 32:
+            self._head.ld.append(node.text()[:_LD_LIMIT])
+
+    def _meta(self, node: LexborNode) -> None:
+        self._head.add(node.attributes)
+
+    def _title(self, node: LexborNode) -> None:
+        if ACTIONS.get(node.parent.tag_id if node.parent else 0) is not Do.HIDE:
+            self._draft.head(title=node.text())
+
+    def _time(self, node: LexborNode) -> None:
+        attributes = node.attributes
+        stamp = attributes.get("datetime")
+        if stamp and len(self._head.times) < 8:
+            self._head.times.append(stamp)
+
+    def _root(self, node: LexborNode) -> None:
+        attributes = node.attributes
+        self._draft.declared_language = primary(attributes.get("lang") or attributes.get("xml:lang") or "")
+
+    def _style(self, node: LexborNode) -> None:
+        self._styles(node.text())
+
+    def _styles(self, text: str) -> None:
+        for ref in css_refs(text[:_STYLE_LIMIT]):
+            self._add(ref, LinkType.CSS)
+
+
+_METHODS = tuple(
+    (tag, method)
+    for action, method in (
+        (Do.A, Finder._a),
+        (Do.IMG, Finder._img),
+        (Do.LINK, Finder._link),
+        (Do.SCRIPT, Finder._script),
+        (Do.FRAME, Finder._frame),
+        (Do.FORM, Finder._form),
+        (Do.MEDIA, Finder._media),
+        (Do.INPUT, Finder._input),
+        (Do.META, Finder._meta),
+        (Do.TITLE, Finder._title),
+        (Do.STYLE, Finder._style),
+        (Do.TIME, Finder._time),
+        (Do.ROOT, Finder._root),
+    )
+    for tag in tags_of(action)
+)
+
+
+def _is_inside(node: LexborNode, outer: int) -> bool:
+    """Whether an element stands inside another, at most a few levels up."""
+    above = node.parent
+    for _ in range(4):
+        if above is None or above.mem_id == outer:
+            break
+        above = above.parent
+    return above is not None and above.mem_id == outer
+
+
+def candidates(srcset: str) -> list[str]:
+    """The addresses of a srcset attribute: `a.png 1x, b.png 2x`. Addresses may hold commas."""
+    found: list[str] = []
+    wanted = True
+    for word in srcset[:_SRCSET_LIMIT].split():
+        part = word
+        if not wanted:
+            _, comma, part = word.partition(",")
+            wanted = bool(comma)
+        if wanted and part.strip(","):
+            found.append(part.strip(","))
+            wanted = part.endswith(",")
+    return found[:32]

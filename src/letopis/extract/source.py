@@ -1,0 +1,42 @@
+"""What every format reads from: one document with what its server said about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from letopis.extract.charset import Decoded, decode
+from letopis.model import Headers, header
+
+Mode = Literal["basic", "full"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One document. `content_type` is the type found by looking, in lower case, without parameters.
+
+    In mode `basic` a format need only find the title and the links.
+    """
+
+    body: bytes
+    url: str
+    content_type: str
+    headers: Headers = ()
+    mode: Mode = "full"
+
+    def header(self, name: str) -> str:
+        """The first value of a header field, or nothing."""
+        return header(self.headers, name)
+
+    def decoded(self) -> Decoded:
+        """The body as text, its character set found as browsers find it, and corrected where it lies."""
+        return decode(self.body, charset_of(self.header("content-type")))
+
+
+def charset_of(content_type: str) -> str:
+    """The charset parameter of a Content-Type value, or nothing."""
+    for parameter in content_type.split(";")[1:]:
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset":
+            return value.strip().strip("\"'").lower()
+    return ""

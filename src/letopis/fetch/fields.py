@@ -1,0 +1,85 @@
+"""Header blocks as they came off the wire, turned into fields and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from letopis.errors import SettingError
+from letopis.model.web import Headers
+
+
+class Block(NamedTuple):
+    """One header block: its fields in order, and the first value of each name in lower case."""
+
+    status: int
+    version: str
+    fields: Headers
+    first: dict[str, str]
+
+
+def parse_block(lines: list[bytes]) -> Block:
+    """The block of these lines, its status line first.
+
+    Order and spelling are kept; bytes become characters one to one
+    (Latin-1), so that nothing is lost. Folded lines are joined by a blank.
+    """
+    fields: list[tuple[str, str]] = []
+    first: dict[str, str] = {}
+    for line in lines[1:]:
+        if line[:1] <= b" ":
+            _unfold(fields, first, line)
+            continue
+        name, _, value = line.decode("latin-1").partition(":")
+        value = value.strip()
+        fields.append((name, value))
+        first.setdefault(name.lower(), value)
+    version, _, tail = b"".join(lines[:1]).decode("latin-1").partition(" ")
+    code = tail[:3]
+    status = int(code) if code.isascii() and code.isdecimal() else 0
+    return Block(status, version.removeprefix("HTTP/"), tuple(fields), first)
+
+
+def _unfold(fields: list[tuple[str, str]], first: dict[str, str], line: bytes) -> None:
+    """Adds a continuation line to the field before it."""
+    if fields:
+        name, value = fields.pop()
+        joined = f"{value} {line.decode('latin-1').strip()}".strip()
+        fields.append((name, joined))
+        if first[name.lower()] == value:
+            first[name.lower()] = joined
+
+
+def wire_lines(headers: Headers) -> list[bytes]:
+    """Request fields in the form libcurl wants; an empty value needs a semicolon there."""
+    return [_wire_line(name, value) for name, value in headers]
+
+
+def _wire_line(name: str, value: str) -> bytes:
+    line = f"{name}: {value}" if value else f"{name};"
+    return line.encode("latin-1", "replace")
+
+
+def is_sendable(name: str, value: str) -> bool:
+    """No field may smuggle in another one, nor a second request."""
+    return bool(name) and not any(sign in text for text in (name, value) for sign in "\r\n\0") and ":" not in name
+
+
+def from_settings(lines: Iterable[str]) -> Headers:
+    """Fields of the user's 'Name: value' lines, or SettingError."""
+    fields = []
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if not colon or not name.strip() or not is_sendable(name.strip(), value):
+            raise SettingError(f"fetch.headers has '{line}'; write each header as 'Name: value'")
+        fields.append((name.strip(), value.strip()))
+    return tuple(fields)
+
+
+def merged(*layers: Headers) -> Headers:
+    """All fields; a name in a later layer replaces those of the layers before it."""
+    result: list[tuple[str, str]] = []
+    for layer in layers:
+        names = {name.lower() for name, _ in layer}
+        result = [field for field in result if field[0].lower() not in names] + list(layer)
+    return tuple(field for field in result if is_sendable(*field))

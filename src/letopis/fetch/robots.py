@@ -1,0 +1,135 @@
+"""robots.txt as RFC 9309 reads it: what may be asked, how often, and where the sitemaps are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from protego import Protego
+
+from letopis.fetch.client import Client
+from letopis.fetch.retry import retry_after
+from letopis.model.web import FailureKind, Limits, Request, Response
+
+MAX_BYTES = 500 * 1024
+"""What is read of a robots.txt; the standard asks for at least this much."""
+MAX_REDIRECTS = 5
+LIFETIME = timedelta(hours=24)
+_RETRY_SOON = timedelta(minutes=10)
+_RETRY_LATE = timedelta(hours=24)
+_MAX_DELAY = 86400.0
+_MAX_SITEMAPS = 1000
+_NOT_REACHED = frozenset({FailureKind.REDIRECT_LOOP, FailureKind.TOO_MANY_HOPS, FailureKind.BAD_REDIRECT})
+
+
+class Rules:
+    """The part of a robots.txt that concerns one agent."""
+
+    __slots__ = ("_agent", "_parsed", "crawl_delay", "sitemaps")
+
+    def __init__(self, text: str, agent: str) -> None:
+        self._parsed = Protego.parse(text)
+        self._agent = agent_token(agent)
+        self.crawl_delay = _bounded(self._parsed.crawl_delay(self._agent))
+        self.sitemaps: tuple[str, ...] = tuple(dict.fromkeys(self._parsed.sitemaps))[:_MAX_SITEMAPS]
+
+    def allowed(self, url: str) -> bool:
+        """Whether the agent may fetch the address."""
+        return bool(self._parsed.can_fetch(url, self._agent))
+
+
+@dataclass(frozen=True, slots=True)
+class Robots:
+    """A decision about one origin, good until `expires_at`.
+
+    Without rules everything is allowed, or nothing while `reachable` is
+    False: a server in trouble is left alone for a while.
+    """
+
+    rules: Rules | None
+    expires_at: datetime
+    reachable: bool = True
+
+    def allowed(self, url: str) -> bool:
+        """Whether the address may be fetched now. robots.txt itself always may."""
+        if self.rules is not None:
+            return self.rules.allowed(url)
+        return self.reachable or url.partition("://")[2].partition("/")[2] == "robots.txt"
+
+    def expired(self, now: datetime) -> bool:
+        """Whether it has to be fetched anew."""
+        return now >= self.expires_at
+
+    @property
+    def crawl_delay(self) -> float | None:
+        """Seconds that the site asks for between two fetches."""
+        return self.rules.crawl_delay if self.rules is not None else None
+
+    @property
+    def sitemaps(self) -> tuple[str, ...]:
+        """Addresses of sitemaps that the file names, as they stand there."""
+        return self.rules.sitemaps if self.rules is not None else ()
+
+
+async def fetch_robots(
+    client: Client, origin: str, agent: str, now: datetime, *, limits: Limits | None = None, private_ok: bool = True
+) -> Robots:
+    """The rules of an origin (`https://host[:port]`) for an agent. Never raises for what the network does."""
+    bounds = limits or Limits(total_seconds=60.0)
+    small = Limits(
+        max_bytes=MAX_BYTES,
+        max_hops=MAX_REDIRECTS,
+        max_header_bytes=bounds.max_header_bytes,
+        connect_seconds=bounds.connect_seconds,
+        first_byte_seconds=bounds.first_byte_seconds,
+        total_seconds=bounds.total_seconds,
+        min_bytes_per_second=bounds.min_bytes_per_second,
+        slow_seconds=bounds.slow_seconds,
+    )
+    url = origin.rstrip("/") + "/robots.txt"
+    response = await client.fetch(Request(url, limits=small, keep_partial=True, private_ok=private_ok))
+    return judge(response, agent, now)
+
+
+def judge(response: Response, agent: str, now: datetime) -> Robots:
+    """What an answer for robots.txt means.
+
+    A file: its rules, of a huge one those in its beginning. 4xx and
+    redirects that lead nowhere: no rules. 5xx, 429 and a server that cannot
+    be reached: nothing is allowed until it is asked again.
+    """
+    failure = response.failure.kind if response.failure is not None else None
+    if failure in _NOT_REACHED:
+        return Robots(None, now + LIFETIME)
+    readable = failure is None or failure is FailureKind.TOO_LARGE
+    if not readable or response.status == 429 or response.status >= 500:
+        return Robots(None, now + _pause(response, now), reachable=False)
+    if 200 <= response.status < 300:
+        return Robots(Rules(_text(response.body), agent), now + LIFETIME)
+    return Robots(None, now + LIFETIME)
+
+
+def agent_token(user_agent: str) -> str:
+    """The product name that robots.txt groups are matched with: `Letopis` of `Letopis/0.1 (+...)`."""
+    return user_agent.strip().split("/", 1)[0].split(" ", 1)[0] or "*"
+
+
+def _text(body: bytes) -> str:
+    cut = body[:MAX_BYTES]
+    if len(body) >= MAX_BYTES:
+        cut = cut[: max(cut.rfind(b"\n"), 0)]  # half a line could forbid or allow too much
+    if cut.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        return ""  # an error page in place of the file
+    return cut.decode("utf-8-sig", "replace")
+
+
+def _pause(response: Response, now: datetime) -> timedelta:
+    asked = timedelta(seconds=retry_after(response, now) or 0.0)
+    return min(max(asked, _RETRY_SOON), _RETRY_LATE)
+
+
+def _bounded(delay: float | None) -> float | None:
+    if delay is None or not math.isfinite(delay) or delay < 0:
+        return None
+    return min(float(delay), _MAX_DELAY)

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from time import process_time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from letopis.change import Filter, FilterKind, filter_page, filter_source, filter_text
+from letopis.change.jsonpath import find
+from letopis.errors import UsageError
+from letopis.model import Page
+
+MakePage = Callable[..., Page]
+HTML = "<html><body><div id=a><p class=x>One</p><p>Two</p></div><div class=ad>Buy</div></body></html>"
+
+
+def one(kind: str, expression: str) -> list[Filter]:
+    return [Filter(FilterKind(kind), expression)]
+
+
+def test_css_keeps_what_matches() -> None:
+    assert filter_source(HTML, "text/html", one("css", "p.x, .ad")) == '<p class="x">One</p>\n<div class="ad">Buy</div>'
+
+
+def test_remove_drops_what_matches() -> None:
+    kept = filter_source(HTML, "text/html", one("remove", ".ad"))
+    assert "Buy" not in kept
+    assert "Two" in kept
+
+
+def test_xpath_keeps_elements_texts_and_values() -> None:
+    assert filter_source(HTML, "text/html", one("xpath", "//p[1]")) == '<p class="x">One</p>'
+    assert filter_source(HTML, "text/html", one("xpath", "//p/text()")) == "One\nTwo"
+    assert filter_source(HTML, "text/html", one("xpath", "count(//p)")) == "2.0"
+    assert filter_source("", "text/html", one("xpath", "//p")) == ""
+
+
+def test_xpath_reads_no_file() -> None:
+    assert filter_source(HTML, "text/html", one("xpath", "//nothing")) == ""
+    with pytest.raises(UsageError):
+        filter_source(HTML, "text/html", one("xpath", "document('/etc/passwd')"))
+
+
+def test_jsonpath_gives_one_value_a_line() -> None:
+    source = json.dumps({"items": [{"name": "a", "n": 1}, {"name": "b", "n": 2}]})
+    assert filter_source(source, "application/json", one("jsonpath", "$.items[*].name")) == '"a"\n"b"'
+    with pytest.raises(UsageError, match="needs a JSON document"):
+        filter_source("<p>", "text/html", one("jsonpath", "$.a"))
+
+
+def test_filters_run_in_order() -> None:
+    chain = [*one("css", "#a"), *one("xpath", "//p[2]")]
+    assert filter_source(HTML, "text/html", chain) == "<p>Two</p>"
+
+
+def test_lines_are_chosen_by_patterns() -> None:
+    text = "price 10\nnoise 1\nprice 20"
+    assert filter_text(text, one("include", "^price")) == "price 10\nprice 20"
+    assert filter_text(text, one("exclude", "noise")) == "price 10\nprice 20"
+    assert filter_text(text, one("ignore", r"\d+")) == "price \nnoise \nprice "
+
+
+def test_blocks_are_chosen_by_patterns_and_keep_their_frame(page: MakePage) -> None:
+    filtered = filter_page(page("menu", "Views: 10", "text", frame=(0,)), one("exclude", "^Views"))
+    assert [block.text for block in filtered.blocks] == ["menu", "text"]
+    assert filtered.frame == {0}
+    assert filter_page(page("a", "b"), one("exclude", "^a")).frame == frozenset()
+
+
+def test_a_page_without_text_filters_is_untouched(page: MakePage) -> None:
+    source = page("a")
+    assert filter_page(source, one("css", "p")) is source
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression"),
+    [
+        ("css", "p[["),
+        ("remove", ":::"),
+        ("xpath", "//p["),
+        ("jsonpath", "$.a[?(@.b)]"),
+        ("include", "(unclosed"),
+        ("ignore", "a" * 3000),
+    ],
+)
+def test_a_wrong_expression_is_told_at_once(kind: str, expression: str) -> None:
+    with pytest.raises(UsageError):
+        one(kind, expression)
+
+
+def test_a_catastrophic_pattern_ends() -> None:
+    started = process_time()
+    with pytest.raises(UsageError, match="takes too long"):
+        filter_text("a" * 40 + "!", one("include", r"^(a|aa|a?a?)+$(?<=x)"))
+    assert process_time() - started < 5
+
+
+DOCUMENT: Any = {
+    "store": {"book": [{"title": "A", "price": 8}, {"title": "B", "price": 12}, {"title": "C"}], "bike": {"price": 19}},
+    "odd key": [1, 2, 3, 4],
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "values"),
+    [
+        ("$", [DOCUMENT]),
+        ("$.store.book[0].title", ["A"]),
+        ("store.book[-1].title", ["C"]),
+        ("$.store.book[*].title", ["A", "B", "C"]),
+        ("$..price", [8, 12, 19]),
+        ("$.store.*.price", [19]),
+        ("$['odd key'][1:3]", [2, 3]),
+        ('$["odd key"][0,3]', [1, 4]),
+        ("$['odd key'][::2]", [1, 3]),
+        ("$..book[0]", [{"title": "A", "price": 8}]),
+        ("$.nothing.here", []),
+        ("$.store.book[9]", []),
+    ],
+)
+def test_paths_find_values(path: str, values: list[Any]) -> None:
+    assert find(DOCUMENT, path) == values
+
+
+@pytest.mark.parametrize("path", ["$.a[", "$..", "$.a[?(1)]", "$.a b", "$[::0]", "$[(@.length-1)]"])
+def test_unreadable_paths_are_told(path: str) -> None:
+    with pytest.raises(UsageError):
+        find(DOCUMENT, path)
+
+
+def test_deep_documents_do_not_exhaust_the_stack() -> None:
+    deep: Any = 1
+    for _ in range(50_000):
+        deep = [deep]
+    assert len(find(deep, "$..*")) == 50_000
+    with pytest.raises(UsageError, match="needs a JSON document"):
+        filter_source("[" * 200_000, "application/json", one("jsonpath", "$"))
+
+
+def test_exploding_paths_are_stopped() -> None:
+    wide = [[list(range(50)) for _ in range(50)] for _ in range(50)]
+    with pytest.raises(UsageError, match="narrower"):
+        find(wide, "$..*..*")
+
+
+@given(st.text(alphabet="$.[]*'\"ab01:,-? ", max_size=15))
+@settings(max_examples=300, deadline=None)
+def test_any_path_is_read_or_refused(path: str) -> None:
+    try:
+        find(DOCUMENT, path)
+    except UsageError as error:
+        assert "JSONPath" in str(error)

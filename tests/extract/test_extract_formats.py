@@ -1,0 +1,357 @@
+import gzip
+import io
+import json
+import struct
+import zipfile
+import zlib
+from importlib.metadata import EntryPoint
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from letopis.extract import (
+    Draft,
+    Format,
+    Source,
+    content_types,
+    format_for,
+    formats,
+    page,
+    read_apart,
+    sitemap_entries,
+    sniff,
+)
+from letopis.model import BlockKind, LinkType
+
+URL = "http://example.org/dir/file"
+WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+ODT = "application/vnd.oasis.opendocument.text"
+
+
+def read(body, content_type="", **options):
+    headers = (("Content-Type", content_type),) if content_type else ()
+    return page(body, URL, headers, detect_language=False, **options)
+
+
+def zipped(files):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("body", "claimed", "expected"),
+    [
+        (b"%PDF-1.7 x", "text/html", "application/pdf"),
+        (b"\x89PNG\r\n\x1a\nx", "text/html", "image/png"),
+        (b"<!doctype html><p>x", "text/plain", "text/html"),
+        (b"<!doctype html><p>x", "", "text/html"),
+        (b"<p>x", "application/octet-stream", "text/html"),
+        (b"<!-- note -->\n<!DOCTYPE HTML>\n<html>", "", "text/html"),
+        (b"<section class=a>x", "", "text/html"),
+        (b"<?xml version='1.0'?><rss><channel/></rss>", "text/html", "application/rss+xml"),
+        (b"<?xml version='1.0'?><!-- c --><feed xmlns='x'/>", "text/xml", "application/atom+xml"),
+        (b"<?xml version='1.0'?><urlset/>", "application/xml", "application/sitemap+xml"),
+        (b"<?xml version='1.0'?><other/>", "", "application/xml"),
+        (b'{"a": 1}', "", "application/json"),
+        (b"just words", "", "text/plain"),
+        (b"just words", "Text/Plain; charset=x", "text/plain"),
+        (b"\x00\x01\x02", "", "application/octet-stream"),
+        (b"\x00\x01\x02", "text/html", "application/octet-stream"),
+        (b"", "text/html", "text/html"),
+        (b"{\\rtf1 x}", "application/msword", "application/rtf"),
+        (b"\x1f\x8b\x08x", "text/xml", "application/gzip"),
+        (b"a { b: c }", "text/css", "text/css"),
+        (b"RIFF....WEBPVP8 ", "", "image/webp"),
+    ],
+)
+def test_types_are_seen_through(body, claimed, expected):
+    assert sniff(body, claimed) == expected
+
+
+def test_plain_text_has_paragraphs_and_links():
+    found = read(b"A title\n\nFirst par\nagraph, see http://a.org/x.\n \nSecond (https://b.org/y).", "text/plain")
+    assert found.title == "A title"
+    assert [block.text for block in found.blocks] == [
+        "A title",
+        "First par agraph, see http://a.org/x.",
+        "Second (https://b.org/y).",
+    ]
+    assert [link.target for link in found.links] == ["http://a.org/x", "https://b.org/y"]
+
+
+def test_json_gives_strings_and_addresses():
+    found = read(
+        json.dumps({"title": "T", "deep": [{"a": "some words"}, 1, "http://a.org/"]}).encode(), "application/json"
+    )
+    assert found.title == "T"
+    assert ("paragraph", "some words") in [(str(block.kind), block.text) for block in found.blocks]
+    assert [link.target for link in found.links] == ["http://a.org/"]
+
+
+def test_deep_json_becomes_a_warning():
+    assert read(b"[" * 200_000, "application/json").warnings
+
+
+def test_style_sheets_give_links():
+    found = read(b"@import 'a.css'; b{background:url(c.png)}", "text/css")
+    assert [(link.target, link.type) for link in found.links] == [
+        ("http://example.org/dir/a.css", LinkType.CSS),
+        ("http://example.org/dir/c.png", LinkType.CSS),
+    ]
+
+
+RSS = """<?xml version="1.0"?><rss version="2.0"><channel><title>News &amp; more</title><link>http://a.org/</link><language>cs</language>
+<item><title>First</title><link>http://a.org/1</link><pubDate>Mon, 06 May 2024 10:00:00 GMT</pubDate>
+<description>&lt;p&gt;Text &lt;b&gt;one&lt;/b&gt;&lt;/p&gt;</description><enclosure url="http://a.org/1.mp3"/></item></channel></rss>"""
+ATOM = """<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="en"><title>F</title>
+<link href="/self" rel="self"/><link href="/home"/>
+<entry><title>One</title><link href="e1"/><updated>2024-01-02T03:04:05Z</updated><summary>S</summary></entry></feed>"""
+
+
+def test_rss_entries_are_links_with_text_and_dates():
+    found = read(RSS.encode(), "application/rss+xml")
+    assert (found.title, found.declared_language) == ("News & more", "cs")
+    assert ("http://a.org/1", "First", "2024-05-06T10:00:00+00:00") in [
+        (link.target, link.text, link.title) for link in found.links
+    ]
+    assert "http://a.org/1.mp3" in [link.target for link in found.links]
+    assert "Text one" in [block.text for block in found.blocks]
+    assert found.published.year == 2024
+
+
+def test_atom_entries_are_links():
+    found = read(ATOM.encode(), "application/xml")
+    assert found.content_type == "application/atom+xml"
+    assert [link.target for link in found.links] == ["http://example.org/home", "http://example.org/dir/e1"]
+
+
+SITEMAP = b"""<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+<url><loc> http://a.org/x?b=1&amp;a=2 </loc><lastmod>2024-05-06</lastmod></url><url><loc>bad</loc></url><url><loc>http://a.org/y</loc></url></urlset>"""
+
+
+@pytest.mark.parametrize("body", [SITEMAP, gzip.compress(SITEMAP)])
+def test_sitemaps_give_entries_with_lastmod(body):
+    first, second = sitemap_entries(body)
+    assert (first.url, first.lastmod.date().isoformat()) == ("http://a.org/x?a=2&b=1", "2024-05-06")
+    assert (second.url, second.lastmod) == ("http://a.org/y", None)
+    assert [link.target for link in read(body).links] == [first.url, second.url]
+
+
+def test_sitemap_indexes_and_text_sitemaps_are_read():
+    (entry,) = sitemap_entries(b"<sitemapindex><sitemap><loc>http://a.org/s.xml</loc></sitemap></sitemapindex>")
+    assert entry.is_sitemap
+    assert [one.url for one in sitemap_entries(b"http://a.org/1\n\nhttp://a.org/2\n")] == [
+        "http://a.org/1",
+        "http://a.org/2",
+    ]
+    assert sitemap_entries(b"") == []
+    assert sitemap_entries(b"\x1f\x8bbroken") == []
+
+
+def test_a_packed_bomb_is_cut():
+    bomb = gzip.compress(b"<urlset>" + b" " * 200_000_000)
+    assert sitemap_entries(bomb) == []
+
+
+def test_xml_entities_do_not_expand_and_files_stay_closed():
+    bomb = b'<!DOCTYPE r [<!ENTITY a "AAAA"><!ENTITY b SYSTEM "file:///etc/passwd">]><r>&a;&b;<x href="y">ok</x></r>'
+    found = read(bomb, "application/xml")
+    assert "root:" not in found.text
+    assert "AAAA" not in found.text
+    assert [link.target for link in found.links] == ["http://example.org/dir/y"]
+
+
+def png(width, height):
+    data = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR" + data + struct.pack(">I", zlib.crc32(b"IHDR" + data))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        png(640, 480),
+        b"GIF89a" + struct.pack("<HH", 640, 480) + b"\x00\x00\x00",
+        b"\xff\xd8\xff\xe0\x00\x04ab\xff\xc0\x00\x11\x08" + struct.pack(">HH", 480, 640) + b"\x00" * 10,
+        b"RIFF\x00\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00"
+        + (639).to_bytes(3, "little")
+        + (479).to_bytes(3, "little"),
+    ],
+    ids=["png", "gif", "jpeg", "webp"],
+)
+def test_pictures_tell_their_size(body):
+    assert read(body).description == "640 x 480 pixels"
+
+
+@pytest.mark.parametrize("start", [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0", b"GIF89a", b"RIFF....WEBPVP8L"])
+def test_cut_pictures_warn(start):
+    assert read(start).warnings
+
+
+def test_postscript_tells_its_title():
+    assert read(b"%!PS-Adobe-3.0\n%%Title: (A paper)\n%%Pages: 2\n").title == "A paper"
+
+
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
+DOCX = {
+    "[Content_Types].xml": "<Types/>",
+    "word/document.xml": f'<w:document {W}><w:body><w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr>'
+    "<w:r><w:t>Head</w:t></w:r></w:p><w:p><w:r><w:t>Some </w:t></w:r>"
+    '<w:hyperlink r:id="r1"><w:r><w:t>link</w:t></w:r></w:hyperlink></w:p></w:body></w:document>',
+    "word/_rels/document.xml.rels": '<Relationships><Relationship Id="r1" Target="http://a.org/x" '
+    'TargetMode="External"/></Relationships>',
+    "docProps/core.xml": '<cp:core xmlns:cp="c" xmlns:dc="d"><dc:title>The title</dc:title></cp:core>',
+}
+
+
+def test_word_documents_are_read_apart():
+    found = read(zipped(DOCX), "application/octet-stream")
+    assert (found.content_type, found.title) == (WORD, "The title")
+    assert [(str(block.kind), block.text) for block in found.blocks[1:]] == [("h1", "Head"), ("paragraph", "Some link")]
+    assert [(link.target, link.text) for link in found.links] == [("http://a.org/x", "link")]
+
+
+def test_word_documents_of_another_maker_are_read():
+    docx = pytest.importorskip("docx")
+    document = docx.Document()
+    document.add_heading("Nadpis", 2)
+    document.add_paragraph("Odstavec")
+    document.add_paragraph("bod", style="List Bullet")
+    document.add_table(1, 1).cell(0, 0).text = "cell"
+    buffer = io.BytesIO()
+    document.save(buffer)
+    found = read(buffer.getvalue(), apart=False)
+    assert [
+        (str(block.kind), block.text)
+        for block in found.blocks
+        if block.kind not in (BlockKind.TITLE, BlockKind.DESCRIPTION)
+    ] == [
+        ("h2", "Nadpis"),
+        ("paragraph", "Odstavec"),
+        ("item", "bod"),
+        ("cell", "cell"),
+    ]
+
+
+def odt(text):
+    names = 'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    return zipped({"mimetype": ODT, "content.xml": f"<doc {names}>{text}</doc>"})
+
+
+def test_open_documents_are_read():
+    body = odt(
+        '<text:h text:outline-level="2">Head</text:h><text:p>a<text:s/>b <text:a xlink:href="http://a.org/">link</text:a></text:p>'
+    )
+    found = read(body, ODT, apart=False)
+    assert [(str(block.kind), block.text) for block in found.blocks] == [("h2", "Head"), ("paragraph", "a b link")]
+    assert found.links[0].target == "http://a.org/"
+
+
+def test_a_zip_bomb_is_refused_before_unpacking():
+    body = zipped({"mimetype": ODT, "content.xml": b"<a>" + b" " * 100_000_000})
+    found = read(body, ODT, apart=False)
+    assert found.blocks == ()
+    assert "unpacks to" in found.warnings[0]
+
+
+def test_rtf_is_read_where_its_library_is_installed():
+    pytest.importorskip("striprtf")
+    found = read(b"{\\rtf1\\ansi Hello \\b bold\\b0 .\\par Second http://a.org/x}", apart=False)
+    assert [block.text for block in found.blocks] == ["Hello bold.", "Second http://a.org/x"]
+    assert found.links[0].target == "http://a.org/x"
+
+
+def pdf(text):
+    stream = f"BT /F1 24 Tf 72 700 Td ({text}) Tj ET".encode()
+    parts = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R"
+        b" /Resources << /Font << /F1 5 0 R >> >> >>",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        b"<< /Title (A PDF title) /CreationDate (D:20240506070809Z) >>",
+    ]
+    body, offsets = b"%PDF-1.4\n", []
+    for number, part in enumerate(parts, 1):
+        offsets.append(len(body))
+        body += b"%d 0 obj\n%s\nendobj\n" % (number, part)
+    table = b"xref\n0 7\n0000000000 65535 f \n" + b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    return body + table + b"trailer << /Size 7 /Root 1 0 R /Info 6 0 R >>\nstartxref\n%d\n%%%%EOF" % len(body)
+
+
+def test_pdf_is_read_apart():
+    pytest.importorskip("pypdfium2")
+    found = read(pdf("Hello from http://a.org/x"), "text/html")
+    assert (found.content_type, found.title, found.published.year) == ("application/pdf", "A PDF title", 2024)
+    assert "Hello from" in found.text
+    assert found.links[0].target == "http://a.org/x"
+
+
+def test_a_damaged_pdf_warns():
+    assert read(b"%PDF-1.4 broken").warnings
+
+
+def test_a_missing_library_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pypdfium2", None)
+    assert "letopis[docs-formats]" in read(pdf("x"), apart=False).warnings[0]
+
+
+def test_a_hang_is_stopped():
+    source = Source(b"<div>" * 200_000, URL, "text/html")
+    found = read_apart(source, detect_language=False, seconds=2.0)
+    assert "2 s" in found.warnings[0]
+
+
+def test_what_nobody_reads_keeps_its_type():
+    found = read(b"\x00\x01", "video/mp4")
+    assert (found.content_type, found.blocks, found.links) == ("video/mp4", (), ())
+
+
+def count_lines(source: Source, draft: Draft) -> None:
+    draft.title = f"{source.body.count(b'x')} lines"
+
+
+def broken(source: Source, draft: Draft) -> None:
+    raise KeyError("oops")
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    def install(read):
+        found = Format(("application/x-lines",), read)
+        monkeypatch.setattr(EntryPoint, "load", lambda self: found)
+        monkeypatch.setattr(formats, "entry_points", lambda group: [EntryPoint("lines", "x:y", group)])
+        formats._installed.cache_clear()
+        format_for.cache_clear()
+
+    yield install
+    monkeypatch.undo()
+    formats._installed.cache_clear()
+    format_for.cache_clear()
+
+
+def test_a_format_comes_in_by_an_entry_point(installed):
+    installed(count_lines)
+    assert "application/x-lines" in content_types()
+    assert read(b"x x", "application/x-lines").title == "2 lines"
+
+
+def test_a_fault_of_a_format_becomes_a_warning(installed):
+    installed(broken)
+    assert "KeyError" in read(b"x", "application/x-lines").warnings[0]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from([*content_types(), "", "image/x", "text/x"]).filter(lambda name: name != "application/pdf"),
+    st.one_of(
+        st.binary(max_size=200),
+        st.sampled_from([b"PK\x03\x04", b"{\\rtf1 \\'", b"<rss><item>", b"<a", b"\xff\xd8\xff"]),
+    ),
+)
+def test_no_bytes_of_any_type_make_it_fail(content_type, body):
+    assert read(body, content_type, apart=False).url == URL

@@ -1,0 +1,113 @@
+"""Every fault of the misbehaving web ends within its limits and is named rightly."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from behaviours import ITEMS, UNKNOWN_HOST, Item
+from misbehaving_site import Site
+
+from letopis.config.sections import FetchSettings
+from letopis.fetch import Client, CookieJar, CurlTransport
+from letopis.model import FailureKind, Limits, Request, Response
+
+SMALL = Limits(
+    max_bytes=1024 * 1024,
+    connect_seconds=1.0,
+    first_byte_seconds=0.2,
+    total_seconds=6.0,
+    min_bytes_per_second=2000,
+    slow_seconds=0.3,
+)
+LONGEST = 5.0
+SETTINGS = FetchSettings(retries=0)
+MEMORY = 24 * 1024 * 1024
+"""What all faults, each allowed 1 MiB, may add to the client's peak memory; 6 MiB when it was written."""
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+async def look(site: Site, item: Item, limits: Limits = SMALL) -> Response:
+    return await look_at(site.url(item.path, item.server), limits)
+
+
+async def look_at(url: str, limits: Limits) -> Response:
+    transport = CurlTransport(SETTINGS, clock=now, jar=CookieJar())
+    client = Client(transport, SETTINGS, user_agent="test", clock=now)
+    try:
+        return await client.fetch(Request(url, limits=limits))
+    finally:
+        await transport.close()
+
+
+def kind_of(response: Response) -> FailureKind | None:
+    return response.failure.kind if response.failure is not None else None
+
+
+def skip_without_tls(site: Site, item: Item) -> None:
+    if item.server not in site.ports:
+        pytest.skip("needs the openssl command")
+
+
+@pytest.mark.parametrize("item", ITEMS, ids=lambda item: f"{item.server}/{item.path}")
+async def test_each_fault_ends_in_time_and_is_named(misbehaving_site: Site, item: Item) -> None:
+    skip_without_tls(misbehaving_site, item)
+    started = time.monotonic()
+    response = await look(misbehaving_site, item)
+    assert time.monotonic() - started < LONGEST
+    assert (kind_of(response) in (item.failure, item.or_else or item.failure), response.status) == (
+        True,
+        item.status,
+    ), response
+    assert len(response.body) <= SMALL.max_bytes
+    assert response.failure is None or not response.body
+
+
+async def test_unknown_host_is_a_dns_failure() -> None:
+    response = await look_at(UNKNOWN_HOST, SMALL)
+    assert response.failure is not None
+    assert response.failure.kind is FailureKind.DNS
+
+
+async def test_other_pages_of_the_host_stay_reachable(misbehaving_site: Site) -> None:
+    transport = CurlTransport(SETTINGS, clock=now, jar=CookieJar())
+    client = Client(transport, SETTINGS, user_agent="test", clock=now)
+    for path in ("garbage", "long-length", "reset-mid-body", "bomb/gzip", "cookie-flood", "header-flood", "ok"):
+        response = await client.fetch(Request(misbehaving_site.url(path), limits=SMALL))
+    assert (response.status, response.failure) == (200, None)
+    await transport.close()
+
+
+CHILD = """
+import asyncio, json, resource, sys
+sys.path.insert(0, sys.argv[1])
+from test_site_bounded import SMALL, look_at
+addresses = json.load(sys.stdin)
+asyncio.run(look_at(addresses[0], SMALL))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+kinds = []
+for address in addresses:
+    failure = asyncio.run(look_at(address, SMALL)).failure
+    kinds.append(failure.kind if failure else None)
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(json.dumps({"grown": (after - before) * 1024, "kinds": kinds}))
+"""
+
+
+def test_all_faults_together_stay_within_memory(misbehaving_site: Site) -> None:
+    items = [item for item in ITEMS if item.server in misbehaving_site.ports]
+    addresses = [misbehaving_site.url(item.path, item.server) for item in items]
+    command = [sys.executable, "-c", CHILD, str(Path(__file__).parent)]
+    done = subprocess.run(command, input=json.dumps(addresses), capture_output=True, text=True, timeout=120, check=True)
+    told = json.loads(done.stdout)
+    for item, kind in zip(items, told["kinds"], strict=True):
+        assert kind in (item.failure, item.or_else or item.failure), item
+    assert told["grown"] < MEMORY
