@@ -6,7 +6,8 @@ import asyncio
 from collections import OrderedDict
 
 from letopis.archive import Archive
-from letopis.fetch import Client, Limits, Robots, fetch_robots
+from letopis.fetch import Client, Robots, fetch_robots
+from letopis.model import Limits
 
 _IN_MEMORY = 10_000
 

@@ -1,0 +1,92 @@
+"""Floors of the store on small generated data: lowering one needs a reason."""
+
+import lzma
+import sys
+import time
+import zlib
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "store"))
+
+import pytest
+from ledger import Ledger
+from pagemaker import history
+
+from letopis.config.sections import StoreSettings
+from letopis.store import LocalBackend, Store, sha1_digest
+
+DOCUMENTS, VERSIONS, SIZE = 6, 12, 30_000
+DIGEST = "4ad3f7771020d5837d267a2a"
+
+
+def pages():
+    return [history(seed, VERSIONS, SIZE) for seed in range(DOCUMENTS)]
+
+
+def cpu(action, repeats=5):
+    """The least CPU time of several runs."""
+    best = float("inf")
+    for _ in range(repeats):
+        start = time.process_time()
+        action()
+        best = min(best, time.process_time() - start)
+    return best
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    ledger = Ledger()
+    with Store.open(LocalBackend(tmp_path_factory.mktemp("floor")), StoreSettings(), write=True) as store:
+        for number in range(VERSIONS):
+            for seed, document in enumerate(pages()):
+                ledger.put(store, [(b"doc %d" % seed, number * 3_600_000, b"text/html", document[number])])
+        yield store, ledger
+
+
+def test_the_data_is_the_one_the_floors_were_set_on():
+    assert sha1_digest(b"".join(body for document in pages() for body in document)).hex()[:24] == DIGEST
+
+
+def test_q6_a_durable_put_costs_less_than_gzip(tmp_path):
+    bodies = [body for document in pages()[:3] for body in document]
+    with Store.open(LocalBackend(tmp_path), StoreSettings(), write=True) as store:
+        ledger = Ledger()
+
+        def put():
+            for body in bodies:
+                ledger.places.clear()
+                ledger.put(store, [(b"key", len(ledger.versions), b"", body)])
+
+        assert cpu(put, 3) <= 2 * cpu(lambda: [zlib.compress(body, 9) for body in bodies], 3)
+
+
+def test_q4_the_newest_is_read_faster_than_gunzip(made):
+    store, ledger = made
+    newest = [(chain.entries[0].place, chain.entries[0].digest) for chain in ledger.chains()]
+    zipped = [zlib.compress(store.read(place).body, 9) for place, _ in newest]
+    ours = cpu(lambda: [store.read(place) for _ in range(20) for place, _ in newest])
+    theirs = cpu(lambda: [zlib.decompress(data) for _ in range(20) for data in zipped])
+    assert ours <= 1.5 * theirs
+
+
+@pytest.mark.parametrize(("effort", "share"), [("quick", 1.4), ("full", 1.05)])
+def test_q1_packs_come_near_solid_xz(tmp_path, effort, share):
+    ledger = Ledger()
+    with Store.open(LocalBackend(tmp_path), StoreSettings(), write=True) as store:
+        for number in range(VERSIONS):
+            for seed, document in enumerate(pages()[:3]):
+                ledger.put(store, [(b"doc %d" % seed, number * 3_600_000, b"text/html", document[number])])
+        for batch in store.compact(ledger.chains(), effort=effort):
+            ledger.move(batch)
+        store.release(ledger.live(), ledger.keep)
+        whole = b"".join(body for document in pages()[:3] for body in document)
+        assert store.stats().pack_bytes <= share * len(lzma.compress(whole, preset=9 | lzma.PRESET_EXTREME))
+
+
+def test_q5_no_version_takes_more_than_the_bound(made):
+    store, ledger = made
+    for batch in store.compact(ledger.chains(), effort="quick"):
+        ledger.move(batch)
+    for _, _, _, digest in ledger.facts():
+        found = store.read(ledger.places[digest])
+        assert found.decoded_bytes <= max(2_000_000, 8 * len(found.body))
