@@ -26,6 +26,8 @@ VERBS: dict[str, Verb] = {
     "extract": Verb("reading", "Show the common form of a document"),
     "put": Verb("storing", "Store a version by hand"),
     "crawl": Verb("crawling", "Crawl from seeds, politely, and come back when pages change"),
+    "run": Verb("running", "The daemon: crawling, web interface"),
+    "demo": Verb("running", "A small simulated web, crawled and shown; needs no network"),
     "serve": Verb("serving", "Web interface and HTTP API"),
     "stats": Verb("upkeep", "Show totals of the archive"),
     "verify": Verb("upkeep", "Check every byte and every reference; repair"),

@@ -10,7 +10,19 @@ from letopis import extract
 from letopis.archive import Archive, Recorded, identify
 from letopis.catalog import Cursor
 from letopis.change import Fingerprint, PageHabits, compare, fingerprint
-from letopis.model import Change, FailureKind, Limits, Link, LinkType, Observation, Outcome, Page, Request, Response
+from letopis.model import (
+    Change,
+    FailureKind,
+    Headers,
+    Limits,
+    Link,
+    LinkType,
+    Observation,
+    Outcome,
+    Page,
+    Request,
+    Response,
+)
 from letopis.urls import join
 from letopis.visit.known import Known, known_of
 from letopis.visit.memory import Memory
@@ -66,7 +78,7 @@ class Visitor:
             return Observation(response, Outcome.UNCHANGED, _signpost(response))
         if known is not None and known.is_same(identify(response.body)):
             return Observation(response, Outcome.UNCHANGED, change=Change(True, True, False))
-        page = extract.page(response.body, response.final_url, response.headers)
+        page = _read(response.body, response.final_url, response.headers)
         if known is None:
             self._memory.met(response.url, fingerprint(page))
             return Observation(response, Outcome.NEW, page)
@@ -75,7 +87,7 @@ class Visitor:
     def _compare(self, url: str, page: Page, known: Known) -> Change:
         """Against the page's own last version; what recurs on the host or at every visit is noise."""
         before = self._archive.answers.by_id(known.version)
-        old = fingerprint(extract.page(before.body, known.final_url, before.headers))
+        old = fingerprint(_read(before.body, known.final_url, before.headers))
         new = fingerprint(page)
         habits = self._memory.habits(known.resource, known.number)
         profile = self._memory.profile(url)
@@ -99,6 +111,11 @@ class Visitor:
                 extend(cursor, done)
 
         return self._archive.record(looks, together)
+
+
+def _read(body: bytes, url: str, headers: Headers) -> Page:
+    """The page without a guess at its language, which costs ten times the rest; search makes that later."""
+    return extract.page(body, url, headers, detect_language=False)
 
 
 def _signpost(response: Response) -> Page:

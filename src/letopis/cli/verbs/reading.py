@@ -1,0 +1,145 @@
+"""Verbs that take contents out: get, diff, patch, extract."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from letopis import extract
+from letopis.archive import FORMATS, Archive
+from letopis.change import apply_delta
+from letopis.cli.context import Given, verb
+from letopis.errors import UnknownUrl, UsageError
+from letopis.model import Page, Version
+from letopis.monitor import Monitor
+
+
+def read_file(file: Path) -> bytes:
+    """The bytes of a file, or of standard input for `-`."""
+    try:
+        return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror}; give a readable file or -") from None
+
+
+def write_out(given: Given, data: bytes, target: Path | None) -> None:
+    """Bytes to a file or to standard output."""
+    if target is None:
+        given.output.bytes(data)
+        return
+    try:
+        target.write_bytes(data)
+    except OSError as error:
+        raise UsageError(f"cannot write {target}: {error.strerror}; give another -o") from None
+
+
+@verb(
+    "get",
+    "letopis get https://example.org/ > page.html",
+    "letopis get https://example.org/ --at 2024-01-31 --offline",
+    "letopis get https://example.org/ --version 0 -o first.html",
+)
+@click.argument("url")
+@click.option("--at", metavar="TIME", help="The version valid at this time.")
+@click.option("--version", type=int, metavar="N", help="Version number, from 0; -1 is the newest.")
+@click.option("--last-available", is_flag=True, help="The newest version, even if the page is gone now.")
+@click.option("--as-is", is_flag=True, help="The stored bytes (this is what you get in any case).", hidden=True)
+@click.option("--offline", is_flag=True, help="Never check first.")
+@click.option("-o", "--output", "target", type=click.Path(path_type=Path), help="Write to a file.")
+def get_verb(
+    given: Given, url: str, at: str | None, version: int | None, last_available: bool, as_is: bool, offline: bool,
+    target: Path | None,
+) -> None:  # fmt: skip
+    """Print a page: the current one, one of a past day, a numbered version, or the last there was."""
+    with given.open(create=not offline and at is None and version is None) as archive:
+        found = _found(archive, url, given.moment(at), version, last_available, offline)
+    write_out(given, found.body, target)
+
+
+def _found(
+    archive: Archive, url: str, at: datetime | None, number: int | None, last_available: bool, offline: bool
+) -> Version:
+    if offline or number is not None:
+        return archive.get(url, version=number, at=at)
+    with Monitor(archive) as monitor:
+        resource = monitor.get(url)
+        if at is not None:
+            return resource.get_version(at)
+        return resource.last_available() if last_available else resource.get_last_version()
+
+
+@verb(
+    "diff",
+    "letopis diff https://example.org/ --from yesterday",
+    "letopis diff https://example.org/ --from 2024-01-01 --to 2024-02-01 --format words",
+    "letopis diff https://example.org/ --as anna",
+    "letopis diff https://example.org/ --format html > changes.html",
+)
+@click.argument("url")
+@click.option("--from", "start", metavar="TIME", help="Older side; default: the version before the newest.")
+@click.option("--to", "end", metavar="TIME", help="Newer side; default: the newest version.")
+@click.option("--as", "uid", metavar="UID", help="What changed since this observer's last look.")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="unified", show_default=True, help="How to show it."
+)
+@click.option("--offline", is_flag=True, help="Never check first.")
+def diff_verb(
+    given: Given, url: str, start: str | None, end: str | None, uid: str | None, form: str, offline: bool
+) -> None:
+    """Show what changed on a page, between two times or since your last look."""
+    with given.open(create=uid is not None) as archive:
+        if uid is not None:
+            with Monitor(archive, uid) as monitor:
+                shown = monitor.get(url).changes(form)
+        else:
+            sides = _sides(archive, url, given.moment(start), given.moment(end), offline)
+            shown = archive.difference(*sides, form)
+    given.output.bytes(shown if isinstance(shown, bytes) else shown.encode("utf-8", "replace"))
+
+
+def _sides(
+    archive: Archive, url: str, start: datetime | None, end: datetime | None, offline: bool
+) -> tuple[Version, Version]:
+    newest = archive.get(url).number
+    new = _found(archive, url, end, None, False, offline) if end else archive.get(url)
+    old = _found(archive, url, start, None, False, offline) if start else archive.get(url, version=max(0, newest - 1))
+    return old, new
+
+
+@verb("patch", "letopis diff URL --format binary > delta", "letopis patch old.pdf delta -o new.pdf")
+@click.argument("old", type=click.Path(path_type=Path))
+@click.argument("delta", type=click.Path(path_type=Path))
+@click.option("-o", "--output", "target", type=click.Path(path_type=Path), help="Write to a file.")
+def patch_verb(given: Given, old: Path, delta: Path, target: Path | None) -> None:
+    """Apply a binary difference to OLD; the result is checked against its digest."""
+    write_out(given, apply_delta(read_file(old), read_file(delta)), target)
+
+
+@verb("extract", "letopis extract page.html", "letopis extract https://example.org/ --format xml")
+@click.argument("what", metavar="FILE|URL")
+@click.option(
+    "--format", "form", type=click.Choice(["json", "xml"]), default="json", show_default=True, help="How to show it."
+)
+@click.option("--content-type", default="", help="Type of a file, where its bytes do not tell.")
+def extract_verb(given: Given, what: str, form: str, content_type: str) -> None:
+    """Show the common form of a document: metadata, blocks, links."""
+    page = _page(given, what, content_type)
+    text = extract.to_json(page) if form == "json" else extract.to_xml(page)
+    given.output.bytes(text.rstrip().encode() + b"\n")
+
+
+def _page(given: Given, what: str, content_type: str) -> Page:
+    file = Path(what)
+    if "://" not in what and file.is_file():
+        headers = (("Content-Type", content_type),) if content_type else ()
+        return extract.page(read_file(file), file.absolute().as_uri(), headers)
+    with given.open() as archive:
+        try:
+            version = archive.get(what)
+        except UnknownUrl:
+            with Monitor(archive) as monitor:
+                version = monitor.get(what).get_last_version()
+    return extract.page(version.body, version.url, version.headers)

@@ -1,0 +1,140 @@
+"""Verbs that keep everything going at once: run, demo."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+
+import click
+
+from letopis.archive import Archive
+from letopis.catalog.queues import Shard
+from letopis.cli.context import Given, verb
+from letopis.cli.verbs.serving import announce
+from letopis.crawl import CrawlOptions, agent, plant
+from letopis.errors import NotReady
+from letopis.serve import Server
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+DEMO_PORT = 8099
+
+
+class Daemon:
+    """Web interface and crawl over one archive, stopped together by a signal or the failure of either."""
+
+    def __init__(self, archive: Archive, options: CrawlOptions, after: Sequence[Callable[[], None]] = ()) -> None:
+        self._archive = archive
+        self._options = options
+        self._server = Server(archive, archive.settings.serve.host, archive.settings.serve.port)
+        self._after = after
+
+    async def run(self) -> None:
+        """Returns when everything has stopped and is recorded."""
+        plant(self._archive, self._options)
+        async with agent(self._archive, self._options, Shard()) as worker:
+            stops = (worker.stop, self._server.stop)
+            with _signals(*stops):
+                await _together([worker.run(self._options.limits), self._server.run(self._ready)], stops)
+
+    def _ready(self) -> None:
+        announce(self._server)
+        for say in self._after:
+            say()
+
+
+class _signals:
+    """Calls all stops at Ctrl-C or a polite kill, while it lasts."""
+
+    def __init__(self, *stops: Callable[[], None]) -> None:
+        self._stops = stops
+
+    def __enter__(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in STOP_SIGNALS:
+            loop.add_signal_handler(number, self._stop)
+
+    def __exit__(self, *error: object) -> None:
+        for number in STOP_SIGNALS:
+            asyncio.get_running_loop().remove_signal_handler(number)
+
+    def _stop(self) -> None:
+        for stop in self._stops:
+            stop()
+
+
+async def _together(works: Sequence[Awaitable[object]], stops: Sequence[Callable[[], None]]) -> None:
+    """Runs all until all have ended; when one fails the others are stopped, and its error is raised."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    if any(task.exception() for task in done):
+        for stop in stops:
+            stop()
+    await asyncio.gather(*tasks)
+
+
+@verb("run", "letopis run", "letopis run --port 9000 --config site.toml")
+@click.option("--host", help="Address to listen on.")
+@click.option("--port", type=int, help="Port to listen on; 0 picks a free one.")
+def run_verb(given: Given, host: str | None, port: int | None) -> None:
+    """The daemon: goes on crawling what is planned, and shows the web interface, until Ctrl-C."""
+    given.set("serve.host", host)
+    given.set("serve.port", port)
+    with given.open() as archive:
+        asyncio.run(Daemon(archive, CrawlOptions()).run())
+
+
+@verb("demo", "letopis demo", "letopis demo --port 0 --archive /tmp/demo")
+@click.option("--host", help="Address to listen on.")
+@click.option("--port", type=int, help="Port to listen on; 0 picks a free one.")
+@click.option("--hosts", type=click.IntRange(1, 200), default=6, show_default=True, help="Hosts of the simulated web.")
+@click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same web.")
+def demo_verb(given: Given, host: str | None, port: int | None, hosts: int, seed: int) -> None:
+    """Start a small simulated web on this machine, crawl it, and show it; needs no network."""
+    for name, value in {"serve.host": host, "serve.port": port, **_DEMO_PACE}.items():
+        given.set(name, value)
+    with given.open() as archive:
+        asyncio.run(_demo(archive, hosts, seed))
+
+
+_DEMO_PACE = {
+    "crawl.delay": 0.05,
+    "schedule.interval": 30.0,
+    "schedule.min": 10.0,
+    "schedule.max": 600.0,
+}
+"""A web where an hour passes in a second is looked at more often than a real one."""
+
+
+async def _demo(archive: Archive, hosts: int, seed: int) -> None:
+    async with _simulated_web(hosts, seed) as seeds:
+        told = (f"crawling a simulated web of {hosts} hosts: {seeds[0]} and others; Ctrl-C stops",)
+        await Daemon(archive, CrawlOptions(tuple(seeds)), [lambda: click.echo(told[0], err=True)]).run()
+
+
+@asynccontextmanager
+async def _simulated_web(hosts: int, seed: int) -> AsyncIterator[list[str]]:
+    """The demo web in a process of its own, ended with us."""
+    process = await _start_web(DEMO_PORT, hosts, seed)
+    try:
+        assert process.stdout is not None
+        line = (await process.stdout.readline()).decode()
+        if "listening on" not in line:
+            raise NotReady(f"the simulated web did not start; is port {DEMO_PORT} taken?")
+        port = line.rstrip("/\n").rpartition(":")[2]
+        yield [f"http://127.0.0.{2 + number}:{port}/" for number in range(hosts)]
+    finally:
+        with suppress(ProcessLookupError):
+            process.terminate()
+        await process.wait()
+
+
+async def _start_web(port: int, hosts: int, seed: int) -> asyncio.subprocess.Process:
+    words = ["-m", "letopis.demo", "--port", str(port), "--hosts", str(hosts), "--seed", str(seed)]
+    words += ["--speed", "3600", "--skip", "20", "--crawl-delay", "0.2"]
+    # A session of its own: Ctrl-C reaches us alone, and we end the web after the crawl has stopped.
+    return await asyncio.create_subprocess_exec(
+        sys.executable, *words, stdout=asyncio.subprocess.PIPE, start_new_session=True
+    )
