@@ -72,6 +72,10 @@ def test_types_are_seen_through(body, claimed, expected):
     assert sniff(body, claimed) == expected
 
 
+def test_many_comments_are_looked_through_quickly():
+    assert sniff(b"<!---->" * 600 + b"x") == "text/plain"
+
+
 def test_plain_text_has_paragraphs_and_links():
     found = read(b"A title\n\nFirst par\nagraph, see http://a.org/x.\n \nSecond (https://b.org/y).", "text/plain")
     assert found.title == "A title"

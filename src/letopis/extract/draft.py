@@ -16,6 +16,10 @@ MAX_FIELD = 4096
 """Characters kept of a title, a description, a link's text."""
 
 
+_HEAD_KINDS = (BlockKind.TITLE, BlockKind.DESCRIPTION, BlockKind.KEYWORDS)
+_HEAD_NAMES = ("title", "description", "keywords")
+
+
 class Draft:
     """Collects blocks, links and metadata of one document and makes the Page of them.
 
@@ -67,11 +71,7 @@ class Draft:
 
     def head(self, title: str = "", description: str = "", keywords: str = "") -> None:
         """Sets what describes the document and has not been set, each also as a block."""
-        for kind, name, value in (
-            (BlockKind.TITLE, "title", title),
-            (BlockKind.DESCRIPTION, "description", description),
-            (BlockKind.KEYWORDS, "keywords", keywords),
-        ):
+        for kind, name, value in zip(_HEAD_KINDS, _HEAD_NAMES, (title, description, keywords), strict=True):
             text = fold(value[:MAX_FIELD])
             if text and not getattr(self, name):
                 setattr(self, name, text)
@@ -108,6 +108,6 @@ class Draft:
 def fold(text: str) -> str:
     """Text with each run of white space as one blank, none at the ends."""
     # All white space but the plain blank counts as not printable: most text needs no splitting.
-    if text.isprintable() and "  " not in text:
-        return text.strip(" ")
-    return " ".join(text.split())
+    if "\n" in text or "  " in text or not text.isprintable():
+        return " ".join(text.split())
+    return text.strip(" ")

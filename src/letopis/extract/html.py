@@ -23,7 +23,11 @@ from letopis.model import Block, BlockKind
 _Place = tuple[BlockKind, bool]
 _HIDDEN: _Place = (BlockKind.PARAGRAPH, False)
 """Where text stands that nobody reads: menus of forms, drawings, what is meant for other programs."""
+# Looking a member up in its enumeration is slow in Python 3.11: done once.
 _PARAGRAPH = BlockKind.PARAGRAPH
+_LINK = BlockKind.LINK
+_ALT = BlockKind.ALT
+_CELL = BlockKind.CELL
 _BREAK = "\n"
 _PART = "\x1e"
 _MOST_CLIMBED = 64
@@ -32,7 +36,7 @@ _HIDING = tags_of(Do.HIDE)
 _FRAMING = tags_of(Do.FRAMING)
 _SETTLED = frozenset(KIND_OF) - {PARAGRAPH}
 _new = tuple.__new__
-"""Makes a named tuple in a third of the time of its constructor; a page has hundreds."""
+"""Makes a named tuple somewhat faster than its constructor; a page has hundreds."""
 
 
 def read(source: Source, draft: Draft) -> None:
@@ -78,7 +82,7 @@ class _Walk:
         self._draft = draft
         self._finder = finder
         self._blocks = draft.blocks
-        self._nodes = root.traverse(include_text=True)
+        self._nodes = root.traverse(include_text=True, skip_empty=True)
         self._pieces: list[str] = []
         self._places: dict[int, _Place] = {}
         self._framed: set[int] = set()
@@ -92,17 +96,15 @@ class _Walk:
         for node in self._nodes:
             tag = node.tag_id
             if tag == TEXT:
-                text = node.text_content or ""
-                if text.isspace():
-                    if pieces:
-                        pieces.append(" ")
-                    continue
+                text = node.text_content or " "
                 parent = node.parent or node
                 place = places.get(parent.mem_id) or self._place(parent)
                 if place is not current:
                     if pieces:
                         self._flush(current)
                     current = place
+                elif pieces and not (text[0].isspace() or pieces[-1][-1].isspace()) and _has_blank_before(node):
+                    pieces.append(" ")
                 pieces.append(text)
             elif tag in handlers:
                 handlers[tag](node)
@@ -125,7 +127,7 @@ class _Walk:
 
         def handle(node: LexborNode) -> None:
             handler(node)
-            if node.child is not None:
+            if node.child is not None and not node.child.is_empty_text_node:
                 next(self._nodes, None)
 
         return handle
@@ -141,10 +143,8 @@ class _Walk:
 
     def _break(self, node: LexborNode) -> None:
         """One line break is a blank; two in a row end a paragraph, as old pages write them."""
-        pieces = self._pieces
-        if pieces:
-            last = pieces[-1] if pieces[-1] != " " else "".join(pieces[-2:-1])
-            pieces.append(_PART if last == _BREAK else _BREAK)
+        if self._pieces:
+            self._pieces.append(_PART if self._pieces[-1] == _BREAK else _BREAK)
 
     def _flush(self, place: _Place) -> None:
         """Ends the block that the pieces make."""
@@ -165,7 +165,7 @@ class _Walk:
             if place[1]:
                 self._draft.frame.add(len(self._blocks))
             if kind is _PARAGRAPH and text == self._finder.anchor:
-                kind = BlockKind.LINK
+                kind = _LINK
             self._blocks.append(_new(Block, (kind, text)))
         if self._finder.alts:
             self._show_alts()
@@ -175,7 +175,7 @@ class _Walk:
         for alt in self._finder.alts:
             self._room -= len(alt)
             if self._room >= 0 and len(self._blocks) < MAX_BLOCKS:
-                self._blocks.append(Block(BlockKind.ALT, alt))
+                self._blocks.append(Block(_ALT, alt))
         self._finder.alts.clear()
 
     def _place(self, node: LexborNode) -> _Place:
@@ -196,12 +196,35 @@ class _Walk:
             if tag in _SETTLED:
                 break
             climbed = climbed.parent
-        place = place or (BlockKind.PARAGRAPH, False)
+        place = place or (_PARAGRAPH, False)
         for number, tag in reversed(path):
             if tag in BLOCKS and place is not _HIDDEN:
                 place = (_kind(tag, place[0]), number in self._framed)
             self._places[number] = place
         return place
+
+
+def _has_blank_before(node: LexborNode) -> bool:
+    """Whether white space alone stands between a text and the text before it.
+
+    The walk passes over white space between elements; here, between two
+    words that nothing else parts, it matters.
+    """
+    here: LexborNode | None = node
+    for _ in range(_MOST_CLIMBED):
+        before = here.prev if here is not None else None
+        if before is None:
+            here = here.parent if here is not None else None
+            if here is None or here.tag_id in BLOCKS:
+                return False
+            continue
+        last = before
+        while last.last_child is not None:
+            last = last.last_child
+        if last.tag_id == TEXT:
+            return last.is_empty_text_node
+        here = last
+    return False
 
 
 def _in_content(node: LexborNode) -> bool:
@@ -223,6 +246,6 @@ def _kind(tag: int, around: BlockKind) -> BlockKind:
     paragraph does so in items and quotations, while in a cell it stays one.
     """
     own = KIND_OF.get(tag)
-    if own is None or (tag == PARAGRAPH and around is not BlockKind.CELL):
+    if own is None or (tag == PARAGRAPH and around is not _CELL):
         return around
     return own

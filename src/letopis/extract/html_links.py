@@ -21,6 +21,18 @@ _LD_LIMIT = 64 * 1024
 _LAZY = ("data-src", "data-original", "data-lazy-src")
 _FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 _new = tuple.__new__
+# Looking a member up in its enumeration is slow in Python 3.11: done once.
+_A = LinkType.A
+_AREA = LinkType.AREA
+_CSS = LinkType.CSS
+_FEED = LinkType.FEED
+_FORM = LinkType.FORM
+_IFRAME = LinkType.IFRAME
+_IMG = LinkType.IMG
+_LINK = LinkType.LINK
+_MEDIA = LinkType.MEDIA
+_SCRIPT = LinkType.SCRIPT
+_SITEMAP = LinkType.SITEMAP
 
 
 class Finder:
@@ -87,7 +99,7 @@ class Finder:
         if not text:
             self._bare = node.mem_id
             text = attributes.get("alt") or ""
-        kind = LinkType.AREA if node.tag_id == AREA else LinkType.A
+        kind = _AREA if node.tag_id == AREA else _A
         rel, title = attributes.get("rel") or "", attributes.get("title") or ""
         self._links.append(_new(Link, (target, kind, text, rel, title)))
 
@@ -97,11 +109,11 @@ class Finder:
         src = attributes.get("src")
         if not src or src.startswith("data:"):
             src = next((attributes[name] for name in _LAZY if attributes.get(name)), src)
-        target = self._add(src, LinkType.IMG, alt, title=attributes.get("title"))
+        target = self._add(src, _IMG, alt, title=attributes.get("title"))
         srcset = attributes.get("srcset")
         for ref in candidates(srcset) if srcset else ():
             if self._join(ref) != target:
-                self._add(ref, LinkType.IMG, alt, rel="srcset")
+                self._add(ref, _IMG, alt, rel="srcset")
         if alt and self._bare and _is_inside(node, self._bare):
             self._name_link(alt)
         if alt and self._keep_alts and len(self.alts) < MAX_BLOCKS:
@@ -109,45 +121,45 @@ class Finder:
 
     def _name_link(self, alt: str) -> None:
         """A link that shows only a picture is called what the picture is called."""
-        last = next((at for at in range(len(self._links) - 1, -1, -1) if self._links[at].type is LinkType.A), None)
+        last = next((at for at in range(len(self._links) - 1, -1, -1) if self._links[at].type is _A), None)
         if last is not None:
             self._links[last] = self._links[last]._replace(text=alt)
         self._bare = 0
 
     def _media(self, node: LexborNode) -> None:
         attributes = node.attributes
-        self._add(attributes.get("src"), LinkType.MEDIA)
-        self._add(attributes.get("poster"), LinkType.IMG)
+        self._add(attributes.get("src"), _MEDIA)
+        self._add(attributes.get("poster"), _IMG)
         for ref in candidates(attributes.get("srcset") or ""):
-            self._add(ref, LinkType.IMG, rel="srcset")
+            self._add(ref, _IMG, rel="srcset")
 
     def _input(self, node: LexborNode) -> None:
         attributes = node.attributes
-        self._add(attributes.get("src"), LinkType.IMG, attributes.get("alt") or "")
+        self._add(attributes.get("src"), _IMG, attributes.get("alt") or "")
 
     def _frame(self, node: LexborNode) -> None:
         attributes = node.attributes
-        self._add(attributes.get("src"), LinkType.IFRAME, title=attributes.get("title"))
+        self._add(attributes.get("src"), _IFRAME, title=attributes.get("title"))
 
     def _form(self, node: LexborNode) -> None:
         attributes = node.attributes
-        self._add(attributes.get("action"), LinkType.FORM)
+        self._add(attributes.get("action"), _FORM)
 
     def _link(self, node: LexborNode) -> None:
         attributes = node.attributes
         rel = (attributes.get("rel") or "").lower()
-        kind = LinkType.LINK
+        kind = _LINK
         if "alternate" in rel and (attributes.get("type") or "").lower() in _FEEDS:
-            kind = LinkType.FEED
+            kind = _FEED
         elif rel == "sitemap":
-            kind = LinkType.SITEMAP
+            kind = _SITEMAP
         target = self._add(attributes.get("href"), kind, rel=rel, title=attributes.get("title"))
         if rel == "canonical" and not self._draft.canonical:
             self._draft.canonical = target
 
     def _script(self, node: LexborNode) -> None:
         attributes = node.attributes
-        self._add(attributes.get("src"), LinkType.SCRIPT)
+        self._add(attributes.get("src"), _SCRIPT)
         if attributes.get("type") == "application/ld+json" and len(self._head.ld) < 32:
             self._head.ld.append(node.text()[:_LD_LIMIT])
 
@@ -173,7 +185,7 @@ class Finder:
 
     def _styles(self, text: str) -> None:
         for ref in css_refs(text[:_STYLE_LIMIT]):
-            self._add(ref, LinkType.CSS)
+            self._add(ref, _CSS)
 
 
 _METHODS = tuple(

@@ -24,13 +24,14 @@ _ROOTS = (
     (b"sitemapindex", "application/sitemap+xml"),
     (b"svg", "image/svg+xml"),
 )
+# What stands before the first element is taken in one way only, or many comments would take for ever.
 _MARKUP = re.compile(
-    rb"(?:\s|<!--.{0,2000}?-->)*<(?:!doctype\s+html|html|head|body|title|script|meta|link|base|h[1-6]|div|p|table|br|a"
+    rb"(?>\s|<!--.{0,2000}?-->)*+<(?:!doctype\s+html|html|head|body|title|script|meta|link|base|h[1-6]|div|p|table|br|a"
     rb"|span|style|section|article|header|main|nav|ul|ol|center|font|form|img|iframe)[\s>/]",
     re.IGNORECASE | re.DOTALL,
 )
 _ROOT = re.compile(
-    rb"(?:\s|<\?[^>]{0,500}\?>|<!--.{0,4000}?-->|<!DOCTYPE[^>\[]{0,500}>)*<([A-Za-z_][\w:.-]{0,60})", re.DOTALL
+    rb"(?>\s|<\?[^>]{0,500}\?>|<!--.{0,4000}?-->|<!DOCTYPE[^>\[]{0,500}>)*+<([A-Za-z_][\w:.-]{0,60})", re.DOTALL
 )
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a]")
 _SAMPLE = 4096

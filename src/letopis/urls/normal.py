@@ -28,7 +28,9 @@ _KEPT = r"%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])"
 _PATH = rf"/[\w~!$&'()*+,;=:@./\[\]|-]*+(?:{_KEPT}[\w~!$&'()*+,;=:@./\[\]|-]*+)*+"
 _QUERY = rf"(?:\?((?:{_KEPT})?[\w~!$&()*+,;=:@./?\[\]|-]*+(?:{_KEPT}[\w~!$&()*+,;=:@./?\[\]|-]*+)*+))?"
 # The last label starts with a letter, so the host is no number in disguise; xn-- is left to the full parser.
-_HOST = r"(?:(?!xn--)[a-z0-9][a-z0-9-]*+\.)*+(?!xn--)[a-z][a-z0-9-]*+"
+_NAME = r"(?:(?!xn--)[a-z0-9][a-z0-9-]*+\.)*+(?!xn--)[a-z][a-z0-9-]*+"
+_BYTE = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
+_HOST = rf"(?:{_NAME}|{_BYTE}(?:\.{_BYTE}){{3}}(?![\w.-]))"
 _PLAIN = re.compile(rf"(https?://{_HOST}(?::(?!80(?!\d)|443(?!\d)|0)\d{{2,4}})?)({_PATH})?{_QUERY}(?:#.*)?", re.ASCII)
 _ROOTED = re.compile(rf"(?!//)({_PATH}){_QUERY}(?:#.*)?", re.ASCII)
 _NESTED = re.compile(
