@@ -14,10 +14,10 @@ MakePage = Callable[..., Page]
 
 _KINDS = {"li": BlockKind.ITEM, "td": BlockKind.CELL, "th": BlockKind.CELL, "pre": BlockKind.CODE, "dt": BlockKind.ITEM}
 _KINDS |= {f"h{n}": BlockKind(f"h{n}") for n in range(1, 7)}
-_BLOCKS = frozenset(
-    "p div section article aside header footer nav main ul ol li dl dt dd table thead tbody tr td th h1 h2 h3 h4 h5 h6 "
-    "blockquote pre form fieldset figure figcaption br hr address option select button details summary".split()
-)
+_BLOCKS = frozenset(("p", "div", "section", "article", "aside", "header", "footer", "nav", "main", "ul", "ol", "li"))
+_BLOCKS |= {"dl", "dt", "dd", "table", "thead", "tbody", "tr", "td", "th", "h1", "h2", "h3", "h4", "h5", "h6", "pre"}
+_BLOCKS |= {"blockquote", "form", "fieldset", "figure", "figcaption", "br", "hr", "address", "option", "select"}
+_BLOCKS |= {"button", "details", "summary"}
 _SKIPPED = frozenset(("script", "style", "noscript", "template", "svg", "head", "iframe"))
 _FRAME = re.compile(
     r"(?:^|[\s_-])(?:nav|navbar|navigation|menu|footer|header|sidebar|breadcrumbs?|cookies?|consent|contentinfo|banner)"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from time import process_time
@@ -126,7 +127,7 @@ def test_paths_find_values(path: str, values: list[Any]) -> None:
     assert find(DOCUMENT, path) == values
 
 
-@pytest.mark.parametrize("path", ["$.a[", "$..", "$.a[?(1)]", "$.a b", "$[::0]", "$[(@.length-1)]"])
+@pytest.mark.parametrize("path", ["$.a[", "$..", "$.a[?(1)]", "$.a b", "$[::0]", "$[-:]", "$[(@.length-1)]"])
 def test_unreadable_paths_are_told(path: str) -> None:
     with pytest.raises(UsageError):
         find(DOCUMENT, path)
@@ -150,7 +151,5 @@ def test_exploding_paths_are_stopped() -> None:
 @given(st.text(alphabet="$.[]*'\"ab01:,-? ", max_size=15))
 @settings(max_examples=300, deadline=None)
 def test_any_path_is_read_or_refused(path: str) -> None:
-    try:
-        find(DOCUMENT, path)
-    except UsageError as error:
-        assert "JSONPath" in str(error)
+    with contextlib.suppress(UsageError):
+        assert isinstance(find(DOCUMENT, path), list)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
@@ -111,7 +112,7 @@ def test_a_page_that_alternates_between_two_states_calms_down(page: MakePage) ->
 def test_habits_kept_between_visits_answer_like_the_history(page: MakePage) -> None:
     states = [page(*BODY, "Sponsored", ad, "Imprint") for ad in ADS]
     habits = PageHabits()
-    for old, new in zip(states[:4], states[1:4], strict=False):
+    for old, new in pairwise(states[:4]):
         habits.observe(fingerprint(old), fingerprint(new))
     kept = PageHabits.from_bytes(habits.to_bytes())
     assert compare(states[4], [states[3]], habits=kept).meaningful is False
@@ -121,7 +122,7 @@ def test_a_slot_is_restless_by_visits_not_by_versions(page: MakePage) -> None:
     """A notice that is replaced once a month is seen as new although every version changed it."""
     states = [page(*BODY, "Notice", text, "Imprint") for text in ADS]
     habits = PageHabits()
-    for old, new in zip(states[:4], states[1:4], strict=False):
+    for old, new in pairwise(states[:4]):
         habits.observe(fingerprint(old), fingerprint(new))
         habits.unchanged(30)
     assert compare(states[4], [states[3]], habits=habits).meaningful

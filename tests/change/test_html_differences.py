@@ -12,7 +12,8 @@ from letopis.change import Bounds, link_changes, links, side_by_side_html, visua
 from letopis.change.visual import safe_tag
 from letopis.model import Link, LinkType, Page
 
-OLD = "<html lang=en><head><title>Old</title><style>p{color:red}</style></head><body><h1>News</h1><p>The quick fox</p></body></html>"
+HEAD = "<head><title>Old</title><style>p{color:red}</style></head>"
+OLD = f"<html lang=en>{HEAD}<body><h1>News</h1><p>The quick fox</p></body></html>"
 NEW = OLD.replace("quick", "slow").replace("Old", "New")
 
 
@@ -57,6 +58,12 @@ def test_deleted_rows_do_not_break_the_table() -> None:
 
 
 ATTACKS = [
+    "<select onfocus=alert(1) autofocus><option onclick=alert(1)>x</select>",
+    "<textarea onfocus=alert(1)>&lt;/textarea><img src=x onerror=alert(1)></textarea>",
+    "<style onload=alert(1)>p{}</style>",
+    "<svg><foreignObject><iframe src='javascript:alert(1)'></iframe></foreignObject></svg>",
+    "<svg><style><img src=x onerror=alert(1)></style></svg>",
+    "<p/onclick=alert(1)>x</p><p\tonclick\n=\nalert(1)>x</p>",
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
     "<a href='javascript:alert(1)'>x</a>",

@@ -29,11 +29,13 @@ _OPAQUE = "|".join(
 )
 _WORDS = re.compile(rf"{_OPAQUE}|<!--.*?-->|{_TAG}|[^<\s]++\s*+|\s++|<", re.DOTALL)
 _RUNS = re.compile(rf"{_OPAQUE}|<!--.*?-->|{_TAG}|[^<]++|<", re.DOTALL)
+_TAGS = re.compile(_TAG)
 _NAME = re.compile(r"</?[a-zA-Z][^\s/>]*")
 _SOURCE = re.compile(r'\ssrc="([^"]*)"')
 _ATTRIBUTE = re.compile(r'\s([^\s"=<>/]+)(?:="([^"]*)")?')
 _ADDRESSES = frozenset(("href", "src", "xlink:href", "poster", "background", "data", "cite", "longdesc"))
 _DROPPED = frozenset(("srcdoc", "formaction", "action", "ping", "autofocus", "http-equiv", "srcset", "imagesrcset"))
+_SUSPECT = re.compile(rf"\s(?:on|{'|'.join(sorted(_DROPPED))})|[:&]", re.IGNORECASE)
 _SCHEME = re.compile(r"[\x00-\x20]*([a-z][a-z0-9+.\-\x00-\x20]*):", re.IGNORECASE)
 _SAFE_SCHEMES = frozenset(("http", "https", "mailto", "tel", "ftp"))
 _NO_TEXT = re.compile(r"<(?:table|/?tbody|/?thead|/?tfoot|/?tr|/td|/th|colgroup|/caption)\b")
@@ -94,9 +96,10 @@ class _Source:
 
     def __init__(self, text: str) -> None:
         document = LexborHTMLParser(text[:_ROUGH])
-        document.strip_tags(_ACTIVE, recursive=True)
+        present = {node.tag for node in document.css(", ".join(_ACTIVE))}
+        document.strip_tags([tag for tag in _ACTIVE if tag in present], recursive=True)
         head, body, root = document.head, document.body, document.root
-        self.styles = "".join(style.html or "" for style in head.css("style")) if head is not None else ""
+        self.styles = "".join(safe_tag(style.html or "") for style in head.css("style")) if head is not None else ""
         title = document.css_first("title")
         self.title = " ".join(title.text().split()) if title is not None else ""
         self.body = ((body.html if body is not None else None) or "<body></body>").removesuffix("</body>")
@@ -113,13 +116,12 @@ def _key(token: str) -> str:
     """What makes two tokens the same: the name of a tag, the source of a picture, a word."""
     if token[0] != "<":
         return token.rstrip()
-    name = _NAME.match(token)
-    if name is None:
-        return token
-    if name[0] == "<img":
+    if token.startswith("<img"):
         source = _SOURCE.search(token)
         return "<img " + source[1] if source else "<img"
-    return token if token.endswith(("</svg>", "</select>", "</textarea>")) else name[0]
+    if token.endswith(("</svg>", "</select>", "</textarea>")):
+        return token
+    return token.partition(" ")[0].rstrip(">")
 
 
 def _head(page: _Source, base_url: str, remote: bool) -> str:
@@ -228,21 +230,25 @@ def _marked(parts: Iterable[_Part]) -> str:
 
 
 def safe_tag(token: str) -> str:
-    """A tag without handlers and without addresses that run; comments and unknown markup vanish."""
-    name = _NAME.match(token)
+    """A tag without handlers and without addresses that run; comments and unknown markup vanish.
+
+    An opaque token (a whole `<svg>`, `<select>`...) is made safe tag by tag.
+    """
+    if token.startswith("<style"):
+        head = _TAGS.match(token)
+        return _safe(head[0]) + token[head.end() :] if head else ""
+    return _TAGS.sub(lambda match: _safe(match[0]), token) if _NAME.match(token) else ""
+
+
+def _safe(tag: str) -> str:
+    name = _NAME.match(tag)
     if name is None:
         return ""
-    head_end = token.find(">") + 1
-    if name[0].lower() in ("<svg", "<select", "<textarea", "<style", "<title") and head_end < len(token):
-        return _TAGS.sub(lambda match: safe_tag(match[0]), token) if name[0] == "<svg" else token
-    if "=" not in token:
-        return token
-    end = "/>" if token.endswith("/>") else ">"
-    kept = [_attribute(key, value) for key, value in _ATTRIBUTE.findall(token[len(name[0]) : -len(end)])]
+    if not _SUSPECT.search(tag):
+        return tag
+    end = "/>" if tag.endswith("/>") else ">"
+    kept = [_attribute(key, value) for key, value in _ATTRIBUTE.findall(tag[len(name[0]) : -len(end)])]
     return name[0] + "".join(kept) + end
-
-
-_TAGS = re.compile(_TAG)
 
 
 def _attribute(key: str, value: str) -> str:
