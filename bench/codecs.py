@@ -22,7 +22,7 @@ from letopis.errors import CodecRefused
 
 GOAL = 0.80
 CLASSES = (*range(10, 101, 10), 1 << 40)
-TRAINED = ("zstd-trained", "brotli-trained")
+TRAINED = ("zstd-trained", "brotli-joined")
 FREQUENT = ("fsg", "fsb")
 OURS = ("zstd", "brotli", "xz", "zstd-html", "brotli-html", *TRAINED)
 
@@ -94,7 +94,10 @@ def run(pages: Sequence[bytes], dictionary_size: int, names: Sequence[str]) -> R
         rows.update({name: Row(name) for name in TRAINED})
         for dictionary, tried in _halves(pages, dictionary_size):
             cost += len(dictionary.to_bytes())
-            methods: tuple[codec.Codec, ...] = codec.with_dictionary(dictionary)
+            methods: tuple[codec.Codec, ...] = (
+                codec.with_dictionary(dictionary)[0],
+                codec.with_dictionary(dictionary.joined(codec.html_dictionary()))[1],
+            )
             for name, method in zip(TRAINED, methods, strict=True):
                 for number in tried:
                     rows[name].add(method, pages[number])
@@ -188,7 +191,8 @@ def _print(result: Result) -> None:
         f"{sum(result.best(known))} ({100 * sum(result.best(known)) / sum(result.pages):.1f} %)\n"
     )
     print(
-        f"{'method':16}{'pages':>6}{'exact':>6}{'bytes':>12}{'%':>7}{'better':>7}{'gain %':>8}{'enc ms':>9}{'dec ms':>8}"
+        f"{'method':16}{'pages':>6}{'exact':>6}{'bytes':>12}{'%':>7}{'better':>7}{'gain %':>8}"
+        f"{'enc ms':>9}{'dec ms':>8}"
     )
     for row in summary(result):
         print(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from heapq import merge
+from itertools import zip_longest
 
 from letopis.archive.facts import Details
 from letopis.archive.identity import digest_text
@@ -48,6 +49,19 @@ class Answers:
     def by_id(self, number: int) -> Version:
         """The version recorded under an id, with its body."""
         return self._whole(f"version {number}", lambda: by_id(self._catalog.database, number))
+
+    def content(self, number: int) -> bytes:
+        """The bytes of a content by its id in the catalogue, as checks that kept an error's body name it."""
+        try:
+            return self._content(number)
+        except Moved:
+            return self._content(number)
+
+    def _content(self, number: int) -> bytes:
+        row = self._catalog.contents.by_id(number)
+        if row is None:
+            raise UnknownVersion(f"content {number} is not in this archive any more")
+        return self._store.read(Place(row.pack, row.place, row.slot), row.stored_bytes).body
 
     def _whole(self, url: str, find: Callable[[], Found | None]) -> Version:
         """Looks up and reads; once more when a compaction moved the bytes in between."""
@@ -96,8 +110,8 @@ class Answers:
         """All versions without their bodies, oldest first."""
         self.resource(url)
         rows = all_of(self._catalog.database, url)
-        ends: list[int | None] = [row.time for row in rows[1:]] + [None]
-        return [self._version(row, until, None) for row, until in zip(rows, ends, strict=True)]
+        ends: list[int | None] = [row.time for row in rows[1:]]
+        return [self._version(row, until, None) for row, until in zip_longest(rows, ends)]
 
     def history(self, url: str) -> list[Check]:
         """Every check, oldest first."""
@@ -106,6 +120,12 @@ class Answers:
         versions = ((v.time, self._found_check(row, v, found[v.number])) for v in self._catalog.versions.of(row.id))
         captures = ((c.time, self._other_check(row, c, found)) for c in self._catalog.versions.captures(row.id))
         return [check for _, check in merge(versions, captures, key=lambda pair: pair[0])]
+
+    def error_body(self, url: str, moment: datetime) -> bytes:
+        """The body that was kept with a check that brought no version; empty when there is none."""
+        row = self._catalog.versions.capture_at(self.resource(url).id, to_millis(moment))
+        content = self._catalog.contents.by_id(row.content) if row is not None and row.content is not None else None
+        return self._store.read(Place(content.pack, content.place, content.slot)).body if content else b""
 
     def last_check(self, url: str) -> Check | None:
         """The latest check, or None when there was none."""

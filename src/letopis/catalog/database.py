@@ -93,7 +93,8 @@ class Database:
 
     def _forget(self, connection: Connection) -> None:
         with self._opening:
-            self._opened.remove(connection)
+            if connection in self._opened:
+                self._opened.remove(connection)
         connection.close()
 
     @contextmanager

@@ -69,6 +69,11 @@ class Versions:
         )
         return [CaptureRow(*row) for row in rows]
 
+    def capture_at(self, resource: int, time: int) -> CaptureRow | None:
+        """The check at exactly this time, where it brought no version."""
+        row = self._database.one(f"SELECT {_CAPTURE} FROM capture WHERE resource = ? AND time = ?", (resource, time))
+        return CaptureRow(*row) if row else None
+
     def last_capture(self, resource: int, reader: Reader | None = None) -> CaptureRow | None:
         """The latest check that found no new version."""
         row = (reader or self._database).one(

@@ -29,6 +29,8 @@ VERBS: dict[str, Verb] = {
     "run": Verb("running", "The daemon: crawling, web interface"),
     "demo": Verb("running", "A small simulated web, crawled and shown; needs no network"),
     "serve": Verb("serving", "Web interface and HTTP API"),
+    "import": Verb("exchanging", "Take WARC and ARC files in"),
+    "export": Verb("exchanging", "Write WARC files for other tools"),
     "stats": Verb("upkeep", "Show totals of the archive"),
     "verify": Verb("upkeep", "Check every byte and every reference; repair"),
     "compact": Verb("upkeep", "Re-compress, carry out retention, give space back"),

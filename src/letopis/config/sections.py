@@ -162,6 +162,7 @@ class ServeSettings:
     host: str = _said("127.0.0.1", "address to listen on")
     port: int = _said(8080, "port to listen on, 0 picks a free one")
     public: bool = _said(True, "reading needs no account")
+    scripts: bool = _said(False, "let scripts of archived pages run, inside their sandbox")
     trusted_proxies: tuple[str, ...] = _said((), "addresses whose X-Forwarded-* headers are believed")
 
 

@@ -2,7 +2,7 @@
 
 from letopis.store.backend import Backend, Draft, Lease
 from letopis.store.local import Disk, LocalBackend
-from letopis.store.store import Identity, Store, sha1_digest
+from letopis.store.store import Effort, Identity, Store, sha1_digest
 from letopis.store.values import (
     Chain,
     Compacted,
@@ -25,6 +25,7 @@ __all__ = [
     "Decoded",
     "Disk",
     "Draft",
+    "Effort",
     "Entry",
     "Fact",
     "Finding",

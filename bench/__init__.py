@@ -1,0 +1,1 @@
+"""Benchmarks: one script each, peers side by side."""

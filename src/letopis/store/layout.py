@@ -1,0 +1,195 @@
+"""Packs as bytes: the header of a pack, the frame of a record, the heads of the simple kinds.
+
+docs/internals/store-format.md is the specification. Only this module and
+`columns` know byte positions.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from xxhash import xxh3_64_intdigest
+
+from letopis.errors import Damaged, NewerFormat
+from letopis.store.varint import LONGEST, Cursor, text, varint, zigzag
+
+MAGIC = b"\x89LPK\r\n"
+VERSION = 1
+HEADER_BYTES = 16
+FLAG_SOLID = 0x01
+_MUST_KNOW_FLAGS = 0xF0
+_MAY_SKIP_KIND = 0x80
+_MARKER = 0xF5
+_OWNER_BYTES = 2
+_START = struct.Struct("<BIBB")
+_HEADER = struct.Struct("<6sBBI")
+START_BYTES = _START.size
+MOST_RECORD_BYTES = 1 << 28
+"""No record is longer; a length beyond it is damage."""
+MOST_START_BYTES = START_BYTES + 2 * LONGEST
+CANDIDATE = re.compile(rb"\xf5(?=.{4}[\x01-\x05])", re.DOTALL)
+"""Where a record may start: the marker, a check, a known kind."""
+
+
+class Kind(IntEnum):
+    """What a record holds."""
+
+    VERSION = 1
+    FACT = 2
+    PIECE = 3
+    FRAME = 4
+    FACTS = 5
+
+
+class Method(IntEnum):
+    """How the body of a record is coded."""
+
+    STORED = 0
+    ZSTD = 1
+    PIECES = 2
+    RUN = 3
+    SOLID = 4
+    BROTLI = 5
+
+    @property
+    def label(self) -> str:
+        """The name that people see."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record, checked. `end` is the offset behind it."""
+
+    offset: int
+    end: int
+    kind: int
+    method: int
+    head: bytes
+    body: bytes
+
+
+class Extent(NamedTuple):
+    """What the start of a record claims, not yet checked."""
+
+    kind: int
+    method: int
+    head_at: int
+    body_at: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class VersionHead:
+    """Head of a version or fact; a fact has the raw length 0."""
+
+    key: bytes
+    time: int
+    digest: bytes
+    note: bytes
+    raw_bytes: int
+
+
+def pack_header(flags: int, pack: int) -> bytes:
+    """The first bytes of a new pack."""
+    start = _HEADER.pack(MAGIC, VERSION, flags, pack & 0xFFFFFFFF)
+    return start + struct.pack("<I", _low32(start, 0))
+
+
+def parse_pack_header(data: bytes, pack: int, name: str) -> int:
+    """The flags of a pack; Damaged when its header is not sound, NewerFormat when a later release wrote it."""
+    start, check = data[: _HEADER.size], data[_HEADER.size : HEADER_BYTES]
+    if len(data) < HEADER_BYTES or struct.unpack("<I", check)[0] != _low32(start, 0) or start[:6] != MAGIC:
+        raise Damaged(f"the header of {name} is damaged; restore it from a copy")
+    _, version, flags, number = _HEADER.unpack(start)
+    if version > VERSION or flags & _MUST_KNOW_FLAGS:
+        raise NewerFormat(f"{name} was written by a later release of Letopis; install that release to read it")
+    if number != pack & 0xFFFFFFFF:
+        raise Damaged(f"{name} carries the number {number}; give the file its own name back")
+    return int(flags)
+
+
+def encode_record(kind: Kind, method: Method, head: bytes, body: bytes, *, pack: int, offset: int) -> bytes:
+    """The bytes of one record that will lie at `offset` of its pack."""
+    rest = b"".join((bytes((kind, method)), varint(len(head)), varint(len(body)), head, body))
+    return struct.pack("<BI", _MARKER, _low32(rest, _seed(pack, offset))) + rest
+
+
+def extent(data: bytes, at: int = 0) -> Extent | None:
+    """What the record at `at` of `data` claims to be (positions within data); None when none can start there."""
+    if len(data) - at < START_BYTES + 2 or data[at] != _MARKER:
+        return None
+    fields = Cursor(data, at + START_BYTES)
+    try:
+        head, body = fields.varint(), fields.varint()
+    except Damaged:
+        return None
+    if head + body > MOST_RECORD_BYTES:
+        return None
+    return Extent(data[at + 5], data[at + 6], fields.at, fields.at + head, fields.at + head + body)
+
+
+def checked_record(data: bytes, at: int, found: Extent, *, pack: int, offset: int) -> Record | None:
+    """The record at `at` of `data`, which is at `offset` of its pack; None when its check fails or it is cut short."""
+    if found.end > len(data):
+        return None
+    rest = memoryview(data)[at + 5 : found.end]
+    if _START.unpack_from(data, at)[1] != _low32(rest, _seed(pack, offset)):
+        return None
+    head, body = data[found.head_at : found.body_at], data[found.body_at : found.end]
+    return Record(offset, offset + found.end - at, found.kind, found.method, head, body)
+
+
+def known(record: Record, name: str) -> bool:
+    """Whether this release understands the record; False when it may be skipped."""
+    if Kind.VERSION <= record.kind <= Kind.FACTS:
+        return True
+    if record.kind & _MAY_SKIP_KIND:
+        return False
+    raise NewerFormat(f"{name} holds records of a later release of Letopis; install that release to read it")
+
+
+def version_head(head: VersionHead) -> bytes:
+    """The head of a version record."""
+    return fact_head(head) + varint(head.raw_bytes)
+
+
+def fact_head(head: VersionHead) -> bytes:
+    """The head of a fact record."""
+    return b"".join((text(head.key), zigzag(head.time), text(head.digest), text(head.note)))
+
+
+def parse_version_head(record: Record) -> VersionHead:
+    """The head of a version or fact record."""
+    fields = Cursor(record.head)
+    key, time, digest, note = fields.text(), fields.zigzag(), fields.text(), fields.text()
+    return VersionHead(key, time, digest, note, fields.varint() if record.kind == Kind.VERSION else 0)
+
+
+def frame_head(back: int, count: int, key: bytes) -> bytes:
+    """The head of a frame record; only the first frame of a group says whose it is."""
+    return varint(back) + varint(count) + (b"" if back else owner(key))
+
+
+def parse_frame_head(head: bytes) -> tuple[int, int, bytes]:
+    """Distance back to the first frame of the group, number of slots, and the owner's mark in that first frame."""
+    fields = Cursor(head)
+    back, count = fields.varint(), fields.varint()
+    return back, count, b"" if back else fields.take(_OWNER_BYTES)
+
+
+def owner(key: bytes) -> bytes:
+    """A short mark of a key: enough to tell a document's own frames from those it borrows a content from."""
+    return xxh3_64_intdigest(key).to_bytes(8, "little")[:_OWNER_BYTES]
+
+
+def _seed(pack: int, offset: int) -> int:
+    return ((pack << 40) + offset) & 0xFFFFFFFFFFFFFFFF
+
+
+def _low32(data: bytes | memoryview, seed: int) -> int:
+    return xxh3_64_intdigest(data, seed) & 0xFFFFFFFF

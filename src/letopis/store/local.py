@@ -1,0 +1,288 @@
+"""Packs in a folder, with every write followed by the fsync that makes it last."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from letopis.errors import Busy, NotReady
+
+_LISTED = (".log", ".pack")
+_PART = ".part"
+_LOCK = "lock"
+_OPEN_FILES = 64
+
+
+class Disk:
+    """The calls that change a folder, one method each, so that faults can be injected at every one of them."""
+
+    def write(self, fd: int, data: bytes | memoryview) -> int:
+        """Writes some of the bytes at the file's position."""
+        return os.write(fd, data)
+
+    def fsync(self, fd: int) -> None:
+        """Makes a file or folder durable."""
+        os.fsync(fd)
+
+    def truncate(self, fd: int, length: int) -> None:
+        """Cuts a file."""
+        os.ftruncate(fd, length)
+
+    def link(self, source: Path, target: Path) -> None:
+        """Gives a file a second name; fails when the name is taken."""
+        os.link(source, target)
+
+    def unlink(self, path: Path) -> None:
+        """Removes a name."""
+        os.unlink(path)
+
+
+class _File:
+    """An open file that closes itself when the last user lets go of it."""
+
+    __slots__ = ("fd",)
+
+    def __init__(self, path: Path, flags: int) -> None:
+        self.fd = -1
+        self.fd = os.open(path, flags | os.O_CLOEXEC, 0o666)
+
+    def __del__(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+
+
+class LocalBackend:
+    """A folder of packs. Reading from many threads is safe; writing is for one."""
+
+    torn_appends = True
+
+    def __init__(self, folder: Path, *, disk: Disk | None = None) -> None:
+        self._folder = folder
+        self._disk = disk or Disk()
+        self._readers: OrderedDict[str, _File] = OrderedDict()
+        self._logs: dict[str, _File] = {}
+        self._unnamed: set[str] = set()
+        self._guard = threading.Lock()
+
+    @property
+    def where(self) -> str:
+        """The folder."""
+        return str(self._folder)
+
+    def lease(self) -> FolderLease:
+        """Makes the folder when it is missing and takes its lock."""
+        with _told(self.where, "write to"):
+            if not self._folder.is_dir():
+                self._folder.mkdir(parents=True, exist_ok=True)
+                _sync_folder(self._disk, self._folder.parent)
+            return FolderLease(_File(self._folder / _LOCK, os.O_RDWR | os.O_CREAT), self.where)
+
+    def list(self) -> Mapping[str, int]:
+        """Names and sizes of all packs; empty when there is no folder yet."""
+        found: dict[str, int] = {}
+        with _told(self.where, "read"), suppress(FileNotFoundError), os.scandir(self._folder) as entries:
+            for entry in entries:
+                if entry.name.endswith(_LISTED):
+                    with suppress(FileNotFoundError):
+                        found[entry.name] = entry.stat().st_size
+        return found
+
+    def read(self, name: str, offset: int, length: int) -> bytes:
+        """Bytes of a pack, by one pread in nearly all cases."""
+        file = self._reader(name)
+        try:
+            data = os.pread(file.fd, length, offset)
+            while 0 < len(data) < length and (more := os.pread(file.fd, length - len(data), offset + len(data))):
+                data += more
+        except OSError as error:
+            raise _refusal(self.where, "read", error) from error
+        return data
+
+    def append(self, name: str, offset: int, data: bytes) -> None:
+        """Writes at the end of a log, after checking that the end is where the caller believes it is."""
+        with _told(self.where, "write to"):
+            file = self._log(name)
+            if os.lseek(file.fd, 0, os.SEEK_END) != offset:
+                raise Busy(f"{name} in {self.where} was changed by somebody else; close the other writer and try again")
+            _write_all(self._disk, file.fd, data)
+
+    def sync(self, name: str) -> None:
+        """Fsync of the log, and of the folder when the log is new."""
+        with _told(self.where, "write to"):
+            self._disk.fsync(self._log(name).fd)
+            if name in self._unnamed:
+                _sync_folder(self._disk, self._folder)
+                self._unnamed.discard(name)
+
+    def cut(self, name: str, length: int) -> None:
+        """Truncates a log and makes that and its name durable."""
+        with _told(self.where, "write to"):
+            file = self._log(name)
+            self._disk.truncate(file.fd, length)
+            self._disk.fsync(file.fd)
+            _sync_folder(self._disk, self._folder)
+            self._unnamed.discard(name)
+
+    def create(self, name: str) -> FolderDraft:
+        """Begins a pack under a name that the next sweep would remove."""
+        return FolderDraft(self._disk, self._folder / (name + _PART), self._folder / name)
+
+    def remove(self, name: str) -> None:
+        """Removes a pack; readers that have it open keep it."""
+        self.forget(name)
+        with _told(self.where, "write to"), suppress(FileNotFoundError):
+            self._disk.unlink(self._folder / name)
+
+    def remark(self, name: str, data: bytes) -> None:
+        """Writes over a small file: renaming over it would make ext4 flush it, which takes as long as a put."""
+        with _told(self.where, "write to"):
+            file = _File(self._folder / name, os.O_WRONLY | os.O_CREAT)
+            _write_all(self._disk, file.fd, data)
+            self._disk.truncate(file.fd, len(data))
+
+    def recall(self, name: str) -> bytes:
+        """The small file's bytes."""
+        with _told(self.where, "read"), suppress(FileNotFoundError):
+            return (self._folder / name).read_bytes()
+        return b""
+
+    def sweep(self) -> None:
+        """Removes the part files of killed compactions."""
+        with _told(self.where, "write to"):
+            for part in self._folder.glob("*" + _PART):
+                self._disk.unlink(part)
+
+    def forget(self, name: str) -> None:
+        """Closes the files of one pack."""
+        with self._guard:
+            self._readers.pop(name, None)
+            self._logs.pop(name, None)
+
+    def close(self) -> None:
+        """Closes all files."""
+        with self._guard:
+            self._readers.clear()
+            self._logs.clear()
+
+    def _reader(self, name: str) -> _File:
+        with self._guard:
+            file = self._readers.get(name)
+            if file is not None:
+                self._readers.move_to_end(name)
+                return file
+        with _told(self.where, "read"):
+            file = _File(self._folder / name, os.O_RDONLY)
+        with self._guard:
+            self._readers[name] = file
+            while len(self._readers) > _OPEN_FILES:
+                self._readers.popitem(last=False)
+        return file
+
+    def _log(self, name: str) -> _File:
+        file = self._logs.get(name)
+        if file is None:
+            if not (self._folder / name).exists():
+                self._unnamed.add(name)
+            file = self._logs[name] = _File(self._folder / name, os.O_RDWR | os.O_CREAT)
+        return file
+
+
+class FolderLease:
+    """The flock on a folder; it goes with the process."""
+
+    def __init__(self, file: _File, where: str) -> None:
+        try:
+            fcntl.flock(file.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Busy(f"another process writes to {where}; wait until it is done or stop it") from None
+        self._file: _File | None = file
+
+    def release(self) -> None:
+        """Closing the file gives the lock back."""
+        self._file = None
+
+
+class FolderDraft:
+    """A pack in the making, in a part file."""
+
+    def __init__(self, disk: Disk, part: Path, final: Path) -> None:
+        self._disk = disk
+        self._part = part
+        self._final = final
+        self._where = str(final.parent)
+        with _told(self._where, "write to"):
+            self._file: _File | None = _File(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+
+    def write(self, data: bytes) -> None:
+        """Adds bytes at the end of the part file."""
+        if self._file is None:
+            raise ValueError("this draft is finished")
+        with _told(self._where, "write to"):
+            _write_all(self._disk, self._file.fd, data)
+
+    def commit(self) -> None:
+        """Fsync, final name, fsync of the folder; only then the part's name goes."""
+        if self._file is None:
+            raise ValueError("this draft is finished")
+        with _told(self._where, "write to"):
+            self._disk.fsync(self._file.fd)
+            self._disk.link(self._part, self._final)
+            self._disk.unlink(self._part)
+            _sync_folder(self._disk, self._final.parent)
+        self._file = None
+
+    def discard(self) -> None:
+        """Removes the part file."""
+        if self._file is not None:
+            self._file = None
+            with _told(self._where, "write to"), suppress(FileNotFoundError):
+                self._disk.unlink(self._part)
+
+
+def _advice(error: OSError) -> str:
+    """What is wrong and what to do, by the error's number."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "the disk is full; free some space, then try again"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return "permission denied; give this user the right to the folder, then try again"
+    if error.errno == errno.EROFS:
+        return "the file system is read-only; mount it writable, then try again"
+    if error.errno == errno.EMFILE:
+        return "too many open files; raise the limit (ulimit -n), then try again"
+    return f"{error.strerror or error}; check the disk, then try again"
+
+
+def _write_all(disk: Disk, fd: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[disk.write(fd, rest) :]
+
+
+def _sync_folder(disk: Disk, path: Path) -> None:
+    folder = _File(path, os.O_RDONLY | os.O_DIRECTORY)
+    disk.fsync(folder.fd)
+
+
+@contextmanager
+def _told(where: str, action: str) -> Iterator[None]:
+    """Turns what the machine refuses into a sentence; a missing file stays what it is."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except FileExistsError as error:
+        raise Busy(
+            f"{error.filename2 or error.filename} exists already; stop the other writer, then try again"
+        ) from error
+    except OSError as error:
+        raise _refusal(where, action, error) from error
+
+
+def _refusal(where: str, action: str, error: OSError) -> NotReady:
+    return NotReady(f"cannot {action} {where}: {_advice(error)}")

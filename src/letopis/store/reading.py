@@ -1,0 +1,98 @@
+"""From a place to a content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NoReturn
+
+from letopis.errors import Damaged, NewerFormat
+from letopis.store import coders
+from letopis.store.content import expand
+from letopis.store.layout import Kind, Method, Record, parse_frame_head
+from letopis.store.packs import Packs, damaged
+from letopis.store.values import Decoded, Moved, Place
+from letopis.store.varint import Cursor
+
+
+class Reader:
+    """Reads contents, from any thread."""
+
+    def __init__(self, packs: Packs) -> None:
+        self._packs = packs
+
+    def read(self, place: Place, guess: int = 0) -> Decoded:
+        """One content; Damaged names the spot."""
+        record = self._packs.record(place.pack, place.offset, guess)
+        try:
+            return self.decode(place, record)
+        except Damaged as error:
+            self._complain(place, error)
+
+    def decode(self, place: Place, record: Record) -> Decoded:
+        """The content of a record that was already read."""
+        if record.kind == Kind.FRAME:
+            return self._from_frame(place, record)
+        if record.kind != Kind.VERSION:
+            raise Damaged("the record there holds no content")
+        if record.method == Method.PIECES:
+            body = b"".join(self._pieces(place.pack, record))
+        else:
+            body = expand(record.method, record.body)
+        return Decoded(body, len(body), Method(record.method).label)
+
+    def stream(self, place: Place) -> Iterator[bytes]:
+        """One content part by part, in bounded memory."""
+        record = self._packs.record(place.pack, place.offset)
+        try:
+            if record.kind == Kind.VERSION and record.method == Method.PIECES:
+                yield from self._pieces(place.pack, record)
+            else:
+                yield self.decode(place, record).body
+        except Damaged as error:
+            self._complain(place, error)
+
+    def pieces(self, record: Record) -> list[tuple[int, int]]:
+        """Offset and raw length of each piece that a version record lists."""
+        fields = Cursor(record.body)
+        return [(record.offset - fields.varint(), fields.varint()) for _ in range(fields.varint())]
+
+    def _pieces(self, pack: int, record: Record) -> Iterator[bytes]:
+        for offset, length in self.pieces(record):
+            piece = self._packs.record(pack, offset)
+            body = expand(piece.method, piece.body)
+            if piece.kind != Kind.PIECE or len(body) != length:
+                raise damaged(self._packs.name(pack), offset, "a piece of a large content is not the one listed")
+            yield body
+
+    def _from_frame(self, place: Place, record: Record) -> Decoded:
+        back, _, _ = parse_frame_head(record.head)
+        coder = coders.of(record.method)
+        if not back or not coder.needs_newest(record.body):
+            return coder.decode(record.body, place.slot, None)
+        newest = self.read(Place(place.pack, place.offset - back, 0))
+        found = coder.decode(record.body, place.slot, newest.body)
+        return Decoded(found.body, found.decoded_bytes + newest.decoded_bytes, found.method)
+
+    def whole_frame(self, pack: int, record: Record) -> list[bytes]:
+        """All contents of a frame record, newest first."""
+        try:
+            return self._all_of(pack, record)
+        except Damaged as error:
+            self._complain(Place(pack, record.offset, 0), error)
+
+    def _all_of(self, pack: int, record: Record) -> list[bytes]:
+        back, count, _ = parse_frame_head(record.head)
+        coder = coders.of(record.method)
+        outside = back and coder.needs_newest(record.body)
+        newest = self.read(Place(pack, record.offset - back, 0)).body if outside else None
+        bodies = coder.decode_all(record.body, newest)
+        if len(bodies) != count:
+            raise Damaged(f"a frame holds {len(bodies)} contents and claims {count}")
+        return bodies
+
+    def _complain(self, place: Place, error: Damaged) -> NoReturn:
+        """Raises the error, naming the spot if it does not yet."""
+        name = self._packs.name(place.pack)
+        if isinstance(error, Moved | NewerFormat) or name in str(error):
+            raise error
+        raise Damaged(f"{name}, offset {place.offset}, slot {place.slot}: {error}") from error

@@ -1,0 +1,139 @@
+"""Reading versions out of frames: bounded work, and Damaged for anything that no encoder wrote.
+
+The format is written down in docs/internals/solid-frames.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from letopis.errors import Damaged, UnknownVersion
+from letopis.store.solid import marks, numbers, residue, stream, tokens
+from letopis.store.solid.layout import MOST_BYTES, Head, head_of
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A version, and how much coder output was made to read it."""
+
+    body: bytes
+    decoded_bytes: int
+
+
+class _Opened(NamedTuple):
+    """A frame behind the entropy coder: the newest form and one script a version."""
+
+    newest: bytes
+    scripts: list[bytes]
+    made: int
+
+
+def needs_newest(data: bytes) -> bool:
+    """Whether versions of this frame are differences from a newest version that the frame does not hold."""
+    return not head_of(data).holds_newest
+
+
+def newest_span(data: bytes) -> int:
+    """How many leading bytes of a first frame suffice for `decode(..., 0)`; 16 bytes of the frame tell it."""
+    head = head_of(data)
+    if not head.holds_newest:
+        raise Damaged("this frame does not hold the newest version; read the first frame of the document")
+    return head.start + head.newest_part
+
+
+def decode(data: bytes, slot: int, newest: bytes | None = None, known: bytes = b"") -> Decoded:
+    """The version at `slot` of a frame; slot 0 of a first frame costs its own bytes only.
+
+    `newest` is the body of the newest version, needed where `needs_newest`
+    says so. Raises UnknownVersion for a slot outside the frame.
+    """
+    head = head_of(data)
+    if slot < 0:
+        raise UnknownVersion(f"a frame has no version {slot}; count from 0")
+    if head.holds_newest and slot == 0:
+        form = stream.text_of(data[head.start : head.start + head.newest_part], head.newest_length, known)
+        return Decoded(_body(head, form), len(form) + stream.overhead(known))
+    # In a later frame the newest stands outside, so its first version is number 1 too.
+    index = slot if head.holds_newest else slot + 1
+    opened = _open(data, head, newest, known, index)
+    if index > len(opened.scripts):
+        raise UnknownVersion(f"the frame holds no version {slot}; ask for a smaller number")
+    return Decoded(_version(opened, index), opened.made)
+
+
+def decode_all(data: bytes, newest: bytes | None = None, known: bytes = b"") -> list[bytes]:
+    """All versions of a frame, newest first."""
+    head = head_of(data)
+    opened = _open(data, head, newest, known, None)
+    forms = [tokens.cut(opened.newest)]
+    for index, script in enumerate(opened.scripts, 1):
+        base, at = _base(script, index)
+        forms.append(residue.apply(list(forms[base]), script, at))
+    bodies = [_joined(form) for form in forms[1:]]
+    return [_body(head, opened.newest), *bodies] if head.holds_newest else bodies
+
+
+def _open(data: bytes, head: Head, newest: bytes | None, known: bytes, wanted: int | None) -> _Opened:
+    """The frame behind the coder, as far as the wanted version; None wants all."""
+    form = b""
+    if not head.holds_newest:
+        if newest is None:
+            raise Damaged("a frame of old versions was read without the newest version; read that first")
+        form = marks.opened(newest) if head.opened else marks.escape(newest)
+        known += form
+    text = _decoded(data, head, known, wanted)
+    made = len(text) + stream.overhead(known)
+    if head.holds_newest:
+        form, text = text[: head.newest_length], text[head.newest_length :]
+        form = form if head.opened else marks.escape(form)
+    *scripts, rest = text.split(residue.STOP)
+    if rest and wanted is None:
+        raise Damaged("a solid frame ends inside a version; restore this pack from a copy")
+    return _Opened(form, scripts, made)
+
+
+def _decoded(data: bytes, head: Head, known: bytes, wanted: int | None) -> bytes:
+    """The frame's text up to the end of the wanted version or a little further."""
+    out = []
+    passed, stops = -head.newest_length, 0
+    for piece in stream.pieces(data[head.start :], head.newest_length + head.residue_length, known):
+        out.append(piece)
+        # NULs of the newest itself, which may be binary, do not count.
+        stops += piece.count(residue.STOP, max(0, -passed))
+        passed += len(piece)
+        if wanted is not None and stops >= wanted:
+            break
+    return b"".join(out)
+
+
+def _version(opened: _Opened, index: int) -> bytes:
+    """The body of one version: its chain of bases is followed to the newest, then applied backwards."""
+    chain: list[tuple[bytes, int]] = []
+    while index:
+        script = opened.scripts[index - 1]
+        index, at = _base(script, index)
+        chain.append((script, at))
+    form = tokens.cut(opened.newest)
+    for script, at in reversed(chain):
+        form = residue.apply(form, script, at)
+    return _joined(form)
+
+
+def _base(script: bytes, index: int) -> tuple[int, int]:
+    """The number of the version that this one is written against, and where its operations begin."""
+    reference, at = numbers.read(script, 0)
+    base = 0 if reference == residue.TO_NEWEST else index - 1 - reference + (reference > residue.TO_NEWEST)
+    if base < 0:
+        raise Damaged("a version refers to one outside its frame; restore this pack from a copy")
+    return base, at
+
+
+def _joined(form: list[bytes]) -> bytes:
+    if sum(map(len, form)) > MOST_BYTES:
+        raise Damaged("a version unfolds to more than a gigabyte; restore this pack from a copy")
+    return marks.restored(tokens.joined(form))
+
+
+def _body(head: Head, form: bytes) -> bytes:
+    return marks.restored(form) if head.opened else form

@@ -1,0 +1,102 @@
+"""The entropy coder of frames: one brotli stream whose parts can be read apart, with a text known beforehand.
+
+Each part ends with a flush, so it is whole bytes; a reader appends the empty
+last block and decodes the parts it has. Output is limited while it is made:
+a hostile stream costs what its frame declares, not what it could unfold to.
+
+The binding takes no dictionary, so the known text goes in front of the stream
+as stored blocks, which the decoder merely copies. The encoder, though, has
+compressed that text, and what follows may lean on the last four distances it
+used. The knot brings both sides to the same four: blocks of noise repeated in
+one order and then in another leave an encoder no choice but to copy them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+import brotli
+
+from letopis.errors import Damaged
+
+_LAST = b"\x03"
+_STEP = 1 << 18
+_STORED = 1 << 24
+
+_NOISE = [hashlib.sha256(b"letopis solid %d" % number).digest() for number in range(4)]
+_SPACER = hashlib.sha512(b"letopis solid").digest()[:41]
+_KNOT = b"".join((*_NOISE, _NOISE[2], _NOISE[0], _NOISE[3], _NOISE[1], _SPACER))
+_TIE = b"".join((_NOISE[1], _NOISE[3], _NOISE[0], _NOISE[2]))
+_TIE_PART = bytes.fromhex("f803807f02208a692c2001051542526a1b")
+
+
+def parts(texts: Sequence[bytes], known: bytes = b"", quality: int = 11) -> list[bytes]:
+    """The texts as consecutive parts of one stream; each needs those before it and the known text to be read."""
+    coder = brotli.Compressor(quality=quality, lgwin=24 if known else _window(sum(map(len, texts))))
+    if known:
+        _part(coder, known + _KNOT)
+        _part(coder, _TIE)
+    return [_part(coder, text) for text in texts]
+
+
+def _part(coder: brotli.Compressor, text: bytes) -> bytes:
+    begun: bytes = coder.process(text)
+    flushed: bytes = coder.flush()
+    return begun + flushed
+
+
+def _window(size: int) -> int:
+    return min(24, max(16, size.bit_length()))
+
+
+def pieces(stream: bytes, length: int, known: bytes = b"") -> Iterator[bytes]:
+    """What leading parts of a stream decode to, piece by piece.
+
+    Raises Damaged when the stream does not decode, or not to `length` bytes.
+    """
+    coder = brotli.Decompressor()
+    skip = overhead(known)
+    left = length + skip
+    try:
+        piece = coder.process(_front(known) + stream + _LAST, output_buffer_limit=_STEP)
+        while piece and left >= 0:
+            left -= len(piece)
+            yield piece[skip:]
+            skip = max(0, skip - len(piece))
+            piece = coder.process(b"", output_buffer_limit=_STEP)
+    except brotli.error as error:
+        raise Damaged("a solid frame does not decode; restore this pack from a copy") from error
+    if left:
+        raise Damaged("a solid frame decodes to another length than it declares; restore this pack from a copy")
+
+
+def overhead(known: bytes) -> int:
+    """Coder output that a known text causes in each read."""
+    return len(known) + len(_KNOT) + len(_TIE) if known else 0
+
+
+def text_of(stream: bytes, length: int, known: bytes = b"") -> bytes:
+    """All that leading parts of a stream decode to."""
+    return b"".join(pieces(stream, length, known))
+
+
+def _front(known: bytes) -> bytes:
+    """The beginning of a stream with a window of 2^24 that has just put out the known text."""
+    if not known:
+        return b""
+    text = known + _KNOT
+    blocks = [text[start : start + _STORED] for start in range(0, len(text), _STORED)]
+    heads = [_stored_head(len(block), first=not place) for place, block in enumerate(blocks)]
+    return b"".join((*chain.from_iterable(zip(heads, blocks, strict=True)), _TIE_PART))
+
+
+def _stored_head(size: int, first: bool) -> bytes:
+    """The head of a stored block, padded to whole bytes; the first one carries the window size in four bits."""
+    nibbles = max(4, ((size - 1).bit_length() + 3) // 4)
+    head = (nibbles - 4) << 1 | (size - 1) << 3 | 1 << (3 + 4 * nibbles)
+    width = 4 + 4 * nibbles
+    if first:
+        head, width = head << 4 | 0b1111, width + 4
+    return head.to_bytes((width + 7) // 8, "little")

@@ -1,0 +1,267 @@
+"""The store: contents in, contents out, and the promises in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha1
+from time import monotonic
+from types import TracebackType
+from typing import Literal
+
+from letopis.config.sections import StoreSettings
+from letopis.errors import NotReady
+from letopis.store import coders
+from letopis.store.backend import Backend, Lease
+from letopis.store.compaction import Compactor, Plan
+from letopis.store.content import LARGE, PIECE, Squeezer
+from letopis.store.facts import FactReader
+from letopis.store.layout import Kind, Method, VersionHead, fact_head, version_head
+from letopis.store.logs import LogWriter
+from letopis.store.packs import Packs
+from letopis.store.reading import Reader
+from letopis.store.recovery import recover
+from letopis.store.releasing import Releaser
+from letopis.store.sources import Sources
+from letopis.store.values import (
+    Chain,
+    Compacted,
+    Decoded,
+    Fact,
+    Finding,
+    Item,
+    Place,
+    Placed,
+    Totals,
+)
+from letopis.store.varint import varint
+from letopis.store.verifying import Verifier
+
+Effort = Literal["quick", "full"]
+Identity = Callable[[bytes], bytes]
+"""From a body to its digest."""
+
+
+def sha1_digest(body: bytes) -> bytes:
+    """The identity that WARC and CDX use, as 20 bytes."""
+    return sha1(body, usedforsecurity=False).digest()
+
+
+class Store:
+    """Packs of contents. One writer at a time, in one thread; any number of readers, never waiting."""
+
+    def __init__(self, backend: Backend, settings: StoreSettings, identity: Identity) -> None:
+        self._backend = backend
+        self._settings = settings
+        self._identity = identity
+        self._packs = Packs(backend)
+        self._reader = Reader(self._packs)
+        self._facts = FactReader(self._packs, self._reader, identity)
+        self._squeezer = Squeezer()
+        self._lease: Lease | None = None
+        self._log: LogWriter | None = None
+
+    @classmethod
+    def open(cls, backend: Backend, settings: StoreSettings, *, write: bool, identity: Identity = sha1_digest) -> Store:
+        """Opens what is there. For writing it takes the lease (Busy when taken) and mends what a crash left."""
+        if not write:
+            return cls(backend, settings, identity)
+        lease = backend.lease()
+        try:
+            store = cls(backend, settings, identity)
+            store._log = LogWriter(store._packs, recover(store._packs), settings.pack_bytes)
+        except BaseException:
+            lease.release()
+            raise
+        store._lease = lease
+        return store
+
+    def close(self) -> None:
+        """Syncs what waits and gives the lease back."""
+        try:
+            if self._log is not None:
+                self._log.sync()
+                self._log.checkpoint()
+        finally:
+            self._log = None
+            self._backend.close()
+            if self._lease is not None:
+                self._lease.release()
+                self._lease = None
+
+    def __enter__(self) -> Store:
+        """For use in a with statement."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes the store."""
+        self.close()
+
+    def append(self, items: Sequence[Item]) -> list[Placed]:
+        """Takes versions in. They can be read at once, and are durable after `sync`."""
+        self._check_quota()
+        return [self._append(item) for item in items]
+
+    def pour(self, key: bytes, time: int, note: bytes, chunks: Iterable[bytes], digest: Callable[[], bytes]) -> Placed:
+        """Takes in one version of any size, in bounded memory. `digest` is asked when all chunks were read."""
+        self._check_quota()
+        return self._pour(VersionHead(key, time, b"", note, 0), chunks, digest)
+
+    def sync(self) -> None:
+        """Returns when everything appended is durable. NotReady: nothing since the last sync was kept."""
+        self._writer().sync()
+
+    def read(self, place: Place, stored_bytes: int = 0) -> Decoded:
+        """One content. Damaged names pack and offset; Moved asks to look the place up again.
+
+        `stored_bytes`, where known, makes sure that one read is enough.
+        """
+        self._show(place)
+        return self._reader.read(place, stored_bytes)
+
+    def stream(self, place: Place) -> Iterator[bytes]:
+        """One content part by part, in bounded memory for contents above 4 MiB."""
+        self._show(place)
+        return self._reader.stream(place)
+
+    def compact(
+        self,
+        chains: Iterable[Chain],
+        *,
+        effort: Effort = "full",
+        rewrite: Collection[int] = (),
+        progress: Callable[[int], None] = lambda done: None,
+        stop: Callable[[], bool] = lambda: False,
+        batch_seconds: float = 60.0,
+    ) -> Iterator[Compacted]:
+        """Writes chains anew in new packs and yields the moves, batch by batch, each batch durable.
+
+        Commit a batch before asking for the next, and make chains only when
+        they are asked for: their places must be fresh. Old packs stay
+        readable until `release`. `quick` costs about as much as putting the
+        versions once more and takes only what is new; `full` takes long.
+        Contents in the packs of `rewrite` move in any case, so that these
+        can be released. `stop` is asked before each chain.
+        """
+        # A closed log can be released when compaction has emptied it.
+        self._writer().roll()
+        coder = coders.RUN if effort == "quick" or "brotli" not in self._settings.methods else coders.SOLID
+        whole = max(1, self._settings.hot_min)
+        plan = Plan(coder, whole, self._settings.pack_bytes, batch_seconds, frozenset(rewrite), monotonic)
+        done = 0
+        for batch in Compactor(self._packs, Sources(self._packs, self._reader, self._identity), plan).run(chains, stop):
+            done += batch.chains
+            progress(done)
+            yield batch
+
+    def release(self, live: Collection[int], keep: Callable[[bytes, int], bool] = lambda key, time: True) -> int:
+        """Removes the packs that are not in `live` (the packs that places of the catalogue name); bytes given back.
+
+        `keep` says whether a version (key, time) still exists: its fact is
+        saved when no other pack tells of it.
+        """
+        log = self._writer()
+        log.flush()
+        releaser = Releaser(self._packs, self._facts)
+        dying = releaser.dying(live, log.pack)
+        for head in releaser.orphans(dying, keep):
+            log.begin()
+            log.add(Kind.FACT, Method.STORED, fact_head(head), b"")
+        log.sync()
+        for pack in dying:
+            self._packs.drop(pack)
+        return sum(dying.values())
+
+    def scan(self) -> Iterator[Fact]:
+        """Every version fact in all packs, to rebuild a catalogue.
+
+        A version may come more than once; its later facts are those of later
+        compactions. Where a fact has no place, its content is the one of
+        another fact with the same digest. Versions that were dropped come
+        too while their pack exists; the next compaction drops them again.
+        """
+        return self._facts.scan()
+
+    def verify(self, expected: Collection[int] = ()) -> Iterator[Finding]:
+        """Checks every byte. `expected` names packs that must be there."""
+        if self._log is not None:
+            self._log.flush()
+        return Verifier(self._packs, self._reader, self._facts, self._identity).run(expected, self._log is not None)
+
+    def sizes(self) -> dict[int, int]:
+        """Size of each pack by its number; what the catalogue does not name in it is waste."""
+        return self._packs.refresh()
+
+    def sparse(self, used: Mapping[int, int]) -> set[int]:
+        """Compacted packs of which the catalogue uses less than half; `used` gives stored bytes by pack number."""
+        sizes = self._packs.refresh()
+        return {pack for pack, size in sizes.items() if not self._packs.is_log(pack) and 2 * used.get(pack, 0) < size}
+
+    def stats(self) -> Totals:
+        """What the packs occupy."""
+        if self._log is not None:
+            self._log.flush()
+        sizes = self._packs.refresh()
+        logs = sum(size for pack, size in sizes.items() if self._packs.is_log(pack))
+        return Totals(len(sizes), sum(sizes.values()), logs)
+
+    def _pour(self, fact: VersionHead, chunks: Iterable[bytes], digest: Callable[[], bytes]) -> Placed:
+        log = self._writer()
+        pack = log.begin()
+        pieces: list[tuple[int, int]] = []
+        stored = 0
+        for chunk in _rechunked(chunks):
+            offset, length = log.add(Kind.PIECE, *self._piece(chunk))
+            pieces.append((offset, len(chunk)))
+            stored += length
+        head = replace(fact, digest=digest(), raw_bytes=sum(length for _, length in pieces))
+        listing = b"".join(varint(log.end - offset) + varint(length) for offset, length in pieces)
+        offset, length = log.add(Kind.VERSION, Method.PIECES, version_head(head), varint(len(pieces)) + listing)
+        return Placed(Place(pack, offset, 0), stored + length, Method.PIECES.label)
+
+    def _append(self, item: Item) -> Placed:
+        head = VersionHead(item.key, item.time, item.digest, item.note, len(item.body or b""))
+        if item.body is not None and len(item.body) > LARGE:
+            return self._pour(head, (item.body,), lambda: item.digest)
+        log = self._writer()
+        pack = log.begin()
+        if item.body is None:
+            return Placed(None, log.add(Kind.FACT, Method.STORED, fact_head(head), b"")[1], "shared")
+        method, body = self._squeezer.squeeze(item.body)
+        offset, length = log.add(Kind.VERSION, method, version_head(head), body)
+        return Placed(Place(pack, offset, 0), length, method.label)
+
+    def _check_quota(self) -> None:
+        most = self._settings.max_bytes
+        if most and self.stats().pack_bytes >= most:
+            raise NotReady(f"the packs fill their {most} bytes; raise store.max_bytes or keep fewer versions")
+
+    def _piece(self, chunk: bytes) -> tuple[Method, bytes, bytes]:
+        method, body = self._squeezer.squeeze(chunk)
+        return method, b"", body
+
+    def _writer(self) -> LogWriter:
+        if self._log is None:
+            raise NotReady("this store is open for reading only; open it for writing")
+        return self._log
+
+    def _show(self, place: Place) -> None:
+        """Makes buffered records readable."""
+        if self._log is not None and place.pack == self._log.pack:
+            self._log.flush()
+
+
+def _rechunked(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in pieces of equal size, the last one aside."""
+    rest = bytearray()
+    for chunk in chunks:
+        view = memoryview(chunk)
+        for start in range(0, len(view), PIECE):
+            rest += view[start : start + PIECE]
+            while len(rest) >= PIECE:
+                yield bytes(rest[:PIECE])
+                del rest[:PIECE]
+    if rest:
+        yield bytes(rest)

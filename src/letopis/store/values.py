@@ -1,0 +1,138 @@
+"""The values that cross the border of the store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from letopis.errors import Damaged
+
+
+class Moved(Damaged):
+    """The pack is gone: look the content up again, then read its new place.
+
+    It is a kind of damage, since a pack that is still referred to after the
+    second look was lost.
+    """
+
+
+class Place(NamedTuple):
+    """Where one content lies: a record of a pack, and a slot inside a frame (0 in a single record)."""
+
+    pack: int
+    offset: int
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One version of one document, as handed in.
+
+    `key` names the document, `note` holds what is needed to rebuild its
+    facts, `digest` is the identity of the body; all three are opaque here.
+    Without a body the content is already stored under the same digest and
+    only the fact is written.
+    """
+
+    key: bytes
+    time: int
+    note: bytes
+    digest: bytes
+    body: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where an item went; no place when only its fact was written."""
+
+    place: Place | None
+    stored_bytes: int
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """One content, and how many bytes of coder output it took to get it."""
+
+    body: bytes
+    decoded_bytes: int
+    method: str
+
+
+class Entry(NamedTuple):
+    """One version of a chain: its fact and where its content lies."""
+
+    time: int
+    note: bytes
+    digest: bytes
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The versions of one document that are to be kept, newest first."""
+
+    key: bytes
+    entries: tuple[Entry, ...]
+
+
+class Move(NamedTuple):
+    """A content that lies elsewhere from now on."""
+
+    digest: bytes
+    old: Place
+    new: Place
+    stored_bytes: int
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """A durable batch of moves, ready to be committed to the catalogue.
+
+    `chains` counts the documents looked at since the batch before, whether
+    or not there was anything to do for them. `failed` names contents that
+    could not be read and stay where they are.
+    """
+
+    moves: tuple[Move, ...]
+    chains: int
+    pack_bytes: int
+    failed: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A version as the packs tell it. Without a place the content lies elsewhere, under `digest`."""
+
+    key: bytes
+    time: int
+    note: bytes
+    digest: bytes
+    place: Place | None
+    raw_bytes: int
+    stored_bytes: int
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Bytes of a pack that are not what was written; `length` 0 when it is unknown."""
+
+    pack: int
+    offset: int
+    length: int
+    problem: str
+
+    def __str__(self) -> str:
+        """One sentence that names the spot."""
+        return f"pack {self.pack}, offset {self.offset}, {self.length} bytes: {self.problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What a store occupies. `log_bytes` wait for compaction."""
+
+    packs: int
+    pack_bytes: int
+    log_bytes: int

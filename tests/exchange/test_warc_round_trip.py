@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import io
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from fastwarc.warc import ArchiveIterator, WarcRecordType
+from warcio.checker import Checker
+
+from letopis.archive import Archive, Arrival, Details
+from letopis.exchange import Selected, export_warc, import_files
+from letopis.model import Hop, Outcome, Put, to_millis
+
+START = datetime(2026, 1, 1, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+URL = "http://example.org/page"
+SAMPLES = Path(os.environ.get("LETOPIS_CORPUS_WARC", Path(__file__).parents[3] / "shared" / "corpus" / "warc"))
+
+
+def arrival(hours: int, status: int, body: bytes | None, outcome: Outcome, **more: object) -> Arrival:
+    headers = (("Content-Type", "text/html"), ("Content-Encoding", "gzip"), ("X-Made-By", "hand")) if status else ()
+    return Arrival(URL, to_millis(START + hours * HOUR), status, headers, body, outcome, **more)  # type: ignore[arg-type]
+
+
+def filled(folder: Path) -> Archive:
+    """Every kind of check that there is."""
+    archive = Archive(folder)
+    hop = Hop(URL, 301, "http://example.org/new", "127.0.0.1", (("Location", "http://example.org/new"),))
+    archive.commit(
+        [
+            arrival(0, 200, b"<p>first", Outcome.NEW),
+            arrival(1, 200, b"<p>first", Outcome.UNCHANGED),
+            arrival(2, 304, None, Outcome.UNCHANGED, versioned=False),
+            arrival(3, 404, b"gone", Outcome.UNAVAILABLE, versioned=False),
+            arrival(4, 301, b"", Outcome.UNCHANGED, versioned=False),
+            arrival(5, 0, None, Outcome.UNAVAILABLE, versioned=False, details=Details(error="no connection")),
+            arrival(6, 200, b"<p>second", Outcome.CHANGED, details=Details("http://example.org/new", (hop,))),
+            arrival(7, 200, b"<p>first", Outcome.CHANGED),
+        ]
+    )
+    list(archive.put_many([Put("http://other.example/", b"\x00\xff binary", START, "application/octet-stream")]))
+    return archive
+
+
+def told(archive: Archive) -> dict[str, object]:
+    return {
+        row.url: (
+            [
+                (v.number, v.time, v.digest, v.headers, archive.get(row.url, version=v.number).body)
+                for v in archive.versions(row.url)
+            ],
+            [
+                (c.checked_at, c.status, c.outcome, c.version, c.headers, c.redirects, c.error, c.final_url)
+                for c in archive.history(row.url)
+            ],
+        )
+        for row in archive.catalog.resources.all()
+    }
+
+
+def exported(archive: Archive, **selection: object) -> bytes:
+    out = io.BytesIO()
+    export_warc(archive, out, Selected(**selection))  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+def test_export_and_import_give_the_same_archive(tmp_path: Path) -> None:
+    with filled(tmp_path / "a") as first:
+        (tmp_path / "all.warc.gz").write_bytes(exported(first))
+        with Archive(tmp_path / "b") as second:
+            report = import_files(second, [tmp_path / "all.warc.gz"])
+            assert dict(report.refused) == {}
+            assert told(second) == told(first)
+
+
+def test_the_same_part_is_exported_to_the_same_bytes(tmp_path: Path) -> None:
+    with filled(tmp_path / "a") as archive:
+        assert exported(archive) == exported(archive)
+
+
+@pytest.mark.parametrize("compression", ["gzip", "zstd", "none"])
+def test_other_readers_find_nothing_wrong(tmp_path: Path, compression: str, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / {"gzip": "a.warc.gz", "zstd": "a.warc.zst", "none": "a.warc"}[compression]
+    with filled(tmp_path / "a") as archive, file.open("wb") as out:
+        export_warc(archive, out, Selected(), compression)  # type: ignore[arg-type]
+    kinds = [record.record_type for record in ArchiveIterator(str(file), parse_http=True)]
+    assert (kinds.count(WarcRecordType.response), kinds.count(WarcRecordType.revisit)) == (6, 2)
+    if compression != "zstd":
+        checker = Checker(type("Wanted", (), {"verbose": False, "inputs": [str(file)]})())
+        checker.process_all()
+        assert checker.exit_value == 0
+
+
+def test_selection_by_time_site_and_latest(tmp_path: Path) -> None:
+    with filled(tmp_path / "a") as archive, Archive(tmp_path / "b") as part:
+        file = tmp_path / "part.warc.gz"
+        file.write_bytes(exported(archive, site="example.org", since=START + 5 * HOUR, latest=True))
+        import_files(part, [file])
+        assert [row.url for row in part.catalog.resources.all()] == [URL]
+        assert [version.time for version in part.versions(URL)] == [START + 7 * HOUR]
+
+
+def test_importing_twice_adds_no_version(tmp_path: Path) -> None:
+    with filled(tmp_path / "a") as first, Archive(tmp_path / "b") as second:
+        file = tmp_path / "all.warc.gz"
+        file.write_bytes(exported(first))
+        import_files(second, [file])
+        before = second.stats().versions
+        assert import_files(second, [file]).versions == 0
+        assert second.stats().versions == before
+
+
+def test_broken_file_is_reported_and_its_sound_part_kept(tmp_path: Path) -> None:
+    with filled(tmp_path / "a") as first, Archive(tmp_path / "b") as second:
+        data = exported(first)
+        file = tmp_path / "cut.warc.gz"
+        file.write_bytes(data[: len(data) // 2] + b"\x00" * 50)
+        report = import_files(second, [file])
+        assert report.versions >= 1
+
+
+@pytest.mark.skipif(not SAMPLES.is_dir(), reason="sample archives of others are not here")
+def test_samples_of_others_come_in_or_are_reported(tmp_path: Path) -> None:
+    files = [
+        file for file in sorted(SAMPLES.rglob("*")) if file.name.endswith((".warc", ".warc.gz", ".arc", ".arc.gz"))
+    ]
+    with Archive(tmp_path / "a") as archive:
+        for file in files:
+            report = import_files(archive, [file])
+            assert report.records or report.refused or file.name == "example-digest.warc", file.name
+        assert archive.stats().versions >= 40
+        assert list(archive.verify()) == []

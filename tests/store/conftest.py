@@ -1,0 +1,26 @@
+"""Gives the tests of the store a folder, a ledger and pages."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from letopis.config.sections import StoreSettings
+from letopis.store import LocalBackend, Store
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """Opens stores in one folder and closes those that a test left open."""
+    stores = []
+
+    def opener(*, write=True, folder="store", disk=None, **changes):
+        store = Store.open(LocalBackend(tmp_path / folder, disk=disk), StoreSettings(**changes), write=write)
+        stores.append(store)
+        return store
+
+    yield opener
+    for store in stores:
+        store.close()
