@@ -10,25 +10,30 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from letopis.archive import Archive, Recorded
 from letopis.catalog import Cursor
 from letopis.catalog.queues import AGAIN, GONE
+from letopis.crawl.decisions import Decisions
 from letopis.crawl.durable import CatalogQueue
 from letopis.crawl.figures import Figures
+from letopis.crawl.ip_gate import IpGate
 from letopis.crawl.robots_book import RobotsBook
 from letopis.crawl.selection import Selection
-from letopis.fetch import retry_after
+from letopis.fetch import Robots, retry_after
 from letopis.frontier import Frontier, HostFacts, NewUrl, Returned, Ticket
 from letopis.model import Failure, FailureKind, Observation, Outcome, Response, to_millis
 from letopis.schedule import Look, Policy, VisitState
+from letopis.urls import host as host_of
+from letopis.urls import join, url_key
 from letopis.visit import Manner, Visitor
 
 BATCH = 512
 """Most looks in one commit."""
 _IDLE_SECONDS = 1.0
+_MAPPED = 100_000
 _PENDING = 4
 """Commits' worth of finished looks that may wait; beyond it nothing new is begun."""
 
@@ -61,6 +66,7 @@ class Agent:
         policy: Policy,
         selection: Selection,
         manner: Manner,
+        gate: IpGate | None = None,
     ) -> None:
         self._archive = archive
         self._visitor = visitor
@@ -70,6 +76,11 @@ class Agent:
         self._policy = policy
         self._selection = selection
         self._manner = manner
+        self._gate = gate
+        self._decisions = Decisions(archive.settings.crawl)
+        self._mapped: set[str] = set()
+        self._listed: list[NewUrl] = []
+        self._addresses: dict[str, str] = {}
         self._settings = archive.settings.crawl
         self._tasks: set[asyncio.Task[None]] = set()
         self._done: list[_Finished] = []
@@ -155,17 +166,45 @@ class Agent:
     async def _visit(self, ticket: Ticket) -> None:
         robots = await self._robots.of(ticket.url)
         if robots is not None and not robots.allowed(ticket.url):
-            look = self._refused(ticket.url)
+            look = self._refused(ticket.url, "robots.txt does not allow it")
+        elif not self._decisions.fetches(ticket.url, ticket.host, ticket.depth):
+            look = self._refused(ticket.url, "crawl.fetch_if does not allow it")
         else:
+            await self._turn(ticket.host)
             look = await self._visitor.look(ticket.url, self._manner)
+        self._read_sitemaps(ticket.url, robots)
         delay = robots.crawl_delay if robots is not None else None
         returned = self._returned(look.response, delay, asked=look.outcome is not Outcome.REFUSED)
         facts = self._frontier.give_back(ticket, returned)
+        if self._gate is not None and look.response.ip:
+            self._addresses[ticket.host] = look.response.ip
+        if look.outcome in (Outcome.NEW, Outcome.CHANGED) and not self._decisions.stores(look, ticket.depth):
+            look = replace(look, keep_body=False)
         self._done.append(_Finished(ticket, look, returned, facts))
         self._wake.set()
 
-    def _refused(self, url: str) -> Observation:
-        failure = Failure(FailureKind.ROBOTS, "robots.txt does not allow it")
+    async def _turn(self, host: str) -> None:
+        """Waits while another agent on this machine has just asked the same address."""
+        if self._gate is not None:
+            address = self._addresses.get(host, host)
+            wait = self._gate.reserve(address, self._now(), round(self._settings.delay * 1000))
+            if wait > 0:
+                await asyncio.sleep(wait / 1000)
+
+    def _read_sitemaps(self, url: str, robots: Robots | None) -> None:
+        """Plans the sitemaps of a host when it is met for the first time."""
+        origin = url[: url.index("/", 8)]
+        if not self._settings.sitemaps or origin in self._mapped or len(self._mapped) >= _MAPPED:
+            return
+        self._mapped.add(origin)
+        named = robots.sitemaps if robots is not None else ()
+        for address in named or (origin + "/sitemap.xml",):
+            target = join(origin + "/", address)
+            if target is not None:
+                self._listed.append(NewUrl(url_key(target), target, host_of(target), 0))
+
+    def _refused(self, url: str, why: str) -> Observation:
+        failure = Failure(FailureKind.ROBOTS, why)
         response = Response(url, url, 0, (), b"", self._archive.clock(), failure=failure)
         return Observation(response, Outcome.REFUSED)
 
@@ -201,11 +240,14 @@ class Agent:
         queues.finish(cursor, [self._plan(done) for done in batch])
         latest = {done.host.id: done.host for done in batch}
         queues.set_hosts(cursor, [(*facts[1:], number) for number, facts in latest.items()])
-        found = [link for done in batch for link in self._links(done)]
-        return self._queue.add(self._frontier.sift(found), self._now())
+        found = [link for done in batch for link in self._links(done)] + self._listed
+        self._listed = []
+        planned = self._decisions.schedules(self._frontier.sift(found), self._archive.clock())
+        return self._queue.add(planned, self._now())
 
     def _links(self, done: _Finished) -> list[NewUrl]:
-        links = self._selection.links(done.look, done.ticket.depth)
+        depth = done.ticket.depth
+        links = self._decisions.links(done.look, self._selection.links(done.look, depth), depth)
         self.figures.count(done.look, done.ticket.new, len(links))
         return links
 
@@ -219,6 +261,7 @@ class Agent:
             changed = None if not look.response.available else self._counts_as_change(look)
         decision = self._policy.next_visit(state, Look(done.returned.finished / 1000, changed, host=ticket.host_id))
         gone = look.response.status in (404, 410) and ticket.new
+        gone = gone or not self._decisions.revisits(look, ticket.depth)
         due = int(decision.due * 1000)
         return (GONE if gone else AGAIN, None if gone else due, decision.state.to_bytes(), ticket.id)
 

@@ -13,6 +13,7 @@ from letopis.catalog.queues import Shard
 from letopis.crawl.agent import Agent, Limits
 from letopis.crawl.durable import CatalogQueue
 from letopis.crawl.figures import Figures
+from letopis.crawl.ip_gate import IpGate
 from letopis.crawl.robots_book import RobotsBook
 from letopis.crawl.selection import Selection
 from letopis.errors import UsageError
@@ -71,14 +72,17 @@ async def agent(archive: Archive, options: CrawlOptions, shard: Shard) -> AsyncI
     client = Client(transport, settings.fetch, user_agent=name, clock=archive.clock)
     queue = CatalogQueue(archive.catalog, shard)
     robots = RobotsBook(archive, client, name, obey=settings.crawl.robots, private_ok=options.private_ok)
+    gate = IpGate(archive.folder / "addresses") if shard.agents > 1 and settings.crawl.delay > 0 else None
     manner = Manner(limits_of(settings.fetch), options.private_ok, follow=False)
     try:
         yield Agent(
             archive, Visitor(archive, client), Frontier(queue, manners_of(settings.crawl)), queue, robots,
-            make_policy(settings.schedule), options.selection(), manner,
+            make_policy(settings.schedule), options.selection(), manner, gate,
         )  # fmt: skip
     finally:
         await transport.close()
+        if gate is not None:
+            gate.close()
 
 
 async def crawl(
@@ -90,7 +94,8 @@ async def crawl(
     signals: Sequence[signal.Signals] = (),
 ) -> Figures:
     """Crawls until the limits are reached or one of `signals` arrives; everything fetched is recorded."""
-    plant(archive, options)
+    if shard is None:
+        plant(archive, options)
     if not options.seeds and not sum(archive.catalog.queues.waiting()):
         raise UsageError("nothing is planned yet; give a seed, such as 'letopis crawl https://example.org/'")
     async with agent(archive, options, shard or Shard()) as worker:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 from letopis.model import Observation, Outcome
 
@@ -62,6 +63,22 @@ class Figures:
             "pages_per_second": round(self.rate, 1),
             "seconds": round(self.seconds, 1),
         }
+
+    def add(self, other: Figures) -> None:
+        """Takes in what another agent did at the same time."""
+        for name in ("fetched", "new", "changed", "unchanged", "bytes", "links", "first_visits"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.errors.update(other.errors)
+        self.seconds = max(self.seconds, other.seconds)
+
+    @classmethod
+    def from_row(cls, row: dict[str, Any]) -> Figures:
+        """The inverse of `row`, as far as it goes."""
+        first = round(row["new_share"] * row["fetched"])
+        return cls(
+            row["fetched"], row["new"], row["changed"], row["unchanged"], row["bytes"], row["links"], first,
+            Counter(row["errors"]), row["seconds"],
+        )  # fmt: skip
 
 
 def _kind(look: Observation) -> str:

@@ -37,7 +37,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<number>\d+(?:\.\d+)?)(?P<unit>[a-z]*)"""
+    r"""\s*(?:(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<number>\d+(?:\.\d+)?)(?P<unit>[A-Za-z]*)"""
     r"""|(?P<word>[A-Za-z_]\w*)|(?P<sign>==|!=|<=|>=|<|>|~|\(|\)|,))""",
     re.VERBOSE | re.ASCII,
 )
@@ -118,9 +118,9 @@ def _token(text: str, found: re.Match[str]) -> _Token:
     if kind == "text":
         return _Token(kind, re.sub(r"\\([\\\"'])", r"\1", found["text"][1:-1]), column)
     if kind == "number":
-        if found["unit"] not in _UNITS:
+        if found["unit"].lower() not in _UNITS:
             raise _wrong(text, column, f"'{found['unit']}' is no unit; write 500, 10k or 2MiB")
-        return _Token(kind, float(found["number"]) * _UNITS[found["unit"]], column)
+        return _Token(kind, float(found["number"]) * _UNITS[found["unit"].lower()], column)
     return _Token(kind, found[kind], column)
 
 

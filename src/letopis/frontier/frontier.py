@@ -18,9 +18,12 @@ from letopis.frontier.sieve import Sieve
 from letopis.frontier.states import HostFacts, HostRow, NewUrl, Returned, Ticket
 from letopis.frontier.workbench import AGAIN, KINDS, NEW, Host, Workbench
 
-_POLL = 1000  # a store that shares its queues may get URLs from elsewhere
+_NEAR, _FAR = 1000, 10_000  # a store without due hosts is not asked again before, nor after this
 _PAGE = 64  # hosts asked for at once, at least
 _FULL = 0.75  # of the places on the bench; beyond it nobody new is called
+_LOW = 0.5  # of the places; below it hosts are called before they are needed
+_LONG = 60_000  # a pause in which a host keeps no place
+_UNKNOWN = (0, 0)
 _NOBODY: frozenset[int] = frozenset()
 
 
@@ -34,10 +37,13 @@ class Frontier:
         self._bench = Workbench()
         self._hosts: dict[int, Host] = {}
         self._resting: list[tuple[int, int]] = []
+        self._asleep: list[tuple[int, int]] = []
         self._taken: set[int] = set()
         self._unrecorded: dict[int, set[int]] = {}
         self._noticed: set[int] = set()
         self._cursor = [0, 0]
+        self._came = [0, 0]
+        self._asked = [0, 0]
         self._dry_until = [0, 0]
         self._bandwidth = Bandwidth(manners.bandwidth)
         self.share = Share(manners.new_share)
@@ -74,6 +80,7 @@ class Frontier:
         for host in hosts:
             if host in self._hosts:
                 self._noticed.add(host)
+                self._hosts[host].empty_until = _UNKNOWN
             else:
                 self._dry_until = [0, 0]
 
@@ -81,7 +88,13 @@ class Frontier:
         """A URL to fetch now, or None: see `next_ready`."""
         if self._bandwidth.ready_at(now) > now:
             return None
-        self._refill(now)
+        self._tidy(now)
+        while True:
+            ticket = self._ready_ticket(now)
+            if ticket is not None or not self._refill(now):
+                return ticket
+
+    def _ready_ticket(self, now: int) -> Ticket | None:
         first = NEW if self.share.wants_new else AGAIN
         for kind in (first, 1 - first):
             host = self._bench.take(kind, now, round(self._manners.ip_delay * 1000))
@@ -90,12 +103,35 @@ class Frontier:
         return None
 
     def next_ready(self, now: int) -> int | None:
-        """When `take` is worth calling again; None when nothing is planned at all."""
-        times = [self._bench.next_ready(), self._store.next_due(now)]
-        known = [time for time in times if time is not None]
-        if not known:
+        """When `take` is worth calling again, after it gave None.
+
+        None: nothing will be ready before a ticket is given back or recorded, or a URL is added.
+        """
+        open_at = self._bandwidth.ready_at(now)
+        if open_at > now:
+            return open_at
+        rest = self._resting[0][0] if self._resting and self._others_wait(now) else None
+        wakes = self._asleep[0][0] if self._asleep else None
+        times = (self._bench.next_ready(), self._next_found(now), rest, wakes)
+        return min((time for time in times if time is not None), default=None)
+
+    def waits(self, now: int) -> bool:
+        """Whether any URL is due, be it held back by manners: what a crawl that ends asks after `take` gave None.
+
+        URLs that get due later do not count, nor do tickets that are out.
+        """
+        held_back = self._bench.next_ready() is not None or bool(self._asleep)
+        return held_back or bool(self._unrecorded) or (bool(self._resting) and self._others_wait(now))
+
+    def _next_found(self, now: int) -> int | None:
+        """When a URL that got due since the store was last asked will be found there.
+
+        While the bench is full that is when somebody leaves it.
+        """
+        if self._others_wait(now):
             return None
-        return max(min(known), self._bandwidth.ready_at(now))
+        due = self._store.next_due(min(self._asked))
+        return None if due is None else max(due, min(self._dry_until))
 
     def give_back(self, ticket: Ticket, returned: Returned) -> HostFacts:
         """A ticket's fetch is over. The facts are to be stored with its record.
@@ -123,6 +159,7 @@ class Frontier:
                 left.discard(ticket.id)
                 if not left:
                     del self._unrecorded[ticket.host_id]
+                    heapq.heappush(self._resting, (self._hosts[ticket.host_id].ready, ticket.host_id))
 
     def drop_host(self, host_id: int) -> None:
         """Forget a host whose lease went to somebody else; a ticket that is out stays out."""
@@ -131,6 +168,7 @@ class Frontier:
             host.queues[NEW].clear()
             host.queues[AGAIN].clear()
             if not host.busy:
+                self._unrecorded.pop(host_id, None)
                 self._bench.remove(host)
                 del self._hosts[host_id]
 
@@ -155,16 +193,43 @@ class Frontier:
         While others wait for a place, a host that has used up its few URLs
         makes room, so all hosts come round.
         """
-        if not self._crowded:
+        if host.ready - now > _LONG:
+            self._sleep(host, now)
+            return
+        if self._others_wait(now) and self._awake > self._manners.most_hosts * _LOW:
+            self._dry_until = [0, 0]  # it is itself one of those who wait now
+        else:
             self._load_empty(host, now)
         if host.queues[NEW] or host.queues[AGAIN]:
             self._bench.offer(host)
         else:
             heapq.heappush(self._resting, (max(host.ready, now), host.id))
 
+    def _sleep(self, host: Host, now: int) -> None:
+        """A host in a long pause gives up its place and its URLs, not its deadline."""
+        if not host.asleep:
+            self._load_empty(host, now)
+            host.asleep = bool(host.queues[NEW] or host.queues[AGAIN])
+            host.queues[NEW].clear()
+            host.queues[AGAIN].clear()
+            heapq.heappush(self._asleep if host.asleep else self._resting, (host.ready, host.id))
+
+    def _wake(self, host: Host | None, now: int) -> None:
+        if host is not None:
+            host.asleep, host.empty_until = False, _UNKNOWN
+            self._top_up(host, now)
+
+    @property
+    def _awake(self) -> int:
+        return len(self._hosts) - len(self._asleep)
+
+    def _others_wait(self, now: int) -> bool:
+        """Hosts may be due that are not on the bench."""
+        return min(self._dry_until) <= now
+
     @property
     def _crowded(self) -> bool:
-        return len(self._hosts) > self._manners.most_hosts * _FULL
+        return self._awake > self._manners.most_hosts * _FULL
 
     def _load_empty(self, host: Host, now: int) -> bool:
         """Load the kinds that have run out. Whether anything came."""
@@ -179,29 +244,43 @@ class Frontier:
         """The next few due URLs of a host, without those that are out or not yet recorded."""
         cap = self._manners.max_per_host
         room = self._manners.batch if kind == AGAIN or not cap else min(self._manners.batch, cap - host.fetched)
-        if room <= 0:
+        if room <= 0 or host.empty_until[kind] > now:
             return
         waiting = self._unrecorded.get(host.id, _NOBODY)
         rows = self._store.load(host.id, now, kind == NEW, room + len(waiting))
         fresh = [row for row in rows if row.id not in waiting and row.id not in self._taken]
+        if not rows:
+            host.empty_until = (now + _NEAR, host.empty_until[1]) if kind == NEW else (host.empty_until[0], now + _NEAR)
         host.queues[kind].extend(reversed(fresh[:room]))  # the best is popped from the end
 
-    def _refill(self, now: int) -> None:
-        """Bring hosts with due URLs to the bench, while there is room."""
+    def _tidy(self, now: int) -> None:
+        """Hosts whose rest is over leave; hosts that got URLs meanwhile are served."""
+        while self._asleep and self._asleep[0][0] <= now:
+            self._wake(self._hosts.get(heapq.heappop(self._asleep)[1]), now)
         while self._resting and self._resting[0][0] <= now:
             self._leave(heapq.heappop(self._resting)[1], now)
         if self._noticed:
-            for host_id in self._noticed:
+            noticed, self._noticed = self._noticed, set()
+            for host_id in noticed:
                 self._top_up(self._hosts.get(host_id), now)
-            self._noticed.clear()
+        if self._others_wait(now) and self._awake < self._manners.most_hosts * _LOW:
+            self._refill(now)
+
+    def _refill(self, now: int) -> bool:
+        """Bring some hosts with due URLs to the bench. False when there is no room or nobody is left."""
+        tried = False
         for kind in KINDS:
             if self._dry_until[kind] <= now and not self._crowded:
                 self._fetch_hosts(kind, now)
+                tried = True
+        return tried
 
     def _leave(self, host_id: int, now: int) -> None:
         host = self._hosts.get(host_id)
         if host is None or host.group is None or host.busy or host.queues[NEW] or host.queues[AGAIN]:
             return
+        if host.asleep or host_id in self._unrecorded:
+            return  # the store does not know its facts yet: it leaves when it does
         deadline = max(host.ready, host.group.ready)
         if deadline > now:
             heapq.heappush(self._resting, (deadline, host_id))
@@ -211,21 +290,22 @@ class Frontier:
 
     def _fetch_hosts(self, kind: int, now: int) -> None:
         """One page of hosts after the cursor; the kind is dry when a whole round gave nobody new."""
-        limit = max(_PAGE, self._manners.most_hosts - len(self._hosts))
+        limit = max(_PAGE, self._manners.most_hosts - self._awake)
         rows = self._store.hosts_due(now, kind == NEW, limit, self._cursor[kind], self._manners.max_per_host)
-        came = sum(self._welcome(row, kind, now) for row in rows)
+        self._came[kind] += sum(self._welcome(row, kind, now) for row in rows)
         if len(rows) == limit:
             self._cursor[kind] = rows[-1].id
             return
-        whole_round, self._cursor[kind] = self._cursor[kind] == 0, 0
-        if whole_round and not came:
-            later = self._store.next_due(now)
-            self._dry_until[kind] = now + _POLL if later is None else min(later, now + _POLL)
+        if not self._came[kind]:
+            self._asked[kind], later = now, self._store.next_due(now)
+            self._dry_until[kind] = now + _FAR if later is None else min(max(later, now + _NEAR), now + _FAR)
+        self._cursor[kind] = self._came[kind] = 0
 
     def _welcome(self, row: HostRow, kind: int, now: int) -> bool:
         """Put a host on the bench, or give one that is there what got due meanwhile."""
         host = self._hosts.get(row.id)
         if host is not None:
+            host.empty_until = _UNKNOWN
             return not host.queues[kind] and self._top_up(host, now)
         host = self._hosts[row.id] = Host(row)
         self._bench.place(host, row.ip, row.ip_ready)
@@ -234,6 +314,9 @@ class Frontier:
     def _top_up(self, host: Host | None, now: int) -> bool:
         """Load what a host has run out of; a busy one does that when it is given back."""
         if host is None or host.busy:
+            return False
+        if host.ready - now > _LONG:
+            self._sleep(host, now)
             return False
         came = self._load_empty(host, now)
         if came:

@@ -28,7 +28,7 @@ class Manners:
     new_share: float = 0.5
     max_per_host: int = 0
     bandwidth: int = 0
-    most_hosts: int = 20_000
+    most_hosts: int = 10_000
     batch: int = 8
 
 

@@ -23,7 +23,6 @@ _FEWEST_ROWS = 256
 _PART = 1 << 18
 _HALF = np.uint64(32)
 _FEW = 8
-_ALL_BITS = 2**64 - 1
 
 
 class Sieve:
@@ -70,19 +69,22 @@ class Sieve:
         if len(keys) > _PART:
             return np.concatenate([self.unseen(keys[at : at + _PART]) for at in range(0, len(keys), _PART)])
         keys = keys | 1  # zero marks an empty slot
-        passes = ~self._found(keys, self._homes(keys))
+        homes = self._homes(keys)
+        passes: Mask = ~(self._table.take(homes, axis=0) == keys[:, None]).any(axis=1)
         missing = passes.nonzero()[0]
         if len(missing) <= _FEW and self._count + _FEW <= self._room:
             for place in missing.tolist():
-                passes[place] = self._insert_one(int(keys[place]))
-        elif len(missing) > 1:
-            fresh, first = np.unique(keys[missing].view(np.uint64), return_index=True)
-            if len(first) < len(missing):
-                passes[:] = False
-                passes[missing[first]] = True
+                passes[place] = self._insert_one(int(keys[place]), int(homes[place]))
+            return passes
+        return self._many_unseen(keys, missing[~self._found(keys[missing], homes[missing])])
+
+    def _many_unseen(self, keys: Keys, missing: Keys) -> Mask:
+        """The mask for many keys that are not in the table, though some may be equal."""
+        fresh, first = np.unique(keys[missing].view(np.uint64), return_index=True)
+        passes = np.zeros(len(keys), dtype=np.bool_)
+        passes[missing[first]] = True
+        if len(fresh):
             self._insert(fresh.view(np.int64))
-        else:
-            self._insert(keys[missing])
         return passes
 
     def contains(self, keys: Keys) -> Mask:
@@ -129,19 +131,17 @@ class Sieve:
             self._table[homes[fits], slot[fits]] = keys[fits]
             keys, homes = keys[~fits], self._next(homes[~fits])
 
-    def _insert_one(self, key: int) -> bool:
+    def _insert_one(self, key: int, row: int) -> bool:
         """Put in one key unless it is there: for a handful this is faster than arrays."""
-        home = ((key & _ALL_BITS) >> 32) * self._rows >> 32
         while True:
-            row = self._table[home]
-            filled = int(np.count_nonzero(row))
-            if key in row[:filled].tolist():
+            slots = self._table[row].tolist()
+            if key in slots:
                 return False
-            if filled < _WIDTH:
-                row[filled] = key
+            if slots[-1] == 0:
+                self._table[row, slots.index(0)] = key
                 self._count += 1
                 return True
-            home = (home + 1) % self._rows
+            row = (row + 1) % self._rows
 
     def _overwrite(self, keys: Keys) -> None:
         """At the bound: a random slot of the home row gives way, or a free one is used."""

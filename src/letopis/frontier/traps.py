@@ -82,7 +82,7 @@ def repeats(segments: list[str]) -> bool:
         return True
     for size in (1, 2, 3):
         run = segments[-size:] * 3
-        if len(segments) >= len(run) and segments[-len(run) :] == run:
+        if len(segments) >= 3 * size and segments[-len(run) :] == run:
             return True
     return False
 

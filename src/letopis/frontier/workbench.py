@@ -19,11 +19,17 @@ _MOST_LEFT = 65536
 
 
 class Host:
-    """A host on the workbench. `turn` changes when it is taken, which voids its heap entries."""
+    """A host on the workbench.
+
+    `turn` changes when it is taken, which voids its heap entries. The store
+    is not asked for a kind again before `empty_until`.
+    """
 
     __slots__ = (
+        "asleep",
         "busy",
         "crawl_delay",
+        "empty_until",
         "failures",
         "fence",
         "fetched",
@@ -45,7 +51,8 @@ class Host:
         )
         self.queues: tuple[list[QueuedUrl], list[QueuedUrl]] = ([], [])
         self.group: Group | None = None
-        self.busy = False
+        self.busy = self.asleep = False
+        self.empty_until = (0, 0)
         self.turn = 0
 
 

@@ -1,15 +1,19 @@
-"""Verbs that crawl: crawl, demo."""
+"""The verb that crawls."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
+import sys
+from collections.abc import Callable, Sequence
 
 import click
 
+from letopis.archive import Archive
+from letopis.catalog.queues import Shard
 from letopis.cli.context import Given, verb
 from letopis.cli.progress import Progress
-from letopis.crawl import CrawlOptions, Figures, Limits, crawl
+from letopis.crawl import CrawlOptions, Figures, Fleet, Limits, crawl
 from letopis.model import parse_duration
 from letopis.urls import ScopeKind
 
@@ -42,27 +46,60 @@ def _seconds(context: click.Context, option: click.Parameter, text: str | None) 
 @click.option("--revisit", type=click.Choice(["uniform", "adaptive", "optimal"]), help="When pages are visited again.")
 @click.option("--budget", type=float, metavar="RATE", help="Visits a second for the optimal policy.")
 @click.option("--new-share", type=click.FloatRange(0, 1), help="Share of fetches kept for never-seen pages.")
+@click.option("--max-hosts", type=click.IntRange(min=1), help="Most hosts to touch.")
+@click.option(
+    "--agents", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes that share the hosts."
+)
+@click.option("--sitemaps", is_flag=True, default=None, help="Plan what the hosts' sitemaps list.")
+@click.option("--share", hidden=True, help="Which part of the hosts an agent of a fleet has.")
 @click.option("--requisites", is_flag=True, help="Fetch images, styles and scripts of pages too.")
 @click.option("--revisit-now", is_flag=True, help="Make all known pages of the seeds' hosts due at once.")
 @click.option("--once", is_flag=True, help="Stop when nothing is due.")
 def crawl_verb(
     given: Given, seeds: tuple[str, ...], scope: str, include: tuple[str, ...], exclude: tuple[str, ...],
     depth: int | None, limit: int | None, delay: float | None, revisit: str | None, budget: float | None,
-    new_share: float | None, requisites: bool, revisit_now: bool, once: bool,
+    new_share: float | None, max_hosts: int | None, agents: int, sitemaps: bool | None, share: str | None,
+    requisites: bool, revisit_now: bool, once: bool,
 ) -> None:  # fmt: skip
     """Crawl from the seeds, politely; without seeds go on with what is planned. Ctrl-C stops and can be resumed."""
     for name, value in {
         "crawl.delay": delay, "schedule.policy": revisit, "schedule.budget": budget, "crawl.new_share": new_share,
+        "crawl.max_hosts": max_hosts, "crawl.sitemaps": sitemaps,
     }.items():  # fmt: skip
         given.set(name, value)
     options = CrawlOptions(
         seeds, ScopeKind(scope), include, exclude, depth, requisites, revisit_now, limits=Limits(limit, once)
     )
     with given.open() as archive, Progress("pages", total=limit, quiet=given.quiet) as bar:
-        figures = asyncio.run(
-            crawl(archive, options, lambda now: bar.show(now.fetched, _remark(now)), signals=STOP_SIGNALS)
-        )
+        if agents > 1:
+            figures = asyncio.run(Fleet(archive, options, agents, _agent_words(archive, sys.argv[1:])).run())
+        else:
+            work = crawl(archive, options, _shown(bar), shard=_shard(share), signals=STOP_SIGNALS)
+            figures = asyncio.run(work)
     given.output.row(figures.row(), _summary(figures))
+
+
+def _shown(bar: Progress) -> Callable[[Figures], None]:
+    return lambda figures: bar.show(figures.fetched, _remark(figures))
+
+
+def _shard(share: str | None) -> Shard | None:
+    if share is None:
+        return None
+    rest, _, agents = share.partition("/")
+    return Shard(int(rest), int(agents))
+
+
+def _agent_words(archive: Archive, words: Sequence[str]) -> list[str]:
+    """The arguments of one agent: ours, without the number of agents and the limit of all."""
+    kept: list[str] = []
+    skip = False
+    for word in words:
+        if skip or word.split("=")[0] in ("--agents", "--limit"):
+            skip = not skip and "=" not in word
+            continue
+        kept.append(word)
+    return [*kept, "--archive", str(archive.folder)]
 
 
 def _remark(figures: Figures) -> str:

@@ -1,0 +1,70 @@
+"""All methods by name and by the number that files store."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from functools import cache
+
+from letopis.codec.dictionary import Dictionary
+from letopis.codec.frequent import FrequentWords
+from letopis.codec.generic import html_dictionary
+from letopis.codec.method import Codec
+from letopis.codec.modern import Brotli, BrotliWith, Zstd, with_dictionary
+from letopis.codec.plain import Bzip2, Gzip, Stored, Xz
+from letopis.codec.preprocess import WORDS_1, WORDS_1I, WORDS_2, WORDS_2I, Preprocessed
+from letopis.errors import Damaged, UsageError
+
+THESIS = ("stored", "gzip", "bzip2", "mgz1", "mbz1", "mgz1i", "mbz1i", "mgz2", "mbz2", "mgz2i", "mbz2i")
+"""The methods of the thesis, in the order of their ids 1 to 11."""
+
+
+@cache
+def _all() -> dict[str, Codec]:
+    gzip, bzip2, words = Gzip(), Bzip2(), FrequentWords()
+    html = html_dictionary()
+    codecs: tuple[Codec, ...] = (
+        Stored(),
+        gzip,
+        bzip2,
+        Preprocessed("mgz1", 4, WORDS_1, gzip),
+        Preprocessed("mbz1", 5, WORDS_1, bzip2),
+        Preprocessed("mgz1i", 6, WORDS_1I, gzip, lossy=True),
+        Preprocessed("mbz1i", 7, WORDS_1I, bzip2, lossy=True),
+        Preprocessed("mgz2", 8, WORDS_2, gzip),
+        Preprocessed("mbz2", 9, WORDS_2, bzip2),
+        Preprocessed("mgz2i", 10, WORDS_2I, gzip, lossy=True),
+        Preprocessed("mbz2i", 11, WORDS_2I, bzip2, lossy=True),
+        Preprocessed("fsg", 35, words, gzip),
+        Preprocessed("fsb", 36, words, bzip2),
+        Zstd(),
+        Brotli(),
+        Xz(),
+        Zstd("zstd-html", 37, dictionary=html),
+        BrotliWith(html, "brotli-html", 38),
+    )
+    return {codec.name: codec for codec in codecs}
+
+
+def names() -> tuple[str, ...]:
+    """The names of all methods that need nothing but the data."""
+    return tuple(_all())
+
+
+def get(name: str) -> Codec:
+    """The method of that name; UsageError names the nearest one otherwise."""
+    codec = _all().get(name)
+    if codec is None:
+        near = get_close_matches(name, _all(), 1) or ["zstd"]
+        raise UsageError(f"there is no method '{name}'; did you mean '{near[0]}'? All: {', '.join(_all())}")
+    return codec
+
+
+def by_id(number: int, dictionary: Dictionary | None = None) -> Codec:
+    """The method with that id. The ids 39 and 40 are those of `with_dictionary` and need its dictionary."""
+    more: tuple[Codec, ...] = with_dictionary(dictionary) if dictionary else ()
+    for codec in (*_all().values(), *more):
+        if codec.id == number:
+            return codec
+    if number in (39, 40):
+        raise UsageError(f"method {number} needs the dictionary that the data was written with; pass it in")
+    raise Damaged(f"no method has the number {number}; the data is damaged or was written by a later release")
