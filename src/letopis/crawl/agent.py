@@ -143,7 +143,7 @@ class Agent:
         if self._done:
             self._commit()
             return False
-        return limits.once and self._frontier.next_ready(self._now()) is None
+        return limits.once and not self._frontier.waits(self._now())
 
     async def _wait(self, committed: float) -> None:
         """Until a look ends, a host is ready, or a commit is due."""

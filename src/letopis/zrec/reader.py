@@ -1,0 +1,273 @@
+"""Reading a file in place: one record, all of it, what it holds, whether it is sound."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from letopis.errors import Damaged, NotFound, UsageError
+from letopis.zrec import header as heads
+from letopis.zrec import index as indexes
+from letopis.zrec.chunk import ChunkCoder
+from letopis.zrec.dictionary import from_stored
+from letopis.zrec.hashing import chunk_hash, digest
+from letopis.zrec.journal import Journal
+from letopis.zrec.records import Namer, namer, split_chunk
+
+_CACHED = 256
+
+Given = TypeVar("Given")
+Taken = TypeVar("Taken")
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRow:
+    """One chunk as `list` shows it."""
+
+    offset: int
+    length: int
+    records: tuple[str, ...]
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    """What `info` shows."""
+
+    size: int
+    records: int
+    chunks: int
+    groups: int
+    text_bytes: int
+    chunk_bytes: int
+    index_bytes: int
+    dictionary_bytes: int
+    dictionary_size: int
+    journal_bytes: int
+    generations: int
+    history: int
+    group: int
+    separator: str
+    name: str | None
+    ordered: bool
+    index_sha256: str
+
+
+class Reader:
+    """An open file. Opening reads header and index alone; damage to a chunk concerns that chunk only.
+
+    Use from one thread at a time.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._map = _mapped(self.path)
+        try:
+            self.header = heads.parse(self._map[: _head_size(self._map)])
+            self.index = self._read_index()
+        except BaseException:
+            self.close()
+            raise
+        self._offsets = (self.index.offsets + self.header.data_at).tolist()
+        self._decoded: Callable[[int], tuple[bytes, ...]] = lru_cache(_CACHED)(self._decode)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        if isinstance(self._map, mmap.mmap):
+            self._map.close()
+
+    def __len__(self) -> int:
+        return self.header.records
+
+    @cached_property
+    def namer(self) -> Namer:
+        """What names the records of this file. `Damaged` when the file's own rule does not fit its records."""
+        name = _fitting(namer)(self.header.name_rule)
+        return name if self.header.name_rule is None else _fitting(name)
+
+    @cached_property
+    def dictionary(self) -> bytes:
+        """The dictionary, unpacked."""
+        return from_stored(self.stored_dictionary)
+
+    @property
+    def stored_dictionary(self) -> bytes:
+        """The dictionary as it lies in the file."""
+        head = self.header
+        stored = self._map[head.dictionary_at : head.data_at]
+        if digest(stored) != head.dictionary_digest:
+            raise Damaged(f"The dictionary of {self.path} is damaged; get a fresh copy.")
+        return stored
+
+    @cached_property
+    def journals(self) -> list[Journal]:
+        """The history, newest first."""
+        at = self.header.size
+        journals = []
+        for old, length in self.header.history:
+            journals.append(Journal(old, self._map[at : at + length]))
+            at += length
+        return journals
+
+    @cached_property
+    def coder(self) -> ChunkCoder:
+        """The coder with this file's dictionary."""
+        return ChunkCoder(self.dictionary)
+
+    def stored_chunk(self, number: int) -> bytes:
+        """A chunk as it lies in the file, unchecked."""
+        at = self._offsets[number]
+        return self._map[at : at + int(self.index.sizes[number])]
+
+    def text(self, number: int) -> bytes:
+        """The text of a chunk, checked by its hash."""
+        stored = self.stored_chunk(number)
+        if chunk_hash(stored) != int(self.index.hashes[number]):
+            raise Damaged(f"Chunk {number} of {self.path} is damaged; get a fresh copy with `letopis zrec sync`.")
+        return self.coder.decode(stored)
+
+    def chunk(self, number: int) -> tuple[bytes, ...]:
+        """The records of a chunk."""
+        return self._decoded(number)
+
+    def get(self, name: str | bytes) -> bytes:
+        """The first record of this name, without its separator; `NotFound` when there is none.
+
+        Ordered files: about log2(chunks) chunks are decoded. Others are searched from the start.
+        """
+        for record in self.find(name):
+            return record
+        shown = name if isinstance(name, str) else name.decode(errors="replace")
+        raise NotFound(f"{self.path} has no record {shown!r}; `letopis zrec list` names all.")
+
+    def find(self, name: str | bytes) -> Iterator[bytes]:
+        """All records of this name."""
+        wanted = name.encode() if isinstance(name, str) else name
+        for number in range(self._first_chunk(wanted), len(self.index)):
+            for record in self.chunk(number):
+                found = self.namer(record)
+                if found == wanted:
+                    yield record
+                elif self.header.ordered and found > wanted:
+                    return
+
+    def records(self) -> Iterator[bytes]:
+        """All records in order."""
+        for number in range(len(self.index)):
+            yield from self._decode(number)
+
+    def cat(self) -> Iterator[bytes]:
+        """The whole text in parts, byte for byte what was packed."""
+        separator = self.header.separator
+        for number in range(len(self.index)):
+            if number:
+                yield separator
+            yield self.text(number)
+        if self.header.ended:
+            yield separator
+
+    def list(self) -> Iterator[ChunkRow]:
+        """One row a chunk, in record order."""
+        for number, (offset, size) in enumerate(zip(self._offsets, self.index.sizes.tolist(), strict=True)):
+            names = tuple(self.namer(record).decode(errors="replace") for record in self._decode(number))
+            yield ChunkRow(offset, size, names, f"{int(self.index.hashes[number]):08x}")
+
+    def info(self) -> Info:
+        """Sizes and counts."""
+        head = self.header
+        return Info(
+            size=head.file_size,
+            records=head.records,
+            chunks=head.chunks,
+            groups=len(self.index.group_hashes),
+            text_bytes=head.text_size,
+            chunk_bytes=head.data_size,
+            index_bytes=head.index_size,
+            dictionary_bytes=head.dictionary_size,
+            dictionary_size=len(self.dictionary),
+            journal_bytes=head.journals_size,
+            generations=len(set(self.index.ages.tolist())),
+            history=len(head.history),
+            group=head.group,
+            separator=head.separator.decode(errors="backslashreplace"),
+            name=head.name_rule,
+            ordered=head.ordered,
+            index_sha256=head.index_digest.hex(),
+        )
+
+    def body_digest(self) -> bytes:
+        """SHA-256 of everything after the header, computed now."""
+        with memoryview(self._map) as view, view[self.header.size :] as body:
+            return digest(body)
+
+    def _read_index(self) -> indexes.Index:
+        head = self.header
+        if head.file_size != len(self._map):
+            raise Damaged(f"{self.path} has {len(self._map)} bytes instead of {head.file_size}; get a fresh copy.")
+        stored = self._map[head.index_at : head.dictionary_at]
+        if digest(stored) != head.index_digest:
+            raise Damaged(f"The index of {self.path} is damaged; get a fresh copy.")
+        index = indexes.parse(stored, head.chunks)
+        if index.data_size != head.data_size:
+            raise Damaged(f"The index of {self.path} does not fit its chunks; get a fresh copy.")
+        return index
+
+    def _decode(self, number: int) -> tuple[bytes, ...]:
+        text = self.text(number)
+        if self.header.group == 1:
+            return (text,)
+        return tuple(split_chunk(text, self.header.separator))
+
+    def _first_chunk(self, wanted: bytes) -> int:
+        """The first chunk that may hold the name."""
+        if not self.header.ordered:
+            return 0
+        low, high = 0, len(self.index)
+        while low < high:
+            middle = (low + high) // 2
+            if self.namer(self.chunk(middle)[0]) < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return max(low - 1, 0)
+
+
+def _fitting(function: Callable[[Given], Taken]) -> Callable[[Given], Taken]:
+    """The function, its refusals turned into damage of the file."""
+
+    def fitted(given: Given) -> Taken:
+        try:
+            return function(given)
+        except UsageError as wrong:
+            raise Damaged(f"The file's own rule for names does not work: {wrong}") from None
+
+    return fitted
+
+
+def _mapped(path: Path) -> mmap.mmap | bytes:
+    try:
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except FileNotFoundError:
+        raise NotFound(f"There is no file {path}; give the path of a zrec file.") from None
+    except ValueError:
+        return b""
+    except OSError as wrong:
+        raise NotFound(f"{path} cannot be read ({wrong.strerror}); give the path of a zrec file.") from None
+
+
+def _head_size(data: mmap.mmap | bytes) -> int:
+    return heads.size_of(data[: heads.PREFIX])

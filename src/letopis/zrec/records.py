@@ -1,0 +1,106 @@
+"""Text to records and back, and the names of records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from letopis.errors import UsageError
+from letopis.zrec.limits import MAX_NAME_RULE, MAX_SEPARATOR
+
+BLANK_LINE = b"\n\n"
+
+_ESCAPE = re.compile(r"\\(n|r|t|0|\\|x[0-9a-fA-F]{2})")
+_PLAIN = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", "\\": "\\"}
+_VALUE = re.compile(rb"[A-Za-z0-9_.-]+:[ \t]*")
+
+Namer = Callable[[bytes], bytes]
+
+
+def parse_separator(text: str) -> bytes:
+    r"""A separator as people type it: `\n`, `\t`, `\r`, `\0`, `\xHH` and `\\` are understood."""
+    plain = _ESCAPE.sub(lambda found: _PLAIN.get(found[1]) or chr(int(found[1][1:], 16)), text)
+    try:
+        raw = plain.encode("latin-1") if _ESCAPE.search(text) else plain.encode()
+    except UnicodeEncodeError:
+        raw = plain.encode()
+    return checked_separator(raw)
+
+
+def checked_separator(separator: bytes) -> bytes:
+    """The separator, if it is one."""
+    if not 1 <= len(separator) <= MAX_SEPARATOR:
+        raise UsageError(f"A separator has 1 to {MAX_SEPARATOR} bytes; give another one.")
+    return separator
+
+
+def split(text: bytes, separator: bytes) -> tuple[list[bytes], bool]:
+    """(records, whether the text ends with a separator); `join` gives back the very same bytes.
+
+    Empty records do not exist: separators in excess belong to the record
+    before them (at the start of the text: to the one after them).
+    """
+    if not text:
+        return [], False
+    pieces = text.split(separator)
+    ended = pieces[-1] == b"" and len(pieces) > 1
+    if ended:
+        pieces.pop()
+    return _glued(pieces, separator), ended
+
+
+def split_chunk(text: bytes, separator: bytes) -> list[bytes]:
+    """The records of one chunk; a separator at its end belongs to the last of them."""
+    records, ended = split(text, separator)
+    if not records:
+        return [b""]
+    return [*records[:-1], records[-1] + separator] if ended else records
+
+
+def _glued(pieces: list[bytes], separator: bytes) -> list[bytes]:
+    if b"" not in pieces:
+        return pieces
+    records: list[bytes] = []
+    excess = b""
+    for piece in pieces:
+        if piece:
+            records.append(excess + piece)
+            excess = b""
+        elif records:
+            records[-1] += separator
+        else:
+            excess += separator
+    return records or [excess[len(separator) :]]
+
+
+def join(records: Iterable[bytes], separator: bytes, ended: bool) -> bytes:
+    """The text that `split` took apart."""
+    return separator.join(records) + (separator if ended else b"")
+
+
+def namer(rule: str | None) -> Namer:
+    """What names a record: a regular expression (its first group, else the match), or the first line."""
+    if rule is None:
+        return first_value
+    if len(rule.encode()) > MAX_NAME_RULE:
+        raise UsageError(f"The expression for names is over {MAX_NAME_RULE} bytes; write a shorter one.")
+    try:
+        pattern = re.compile(rule.encode(), re.MULTILINE)
+    except re.error as wrong:
+        raise UsageError(f"The expression for names is not a regular expression ({wrong}); correct it.") from None
+
+    def by_rule(record: bytes) -> bytes:
+        found = pattern.search(record)
+        if found is None:
+            start = record[:60].decode(errors="replace")
+            raise UsageError(f"No name in the record that begins {start!r}; give an expression that fits every record.")
+        return found[1] or b"" if pattern.groups else found[0]
+
+    return by_rule
+
+
+def first_value(record: bytes) -> bytes:
+    """`Field: value` gives the value, any other first line itself."""
+    line = record.lstrip(b"\r\n").split(b"\n", 1)[0].rstrip(b"\r")
+    found = _VALUE.match(line)
+    return line[found.end() :] if found else line

@@ -1,0 +1,219 @@
+"""Bringing a copy up to date from a source of byte ranges.
+
+The target is replaced in one step by a file whose SHA-256 is right, or not at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from letopis.errors import Damaged, LetopisError, Unavailable
+from letopis.zrec import newhead, releasing
+from letopis.zrec.durable import clear_faults, part_of, put_in_place, settle, write_durably
+from letopis.zrec.newhead import MixedPair
+from letopis.zrec.ranges import Range, limited, merged, request_cost
+from letopis.zrec.reader import Reader
+from letopis.zrec.rebuild import Rebuild
+from letopis.zrec.releasing import Release
+from letopis.zrec.source import NoRanges, RangeSource
+
+Progress = Callable[[int, int], None]
+"""Called with bytes done and bytes wanted."""
+
+_TRIES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """What a sync did. Bytes are those on the wire, headers included."""
+
+    bytes_downloaded: int
+    bytes_sent: int
+    requests: int
+    chunks_reused: int
+    chunks_fetched: int
+    fallback: bool
+    verified: bool
+
+
+@dataclass(slots=True)
+class _Job:
+    source: RangeSource
+    target: Path
+    seed: Path | None
+    key: bytes | None
+    in_flight: int
+    progress: Progress | None
+    payload: int = 0
+    """Bytes of content fetched so far, for telling headers from content."""
+
+    @property
+    def part(self) -> Path:
+        return part_of(self.target)
+
+
+async def sync(
+    source: RangeSource,
+    out: str | Path,
+    *,
+    seed: str | Path | None = None,
+    key: bytes | None = None,
+    in_flight: int = 4,
+    progress: Progress | None = None,
+) -> SyncReport:
+    """Makes `out` the file that the source publishes, reusing the chunks of `seed` or of `out` as it is.
+
+    With a key, only a release signed with it is accepted. `Unavailable` when the source fails (the
+    next call goes on where this one stopped), `Damaged` when what it serves does not fit together.
+    """
+    before = source.traffic
+    job = _Job(source, Path(out), Path(seed) if seed else None, key, in_flight, progress)
+    reused, fetched, fallback = await _until_settled(job)
+    used = source.traffic.since(before)
+    return SyncReport(used.received, used.sent, used.requests, reused, fetched, fallback, verified=True)
+
+
+async def _until_settled(job: _Job) -> tuple[int, int, bool]:
+    """Tries again when the published file changed meanwhile."""
+    raw, found = await _release(job)
+    for _ in range(_TRIES - 1):
+        try:
+            return await _brought(job, raw, found)
+        except Damaged:
+            again, newer = await _release(job)
+            if again == raw:
+                raise
+            raw, found = again, newer
+    return await _brought(job, raw, found)
+
+
+async def _release(job: _Job) -> tuple[bytes | None, Release | None]:
+    raw = await job.source.read_release()
+    job.payload += len(raw or b"")
+    found = releasing.parse(raw) if raw is not None else None
+    if job.key is not None:
+        if found is None:
+            raise Damaged("There is no release to check the signature of; ask the publisher for one.")
+        found.check_signature(job.key)
+    return raw, found
+
+
+async def _brought(job: _Job, raw: bytes | None, found: Release | None) -> tuple[int, int, bool]:
+    with clear_faults(job.target):
+        if found and job.target.exists() and releasing.file_digest(job.target) == found.sha256:
+            return _count(job.target), 0, False
+        job.target.parent.mkdir(parents=True, exist_ok=True)
+        done = await _by_chunks_or_whole(job, found)
+        put_in_place(job.part, job.target)
+        if raw is not None:
+            write_durably(releasing.path_of(job.target), raw)
+        return done
+
+
+async def _by_chunks_or_whole(job: _Job, found: Release | None) -> tuple[int, int, bool]:
+    try:
+        return *(await _by_chunks(job, found)), False
+    except MixedPair:
+        raise
+    except (Damaged, NoRanges):
+        await _whole(job, found)
+        return 0, _count(job.part), True
+
+
+async def _by_chunks(job: _Job, found: Release | None) -> tuple[int, int]:
+    """Prepares the part from old chunks and missing ranges; (reused, fetched)."""
+    with _old_copy(job) as old:
+        head = await newhead.read(job.source, found, old)
+        job.payload += len(head.known)
+        with closing(Rebuild(job.part, head)) as rebuild:
+            missing = rebuild.start(old)
+            while missing:
+                await _fetch(job, missing, rebuild)
+                missing = rebuild.arrived()
+            if not (rebuild.file_digest() == found.sha256 if found else rebuild.body_fits()):
+                raise Damaged("The rebuilt file is not the published one; it is downloaded whole.")
+            rebuild.settle()
+            reused = int(rebuild.reused.sum())
+            return reused, len(head.index) - reused
+
+
+@contextmanager
+def _old_copy(job: _Job) -> Iterator[Reader | None]:
+    """The copy to reuse chunks of. One that cannot be opened is no copy."""
+    path = job.seed or job.target
+    try:
+        reader = Reader(path) if job.seed or path.exists() else None
+    except Damaged:
+        reader = None
+    try:
+        yield reader
+    finally:
+        if reader is not None:
+            reader.close()
+
+
+async def _fetch(job: _Job, missing: list[Range], rebuild: Rebuild) -> None:
+    """Fetches the ranges, several at once; a failure stops all of them."""
+    gap = request_cost(job.source.traffic, job.payload)
+    ranges = limited(merged(missing, gap))
+    total = sum(end - start for start, end in ranges)
+    left = iter(ranges)
+    done = 0
+
+    async def worker() -> None:
+        nonlocal done
+        for start, end in left:
+            data = await job.source.read(start, end)
+            if len(data) != end - start:
+                raise Damaged("The server sent another number of bytes than asked for; try again.")
+            rebuild.write(start, data)
+            done += len(data)
+            job.payload += len(data)
+            if job.progress:
+                job.progress(done, total)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(job.in_flight, len(ranges))):
+                group.create_task(worker())
+    except BaseExceptionGroup as several:
+        raise several.exceptions[0] from None
+
+
+async def _whole(job: _Job, found: Release | None) -> None:
+    """The part as one plain download, checked like any other."""
+    size = found.size if found else await job.source.size()
+    got = 0
+    with job.part.open("wb") as file:
+        async for data in job.source.stream():
+            got += len(data)
+            if got > size:
+                break
+            file.write(data)
+            if job.progress:
+                job.progress(got, size)
+        settle(file)
+    if got < size:
+        raise Unavailable(f"The download ended after {got} of {size} bytes; try again.")
+    if got > size or not _is_right(job.part, found):
+        job.part.unlink()
+        raise Damaged("The published file is not what its release or header promises; publish it again.")
+
+
+def _is_right(path: Path, found: Release | None) -> bool:
+    if found:
+        return releasing.file_digest(path) == found.sha256
+    try:
+        with Reader(path) as reader:
+            return reader.body_digest() == reader.header.body_digest
+    except LetopisError:
+        return False
+
+
+def _count(path: Path) -> int:
+    with Reader(path) as reader:
+        return len(reader.index)
