@@ -33,7 +33,7 @@ _VERSIONS = (
     "FROM surt s JOIN resource r ON r.id = s.resource JOIN version v ON v.resource = s.resource "
     "JOIN content c ON c.id = v.content "
 )
-# A check that found nothing new repeats the version current at its time; redirects and errors have their own body or none.
+# A check that found nothing new repeats the version of its time; redirects and errors have a body of their own or none.
 _OTHERS = (
     "SELECT s.name, r.url, p.time, p.status, p.head, c.sha1, c.raw_bytes, p.extra, p.outcome "
     "FROM surt s JOIN resource r ON r.id = s.resource JOIN capture p ON p.resource = s.resource "

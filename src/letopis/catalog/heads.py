@@ -63,6 +63,11 @@ class Heads:
         row = (reader or self._database).one("SELECT data FROM head WHERE id = ?", (number,))
         return _unpack(bytes(row[0])) if row else ()
 
+    @staticmethod
+    def read(data: bytes) -> Headers:
+        """The headers of a record that came with another question."""
+        return _unpack(data)
+
     def types(self, numbers: Collection[int]) -> dict[int, str]:
         """The media types of many records at once, lower-case, without parameters; empty where none is told."""
         wanted = sorted(numbers)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from letopis.catalog.database import Cursor, Database
 from letopis.catalog.rows import Reader
+
+_SET = (
+    "INSERT INTO observer (uid, resource, version, looked) VALUES (?, ?, ?, ?) "
+    "ON CONFLICT (uid, resource) DO UPDATE SET version = excluded.version, looked = excluded.looked"
+)
+_AT_ONCE = 250
 
 
 class Look(NamedTuple):
@@ -30,11 +37,23 @@ class Observers:
 
     def set(self, cursor: Cursor, uid: str, resource: int, look: Look) -> None:
         """Moves the cursor on."""
-        cursor.run(
-            "INSERT INTO observer (uid, resource, version, looked) VALUES (?, ?, ?, ?) "
-            "ON CONFLICT (uid, resource) DO UPDATE SET version = excluded.version, looked = excluded.looked",
-            (uid, resource, *look),
-        )
+        cursor.run(_SET, (uid, resource, *look))
+
+    def looks(self, uid: str, resources: Sequence[int]) -> dict[int, Look]:
+        """The last looks at many URLs, by their ids; only those that were looked at."""
+        found: dict[int, Look] = {}
+        for start in range(0, len(resources), _AT_ONCE):
+            part = resources[start : start + _AT_ONCE]
+            marks = ", ".join("?" * len(part))
+            rows = self._database.all(
+                f"SELECT resource, version, looked FROM observer WHERE uid = ? AND resource IN ({marks})", (uid, *part)
+            )
+            found.update((int(row[0]), Look(row[1], row[2])) for row in rows)
+        return found
+
+    def set_many(self, cursor: Cursor, uid: str, looks: Iterable[tuple[int, Look]]) -> None:
+        """Moves the cursors of many URLs on."""
+        cursor.run_many(_SET, [(uid, resource, *look) for resource, look in looks])
 
     def known(self, uid: str) -> bool:
         """Whether the uid has ever been used."""

@@ -35,6 +35,7 @@ CREATE TABLE resource (
 CREATE INDEX resource_url ON resource (url_key);
 CREATE INDEX resource_new ON resource (host, priority DESC, depth, id) WHERE state = 1;
 CREATE INDEX resource_again ON resource (host, due) WHERE state = 2;
+CREATE INDEX resource_next ON resource (due) WHERE state = 2;
 
 CREATE TABLE surt (name TEXT NOT NULL, resource BIGINT NOT NULL, PRIMARY KEY (name, resource)) {clustered};
 

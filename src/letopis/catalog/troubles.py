@@ -22,7 +22,7 @@ class TroubleRow(NamedTuple):
 
 
 class LogMark(NamedTuple):
-    """How many versions stand up to an id, and the sum of their times: equal marks mean an unchanged log."""
+    """How many versions or checks there are, and the sum of their times: equal marks mean that nothing has changed."""
 
     count: int
     times: int
@@ -40,6 +40,12 @@ def troubled_checks(database: Database) -> Iterator[TroubleRow]:
 def log_mark(database: Database, last: int) -> LogMark:
     """The mark of all versions with an id up to `last`."""
     row = database.one("SELECT count(*), coalesce(sum(time), 0) FROM version WHERE id <= ?", (last,))
+    return LogMark(int(row[0]), int(row[1])) if row else LogMark(0, 0)
+
+
+def check_mark(database: Database) -> LogMark:
+    """The mark of all checks that brought no version."""
+    row = database.one("SELECT count(*), coalesce(sum(time), 0) FROM capture")
     return LogMark(int(row[0]), int(row[1])) if row else LogMark(0, 0)
 
 

@@ -103,13 +103,15 @@ class Frontier:
         return None
 
     def next_ready(self, now: int) -> int | None:
-        """When `take` is worth calling again, after it gave None.
+        """When `take` is worth calling again; `now` if something came up since it gave None.
 
         None: nothing will be ready before a ticket is given back or recorded, or a URL is added.
         """
         open_at = self._bandwidth.ready_at(now)
         if open_at > now:
             return open_at
+        if self._noticed or (self._others_wait(now) and not self._crowded):
+            return now
         rest = self._resting[0][0] if self._resting and self._others_wait(now) else None
         wakes = self._asleep[0][0] if self._asleep else None
         times = (self._bench.next_ready(), self._next_found(now), rest, wakes)
@@ -254,15 +256,14 @@ class Frontier:
         host.queues[kind].extend(reversed(fresh[:room]))  # the best is popped from the end
 
     def _tidy(self, now: int) -> None:
-        """Hosts whose rest is over leave; hosts that got URLs meanwhile are served."""
+        """Hosts that got URLs meanwhile are served, those whose rest is over leave."""
+        noticed, self._noticed = self._noticed, set()
+        for host_id in noticed:
+            self._top_up(self._hosts.get(host_id), now)
         while self._asleep and self._asleep[0][0] <= now:
             self._wake(self._hosts.get(heapq.heappop(self._asleep)[1]), now)
         while self._resting and self._resting[0][0] <= now:
             self._leave(heapq.heappop(self._resting)[1], now)
-        if self._noticed:
-            noticed, self._noticed = self._noticed, set()
-            for host_id in noticed:
-                self._top_up(self._hosts.get(host_id), now)
         if self._others_wait(now) and self._awake < self._manners.most_hosts * _LOW:
             self._refill(now)
 

@@ -20,7 +20,7 @@ _WIDTH = 16
 _LOAD = 0.75
 _GROWTH = 1.5
 _FEWEST_ROWS = 256
-_PART = 1 << 18
+_PART = 1 << 14
 _HALF = np.uint64(32)
 _FEW = 8
 

@@ -1,0 +1,222 @@
+"""Users and their tokens. The tables are made when the first account is."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import Any, NamedTuple
+
+from letopis.catalog.database import Cursor, Database
+from letopis.catalog.extras import ensure, present
+from letopis.catalog.passwords import hash_password, hash_token, is_password, new_token
+from letopis.errors import NotFound, UsageError
+
+READ, WRITE, OWN = 1, 2, 4
+"""Permissions; a mask is their sum."""
+
+ROLES = {"guest": READ, "user": READ | WRITE, "owner": READ | WRITE | OWN}
+SCOPES = {"read": READ, "write": READ | WRITE | OWN}
+"""What a token may do of what its user may."""
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS account_user (
+    id {id}, name TEXT NOT NULL UNIQUE, hash TEXT, mask SMALLINT NOT NULL, team TEXT NOT NULL DEFAULT '',
+    email TEXT NOT NULL DEFAULT '', language TEXT NOT NULL DEFAULT '', system SMALLINT NOT NULL DEFAULT 0,
+    epoch BIGINT NOT NULL DEFAULT 0, created BIGINT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS account_token (
+    id {id}, name TEXT NOT NULL UNIQUE, hash {blob} NOT NULL UNIQUE, owner BIGINT, scope TEXT NOT NULL,
+    created BIGINT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS account_key (name TEXT PRIMARY KEY, value {blob} NOT NULL);
+"""
+_TOPIC = "accounts"
+_USER = "id, name, mask, team, email, language, system, epoch, created"
+_NAME = re.compile(r"[\w.@+-]{1,64}")
+
+
+class User(NamedTuple):
+    """Who may do what. `epoch` rises when all of a user's sessions end."""
+
+    id: int
+    name: str
+    mask: int
+    team: str
+    email: str
+    language: str
+    system: int
+    epoch: int
+    created: int
+
+    @property
+    def role(self) -> str:
+        """The largest role whose permissions the user has."""
+        return next((role for role in ("owner", "user") if self.mask & ROLES[role] == ROLES[role]), "guest")
+
+
+class Token(NamedTuple):
+    """What may be told of a token; the token itself is told once and never stored."""
+
+    name: str
+    owner: str | None
+    scope: str
+    created: int
+
+
+def checked_name(name: str) -> str:
+    """A name of a user, token or project; UsageError for anything odd."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"'{name[:70]}' is not a name; use 1 to 64 letters, digits and . @ + - _")
+    return name
+
+
+class Accounts:
+    """Users and tokens; writes are durable when they return."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    # Users
+
+    def add(self, name: str, role: str, password: str | None, now: int, *, email: str = "") -> User:
+        """A new user; without a password only tokens let it in."""
+        checked_name(name)
+        hashed = hash_password(password) if password is not None else None
+        ensure(self._database, _TOPIC, TABLES)
+        with self._database.transaction() as cursor:
+            if cursor.one("SELECT 1 FROM account_user WHERE name = ?", (name,)) is not None:
+                raise UsageError(f"there is already a user '{name}'; choose another name")
+            cursor.run(
+                "INSERT INTO account_user (name, hash, mask, email, created) VALUES (?, ?, ?, ?, ?)",
+                (name, hashed, _mask(role), email[:200], now),
+            )
+        return self.user(name)
+
+    def users(self) -> list[User]:
+        """All users by name."""
+        if not present(self._database, "account_user"):
+            return []
+        return [User(*row) for row in self._database.all(f"SELECT {_USER} FROM account_user ORDER BY name")]
+
+    def user(self, name: str) -> User:
+        """The user of a name; NotFound when there is none."""
+        found = self._user("name = ?", name)
+        if found is None:
+            raise NotFound(f"there is no user '{name[:70]}'; 'letopis users list' shows all")
+        return found
+
+    def by_id(self, number: int) -> User | None:
+        """The user of an id."""
+        return self._user("id = ?", number)
+
+    def _user(self, condition: str, value: Any) -> User | None:
+        if not present(self._database, "account_user"):
+            return None
+        row = self._database.one(f"SELECT {_USER} FROM account_user WHERE {condition}", (value,))
+        return User(*row) if row else None
+
+    def sign_in(self, name: str, password: str) -> User | None:
+        """The user whose name and password these are; None for anything else, after the same time."""
+        user = self._user("name = ?", name)
+        row = self._database.one("SELECT hash FROM account_user WHERE id = ?", (user.id,)) if user else None
+        return user if is_password(row[0] if row else None, password) else None
+
+    def set_password(self, name: str, password: str) -> None:
+        """A new password; all sessions of the user end."""
+        user, hashed = self.user(name), hash_password(password)
+        with self._database.transaction() as cursor:
+            cursor.run("UPDATE account_user SET hash = ?, epoch = epoch + 1 WHERE id = ?", (hashed, user.id))
+
+    def set_role(self, name: str, role: str) -> None:
+        """Another role. The last owner stays one."""
+        user = self.user(name)
+        with self._database.transaction() as cursor:
+            if role != "owner":
+                self._keep_an_owner(cursor, user)
+            cursor.run("UPDATE account_user SET mask = ? WHERE id = ?", (_mask(role), user.id))
+
+    def end_sessions(self, number: int) -> None:
+        """Every session of a user is over."""
+        with self._database.transaction() as cursor:
+            cursor.run("UPDATE account_user SET epoch = epoch + 1 WHERE id = ?", (number,))
+
+    def remove(self, name: str) -> None:
+        """Forgets a user with all its tokens. The last owner cannot be removed while others remain."""
+        user = self.user(name)
+        with self._database.transaction() as cursor:
+            if len(cursor.all("SELECT id FROM account_user LIMIT 2")) > 1:
+                self._keep_an_owner(cursor, user)
+            cursor.run("DELETE FROM account_token WHERE owner = ?", (user.id,))
+            cursor.run("DELETE FROM account_user WHERE id = ?", (user.id,))
+
+    def _keep_an_owner(self, cursor: Cursor, leaving: User) -> None:
+        others = cursor.all("SELECT mask FROM account_user WHERE id != ?", (leaving.id,))
+        if leaving.mask & OWN and not any(row[0] & OWN for row in others):
+            raise UsageError(f"'{leaving.name}' is the only owner; make another one first")
+
+    # Tokens
+
+    def create_token(self, name: str, user: User | None, scope: str, now: int) -> str:
+        """A new token, told this once. Without a user it acts for whoever runs the archive."""
+        checked_name(name)
+        if scope not in SCOPES:
+            raise UsageError(f"there is no scope '{scope[:20]}'; choose read or write")
+        token, hashed = new_token()
+        ensure(self._database, _TOPIC, TABLES)
+        with self._database.transaction() as cursor:
+            if cursor.one("SELECT 1 FROM account_token WHERE name = ?", (name,)) is not None:
+                raise UsageError(f"there is already a token '{name}'; revoke it or choose another name")
+            cursor.run(
+                "INSERT INTO account_token (name, hash, owner, scope, created) VALUES (?, ?, ?, ?, ?)",
+                (name, hashed, user.id if user else None, scope, now),
+            )
+        return token
+
+    def tokens(self) -> list[Token]:
+        """All tokens by name."""
+        if not present(self._database, "account_token"):
+            return []
+        rows = self._database.all(
+            "SELECT t.name, u.name, t.scope, t.created FROM account_token t "
+            "LEFT JOIN account_user u ON u.id = t.owner ORDER BY t.name"
+        )
+        return [Token(*row) for row in rows]
+
+    def revoke(self, name: str) -> None:
+        """The token lets nobody in any more."""
+        if all(token.name != name for token in self.tokens()):
+            raise NotFound(f"there is no token '{name[:70]}'; 'letopis tokens list' shows all")
+        with self._database.transaction() as cursor:
+            cursor.run("DELETE FROM account_token WHERE name = ?", (name,))
+
+    def bearer(self, token: str) -> tuple[str, int] | None:
+        """Name and permissions of whoever shows a token, or None."""
+        if not present(self._database, "account_token"):
+            return None
+        row = self._database.one(
+            "SELECT t.name, t.scope, t.owner, u.name, u.mask FROM account_token t "
+            "LEFT JOIN account_user u ON u.id = t.owner WHERE t.hash = ?",
+            (hash_token(token),),
+        )
+        if row is None:
+            return None
+        return (row[3] or f"token {row[0]}", SCOPES[row[1]] & (ROLES["owner"] if row[2] is None else row[4] or 0))
+
+    # The key that signs sessions
+
+    def signing_key(self) -> bytes:
+        """32 random bytes, made once an archive."""
+        ensure(self._database, _TOPIC, TABLES)
+        with self._database.transaction() as cursor:
+            row = cursor.one("SELECT value FROM account_key WHERE name = 'session'")
+            if row is not None:
+                return bytes(row[0])
+            key = secrets.token_bytes(32)
+            cursor.run("INSERT INTO account_key (name, value) VALUES ('session', ?)", (key,))
+        return key
+
+
+def _mask(role: str) -> int:
+    if role not in ROLES:
+        raise UsageError(f"there is no role '{role[:20]}'; choose guest, user or owner")
+    return ROLES[role]
