@@ -131,11 +131,15 @@ class Queues:
         assert row is not None
         return row[0], row[1], bytes(row[2] or b""), row[3], row[4]
 
-    def robots(self, host: str) -> tuple[bytes, int]:
-        """The stored robots.txt answer of a host and until when it holds; empty when there is none."""
-        row = self._database.one("SELECT robots, robots_until FROM host WHERE name = ?", (host,))
-        return (bytes(row[0] or b""), int(row[1])) if row else (b"", 0)
+    def memory(self) -> bytes:
+        """What the revisit policy remembers of all pages; empty at the start."""
+        row = self._database.one("SELECT value FROM meta WHERE name = 'schedule'")
+        return bytes.fromhex(row[0]) if row else b""
 
-    def set_robots(self, cursor: Cursor, host: str, data: bytes, until: int) -> None:
-        """Replaces the stored robots.txt answer."""
-        cursor.run("UPDATE host SET robots = ?, robots_until = ? WHERE name = ?", (data, until, host))
+    def set_memory(self, cursor: Cursor, data: bytes) -> None:
+        """Replaces it, in the transaction of the visits that taught it."""
+        cursor.run(
+            "INSERT INTO meta (name, value) VALUES ('schedule', ?) "
+            "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            (data.hex(),),
+        )

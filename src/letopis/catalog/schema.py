@@ -22,7 +22,7 @@ CREATE TABLE host (
     id {id}, name TEXT NOT NULL UNIQUE,
     ip TEXT NOT NULL DEFAULT '', ready BIGINT NOT NULL DEFAULT 0, ip_ready BIGINT NOT NULL DEFAULT 0,
     crawl_delay {float} NOT NULL DEFAULT 0, fetched BIGINT NOT NULL DEFAULT 0, failures INTEGER NOT NULL DEFAULT 0,
-    robots {blob}, robots_until BIGINT NOT NULL DEFAULT 0, profile {blob}, distrusted TEXT,
+    profile {blob}, distrusted TEXT,
     owner TEXT NOT NULL DEFAULT '', fence BIGINT NOT NULL DEFAULT 0, lease_until BIGINT NOT NULL DEFAULT 0
 );
 

@@ -25,7 +25,7 @@ from letopis.crawl.selection import Selection
 from letopis.fetch import Robots, retry_after
 from letopis.frontier import Frontier, HostFacts, NewUrl, Returned, Ticket
 from letopis.model import Failure, FailureKind, Observation, Outcome, Response, to_millis
-from letopis.schedule import Look, Policy, VisitState
+from letopis.schedule import Look, Optimal, Policy, VisitState
 from letopis.urls import host as host_of
 from letopis.urls import join, url_key
 from letopis.visit import Manner, Visitor
@@ -238,6 +238,8 @@ class Agent:
         """What looks mean for their URLs, their hosts and the links they found; hosts that got URLs."""
         queues = self._archive.catalog.queues
         queues.finish(cursor, [self._plan(done) for done in batch])
+        if isinstance(self._policy, Optimal):
+            queues.set_memory(cursor, self._policy.remember())
         latest = {done.host.id: done.host for done in batch}
         queues.set_hosts(cursor, [(*facts[1:], number) for number, facts in latest.items()])
         found = [link for done in batch for link in self._links(done)] + self._listed
@@ -262,6 +264,8 @@ class Agent:
         decision = self._policy.next_visit(state, Look(done.returned.finished / 1000, changed, host=ticket.host_id))
         gone = look.response.status in (404, 410) and ticket.new
         gone = gone or not self._decisions.revisits(look, ticket.depth)
+        if gone and isinstance(self._policy, Optimal):
+            self._policy.forget(decision.state)
         due = int(decision.due * 1000)
         return (GONE if gone else AGAIN, None if gone else due, decision.state.to_bytes(), ticket.id)
 

@@ -77,7 +77,7 @@ async def agent(archive: Archive, options: CrawlOptions, shard: Shard) -> AsyncI
     try:
         yield Agent(
             archive, Visitor(archive, client), Frontier(queue, manners_of(settings.crawl)), queue, robots,
-            make_policy(settings.schedule), options.selection(), manner, gate,
+            make_policy(settings.schedule, archive.catalog.queues.memory()), options.selection(), manner, gate,
         )  # fmt: skip
     finally:
         await transport.close()

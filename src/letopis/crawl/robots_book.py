@@ -1,4 +1,4 @@
-"""The robots.txt of every host: fetched when needed, kept in the catalogue, good for a day."""
+"""The robots.txt of every host: fetched when needed, kept in memory, good for a day."""
 
 from __future__ import annotations
 
