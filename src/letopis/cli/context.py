@@ -121,6 +121,18 @@ class VerbCommand(click.Command):
                     formatter.write_text(example)
 
 
+class VerbGroup(click.Group):
+    """A verb with words of its own; its help ends with examples."""
+
+    examples: tuple[str, ...] = ()
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Examples to copy."""
+        with formatter.section("Examples"):
+            for example in self.examples:
+                formatter.write_text(example)
+
+
 def verb(name: str, *examples: str) -> Callable[[F], VerbCommand]:
     """Makes a function a verb: shared options, its examples, and `Given` as first argument."""
 

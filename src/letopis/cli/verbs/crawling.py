@@ -14,6 +14,7 @@ from letopis.catalog.queues import Shard
 from letopis.cli.context import Given, verb
 from letopis.cli.progress import Progress
 from letopis.crawl import CrawlOptions, Figures, Fleet, Limits, crawl
+from letopis.fetch import private_ok
 from letopis.model import parse_duration
 from letopis.urls import ScopeKind
 
@@ -68,8 +69,9 @@ def crawl_verb(
     }.items():  # fmt: skip
         given.set(name, value)
     options = CrawlOptions(
-        seeds, ScopeKind(scope), include, exclude, depth, requisites, revisit_now, limits=Limits(limit, once)
-    )
+        seeds, ScopeKind(scope), include, exclude, depth, requisites, revisit_now,
+        private_ok(given.settings().fetch.private, "cli"), limits=Limits(limit, once),
+    )  # fmt: skip
     with given.open() as archive, Progress("pages", total=limit, quiet=given.quiet) as bar:
         if agents > 1:
             figures = asyncio.run(Fleet(archive, options, agents, _agent_words(archive, sys.argv[1:])).run())
