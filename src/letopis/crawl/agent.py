@@ -33,6 +33,7 @@ from letopis.visit import Manner, Visitor
 BATCH = 512
 """Most looks in one commit."""
 _IDLE_SECONDS = 1.0
+_GRACE_SECONDS = 5.0
 _MAPPED = 100_000
 _PENDING = 4
 """Commits' worth of finished looks that may wait; beyond it nothing new is begun."""
@@ -98,7 +99,7 @@ class Agent:
         started = committed = time.monotonic()
         while True:
             self._begin(limits)
-            if self._over(limits):
+            if self._stopping or self._over(limits):
                 break
             await self._wait(committed)
             self.figures.seconds = time.monotonic() - started
@@ -106,12 +107,19 @@ class Agent:
                 self._commit()
                 committed = time.monotonic()
                 progress(self.figures)
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await self._settle()
         self._commit()
         self.figures.seconds = time.monotonic() - started
         progress(self.figures)
         return self.figures
+
+    async def _settle(self) -> None:
+        """Lets what is under way end soon; what does not is given up and stays planned."""
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=_GRACE_SECONDS)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
 
     def _begin(self, limits: Limits) -> None:
         """Starts as many looks as manners, back-pressure and limits allow."""

@@ -6,7 +6,7 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from letopis.archive import Archive
 from letopis.catalog.queues import Shard
@@ -63,13 +63,15 @@ async def agent(archive: Archive, options: CrawlOptions, shard: Shard) -> AsyncI
     """An agent with its own connections, ready to run."""
     settings = archive.settings
     jar = CookieJar() if settings.fetch.cookies else None
-    transport = CurlTransport(settings.fetch, clock=archive.clock, jar=jar)
+    # A busy server is left to the frontier: waiting here would hold a connection and a stop.
+    fetching = replace(settings.fetch, retry_status=())
+    transport = CurlTransport(fetching, clock=archive.clock, jar=jar)
     name = (
         f"{settings.crawl.user_agent} (+{settings.crawl.contact})"
         if settings.crawl.contact
         else settings.crawl.user_agent
     )
-    client = Client(transport, settings.fetch, user_agent=name, clock=archive.clock)
+    client = Client(transport, fetching, user_agent=name, clock=archive.clock)
     queue = CatalogQueue(archive.catalog, shard)
     robots = RobotsBook(archive, client, name, obey=settings.crawl.robots, private_ok=options.private_ok)
     gate = IpGate(archive.folder / "addresses") if shard.agents > 1 and settings.crawl.delay > 0 else None

