@@ -1,0 +1,147 @@
+"""Q8: CPU of a crawl end to end, ours against Scrapy and wget, on the simulated web.
+
+Ours fetches, reads, finds links, compares and archives durably; Scrapy
+follows links and stores nothing; wget stores plain files. CPU is user and
+system time of the crawling processes alone; the web runs in its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from shutil import which
+
+ROOT = Path(__file__).parent.parent
+ENVIRONMENT = ROOT / ".bench" / "crawl"
+SPIDER = """
+import scrapy
+from scrapy.linkextractors import LinkExtractor
+
+class Walk(scrapy.Spider):
+    name = "walk"
+    custom_settings = {settings!r}
+
+    async def start(self):
+        yield scrapy.Request({seed!r})
+
+    def parse(self, response):
+        if not hasattr(response, "text"):
+            return
+        title = response.css("title::text").get()
+        for link in LinkExtractor(allow=[{allow!r}], deny=["busy", "overload"]).extract_links(response):
+            yield response.follow(link, self.parse)
+        yield {{"url": response.url, "title": title}}
+"""
+DEFAULT = {"LOG_LEVEL": "ERROR", "TELNETCONSOLE_ENABLED": False, "DOWNLOAD_DELAY": 0, "ROBOTSTXT_OBEY": True}
+TUNED = DEFAULT | {
+    "CONCURRENT_REQUESTS": 64,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 64,
+    "COOKIES_ENABLED": False,
+    "RETRY_ENABLED": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One crawler: pages it fetched and CPU milliseconds a page."""
+
+    name: str
+    pages: int
+    cpu_ms_a_page: float
+
+
+@contextmanager
+def web(pages: int) -> Iterator[str]:
+    """The simulated web with one host in a process of its own."""
+    words = ["--port", "0", "--hosts", "1", "--pages", str(pages), "--crawl-delay", "0", "--speed", "0", "--skip", "10"]
+    process = subprocess.Popen([sys.executable, "-m", "letopis.demo", *words], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().split()[-1]
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def measured(words: Sequence[str], cwd: Path) -> tuple[float, str]:
+    """CPU seconds of a command and of all it started, and its output."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return spent, done.stdout
+
+
+def ours(seed: str, folder: Path, agents: int = 1) -> Row:
+    words = [sys.executable, "-m", "letopis.cli", "crawl", seed, "--delay", "0", "--once", "--json", "-q"]
+    words += ["--exclude", "busy|overload", "--archive", str(folder / "archive"), "--agents", str(agents)]
+    spent, out = measured(words, folder)
+    pages = int(json.loads(out)["fetched"])
+    return Row(f"Letopis, {agents} agent" + ("s" if agents > 1 else ""), pages, 1000 * spent / pages)
+
+
+def scrapy(seed: str, folder: Path, name: str, settings: dict[str, object]) -> Row:
+    python = ENVIRONMENT / "bin" / "python"
+    if not python.exists():
+        venv.create(ENVIRONMENT, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", "scrapy"], check=True, stderr=subprocess.DEVNULL)
+    (folder / "walk.py").write_text(SPIDER.format(settings=settings, seed=seed, allow=re.escape(seed)))
+    spent, _ = measured([str(python), "-m", "scrapy", "runspider", "walk.py", "-o", "items.jsonl"], folder)
+    pages = len((folder / "items.jsonl").read_text().splitlines())
+    return Row(name, pages, 1000 * spent / pages)
+
+
+def wget(seed: str, folder: Path) -> Row | None:
+    if which("wget") is None:
+        return None
+    words = ["wget", "-q", "-r", "-l", "inf", "-P", str(folder / "files"), "--reject-regex", "busy|overload", seed]
+    spent, _ = measured(words, folder)
+    pages = sum(1 for path in (folder / "files").rglob("*") if path.is_file())
+    return Row("wget -r", pages, 1000 * spent / pages)
+
+
+def run(pages: int) -> list[Row]:
+    """All crawlers on the same web, one after the other."""
+    with web(pages) as seed, tempfile.TemporaryDirectory() as name:
+        folders = [Path(name) / str(number) for number in range(6)]
+        for folder in folders:
+            folder.mkdir()
+        rows = [
+            ours(seed, folders[0]),
+            scrapy(seed, folders[1], "Scrapy, default", DEFAULT),
+            scrapy(seed, folders[2], "Scrapy, tuned", TUNED),
+            wget(seed, folders[3]),
+        ]
+        return [row for row in rows if row is not None]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Prints the table; goal: 20 x Scrapy default, and not slower than wget."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pages", type=int, default=1500)
+    parser.add_argument("--corpus", help="not needed here")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(argv)
+    rows = run(options.pages)
+    if options.json:
+        print(json.dumps([asdict(row) for row in rows]))
+        return 0
+    base = rows[0].cpu_ms_a_page
+    print(f"{'crawler':20} {'pages':>6} {'CPU ms a page':>14} {'x ours':>7}")
+    for row in rows:
+        print(f"{row.name:20} {row.pages:6} {row.cpu_ms_a_page:14.2f} {row.cpu_ms_a_page / base:7.1f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
