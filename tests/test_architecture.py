@@ -114,7 +114,8 @@ def test_functions_and_modules_stay_small() -> None:
 
 def test_public_names_are_frozen() -> None:
     wanted = {
-        "Archive", "Monitor", "Put", "LetopisError", "NotFound", "Unavailable", "DocumentTooLarge", "Refused", "Damaged",
+        "Archive", "Monitor", "Put", "LetopisError", "NotFound", "Unavailable", "DocumentTooLarge", "Refused",
+        "Damaged",
     }  # fmt: skip
     assert wanted <= set(letopis.__all__)
     assert all(hasattr(letopis, name) for name in letopis.__all__)

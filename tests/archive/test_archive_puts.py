@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -119,7 +120,7 @@ def test_any_order_of_arrival_gives_versions_in_the_order_of_time(
         versions = archive.versions(URL)
         assert [version.number for version in versions] == list(range(len(versions)))
         assert [version.time for version in versions] == sorted(version.time for version in versions)
-        assert all(a.digest != b.digest for a, b in zip(versions, versions[1:], strict=False))
+        assert all(a.digest != b.digest for a, b in itertools.pairwise(versions))
         assert archive.get(URL).number == len(versions) - 1
         assert len(archive.history(URL)) <= len(arrivals)
 

@@ -91,7 +91,7 @@ def test_retention_by_count_keeps_the_newest(tmp_path: Path) -> None:
 
 
 def test_catalogue_is_rebuilt_from_packs_alone(tmp_path: Path) -> None:
-    puts = pages(3, 5) + [Put("http://h0.example/0", pages(3, 5)[0].body, START + 40 * DAY)]
+    puts = [*pages(3, 5), Put("http://h0.example/0", pages(3, 5)[0].body, START + 40 * DAY)]
     with Archive(tmp_path / "a") as archive:
         list(archive.put_many(puts[:8]))
         archive.compact()

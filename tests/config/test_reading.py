@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import letopis
 from letopis.config import Settings, load, table
 from letopis.errors import SettingError
 
@@ -84,3 +85,11 @@ def test_key_outside_any_section_is_refused(tmp_path: Path) -> None:
 def test_mistyped_variable_names_the_nearest_one() -> None:
     with pytest.raises(SettingError, match="LETOPIS_CRAWL_DELAY"):
         load(environ={"LETOPIS_CRAWL_DELAI": "1"})
+
+
+def test_every_setting_is_read_somewhere() -> None:
+    """A setting that changes nothing would be a lie."""
+    source = Path(letopis.__file__).parent
+    texts = [path.read_text() for path in source.rglob("*.py") if path.parent.name != "config"]
+    code = "\n".join(texts)
+    assert [name for name in table() if f".{name.split('.')[1]}" not in code] == []

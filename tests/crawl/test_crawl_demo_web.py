@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import random
 import signal
@@ -96,9 +97,9 @@ def test_a_host_sees_one_request_at_a_time_and_its_pauses(web: Web, tmp_path: Pa
     assert len(by_host) == 4
     for spans in by_host.values():
         spans.sort()
-        pauses = [later[0] - earlier[0] for earlier, later in zip(spans, spans[1:], strict=False)]
+        pauses = [later[0] - earlier[0] for earlier, later in itertools.pairwise(spans)]
         assert min(pauses) >= DELAY * 0.98
-        assert all(later[0] >= earlier[1] for earlier, later in zip(spans, spans[1:], strict=False))
+        assert all(later[0] >= earlier[1] for earlier, later in itertools.pairwise(spans))
 
 
 def test_robots_txt_is_obeyed_and_told(web: Web, tmp_path: Path) -> None:

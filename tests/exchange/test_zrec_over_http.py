@@ -51,7 +51,7 @@ def static(tmp_path: Path) -> Iterator[str]:
 
 def records(changed: frozenset[int] = frozenset()) -> bytes:
     rows = [
-        f"Package: p{number:04}\nVersion: {2 if number in changed else 1}.{number}\nDescription: package number {number}"
+        f"Package: p{number:04}\nVersion: {2 if number in changed else 1}.{number}\nDescription: package {number}"
         for number in range(400)
     ]
     return "\n\n".join(rows).encode() + b"\n"

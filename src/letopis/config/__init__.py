@@ -4,11 +4,9 @@ from letopis.config.reading import load
 from letopis.config.sections import (
     ArchiveSettings,
     ChangeSettings,
-    ClusterSettings,
     CrawlSettings,
     DatabaseSettings,
     FetchSettings,
-    JobsSettings,
     MonitorSettings,
     ScheduleSettings,
     SearchSettings,
@@ -21,11 +19,9 @@ from letopis.config.table import Setting, table
 __all__ = [
     "ArchiveSettings",
     "ChangeSettings",
-    "ClusterSettings",
     "CrawlSettings",
     "DatabaseSettings",
     "FetchSettings",
-    "JobsSettings",
     "MonitorSettings",
     "ScheduleSettings",
     "SearchSettings",

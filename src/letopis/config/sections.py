@@ -32,21 +32,12 @@ class StoreSettings:
 
     same: Literal["skip", "record"] = _said("skip", "a version equal to the newest: skip it, or record it at no cost")
     hot_min: int = _said(1, "newest versions of a document that compact leaves whole at least")
-    hot_max: int = _said(8, "versions of a document since its last compaction that make it due again")
-    chain: int = _said(20, "most differences in a row that reading a version may need")
-    level: int = _said(3, "depth of text differences: 1 lines, 2 words, 3 characters")
     methods: tuple[str, ...] = _said(("stored", "zstd", "brotli"), "codecs that take part in the contest")
-    lossy: bool = _said(False, "allow methods that lose the case of tags in old versions")
     pack_bytes: int = _said(256 * MiB, "size at which a pack is closed and a new one begun", "bytes")
     max_bytes: int = _said(0, "most bytes of packs, 0 for no limit", "bytes")
     keep_versions: int = _said(0, "versions a document that compact keeps, 0 for all")
     keep_for: float = _said(0.0, "age after which compact drops old versions, 0 for never", "seconds")
     thin_after: float = _said(0.0, "age after which compact keeps one version a day, 0 for never", "seconds")
-    url: str = _said("", "object store for packs (s3://bucket/prefix); empty: the archive's folder")
-    endpoint: str = _said("", "address of an S3-compatible server")
-    access_key: str = _said("", "S3 access key")
-    secret_key: str = _said("", "S3 secret key")
-    region: str = _said("us-east-1", "S3 region")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +69,6 @@ class FetchSettings:
     private: Literal["cli", "always", "never"] = _said(
         "cli", "private and loopback addresses: for the command line only, always, or never"
     )
-    browser: bool = _said(False, "render pages in a browser before reading them")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +79,10 @@ class MonitorSettings:
     every: float = _said(3600.0, "interval of a watch that names none", "seconds")
     concurrency: int = _said(16, "checks in flight at once")
     delay: float = _said(0.0, "least time between two checks of one host", "seconds")
+    title: str = _said("$kind: $url", "title of a notification; names are those of its message")
+    message: str = _said(
+        "$sentence\n\n$difference", "text of a notification: $sentence $difference $url $kind $time $tag $version"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +110,6 @@ class CrawlSettings:
     bandwidth: int = _said(0, "most bytes a second in all, 0 for no limit", "bytes")
     robots: bool = _said(True, "obey robots.txt")
     commit_every: float = _said(1.0, "time between durable commits", "seconds")
-    order: Literal["breadth", "priority", "inlinks"] = _said("breadth", "which URL of a host comes first")
     schedule_if: str = _said("", "expression that a found URL must not fail to be planned, as depth < 5")
     fetch_if: str = _said("", "expression that a planned URL must not fail to be fetched")
     follow_if: str = _said("", "expression that a page must not fail for its links to be followed, as lang == 'cs'")
@@ -153,15 +146,7 @@ class SearchSettings:
 
     enabled: bool = _said(True, "keep the full-text index")
     languages: tuple[str, ...] = _said(("en", "cs", "sk", "de", "ru"), "languages whose word forms are joined")
-
-
-@dataclass(frozen=True, slots=True)
-class JobsSettings:
-    """The queue of questions."""
-
-    per_user: int = _said(1000, "jobs that one user may have in the queue")
-    run_time: float = _said(3600.0, "longest run of one job", "seconds")
-    keep: float = _said(30 * DAY, "time after which the cleaner removes finished jobs", "seconds")
+    affixes: tuple[str, ...] = _said((), "hunspell affix files for base forms, as 'cs=/path/cs_CZ.aff'; .dic beside it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,13 +158,6 @@ class ServeSettings:
     public: bool = _said(True, "reading needs no account")
     scripts: bool = _said(False, "let scripts of archived pages run, inside their sandbox")
     trusted_proxies: tuple[str, ...] = _said((), "addresses whose X-Forwarded-* headers are believed")
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterSettings:
-    """Several machines."""
-
-    address: str = _said("", "scheduler of a Dask cluster (tcp://...)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +173,4 @@ class Settings:
     crawl: CrawlSettings = field(default_factory=CrawlSettings)
     schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
-    jobs: JobsSettings = field(default_factory=JobsSettings)
     serve: ServeSettings = field(default_factory=ServeSettings)
-    cluster: ClusterSettings = field(default_factory=ClusterSettings)

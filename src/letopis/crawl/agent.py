@@ -252,7 +252,8 @@ class Agent:
         queues.set_hosts(cursor, [(*facts[1:], number) for number, facts in latest.items()])
         found = [link for done in batch for link in self._links(done)] + self._listed
         self._listed = []
-        planned = self._decisions.schedules(self._frontier.sift(found), self._archive.clock())
+        fresh = self._selection.admitted(self._frontier.sift(found))
+        planned = self._decisions.schedules(fresh, self._archive.clock())
         return self._queue.add(planned, self._now())
 
     def _links(self, done: _Finished) -> list[NewUrl]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from letopis.archive import Archive
 from letopis.catalog.queues import Shard
+from letopis.config import CrawlSettings
 from letopis.crawl.agent import Agent, Limits
 from letopis.crawl.durable import CatalogQueue
 from letopis.crawl.figures import Figures
@@ -40,11 +41,12 @@ class CrawlOptions:
     private_ok: bool = True
     limits: Limits = field(default_factory=Limits)
 
-    def selection(self) -> Selection:
+    def selection(self, settings: CrawlSettings) -> Selection:
         """The pure decision about links."""
         seeds = tuple(parse_user(seed) for seed in self.seeds)
         kind = self.scope if seeds else ScopeKind.ANY
-        return Selection(Scope(kind, seeds, self.include, self.exclude), self.depth, self.requisites)
+        depth = self.depth if self.depth is not None else settings.max_depth or None
+        return Selection(Scope(kind, seeds, self.include, self.exclude), depth, self.requisites)
 
 
 def plant(archive: Archive, options: CrawlOptions) -> None:
@@ -79,7 +81,8 @@ async def agent(archive: Archive, options: CrawlOptions, shard: Shard) -> AsyncI
     try:
         yield Agent(
             archive, Visitor(archive, client), Frontier(queue, manners_of(settings.crawl)), queue, robots,
-            make_policy(settings.schedule, archive.catalog.queues.memory()), options.selection(), manner, gate,
+            make_policy(settings.schedule, archive.catalog.queues.memory()), options.selection(settings.crawl),
+            manner, gate,
         )  # fmt: skip
     finally:
         await transport.close()

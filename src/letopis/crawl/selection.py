@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from letopis.frontier import NewUrl
@@ -40,7 +41,11 @@ class Selection:
         return (self.max_depth is None or depth <= self.max_depth) and self.scope.allows(url)
 
     def links(self, look: Observation, depth: int) -> list[NewUrl]:
-        """What a finished look adds to the frontier, in document order, each address once."""
+        """Candidates that a finished look brings, in document order, each address once.
+
+        Most have been seen before, so whether they are wanted is asked later,
+        of those that passed the sieve: see `admitted`. Their host is still empty.
+        """
         found: dict[str, NewUrl] = {}
         location = redirect_of(look)
         if location:
@@ -49,22 +54,27 @@ class Selection:
             self._take_links(found, look.page, depth)
         return list(found.values())
 
+    def admitted(self, candidates: Iterable[NewUrl]) -> list[NewUrl]:
+        """Those that may be fetched, with their hosts."""
+        return [
+            candidate if candidate.host else candidate._replace(host=host_of(candidate.url))
+            for candidate in candidates
+            if candidate.host or self.allows(candidate.url, candidate.depth)
+        ]
+
     def _take_links(self, found: dict[str, NewUrl], page: Page, depth: int) -> None:
         for link in page.links:
             if link.type in FOLLOWED:
                 if "nofollow" not in link.rel:
                     self._take(found, link.target, depth + 1)
             elif self.requisites and link.type in REQUISITES and link.target not in found:
-                found[link.target] = _new(link.target, depth)
+                # A host already named means admitted: what a page needs may lie anywhere.
+                found[link.target] = NewUrl(url_key(link.target), link.target, host_of(link.target), depth)
 
     def _take(self, found: dict[str, NewUrl], target: str, depth: int) -> None:
         url = self.address(target)
-        if url is not None and url not in found and self.allows(url, depth):
-            found[url] = _new(url, depth)
-
-
-def _new(url: str, depth: int) -> NewUrl:
-    return NewUrl(url_key(url), url, host_of(url), depth)
+        if url is not None and url not in found:
+            found[url] = NewUrl(url_key(url), url, "", depth)
 
 
 def redirect_of(look: Observation) -> str:
