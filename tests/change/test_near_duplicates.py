@@ -6,13 +6,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from letopis.change import (
-    HostProfile,
+from letopis.change import HostProfile, fingerprint
+from letopis.change.duplicates import (
     band_keys,
     content_digest,
     estimated_likeness,
     exact_likeness,
-    fingerprint,
     groups,
     shingles,
     signature,

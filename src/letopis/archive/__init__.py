@@ -1,8 +1,8 @@
 """The one object that joins contents and catalogue."""
 
 from letopis.archive.archive import Archive, utc_now
-from letopis.archive.differences import FORMATS
 from letopis.archive.facts import Details, Note
+from letopis.archive.formats import FORMATS
 from letopis.archive.identity import Identity, digest_text, identify
 from letopis.archive.recording import Arrival, Recorded
 

@@ -13,7 +13,6 @@ from typing import Literal
 
 from letopis.archive.arrivals import arrival_of, put_arrival
 from letopis.archive.compaction import Compaction, CompactReport
-from letopis.archive.differences import difference
 from letopis.archive.reading import Answers
 from letopis.archive.recording import Arrival, Recorded, Recorder
 from letopis.archive.repairing import RepairReport, drop_lost, rebuild, set_aside
@@ -180,6 +179,9 @@ class Archive:
 
     def difference(self, old: Version, new: Version, format: str = "unified") -> str | bytes:
         """The difference of two versions in one of the formats of `letopis diff`."""
+        # Loaded late on purpose: rendering differences needs every parser, and checks need none of them.
+        from letopis.archive.differences import difference  # noqa: PLC0415
+
         return difference(old, new, format)
 
     def stats(self) -> Stats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from letopis.archive.facts import Details
+from letopis.archive.identity import Identity
 from letopis.archive.recording import ERROR_BODY_BYTES, Arrival
 from letopis.model import Observation, Outcome, Put, Response, to_millis
 
@@ -37,7 +38,8 @@ def arrival_of(look: Observation) -> Arrival:
         outcome=look.outcome,
         versioned=has_content,
         dated=look.dated,
-        details=_details(look),
+        identity=Identity(*look.identity) if look.identity is not None and has_content else None,
+        details=details_of(look),
         meaningful=look.change.meaningful if look.change else None,
         title=look.page.title if look.page else None,
     )
@@ -50,7 +52,8 @@ def _body(look: Observation, has_content: bool) -> bytes | None:
     return look.response.body if is_small_error else None
 
 
-def _details(look: Observation) -> Details:
+def details_of(look: Observation) -> Details:
+    """What the row of this look says beyond its columns."""
     response, change = look.response, look.change
     return Details(
         final_url=response.final_url if response.final_url != response.url else "",

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from letopis import extract
+from letopis.archive.formats import FORMATS
 from letopis.change import (
     as_json,
     chars,
@@ -21,7 +22,6 @@ from letopis.change import (
 from letopis.errors import UsageError
 from letopis.model import Page, Version, rfc3339
 
-FORMATS = ("unified", "words", "chars", "html", "visual", "links", "json", "binary")
 _MARKUP = ("text/html", "application/xhtml+xml")
 
 
@@ -59,7 +59,7 @@ def difference(old: Version, new: Version, form: str = "unified") -> str | bytes
     return _RENDERERS[form](before, after)
 
 
-def _texts(old: Side, new: Side) -> tuple[str, str]:
+def texts_of(old: Side, new: Side) -> tuple[str, str]:
     """What people read of two versions; the source where that is the same or is all there is."""
     if new.page.content_type in _MARKUP or not new.is_text:
         before, after = old.page.text + "\n", new.page.text + "\n"
@@ -70,7 +70,7 @@ def _texts(old: Side, new: Side) -> tuple[str, str]:
 
 def _plain(render: Callable[..., str]) -> Callable[[Side, Side], str]:
     def rendered(old: Side, new: Side) -> str:
-        before, after = _texts(old, new)
+        before, after = texts_of(old, new)
         if before == after and old.version.body != new.version.body:
             return f"{old.name} and {new.name} differ, but not in their text; use --format binary\n"
         return render(before, after) if before != after else ""
@@ -83,7 +83,7 @@ def _unified(old: Side, new: Side) -> str:
 
 
 def _html(old: Side, new: Side) -> str:
-    return side_by_side_html(*_texts(old, new), old_name=old.name, new_name=new.name)
+    return side_by_side_html(*texts_of(old, new), old_name=old.name, new_name=new.name)
 
 
 def _visual(old: Side, new: Side) -> str:
@@ -93,7 +93,7 @@ def _visual(old: Side, new: Side) -> str:
 def _json(old: Side, new: Side) -> str:
     same = old.version.body == new.version.body
     change = compare(new.page, [old.page], same_bytes=same)
-    document = as_json(*_texts(old, new), pages=(old.page, new.page), change=change)
+    document = as_json(*texts_of(old, new), pages=(old.page, new.page), change=change)
     return json.dumps(document, ensure_ascii=False) + "\n"
 
 

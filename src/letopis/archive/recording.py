@@ -14,6 +14,7 @@ from typing import Protocol
 from letopis.archive.facts import Details, Note
 from letopis.archive.identity import Identity, identify
 from letopis.catalog import OUTCOME_CODES, CaptureRow, Catalog, ContentRow, Cursor, ResourceRow, VersionRow
+from letopis.catalog.lookup import UrlState, states
 from letopis.model import Headers, Outcome
 from letopis.store import Item, Placed
 
@@ -80,6 +81,8 @@ class _State:
     planned: int | None
     taken: set[int] = field(default_factory=set)
     title: str | None = None
+    identity: Identity | None = None
+    """Digests of the newest version before the batch."""
 
 
 @dataclass(slots=True)
@@ -104,7 +107,7 @@ class Recorder:
 
     def record(self, cursor: Cursor, arrivals: Sequence[Arrival]) -> list[Recorded]:
         """Everything or nothing; durable when the caller's transaction has committed."""
-        self._states = {}
+        self._states = self._known(cursor, arrivals)
         arrivals = [self._timed(cursor, arrival) for arrival in arrivals]
         contents = self._place(cursor, arrivals)
         self._store.sync()
@@ -117,6 +120,11 @@ class Recorder:
             ],
         )
         return done
+
+    def _known(self, cursor: Cursor, arrivals: Sequence[Arrival]) -> dict[str, _State]:
+        """The URLs of the batch that are already known, in as few statements as possible."""
+        urls = list(dict.fromkeys(arrival.url for arrival in arrivals))
+        return {url: _state_of(found) for url, found in states(cursor, urls).items()}
 
     def _timed(self, cursor: Cursor, arrival: Arrival) -> Arrival:
         """Each check of a URL has a millisecond of its own, after earlier ones unless it is dated."""
@@ -149,6 +157,9 @@ class Recorder:
         plan.identities.append(identity)
         if identity is None or arrival.body is None:
             return
+        state = self._state(cursor, arrival.url)
+        if identity not in plan.known and state.newest is not None and state.identity == identity:
+            plan.known[identity] = state.newest.content
         if identity not in plan.known:
             found = self._catalog.contents.find(identity.key, identity.sha1, cursor)
             plan.known[identity] = found.id if found else 0
@@ -185,8 +196,7 @@ class Recorder:
         state = self._states.get(url)
         if state is None:
             row = self._catalog.resources.ensure(cursor, url)
-            newest = self._catalog.versions.by_id(row.newest, cursor) if row.newest is not None else None
-            state = self._states[url] = _State(row, row.versions, newest, row.checked, row.checked)
+            state = self._states[url] = _State(row, row.versions, None, row.checked, row.checked)
         return state
 
     def _is_news(self, state: _State, content: int) -> bool:
@@ -258,6 +268,14 @@ class Recorder:
             state.newest = state.newest._replace(number=state.newest.number + 1)
         state.versions += 1
         return done
+
+
+def _state_of(found: UrlState) -> _State:
+    row = found.row
+    state = _State(row, row.versions, found.newest, row.checked, row.checked)
+    if found.newest is not None:
+        state.identity = Identity(found.sha1, found.identity)
+    return state
 
 
 def _identity(arrival: Arrival) -> Identity | None:

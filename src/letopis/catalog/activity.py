@@ -35,11 +35,11 @@ class PageRow(NamedTuple):
 
 
 class ChangeRow(NamedTuple):
-    """A change of a page: its address and the day since 1970."""
+    """How often a page changed on a day since 1970."""
 
     url: str
     day: int
-    count: int
+    changes: int
 
 
 class MethodRow(NamedTuple):

@@ -75,9 +75,19 @@ class Captures:
         self._database = database
 
     def batches(self, keys: KeyRange, span: Span = ALL_TIMES) -> Iterator[list[CaptureTuple]]:
-        """All captures of a range of keys, in lists of at most some ten thousand."""
-        for part, size in self._parts(keys):
-            yield from self._whole(part, span) if size <= CHUNK else self._of_key(part.low, span)
+        """All captures of a range of keys, in lists of at most some ten thousand.
+
+        Each list covers as many keys as fit; a key that alone has too many
+        captures is read piece by piece.
+        """
+        names = _FIRST_NAMES
+        while (part := self._part(keys, names)) is not None:
+            rows = self._whole(part, span)
+            if rows is None and names > 1:
+                names = max(1, names // 4)
+                continue
+            yield from self._of_key(part.low, span) if rows is None else [rows] if rows else []
+            keys, names = KeyRange(part.high, keys.high), min(names * 4, _MOST_NAMES)
 
     def blocks(self, keys: KeyRange) -> int:
         """How many URLs the range holds."""
@@ -104,31 +114,24 @@ class Captures:
     def _name_after(self, keys: KeyRange, name: str | None) -> str | None:
         return None if name is None else self._name_at(KeyRange(name + "\x01", keys.high), 0)
 
-    def _parts(self, keys: KeyRange) -> Iterator[tuple[KeyRange, int]]:
-        """The range cut into parts of at most `CHUNK` captures, or of one key where that has more."""
-        low, most = keys.low, _FIRST_NAMES
-        while sizes := self._sizes(KeyRange(low, keys.high), most):
-            yield from _cut(sizes)
-            if len(sizes) < most:
-                return
-            low, most = sizes[-1][0] + "\x01", min(most * 4, _MOST_NAMES)
+    def _part(self, keys: KeyRange, names: int) -> KeyRange | None:
+        """The beginning of a range: about so many keys, at least one; None when it is empty."""
+        low = self._name_at(keys, 0)
+        if low is None:
+            return None
+        high = self._name_at(keys, names) or keys.high
+        return KeyRange(low, high) if high != low else KeyRange.exactly(low)
 
-    def _sizes(self, keys: KeyRange, most: int) -> list[tuple[str, int]]:
-        rows = self._database.all(
-            "SELECT s.name, sum(r.versions + (SELECT count(*) FROM capture p WHERE p.resource = s.resource)) "
-            "FROM surt s JOIN resource r ON r.id = s.resource WHERE s.name >= ? AND s.name < ? "
-            "GROUP BY s.name ORDER BY s.name LIMIT ?",
-            (*keys, most),
-        )
-        return [(str(row[0]), int(row[1])) for row in rows]
-
-    def _whole(self, keys: KeyRange, span: Span) -> Iterator[list[CaptureTuple]]:
-        within, values = "WHERE s.name >= ? AND s.name < ? ", (*keys, *span)
-        rows: list[Any] = self._database.all(_VERSIONS + within + _TIMED.format("v"), values)
-        rows += self._database.all(_OTHERS + within + "AND p.status > 0 " + _TIMED.format("p"), values)
+    def _whole(self, keys: KeyRange, span: Span) -> list[CaptureTuple] | None:
+        """All captures of a range, or None when they are more than `CHUNK`."""
+        within, values = "WHERE s.name >= ? AND s.name < ? ", (*keys, *span, CHUNK + 1)
+        rows: list[Any] = self._database.all(_VERSIONS + within + _TIMED.format("v") + "LIMIT ?", values)
+        if len(rows) <= CHUNK:
+            rows += self._database.all(_OTHERS + within + "AND p.status > 0 " + _TIMED.format("p") + "LIMIT ?", values)
+        if len(rows) > CHUNK:
+            return None
         rows.sort(key=_BY_KEY_AND_TIME)
-        if rows:
-            yield rows
+        return rows
 
     def _of_key(self, name: str, span: Span) -> Iterator[list[CaptureTuple]]:
         """One key with very many captures, read piece by piece in the order of time."""
@@ -174,13 +177,3 @@ class Captures:
             (name, owner, *span, CHUNK),
         )
         return rows
-
-
-def _cut(sizes: list[tuple[str, int]]) -> Iterator[tuple[KeyRange, int]]:
-    start, total = 0, 0
-    for index, (_, size) in enumerate(sizes):
-        if total and total + size > CHUNK:
-            yield KeyRange(sizes[start][0], sizes[index][0]), total
-            start, total = index, 0
-        total += size
-    yield KeyRange(sizes[start][0], sizes[-1][0] + "\x01"), total

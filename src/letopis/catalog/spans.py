@@ -47,6 +47,11 @@ def count_since(database: Database, after: int) -> int:
     return int(row[0]) if row else 0
 
 
+def any_since(database: Database, after: int) -> bool:
+    """Whether a version was recorded after a known id."""
+    return database.one("SELECT 1 FROM version WHERE id > ? LIMIT 1", (after,)) is not None
+
+
 def last_seen(database: Database, resource: int, number: int) -> int | None:
     """The last check that found a version unchanged; None when it was seen only once."""
     row = database.one(

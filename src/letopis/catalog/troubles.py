@@ -24,7 +24,7 @@ class TroubleRow(NamedTuple):
 class LogMark(NamedTuple):
     """How many versions or checks there are, and the sum of their times: equal marks mean that nothing has changed."""
 
-    count: int
+    rows: int
     times: int
 
 

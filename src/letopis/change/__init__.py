@@ -1,25 +1,15 @@
 """(old, new) -> what changed: digests, blocks, near-duplicates, differences and how they are shown.
 
 Pure functions over pages, texts and bytes; nothing here reads or writes
-anything, and no input makes any of it run without bound.
+anything, and no input makes any of it run without bound. Near duplicates
+stand apart in `letopis.change.duplicates`: they need numpy, which costs more
+start-up than a check takes.
 """
 
 from letopis.change.as_json import as_json
 from letopis.change.binary import apply_delta, make_delta
 from letopis.change.boilerplate import HostProfile
 from letopis.change.compare import State, compare, learned
-from letopis.change.duplicates import (
-    Signature,
-    band_keys,
-    content_digest,
-    estimated_likeness,
-    exact_likeness,
-    groups,
-    shingles,
-    signature,
-    signature_from_bytes,
-    signature_to_bytes,
-)
 from letopis.change.filters import Filter, FilterKind, filter_page, filter_source, filter_text
 from letopis.change.fingerprint import Fingerprint, fingerprint
 from letopis.change.habits import PageHabits
@@ -40,21 +30,15 @@ __all__ = [
     "LinkChanges",
     "PageHabits",
     "Piece",
-    "Signature",
     "State",
     "apply_delta",
     "as_json",
-    "band_keys",
     "chars",
     "compare",
-    "content_digest",
-    "estimated_likeness",
-    "exact_likeness",
     "filter_page",
     "filter_source",
     "filter_text",
     "fingerprint",
-    "groups",
     "known_share",
     "known_share_of",
     "learned",
@@ -63,11 +47,7 @@ __all__ = [
     "long_paragraphs",
     "make_delta",
     "pieces",
-    "shingles",
     "side_by_side_html",
-    "signature",
-    "signature_from_bytes",
-    "signature_to_bytes",
     "unified",
     "visual",
     "words",

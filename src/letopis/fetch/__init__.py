@@ -1,6 +1,6 @@
 """One polite, bounded, conditional HTTP exchange; robots.txt; the optional browser."""
 
-from letopis.fetch.addresses import is_public
+from letopis.fetch.addresses import Origin, is_public, private_ok
 from letopis.fetch.browser import BrowserFetcher, Rendered
 from letopis.fetch.client import BROWSER_HEADERS, Client, limits_of
 from letopis.fetch.cookies import CookieJar
@@ -18,6 +18,7 @@ __all__ = [
     "Client",
     "CookieJar",
     "CurlTransport",
+    "Origin",
     "Part",
     "RangeReader",
     "Rendered",
@@ -28,6 +29,7 @@ __all__ = [
     "is_public",
     "limits_of",
     "once",
+    "private_ok",
     "problem_of",
     "retry_after",
 ]

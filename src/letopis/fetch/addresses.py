@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Literal
+
+Origin = Literal["cli", "http"]
+"""Who asks: the owner at the machine (command line, Python, daemon), or somebody through HTTP."""
 
 _METADATA = frozenset(IPv4Address(each) for each in ("168.63.129.16", "192.0.0.192"))
 """Cloud metadata services on addresses that otherwise count as public."""
@@ -11,6 +15,11 @@ _IPV4_IN_THE_LOW_BITS = tuple(IPv6Network(net) for net in ("::/96", "::ffff:0:0/
 _SIX_TO_FOUR = IPv6Network("2002::/16")
 _LOCAL = tuple(IPv6Network(net) for net in ("64:ff9b:1::/48", "2001::/32", "fec0::/10", "3fff::/20", "5f00::/16"))
 _FORMER_RELAYS = IPv4Network("192.88.99.0/24")
+
+
+def private_ok(rule: Literal["cli", "always", "never"], origin: Origin) -> bool:
+    """Whether a request may go to private and loopback addresses: the one decision behind `fetch.private`."""
+    return rule == "always" or (rule == "cli" and origin == "cli")
 
 
 @lru_cache(maxsize=4096)

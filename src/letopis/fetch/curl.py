@@ -211,7 +211,7 @@ class CurlTransport:
 
     def _new_line(self, guarded: bool) -> _Line:
         easy = pycurl.Curl()
-        for option, value in _fixed_options(self._settings).items():
+        for option, value in fixed_options(self._settings).items():
             easy.setopt(option, value)
         if self._jar is not None:
             self._jar.attach(easy)
@@ -225,7 +225,7 @@ class CurlTransport:
         line.easy.close()
 
 
-def _fixed_options(settings: FetchSettings) -> dict[int, int | str]:
+def fixed_options(settings: FetchSettings) -> dict[int, int | str]:
     """Options that hold for every hop of a transport."""
     paths = ssl.get_default_verify_paths()
     options: dict[int, int | str] = {

@@ -1,0 +1,56 @@
+"""Links as of any date: adjacency, maps, ranks, broken links, and what changed between two dates."""
+
+from letopis.graph.difference import EVENTS, EventRow, map_difference
+from letopis.graph.follower import LinkIndex
+from letopis.graph.formats import MAP_FORMATS, MapFormat
+from letopis.graph.graph import Graph, Snapshot
+from letopis.graph.hierarchy import Tree, root_of, tree, walk
+from letopis.graph.map_data import SitemapFile, sitemap_files
+from letopis.graph.ranking import Ranked, pagerank, rank_site
+from letopis.graph.report import ReportRow, report
+from letopis.graph.rows import (
+    BrokenRow,
+    LinkRow,
+    RankRow,
+    broken_links,
+    links_in,
+    links_of_site,
+    links_out,
+    rank_rows,
+)
+from letopis.graph.site_map import MapPage, SiteMap, site_map
+from letopis.graph.stylesheet import transform
+
+__all__ = [
+    "EVENTS",
+    "MAP_FORMATS",
+    "BrokenRow",
+    "EventRow",
+    "Graph",
+    "LinkIndex",
+    "LinkRow",
+    "MapFormat",
+    "MapPage",
+    "RankRow",
+    "Ranked",
+    "ReportRow",
+    "SiteMap",
+    "SitemapFile",
+    "Snapshot",
+    "Tree",
+    "broken_links",
+    "links_in",
+    "links_of_site",
+    "links_out",
+    "map_difference",
+    "pagerank",
+    "rank_rows",
+    "rank_site",
+    "report",
+    "root_of",
+    "site_map",
+    "sitemap_files",
+    "transform",
+    "tree",
+    "walk",
+]

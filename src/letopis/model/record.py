@@ -103,7 +103,8 @@ class Observation:
 
     `page` and `change` are None where nothing could be read or compared.
     `dated` looks come from elsewhere with a time of their own (imports) and may
-    lie before what is already known.
+    lie before what is already known. `identity` holds the digests of the body
+    (as the archive makes them) where they are already known.
     """
 
     response: Response
@@ -112,6 +113,7 @@ class Observation:
     change: Change | None = None
     keep_body: bool = True
     dated: bool = False
+    identity: tuple[bytes, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Checks for people: did it change since I looked, what changed, was it up."""
+"""Checks for people: did it change since I looked, what changed, was it up; and standing checks that tell."""
 
 from letopis.monitor.checker import Checker, CheckOptions
 from letopis.monitor.monitor import Monitor, MonitoredResource

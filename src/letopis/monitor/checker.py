@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from letopis.archive import Archive, Recorded
 from letopis.catalog import Cursor, Look
+from letopis.catalog.lookup import checked
 from letopis.fetch import Client, CookieJar, CurlTransport, limits_of
 from letopis.model import Check, Observation, to_millis
 from letopis.monitor.gates import HostGates
 from letopis.urls import host as host_of
 from letopis.urls import parse_user
-from letopis.visit import Manner, Visitor
+from letopis.visit import Known, Manner, Visitor, check_of, known_of_many
 
 BATCH = 256
 """Looks that share one durable commit."""
@@ -23,7 +23,11 @@ BATCH = 256
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """How a check is made. `private_ok` is False for requests that came through HTTP."""
+    """How a check is made.
+
+    An empty `uid` looks for nobody: no place of an observer is asked for or
+    moved. `private_ok` follows from `fetch.private` (`letopis.fetch.private_ok`).
+    """
 
     uid: str = "default"
     now: bool = False
@@ -45,50 +49,78 @@ class Checker:
     ) -> list[Check]:
         """One answer a URL, in the order of asking; hosts side by side, one connection each."""
         addresses = [parse_user(url) for url in urls]
-        answers: dict[str, Check] = {}
-        due = [url for url in dict.fromkeys(addresses) if not self._from_record(url, options, answers)]
-        before = {url: self._look_of(url, options.uid) for url in due}
+        distinct = list(dict.fromkeys(addresses))
+        answers = {} if options.now else self._from_record(distinct, options.uid)
+        due = [url for url in distinct if url not in answers]
         for start in range(0, len(due), BATCH):
             batch = due[start : start + BATCH]
-            looks = await self._look_all(batch, options)
-            self._record(looks, options.uid)
-            answers |= {url: self._answer(url, before[url]) for url in batch}
+            answers |= await self._check_batch(batch, options)
             progress(len(batch))
         return [answers[url] for url in addresses]
 
-    def _from_record(self, url: str, options: CheckOptions, answers: dict[str, Check]) -> bool:
-        """Inside the minimum interval the last check is the answer."""
-        last = None if options.now else self._archive.answers.last_check(url)
-        if last is None:
-            return False
-        age = self._archive.clock() - last.checked_at
-        if not timedelta(0) <= age < timedelta(seconds=self._archive.settings.monitor.min_interval):
-            return False
-        answers[url] = self._for_observer(replace(last, cached=True), self._look_of(url, options.uid))
-        if last.available:
-            self._move_cursors([url], options.uid)
-        return True
+    async def _check_batch(self, urls: Sequence[str], options: CheckOptions) -> dict[str, Check]:
+        """Looks that share one commit. What is known is asked for all of them at once."""
+        known = known_of_many(self._archive, urls)
+        looks = await self._look_all(urls, known, options)
+        seen = self._seen(options.uid, known)
+        done = self._record(looks, options.uid)
+        answers = {}
+        for url, look, row in zip(urls, looks, done, strict=True):
+            check = check_of(look, row, known.get(url)) or self._recorded(url)
+            answers[url] = self._for_observer(check, seen.get(row.resource), row.version)
+        return answers
 
-    async def _look_all(self, urls: Sequence[str], options: CheckOptions) -> list[Observation]:
+    def _seen(self, uid: str, known: Mapping[str, Known]) -> dict[int, Look]:
+        resources = [one.resource for one in known.values()] if uid else []
+        return self._archive.catalog.observers.looks(uid, resources)
+
+    def _from_record(self, urls: Sequence[str], uid: str) -> dict[str, Check]:
+        """Inside the minimum interval the last check is the answer."""
+        archive = self._archive
+        now, interval = to_millis(archive.clock()), archive.settings.monitor.min_interval * 1000
+        rows = checked(archive.catalog.database, urls).values()
+        fresh = [row for row in rows if row.time is not None and 0 <= now - row.time < interval]
+        answers: dict[str, Check] = {}
+        for row in fresh:
+            seen = archive.catalog.observers.look(uid, row.resource)
+            check = replace(self._recorded(row.url), cached=True)
+            answers[row.url] = self._for_observer(check, seen, row.newest)
+        self._move_cursors([url for url, check in answers.items() if check.available], uid)
+        return answers
+
+    async def _look_all(
+        self, urls: Sequence[str], known: Mapping[str, Known], options: CheckOptions
+    ) -> list[Observation]:
         limit = asyncio.Semaphore(self._archive.settings.monitor.concurrency)
         limits = limits_of(self._archive.settings.fetch)
         manner = Manner(limits, options.private_ok, head=options.head, force=options.force)
 
-        async def one(url: str) -> Observation:
-            async with self._gates.turn(host_of(url)), limit:
-                return await self._visitor.look(url, manner)
+        async def of_host(part: Sequence[str]) -> list[Observation]:
+            found = []
+            for url in part:
+                async with self._gates.turn(host_of(url)), limit:
+                    found.append(await self._visitor.look_again(url, known.get(url), manner))
+            return found
 
-        return list(await asyncio.gather(*map(one, urls)))
+        hosts: dict[str, list[str]] = {}
+        for url in urls:
+            hosts.setdefault(host_of(url), []).append(url)
+        looks = await asyncio.gather(*map(of_host, hosts.values()))
+        by_url = {look.response.url: look for part in looks for look in part}
+        return [by_url[url] for url in urls]
 
-    def _record(self, looks: Sequence[Observation], uid: str) -> None:
+    def _record(self, looks: Sequence[Observation], uid: str) -> list[Recorded]:
         def move(cursor: Cursor, done: list[Recorded]) -> None:
-            for look, row in zip(looks, done, strict=True):
-                if look.response.available:
-                    self._archive.catalog.observers.set(cursor, uid, row.resource, Look(row.version, row.time))
+            there = [row for look, row in zip(looks, done, strict=True) if look.response.available]
+            moved = ((row.resource, Look(row.version, row.time)) for row in there)
+            if uid:
+                self._archive.catalog.observers.set_many(cursor, uid, moved)
 
-        self._visitor.record(looks, move)
+        return self._visitor.record(looks, move)
 
     def _move_cursors(self, urls: Sequence[str], uid: str) -> None:
+        if not urls or not uid:
+            return
         now = to_millis(self._archive.clock())
         with self._archive.catalog.transaction() as cursor:
             for url in urls:
@@ -96,23 +128,17 @@ class Checker:
                 if row is not None:
                     self._archive.catalog.observers.set(cursor, uid, row.id, Look(row.newest, now))
 
-    def _look_of(self, url: str, uid: str) -> Look | None:
-        row = self._archive.catalog.resources.find(url)
-        return self._archive.catalog.observers.look(uid, row.id) if row else None
-
-    def _answer(self, url: str, before: Look | None) -> Check:
+    def _recorded(self, url: str) -> Check:
         last = self._archive.answers.last_check(url)
         assert last is not None, "a recorded look has a check"
-        return self._for_observer(last, before)
+        return last
 
-    def _for_observer(self, check: Check, before: Look | None) -> Check:
+    def _for_observer(self, check: Check, before: Look | None, current: int | None) -> Check:
         """Compares contents, not numbers: A, B, A since the last look is no change."""
         if before is None or not check.available:
             return check
-        row = self._archive.catalog.resources.find(check.url)
-        seen = self._content(before.version)
-        current = self._content(row.newest) if row else None
-        return replace(check, changed_for_you=seen != current)
+        same = before.version == current or self._content(before.version) == self._content(current)
+        return replace(check, changed_for_you=not same)
 
     def _content(self, version: int | None) -> int | None:
         row = self._archive.catalog.versions.by_id(version) if version is not None else None

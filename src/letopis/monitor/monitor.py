@@ -11,6 +11,7 @@ from types import TracebackType
 
 from letopis.archive import Archive
 from letopis.errors import DocumentTooLarge, LetopisError, Refused, Unavailable, UnknownVersion
+from letopis.fetch import private_ok
 from letopis.model import Check, Outcome, Version
 from letopis.monitor.background import BackgroundLoop
 from letopis.monitor.checker import Checker, CheckOptions, checker
@@ -27,7 +28,7 @@ class Monitor:
     def __init__(self, archive: Archive | str | Path, uid: str = "default") -> None:
         self._own = not isinstance(archive, Archive)
         self.archive = archive if isinstance(archive, Archive) else Archive(archive)
-        self.options = CheckOptions(uid=uid)
+        self.options = CheckOptions(uid=uid, private_ok=private_ok(self.archive.settings.fetch.private, "cli"))
         self._loop = BackgroundLoop()
         self._stack = AsyncExitStack()
         self._checker: Checker | None = None

@@ -2,12 +2,48 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
 
 from letopis.errors import LetopisError
 
+PROBLEM_TYPE = "application/problem+json"
 _STATUS = {2: 400, 3: 404, 4: 502, 5: 413, 6: 500, 7: 403}
+
+
+class Problem(BaseModel):
+    """What went wrong: `title` for programs, `detail` for people."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+
+
+def answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The problems that a route may answer with, for the OpenAPI document."""
+    schema = {"schema": {"$ref": "#/components/schemas/Problem"}}
+    return {
+        status: {"model": Problem, "description": _WORDS[status], "content": {PROBLEM_TYPE: schema}}
+        for status in (*statuses, 400, 401, 403, 422)
+    }
+
+
+_WORDS = {
+    400: "The request makes no sense",
+    401: "Credentials are missing or wrong",
+    403: "Not allowed, or an address that is not asked",
+    404: "There is no such thing",
+    413: "Too large",
+    422: "The body or a parameter does not fit",
+    502: "The server asked did not answer",
+    503: "Too much at once",
+}
 
 
 def status_of(error: LetopisError) -> int:
@@ -18,7 +54,7 @@ def status_of(error: LetopisError) -> int:
 def problem(status: int, title: str, detail: str) -> JSONResponse:
     """One problem document."""
     body = {"type": "about:blank", "title": title, "status": status, "detail": detail}
-    return JSONResponse(body, status, media_type="application/problem+json")
+    return JSONResponse(body, status, media_type=PROBLEM_TYPE)
 
 
 async def _answer(request: Request, error: Exception) -> JSONResponse:
@@ -26,6 +62,21 @@ async def _answer(request: Request, error: Exception) -> JSONResponse:
     return problem(status_of(error), type(error).__name__, str(error))
 
 
+async def _does_not_fit(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    found = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()]
+    return problem(422, "Does not fit", "; ".join(found[:5]))
+
+
+async def _plain(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    answer = problem(error.status_code, str(error.detail), f"{request.method} {request.url.path}: {error.detail}")
+    answer.headers.update(error.headers or {})
+    return answer
+
+
 def install_problems(app: FastAPI) -> None:
-    """Every LetopisError that a route lets through becomes a problem document."""
+    """Every error that a route lets through becomes a problem document."""
     app.add_exception_handler(LetopisError, _answer)
+    app.add_exception_handler(RequestValidationError, _does_not_fit)
+    app.add_exception_handler(HTTPException, _plain)

@@ -15,4 +15,9 @@ def archive_of(request: Request) -> Archive:
     return archive
 
 
+def reads_locally(archive: Archive) -> bool:
+    """Whether a point read is a matter of microseconds, so that short answers need no thread of their own."""
+    return archive.catalog.database.dialect.name == "sqlite"
+
+
 TheArchive = Annotated[Archive, Depends(archive_of)]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from letopis.errors import Damaged, UnknownVersion
-from letopis.store import run, solid
+from letopis.store import run
 from letopis.store.layout import Method
 from letopis.store.values import Decoded
 
@@ -51,16 +51,50 @@ class FrameCoder:
         return own + [rest * (index + 1) // others - rest * index // others for index in range(others)]
 
 
+def _solid() -> Any:
+    """The package of solid frames, loaded at the first frame.
+
+    Loaded late on purpose: it needs numpy and rapidfuzz, whose
+    loading costs more than a thousand checks that find nothing new, and
+    whoever reads only newest or recent versions never meets a solid frame.
+    """
+    from letopis.store import solid  # noqa: PLC0415
+
+    return solid
+
+
+def _solid_encode(bodies: Sequence[bytes], *, bound: int) -> Sequence[CodedFrame]:
+    # Late for the same reason, and apart: only compaction writes.
+    from letopis.store.solid.writing import encode  # noqa: PLC0415
+
+    return encode(bodies, bound=bound)
+
+
 def _solid_decode(data: bytes, slot: int, newest: bytes | None) -> Decoded:
     try:
-        found = solid.decode(data, slot, newest)
+        found = _solid().decode(data, slot, newest)
     except UnknownVersion as error:
         raise Damaged(f"a solid frame has no slot {slot}; run verify") from error
     return Decoded(found.body, found.decoded_bytes, Method.SOLID.label)
 
 
+def _solid_decode_all(data: bytes, newest: bytes | None) -> list[bytes]:
+    bodies: list[bytes] = _solid().decode_all(data, newest)
+    return bodies
+
+
+def _solid_needs_newest(data: bytes) -> bool:
+    return bool(_solid().needs_newest(data))
+
+
+def _solid_newest_span(data: bytes) -> int:
+    return int(_solid().newest_span(data))
+
+
 RUN = FrameCoder(Method.RUN, run.encode, run.decode, run.decode_all, run.needs_newest, run.newest_span)
-SOLID = FrameCoder(Method.SOLID, solid.encode, _solid_decode, solid.decode_all, solid.needs_newest, solid.newest_span)
+SOLID = FrameCoder(
+    Method.SOLID, _solid_encode, _solid_decode, _solid_decode_all, _solid_needs_newest, _solid_newest_span
+)
 _BY_METHOD: dict[int, FrameCoder] = {coder.method: coder for coder in (RUN, SOLID)}
 
 

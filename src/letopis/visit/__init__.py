@@ -1,7 +1,7 @@
 """One look at one URL: fetch, read, compare, hand over for recording."""
 
-from letopis.visit.known import Known, known_of
+from letopis.visit.answer import check_of
+from letopis.visit.known import Known, known_of, known_of_many
 from letopis.visit.look import Manner, Visitor
-from letopis.visit.memory import Memory
 
-__all__ = ["Known", "Manner", "Memory", "Visitor", "known_of"]
+__all__ = ["Known", "Manner", "Visitor", "check_of", "known_of", "known_of_many"]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from letopis.archive import Archive, Identity
-from letopis.catalog.lookup import newest
+from letopis.catalog.lookup import Latest, latest
 from letopis.model import Headers, header
 from letopis.urls import host as host_of
 
@@ -52,19 +53,17 @@ class Known:
 
 def known_of(archive: Archive, url: str) -> Known | None:
     """None when there is no version to compare with."""
-    found = newest(archive.catalog.database, url)
-    if found is None:
-        return None
-    # A later answer with the same content may have brought newer validators.
-    capture = archive.catalog.versions.last_capture(found.resource)
-    head = found.head
-    if capture is not None and capture.time > found.time and capture.status == 200 and capture.head is not None:
-        head = capture.head
-    headers = archive.catalog.heads.get(head)
-    final = archive.answers.final_url(found.extra)
-    doubts = archive.catalog.lessons.distrusted(host_of(url)) if _has_digest(headers) else frozenset()
-    return Known(found.resource, found.id, found.number, found.sha1, found.raw_bytes, headers, final or url, doubts)
+    return known_of_many(archive, [url]).get(url)
 
 
-def _has_digest(headers: Headers) -> bool:
-    return any(name.lower() in DIGESTS for name, _ in headers)
+def known_of_many(archive: Archive, urls: Sequence[str]) -> dict[str, Known]:
+    """The same for many URLs in a few statements; those without a version are not in it."""
+    return {url: _known(archive, row) for url, row in latest(archive.catalog.database, urls).items()}
+
+
+def _known(archive: Archive, row: Latest) -> Known:
+    headers = archive.catalog.heads.read(bytes(row.head))
+    final = (archive.answers.final_url(row.extra) if row.extra else "") or row.url
+    has_digest = any(name.lower() in DIGESTS for name, _ in headers)
+    doubts = archive.catalog.lessons.distrusted(host_of(row.url)) if has_digest else frozenset()
+    return Known(row.resource, row.version, row.number, bytes(row.sha1), row.raw_bytes, headers, final, doubts)

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from letopis import extract
 from letopis.archive import Archive, Recorded, identify
 from letopis.catalog import Cursor
-from letopis.change import Fingerprint, PageHabits, compare, fingerprint
-from letopis.model import (
-    Change,
-    FailureKind,
-    Headers,
-    Limits,
-    Link,
-    LinkType,
-    Observation,
-    Outcome,
-    Page,
-    Request,
-    Response,
-)
+from letopis.model import Change, FailureKind, Limits, Link, LinkType, Observation, Outcome, Page, Request, Response
 from letopis.urls import join
+from letopis.visit.doubts import Doubts
+from letopis.visit.header import header_suffices
 from letopis.visit.known import Known, known_of
-from letopis.visit.memory import Memory
+
+if TYPE_CHECKING:
+    from letopis.visit.reading import Reader
 
 _REFUSED = (FailureKind.FORBIDDEN_ADDRESS, FailureKind.ROBOTS)
 
@@ -39,7 +29,11 @@ class Fetcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How to look: with which limits, at which addresses, how far."""
+    """How to look: with which limits, at which addresses, how far.
+
+    `head` asks for the header first and downloads only what it says has
+    changed, or what is not known yet.
+    """
 
     limits: Limits
     private_ok: bool = True
@@ -54,14 +48,23 @@ class Visitor:
     def __init__(self, archive: Archive, client: Fetcher) -> None:
         self._archive = archive
         self._client = client
-        self._memory = Memory(archive)
+        self._doubts = Doubts(archive)
+        self._reader: Reader | None = None
 
     async def look(self, url: str, manner: Manner) -> Observation:
         """Fetches, reads and compares; writes nothing."""
-        known = known_of(self._archive, url)
+        return await self.look_again(url, known_of(self._archive, url), manner)
+
+    async def look_again(self, url: str, known: Known | None, manner: Manner) -> Observation:
+        """The same for whoever has asked what is known, as for many URLs at once."""
+        if manner.head and known is not None:
+            told = await self._client.fetch(_request(url, known, manner, "HEAD"))
+            if header_suffices(told, known):
+                # Nothing was downloaded: the newest version stands for the body.
+                return self.judge(replace(told, skipped=told.status < 300), known)
         response = await self._client.fetch(_request(url, known, manner))
         if response.warnings:
-            self._memory.doubt(response)
+            self._doubts.note(response)
         return self.judge(response, known)
 
     def judge(self, response: Response, known: Known | None) -> Observation:
@@ -76,29 +79,19 @@ class Visitor:
             return Observation(response, Outcome.UNCHANGED)
         if response.status >= 300:
             return Observation(response, Outcome.UNCHANGED, _signpost(response))
-        if known is not None and known.is_same(identify(response.body)):
-            return Observation(response, Outcome.UNCHANGED, change=Change(True, True, False))
-        page = _read(response.body, response.final_url, response.headers)
-        if known is None:
-            self._memory.met(response.url, fingerprint(page))
-            return Observation(response, Outcome.NEW, page)
-        return Observation(response, Outcome.CHANGED, page, self._compare(response.url, page, known))
+        identity = identify(response.body)
+        if known is not None and known.is_same(identity):
+            return Observation(response, Outcome.UNCHANGED, change=Change(True, True, False), identity=identity)
+        return replace(self._reading().read(response, known), identity=identity)
 
-    def _compare(self, url: str, page: Page, known: Known) -> Change:
-        """Against the page's own last version; what recurs on the host or at every visit is noise."""
-        before = self._archive.answers.by_id(known.version)
-        old = fingerprint(_read(before.body, known.final_url, before.headers))
-        new = fingerprint(page)
-        habits = self._memory.habits(known.resource, known.number)
-        profile = self._memory.profile(url)
-        change = compare(new, [old], profile, self._archive.settings.change, habits=habits)
-        self._learn(url, habits, old, new)
-        return change
+    def _reading(self) -> Reader:
+        if self._reader is None:
+            # Loaded late on purpose: parsers and rules of comparison cost more start-up than a
+            # thousand checks that find nothing new, and those are most checks.
+            from letopis.visit.reading import Reader  # noqa: PLC0415
 
-    def _learn(self, url: str, habits: PageHabits, old: Fingerprint, new: Fingerprint) -> None:
-        habits.observe(old, new)
-        self._memory.learned(url, habits)
-        self._memory.met(url, new)
+            self._reader = Reader(self._archive)
+        return self._reader
 
     def record(
         self, looks: Sequence[Observation], extend: Callable[[Cursor, list[Recorded]], None] | None = None
@@ -106,16 +99,13 @@ class Visitor:
         """Commits looks, what they taught and what `extend` adds, as one; durable when it returns."""
 
         def together(cursor: Cursor, done: list[Recorded]) -> None:
-            self._memory.save(cursor, done)
+            self._doubts.save(cursor)
+            if self._reader is not None:
+                self._reader.save(cursor, done)
             if extend is not None:
                 extend(cursor, done)
 
         return self._archive.record(looks, together)
-
-
-def _read(body: bytes, url: str, headers: Headers) -> Page:
-    """The page without a guess at its language, which costs ten times the rest; search makes that later."""
-    return extract.page(body, url, headers, detect_language=False)
 
 
 def _signpost(response: Response) -> Page:
@@ -125,19 +115,16 @@ def _signpost(response: Response) -> Page:
     return Page(response.url, "", links=links)
 
 
-def _request(url: str, known: Known | None, manner: Manner) -> Request:
+def _request(url: str, known: Known | None, manner: Manner, method: str = "GET") -> Request:
     limits = replace(manner.limits, max_bytes=2**40) if manner.force else manner.limits
-    request = Request(
+    if known is None:
+        return Request(url, method=method, limits=limits, private_ok=manner.private_ok, follow=manner.follow)
+    return Request(
         url,
-        method="HEAD" if manner.head else "GET",
+        method=method,
         limits=limits,
         private_ok=manner.private_ok,
         follow=manner.follow,
-    )
-    if known is None:
-        return request
-    return replace(
-        request,
         etag=known.etag,
         last_modified=known.last_modified,
         unchanged_if=known.unchanged_if(),

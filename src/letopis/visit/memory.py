@@ -11,9 +11,7 @@ from collections import OrderedDict
 from letopis.archive import Archive, Recorded
 from letopis.catalog import Cursor
 from letopis.change import Fingerprint, HostProfile, PageHabits
-from letopis.model import Response
 from letopis.urls import host as host_of
-from letopis.visit.known import DIGESTS
 
 _HOSTS_IN_MEMORY = 1024
 
@@ -26,7 +24,6 @@ class Memory:
         self._profiles: OrderedDict[str, HostProfile] = OrderedDict()
         self._touched: set[str] = set()
         self._habits: dict[str, PageHabits] = {}
-        self._doubts: dict[str, set[str]] = {}
 
     def profile(self, url: str) -> HostProfile:
         """What the pages of this URL's host share."""
@@ -63,19 +60,9 @@ class Memory:
         """Habits to be written with the visit that taught them."""
         self._habits[url] = habits
 
-    def doubt(self, response: Response) -> None:
-        """Digest fields that did not fit the content are not believed again from this host."""
-        wrong = {name.lower() for name, _ in response.headers if name.lower() in DIGESTS}
-        named = frozenset(name for name in wrong if any(name in text.lower() for text in response.warnings))
-        if named:
-            self._doubts.setdefault(host_of(response.url), set()).update(named)
-
     def save(self, cursor: Cursor, done: list[Recorded]) -> None:
         """Writes what was learned; part of the transaction that records `done`."""
         lessons = self._archive.catalog.lessons
-        for host, fields in self._doubts.items():
-            lessons.distrust(cursor, host, lessons.distrusted(host) | fields)
-        self._doubts.clear()
         for name in self._touched:
             lessons.set_profile(cursor, name, self._profiles[name].to_bytes())
         for row in done:

@@ -13,9 +13,12 @@ import click
 from letopis.archive import Archive
 from letopis.catalog.queues import Shard
 from letopis.cli.context import Given, verb
+from letopis.cli.logs import BoundLogger, configure
 from letopis.cli.verbs.serving import announce
-from letopis.crawl import CrawlOptions, agent, plant
+from letopis.crawl import CrawlOptions, Figures, agent, plant
 from letopis.errors import NotReady
+from letopis.fetch import private_ok
+from letopis.monitor.watcher import watcher
 from letopis.serve import Server
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -23,10 +26,13 @@ DEMO_PORT = 8099
 
 
 class Daemon:
-    """Web interface and crawl over one archive, stopped together by a signal or the failure of either."""
+    """Web interface, crawl and watches over one archive, stopped together by a signal or the failure of any."""
 
-    def __init__(self, archive: Archive, options: CrawlOptions, after: Sequence[Callable[[], None]] = ()) -> None:
+    def __init__(
+        self, archive: Archive, options: CrawlOptions, log: BoundLogger, after: Sequence[Callable[[], None]] = ()
+    ) -> None:
         self._archive = archive
+        self._log = log
         self._options = options
         self._server = Server(archive, archive.settings.serve.host, archive.settings.serve.port)
         self._after = after
@@ -34,12 +40,18 @@ class Daemon:
     async def run(self) -> None:
         """Returns when everything has stopped and is recorded."""
         plant(self._archive, self._options)
-        async with agent(self._archive, self._options, Shard()) as worker:
-            stops = (worker.stop, self._server.stop)
+        async with agent(self._archive, self._options, Shard()) as worker, watcher(self._archive) as watching:
+            crawling = worker.run(self._options.limits, self._tell)
+            works = [crawling, watching.run(), self._server.run(self._ready)]
+            stops = (worker.stop, watching.stop, self._server.stop)
             with _signals(*stops):
-                await _together([worker.run(self._options.limits), self._server.run(self._ready)], stops)
+                await _together(works, stops)
+
+    def _tell(self, figures: Figures) -> None:
+        self._log.info("crawl", **figures.row())
 
     def _ready(self) -> None:
+        self._log.info("ready", address=self._server.address, archive=str(self._archive.folder))
         announce(self._server)
         for say in self._after:
             say()
@@ -79,11 +91,13 @@ async def _together(works: Sequence[Awaitable[object]], stops: Sequence[Callable
 @click.option("--host", help="Address to listen on.")
 @click.option("--port", type=int, help="Port to listen on; 0 picks a free one.")
 def run_verb(given: Given, host: str | None, port: int | None) -> None:
-    """The daemon: goes on crawling what is planned, and shows the web interface, until Ctrl-C."""
+    """The daemon: crawls what is planned, runs the watches, and shows the web interface, until Ctrl-C."""
     given.set("serve.host", host)
     given.set("serve.port", port)
     with given.open() as archive:
-        asyncio.run(Daemon(archive, CrawlOptions()).run())
+        allowed = private_ok(archive.settings.fetch.private, "cli")
+        log = configure(given.verbose, as_json=given.as_json)
+        asyncio.run(Daemon(archive, CrawlOptions(private_ok=allowed), log).run())
 
 
 @verb("demo", "letopis demo", "letopis demo --port 0 --archive /tmp/demo")
@@ -96,7 +110,7 @@ def demo_verb(given: Given, host: str | None, port: int | None, hosts: int, seed
     for name, value in {"serve.host": host, "serve.port": port, **_DEMO_PACE}.items():
         given.set(name, value)
     with given.open() as archive:
-        asyncio.run(_demo(archive, hosts, seed))
+        asyncio.run(_demo(archive, hosts, seed, configure(given.verbose, as_json=given.as_json)))
 
 
 _DEMO_PACE = {
@@ -108,10 +122,10 @@ _DEMO_PACE = {
 """A web where an hour passes in a second is looked at more often than a real one."""
 
 
-async def _demo(archive: Archive, hosts: int, seed: int) -> None:
+async def _demo(archive: Archive, hosts: int, seed: int, log: BoundLogger) -> None:
     async with _simulated_web(hosts, seed) as seeds:
-        told = (f"crawling a simulated web of {hosts} hosts: {seeds[0]} and others; Ctrl-C stops",)
-        await Daemon(archive, CrawlOptions(tuple(seeds)), [lambda: click.echo(told[0], err=True)]).run()
+        told = f"crawling a simulated web of {hosts} hosts: {seeds[0]} and others; Ctrl-C stops"
+        await Daemon(archive, CrawlOptions(tuple(seeds)), log, [lambda: click.echo(told, err=True)]).run()
 
 
 @asynccontextmanager

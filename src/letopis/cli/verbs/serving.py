@@ -8,12 +8,14 @@ import signal
 import click
 
 from letopis.cli.context import Given, verb
-from letopis.serve import Server
+from letopis.serve import Server, run_serving
 
 
 def announce(server: Server) -> None:
     """The one line that scripts wait for."""
     click.echo(f"listening on {server.address}")
+    if server.setup_address:
+        click.echo(f"no account yet: make the first owner at {server.setup_address}", err=True)
 
 
 async def serve_until_stopped(server: Server) -> None:
@@ -33,4 +35,4 @@ def serve_verb(given: Given, host: str | None, port: int | None) -> None:
     given.set("serve.port", port)
     with given.open() as archive:
         server = Server(archive, archive.settings.serve.host, archive.settings.serve.port)
-        asyncio.run(serve_until_stopped(server))
+        run_serving(serve_until_stopped(server))

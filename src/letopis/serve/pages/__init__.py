@@ -2,9 +2,34 @@
 
 from fastapi import APIRouter
 
+from letopis.serve.pages.comparing import router as comparing
+from letopis.serve.pages.crawling import router as crawling
+from letopis.serve.pages.duplicates import router as duplicates
+from letopis.serve.pages.jobs import router as jobs
 from letopis.serve.pages.overview import router as overview
+from letopis.serve.pages.plots import router as plots
+from letopis.serve.pages.resource import router as resource
+from letopis.serve.pages.searching import router as searching
+from letopis.serve.pages.settings import router as settings
+from letopis.serve.pages.site import router as site
+from letopis.serve.pages.storage import router as storage
+from letopis.serve.pages.watches import router as watches
 
 router = APIRouter(include_in_schema=False)
-router.include_router(overview)
+for part in (
+    overview,
+    resource,
+    comparing,
+    site,
+    searching,
+    watches,
+    crawling,
+    jobs,
+    duplicates,
+    storage,
+    settings,
+    plots,
+):
+    router.include_router(part)
 
 __all__ = ["router"]

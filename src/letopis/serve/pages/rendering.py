@@ -1,29 +1,58 @@
-"""Templates: where they lie and what every page is given."""
+"""Templates: where they lie and how values are written in them."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from urllib.parse import quote
 
-from fastapi import Request
-from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+from letopis import __version__
+from letopis.model import rfc3339, stamp14
 
 _HERE = Path(__file__).parent.parent
 STATIC = _HERE / "static"
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+_IN_PATH = "/:@!$&'()*+,;=-._~[]"
 
 
-def _short(moment: datetime | None) -> str:
-    return moment.strftime("%Y-%m-%d %H:%M") if moment else ""
+def short(moment: datetime | None) -> str:
+    """`2026-03-01 12:00`, UTC."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M") if moment else ""
 
 
-def _size(count: int) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000  # type: ignore[assignment]
-    return f"{count:.1f} TB"
+def day(moment: datetime | None) -> str:
+    """`2026-03-01`, UTC."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%d") if moment else ""
+
+
+def size(count: float) -> str:
+    """`812 B`, `4.1 kB`."""
+    step = 0
+    while count >= 1000 and step < len(_UNITS) - 1:
+        count, step = count / 1000, step + 1
+    return f"{count:.0f} {_UNITS[step]}" if step == 0 else f"{count:.1f} {_UNITS[step]}"
+
+
+def number(count: int) -> str:
+    """`12 345`, with a blank that does not break."""
+    return f"{count:,}".replace(",", "\u202f")
+
+
+def share(part: float) -> str:
+    """`12.5 %`."""
+    return f"{100 * part:.1f}\u00a0%"
+
+
+def inside(url: str) -> str:
+    """A page's address as it stands inside one of ours: as it is, escaped only where it has a query."""
+    return quote(url, safe=_IN_PATH) if "?" in url else url
+
+
+def bare(url: str) -> str:
+    """An address without its scheme, for lists."""
+    return url.partition("://")[2] or url
 
 
 environment = Environment(
@@ -33,11 +62,15 @@ environment = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-environment.filters["short"] = _short
-environment.filters["size"] = _size
-
-
-def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """A template rendered with its values; everything is escaped."""
-    text = environment.get_template(template).render(path=request.url.path, **values)
-    return HTMLResponse(text, status)
+environment.filters |= {
+    "short": short,
+    "day": day,
+    "size": size,
+    "number": number,
+    "share": share,
+    "inside": inside,
+    "bare": bare,
+    "rfc3339": rfc3339,
+    "stamp": stamp14,
+}
+environment.globals["version"] = __version__

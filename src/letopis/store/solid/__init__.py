@@ -1,6 +1,18 @@
-"""The compact form of all versions of one document, byte-exact, each version readable with bounded work."""
+"""The compact form of all versions of one document, byte-exact, each version readable with bounded work.
 
-from letopis.store.solid.reading import Decoded, decode, decode_all, needs_newest, newest_span
-from letopis.store.solid.writing import Frame, encode
+What reads frames is here. What writes them is `letopis.store.solid.writing`
+(`encode`) and `letopis.store.solid.site` (`encode_site`): it loads numpy and
+rapidfuzz, which cost more time than most programs that only read will take.
+"""
 
-__all__ = ["Decoded", "Frame", "decode", "decode_all", "encode", "needs_newest", "newest_span"]
+from letopis.store.solid.reading import (
+    Decoded,
+    decode,
+    decode_all,
+    decode_known,
+    needs_known,
+    needs_newest,
+    newest_span,
+)
+
+__all__ = ["Decoded", "decode", "decode_all", "decode_known", "needs_known", "needs_newest", "newest_span"]

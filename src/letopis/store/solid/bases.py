@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,9 @@ _FAR = 8
 class Texts:
     """All versions of a document as token numbers; equal tokens have equal numbers."""
 
-    def __init__(self, forms: Iterable[bytes]) -> None:
+    def __init__(self, forms: Iterable[bytes], ends: bytes) -> None:
         self._numbers: dict[bytes, int] = {}
-        self.ids: list[Ids] = [self._numbered(tokens.cut(form)) for form in forms]
+        self.ids: list[Ids] = [self._numbered(tokens.cut(form, ends)) for form in forms]
         self._counts: dict[int, NDArray[np.int64]] = {}
 
     def _numbered(self, cut: list[bytes]) -> Ids:
@@ -45,6 +46,10 @@ class Texts:
         words = self.words
         return [words[number] for number in self.ids[version].tolist()]
 
+    def offsets(self, version: int) -> list[int]:
+        """Where each token of a version begins in its form, and where the last one ends."""
+        return list(accumulate(self.lengths[self.ids[version]].tolist(), initial=0))
+
     def counts(self, version: int) -> NDArray[np.int64]:
         """How often each distinct token occurs in a version; the last few are remembered."""
         if version not in self._counts:
@@ -53,12 +58,11 @@ class Texts:
             self._counts[version] = np.bincount(self.ids[version], minlength=len(self.words))
         return self._counts[version]
 
-    def cheapest(self, version: int, candidates: Sequence[int]) -> int:
-        """The candidate that leaves least to write; the last candidate counts as the adjacent one."""
+    def cheapest(self, version: int, candidates: Sequence[int], weights: Mapping[int, float]) -> int:
+        """The candidate that leaves least to write, its own weight counted in; the last one counts as adjacent."""
         adjacent = candidates[-1]
-        return min(
-            candidates, key=lambda base: (self._cost(version, base) + _FAR * (base != adjacent), base != adjacent)
-        )
+        costs = {base: self._cost(version, base) + weights[base] + _FAR * (base != adjacent) for base in candidates}
+        return min(candidates, key=lambda base: (costs[base], base != adjacent))
 
     def _cost(self, version: int, base: int) -> int:
         surplus = self.counts(version) - self.counts(base)

@@ -1,56 +1,71 @@
-"""The head of a frame.
-
-| bytes | field | in |
-| --- | --- | --- |
-| 1 | format 0x10, plus 1: holds the newest version, plus 2: the newest version is in opened form | all |
-| 1-9 | length of the newest version's part | first frames |
-| 1-9 | length that part decodes to | first frames |
-| 1-9 | length the rest decodes to | all |
-"""
+"""The head of a frame, as docs/internals/solid-frames.md describes it."""
 
 from __future__ import annotations
 
+from enum import IntFlag
 from typing import NamedTuple
 
 from letopis.errors import Damaged, NewerFormat
 from letopis.store.solid import numbers
+from letopis.store.solid.tokens import END_SETS
 
-_FORMAT = 0x10
-_HOLDS_NEWEST = 1
-_OPENED = 2
+_FORMAT = 0x20
+_ENDS_SHIFT = 3
+_CHECK_BYTES = 2
 MOST_BYTES = 1 << 30
 
 
-class Head(NamedTuple):
-    """What a frame declares about itself; `start` is where its stream begins."""
+class Flags(IntFlag):
+    """What kind of frame it is."""
 
-    holds_newest: bool
-    opened: bool
+    HOLDS_NEWEST = 1
+    OPENED = 2
+    KNOWN = 4
+
+
+class Head(NamedTuple):
+    """What a frame declares about itself; `start` is where its stream begins.
+
+    `ends` numbers the set of token ends; `check` are two bytes of the digest
+    of the known text that the stream leans on.
+    """
+
+    flags: Flags
+    ends: int
     newest_part: int
     newest_length: int
     residue_length: int
+    check: bytes = b""
     start: int = 0
+
+    @property
+    def holds_newest(self) -> bool:
+        """Whether the newest version of the document is the first of this frame."""
+        return bool(self.flags & Flags.HOLDS_NEWEST)
 
 
 def written(head: Head) -> bytes:
     """The bytes that begin a frame."""
-    flags = _FORMAT | _HOLDS_NEWEST * head.holds_newest | _OPENED * head.opened
+    first = bytes((_FORMAT | head.ends << _ENDS_SHIFT | head.flags,))
     own = (head.newest_part, head.newest_length) if head.holds_newest else ()
-    return bytes((flags,)) + b"".join(map(numbers.number, (*own, head.residue_length)))
+    return first + head.check + b"".join(map(numbers.number, (*own, head.residue_length)))
 
 
 def head_of(data: bytes) -> Head:
     """The head of a frame; raises Damaged when it is none, NewerFormat when its format is unknown."""
     if not data:
         raise Damaged("a solid frame is empty; restore this pack from a copy")
-    flags = data[0]
-    if flags & ~3 != _FORMAT:
-        raise NewerFormat(f"a solid frame has format {flags:#04x}; read it with a later release of Letopis")
-    at, part, length = 1, 0, 0
-    if flags & _HOLDS_NEWEST:
+    ends = data[0] >> _ENDS_SHIFT & 3
+    if data[0] & 0xE0 != _FORMAT or ends >= len(END_SETS):
+        raise NewerFormat(f"a solid frame has format {data[0]:#04x}; read it with a later release of Letopis")
+    flags = Flags(data[0] & 7)
+    at = 1 + _CHECK_BYTES * bool(flags & Flags.KNOWN)
+    check = data[1:at]
+    part = length = 0
+    if flags & Flags.HOLDS_NEWEST:
         part, at = numbers.read(data, at)
         length, at = numbers.read(data, at)
     rest, at = numbers.read(data, at)
     if min(part, length, rest) < 0 or length + rest > MOST_BYTES:
         raise Damaged("a solid frame declares impossible lengths; restore this pack from a copy")
-    return Head(bool(flags & _HOLDS_NEWEST), bool(flags & _OPENED), part, length, rest, at)
+    return Head(flags, ends, part, length, rest, check, at)

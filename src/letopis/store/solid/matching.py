@@ -15,11 +15,11 @@ _CELLS = 128_000_000
 
 
 class Run(NamedTuple):
-    """`count` tokens at `start` of the version that stand at `source` of the base."""
+    """`length` tokens at `start` of the version that stand at `source` of the base."""
 
     start: int
     source: int
-    count: int
+    length: int
 
 
 class _Box(NamedTuple):
@@ -115,8 +115,8 @@ def _merged(runs: list[Run]) -> list[Run]:
     out: list[Run] = []
     for run in runs:
         last = out[-1] if out else None
-        if last and last.start + last.count == run.start and last.source + last.count == run.source:
-            out[-1] = Run(last.start, last.source, last.count + run.count)
+        if last and last.start + last.length == run.start and last.source + last.length == run.source:
+            out[-1] = Run(last.start, last.source, last.length + run.length)
         else:
             out.append(run)
     return out

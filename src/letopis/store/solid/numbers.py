@@ -1,34 +1,41 @@
-"""Small numbers in bytes 1-255, so that NUL stays free to end a version.
+"""Numbers in bytes that end neither a token nor a version, so that a script can be cut in one go.
 
-| value | bytes |
+The digits are the 249 byte values other than NUL, newline `"` `&` `/` `>` `?`,
+in rising order. By the rank of its first digit a number is
+
+| rank | value |
 | --- | --- |
-| 0-190 | value + 1 |
-| 191-12,430 | 192 + high, 1 + low of (value - 191) by 255, high 0-47 |
-| above | 240 + n (n 1-8), then n digits of (value - 12,431) base 255, each + 1, highest first |
+| 0-184 | the rank |
+| 185-240 | 185 + (rank - 185) x 249 + rank of the second digit |
+| 241-248 | 14,129 + the following rank - 240 digits, highest first, base 249 |
 """
 
 from __future__ import annotations
 
 from letopis.errors import Damaged
 
-_ONE = 191
-LONG = 192
-_TWO = _ONE + 48 * 255
-_MOST_DIGITS = 8
+_DIGITS = bytes(value for value in range(256) if value not in b'\0\n"&/>?')
+_BASE = len(_DIGITS)
+SHORT, _LONG = 185, 241
+_TWO_FROM = SHORT
+_LONG_FROM = SHORT + (_LONG - SHORT) * _BASE
+# Bytes that are no digit rank so high that reading stumbles over them.
+_NONE = 1 << 80
+RANK = [_DIGITS.index(value) if value in _DIGITS else _NONE for value in range(256)]
 
 
 def _written(value: int) -> bytes:
-    if value < _ONE:
-        return bytes((value + 1,))
-    if value < _TWO:
-        high, low = divmod(value - _ONE, 255)
-        return bytes((192 + high, low + 1))
+    if value < SHORT:
+        return bytes((_DIGITS[value],))
+    if value < _LONG_FROM:
+        high, low = divmod(value - _TWO_FROM, _BASE)
+        return bytes((_DIGITS[SHORT + high], _DIGITS[low]))
     digits = bytearray()
-    rest = value - _TWO
+    rest = value - _LONG_FROM
     while rest or not digits:
-        rest, digit = divmod(rest, 255)
-        digits.append(digit + 1)
-    digits.append(240 + len(digits))
+        rest, digit = divmod(rest, _BASE)
+        digits.append(_DIGITS[digit])
+    digits.append(_DIGITS[_LONG + len(digits) - 1])
     return bytes(reversed(digits))
 
 
@@ -51,22 +58,17 @@ def unsign(value: int) -> int:
 
 
 def read(text: bytes, at: int) -> tuple[int, int]:
-    """A number and where it ends; raises Damaged when the text ends inside it."""
+    """A number and where it ends; raises Damaged where the text has none."""
     try:
-        first = text[at]
-        if first < LONG:
-            return first - 1, at + 1
-        if first < 240:
-            return _ONE + (first - 192) * 255 + text[at + 1] - 1, at + 2
-        return _read_long(text, at + 1, first - 240)
-    except IndexError:
-        raise Damaged("a number is cut off in a solid frame; restore this pack from a copy") from None
-
-
-def _read_long(text: bytes, at: int, digits: int) -> tuple[int, int]:
-    if digits > _MOST_DIGITS:
-        raise Damaged("a number is too long in a solid frame; restore this pack from a copy")
-    value = 0
-    for place in range(at, at + digits):
-        value = value * 255 + text[place] - 1
-    return value + _TWO, at + digits
+        rank = RANK[text[at]]
+        if rank < SHORT:
+            return rank, at + 1
+        end = at + 2 if rank < _LONG else at + 2 + rank - _LONG
+        value = 0
+        for digit in text[at + 1 : end]:
+            value = value * _BASE + RANK[digit]
+        if value >= _NONE or end > len(text):
+            raise IndexError
+        return value + (_LONG_FROM if rank >= _LONG else _TWO_FROM + (rank - SHORT) * _BASE), end
+    except (IndexError, OverflowError):
+        raise Damaged("a number is broken in a solid frame; restore this pack from a copy") from None

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from letopis.errors import Damaged, UnknownVersion
-from letopis.store.solid import marks, numbers, residue, stream, tokens
-from letopis.store.solid.layout import MOST_BYTES, Head, head_of
+from letopis.store.solid import marks, residue, stream, tokens, tokenwise
+from letopis.store.solid.known import check_of
+from letopis.store.solid.layout import MOST_BYTES, Flags, Head, head_of
+from letopis.store.solid.tokens import END_SETS
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,7 @@ class _Opened(NamedTuple):
     """A frame behind the entropy coder: the newest form and one script a version."""
 
     newest: bytes
+    ends: bytes
     scripts: list[bytes]
     made: int
 
@@ -42,18 +45,25 @@ def newest_span(data: bytes) -> int:
     return head.start + head.newest_part
 
 
+def needs_known(data: bytes) -> bool:
+    """Whether the frame can be read only with the known text of its site."""
+    return bool(head_of(data).flags & Flags.KNOWN)
+
+
 def decode(data: bytes, slot: int, newest: bytes | None = None, known: bytes = b"") -> Decoded:
     """The version at `slot` of a frame; slot 0 of a first frame costs its own bytes only.
 
     `newest` is the body of the newest version, needed where `needs_newest`
-    says so. Raises UnknownVersion for a slot outside the frame.
+    says so, and `known` the site's known text where `needs_known` does.
+    Raises UnknownVersion for a slot outside the frame.
     """
     head = head_of(data)
+    known = _fitting(head, known)
     if slot < 0:
         raise UnknownVersion(f"a frame has no version {slot}; count from 0")
     if head.holds_newest and slot == 0:
         form = stream.text_of(data[head.start : head.start + head.newest_part], head.newest_length, known)
-        return Decoded(_body(head, form), len(form) + stream.overhead(known))
+        return Decoded(_newest_body(head, form), len(form) + stream.overhead(known))
     # In a later frame the newest stands outside, so its first version is number 1 too.
     index = slot if head.holds_newest else slot + 1
     opened = _open(data, head, newest, known, index)
@@ -62,16 +72,29 @@ def decode(data: bytes, slot: int, newest: bytes | None = None, known: bytes = b
     return Decoded(_version(opened, index), opened.made)
 
 
+def decode_known(data: bytes) -> bytes:
+    """The known text of a site; keep it at hand, each read of its documents needs it."""
+    return decode(data, 0).body
+
+
 def decode_all(data: bytes, newest: bytes | None = None, known: bytes = b"") -> list[bytes]:
     """All versions of a frame, newest first."""
     head = head_of(data)
-    opened = _open(data, head, newest, known, None)
-    forms = [tokens.cut(opened.newest)]
+    opened = _open(data, head, newest, _fitting(head, known), None)
+    forms = [tokens.cut(opened.newest, opened.ends)]
     for index, script in enumerate(opened.scripts, 1):
-        base, at = _base(script, index)
-        forms.append(residue.apply(list(forms[base]), script, at))
-    bodies = [_joined(form) for form in forms[1:]]
-    return [_body(head, opened.newest), *bodies] if head.holds_newest else bodies
+        base, at = residue.base_of(script, index)
+        forms.append(tokenwise.apply(list(forms[base]), script, at, opened.ends))
+    return [_body(form) for form in forms[0 if head.holds_newest else 1 :]]
+
+
+def _fitting(head: Head, known: bytes) -> bytes:
+    """The known text if the frame wants it; raises Damaged when it is not the one the frame was made with."""
+    if not head.flags & Flags.KNOWN:
+        return b""
+    if head.check != check_of(known):
+        raise Damaged("a frame was read with another text than its site's known text; run verify")
+    return known
 
 
 def _open(data: bytes, head: Head, newest: bytes | None, known: bytes, wanted: int | None) -> _Opened:
@@ -80,17 +103,17 @@ def _open(data: bytes, head: Head, newest: bytes | None, known: bytes, wanted: i
     if not head.holds_newest:
         if newest is None:
             raise Damaged("a frame of old versions was read without the newest version; read that first")
-        form = marks.opened(newest) if head.opened else marks.escape(newest)
+        form = marks.opened(newest) if head.flags & Flags.OPENED else marks.escape(newest)
         known += form
     text = _decoded(data, head, known, wanted)
     made = len(text) + stream.overhead(known)
     if head.holds_newest:
         form, text = text[: head.newest_length], text[head.newest_length :]
-        form = form if head.opened else marks.escape(form)
+        form = form if head.flags & Flags.OPENED else marks.escape(form)
     *scripts, rest = text.split(residue.STOP)
-    if rest and wanted is None:
+    if rest and (wanted is None or len(scripts) < wanted):
         raise Damaged("a solid frame ends inside a version; restore this pack from a copy")
-    return _Opened(form, scripts, made)
+    return _Opened(form, END_SETS[head.ends], scripts, made)
 
 
 def _decoded(data: bytes, head: Head, known: bytes, wanted: int | None) -> bytes:
@@ -112,28 +135,19 @@ def _version(opened: _Opened, index: int) -> bytes:
     chain: list[tuple[bytes, int]] = []
     while index:
         script = opened.scripts[index - 1]
-        index, at = _base(script, index)
+        index, at = residue.base_of(script, index)
         chain.append((script, at))
-    form = tokens.cut(opened.newest)
+    form = tokens.cut(opened.newest, opened.ends)
     for script, at in reversed(chain):
-        form = residue.apply(form, script, at)
-    return _joined(form)
+        form = tokenwise.apply(form, script, at, opened.ends)
+    return _body(form)
 
 
-def _base(script: bytes, index: int) -> tuple[int, int]:
-    """The number of the version that this one is written against, and where its operations begin."""
-    reference, at = numbers.read(script, 0)
-    base = 0 if reference == residue.TO_NEWEST else index - 1 - reference + (reference > residue.TO_NEWEST)
-    if base < 0:
-        raise Damaged("a version refers to one outside its frame; restore this pack from a copy")
-    return base, at
-
-
-def _joined(form: list[bytes]) -> bytes:
+def _body(form: list[bytes]) -> bytes:
     if sum(map(len, form)) > MOST_BYTES:
         raise Damaged("a version unfolds to more than a gigabyte; restore this pack from a copy")
     return marks.restored(tokens.joined(form))
 
 
-def _body(head: Head, form: bytes) -> bytes:
-    return marks.restored(form) if head.opened else form
+def _newest_body(head: Head, form: bytes) -> bytes:
+    return marks.restored(form) if head.flags & Flags.OPENED else form

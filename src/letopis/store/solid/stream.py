@@ -22,8 +22,9 @@ import brotli
 from letopis.errors import Damaged
 
 _LAST = b"\x03"
-_STEP = 1 << 18
+_STEP = 1 << 17
 _STORED = 1 << 24
+_PLAINER = (9, 5)
 
 _NOISE = [hashlib.sha256(b"letopis solid %d" % number).digest() for number in range(4)]
 _SPACER = hashlib.sha512(b"letopis solid").digest()[:41]
@@ -34,11 +35,27 @@ _TIE_PART = bytes.fromhex("f803807f02208a692c2001051542526a1b")
 
 def parts(texts: Sequence[bytes], known: bytes = b"", quality: int = 11) -> list[bytes]:
     """The texts as consecutive parts of one stream; each needs those before it and the known text to be read."""
-    coder = brotli.Compressor(quality=quality, lgwin=24 if known else _window(sum(map(len, texts))))
-    if known:
-        _part(coder, known + _KNOT)
-        _part(coder, _TIE)
+    if not known:
+        return _coded(texts, quality, _window(sum(map(len, texts))))
+    # The knot was tried with brotli 1.2.1 only; should another untie it, a plainer encoding still reads.
+    for tried in (quality, *_PLAINER):
+        made = _coded((known + _KNOT, _TIE, *texts), tried, 24)[2:]
+        if _reads_back(made, texts, known):
+            return made
+    return [_stored(text, first=False) for text in texts]
+
+
+def _coded(texts: Sequence[bytes], quality: int, window: int) -> list[bytes]:
+    coder = brotli.Compressor(quality=quality, lgwin=window)
     return [_part(coder, text) for text in texts]
+
+
+def _reads_back(made: Sequence[bytes], texts: Sequence[bytes], known: bytes) -> bool:
+    whole = b"".join(texts)
+    try:
+        return text_of(b"".join(made), len(whole), known) == whole
+    except Damaged:
+        return False
 
 
 def _part(coder: brotli.Compressor, text: bytes) -> bytes:
@@ -86,10 +103,14 @@ def _front(known: bytes) -> bytes:
     """The beginning of a stream with a window of 2^24 that has just put out the known text."""
     if not known:
         return b""
-    text = known + _KNOT
+    return _stored(known + _KNOT, first=True) + _TIE_PART
+
+
+def _stored(text: bytes, first: bool) -> bytes:
+    """A text as blocks that a decoder merely copies; `first` in a stream or after others."""
     blocks = [text[start : start + _STORED] for start in range(0, len(text), _STORED)]
-    heads = [_stored_head(len(block), first=not place) for place, block in enumerate(blocks)]
-    return b"".join((*chain.from_iterable(zip(heads, blocks, strict=True)), _TIE_PART))
+    heads = [_stored_head(len(block), first and not place) for place, block in enumerate(blocks)]
+    return b"".join(chain.from_iterable(zip(heads, blocks, strict=True)))
 
 
 def _stored_head(size: int, first: bool) -> bytes:

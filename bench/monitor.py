@@ -1,0 +1,274 @@
+"""Q18: checks of 1000 unchanged URLs of 30 KB, CPU of the whole process, and bytes a slightly changed version.
+
+    python bench/monitor.py [--urls 1000] [--repeats 3] [--peers urlwatch,webchanges] [--json]
+
+A local keep-alive server answers once with ETag and 304, once without any
+validator. Every tool has seen all pages before; what is measured is one more
+round, start-up included: user and system CPU of the process, the least of the
+repeats, tools interleaved. Peers are installed in `.bench/monitor`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PEERS = ROOT / ".bench" / "monitor"
+PAGE_BYTES = 30_000
+_WORDS = ("archive", "version", "change", "page", "letter", "river", "window", "paper", "winter", "answer", "number")
+_CONFIG = """\
+display: {error: true, new: false, unchanged: false, empty-diff: true}
+report: {stdout: {enabled: false, color: false}}
+job_defaults: {all: {}, browser: {}, shell: {}, url: {}, command: {}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table; `ratio` is to the best peer of the same figure."""
+
+    what: str
+    ours: float
+    peer: float | None
+    ratio: float | None
+    goal: float | None
+    unit: str
+
+
+def page(number: int, revision: int) -> bytes:
+    """A page of 30 KB; each revision changes one sentence of it."""
+    chance = random.Random(number)
+    parts, size = [f"<!DOCTYPE html><title>Page {number}</title><body>"], 0
+    while size < PAGE_BYTES:
+        line = " ".join(f"{chance.choice(_WORDS)}{chance.randrange(100)}" for _ in range(40))
+        parts.append(f"<p class=text>{line}.</p>\n")
+        size += len(parts[-1])
+    fresh = random.Random(f"{number} {revision}")
+    parts[len(parts) // 2] = f"<p class=text>{' '.join(fresh.choice(_WORDS) for _ in range(12))}.</p>\n"
+    return "".join(parts).encode()
+
+
+class Pages:
+    """The server: `/p/<n>` is a page, `/revision/<n>` turns all pages to a revision."""
+
+    def __init__(self, validates: bool) -> None:
+        self._validates = validates
+        self._revision = 0
+        self._bodies: dict[int, bytes] = {}
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Keep-alive until the client goes."""
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                _, kind, number = head.split(b" ", 2)[1].decode().split("/")
+                writer.write(self._turn(int(number)) if kind == "revision" else self._answer(int(number), head))
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    def _turn(self, revision: int) -> bytes:
+        self._revision = revision
+        self._bodies.clear()
+        return b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+
+    def _answer(self, number: int, head: bytes) -> bytes:
+        body = self._bodies.setdefault(number, page(number, self._revision))
+        tag = b'ETag: "' + hashlib.md5(body).hexdigest().encode() + b'"\r\n' if self._validates else b""
+        if tag and tag.split()[1] in head:
+            return b"HTTP/1.1 304 Not Modified\r\n" + tag + b"\r\n"
+        fields = b"Content-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\n" % len(body)
+        return b"HTTP/1.1 200 OK\r\n" + fields + tag + b"\r\n" + body
+
+
+async def serve(validates: bool) -> None:
+    """Runs the server; prints its port."""
+    server = await asyncio.start_server(Pages(validates).handle, "127.0.0.1", 0)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+
+@contextmanager
+def server(validates: bool) -> Iterator[int]:
+    """The server in a process of its own; its port."""
+    words = [sys.executable, __file__, "--serve", "etag" if validates else "plain"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield int(process.stdout.readline())
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()
+
+
+def cpu(words: Sequence[str | Path], folder: Path) -> float:
+    """User and system seconds of one command."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(words, cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def commands(tool: str, urls: Sequence[str], folder: Path) -> list[str | Path]:
+    """One round of a tool over all URLs."""
+    if tool == "letopis":
+        return [sys.executable, "-m", "letopis.cli", "--archive", "archive", "check", "--now", *urls]
+    if tool == "letopis watch":
+        settings = folder / "quick.toml"
+        settings.write_text("[monitor]\nmin_interval = 0.001\nevery = 0.001\n")
+        return [
+            sys.executable,
+            "-m",
+            "letopis.cli",
+            "--archive",
+            "archive",
+            "--config",
+            settings,
+            "watch",
+            "run",
+            "--once",
+        ]
+    (folder / "jobs.yaml").write_text("\n---\n".join(f"url: {url}" for url in urls) + "\n")
+    (folder / "config.yaml").write_text(_CONFIG)
+    names = {"urlwatch": ("--urls", "--cache"), "webchanges": ("--jobs", "--database")}[tool]
+    program = PEERS / "bin" / tool
+    return [program, names[0], "jobs.yaml", "--config", "config.yaml", names[1], "cache.sqlite"]
+
+
+def install(peers: Sequence[str]) -> None:
+    """Peers in an environment of their own, once."""
+    missing = [name for name in peers if not (PEERS / "bin" / name).exists()]
+    if missing and not (PEERS / "bin" / "python").exists():
+        venv.create(PEERS, with_pip=True)
+    if missing:
+        subprocess.run([PEERS / "bin" / "python", "-m", "pip", "install", "-q", *missing], check=True)
+
+
+def measure(validates: bool, tools: Sequence[str], count: int, repeats: int, folder: Path) -> dict[str, float]:
+    """The least CPU of one more round, tool by tool."""
+    best: dict[str, float] = {}
+    with server(validates) as port:
+        urls = [f"http://127.0.0.1:{port}/p/{number}" for number in range(count)]
+        for tool in tools:
+            place = folder / f"{tool.replace(' ', '-')}-{validates}"
+            place.mkdir()
+            if tool == "letopis watch":
+                _add_watches(urls, place)
+            cpu(commands(tool, urls, place), place)
+        for _ in range(repeats):
+            for tool in tools:
+                place = folder / f"{tool.replace(' ', '-')}-{validates}"
+                spent = cpu(commands(tool, urls, place), place)
+                best[tool] = min(spent, best.get(tool, spent))
+    return best
+
+
+def _add_watches(urls: Sequence[str], place: Path) -> None:
+    words = [sys.executable, "-m", "letopis.cli", "--archive", "archive", "--config", "quick.toml", "watch", "add"]
+    commands("letopis watch", urls, place)
+    subprocess.run([*words, *urls], cwd=place, check=True, stdout=subprocess.DEVNULL)
+
+
+def version_bytes(tool: str, pages: int, revisions: int, folder: Path) -> dict[str, float]:
+    """Bytes on disk a slightly changed version, first versions aside; ours also before `compact`."""
+    place = folder / f"{tool}-bytes"
+    place.mkdir()
+    with server(validates=True) as port:
+        urls = [f"http://127.0.0.1:{port}/p/{number}" for number in range(pages)]
+        sizes = []
+        for revision in range(revisions + 1):
+            subprocess.run(["curl", "-s", f"http://127.0.0.1:{port}/revision/{revision}"], check=True)
+            cpu(commands(tool, urls, place), place)
+            sizes.append(_disk(place)) if revision in (0, revisions) else None
+    found = {"stored": (sizes[1] - sizes[0]) / (pages * revisions)}
+    if tool == "letopis":
+        before = _disk(place)
+        cpu([sys.executable, "-m", "letopis.cli", "--archive", "archive", "compact"], place)
+        found["compacted"] = (_disk(place) - sizes[0]) / (pages * revisions)
+        found["all after compact"] = _disk(place) / (pages * (revisions + 1))
+        found["all before compact"] = before / (pages * (revisions + 1))
+    return found
+
+
+def _disk(place: Path) -> int:
+    """Files of the archive or the cache, write-ahead logs folded in by the end of each process."""
+    return sum(
+        file.stat().st_size for file in place.rglob("*") if file.is_file() and file.suffix not in (".yaml", ".toml")
+    )
+
+
+def run(count: int, repeats: int, peers: Sequence[str], pages: int, revisions: int) -> list[Row]:
+    """All figures."""
+    install(peers)
+    folder = Path(tempfile.mkdtemp(prefix="letopis-bench-"))
+    rows: list[Row] = []
+    try:
+        for validates, name in ((True, "ETag and 304"), (False, "no validators")):
+            best = measure(validates, ["letopis", "letopis watch", *peers], count, repeats, folder)
+            rows += [_checks(best, tool, name, peers) for tool in ("letopis", "letopis watch")]
+            rows += [Row(f"{tool}, {name}", best[tool], None, None, None, "s") for tool in peers]
+        ours = version_bytes("letopis", pages, revisions, folder)
+        theirs = version_bytes(peers[0], pages, revisions, folder)["stored"] if peers else None
+        rows += [
+            Row(f"bytes a changed version, {kind}", value, theirs, value / theirs if theirs else None,
+                1000.0 if kind == "compacted" else None, "B")
+            for kind, value in ours.items()
+        ]  # fmt: skip
+    finally:
+        shutil.rmtree(folder)
+    return rows
+
+
+def _checks(best: dict[str, float], tool: str, name: str, peers: Sequence[str]) -> Row:
+    peer = min((best[one] for one in peers), default=None)
+    return Row(f"{tool}, {name}", best[tool], peer, best[tool] / peer if peer else None, 0.2, "s")
+
+
+def shown(rows: Sequence[Row]) -> str:
+    """The table."""
+    lines = [f"{'what':44} {'ours':>10} {'best peer':>10} {'ratio':>7} {'goal':>7}"]
+    for row in rows:
+        peer = "-" if row.peer is None else f"{row.peer:.3f}" if row.unit == "s" else f"{row.peer:.0f}"
+        ours = f"{row.ours:.3f}" if row.unit == "s" else f"{row.ours:.0f}"
+        ratio = "-" if row.ratio is None else f"{row.ratio:.3f}"
+        goal = "-" if row.goal is None else f"{row.goal:g}"
+        lines.append(f"{row.what:44} {ours:>8} {row.unit} {peer:>10} {ratio:>7} {goal:>7}")
+    return "\n".join(lines)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--urls", type=int, default=1000)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--peers", default="urlwatch")
+    parser.add_argument("--pages", type=int, default=100)
+    parser.add_argument("--revisions", type=int, default=10)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--corpus", help="not needed: pages are generated")
+    parser.add_argument("--serve", choices=["etag", "plain"], help=argparse.SUPPRESS)
+    given = parser.parse_args(argv)
+    if given.serve:
+        asyncio.run(serve(given.serve == "etag"))
+        return 0
+    peers = [name for name in given.peers.split(",") if name]
+    rows = run(given.urls, given.repeats, peers, given.pages, given.revisions)
+    print(json.dumps([asdict(row) for row in rows]) if given.json else shown(rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

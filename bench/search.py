@@ -1,0 +1,172 @@
+"""Search over 20,000 pages: one word, the ten best with snippets, in CPU time (Q16).
+
+Ours answers as of now and as of a past day; bare tantivy and SQLite's FTS5 hold the newest pages alone and know
+nothing of dates, word forms, kinds of blocks or freshness. `python bench/search.py` makes its own pages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import random
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import tantivy
+from tantivy import Document, Query, SnippetGenerator
+
+from letopis import Archive, Put
+from letopis.search import WordIndex, parse_question, search
+
+GOAL = 1.3
+START = datetime(2026, 1, 1, tzinfo=UTC)
+PAST = START + timedelta(days=10)
+VOWELS, CONSONANTS = "aeiou", "bdfgklmnprstvz"
+
+
+def vocabulary(size: int, chance: random.Random) -> list[str]:
+    """Words that look like words and of which no two are equal."""
+    words: dict[str, None] = {}
+    while len(words) < size:
+        pairs = chance.randint(2, 4)
+        words["".join(chance.choice(CONSONANTS) + chance.choice(VOWELS) for _ in range(pairs))] = None
+    return list(words)
+
+
+def texts(count: int, words: list[str], chance: random.Random) -> Iterator[list[str]]:
+    """Paragraphs of pages; words as frequent as in real texts."""
+    weights = [1 / (rank + 3) for rank in range(len(words))]
+    sums, total = [], 0.0
+    for weight in weights:
+        total += weight
+        sums.append(total)
+    for _ in range(count):
+        drawn = chance.choices(words, cum_weights=sums, k=300)
+        yield [" ".join(drawn[at : at + 60]) for at in range(0, 300, 60)]
+
+
+def page(title: str, paragraphs: Sequence[str]) -> bytes:
+    inner = "".join(f"<p>{text}</p>" for text in paragraphs)
+    return f'<html lang="xx"><head><title>{title}</title></head><body><h1>{title}</h1>{inner}</body></html>'.encode()
+
+
+def puts(pages: list[list[str]]) -> Iterator[Put]:
+    """Every page, and for each fourth one an older version with other words."""
+    for number, paragraphs in enumerate(pages):
+        url = f"http://site{number % 50}.example/page{number}"
+        if number % 4 == 0:
+            older = pages[(number + 7) % len(pages)]
+            yield Put(url, page(f"Page {number}", older), START)
+            yield Put(url, page(f"Page {number}", paragraphs), START + timedelta(days=20))
+        else:
+            yield Put(url, page(f"Page {number}", paragraphs), START + timedelta(days=1))
+
+
+def bare_tantivy(folder: Path, pages: list[list[str]]) -> Callable[[str], object]:
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("url", stored=True, tokenizer_name="raw")
+    builder.add_text_field("text", stored=True)
+    schema = builder.build()
+    folder.mkdir()
+    index = tantivy.Index(schema, str(folder))
+    writer = index.writer(64_000_000, 1)
+    for number, paragraphs in enumerate(pages):
+        writer.add_document(Document(url=f"http://site{number % 50}.example/page{number}", text="\n".join(paragraphs)))
+    writer.commit()
+    writer.wait_merging_threads()
+    index.reload()
+    searcher = index.searcher()
+
+    def ask(word: str) -> object:
+        query = Query.term_query(schema, "text", word)
+        hits = searcher.search(query, 10, count=False).hits
+        generator = SnippetGenerator.create(searcher, query, schema, "text")
+        found = []
+        for score, address in hits:
+            document = searcher.doc(address)
+            found.append((document["url"], score, generator.snippet_from_doc(document).to_html()))
+        return found
+
+    return ask
+
+
+def full_text_5(file: Path, pages: list[list[str]]) -> Callable[[str], object]:
+    connection = sqlite3.connect(file)
+    connection.execute("CREATE VIRTUAL TABLE page USING fts5(url UNINDEXED, text)")
+    rows = ((f"http://site{n % 50}.example/page{n}", "\n".join(parts)) for n, parts in enumerate(pages))
+    connection.executemany("INSERT INTO page VALUES (?, ?)", rows)
+    connection.commit()
+    question = (
+        "SELECT url, rank, snippet(page, 1, '<b>', '</b>', '...', 24) "
+        "FROM page WHERE page MATCH ? ORDER BY rank LIMIT 10"
+    )
+    return lambda word: connection.execute(question, (word,)).fetchall()
+
+
+def ours(archive: Archive, pages: list[list[str]]) -> tuple[WordIndex, float]:
+    list(archive.put_many(puts(pages)))
+    index = WordIndex(archive)
+    start = time.process_time()
+    taken = index.catch_up()
+    return index, taken / (time.process_time() - start)
+
+
+def measure(peers: dict[str, Callable[[str], object]], words: Sequence[str], repeats: int) -> dict[str, float]:
+    """Microseconds of CPU time a question: the best of interleaved repeats for each word, then the mean."""
+    best = {name: [float("inf")] * len(words) for name in peers}
+    gc.collect()
+    for _ in range(repeats):
+        for name, ask in peers.items():
+            for at, word in enumerate(words):
+                start = time.process_time_ns()
+                ask(word)
+                best[name][at] = min(best[name][at], time.process_time_ns() - start)
+    return {name: sum(times) / len(times) / 1000 for name, times in best.items()}
+
+
+def run(count: int, repeats: int, folder: Path) -> dict[str, Any]:
+    chance = random.Random(5)
+    words = vocabulary(30_000, chance)
+    pages = list(texts(count, words, chance))
+    asked = [words[rank] for rank in (2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)]
+    with Archive(folder / "archive") as archive:
+        index, rate = ours(archive, pages)
+        peers: dict[str, Callable[[str], object]] = {
+            "tantivy, bare": bare_tantivy(folder / "bare", pages),
+            "ours, now": lambda word: search(index, parse_question(word)),
+            "ours, as of a past day": lambda word: search(index, parse_question(word, at=PAST)),
+            "SQLite FTS5": full_text_5(folder / "fts.db", pages),
+        }
+        costs = measure(peers, asked, repeats)
+    return {"pages": count, "taken_in_a_second": round(rate), "us": {k: round(v, 1) for k, v in costs.items()}}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pages", type=int, default=20_000)
+    parser.add_argument("--repeats", type=int, default=25)
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory() as name:
+        result = run(args.pages, args.repeats, Path(name))
+    base = result["us"]["tantivy, bare"]
+    ratios = {name: round(cost / base, 2) for name, cost in result["us"].items()}
+    if args.json:
+        print(json.dumps({**result, "ratio": ratios, "goal": GOAL}))
+        return 0
+    print(f"{args.pages} pages, ten best with snippets; {result['taken_in_a_second']} versions indexed a CPU second")
+    print(f"{'':28}{'us a question':>14}{'ratio':>8}{'goal':>8}")
+    for peer, cost in result["us"].items():
+        print(f"{peer:28}{cost:14.1f}{ratios[peer]:8.2f}{GOAL if peer.startswith('ours') else '':>8}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

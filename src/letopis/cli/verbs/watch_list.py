@@ -1,0 +1,117 @@
+"""Verbs that change and show the list of standing checks: watch add, list, remove."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from letopis.cli.context import Given, verb
+from letopis.model import from_millis, parse_duration
+from letopis.monitor.book import Entry, WatchBook
+from letopis.monitor.rules import Condition, ConditionKind, parse_rules
+from letopis.monitor.watch import WatchSpec
+
+_COLUMNS = ("url", "every", "cron", "tag", "when", "due", "failures")
+_ALERTS = ("id", "time", "kind", "url", "message")
+
+
+def _duration(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
+    return None if text is None else parse_duration(text)
+
+
+@verb(
+    "add",
+    "letopis watch add https://example.org/ --every 10m --css main --notify https://example.org/hook",
+    'letopis watch add https://example.org/prices --cron "0 7 * * mon-fri" --adds "sold out"',
+    "letopis watch add https://example.org/ --when unavailable:3,recovered --notify file:/tmp/alerts.jsonl",
+    "letopis watch add --sitemap https://example.org/sitemap.xml --tag example",
+    "letopis watch add --tag example --every 6h --notify mailto://user:password@example.org",
+)
+@click.argument("urls", nargs=-1, metavar="[URL]...")
+@click.option("--sitemap", "sitemaps", multiple=True, metavar="URL", help="Watch every page that a sitemap names.")
+@click.option("--every", callback=_duration, help="Time between two looks (10m, 1h); never below the minimum.")
+@click.option("--cron", default="", metavar='"M H D M W"', help="Times of looks in UTC, as cron writes them.")
+@click.option("--jitter", callback=_duration, help="Look up to this much later, by chance.")
+@click.option("--tag", default="", help="Group of watches; with no URL the other options become its defaults.")
+@click.option("--css", multiple=True, metavar="SELECTOR", help="Compare only elements that match.")
+@click.option("--xpath", multiple=True, metavar="XPATH", help="Compare only what an XPath selects.")
+@click.option("--jsonpath", multiple=True, metavar="PATH", help="Compare only values of a JSON document.")
+@click.option("--ignore", multiple=True, metavar="REGEX", help="Leave matching text out of the comparison.")
+@click.option("--notify", multiple=True, metavar="TARGET", help="https://..., file:/path, or an address of apprise.")
+@click.option("--when", default="", help="changed, status, unavailable:3, recovered, redirect, unchanged:7d.")
+@click.option("--contains", multiple=True, metavar="TEXT", help="Alert only if the difference holds this text.")
+@click.option("--adds", multiple=True, metavar="TEXT", help="Alert only if this text came.")
+@click.option("--removes", multiple=True, metavar="TEXT", help="Alert only if this text went.")
+@click.option("--more-than", multiple=True, metavar="PERCENT", help="Alert only if more of the page differs.")
+def add_verb(given: Given, urls: tuple[str, ...], sitemaps: tuple[str, ...], tag: str, **options: Any) -> None:
+    """Watch pages from now on. A page that is already watched gets the new options."""
+    with given.open() as archive:
+        entries = WatchBook(archive).add(urls, _spec(options), tag, sitemaps)
+    for entry in entries:
+        given.output.row(_row(entry), f"watching {entry.watch.url}, {_pace(entry)}")
+    if not entries:
+        given.output.remark(f"these are now the defaults of watches with the tag '{tag}'")
+
+
+def _spec(options: Mapping[str, Any]) -> WatchSpec:
+    kinds = ("css", "xpath", "jsonpath", "ignore")
+    return WatchSpec(
+        every=options["every"],
+        cron=options["cron"],
+        jitter=options["jitter"],
+        filters=tuple((kind, text) for kind in kinds for text in options[kind]),
+        notify=options["notify"],
+        when=parse_rules(options["when"]) if options["when"] else (),
+        conditions=tuple(Condition(kind, text) for kind in ConditionKind for text in options[kind.replace("-", "_")]),
+    )
+
+
+def _pace(entry: Entry) -> str:
+    return f"at '{entry.watch.cron}'" if entry.watch.cron else f"every {entry.watch.every:g} s"
+
+
+def _row(entry: Entry) -> dict[str, Any]:
+    watch = entry.watch
+    return {
+        "url": watch.url,
+        "kind": watch.kind,
+        "every": watch.every,
+        "cron": watch.cron,
+        "jitter": watch.jitter,
+        "tag": watch.tag,
+        "source": watch.source,
+        "filters": [{"kind": kind, "expression": text} for kind, text in watch.filters],
+        "notify": watch.notify,
+        "when": ",".join(map(str, watch.when)),
+        "conditions": watch.conditions,
+        "due": entry.due,
+        "added": entry.added,
+        "last_judged": entry.last_judged,
+        "failures": entry.failures,
+    }
+
+
+@verb("list", "letopis watch list", "letopis watch list --tag news --json")
+@click.option("--tag", help="Only watches with this tag.")
+@click.option("--alerts", is_flag=True, help="List what the watches have told, newest first.")
+def list_verb(given: Given, tag: str | None, alerts: bool) -> None:
+    """List what is watched, or with --alerts what was told."""
+    with given.open(create=False) as archive:
+        book = WatchBook(archive)
+        if alerts:
+            shown = [row._asdict() | {"time": from_millis(row.time)} for row in book.alerts()]
+            given.output.rows(shown, _ALERTS)
+        else:
+            given.output.rows([_row(entry) for entry in book.entries(tag)], _COLUMNS)
+
+
+@verb("remove", "letopis watch remove https://example.org/")
+@click.argument("urls", nargs=-1, required=True, metavar="URL...")
+def remove_verb(given: Given, urls: tuple[str, ...]) -> None:
+    """Watch pages no longer; of a sitemap, all pages that it named. What was recorded stays."""
+    with given.open(create=False) as archive:
+        for url in urls:
+            count = WatchBook(archive).remove(url)
+            given.output.row({"url": url, "removed": count}, f"no longer watched: {url} ({count} watches)")

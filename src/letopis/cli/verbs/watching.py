@@ -1,0 +1,82 @@
+"""Standing checks: the verb `watch`, and its loop `watch run`."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+from importlib import import_module
+
+import click
+
+from letopis.archive import Archive
+from letopis.cli.context import Given, shared_options, verb
+from letopis.model import rfc3339
+from letopis.monitor.watcher import Judged, Watcher, row_shown, watcher
+
+_HOMES = {"add": "watch_list", "list": "watch_list", "remove": "watch_list", "run": "watching"}
+
+
+class _Group(click.Group):
+    """A verb with verbs of its own. They are imported when called: the loop starts without the parsers."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order of use."""
+        return list(_HOMES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The attribute of its module with the verb's name."""
+        if cmd_name not in _HOMES:
+            return None
+        command: click.Command = getattr(import_module(f"letopis.cli.verbs.{_HOMES[cmd_name]}"), cmd_name + "_verb")
+        return command
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Examples to copy."""
+        with formatter.section("Examples"):
+            formatter.write_text("letopis watch add https://example.org/ --every 1h --notify file:/tmp/alerts.jsonl")
+            formatter.write_text("letopis watch run")
+
+
+@click.group("watch", cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@shared_options
+def watch_verb() -> None:
+    """Standing checks: look at pages at their times and tell when something happens."""
+
+
+@verb("run", "letopis watch run", "letopis watch run --once --json")
+@click.option("--once", is_flag=True, help="Look at what is due now, tell, and end.")
+def run_verb(given: Given, once: bool) -> None:
+    """Look at pages when they are due and tell what happened, until Ctrl-C."""
+
+    def tell(judged: Judged) -> None:
+        if given.as_json or judged.alerts:
+            sentences = "\n".join(alert.message for alert in judged.alerts)
+            given.output.row(row_shown(judged), f"{rfc3339(judged.check.checked_at)} {sentences}")
+
+    with given.open() as archive:
+        count = asyncio.run(_run(archive, tell, once))
+    given.output.remark(f"{count} watches looked at")
+
+
+async def _run(archive: Archive, tell: Callable[[Judged], None], once: bool) -> int:
+    count = 0
+
+    def counted(judged: Judged) -> None:
+        nonlocal count
+        count += 1
+        tell(judged)
+
+    async with watcher(archive, counted) as work:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, work.stop)
+        await _until_done(work, once)
+    return count
+
+
+async def _until_done(work: Watcher, once: bool) -> None:
+    if once:
+        await work.run_due()
+    else:
+        await work.run()

@@ -1,0 +1,84 @@
+"""The list of watches as people change and read it, from the command line and through HTTP alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from letopis.archive import Archive
+from letopis.catalog.watches import AlertRow, Watches, WatchRow
+from letopis.errors import UnknownUrl, UsageError
+from letopis.model import from_millis, to_millis
+from letopis.monitor.comparing import filters_of
+from letopis.monitor.deciding import WatchState
+from letopis.monitor.listing import row_of, settled_of, tags_of
+from letopis.monitor.sinks import accept
+from letopis.monitor.watch import Named, Watch, WatchSpec
+from letopis.urls import parse_user
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the list: the watch, when it is due, and what it last saw."""
+
+    watch: Watch
+    due: datetime
+    added: datetime
+    last_judged: datetime | None
+    failures: int
+
+
+class WatchBook:
+    """Adds, lists and removes watches of one archive."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._watches = Watches(archive.catalog.database)
+
+    def add(self, urls: Sequence[str], spec: WatchSpec, tag: str = "", sitemaps: Sequence[str] = ()) -> list[Entry]:
+        """Makes watches, due at once; a URL that is already watched gets the new specification.
+
+        With a tag and no URL the specification becomes the tag's defaults.
+        """
+        names = [Named(parse_user(url), "page", tag) for url in urls]
+        names += [Named(parse_user(url), "sitemap", tag) for url in sitemaps]
+        if not names and not tag:
+            raise UsageError("give a URL to watch, --sitemap URL, or --tag NAME to set defaults of a tag")
+        self._accept(spec)
+        self._watches.ensure()
+        now = to_millis(self._archive.clock())
+        with self._archive.catalog.transaction() as cursor:
+            if not names:
+                self._watches.set_tag(cursor, tag, replace(spec, origin="cli").to_json())
+            for named in dict.fromkeys(names):
+                self._watches.add(cursor, row_of(named, spec, now))
+        return [self._entry(row) for row in map(self._watches.find, [named.url for named in names]) if row]
+
+    def entries(self, tag: str | None = None) -> list[Entry]:
+        """All watches, oldest first."""
+        return [self._entry(row) for row in self._watches.all() if tag is None or row.tag == tag]
+
+    def remove(self, url: str) -> int:
+        """Ends a watch with all that a sitemap of this address named; UnknownUrl when there is none."""
+        address = parse_user(url)
+        if self._watches.find(address) is None:
+            raise UnknownUrl(f"{address} is not watched; 'letopis watch list' shows what is")
+        with self._archive.catalog.transaction() as cursor:
+            return self._watches.remove(cursor, address)
+
+    def alerts(self, url: str | None = None, limit: int = 100) -> list[AlertRow]:
+        """The latest alerts, newest first."""
+        return self._watches.alerts(parse_user(url) if url is not None else None, limit)
+
+    def _accept(self, spec: WatchSpec) -> None:
+        """Refuses now what could not be carried out at the next check."""
+        filters_of(spec.filters)
+        for target in spec.notify:
+            accept(target, spec.origin, self._archive.settings.fetch.private)
+
+    def _entry(self, row: WatchRow) -> Entry:
+        watch = settled_of(row, tags_of(self._watches), self._archive.settings.monitor)
+        state = WatchState.from_json(row.state)
+        judged = from_millis(state.judged) if state.judged else None
+        return Entry(watch, from_millis(row.due), from_millis(row.added), judged, state.failures)

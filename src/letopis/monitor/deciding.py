@@ -1,0 +1,161 @@
+"""(watch, history, change) -> alerts: what a watch says about the checks since it last spoke. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+
+from letopis.model import Check, from_millis, rfc3339, to_millis
+from letopis.monitor.rules import Rule, RuleKind
+from letopis.monitor.watch import Watch
+
+_SAME_AS = {304: 200}
+"""A 304 stands for the answer that it spares us."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchState:
+    """What a watch remembers between two looks; times in milliseconds.
+
+    `version` is the id of the version it last judged, `judged` the time of
+    the last check it considered, `failures` counts unavailable checks in a
+    row, `down` and `still` say that it has already complained of them.
+    """
+
+    judged: int = 0
+    version: int | None = None
+    failures: int = 0
+    down: bool = False
+    status: int = 0
+    final_url: str = ""
+    changed: int = 0
+    still: bool = False
+
+    def to_json(self) -> str:
+        """For the catalogue."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> WatchState:
+        """The inverse."""
+        return cls(**json.loads(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What changed between the version that was judged last and the newest, through the watch's filters.
+
+    `counts` is the answer of `change.count`; `share` is 0..1 of the page.
+    """
+
+    counts: bool
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    share: float = 0.0
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The state at the last look and all checks since, oldest first; `version` is the newest one's id."""
+
+    state: WatchState
+    checks: Sequence[Check]
+    version: int | None
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """One thing to tell, as a sentence, with the difference where there is one."""
+
+    kind: RuleKind
+    time: datetime
+    message: str
+    difference: str = ""
+
+
+def decide(watch: Watch, history: History, change: Difference | None) -> tuple[list[Alert], WatchState]:
+    """The alerts of the checks that have not been judged yet, and the state after them.
+
+    Judging the same checks again from the same state gives the same alerts,
+    so a crash before they are recorded loses and doubles nothing.
+    """
+    alerts: list[Alert] = []
+    state = history.state
+    for check in history.checks:
+        alerts += _of_check(watch, state, check)
+        state = _after(watch, state, check)
+    if history.version != state.version and history.version is not None:
+        first = state.version is None
+        if not first and change is not None and _interests(watch, change):
+            alerts.append(_changed(watch, history, change))
+        counted = first or (change is not None and change.counts)
+        changed, still = (to_millis(history.now), False) if counted else (state.changed, state.still)
+        state = replace(state, version=history.version, changed=changed, still=still)
+    quiet = _quiet(watch, state, history.now)
+    return [*alerts, *quiet], replace(state, still=True) if quiet else state
+
+
+def _rule(watch: Watch, kind: RuleKind) -> Rule | None:
+    return next((rule for rule in watch.when if rule.kind is kind), None)
+
+
+def _of_check(watch: Watch, state: WatchState, check: Check) -> list[Alert]:
+    """What one check says by itself: up or down, another status, another target."""
+    found: list[Alert] = []
+    down, up = _rule(watch, RuleKind.UNAVAILABLE), _rule(watch, RuleKind.RECOVERED)
+    if down and not check.available and not state.down and state.failures + 1 >= down.amount:
+        times = f"{state.failures + 1} times in a row" if state.failures else "now"
+        why = check.error or f"status {check.status}"
+        found.append(Alert(RuleKind.UNAVAILABLE, check.checked_at, f"{watch.url} is unavailable {times}: {why}"))
+    if up and check.available and (state.down if down else state.failures):
+        sentence = f"{watch.url} is available again after {state.failures} failed checks"
+        found.append(Alert(RuleKind.RECOVERED, check.checked_at, sentence))
+    status = _status(check)
+    if _rule(watch, RuleKind.STATUS) and status and state.status and status != state.status:
+        sentence = f"{watch.url} answers with status {status}, before it was {state.status}"
+        found.append(Alert(RuleKind.STATUS, check.checked_at, sentence))
+    if _rule(watch, RuleKind.REDIRECT) and check.available and state.final_url not in ("", check.final_url):
+        sentence = f"{watch.url} now leads to {check.final_url}, before to {state.final_url}"
+        found.append(Alert(RuleKind.REDIRECT, check.checked_at, sentence))
+    return found
+
+
+def _status(check: Check) -> int:
+    return _SAME_AS.get(check.status, check.status)
+
+
+def _after(watch: Watch, state: WatchState, check: Check) -> WatchState:
+    down = _rule(watch, RuleKind.UNAVAILABLE)
+    failures = 0 if check.available else state.failures + 1
+    return replace(
+        state,
+        judged=to_millis(check.checked_at),
+        failures=failures,
+        down=bool(failures) and (state.down or (down is not None and failures >= down.amount)),
+        status=_status(check) or state.status,
+        final_url=check.final_url if check.available else state.final_url,
+    )
+
+
+def _interests(watch: Watch, change: Difference) -> bool:
+    if _rule(watch, RuleKind.CHANGED) is None or not change.counts:
+        return False
+    return all(one.holds(change.added, change.removed, change.share) for one in watch.conditions)
+
+
+def _changed(watch: Watch, history: History, change: Difference) -> Alert:
+    lines = f"{len(change.added)} lines added, {len(change.removed)} removed"
+    when = history.checks[-1].checked_at if history.checks else history.now
+    return Alert(RuleKind.CHANGED, when, f"{watch.url} has changed: {lines}", change.text)
+
+
+def _quiet(watch: Watch, state: WatchState, now: datetime) -> list[Alert]:
+    rule = _rule(watch, RuleKind.UNCHANGED)
+    if rule is None or state.still or to_millis(now) - state.changed < rule.amount * 1000:
+        return []
+    since = rfc3339(from_millis(state.changed))
+    return [Alert(RuleKind.UNCHANGED, now, f"{watch.url} has not changed since {since}")]

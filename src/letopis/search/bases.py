@@ -1,0 +1,109 @@
+"""Base forms: what people settled first, then affix files, then the dictionaries of simplemma."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from xxhash import xxh3_64_hexdigest
+
+from letopis.catalog.wordforms import WordRow
+from letopis.config import SearchSettings
+from letopis.errors import SettingError
+from letopis.search.affixes import load_base_forms
+from letopis.search.words import settled
+
+_MOST_KEPT = 500_000
+Lemmatize = Callable[[str, str], str]
+
+
+def simple_base(form: str, language: str) -> str:
+    """The base form by simplemma, which loads a language at its first word."""
+    return str(_simplemma().lemmatize(form, lang=language))
+
+
+def _simplemma() -> Any:
+    # A tenth of a second that questions answered by the index itself need not pay.
+    return import_module("simplemma")
+
+
+class _Table(dict[str, str]):
+    """Base forms of one language, worked out once a form."""
+
+    def __init__(self, find: Callable[[str], str]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, form: str) -> str:
+        if len(self) >= _MOST_KEPT:
+            self.clear()
+        base = self[form] = self._find(form)
+        return base
+
+
+class Bases:
+    """Finds base forms by language. Deterministic: equal sources have equal signatures and give equal answers."""
+
+    def __init__(
+        self, settings: SearchSettings, settled_words: Iterable[WordRow] = (), lemmatize: Lemmatize = simple_base
+    ) -> None:
+        self.languages = settings.languages
+        self._lemmatize = lemmatize
+        self._settled = {row.form: row.form if row.locked else row.base for row in settled_words}
+        self._affix_files = dict(map(_affix_file, settings.affixes))
+        self._tables: dict[str, _Table] = {}
+        self.signature = self._sign()
+
+    def _sign(self) -> str:
+        """Names all sources: another signature means that base forms may differ."""
+        files = [(language, _stamp(file)) for language, file in sorted(self._affix_files.items())]
+        return xxh3_64_hexdigest(repr((self.languages, files, sorted(self._settled.items()))).encode())
+
+    def of(self, language: str) -> Mapping[str, str]:
+        """The table of a language: `table[form]` is the base form, of any word whatever."""
+        if language not in self._tables:
+            self._tables[language] = _Table(self._finder(language))
+        return self._tables[language]
+
+    def _finder(self, language: str) -> Callable[[str], str]:
+        affixed = load_base_forms(self._affix_files[language]) if language in self._affix_files else {}
+        known = language in self.languages
+
+        def find(form: str) -> str:
+            if form in self._settled:
+                return self._settled[form]
+            if not form.isalpha():
+                return form
+            if form in affixed:
+                return affixed[form]
+            return _tidy(self._lemmatize(form, language)) if known else form
+
+        return find
+
+    def guesses(self, form: str) -> list[str]:
+        """Base forms of a word of unknown language: one for each language, itself included."""
+        found = dict.fromkeys(self.of(language)[form] for language in (*self.languages, *self._affix_files))
+        return list(dict.fromkeys([*found, form]))
+
+
+def _tidy(base: str) -> str:
+    """One lower-case word; the Russian io is written with and without its dots."""
+    word = settled(base).lower().replace("ё", "е")
+    return word.split()[0] if " " in word else word
+
+
+def _affix_file(text: str) -> tuple[str, Path]:
+    language, equals, file = text.partition("=")
+    if not (equals and language and file):
+        raise SettingError(f"'{text}' in search.affixes is not LANGUAGE=FILE; write cs=/usr/share/hunspell/cs_CZ.aff")
+    return language, Path(file)
+
+
+def _stamp(file: Path) -> tuple[str, int, int]:
+    try:
+        facts = [part.stat() for part in (file, file.with_suffix(".dic"))]
+    except OSError as error:
+        raise SettingError(f"cannot read {error.filename}: {error.strerror}; correct search.affixes") from None
+    return str(file), sum(fact.st_size for fact in facts), max(fact.st_mtime_ns for fact in facts)

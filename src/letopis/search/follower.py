@@ -1,0 +1,283 @@
+"""The index of words: follows the log of versions, a derived thing that can be deleted and is built again.
+
+A version's document says until when it was valid. When a newer version
+comes, the document of the one before is written again, in the same commit as
+the new one and the mark that says how far the index has come. So a crash
+loses whole batches only, which are taken in again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import tantivy
+from tantivy import Query
+
+from letopis import extract
+from letopis.archive import Archive
+from letopis.catalog.spans import Span, any_since, count_since, spans_from, spans_since, spans_up_to
+from letopis.catalog.troubles import log_mark
+from letopis.catalog.wordforms import word_rows
+from letopis.errors import LetopisError, NotReady, SettingError
+from letopis.search.bases import Bases
+from letopis.search.documents import document, mark_document
+from letopis.search.schema import FORMAT, OPEN, Mark, build_schema
+from letopis.search.snapshot import Snapshot
+
+BATCH = 10_000
+"""Versions of one commit: what a crash costs, and few enough pieces for quick questions."""
+_HEAP = 256_000_000
+_MARKS = 500
+"""Marks that are left lying: to delete one makes every question look for deleted documents in its piece."""
+_TOLD = 100
+NOTHING = (0, 0)
+"""The stamp of an index that is not there."""
+
+
+class WordIndex:
+    """Words of all versions of an archive, kept in `index/words` of its folder.
+
+    Safe to use from several threads and processes: one of them takes in what
+    is new, the others read what it wrote.
+    """
+
+    def __init__(self, archive: Archive) -> None:
+        self.archive = archive
+        self._folder = archive.folder / "index" / "words"
+        self._data = self._folder / f"v{FORMAT}"
+        self._meta = str(self._data / "meta.json")
+        self._schema = build_schema()
+        self._turn = threading.RLock()
+        self._index: Any = None
+        self._snapshot: Snapshot | None = None
+        self._bases: Bases | None = None
+        self._mark = Mark()
+        self._stamp = NOTHING
+
+    # Questions
+
+    def snapshot(self, *, fresh: bool = True) -> Snapshot:
+        """The index as it is now; `fresh` takes in what was recorded since."""
+        with self._turn:
+            if fresh or self._snapshot is None:
+                self.catch_up()
+            assert self._snapshot is not None
+            return self._snapshot
+
+    def lag(self) -> int:
+        """Versions recorded and not yet in the index; takes nothing in."""
+        with self._turn:
+            self._see_what_is_there()
+            return count_since(self.archive.catalog.database, self._mark.last)
+
+    def bases(self) -> Bases:
+        """Base forms as settings and people have settled them now."""
+        if self._bases is None:
+            rows = word_rows(self.archive.catalog.database)
+            self._bases = Bases(self.archive.settings.search, rows)
+        return self._bases
+
+    # Following
+
+    def catch_up(
+        self, progress: Callable[[int], None] = lambda done: None, stop: Callable[[], bool] = lambda: False
+    ) -> int:
+        """Takes in all versions recorded since; answers how many. Can be stopped between two batches."""
+        if not self.archive.settings.search.enabled:
+            raise SettingError("the index of words is turned off; set search.enabled = true")
+        with self._turn:
+            if not self._behind():
+                return 0
+            with self._writing():
+                self._open()
+                self._check_log()
+                return self._take_all(progress, stop)
+
+    def rebuild(self, progress: Callable[[int], None] = lambda done: None) -> int:
+        """Builds the index anew; answers how many versions it took in."""
+        with self._turn:
+            with self._writing():
+                self._start_over()
+            return self.catch_up(progress)
+
+    def words_changed(self) -> None:
+        """After base forms were settled otherwise: the next question builds the index anew."""
+        with self._turn:
+            self._bases = None
+
+    def _behind(self) -> bool:
+        """Whether there is something to do; mostly costs one look at a file and one at the end of the log."""
+        first = self._index is None
+        self._see_what_is_there()
+        if self._index is None or self._mark.bases != self.bases().signature:
+            return True
+        if first and self._log_differs():
+            return True
+        return any_since(self.archive.catalog.database, self._mark.last)
+
+    def _see_what_is_there(self) -> None:
+        """Follows what other processes did: took versions in, built the index anew, removed it."""
+        stamp = self._disk_stamp()
+        if stamp == NOTHING:
+            self._forget()
+        elif stamp != self._stamp:
+            self._open()
+            self._stamp = stamp
+
+    def _disk_stamp(self) -> tuple[int, int]:
+        """Changes with every commit; nothing when there is no index."""
+        try:
+            facts = os.stat(self._meta)  # Asked at every question: a Path costs four times as much.
+        except OSError:
+            return NOTHING
+        return facts.st_ino, facts.st_mtime_ns
+
+    def _open(self) -> None:
+        """Opens the index or makes an empty one; what cannot be opened is started over."""
+        try:
+            self._data.mkdir(parents=True, exist_ok=True)
+            self._index = tantivy.Index(self._schema, str(self._data))
+        except ValueError:
+            self._start_over()
+            self._data.mkdir(parents=True, exist_ok=True)
+            self._index = tantivy.Index(self._schema, str(self._data))
+        self._index.config_reader("manual")
+        self._see()
+
+    def _see(self) -> None:
+        self._index.reload()
+        self._snapshot = Snapshot(self._index.searcher(), self._schema, self.bases)
+        self._mark = self._snapshot.mark()
+
+    def _forget(self) -> None:
+        self._index, self._snapshot, self._mark, self._stamp = None, None, Mark(), NOTHING
+
+    def _start_over(self) -> None:
+        shutil.rmtree(self._data, ignore_errors=True)
+        self._forget()
+
+    def _check_log(self) -> None:
+        """The log may have been changed behind us: versions dropped, or found to have begun earlier."""
+        self._bases_again()
+        if self._mark.last and self._mark.bases != self.bases().signature:
+            self._start_over()
+            self._open()
+        if self._log_differs():
+            self._reconcile()
+
+    def _log_differs(self) -> bool:
+        counted = log_mark(self.archive.catalog.database, self._mark.last)
+        return counted != (self._mark.versions, self._mark.times)
+
+    def _bases_again(self) -> None:
+        """Another process may have settled words since; the tables are kept where nothing differs."""
+        now = Bases(self.archive.settings.search, word_rows(self.archive.catalog.database))
+        if self._bases is None or now.signature != self._bases.signature:
+            self._bases = now
+
+    def _take_all(self, progress: Callable[[int], None], stop: Callable[[], bool]) -> int:
+        done = 0
+        while not stop() and (spans := spans_since(self.archive.catalog.database, self._mark.last, BATCH)):
+            again = self._touched(spans)
+            self._write(spans, again, spans[-1].id, progress=partial(_further, progress, done))
+            done += len(spans)
+            progress(done)
+        return done
+
+    def _touched(self, spans: list[Span]) -> list[Span]:
+        """Versions already in the index whose end or number the new ones change."""
+        database, last = self.archive.catalog.database, self._mark.last
+        if not last:
+            return []
+        starts: dict[int, int] = {}
+        for span in spans:
+            starts[span.resource] = min(span.number, starts.get(span.resource, span.number))
+        around = [spans_from(database, resource, max(0, number - 1)) for resource, number in starts.items()]
+        return [span for near in around for span in near if span.id <= last and self._differs(span)]
+
+    def _differs(self, span: Span) -> bool:
+        assert self._snapshot is not None
+        hits = self._snapshot.hits(Query.term_query(self._schema, "id", span.id), 1)
+        known = (
+            [self._snapshot.numbers(field, [hits[0][1]])[0] for field in ("number", "time", "until")] if hits else []
+        )
+        return known != [span.number, span.time, OPEN if span.until is None else span.until]
+
+    def _reconcile(self) -> None:
+        """Compares every document with the log and writes those again that differ."""
+        assert self._snapshot is not None
+        found = self._snapshot
+        addresses = found.every(Query.range_query(self._schema, "id", tantivy.FieldType.Integer, 1, None))
+        columns = [found.numbers(field, addresses) for field in ("id", "number", "time", "until")]
+        known = {row[0]: row[1:] for row in zip(*columns, strict=True)}
+        again: list[Span] = []
+        for span in spans_up_to(self.archive.catalog.database, self._mark.last):
+            if known.pop(span.id, ()) != (span.number, span.time, OPEN if span.until is None else span.until):
+                again.append(span)
+        self._write([], again, self._mark.last, gone=known)
+
+    # Writing
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Keeps other processes from taking in the same versions."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with (self._folder / "lock").open("ab") as opened:
+                fcntl.flock(opened, fcntl.LOCK_EX)
+                yield
+        except OSError as error:
+            raise NotReady(f"cannot write to {self._folder}: {error.strerror}; check its permissions") from None
+
+    def _write(
+        self,
+        new: list[Span],
+        again: list[Span],
+        last: int,
+        gone: Iterable[int] = (),
+        progress: Callable[[int], None] = lambda done: None,
+    ) -> None:
+        """One commit: new documents, those to be written again, those that are gone, and the mark."""
+        counted = log_mark(self.archive.catalog.database, last)
+        mark = Mark(last, *counted, self.bases().signature, self._mark.serial + 1)
+        try:
+            writer = self._index.writer(_HEAP, 1)
+            for number in (*self._old_marks(), *gone, *(span.id for span in again)):
+                writer.delete_documents_by_term("id", number)
+            for done, made in enumerate(self._documents([*new, *again]), 1):
+                writer.add_document(made)
+                if done % _TOLD == 0:
+                    progress(min(done, len(new)))
+            writer.add_document(mark_document(self._schema, mark))
+            writer.commit()
+            writer.wait_merging_threads()
+        except ValueError as error:
+            raise NotReady(f"cannot write the index of words ({error}); is there room on the disk?") from None
+        self._see()
+        self._stamp = self._disk_stamp()
+
+    def _old_marks(self) -> tuple[int, ...]:
+        """The id of all marks when there are too many of them."""
+        assert self._snapshot is not None
+        return (0,) if self._snapshot.marks() >= _MARKS else ()
+
+    def _documents(self, spans: Iterable[Span]) -> Iterator[Any]:
+        for span in spans:
+            try:
+                version = self.archive.answers.by_id(span.id)
+            except LetopisError:
+                # Dropped meanwhile, or its bytes are lost: there is nothing to find in it.
+                continue
+            page = extract.page(version.body, version.url, version.headers)
+            yield document(self._schema, span, page, self.bases().of(page.language))
+
+
+def _further(progress: Callable[[int], None], before: int, count: int) -> None:
+    progress(before + count)

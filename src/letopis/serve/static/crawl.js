@@ -1,0 +1,68 @@
+// Live figures of a crawl: asked for every two seconds while somebody looks.
+
+const EVERY = 2000;
+const KEPT = 90;
+const box = document.querySelector("[data-figures]");
+const live = document.querySelector("[data-live]");
+const rates = [];
+let before = null;
+let askedAt = 0;
+
+const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+
+function cell(tag, text, css) {
+  const made = document.createElement(tag);
+  made.textContent = text;
+  if (css) made.className = css;
+  return made;
+}
+
+function hostRow(row) {
+  const made = document.createElement("tr");
+  const head = cell("th", "");
+  head.scope = "row";
+  const link = cell("a", row.name);
+  link.href = `/site/${row.name}`;
+  head.append(link);
+  made.append(head, cell("td", grouped(row.fetched), "right"), cell("td", row.failures, "right"));
+  made.append(cell("td", `${row.crawl_delay} s`, "right wide"), cell("td", row.ip, "wide"));
+  return made;
+}
+
+function draw() {
+  const most = Math.max(1, ...rates);
+  const step = 1000 / (KEPT - 1);
+  const start = 1000 - (rates.length - 1) * step;
+  const points = rates.map((rate, at) => `${(start + at * step).toFixed(1)},${(98 - (94 * rate) / most).toFixed(1)}`);
+  live.querySelector("polyline").setAttribute("points", points.join(" "));
+  live.querySelector("[data-now]").textContent = `${rates.at(-1).toFixed(1)} now, ${most.toFixed(1)} at most`;
+  live.hidden = false;
+}
+
+function show(figures) {
+  for (const place of box.querySelectorAll("[data-value]")) place.textContent = grouped(figures[place.dataset.value]);
+  document.querySelector("[data-hosts]")?.replaceChildren(...figures.hosts.map(hostRow));
+  if (before) {
+    const seconds = (performance.now() - askedAt) / 1000;
+    const rise = (name) => Math.max(0, figures[name] - before[name]);
+    for (const place of box.querySelectorAll("[data-rate]")) place.textContent = (rise(place.dataset.rate) / seconds).toFixed(1);
+    if (rise("fetched")) {
+      box.querySelector("[data-share]").textContent = `${((100 * rise("versions")) / rise("fetched")).toFixed(0)} %`;
+    }
+    rates.push(rise("fetched") / seconds);
+    if (rates.length > KEPT) rates.shift();
+    draw();
+  }
+  before = figures;
+  askedAt = performance.now();
+}
+
+async function ask() {
+  if (!document.hidden) {
+    const answer = await fetch(box.dataset.figures).catch(() => null);
+    if (answer?.ok) show(await answer.json());
+  }
+  setTimeout(ask, EVERY);
+}
+
+ask();

@@ -1,0 +1,43 @@
+// Small comforts on every page. Everything can be read without them.
+
+for (const link of document.querySelectorAll("[data-copy]")) {
+  link.addEventListener("click", async (event) => {
+    if (!navigator.clipboard || event.metaKey || event.ctrlKey || event.shiftKey) return;
+    event.preventDefault();
+    await navigator.clipboard.writeText(link.href);
+    const before = link.textContent;
+    link.textContent = "Copied";
+    link.setAttribute("role", "status");
+    setTimeout(() => {
+      link.textContent = before;
+      link.removeAttribute("role");
+    }, 1500);
+  });
+}
+
+// "/" goes to the search box, as people expect.
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
+  if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    event.preventDefault();
+    document.getElementById("find")?.focus();
+  }
+});
+
+for (const button of document.querySelectorAll("[data-check]")) {
+  const told = button.parentElement.querySelector("[data-told]");
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    told.textContent = "Looking …";
+    const answer = await fetch("/api/v1/check", {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-csrf-token": button.dataset.csrf },
+      body: JSON.stringify({ url: button.dataset.check, now: true }),
+    });
+    const said = await answer.json().catch(() => ({}));
+    if (answer.ok) location.reload();
+    else told.textContent = said.detail ?? "That did not work.";
+    button.disabled = false;
+  });
+}

@@ -1,0 +1,56 @@
+"""Pages that are new or changed: read, compared with the version before, and learned from.
+
+Checks that find nothing new never come here, so the parsers and the rules
+of comparison behind this module are loaded at the first page that needs them.
+"""
+
+from __future__ import annotations
+
+from letopis import extract
+from letopis.archive import Archive, Recorded
+from letopis.catalog import Cursor
+from letopis.change import Fingerprint, PageHabits, compare, fingerprint
+from letopis.model import Change, Headers, Observation, Outcome, Page, Response
+from letopis.visit.known import Known
+from letopis.visit.memory import Memory
+
+
+class Reader:
+    """Reads bodies as pages and judges how much of them is news. For one thread."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._memory = Memory(archive)
+
+    def read(self, response: Response, known: Known | None) -> Observation:
+        """A first or a changed version, with what changed."""
+        page = _page(response.body, response.final_url, response.headers)
+        if known is None:
+            self._memory.met(response.url, fingerprint(page))
+            return Observation(response, Outcome.NEW, page)
+        return Observation(response, Outcome.CHANGED, page, self._compare(response.url, page, known))
+
+    def save(self, cursor: Cursor, done: list[Recorded]) -> None:
+        """Writes what was learned; part of the transaction that records `done`."""
+        self._memory.save(cursor, done)
+
+    def _compare(self, url: str, page: Page, known: Known) -> Change:
+        """Against the page's own last version; what recurs on the host or at every visit is noise."""
+        before = self._archive.answers.by_id(known.version)
+        old = fingerprint(_page(before.body, known.final_url, before.headers))
+        new = fingerprint(page)
+        habits = self._memory.habits(known.resource, known.number)
+        profile = self._memory.profile(url)
+        change = compare(new, [old], profile, self._archive.settings.change, habits=habits)
+        self._learn(url, habits, old, new)
+        return change
+
+    def _learn(self, url: str, habits: PageHabits, old: Fingerprint, new: Fingerprint) -> None:
+        habits.observe(old, new)
+        self._memory.learned(url, habits)
+        self._memory.met(url, new)
+
+
+def _page(body: bytes, url: str, headers: Headers) -> Page:
+    """The page without a guess at its language, which costs ten times the rest; search makes that later."""
+    return extract.page(body, url, headers, detect_language=False)

@@ -1,0 +1,149 @@
+"""People walk through the pages with a browser: wide and narrow, light and dark, with and without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from served_archive import WebClient
+
+from letopis.demo import World
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+
+WIDE, NARROW = {"width": 1280, "height": 850}, {"width": 390, "height": 844}
+Visit = Callable[..., Any]
+
+
+@pytest.fixture
+def visit(chromium: Any, browsed: WebClient) -> Visit:
+    """Opens a tab that fails on console errors and on requests to anybody but us."""
+
+    @contextmanager
+    def opened(**options: Any) -> Iterator[Any]:
+        context = chromium.new_context(base_url=browsed.address, **options)
+        wrong: list[str] = []
+        tab = context.new_page()
+        tab.on("console", lambda said: wrong.append(said.text) if _is_wrong(said) else None)
+        tab.on("pageerror", lambda error: wrong.append(str(error)))
+        tab.on("request", lambda asked: wrong.append(asked.url) if not _ours(asked.url, browsed) else None)
+        try:
+            yield tab
+            assert wrong == []
+        finally:
+            context.close()
+
+    return opened
+
+
+def _is_wrong(said: Any) -> bool:
+    """Errors of our own pages; an archived page may lack a picture that nobody captured."""
+    return said.type in ("error", "warning") and "/web/" not in said.location["url"]
+
+
+def _ours(url: str, web: WebClient) -> bool:
+    return url.startswith((web.address + "/", "data:", "blob:"))
+
+
+def fits(tab: Any) -> bool:
+    """Whether nothing but the boxes that scroll is wider than the window."""
+    return bool(tab.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_a_walk_from_the_overview_to_a_change_a_site_and_a_search(visit: Visit, size: Any, scheme: str) -> None:
+    with visit(viewport=size, color_scheme=scheme) as tab:
+        tab.goto("/")
+        assert fits(tab)
+        tab.locator(".log a.page").first.click()
+        tab.get_by_role("heading", name="Availability").wait_for()
+        assert tab.locator(".strip rect.up").count() >= 1
+        assert fits(tab)
+        tab.get_by_role("button", name="Compare").click()
+        tab.get_by_role("heading", name="What changed").wait_for()
+        assert tab.locator(".words ins, .words del").count() >= 1
+        for name in ("Side by side", "As it looks", "Links", "Source"):
+            tab.get_by_role("link", name=name, exact=True).click()
+            assert tab.get_by_role("link", name=name, exact=True).get_attribute("aria-current") == "page"
+            assert fits(tab), name
+        tab.locator(".crumbs a").click()
+        tab.locator(".crumbs a").click()
+        assert tab.locator(".tree a.page").count() >= 5
+        assert fits(tab)
+        tab.locator("#find").fill("garden patient")
+        tab.locator("#find").press("Enter")
+        tab.get_by_role("heading", name="Search").wait_for()
+        assert fits(tab)
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_every_other_page_fits_and_says_nothing_on_the_console(visit: Visit, browsed_world: World, size: Any) -> None:
+    site = f"/site/{browsed_world.hosts[0]}?view="
+    views = [site + view for view in ("picture", "pages", "changes", "broken", "ranks", "report")]
+    plain = ["/watches", "/crawl", "/jobs", "/duplicates", "/storage", "/settings", "/search"]
+    with visit(viewport=size) as tab:
+        for address in (*views, *plain):
+            tab.goto(address)
+            assert fits(tab), address
+
+
+def test_the_picture_of_a_site_is_drawn_and_leads_to_its_pages(visit: Visit, browsed_world: World) -> None:
+    with visit(viewport=WIDE) as tab:
+        tab.goto(f"/site/{browsed_world.hosts[0]}?view=picture")
+        tab.locator("#picture .slice").first.wait_for()
+        assert tab.locator("#picture .slice").count() >= 5
+        tab.locator("#picture .slice").nth(3).click()
+        tab.locator("#picked").click()
+        tab.get_by_role("heading", name="Availability").wait_for()
+
+
+def test_everything_can_be_read_without_scripts(visit: Visit, browsed_world: World) -> None:
+    home = browsed_world.url(0, 0)
+    with visit(viewport=WIDE, java_script_enabled=False) as tab:
+        for address in (
+            "/",
+            f"/url/{home}",
+            f"/compare/{home}",
+            f"/site/{browsed_world.hosts[0]}",
+            "/crawl",
+            "/search",
+        ):
+            tab.goto(address)
+            assert tab.locator("h1").is_visible()
+        tab.goto(f"/site/{browsed_world.hosts[0]}")
+        branch = tab.locator(".tree details").first
+        branch.locator("summary").first.click()
+        assert branch.get_attribute("open") is None
+
+
+def test_the_keyboard_reaches_the_content_and_the_search_box(visit: Visit) -> None:
+    with visit(viewport=WIDE) as tab:
+        tab.goto("/")
+        tab.keyboard.press("Tab")
+        assert tab.evaluate("document.activeElement.className") == "skip"
+        tab.keyboard.press("Enter")
+        assert tab.evaluate("document.activeElement.id") == "main"
+        tab.keyboard.press("/")
+        assert tab.evaluate("document.activeElement.id") == "find"
+        tab.keyboard.press("Escape")
+
+
+def test_the_rendered_comparison_cannot_reach_our_page(visit: Visit, browsed_world: World) -> None:
+    with visit(viewport=WIDE) as tab:
+        tab.goto(f"/compare/{browsed_world.url(0, 0)}?view=visual")
+        frame = tab.locator("iframe.framed")
+        assert frame.get_attribute("sandbox") == ""
+        assert tab.evaluate("document.querySelector('iframe').contentDocument") is None
+        inner = tab.frame_locator("iframe.framed")
+        inner.locator("body").wait_for()
+        assert inner.locator("ins.letopis, del.letopis").count() >= 1
+
+
+def test_live_figures_move_while_somebody_looks(visit: Visit) -> None:
+    with visit(viewport=WIDE) as tab:
+        tab.goto("/crawl")
+        tab.locator("[data-live]").wait_for(state="visible", timeout=15_000)
+        assert tab.locator("[data-rate=fetched]").inner_text() == "0.0"

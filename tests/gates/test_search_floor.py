@@ -1,0 +1,59 @@
+"""Floors of search: its cost beside bare tantivy on small data, and how many word forms are joined."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from letopis import Archive
+from letopis.config import SearchSettings
+from letopis.demo import languages
+from letopis.search import parse_question, search
+from letopis.search.bases import Bases
+
+MOST = 3.0
+"""Of the cost of bare tantivy: on 1,000 pages the fixed part of a question weighs most."""
+
+
+def load_bench() -> ModuleType:
+    path = Path(__file__).parents[2] / "bench" / "search.py"
+    spec = importlib.util.spec_from_file_location("bench_search", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_question_costs_little_more_than_bare_tantivy(tmp_path: Path) -> None:
+    bench = load_bench()
+    chance = random.Random(5)
+    words = bench.vocabulary(5000, chance)
+    pages = list(bench.texts(1000, words, chance))
+    with Archive(tmp_path / "archive") as archive:
+        index, _ = bench.ours(archive, pages)
+        costs = bench.measure(
+            {
+                "bare": bench.bare_tantivy(tmp_path / "bare", pages),
+                "now": lambda word: search(index, parse_question(word)),
+                "past": lambda word: search(index, parse_question(word, at=bench.PAST)),
+            },
+            [words[rank] for rank in (5, 20, 100, 500)],
+            repeats=12,
+        )
+    assert costs["now"] <= MOST * costs["bare"]
+    assert costs["past"] <= MOST * costs["bare"]
+
+
+@pytest.mark.parametrize(
+    ("language", "floor"), [(languages.CZECH, 0.96), (languages.SLOVAK, 0.96), (languages.RUSSIAN, 1.0)]
+)
+def test_inflected_forms_have_the_base_of_their_first_form(language: languages.Language, floor: float) -> None:
+    bases = Bases(SearchSettings()).of(language.code)
+    forms = [(form, row[1]) for row in language.nouns for form in row[2:]]
+    joined = sum(bases[form] == bases[first] for form, first in forms)
+    assert joined >= floor * len(forms)

@@ -1,0 +1,235 @@
+"""The index follows the log: crash-safe, rebuildable, shared by processes, true after late and dropped versions."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from letopis import Archive
+from letopis.config import Settings, StoreSettings
+from letopis.errors import Damaged, LetopisError
+from letopis.graph import LinkIndex, links_out
+from letopis.graph.columns import Texts, pack, texts, unpack
+from letopis.graph.follower import SMALL
+from letopis.graph.journal import Journal
+from letopis.graph.segment import empty_segment, join_segments, unpack_segment
+from letopis.model import to_millis
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+DAY = timedelta(days=1)
+HOME = "http://x.org/"
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[Archive]:
+    with Archive(tmp_path / "a") as opened:
+        yield opened
+
+
+def page(*targets: str, title: str = "T") -> bytes:
+    return (f"<title>{title}</title>" + "".join(f'<a href="{target}">{target}</a>' for target in targets)).encode()
+
+
+def targets_at(index: LinkIndex, at: datetime, url: str = HOME) -> list[str]:
+    return [row.target.removeprefix(HOME) for row in links_out(index.graph().as_of(to_millis(at)), url)]
+
+
+def log_of(archive: Archive) -> Path:
+    return archive.folder / "index" / "links" / "links.log"
+
+
+def test_takes_in_only_what_is_new(archive: Archive) -> None:
+    index = LinkIndex(archive)
+    archive.put(HOME, page("a"), at=START)
+    assert index.catch_up() == 1
+    archive.put(HOME, page("b"), at=START + DAY)
+    assert (index.catch_up(), index.catch_up()) == (1, 0)
+    assert targets_at(index, START) == ["a"]
+    assert targets_at(index, START + DAY) == ["b"]
+
+
+def test_a_later_process_goes_on_from_the_last_whole_frame(archive: Archive) -> None:
+    archive.put(HOME, page("a"), at=START)
+    LinkIndex(archive).catch_up()
+    archive.put(HOME, page("b"), at=START + DAY)
+    later = LinkIndex(archive)
+    assert later.catch_up() == 1
+    assert [targets_at(later, START + day * DAY) for day in range(2)] == [["a"], ["b"]]
+
+
+def test_two_readers_see_what_either_took_in(archive: Archive) -> None:
+    one, other = LinkIndex(archive), LinkIndex(archive)
+    for day, name in enumerate("abcd"):
+        archive.put(HOME, page(name), at=START + day * DAY)
+        (one if day % 2 else other).catch_up()
+    assert targets_at(one, START + 3 * DAY) == targets_at(other, START + 3 * DAY) == ["d"]
+    assert one.graph().segment.ids.tolist() == other.graph().segment.ids.tolist()
+
+
+def test_a_deleted_index_is_built_again(archive: Archive) -> None:
+    for day in range(3):
+        archive.put(HOME, page(str(day)), at=START + day * DAY)
+    first = LinkIndex(archive).graph()
+    shutil.rmtree(archive.folder / "index")
+    again = LinkIndex(archive).graph()
+    assert again.segment.pack() == first.segment.pack()
+
+
+@pytest.mark.parametrize("cut", range(1, 60, 7))
+def test_half_a_frame_at_the_end_is_taken_in_again(archive: Archive, cut: int) -> None:
+    archive.put(HOME, page("a"), at=START)
+    LinkIndex(archive).catch_up()
+    archive.put(HOME, page("b"), at=START + DAY)
+    LinkIndex(archive).catch_up()
+    log = log_of(archive)
+    log.write_bytes(log.read_bytes()[:-cut])
+    index = LinkIndex(archive)
+    assert index.catch_up() == 1
+    assert targets_at(index, START + DAY) == ["b"]
+    assert targets_at(index, START) == ["a"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_a_flipped_byte_is_noticed_and_what_follows_is_taken_in_again(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    with Archive(tmp_path_factory.mktemp("flip")) as archive:
+        index = LinkIndex(archive)
+        for day, name in enumerate("ab"):
+            archive.put(HOME, page(name), at=START + day * DAY)
+            index.catch_up()
+        log = log_of(archive)
+        raw = bytearray(log.read_bytes())
+        raw[data.draw(st.integers(16, len(raw) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+        log.write_bytes(raw)
+        assert [targets_at(LinkIndex(archive), START + day * DAY) for day in range(2)] == [["a"], ["b"]]
+
+
+def test_a_file_of_another_kind_is_refused_with_a_sentence(archive: Archive) -> None:
+    archive.put(HOME, page("a"), at=START)
+    log = log_of(archive)
+    log.parent.mkdir(parents=True)
+    log.write_bytes(b"something else entirely")
+    with pytest.raises(Damaged, match="delete"):
+        LinkIndex(archive).graph()
+
+
+def test_lost_texts_are_named_and_the_links_still_stand(archive: Archive) -> None:
+    archive.put(HOME, page("a"), at=START)
+    index = LinkIndex(archive)
+    graph = index.graph()
+    (archive.folder / "index" / "links" / "texts.log").write_bytes(b"letopis links 1\n")
+    with pytest.raises(Damaged, match=r"texts\.log"):
+        links_out(graph.as_of(to_millis(START)), HOME)
+    assert len(graph.as_of(to_millis(START)).targets) == 1
+
+
+def test_equal_links_of_the_next_version_are_a_pointer(archive: Archive) -> None:
+    index = LinkIndex(archive)
+    for day, title in enumerate("ABC"):
+        archive.put(HOME, page("a", "b", title=title), at=START + day * DAY)
+    graph = index.graph()
+    assert graph.segment.counts.tolist() == [2, -1, -1]
+    assert len(graph.segment.targets) == 2
+    assert all(targets_at(index, START + day * DAY) == ["a", "b"] for day in range(3))
+
+
+def test_a_version_that_arrives_late_takes_its_place_in_time(archive: Archive) -> None:
+    index = LinkIndex(archive)
+    archive.put(HOME, page("new"), at=START + 9 * DAY)
+    index.catch_up()
+    archive.put(HOME, page("old"), at=START)
+    assert targets_at(index, START + DAY) == ["old"]
+    assert targets_at(index, START + 9 * DAY) == ["new"]
+
+
+def test_a_version_that_turns_out_older_is_known_from_then_on(archive: Archive) -> None:
+    index = LinkIndex(archive)
+    for number in range(20):
+        archive.put(f"{HOME}{number}", page("x"), at=START + 9 * DAY)
+    archive.put(HOME, page("a"), at=START + 9 * DAY)
+    assert targets_at(index, START + DAY) == []
+    archive.put(HOME, page("a"), at=START)
+    assert targets_at(index, START + DAY) == ["a"]
+
+
+def test_versions_that_retention_dropped_are_gone_from_the_past(tmp_path: Path) -> None:
+    kept = Settings(store=StoreSettings(keep_versions=1))
+    with Archive(tmp_path / "a", settings=kept) as archive:
+        index = LinkIndex(archive)
+        for number in range(40):
+            archive.put(f"{HOME}{number}", page("x", str(number)), at=START)
+        for day, name in enumerate("abc"):
+            archive.put(HOME, page(name), at=START + day * DAY)
+        assert targets_at(index, START) == ["a"]
+        archive.compact()
+        assert targets_at(index, START) == []
+        assert targets_at(index, START + 9 * DAY) == ["c"]
+
+
+def test_a_log_that_was_rebuilt_rebuilds_the_index(tmp_path: Path) -> None:
+    kept = Settings(store=StoreSettings(keep_versions=1))
+    with Archive(tmp_path / "a", settings=kept) as archive:
+        index = LinkIndex(archive)
+        for day in range(6):
+            archive.put(HOME, page(str(day)), at=START + day * DAY)
+        index.catch_up()
+        archive.compact()
+        assert targets_at(index, START + 9 * DAY) == ["5"]
+        assert index.graph().segment.times.tolist() == [to_millis(START + 5 * DAY)]
+
+
+def test_many_small_frames_become_one(archive: Archive) -> None:
+    index = LinkIndex(archive)
+    for number in range(SMALL + 3):
+        archive.put(f"{HOME}{number}", page("x", str(number + 1)), at=START)
+        index.catch_up()
+    frames = [frame.versions for frame, _ in Journal(log_of(archive)).frames()]
+    assert sum(frames) == SMALL + 3
+    assert len(frames) < 5
+    assert targets_at(LinkIndex(archive), START, f"{HOME}7") == targets_at(index, START, f"{HOME}7") == ["x", "8"]
+
+
+def test_the_graph_is_the_same_value_until_something_is_recorded(archive: Archive) -> None:
+    index = LinkIndex(archive)
+    archive.put(HOME, page("a"), at=START)
+    first = index.graph()
+    assert index.graph() is first
+    archive.put(HOME, page("a"), at=START + DAY)
+    assert index.graph() is not first
+
+
+numbers = st.lists(st.integers(-(2**31), 2**31 - 1), max_size=50)
+
+
+@settings(max_examples=100, deadline=None)
+@given(numbers, st.lists(st.integers(0, 255), max_size=50), st.lists(st.text(max_size=20), max_size=20))
+def test_columns_come_back_as_they_were(ints: list[int], small: list[int], words: list[str]) -> None:
+    columns = [np.array(ints, np.int32), np.array(ints, np.int64), np.array(small, np.uint8)]
+    *arrays, lengths, data = unpack(pack([*columns, Texts.of(words)]))
+    assert [array.tolist() for array in arrays] == [ints, ints, small]
+    found = texts(lengths, data)
+    assert [found[place] for place in range(len(found))] == words
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.binary(max_size=200))
+def test_frames_of_rubbish_are_damaged_and_nothing_worse(data: bytes) -> None:
+    for raw in (data, empty_segment().pack()[: len(data)], empty_segment().pack() + data):
+        try:
+            unpack_segment(raw)
+        except LetopisError:
+            continue
+
+
+def test_segments_join_column_by_column() -> None:
+    empty = empty_segment()
+    assert join_segments([empty, empty]).pack() == empty.pack()

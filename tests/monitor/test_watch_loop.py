@@ -1,0 +1,401 @@
+"""Watches against a real server: added, run, judged, told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_site import ScriptedSite
+
+from letopis import Archive, Monitor
+from letopis.catalog.watches import Watches
+from letopis.config import ChangeSettings, FetchSettings, MonitorSettings, Settings
+from letopis.errors import NotReady, Refused, UnknownUrl, UsageError
+from letopis.model import Outcome
+from letopis.monitor.book import WatchBook
+from letopis.monitor.checker import checker
+from letopis.monitor.messages import Message
+from letopis.monitor.outbox import MOST_ATTEMPTS, Outbox, pause_after
+from letopis.monitor.rules import Condition, ConditionKind, parse_rules
+from letopis.monitor.watch import WatchSpec
+from letopis.monitor.watcher import Judged, Watcher
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+OLD = b"<h1>Hours</h1><main><p>Open from nine to five on every working day.</p></main><footer>One</footer>"
+NEW = b"<h1>Hours</h1><main><p>Closed for the whole of August, see you later.</p></main><footer>One</footer>"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+class World:
+    """An archive, a clock, and what the watches have told."""
+
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        self.clock = Clock()
+        self.archive = Archive(folder, clock=self.clock, settings=settings)
+        self.book = WatchBook(self.archive)
+        self.watches = Watches(self.archive.catalog.database)
+        self.sent: list[tuple[str, Message]] = []
+        self.failing = False
+
+    def send(self, target: str, message: Message, guarded: bool) -> None:
+        if self.failing:
+            raise NotReady("nobody answers")
+        self.sent.append((target, message))
+
+    async def run(self, after: timedelta = HOUR) -> list[Judged]:
+        self.clock.now += after
+        told: list[Judged] = []
+        async with checker(self.archive) as checks:
+            await Watcher(self.archive, checks, Outbox(self.archive, self.send), told.append, lambda: 0.0).run_due()
+        return told
+
+    def kinds(self) -> list[str]:
+        return [message.facts["kind"] for _, message in self.sent]
+
+
+@pytest.fixture
+def make_world(tmp_path: Path) -> Iterator[Callable[..., World]]:
+    made: list[World] = []
+
+    def make(**sections: Any) -> World:
+        made.append(World(tmp_path / "a", Settings(**sections)))
+        return made[-1]
+
+    yield make
+    for world in made:
+        world.archive.close()
+
+
+@pytest.fixture
+def world(make_world: Callable[..., World]) -> World:
+    return make_world()
+
+
+SPEC = WatchSpec(every=600, notify=("https://hook.example/",))
+
+
+async def test_change_is_told_once_with_its_difference(world: World, scripted_site: ScriptedSite) -> None:
+    url = scripted_site.set("/page", OLD)
+    world.book.add([url], SPEC, "hours")
+    assert [one.check.outcome for one in await world.run()] == [Outcome.NEW]
+    scripted_site.set("/page", NEW)
+    await world.run()
+    await world.run()
+    assert world.kinds() == ["changed"]
+    target, message = world.sent[0]
+    assert target == "https://hook.example/"
+    assert (message.facts["url"], message.facts["tag"], message.facts["version"]) == (url, "hours", 1)
+    assert "+Closed for the whole of August" in message.facts["difference"]
+    assert [row.kind for row in world.book.alerts(url)] == ["changed"]
+
+
+async def test_only_due_watches_are_looked_at(world: World, scripted_site: ScriptedSite) -> None:
+    url = scripted_site.set("/page", OLD)
+    world.book.add([url], replace(SPEC, every=3600))
+    assert len(await world.run()) == 1
+    assert await world.run(timedelta(minutes=59)) == []
+    assert len(await world.run(timedelta(minutes=1))) == 1
+
+
+async def test_change_that_somebody_else_recorded_is_told(world: World, scripted_site: ScriptedSite) -> None:
+    url = scripted_site.set("/page", OLD)
+    world.book.add([url], SPEC)
+    await world.run()
+    scripted_site.set("/page", NEW)
+    world.clock.now += HOUR
+    with Monitor(world.archive) as other:
+        other.get(url).check()
+    world.clock.now += timedelta(minutes=1)
+    assert [one.check.outcome for one in await world.run(timedelta(0))] == [Outcome.UNCHANGED]
+    assert world.kinds() == ["changed"]
+
+
+async def test_filters_choose_what_counts_and_storage_keeps_all(world: World, scripted_site: ScriptedSite) -> None:
+    url = scripted_site.set("/page", OLD)
+    world.book.add([url], replace(SPEC, filters=(("css", "footer"),)))
+    await world.run()
+    scripted_site.set("/page", NEW)
+    await world.run()
+    assert world.kinds() == []
+    assert world.archive.get(url).body == NEW
+    scripted_site.set("/page", NEW.replace(b"One", b"Another imprint and address"))
+    await world.run()
+    assert world.kinds() == ["changed"]
+    assert "August" not in world.sent[0][1].facts["difference"]
+
+
+@pytest.mark.parametrize(
+    "filters", [(("xpath", "//main"),), (("ignore", r"\d+ visitors"), ("css", "main")), (("xpath", "//p/text()"),)]
+)
+async def test_other_filters(world: World, scripted_site: ScriptedSite, filters: tuple[tuple[str, str], ...]) -> None:
+    page = "<main><p>Prices from {price} crowns, seen by {count} visitors</p></main><p hidden></p>"
+    url = scripted_site.set("/page", page.format(price=10, count=1).encode())
+    world.book.add([url], replace(SPEC, filters=filters))
+    await world.run()
+    scripted_site.set("/page", page.format(price=2500, count=1).encode())
+    await world.run()
+    assert world.kinds() == ["changed"]
+
+
+async def test_jsonpath_watches_one_value(world: World, scripted_site: ScriptedSite) -> None:
+    def document(price: int, at: int) -> bytes:
+        return json.dumps({"item": {"price": price, "name": "lamp"}, "time": at}).encode()
+
+    url = scripted_site.set("/item", document(10, 1), Content_Type="application/json")
+    world.book.add([url], replace(SPEC, filters=(("jsonpath", "$.item.price"),)))
+    await world.run()
+    scripted_site.set("/item", document(10, 2), Content_Type="application/json")
+    await world.run()
+    assert world.kinds() == []
+    scripted_site.set("/item", document(99, 3), Content_Type="application/json")
+    await world.run()
+    assert world.kinds() == ["changed"]
+
+
+async def test_noise_is_not_told_unless_bytes_count(
+    make_world: Callable[..., World], scripted_site: ScriptedSite
+) -> None:
+    world = make_world()
+    url = scripted_site.set("/page", OLD)
+    world.book.add([url], SPEC)
+    await world.run()
+    scripted_site.set("/page", OLD + b"<!-- made in 12 ms -->")
+    assert [one.check.outcome for one in await world.run()] == [Outcome.CHANGED]
+    assert world.kinds() == []
+    world.archive.close()
+    strict = make_world(change=ChangeSettings(count="bytes"))
+    strict.clock.now = world.clock.now
+    scripted_site.set("/page", OLD + b"<!-- made in 13 ms -->")
+    await strict.run()
+    assert strict.kinds() == ["changed"]
+
+
+async def test_conditions_on_the_difference(world: World, scripted_site: ScriptedSite) -> None:
+    url = scripted_site.set("/page", OLD)
+    world.book.add([url], replace(SPEC, conditions=(Condition(ConditionKind.ADDS, "september"),)))
+    await world.run()
+    scripted_site.set("/page", NEW)
+    await world.run()
+    assert world.kinds() == []
+    scripted_site.set("/page", NEW.replace(b"August", b"September and October"))
+    await world.run()
+    assert world.kinds() == ["changed"]
+
+
+async def test_down_and_up_again(world: World, scripted_site: ScriptedSite) -> None:
+    url = scripted_site.set("/page", OLD)
+    world.book.add([url], replace(SPEC, when=parse_rules("unavailable:2,recovered")))
+    for status in (200, 410, 410, 410, 200, 200):
+        scripted_site.set("/page", OLD, status=status)
+        await world.run()
+    assert world.kinds() == ["unavailable", "recovered"]
+    assert "2 times in a row" in world.sent[0][1].body
+
+
+async def test_redirect_target_and_silence(world: World, scripted_site: ScriptedSite) -> None:
+    scripted_site.set("/a", OLD)
+    scripted_site.set("/b", OLD)
+    url = scripted_site.redirect("/short", "/a")
+    world.book.add([url], replace(SPEC, when=parse_rules("redirect,unchanged:1d")))
+    await world.run()
+    scripted_site.redirect("/short", "/b")
+    await world.run()
+    assert world.kinds() == ["redirect"]
+    await world.run(timedelta(days=1))
+    await world.run(timedelta(days=1))
+    assert world.kinds() == ["redirect", "unchanged"]
+
+
+async def test_sitemap_is_a_source_of_watches(world: World, scripted_site: ScriptedSite) -> None:
+    def sitemap(*paths: str) -> bytes:
+        rows = "".join(f"<url><loc>{scripted_site.url(path)}</loc></url>" for path in paths)
+        return f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{rows}</urlset>'.encode()
+
+    for path in ("/one", "/two", "/three"):
+        scripted_site.set(path, OLD.replace(b"nine", path.encode() + b" in the morning"))
+    inner = scripted_site.set("/inner.xml", sitemap("/one", "/two"), Content_Type="application/xml")
+    index = f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><sitemap><loc>{inner}</loc></sitemap>'
+    source = scripted_site.set("/map.xml", index.encode() + b"</sitemapindex>", Content_Type="application/xml")
+    world.book.add([], SPEC, "site", [source])
+    assert [one.watch.kind for one in await world.run()] == ["sitemap", "page", "page"]
+    assert [entry.watch.source for entry in world.book.entries("site")] == ["", source, source]
+    scripted_site.set("/inner.xml", sitemap("/two", "/three"), Content_Type="application/xml")
+    await world.run()
+    urls = [entry.watch.url for entry in world.book.entries()]
+    assert urls == [source, scripted_site.url("/two"), scripted_site.url("/three")]
+    scripted_site.set("/two", NEW)
+    await world.run()
+    assert world.kinds() == ["changed"]
+    assert world.book.remove(source) == 3
+    assert world.book.entries() == []
+
+
+async def test_tag_gives_defaults(world: World, scripted_site: ScriptedSite) -> None:
+    url = scripted_site.set("/page", OLD)
+    world.book.add([url], WatchSpec(), "news")
+    assert world.book.add([], replace(SPEC, every=7200), "news") == []
+    assert [(entry.watch.every, entry.watch.notify) for entry in world.book.entries()] == [(7200, SPEC.notify)]
+    with pytest.raises(UsageError, match="--tag"):
+        world.book.add([], WatchSpec())
+
+
+async def test_adding_again_changes_the_watch_and_keeps_its_memory(world: World, scripted_site: ScriptedSite) -> None:
+    url = scripted_site.set("/page", OLD)
+    world.book.add([url], SPEC)
+    await world.run()
+    world.book.add([url], replace(SPEC, every=1200))
+    scripted_site.set("/page", NEW)
+    await world.run()
+    assert [entry.watch.every for entry in world.book.entries()] == [1200]
+    assert world.kinds() == ["changed"]
+
+
+async def test_failed_delivery_is_kept_and_tried_again(world: World, scripted_site: ScriptedSite) -> None:
+    url = scripted_site.set("/page", OLD)
+    world.book.add([url], replace(SPEC, every=10**6))
+    await world.run()
+    scripted_site.set("/page", NEW)
+    world.failing = True
+    await world.run(timedelta(days=30))
+    number = world.book.alerts()[0].id
+    assert [(row.state, row.attempts) for row in world.watches.deliveries(number)] == [("pending", 1)]
+    await world.run(timedelta(seconds=1))
+    assert [row.attempts for row in world.watches.deliveries(number)] == [1], "not before its time"
+    world.failing = False
+    await world.run(pause_after(1))
+    assert [(row.state, row.attempts) for row in world.watches.deliveries(number)] == [("sent", 2)]
+    await world.run()
+    assert world.kinds() == ["changed"]
+
+
+async def test_delivery_is_given_up_in_the_end(world: World, scripted_site: ScriptedSite) -> None:
+    url = scripted_site.set("/page", OLD)
+    world.book.add([url], replace(SPEC, every=10**8))
+    await world.run()
+    scripted_site.set("/page", NEW)
+    world.failing = True
+    await world.run(timedelta(days=1200))
+    for attempt in range(1, MOST_ATTEMPTS + 3):
+        await world.run(pause_after(attempt))
+    row = world.watches.deliveries(world.book.alerts()[0].id)[0]
+    assert (row.state, row.attempts, row.error) == ("failed", MOST_ATTEMPTS, "nobody answers")
+
+
+async def test_crash_before_judging_tells_after_the_restart(world: World, scripted_site: ScriptedSite) -> None:
+    """The check is durable, the judgement is not: the next run judges the same checks."""
+    url = scripted_site.set("/page", OLD)
+    world.book.add([url], SPEC)
+    await world.run()
+    scripted_site.set("/page", NEW)
+
+    class Crash(BaseException):
+        pass
+
+    def crash(*rows: object) -> None:
+        raise Crash
+
+    world.clock.now += HOUR
+    async with checker(world.archive) as checks:
+        work = Watcher(world.archive, checks, Outbox(world.archive, world.send))
+        work._record = crash  # type: ignore[assignment, method-assign]
+        with pytest.raises(Crash):
+            await work.run_due()
+    assert world.kinds() == []
+    assert world.archive.history(url)[-1].outcome is Outcome.CHANGED
+    await world.run(timedelta(seconds=1))
+    await world.run()
+    assert world.kinds() == ["changed"]
+
+
+async def test_crash_between_sending_and_noting_repeats_with_the_same_key(
+    world: World, scripted_site: ScriptedSite
+) -> None:
+    url = scripted_site.set("/page", OLD)
+    world.book.add([url], SPEC)
+    await world.run()
+    scripted_site.set("/page", NEW)
+    outbox = Outbox(world.archive, world.send)
+    world.failing = True
+    await world.run()
+    world.failing = False
+    world.clock.now += pause_after(1)
+    row, _ = world.watches.waiting(2**60)[0]
+    assert world.watches.claim(row, row.due + 1)
+    assert not world.watches.claim(row, row.due + 2), "a claimed delivery is nobody else's"
+    world.clock.now += HOUR
+    assert await outbox.send_due() == 1
+    assert await outbox.send_due() == 0
+    assert [message.key for _, message in world.sent] == [f"letopis-alert-{world.book.alerts()[0].id}"]
+
+
+async def test_real_sinks_take_the_message(world: World, scripted_site: ScriptedSite, tmp_path: Path) -> None:
+    hook = scripted_site.url("/hook")
+    file = tmp_path / "alerts.jsonl"
+    url = scripted_site.set("/page", OLD)
+    world.book.add([url], replace(SPEC, notify=(f"file:{file}", hook)))
+    await world.run()
+    scripted_site.set("/page", NEW)
+    world.clock.now += HOUR
+    async with checker(world.archive) as checks:
+        await Watcher(world.archive, checks, Outbox(world.archive)).run_due()
+    number = world.book.alerts()[0].id
+    states = {row.target: (row.state, row.error) for row in world.watches.deliveries(number)}
+    assert states[f"file:{file}"] == ("sent", "")
+    assert json.loads(file.read_text())["id"] == f"letopis-alert-{number}"
+    assert states[hook][0] == "pending", "the scripted site takes no POST"
+    assert "501" in states[hook][1]
+
+
+async def test_private_addresses_by_origin(make_world: Callable[..., World], scripted_site: ScriptedSite) -> None:
+    world = make_world()
+    url = scripted_site.set("/page", OLD)
+    world.book.add([url], replace(SPEC, origin="http"))
+    assert [one.check.outcome for one in await world.run()] == [Outcome.REFUSED]
+    assert scripted_site.log == []
+    with pytest.raises(Refused):
+        world.book.add([url], WatchSpec(origin="http", notify=("file:/tmp/never",)))
+    world.archive.close()
+    never = make_world(fetch=FetchSettings(private="never"))
+    never.clock.now = world.clock.now
+    never.book.add([url], SPEC)
+    assert [one.check.outcome for one in await never.run()] == [Outcome.REFUSED]
+
+
+def test_nothing_watched_costs_no_table_and_is_no_error(world: World) -> None:
+    assert (world.book.entries(), world.book.alerts(), world.watches.next_due()) == ([], [], None)
+    assert world.watches.due(2**60, 10) == []
+    with pytest.raises(UnknownUrl):
+        world.book.remove("http://example.org/")
+    assert world.archive.catalog.database.one("SELECT count(*) FROM sqlite_master WHERE name = 'watch'") == (0,)
+
+
+def test_templates_fill_title_and_message(make_world: Callable[..., World]) -> None:
+    from letopis.catalog.watches import AlertRow
+    from letopis.monitor.messages import message_of
+
+    row = AlertRow(3, "http://e/", "changed", 0, "It changed", json.dumps({"tag": "t", "difference": "+x"}))
+    settings = MonitorSettings(title="[$tag] $kind $unknown", message="$sentence: $difference at $time")
+    message = message_of(row, settings)
+    assert message.title == "[t] changed $unknown"
+    assert message.body == "It changed: +x at 1970-01-01T00:00:00Z"
+
+
+async def test_watcher_stops_when_told(world: World, scripted_site: ScriptedSite) -> None:
+    world.book.add([scripted_site.set("/page", OLD)], SPEC)
+    async with checker(world.archive) as checks:
+        work = Watcher(world.archive, checks, Outbox(world.archive, world.send), lambda judged: work.stop())
+        await work.run()
+    assert len(scripted_site.log) == 1

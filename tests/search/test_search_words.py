@@ -1,0 +1,160 @@
+"""Words and their forms: dictionaries, affix files, endings settled by people, locks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from word_chronicle import DATES
+
+from letopis import Archive
+from letopis.config import SearchSettings, Settings
+from letopis.errors import SettingError, UsageError
+from letopis.search import WordIndex, lock, parse_question, release, search, wordfigure
+from letopis.search.affixes import base_forms, parse_affixes
+from letopis.search.bases import Bases
+from letopis.search.words import lowered, settled, words_of
+
+AFF = """# a comment
+SET UTF-8
+FLAG char
+PFX N Y 1
+PFX N   0     ne         .
+
+SFX Z Y 5
+SFX Z   a     y          a
+SFX Z   a     u          a
+SFX Z   ra    ře         ra
+SFX Z   a     ou         [^c]a
+SFX Z   ca    ci         ca
+SFX X N 1
+SFX X   0     s          [^s]
+"""
+DIC = "5\nkatedra/Z\nulica/Z\nznámý/N\npage/X\nnovinka/ZN po:noun\n"
+
+CZECH = (
+    "<html lang=cs><title>Stránka</title><p>Tato stránka je o tom, že se na fakultě také učí {}, která je podle "
+    "děkana při škole již více let a může být pro studenty velmi užitečná.</p></html>"
+)
+
+
+def forms() -> dict[str, str]:
+    return base_forms(parse_affixes(AFF.encode()), DIC.encode())
+
+
+def test_affix_files_give_base_forms() -> None:
+    found = forms()
+    assert {found[form] for form in ("katedra", "katedry", "katedru", "katedře", "katedrou")} == {"katedra"}
+    assert found["ulici"] == "ulica"
+    assert "ulicou" not in found
+    assert (found["neznámý"], found["pages"]) == ("známý", "page")
+    assert (found["nenovinkou"], found["nenovinka"]) == ("novinka", "novinka")
+
+
+def test_prefixes_stand_before_suffixed_forms_only_where_both_cross() -> None:
+    source = AFF.replace("SFX Z Y 5", "SFX Z N 5")
+    found = base_forms(parse_affixes(source.encode()), DIC.encode())
+    assert "nenovinka" in found
+    assert "nenovinkou" not in found
+
+
+@pytest.mark.parametrize(
+    ("head", "rules", "entry"),
+    [
+        ("FLAG long", "SFX Zz Y 1\nSFX Zz a y a", "katedra/XxZz"),
+        ("FLAG num", "SFX 101 Y 1\nSFX 101 a y a", "katedra/7,101"),
+        ("AF 1\nAF Z # 1", "SFX Z Y 1\nSFX Z a y a", "katedra/1"),
+        ("NEEDAFFIX !", "SFX Z Y 1\nSFX Z a y a", "katedra/Z!"),
+    ],
+)
+def test_flags_are_read_in_every_spelling(head: str, rules: str, entry: str) -> None:
+    found = base_forms(parse_affixes(f"SET UTF-8\n{head}\n{rules}\n".encode()), f"1\n{entry}\n".encode())
+    assert found["katedry"] == "katedra"
+
+
+def test_older_charsets_are_read() -> None:
+    found = base_forms(parse_affixes(AFF.replace("UTF-8", "ISO8859-2").encode("iso8859-2")), DIC.encode("iso8859-2"))
+    assert found["katedře"] == "katedra"
+
+
+def test_an_unknown_charset_is_named() -> None:
+    with pytest.raises(SettingError, match="klingon"):
+        parse_affixes(b"SET klingon\n")
+
+
+@given(st.binary(max_size=300), st.binary(max_size=200))
+@settings(max_examples=150, deadline=None)
+def test_broken_affix_files_do_no_harm(aff: bytes, dic: bytes) -> None:
+    found = base_forms(parse_affixes(b"SET UTF-8\nSFX A Y 1\nSFX A 0 s .\n" + aff), dic)
+    assert all(found.values())
+
+
+def test_an_affix_file_of_the_settings_comes_before_the_dictionaries(tmp_path: Path) -> None:
+    (tmp_path / "cs.aff").write_text(AFF)
+    (tmp_path / "cs.dic").write_text("1\npřednáška/Z\n")
+    with pytest.raises(SettingError, match="LANGUAGE=FILE"):
+        Bases(SearchSettings(affixes=("cs.aff",)))
+    with pytest.raises(SettingError, match=r"search\.affixes"):
+        Bases(SearchSettings(affixes=(f"cs={tmp_path}/none.aff",)))
+    known = Settings(search=SearchSettings(affixes=(f"cs={tmp_path}/cs.aff",)))
+    for given_settings, count in ((Settings(), 0), (known, 1)):
+        with Archive(tmp_path / f"a{count}", settings=given_settings) as archive:
+            archive.put("http://a.example/", CZECH.format("přednáškou").encode(), DATES[0], "text/html; charset=utf-8")
+            assert len(search(WordIndex(archive), parse_question("přednáška"))) == count
+
+
+def test_endings_settled_by_people_join_forms_and_locks_part_them(small: Archive) -> None:
+    small.put("http://a.example/", CZECH.format("přednáškou").encode(), DATES[0], "text/html; charset=utf-8")
+    small.put("http://b.example/", CZECH.format("přednáška").encode(), DATES[0], "text/html; charset=utf-8")
+    index = WordIndex(small)
+
+    def found(word: str) -> list[str]:
+        return sorted(hit.url for hit in search(index, parse_question(word)))
+
+    assert found("přednáška") == ["http://b.example/"]
+    assert wordfigure(index, "ou", "a") == [("přednáškou", "přednáška")]
+    assert wordfigure(index, "ou", "a") == []
+    both = ["http://a.example/", "http://b.example/"]
+    assert found("přednáška") == found("přednáškou") == both
+    lock(index, "Přednáškou")
+    assert found("přednáška") == ["http://b.example/"]
+    assert found("přednáškou") == ["http://a.example/"]
+    assert wordfigure(index, "ou", "a") == []
+    release(index, "přednáškou")
+    assert wordfigure(index, "ou", "a") == [("přednáškou", "přednáška")]
+    assert sorted(hit.url for hit in search(WordIndex(small), parse_question("přednáška"))) == both
+
+
+def test_a_locked_word_is_its_own_base_whatever_the_dictionaries_say(small: Archive) -> None:
+    text = "The servers are described here and the pages of it are about the servers of this network"
+    small.put("http://a.example/", f"<html lang=en><p>{text}</p></html>".encode(), DATES[0])
+    index = WordIndex(small)
+    assert len(search(index, parse_question("server"))) == 1
+    lock(index, "servers")
+    assert search(index, parse_question("server")) == []
+    assert len(search(index, parse_question("servers"))) == 1
+
+
+def test_wordfigure_and_lock_want_one_word(small: Archive) -> None:
+    with pytest.raises(UsageError):
+        wordfigure(WordIndex(small), "")
+    with pytest.raises(UsageError):
+        lock(WordIndex(small), "two words")
+
+
+@pytest.mark.parametrize(
+    ("language", "form", "base"),
+    [("cs", "katedře", "katedra"), ("sk", "knihou", "kniha"), ("ru", "газетой", "газета"), ("en", "pages", "page"),
+     ("ru", "отчётом", "отчет"), ("de", "häuser", "haus"), ("xx", "pages", "pages"), ("cs", "lt0001x01", "lt0001x01")],
+)  # fmt: skip
+def test_base_forms_come_from_dictionaries(language: str, form: str, base: str) -> None:
+    assert Bases(SearchSettings()).of(language)[form] == base
+
+
+@given(st.text(max_size=60))
+@settings(max_examples=200, deadline=None)
+def test_lowering_keeps_every_character_at_its_place(text: str) -> None:
+    assert len(lowered(text)) == len(text)
+    assert words_of(settled(text)) == words_of(lowered(settled(text)))

@@ -1,0 +1,313 @@
+"""Who may call what: every route, for nobody, guest, user and owner; sessions, forms and logins."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from served_archive import PAGE, WebClient, fill, running
+from starlette.routing import Mount
+
+from letopis.archive import Archive
+from letopis.catalog.accounts import OWN, READ, ROLES, WRITE, Accounts
+from letopis.serve import create_app
+from letopis.serve.rights import OPEN, needed
+from letopis.serve.throttle import TRIES, WINDOW, Throttle
+
+PASSWORD = "correct horse"
+
+EXPECTED: dict[str, int] = {
+    "GET /cdx/search/cdx": READ, "GET /web/cdx": READ, "GET /web/{rest:path}": READ, "GET /feed/{rest:path}": READ,
+    "GET /api/v1/versions": READ, "GET /api/v1/history": READ, "GET /api/v1/content": READ, "GET /api/v1/diff": READ,
+    "GET /api/v1/links": READ, "GET /api/v1/stats": READ, "GET /api/v1/changes": READ, "GET /api/v1/events": READ,
+    "POST /api/v1/check": WRITE, "POST /api/v1/changes/ack": WRITE,
+    "GET /api/v1/projects": READ, "GET /api/v1/projects/{name}": READ, "POST /api/v1/projects": WRITE,
+    "DELETE /api/v1/projects/{name}": WRITE,
+    "GET /api/v1/watches": READ, "POST /api/v1/watches": WRITE, "DELETE /api/v1/watches": WRITE,
+    "GET /api/v1/watches/alerts": READ,
+    "GET /api/v1/tokens": WRITE, "POST /api/v1/tokens": WRITE, "DELETE /api/v1/tokens/{name}": WRITE,
+    "GET /api/v1/users": OWN, "POST /api/v1/users": OWN, "DELETE /api/v1/users/{name}": OWN,
+    "PUT /api/v1/users/{name}/password": OWN, "GET /api/v1/audit": OWN,
+    "GET /healthz": OPEN, "GET /metrics": READ, "GET /docs": OPEN, "GET /openapi.json": OPEN,
+    "GET /login": OPEN, "POST /login": OPEN, "POST /setup": OPEN, "POST /logout": READ,
+    "POST /crawl": OWN,
+}  # fmt: skip
+"""What each route of this unit needs. Routes of other units follow the rule: reading READ, anything else WRITE."""
+
+
+def routes(app: Any) -> list[str]:
+    """Every method and path that the application answers, static files aside."""
+    found = []
+    for route in _flat(app.routes):
+        for method in sorted((route.methods or set()) - {"HEAD", "OPTIONS"}):
+            found.append(f"{method} {route.path}")
+    return sorted(found)
+
+
+def _flat(items: Any) -> Iterator[Any]:
+    """Routes, also those inside included routers, which FastAPI joins only when a request comes."""
+    for item in items:
+        if isinstance(item, Mount):
+            assert item.path == "/static"
+        elif hasattr(item, "effective_candidates"):
+            yield from _flat(item.effective_candidates())
+        else:
+            yield getattr(item, "starlette_route", None) or item
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Archive, WebClient, dict[str, dict[str, str]]]]:
+    """A server with a token for each role."""
+    with Archive(tmp_path_factory.mktemp("people") / "archive") as archive:
+        fill(archive)
+        accounts = Accounts(archive.catalog.database)
+        heads: dict[str, dict[str, str]] = {"nobody": {}}
+        for role in ROLES:
+            user = accounts.add(f"{role}1", role, PASSWORD, 0)
+            heads[role] = {"Authorization": f"Bearer {accounts.create_token(role, user, 'write', 0)}"}
+        with running(archive) as web:
+            yield archive, web, heads
+
+
+def test_every_route_is_in_the_table_or_follows_the_rule(people: Any) -> None:
+    found = routes(create_app(people[0]))
+    assert set(EXPECTED) <= set(found)
+    for name in found:
+        method, path = name.split(" ")
+        rule = READ if method == "GET" else WRITE
+        assert needed(method, path) == EXPECTED.get(name, rule), name
+
+
+@pytest.mark.parametrize("role", ["nobody", "guest", "user", "owner"])
+def test_no_route_lets_anyone_do_more_than_the_table_says(people: Any, role: str) -> None:
+    archive, web, heads = people
+    mask = ROLES.get(role, READ)
+    for name in routes(create_app(archive)):
+        method, path = name.split(" ")
+        needs = needed(method, path)
+        if name == "POST /logout" or (needs & mask == needs and path == "/api/v1/events"):
+            continue
+        # A broken body proves the order: whoever may not come in is told so before the body is looked at.
+        address = re.sub(r"\{[^}]*\}", "x", path)
+        answer = web.ask(
+            method, address, b"{" if method != "GET" else None, Content_Type="application/json", **heads[role]
+        )
+        wanted = {401} if role == "nobody" else {403}
+        assert (answer.status in wanted) == (needs & mask != needs), (name, role, answer.status)
+        assert answer.status < 500, (name, role)
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/web/" + PAGE, "/cdx/search/cdx?url=x", "/feed/" + PAGE, "/api/v1/stats", "/metrics"]
+)
+def test_a_closed_archive_reads_only_for_those_who_may(make_archive: Any, path: str) -> None:
+    archive = make_archive(public=False)
+    fill(archive)
+    accounts = Accounts(archive.catalog.database)
+    token = accounts.create_token("r", accounts.add("g", "guest", None, 0), "read", 0)
+    with running(archive) as web:
+        assert web.get(path).status == 401
+        assert web.get(path, Authorization=f"Bearer {token}").status < 400
+        assert web.get("/healthz").status == 200
+
+
+def test_people_are_led_to_the_login_page_of_a_closed_archive(make_archive: Any) -> None:
+    with running(make_archive(public=False)) as web:
+        answer = web.get("/", Accept="text/html")
+    assert (answer.status, answer.headers["location"]) == (303, "/login?next=/")
+
+
+@pytest.mark.parametrize("value", ["Bearer nonsense", "Bearer", "Basic YTpi", "Bearer let_" + "A" * 43])
+def test_wrong_credentials_are_401_even_for_reading(people: Any, value: str) -> None:
+    answer = people[1].get("/api/v1/stats", Authorization=value)
+    assert (answer.status, answer.headers["content-type"]) == (401, "application/problem+json")
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+def test_a_read_token_of_an_owner_only_reads(people: Any) -> None:
+    archive, web, _ = people
+    accounts = Accounts(archive.catalog.database)
+    head = {"Authorization": f"Bearer {accounts.create_token('ro', accounts.user('owner1'), 'read', 0)}"}
+    assert web.get("/api/v1/stats", **head).status == 200
+    assert web.post("/api/v1/check", {"url": PAGE}, **head).status == 403
+    accounts.revoke("ro")
+    assert web.get("/api/v1/stats", **head).status == 401
+
+
+def sign_in(web: Any, name: str, password: str = PASSWORD, **more: str) -> Any:
+    form = urlencode({"name": name, "password": password, **more})
+    return web.ask("POST", "/login", form, Content_Type="application/x-www-form-urlencoded")
+
+
+def cookie(answer: Any) -> str:
+    return str(answer.headers["set-cookie"].split(";")[0])
+
+
+def test_signing_in_gives_a_fresh_cookie_that_scripts_cannot_read(people: Any) -> None:
+    answer = sign_in(people[1], "user1")
+    assert answer.status == 303
+    flags = answer.headers["set-cookie"].lower()
+    assert "httponly" in flags
+    assert "samesite=lax" in flags
+    assert cookie(answer) != cookie(sign_in(people[1], "user1"))
+
+
+def test_changes_by_cookie_need_the_token_of_the_form(people: Any) -> None:
+    archive, web, _ = people
+    held = cookie(sign_in(web, "user1"))
+    body = {"name": "byform", "urls": []}
+    assert web.post("/api/v1/projects", body, Cookie=held).status == 403
+    assert web.post("/api/v1/projects", body, Cookie=held, X_CSRF_Token="wrong").status == 403
+    csrf = session_of(archive, held)
+    foreign = {"Cookie": held, "X_CSRF_Token": csrf, "Origin": "http://evil.example"}
+    assert web.post("/api/v1/projects", body, **foreign).status == 403
+    assert web.post("/api/v1/projects", body, **foreign | {"Origin": "null"}).status == 403
+    assert web.post("/api/v1/projects", body, Cookie=held, X_CSRF_Token=csrf, Sec_Fetch_Site="cross-site").status == 403
+    assert web.post("/api/v1/projects", body, Cookie=held, X_CSRF_Token=csrf, Origin=web.address).status == 201
+
+
+def session_of(archive: Archive, held: str) -> str:
+    from letopis.serve.sessions import Sessions
+
+    session = Sessions(Accounts(archive.catalog.database)).read({"headers": [(b"cookie", held.encode())]})
+    assert session is not None
+    return session.csrf
+
+
+def test_forms_carry_the_token_in_a_field(people: Any) -> None:
+    archive, web, _ = people
+    held = cookie(sign_in(web, "guest1"))
+    kind = "application/x-www-form-urlencoded"
+    assert web.ask("POST", "/logout", "csrf=wrong", Content_Type=kind, Cookie=held).status == 403
+    form = urlencode({"csrf": session_of(archive, held)})
+    assert web.ask("POST", "/logout", form, Content_Type=kind, Cookie=held).status == 303
+    # The session is over on the server too, not only in the browser.
+    with pytest.raises(AssertionError):
+        session_of(archive, held)
+
+
+def test_forged_and_old_cookies_are_nobody(people: Any) -> None:
+    archive, web, _ = people
+    held = cookie(sign_in(web, "owner1"))
+    assert web.get("/api/v1/users", Cookie=held).status == 200
+    name, value = held.split("=", 1)
+    assert web.get("/api/v1/users", Cookie=f"{name}={value[:-2]}xx").status == 401
+    assert web.get("/api/v1/users", Cookie=f"{name}=" + value.split(".", 1)[1]).status == 401
+    Accounts(archive.catalog.database).set_password("owner1", PASSWORD + "2")
+    assert web.get("/api/v1/users", Cookie=held).status == 401
+    Accounts(archive.catalog.database).set_password("owner1", PASSWORD)
+
+
+@pytest.mark.parametrize(
+    "target", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)", "/a\nb"]
+)
+def test_nobody_is_sent_elsewhere_after_signing_in(people: Any, target: str) -> None:
+    assert sign_in(people[1], "user1", next=target).headers["location"] == "/"
+    assert sign_in(people[1], "user1", next="/watches").headers["location"] == "/watches"
+
+
+def test_guessing_passwords_is_slowed_down(make_archive: Any) -> None:
+    archive = make_archive()
+    Accounts(archive.catalog.database).add("anna", "user", PASSWORD, 0)
+    with running(archive) as web:
+        tries = [sign_in(web, "anna", "wrong password") for _ in range(TRIES + 1)]
+        assert [one.status for one in tries] == [401] * TRIES + [429]
+        assert int(tries[-1].headers["retry-after"]) > 0
+        assert sign_in(web, "anna").status == 429
+    assert [deed.action for deed in _audit(archive)].count("login failed") == TRIES
+
+
+def _audit(archive: Archive) -> Any:
+    from letopis.catalog.audit import Audit
+
+    return Audit(archive.catalog.database).latest(100)
+
+
+def test_a_throttle_forgets_after_its_window() -> None:
+    now = [0.0]
+    throttle = Throttle(lambda: now[0])
+    for _ in range(TRIES):
+        throttle.failed("a")
+    assert throttle.wait("a", "b") > 0
+    assert throttle.wait("b") == 0
+    now[0] = WINDOW + 1
+    assert throttle.wait("a") == 0
+
+
+def test_the_first_owner_needs_the_code_from_the_terminal(make_archive: Any) -> None:
+    import asyncio
+    import threading
+
+    from letopis.serve import Server
+
+    archive = make_archive()
+    server, ready = Server(archive, "127.0.0.1", 0), threading.Event()
+    code = server.setup_address.split("setup=")[1]
+    thread = threading.Thread(target=lambda: asyncio.run(server.run(ready.set)), daemon=True)
+    thread.start()
+    assert ready.wait(20)
+    web, kind = WebClient(server.address), "application/x-www-form-urlencoded"
+    form = {"name": "anna", "password": PASSWORD, "code": "guess"}
+    assert "Make the first owner" in web.get("/login").text
+    assert web.ask("POST", "/setup", urlencode(form), Content_Type=kind).status == 403
+    assert web.ask("POST", "/setup", urlencode(form | {"code": code}), Content_Type=kind).status == 303
+    assert web.ask("POST", "/setup", urlencode(form | {"code": code, "name": "eve"}), Content_Type=kind).status == 403
+    assert server.setup_address == ""
+    server.stop()
+    thread.join(20)
+    assert [(user.name, user.role) for user in Accounts(archive.catalog.database).users()] == [("anna", "owner")]
+
+
+def test_the_word_of_a_proxy_counts_only_if_it_is_trusted(make_archive: Any, tmp_path: Any) -> None:
+    archive = make_archive()
+    fill(archive)
+    forwarded = {"X_Forwarded_Proto": "https", "X_Forwarded_Host": "archive.example", "X_Forwarded_For": "9.9.9.9"}
+    with running(archive) as web:
+        assert web.get(f"/web/{PAGE}", **forwarded).headers["location"].startswith(web.address)
+    trusting = make_archive(trusted_proxies=("127.0.0.0/8",))
+    with running(trusting) as web:
+        assert web.get(f"/web/{PAGE}", **forwarded).headers["location"].startswith("https://archive.example/web/")
+        sign_in(web, "x")
+    web_tries = [deed.address for deed in _audit(trusting)]
+    assert web_tries == ["127.0.0.1"]
+
+
+def test_a_huge_body_is_refused_before_it_is_read(people: Any) -> None:
+    import socket
+
+    _archive, web, heads = people
+    host, port = web.netloc.split(":")
+    with socket.create_connection((host, int(port)), timeout=20) as raw:
+        head = f"Authorization: {heads['user']['Authorization']}\r\nContent-Type: application/json\r\n"
+        raw.sendall(f"POST /api/v1/check HTTP/1.1\r\nHost: x\r\n{head}Content-Length: 99999999999\r\n\r\n".encode())
+        assert b" 413 " in raw.recv(200)
+
+
+def test_the_last_owner_cannot_be_lost(make_archive: Any) -> None:
+    from letopis.errors import UsageError
+
+    accounts = Accounts(make_archive().catalog.database)
+    accounts.add("anna", "owner", None, 0)
+    accounts.add("bert", "user", None, 0)
+    with pytest.raises(UsageError, match="only owner"):
+        accounts.remove("anna")
+    with pytest.raises(UsageError, match="only owner"):
+        accounts.set_role("anna", "user")
+    accounts.set_role("bert", "owner")
+    accounts.remove("anna")
+
+
+def test_accounts_cost_an_archive_without_them_nothing(make_archive: Any) -> None:
+    archive = make_archive()
+    accounts = Accounts(archive.catalog.database)
+    assert (accounts.users(), accounts.tokens(), accounts.bearer("x"), accounts.sign_in("a", "b")) == (
+        [],
+        [],
+        None,
+        None,
+    )
+    tables = archive.catalog.database.all("SELECT name FROM sqlite_master WHERE name LIKE 'account%'")
+    assert tables == []

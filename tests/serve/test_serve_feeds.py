@@ -1,0 +1,101 @@
+"""Feeds, metrics and the description of the interface."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from typing import Any
+
+import pytest
+from served_archive import PAGE, at, fill, running
+
+from letopis.catalog.projects import Projects
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+
+
+def test_a_page_has_an_atom_feed_with_the_difference_inside(web: Any) -> None:
+    answer = web.get(f"/feed/{PAGE}")
+    assert answer.headers["content-type"].startswith("application/atom+xml")
+    root = ElementTree.fromstring(answer.body)
+    entries = root.findall(f"{ATOM}entry")
+    assert len(entries) == 2
+    shown = entries[0].findtext(f"{ATOM}content") or ""
+    assert "-version 1" in shown
+    assert "+version 2" in shown
+    link = entries[0].find(f"{ATOM}link")
+    assert link is not None
+    assert link.get("href") == f"{web.address}/web/20240101123000/{PAGE}"
+
+
+def test_the_same_as_rss(web: Any) -> None:
+    answer = web.get(f"/feed/rss/{PAGE}")
+    assert answer.headers["content-type"].startswith("application/rss+xml")
+    channel = ElementTree.fromstring(answer.body).find("channel")
+    assert channel is not None
+    assert [item.findtext("pubDate") for item in channel.findall("item")] == [
+        "Mon, 01 Jan 2024 12:30:00 GMT",
+        "Mon, 01 Jan 2024 12:00:00 GMT",
+    ]
+
+
+def test_sites_and_projects_have_feeds(make_archive: Any) -> None:
+    archive = make_archive()
+    fill(archive)
+    Projects(archive.catalog.database).add("news", "", [PAGE, "http://sub.example.org/a"], 0)
+    with running(archive) as web:
+        site = ElementTree.fromstring(web.get("/feed/site/example.org").body)
+        project = ElementTree.fromstring(web.get("/feed/rss/project/news").body)
+        found = ElementTree.fromstring(web.get("/feed/search?q=version").body)
+        assert web.get("/feed/search").status == 400
+        assert web.get("/feed/site/unknown.example").status == 404
+        assert web.get("/feed/project/unknown").status == 404
+        assert web.get("/feed/http://unknown.example/").status == 404
+    assert PAGE in [(entry.findtext(f"{ATOM}content") or "").split('"')[1] for entry in found.findall(f"{ATOM}entry")]
+    assert len(site.findall(f"{ATOM}entry")) == 5
+    assert len(project.findall("channel/item")) == 3
+
+
+def test_a_reader_that_has_the_feed_gets_304(web: Any) -> None:
+    etag = web.get(f"/feed/{PAGE}").headers["etag"]
+    assert web.get(f"/feed/{PAGE}", If_None_Match=etag).status == 304
+
+
+def test_feeds_leave_out_what_nobody_would_call_a_change(make_archive: Any) -> None:
+    archive = make_archive()
+    fill(archive)
+    with archive.catalog.transaction() as cursor:
+        cursor.run("UPDATE version SET meaningful = 0 WHERE number = 1")
+    with running(archive) as web:
+        assert len(ElementTree.fromstring(web.get(f"/feed/{PAGE}").body).findall(f"{ATOM}entry")) == 1
+
+
+def test_odd_characters_in_pages_do_not_break_feeds(make_archive: Any) -> None:
+    archive = make_archive()
+    archive.put(PAGE, "<p>a\x00\x08 ]]> & <![CDATA[ ž \ufffe</p>".encode(), at(0))
+    archive.put(PAGE, b"<p>b\x00\x0b ]]> &amp; <script>alert(1)</script></p>", at(1))
+    with running(archive) as web:
+        for form in ("", "rss/"):
+            ElementTree.fromstring(web.get(f"/feed/{form}{PAGE}").body)
+
+
+def test_metrics_count_requests(web: Any) -> None:
+    web.get(f"/web/{PAGE}")
+    text = web.get("/metrics").text
+    assert 'letopis_requests_total{family="web",status="302"}' in text
+    assert 'letopis_archive{what="versions"}' in text
+
+
+def test_the_interface_describes_itself_without_help_from_elsewhere(web: Any) -> None:
+    document = web.get("/openapi.json").json()
+    assert document["openapi"].startswith("3.1")
+    assert {"/api/v1/check", "/cdx/search/cdx", "/web/{timestamp}/{url}"} <= document["paths"].keys()
+    page = web.get("/docs").text
+    assert "/api/v1/check" in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert "https://" not in page
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/api/v1/nothing"])
+def test_unknown_paths_are_problems(web: Any, path: str) -> None:
+    answer = web.get(path)
+    assert (answer.status, answer.headers["content-type"]) == (404, "application/problem+json")

@@ -1,0 +1,93 @@
+"""What people can change through pages, and who may."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from served_archive import WebClient, at, running
+
+from letopis.archive import Archive
+from letopis.catalog.accounts import Accounts
+from letopis.monitor.book import WatchBook
+
+FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[Archive]:
+    with Archive(tmp_path / "archive", clock=lambda: at(100)) as opened:
+        accounts = Accounts(opened.catalog.database)
+        accounts.add("olga", "owner", "a long password", 0)
+        accounts.add("uwe", "user", "a long password", 0)
+        yield opened
+
+
+@pytest.fixture
+def web(archive: Archive) -> Iterator[WebClient]:
+    with running(archive) as client:
+        yield client
+
+
+def send(web: WebClient, path: str, cookie: str = "", **fields: str) -> tuple[int, str]:
+    answer = web.ask("POST", path, urlencode(fields), Content_Type=FORM, Cookie=cookie)
+    return answer.status, answer.headers.get("location", answer.text)
+
+
+def sign_in(web: WebClient, name: str) -> tuple[str, str]:
+    """The session cookie and the token of its forms."""
+    fields = urlencode({"name": name, "password": "a long password"})
+    answer = web.ask("POST", "/login", fields, Content_Type=FORM)
+    assert answer.status == 303
+    cookie = answer.headers["set-cookie"].partition(";")[0]
+    found = re.search(r'name="csrf" value="([^"]+)"', web.get("/watches", Cookie=cookie).text)
+    assert found
+    return cookie, found[1]
+
+
+def test_a_watch_is_added_and_removed_by_somebody_with_an_account(web: WebClient, archive: Archive) -> None:
+    cookie, csrf = sign_in(web, "uwe")
+    url = "http://example.org/"
+    fields = {"url": url, "every": "2h", "css": "main", "when": "changed,unavailable:3", "csrf": csrf}
+    assert send(web, "/watches", cookie, **fields) == (303, "/watches")
+    watch = WatchBook(archive).entries()[0].watch
+    assert (watch.url, watch.every, watch.filters, watch.origin) == (url, 7200.0, (("css", "main"),), "http")
+    assert "every 2 h" in web.get("/watches", Cookie=cookie).text
+    assert send(web, "/watches/remove", cookie, url=url, csrf=csrf) == (303, "/watches")
+    assert WatchBook(archive).entries() == []
+
+
+def test_a_wrong_watch_is_told_on_the_page(web: WebClient) -> None:
+    cookie, csrf = sign_in(web, "uwe")
+    status, text = send(web, "/watches", cookie, url="http://example.org/", every="often", csrf=csrf)
+    assert status == 422
+    assert "not a duration" in text
+
+
+def test_nobody_changes_anything_without_an_account_or_a_token(web: WebClient, archive: Archive) -> None:
+    cookie, _ = sign_in(web, "uwe")
+    for path in ("/watches", "/watches/remove", "/crawl"):
+        assert send(web, path, url="http://example.org/")[0] == 401
+        assert send(web, path, cookie, url="http://example.org/")[0] == 403
+    assert WatchBook(archive).entries() == []
+
+
+def test_owners_alone_plan_a_crawl(web: WebClient, archive: Archive) -> None:
+    cookie, csrf = sign_in(web, "uwe")
+    assert send(web, "/crawl", cookie, seeds="http://example.org/", csrf=csrf)[0] == 403
+    cookie, csrf = sign_in(web, "olga")
+    assert send(web, "/crawl", cookie, seeds="", csrf=csrf)[0] == 400
+    planned = send(web, "/crawl", cookie, seeds="http://example.org/ example.net", csrf=csrf)
+    assert planned == (303, "/crawl?planted=2")
+    assert archive.catalog.queues.waiting().new == 2
+    assert "Crawl these sites" in web.get("/crawl?planted=2", Cookie=cookie).text
+    assert "Sign out olga" in web.get("/", Cookie=cookie).text
+
+
+def test_owners_see_where_the_archive_lies_and_others_do_not(web: WebClient, archive: Archive) -> None:
+    cookie, _ = sign_in(web, "olga")
+    assert str(archive.folder) in web.get("/settings", Cookie=cookie).text
+    assert str(archive.folder) not in web.get("/settings").text

@@ -1,0 +1,282 @@
+"""Every page is there, is whole HTML, holds to its content policy, and escapes what it shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from served_archive import HTML, PAGE, Answer, WebClient, at, fill, running
+
+from letopis.archive import Archive
+from letopis.demo import World
+from letopis.model import rfc3339
+
+VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+VOID |= {"rect", "path", "polyline"}
+
+
+class Outline(HTMLParser):
+    """What a page is made of; unbalanced tags are an error."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def shown(answer: Answer, status: int = 200) -> Outline:
+    assert answer.status == status, answer.text
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    return Outline(answer.text)
+
+
+def all_addresses(world: World) -> list[str]:
+    home = world.url(0, 0)
+    site = f"/site/{world.hosts[0]}"
+    views = [f"{site}?view={name}" for name in ("map", "picture", "pages", "changes", "broken", "ranks", "report")]
+    compare = [f"/compare/{home}?view={name}" for name in ("words", "sides", "visual", "links", "raw")]
+    plain = [
+        "/",
+        "/search",
+        "/search?q=garden",
+        "/watches",
+        "/crawl",
+        "/jobs",
+        "/duplicates",
+        "/storage",
+        "/settings",
+        "/login",
+    ]
+    return [*plain, f"/url/{home}", f"/web/*/{home}", *views, *compare, f"/duplicates?site={world.hosts[0]}"]
+
+
+def test_every_page_is_whole_and_has_landmarks_title_and_one_heading(pages: WebClient, little_world: World) -> None:
+    for address in all_addresses(little_world):
+        outline = shown(pages.get(address))
+        names = [tag for tag, _ in outline.tags]
+        assert (names.count("h1"), names.count("main")) == (1, 1), address
+        assert "title" in names
+        assert outline.all("html")[0]["lang"] == "en"
+        labelled = {found["for"] for found in outline.all("label") if "for" in found}
+        bare = [
+            f for f in outline.all("input") if f.get("type") != "hidden" and f.get("id") and f["id"] not in labelled
+        ]
+        assert bare == [], address
+        ids = [attributes["id"] for _, attributes in outline.tags if "id" in attributes]
+        assert len(ids) == len(set(ids)), address
+
+
+def test_pages_need_nothing_from_elsewhere_and_nothing_inline(pages: WebClient, little_world: World) -> None:
+    for address in all_addresses(little_world):
+        answer = pages.get(address)
+        outline = shown(answer)
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'self'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert not [attributes for _, attributes in outline.tags if "style" in attributes], address
+        assert not [name for _, attributes in outline.tags for name in attributes if name.startswith("on")], address
+        for script in outline.all("script"):
+            assert script.get("type") == "application/json" or (script["src"] or "").startswith("/"), address
+        for link in outline.all("link"):
+            assert (link["href"] or "").startswith("/")
+        for frame in outline.all("iframe"):
+            assert frame["sandbox"] in (None, "")
+
+
+def test_links_of_the_main_pages_lead_to_pages(pages: WebClient, little_world: World) -> None:
+    found = set()
+    for address in ("/", f"/url/{little_world.url(0, 0)}", f"/site/{little_world.hosts[0]}"):
+        links = shown(pages.get(address)).all("a")
+        found |= {link["href"] for link in links if (link.get("href") or "").startswith("/")}
+    broken = [link for link in sorted(found - {"/docs"}) if pages.get(link or "").status not in (200, 302)]
+    assert broken == []
+
+
+EVIL = '<script>alert("x")</script><img src=x onerror=alert(1)>'
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Any:
+    url = "http://evil.example/a?q=<b>&x=%22'"
+    with Archive(tmp_path / "archive", clock=lambda: at(100)) as archive:
+        archive.put(url, f"<title>{EVIL.replace('<', '&lt;')}</title><p>garden {EVIL}</p>".encode(), at(0))
+        archive.put(url, f"<title>{EVIL.replace('<', '&lt;')}</title><p>garden gate &lt;i&gt;</p>".encode(), at(1))
+        with running(archive) as web:
+            yield web, archive.catalog.recent.changes(1)[0].url
+
+
+def test_what_archived_pages_say_is_escaped_everywhere(hostile: tuple[WebClient, str]) -> None:
+    web, url = hostile
+    inner = quote(url, safe="/:@!$&'()*+,;=-._~[]")
+    addresses = ["/", f"/url/{inner}", "/search?q=garden", f"/search?q={quote(EVIL)}", "/site/evil.example"]
+    addresses += [f"/compare/{inner}?view={name}" for name in ("words", "sides", "visual", "links", "raw")]
+    addresses += [f"/site/evil.example?view={name}" for name in ("picture", "pages", "changes", "ranks", "report")]
+    for address in addresses:
+        answer = web.get(address)
+        assert answer.status in (200, 400), (address, answer.text)
+        outline = Outline(answer.text)
+        assert outline.all("img") == [], address
+        assert all(script.get("src") or script.get("type") == "application/json" for script in outline.all("script"))
+        assert "<b>" not in answer.text
+
+
+def test_the_rendered_comparison_has_no_origin_and_runs_nothing(hostile: tuple[WebClient, str]) -> None:
+    web, url = hostile
+    inner = quote(url, safe="/:@!$&'()*+,;=-._~[]")
+    answer = web.get(f"/compare/{inner}?view=frame")
+    assert answer.status == 200
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("sandbox; default-src 'none'")
+    assert "allow-" not in policy
+    body = re.sub(r"<title>.*?</title>", "", answer.text, flags=re.DOTALL)
+    assert "onerror" not in body
+    assert "<script" not in body
+
+
+def test_unknown_things_are_told_on_a_page_with_the_right_status(pages: WebClient, little_world: World) -> None:
+    assert "never checked" in pages.get("/url/http://nowhere.example/").text
+    shown(pages.get("/url/http://nowhere.example/"), 404)
+    shown(pages.get("/site/nowhere.example"), 404)
+    shown(pages.get(f"/site/{little_world.hosts[0]}?view=nonsense"), 400)
+    shown(pages.get(f"/site/{little_world.hosts[0]}?at=nonsense"), 400)
+    shown(pages.get(f"/compare/{little_world.url(0, 0)}?from=never"), 400)
+    shown(pages.get(f"/compare/{little_world.url(0, 0)}?view=nonsense"), 400)
+    shown(pages.get('/search?q="open'), 400)
+
+
+def test_an_empty_archive_shows_friendly_pages(make_pages: Callable[..., Any]) -> None:
+    with make_pages() as web:
+        for address in ("/", "/watches", "/search", "/search?q=x", "/crawl", "/jobs", "/duplicates", "/storage"):
+            shown(web.get(address))
+        assert "letopis crawl" in web.get("/").text
+
+
+@pytest.fixture
+def make_pages(tmp_path: Path) -> Callable[..., Any]:
+    from contextlib import contextmanager
+
+    @contextmanager
+    def make(filled: bool = False) -> Any:
+        with Archive(tmp_path / "archive", clock=lambda: at(100)) as archive:
+            if filled:
+                fill(archive)
+            with running(archive) as web:
+                yield web
+
+    return make
+
+
+def test_a_page_shows_its_checks_its_failures_and_where_it_was_redirected(make_pages: Callable[..., Any]) -> None:
+    with make_pages(filled=True) as web:
+        text = web.get(f"/url/{PAGE}").text
+        assert "connection refused" in text
+        assert "unavailable" in text
+        assert ">404<" in text
+        assert 'class="down"' in text
+        assert "301 to /page" in web.get("/url/http://example.org/moved").text
+
+
+def test_a_page_with_a_query_is_found_as_typed_and_as_our_links_write_it(make_pages: Callable[..., Any]) -> None:
+    url = "http://www.example.org/page?x=1"
+    with make_pages(filled=True) as web:
+        for address in (f"/url/{url}", f"/url/{quote(url, safe='/:')}", f"/url/{url}&versions-page=2"):
+            answer = web.get(address)
+            assert answer.status == 200, address
+            assert "www.example.org/page?x=1" in answer.text
+        assert web.get(f"/compare/{url}&view=raw").status == 200
+
+
+def test_comparisons_show_what_went_and_came_and_can_be_shared(
+    pages: WebClient, remembered: Archive, little_world: World
+) -> None:
+    url = little_world.url(0, 0)
+    first, *_, last = remembered.versions(url)
+    times = f"from={rfc3339(first.time)}&to={rfc3339(last.time)}"
+    text = pages.get(f"/compare/{url}?{times}").text
+    assert "<ins>" in text
+    assert "<del>" in text
+    assert f"{times}&amp;view=words".replace("&to", "&amp;to") in text
+    assert f"v{first.number}" in text
+    same = pages.get(f"/compare/{url}?from={rfc3339(last.time)}&to={rfc3339(last.time)}").text
+    assert "the same bytes" in same
+
+
+def test_a_site_is_shown_as_of_the_date_that_is_asked_for(pages: WebClient, little_world: World) -> None:
+    site = f"/site/{little_world.hosts[0]}"
+    early = (little_world.start + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert f'As of <time datetime="{early}"' in pages.get(f"{site}?at={early}").text
+    first = little_world.start.strftime("%Y-%m-%d")
+    answer = pages.get(f"{site}?at={first}&view=changes&since=2025-01-01")
+    assert answer.status == 200
+    assert "appeared" in answer.text
+    assert pages.get(f"{site}?at=2001-01-01").status == 404
+
+
+def test_the_find_box_leads_to_pages_sites_and_words(pages: WebClient, little_world: World) -> None:
+    host, home = little_world.hosts[0], little_world.url(0, 0)
+    leads = {
+        home: f"/url/{home}",
+        home.removeprefix("http://"): f"/url/{home}",
+        host + ":80/nowhere": f"/site/{host}",
+        "two words": "/search?q=two+words",
+        "garden": "/search?q=garden",
+        "": "/search?q=",
+    }
+    for text, target in leads.items():
+        answer = pages.get(f"/find?q={quote(text)}")
+        assert (answer.status, answer.headers["location"]) == (303, target)
+
+
+def test_long_lists_are_paged_on_the_server(tmp_path: Path) -> None:
+    with Archive(tmp_path / "archive", clock=lambda: at(9999)) as archive:
+        for minute in range(120):
+            archive.put(PAGE, HTML % minute, at(minute))
+        with running(archive) as web:
+            text = web.get(f"/url/{PAGE}").text
+            assert text.count('<th scope="row">v') == 25
+            assert "26–50 of 120" in web.get(f"/url/{PAGE}?versions-page=2").text
+            assert "101–120 of 120" in web.get(f"/url/{PAGE}?checks-page=3").text
+            assert "101–120 of 120" in web.get(f"/url/{PAGE}?versions-page=999").text
+            older = re.search(r'rel="next" href="(/\?before=\d+)"', web.get("/").text)
+            assert older
+            assert "v89" in web.get(older[1]).text
+
+
+def test_live_figures_of_a_crawl_are_counted(pages: WebClient) -> None:
+    answer = pages.get("/crawl/figures")
+    assert answer.headers["cache-control"] == "no-store"
+    figures = answer.json()
+    assert figures["fetched"] == 999
+    assert figures["new"] == 2
+    assert {host["name"] for host in figures["hosts"]} == {"university0.example", "news1.example"}
+
+
+def test_the_plotting_library_comes_from_its_package(pages: WebClient) -> None:
+    answer = pages.get("/plots/plotly.min.js")
+    assert answer.status == 200
+    assert answer.headers["content-type"].startswith("text/javascript")
+    assert len(answer.body) > 1_000_000

@@ -1,0 +1,125 @@
+"""The parts that frames are made of, each against its own promise."""
+
+import os
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from letopis.errors import Damaged
+from letopis.store.solid import marks, numbers, stream, tokens, tokenwise
+from letopis.store.solid.matching import aligned
+
+MANY = 2000 if os.environ.get("LETOPIS_LONG") else 150
+
+
+@given(st.integers(0, 10**18))
+@settings(max_examples=MANY)
+def test_numbers_come_back_and_hold_no_token_end(value):
+    written = numbers.number(value)
+    assert numbers.read(b"x" + written, 1) == (value, 1 + len(written))
+    assert not set(written) & set(b"\0" + b"".join(tokens.END_SETS))
+
+
+@given(st.integers(-(10**12), 10**12))
+@settings(max_examples=MANY)
+def test_signed_numbers_come_back(value):
+    assert numbers.unsign(numbers.read(numbers.signed(value), 0)[0]) == value
+
+
+@pytest.mark.parametrize("edge", [0, 184, 185, 14128, 14129, 14130, 14128 + 249, 14129 + 249])
+def test_numbers_at_the_edges_of_their_lengths(edge):
+    assert numbers.read(numbers.number(edge), 0)[0] == edge
+
+
+@pytest.mark.parametrize("broken", [b"", b"\0", b"\n", b"\xc3", b"\xc3\n", b"\xff", b"\xffaaaa\0aaa"])
+def test_broken_numbers_raise_damaged(broken):
+    with pytest.raises(Damaged):
+        numbers.read(broken, 0)
+
+
+@given(st.binary(max_size=200))
+@settings(max_examples=MANY)
+def test_marked_bodies_come_back_and_hold_no_nul(body):
+    for form in (marks.opened(body), marks.escape(body)):
+        assert b"\0" not in form
+        assert marks.restored(form) == body
+
+
+@given(st.binary(min_size=48, max_size=120), st.sampled_from([b"", b"=", b"A", b"&"]))
+@settings(max_examples=MANY)
+def test_base64_of_anything_comes_back(inner, after):
+    body = b"x " + __import__("base64").b64encode(inner) + after
+    assert marks.restored(marks.opened(body)) == body
+
+
+def test_a_long_run_that_is_not_base64_text_stays_as_it_is():
+    body = b"A" * 100_000 + b"!" + b"b" * 99_999
+    assert marks.restored(marks.opened(body)) == body
+
+
+@given(st.text(alphabet='ab\n>"/?&', max_size=80).map(str.encode), st.sampled_from(tokens.END_SETS))
+@settings(max_examples=MANY)
+def test_tokens_join_to_the_form_and_each_has_its_end(form, ends):
+    cut = tokens.cut(form, ends)
+    assert tokens.joined(cut) == form
+    assert all(token[-1] in ends and not set(token[:-1]) & set(ends) for token in cut)
+
+
+IDS = st.lists(st.integers(0, 6), max_size=40)
+
+
+@given(IDS, IDS)
+@settings(max_examples=MANY)
+def test_alignment_is_true_rising_and_without_overlap(base, version):
+    start = source = 0
+    for run in aligned(base, version):
+        assert run.start >= start
+        assert run.source >= source
+        assert run.length > 0
+        assert version[run.start : run.start + run.length] == base[run.source : run.source + run.length]
+        start, source = run.start + run.length, run.source + run.length
+
+
+def test_huge_alignments_are_cut_at_unique_tokens(monkeypatch):
+    monkeypatch.setattr("letopis.store.solid.matching._CELLS", 400)
+    rng = random.Random(7)
+    base = [*range(500), *(rng.randrange(500) for _ in range(100))]
+    version = [token for token in base if rng.random() < 0.9]
+    shared = sum(run.length for run in aligned(base, version))
+    assert shared > 0.6 * len(version)
+
+
+@given(st.lists(st.sampled_from([b"a\n", b"b>", b'c"', b"\n"]), max_size=20), st.data())
+@settings(max_examples=MANY)
+def test_operations_make_the_version_in_place_and_anew(base, data):
+    version = data.draw(st.lists(st.sampled_from([b"a\n", b"b>", b'd"', b"\n"]), max_size=20))
+    ids = {token: number for number, token in enumerate({*base, *version})}
+    runs = aligned([ids[token] for token in base], [ids[token] for token in version])
+    script = tokenwise.written(runs, version, len(base))
+    assert tokenwise.apply(list(base), script, 0, tokens.END_SETS[0]) == version
+
+
+def test_parts_of_a_stream_are_read_without_those_after_them():
+    texts = [b"first " * 50, b"second " * 50, b"third " * 50]
+    parts = stream.parts(texts)
+    for count in (1, 2, 3):
+        whole = b"".join(texts[:count])
+        assert stream.text_of(b"".join(parts[:count]), len(whole)) == whole
+
+
+@given(st.binary(min_size=1, max_size=300), st.binary(max_size=300))
+@settings(max_examples=30, deadline=None)
+def test_known_text_of_any_kind_leaves_the_coder_in_step(known, text):
+    part = stream.parts([text + known + text], known)[0]
+    assert stream.text_of(part, len(text) * 2 + len(known), known) == text + known + text
+
+
+def test_an_encoder_that_unties_the_knot_costs_space_and_nothing_else(monkeypatch):
+    monkeypatch.setattr("letopis.store.solid.stream._reads_back", lambda made, texts, known: False)
+    texts = [b"first " * 50, b"", b"second " * 50]
+    parts = stream.parts(texts, b"known text")
+    for count in (1, 2, 3):
+        whole = b"".join(texts[:count])
+        assert stream.text_of(b"".join(parts[:count]), len(whole), b"known text") == whole
