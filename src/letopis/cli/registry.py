@@ -48,6 +48,7 @@ VERBS: dict[str, Verb] = {
     "projects": Verb("accounts", "Named sets of pages"),
     "zrec": Verb("records", "Compressed sorted records, synced by ranges"),
     "stats": Verb("upkeep", "Show totals of the archive"),
+    "doctor": Verb("doctoring", "Say whether this installation is sound"),
     "bench": Verb("benching", "Run a benchmark of the source tree"),
     "verify": Verb("upkeep", "Check every byte and every reference; repair"),
     "compact": Verb("upkeep", "Re-compress, carry out retention, give space back"),
