@@ -53,7 +53,7 @@ def encode(bodies: Sequence[bytes], *, bound: int = 2_000_000, known: bytes = b"
         return [_alone(body, known) for body in bodies]
     cuts = [_Document(bodies, bound, known, ends) for ends in range(len(tokens.END_SETS))]
     best = min(cuts, key=lambda cut: cut.score(_USUAL_COPY))
-    return best.frames(min(best.copies(), key=best.score))
+    return best.frames(min(_SHORTEST_COPIES, key=best.score))
 
 
 def _alone(body: bytes, known: bytes) -> Frame:
@@ -111,11 +111,6 @@ class _Document:
             self._flags |= Flags.OPENED
         self._texts = Texts(self._forms, tokens.END_SETS[ends])
         self._runs: dict[tuple[int, int], list[Run]] = {}
-
-    def copies(self) -> Sequence[int]:
-        """Limits worth trying; where much changes, the shortest copies make reads slow for little gain."""
-        heavy = sum(group.length for group in self._groups(_USUAL_COPY)) > _LARGE
-        return _SHORTEST_COPIES[1:] if heavy else _SHORTEST_COPIES
 
     def score(self, least: int) -> float:
         """What this way of writing costs: bytes, and a little for the time of reads."""
