@@ -32,8 +32,9 @@ def browsed(tmp_path_factory: pytest.TempPathFactory, browsed_world: World) -> I
             yield client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
+    """Ends with the module: while it lives its event loop runs, and no other asynchronous test could."""
     program = shutil.which("chromium")
     if program is None:
         pytest.skip("NO CHROMIUM on this machine: browser tests did not run; 'make browser' installs it")
