@@ -125,7 +125,9 @@ _DEMO_PACE = {
 async def _demo(archive: Archive, hosts: int, seed: int, log: BoundLogger) -> None:
     async with _simulated_web(hosts, seed) as seeds:
         told = f"crawling a simulated web of {hosts} hosts: {seeds[0]} and others; Ctrl-C stops"
-        await Daemon(archive, CrawlOptions(tuple(seeds)), log, [lambda: click.echo(told, err=True)]).run()
+        await Daemon(
+            archive, CrawlOptions(tuple(seeds), requisites=True), log, [lambda: click.echo(told, err=True)]
+        ).run()
 
 
 @asynccontextmanager
