@@ -12,22 +12,10 @@ from letopis.archive import Archive
 from letopis.catalog.accounts import ROLES, SCOPES, Accounts
 from letopis.catalog.audit import Audit, Deed
 from letopis.catalog.projects import Project, Projects
-from letopis.cli.context import Given, shared_options, verb
+from letopis.cli.context import Given, VerbGroup, shared_options, verb
 from letopis.errors import UsageError
 from letopis.model import from_millis, to_millis
 from letopis.urls import parse_user
-
-
-class VerbGroup(click.Group):
-    """A verb with words of its own; its help ends with examples."""
-
-    examples: tuple[str, ...] = ()
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Examples to copy."""
-        with formatter.section("Examples"):
-            for example in self.examples:
-                formatter.write_text(example)
 
 
 def _note(archive: Archive, action: str, subject: str) -> None:
