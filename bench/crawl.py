@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import resource
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,10 @@ from pathlib import Path
 from shutil import which
 
 ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from bench.measuring import measured  # noqa: E402
+
 ENVIRONMENT = ROOT / ".bench" / "crawl"
 SPIDER = """
 import scrapy
@@ -73,19 +76,10 @@ def web(pages: int) -> Iterator[str]:
         process.wait()
 
 
-def measured(words: Sequence[str], cwd: Path) -> tuple[float, str]:
-    """CPU seconds of a command and of all it started, and its output."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, check=False)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return spent, done.stdout
-
-
 def ours(seed: str, folder: Path, agents: int = 1) -> Row:
     words = [sys.executable, "-m", "letopis.cli", "crawl", seed, "--delay", "0", "--once", "--json", "-q"]
     words += ["--exclude", "busy|overload", "--archive", str(folder / "archive"), "--agents", str(agents)]
-    spent, out = measured(words, folder)
+    spent, out, _ = measured(words, folder)
     pages = int(json.loads(out)["fetched"])
     return Row(f"Letopis, {agents} agent" + ("s" if agents > 1 else ""), pages, 1000 * spent / pages)
 
@@ -96,7 +90,7 @@ def scrapy(seed: str, folder: Path, name: str, settings: dict[str, object]) -> R
         venv.create(ENVIRONMENT, with_pip=True)
         subprocess.run([python, "-m", "pip", "install", "-q", "scrapy"], check=True, stderr=subprocess.DEVNULL)
     (folder / "walk.py").write_text(SPIDER.format(settings=settings, seed=seed, allow=re.escape(seed)))
-    spent, _ = measured([str(python), "-m", "scrapy", "runspider", "walk.py", "-o", "items.jsonl"], folder)
+    spent, _, _ = measured([str(python), "-m", "scrapy", "runspider", "walk.py", "-o", "items.jsonl"], folder)
     pages = len((folder / "items.jsonl").read_text().splitlines())
     return Row(name, pages, 1000 * spent / pages)
 
@@ -105,7 +99,7 @@ def wget(seed: str, folder: Path) -> Row | None:
     if which("wget") is None:
         return None
     words = ["wget", "-q", "-r", "-l", "inf", "-P", str(folder / "files"), "--reject-regex", "busy|overload", seed]
-    spent, _ = measured(words, folder)
+    spent, _, _ = measured(words, folder)
     pages = sum(1 for path in (folder / "files").rglob("*") if path.is_file())
     return Row("wget -r", pages, 1000 * spent / pages)
 

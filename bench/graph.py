@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,10 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from bench.measuring import measured  # noqa: E402
+
 PEERS = ROOT / ".bench" / "graph"
 NODES, LINKS = 1_000_000, 10_000_000
 SITE_PAGES, SITE_BROKEN = 5_001, 50
@@ -259,12 +262,10 @@ def run_check(peer: bool) -> list[Row]:
 
 def _cpu_of(command: list[str]) -> tuple[float, str]:
     """CPU seconds of a child and what it printed."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    told = subprocess.run(command, capture_output=True, text=True, check=False)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if told.returncode not in (0, 1):
-        print(told.stderr[-2000:], file=sys.stderr)
-    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, told.stdout
+    spent = measured(command)
+    if spent.status not in (0, 1):
+        print(f"{' '.join(command[:6])} ended with status {spent.status}", file=sys.stderr)
+    return spent.seconds, spent.out
 
 
 def _check_ours(base: str) -> tuple[float, float, int]:

@@ -15,7 +15,6 @@ import asyncio
 import hashlib
 import json
 import random
-import resource
 import shutil
 import subprocess
 import sys
@@ -27,6 +26,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from bench.measuring import measured  # noqa: E402
+
 PEERS = ROOT / ".bench" / "monitor"
 PAGE_BYTES = 30_000
 _WORDS = ("archive", "version", "change", "page", "letter", "river", "window", "paper", "winter", "answer", "number")
@@ -117,10 +120,10 @@ def server(validates: bool) -> Iterator[int]:
 
 def cpu(words: Sequence[str | Path], folder: Path) -> float:
     """User and system seconds of one command."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(words, cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    spent = measured(words, folder)
+    if spent.status:
+        raise RuntimeError(f"{' '.join(map(str, words[:6]))} ended with status {spent.status}")
+    return spent.seconds
 
 
 def commands(tool: str, urls: Sequence[str], folder: Path) -> list[str | Path]:

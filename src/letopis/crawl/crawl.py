@@ -12,6 +12,7 @@ from letopis.archive import Archive
 from letopis.catalog.queues import Shard
 from letopis.config import CrawlSettings
 from letopis.crawl.agent import Agent, Limits
+from letopis.crawl.decisions import reads_text
 from letopis.crawl.durable import CatalogQueue
 from letopis.crawl.figures import Figures
 from letopis.crawl.ip_gate import IpGate
@@ -77,7 +78,8 @@ async def agent(archive: Archive, options: CrawlOptions, shard: Shard) -> AsyncI
     queue = CatalogQueue(archive.catalog, shard)
     robots = RobotsBook(archive, client, name, obey=settings.crawl.robots, private_ok=options.private_ok)
     gate = IpGate(archive.folder / "addresses") if shard.agents > 1 and settings.crawl.delay > 0 else None
-    manner = Manner(limits_of(settings.fetch), options.private_ok, follow=False)
+    skim = not options.requisites and not reads_text(settings.crawl)
+    manner = Manner(limits_of(settings.fetch), options.private_ok, follow=False, skim=skim)
     try:
         yield Agent(
             archive, Visitor(archive, client), Frontier(queue, manners_of(settings.crawl)), queue, robots,

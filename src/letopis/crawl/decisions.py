@@ -68,6 +68,12 @@ class Decisions:
         return [link._replace(priority=verdict.priority) for link in links] if verdict.follow else []
 
 
+def reads_text(settings: CrawlSettings) -> bool:
+    """Whether any decision of a crawl asks what stands on a page, not only where it leads."""
+    asked = settings.follow_if + settings.store_if + settings.revisit_if
+    return bool(settings.keywords or settings.languages) or "words" in asked or "lang" in asked
+
+
 def _parsed(expression: str) -> Filter | None:
     return parse_filter(expression) if expression else None
 

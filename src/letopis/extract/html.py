@@ -15,6 +15,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from letopis.extract.draft import MAX_BLOCKS, MAX_TEXT, Draft, fold
 from letopis.extract.html_links import Finder
 from letopis.extract.html_names import BLOCKS, CONTENT, KIND_OF, PARAGRAPH, TEXT, Do, tags_of
+from letopis.extract.html_skim import skim
 from letopis.extract.source import Source
 from letopis.model import Block, BlockKind
 
@@ -44,6 +45,9 @@ def read(source: Source, draft: Draft) -> None:
     tree = LexborHTMLParser(_utf8(source, draft).removeprefix(BOM_UTF8))
     root = tree.root
     if root is None:
+        return
+    if source.mode == "skim":
+        skim(tree, draft)
         return
     finder = Finder(tree, draft, alts=source.mode == "full")
     if source.mode == "full":

@@ -39,7 +39,7 @@ class Finder:
     """Collects what elements carry into a draft. Used for one page.
 
     `anchor` is the text of the last link seen, `alts` the texts of pictures
-    since somebody cleared them.
+    since somebody cleared them, `join` what makes addresses of references.
     """
 
     def __init__(self, tree: LexborHTMLParser, draft: Draft, *, alts: bool) -> None:
@@ -52,7 +52,7 @@ class Finder:
         self._head = Head()
         self._bare = 0
         self._base()
-        self._join = joiner(draft.base)
+        self.join = joiner(draft.base)
 
     def handlers(self) -> dict[int, Callable[[LexborNode], None]]:
         """What takes in an element, by the parser's number of the element."""
@@ -79,7 +79,7 @@ class Finder:
     def _add(
         self, ref: str | None, type: LinkType, text: str = "", rel: str | None = "", title: str | None = ""
     ) -> str:
-        target = self._join(ref) if ref else None
+        target = self.join(ref) if ref else None
         if target is None:
             return ""
         if len(self._links) <= MAX_LINKS:
@@ -93,7 +93,7 @@ class Finder:
             return
         text = fold(node.text()[:MAX_FIELD])
         self.anchor = text
-        target = self._join(href)
+        target = self.join(href)
         if target is None or len(self._links) > MAX_LINKS:
             return
         if not text:
@@ -112,7 +112,7 @@ class Finder:
         target = self._add(src, _IMG, alt, title=attributes.get("title"))
         srcset = attributes.get("srcset")
         for ref in candidates(srcset) if srcset else ():
-            if self._join(ref) != target:
+            if self.join(ref) != target:
                 self._add(ref, _IMG, alt, rel="srcset")
         if alt and self._bare and _is_inside(node, self._bare):
             self._name_link(alt)

@@ -30,7 +30,8 @@ def page(
 
     `url` is its absolute, normalised address. What cannot be read gives a
     Page without blocks and with a warning. Mode `basic` finds title and links
-    only. With `apart` false nothing is read in a process of its own.
+    only, mode `skim` just the links to other documents, without their texts.
+    With `apart` false nothing is read in a process of its own.
     """
     source = Source(body, url, sniff(body, header(headers, "content-type")), headers, mode)
     found = format_for(source.content_type)

@@ -8,14 +8,15 @@ from typing import Literal
 from letopis.extract.charset import Decoded, decode
 from letopis.model import Headers, header
 
-Mode = Literal["basic", "full"]
+Mode = Literal["skim", "basic", "full"]
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """One document. `content_type` is the type found by looking, in lower case, without parameters.
 
-    In mode `basic` a format need only find the title and the links.
+    In mode `basic` a format need only find the title and the links, in mode
+    `skim` only the addresses that a crawl may follow.
     """
 
     body: bytes

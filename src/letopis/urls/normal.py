@@ -31,7 +31,9 @@ _QUERY = rf"(?:\?((?:{_KEPT})?[\w~!$&()*+,;=:@./?\[\]|-]*+(?:{_KEPT}[\w~!$&()*+,
 _NAME = r"(?:(?!xn--)[a-z0-9][a-z0-9-]*+\.)*+(?!xn--)[a-z][a-z0-9-]*+"
 _BYTE = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
 _HOST = rf"(?:{_NAME}|{_BYTE}(?:\.{_BYTE}){{3}}(?![\w.-]))"
-_PLAIN = re.compile(rf"(https?://{_HOST}(?::(?!80(?!\d)|443(?!\d)|0)\d{{2,4}})?)({_PATH})?{_QUERY}(?:#.*)?", re.ASCII)
+# Ports up to 65535 but those that a scheme means anyway.
+_NUMBER = r"(?:[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5]|[1-9]\d{1,3})(?!\d)"
+_PLAIN = re.compile(rf"(https?://{_HOST}(?::(?!(?:80|443)(?!\d)){_NUMBER})?)({_PATH})?{_QUERY}(?:#.*)?", re.ASCII)
 _ROOTED = re.compile(rf"(?!//)({_PATH}){_QUERY}(?:#.*)?", re.ASCII)
 _NESTED = re.compile(
     rf"(?!\.)([\w~!$&'()*+,;=@.|-]++(?:{_KEPT}[\w~!$&'()*+,;=@.|-]*+)*+(?:{_PATH})?){_QUERY}(?:#.*)?", re.ASCII

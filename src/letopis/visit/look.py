@@ -32,7 +32,9 @@ class Manner:
     """How to look: with which limits, at which addresses, how far.
 
     `head` asks for the header first and downloads only what it says has
-    changed, or what is not known yet.
+    changed, or what is not known yet. `skim` reads pages that are new no
+    further than their links, but for a sample that teaches what the pages
+    of their host have in common.
     """
 
     limits: Limits
@@ -40,6 +42,7 @@ class Manner:
     follow: bool = True
     head: bool = False
     force: bool = False
+    skim: bool = False
 
 
 class Visitor:
@@ -61,13 +64,13 @@ class Visitor:
             told = await self._client.fetch(_request(url, known, manner, "HEAD"))
             if header_suffices(told, known):
                 # Nothing was downloaded: the newest version stands for the body.
-                return self.judge(replace(told, skipped=told.status < 300), known)
+                return self.judge(replace(told, skipped=told.status < 300), known, manner)
         response = await self._client.fetch(_request(url, known, manner))
         if response.warnings:
             self._doubts.note(response)
-        return self.judge(response, known)
+        return self.judge(response, known, manner)
 
-    def judge(self, response: Response, known: Known | None) -> Observation:
+    def judge(self, response: Response, known: Known | None, manner: Manner) -> Observation:
         """What an answer means, given what was known."""
         if response.failure is not None and response.failure.kind in _REFUSED:
             return Observation(response, Outcome.REFUSED)
@@ -82,7 +85,10 @@ class Visitor:
         identity = identify(response.body)
         if known is not None and known.is_same(identity):
             return Observation(response, Outcome.UNCHANGED, change=Change(True, True, False), identity=identity)
-        return replace(self._reading().read(response, known), identity=identity)
+        reader = self._reading()
+        if manner.skim and known is None and not reader.learns_from(response.url, identity):
+            return Observation(response, Outcome.NEW, reader.skim(response), identity=identity)
+        return replace(reader.read(response, known), identity=identity)
 
     def _reading(self) -> Reader:
         if self._reader is None:
