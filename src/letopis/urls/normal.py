@@ -13,8 +13,6 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from ada_url import join_url, normalize_url
-
 from letopis.errors import BadUrl
 
 MAX_URL = 8192
@@ -137,6 +135,8 @@ def _base(base: str) -> _Base:
 def _joined(base: str, ref: str) -> str | None:
     if ref.startswith(_OTHER_SCHEMES) or len(ref) > MAX_URL:
         return None
+    from ada_url import join_url  # noqa: PLC0415 - plain addresses never need it, and every command starts
+
     try:
         return _polished(join_url(base, ref))
     except (ValueError, BadUrl):
@@ -144,6 +144,8 @@ def _joined(base: str, ref: str) -> str | None:
 
 
 def _parsed(url: str) -> str:
+    from ada_url import normalize_url  # noqa: PLC0415 - as above
+
     try:
         return _polished(normalize_url(_short(url)))
     except ValueError:

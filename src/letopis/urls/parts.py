@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from publicsuffixlist import PublicSuffixList
 from xxhash import xxh3_64_intdigest
 
 from letopis.errors import BadUrl
 from letopis.urls.normal import normalize, parse_user
+
+if TYPE_CHECKING:
+    from publicsuffixlist import PublicSuffixList
 
 _ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+", re.ASCII)
 
@@ -41,6 +44,8 @@ def hostname(netloc: str) -> str:
 
 @lru_cache(maxsize=1)
 def _suffixes() -> PublicSuffixList:
+    from publicsuffixlist import PublicSuffixList  # noqa: PLC0415 - checks need no domains, and all of them start
+
     # The list ships inside the package: nothing is ever downloaded.
     return PublicSuffixList()
 

@@ -29,6 +29,21 @@ def rules_from_element(element: etree._Element) -> Rules:
     return found
 
 
+def rules_to_xml(rules: Rules) -> str:
+    """One `<urltransform>` element that means the same rules."""
+    step = etree.Element("urltransform")
+    for redirect in rules.redirects:
+        etree.SubElement(step, "redirect", base=redirect.base).text = redirect.target
+    for varlist in rules.varlists:
+        inside = etree.SubElement(step, "varlist", base=varlist.base)
+        for variable in varlist.variables:
+            one = etree.SubElement(inside, "var", name=variable.name)
+            one.text = None if variable.required else "optional"
+            for value in variable.values:
+                etree.SubElement(one, "value").text = value
+    return etree.tostring(step, encoding="unicode")
+
+
 def _redirect(element: etree._Element) -> Redirect:
     target = _text(element)
     if not target:

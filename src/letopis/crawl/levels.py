@@ -1,0 +1,243 @@
+"""A crawl by levels: the start pages, all that they link to, and so on; each level is recorded before the next.
+
+It keeps a list of its own, so that it touches nothing but what was asked for,
+whatever else is planned in the archive, and is over when its last level is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import NamedTuple
+
+from letopis import extract
+from letopis.archive import Archive, Recorded
+from letopis.catalog import Cursor
+from letopis.crawl.crawl import connections
+from letopis.crawl.decisions import Decisions
+from letopis.crawl.figures import Figures
+from letopis.crawl.robots_book import RobotsBook
+from letopis.crawl.selection import Selection
+from letopis.errors import NotFound
+from letopis.fetch import limits_of, retry_after
+from letopis.frontier import Bandwidth, NewUrl, Returned, manners_of
+from letopis.frontier.politeness import failures_after, pause
+from letopis.model import Failure, FailureKind, Observation, Outcome, Response, to_millis
+from letopis.urls import host as host_of
+from letopis.urls import parse_user, url_key
+from letopis.visit import Manner, Visitor
+
+BATCH = 256
+"""Looks that share one durable commit."""
+_GLANCE = 0.25
+"""Seconds after which a waiting crawl asks again whether it is still wanted."""
+
+Extend = Callable[[Cursor, list[Recorded]], None]
+
+
+class Level(NamedTuple):
+    """A level that is on disk: how far from the start pages, how many addresses, and all figures so far."""
+
+    number: int
+    pages: int
+    figures: Figures
+
+
+class Watching(NamedTuple):
+    """What whoever started the crawl hears and says while it runs.
+
+    `page` hears how many pages of how many of a level are done; `extend` writes in the transaction of a batch.
+    """
+
+    level: Callable[[Level], None] = lambda level: None
+    page: Callable[[int, int], None] = lambda done, of: None
+    stop: Callable[[], bool] = lambda: False
+    extend: Extend | None = None
+
+
+class LevelCrawl:
+    """One crawl by levels; for one event loop."""
+
+    def __init__(
+        self, archive: Archive, visitor: Visitor, robots: RobotsBook, selection: Selection, manner: Manner,
+        watching: Watching, most: int | None = None,
+    ) -> None:  # fmt: skip
+        self._archive = archive
+        self._visitor = visitor
+        self._robots = robots
+        self._selection = selection
+        self._manner = manner
+        self._watching = watching
+        self._most = most
+        self._settings = archive.settings.crawl
+        self._manners = manners_of(self._settings)
+        self._bandwidth = Bandwidth(self._settings.bandwidth)
+        self._decisions = Decisions(self._settings)
+        self._seen: set[int] = set()
+        self._begun: Counter[str] = Counter()
+        self._failures: Counter[str] = Counter()
+        self._addresses: dict[str, str] = {}
+        self._ready: defaultdict[str, int] = defaultdict(int)
+        self._room = asyncio.Semaphore(self._settings.concurrency)
+        self._finished: list[tuple[NewUrl, Observation]] = []
+        self._looked = 0
+        self._committed = time.monotonic()
+        self._started = time.monotonic()
+        self.figures = Figures()
+
+    async def run(self, seeds: Iterable[str]) -> Figures:
+        """All levels, or those up to where it was stopped; everything fetched is recorded."""
+        addresses = (self._selection.address(parse_user(seed)) for seed in seeds)
+        waiting = [NewUrl(url_key(url), url, host_of(url), 0) for url in addresses if url is not None]
+        number = pages = 0
+        while waiting and not self._watching.stop():
+            here = self._unseen([url for url in waiting if url.depth <= number])
+            later = [url for url in waiting if url.depth > number]
+            pages += len(here)
+            waiting = later + await self._level(here)
+            if not any(url.depth <= number for url in waiting):
+                self._watching.level(Level(number, pages, self.figures))
+                number, pages = number + 1, 0
+        return self.figures
+
+    def _unseen(self, urls: Iterable[NewUrl]) -> list[NewUrl]:
+        """Each address once in a crawl, as many as the limits leave."""
+        chosen = []
+        for url in urls:
+            over = self._most is not None and len(self._seen) >= self._most
+            full = 0 < self._settings.max_per_host <= self._begun[url.host]
+            if url.key not in self._seen and not over and not full:
+                self._seen.add(url.key)
+                self._begun[url.host] += 1
+                chosen.append(url)
+        return chosen
+
+    async def _level(self, urls: Sequence[NewUrl]) -> list[NewUrl]:
+        """Looks at all of them, hosts side by side; what they lead to, once they are recorded."""
+        self._looked = 0
+        by_host: defaultdict[str, list[NewUrl]] = defaultdict(list)
+        for url in urls:
+            by_host[url.host].append(url)
+        found: list[NewUrl] = []
+        try:
+            async with asyncio.TaskGroup() as group:
+                for part in by_host.values():
+                    group.create_task(self._host(part, found, len(urls)))
+        except ExceptionGroup as several:
+            # What went wrong first has stopped the others; people get its sentence.
+            raise several.exceptions[0] from None
+        found += self._commit()
+        return self._decisions.schedules(self._selection.admitted(_each_once(found)), self._archive.clock())
+
+    async def _host(self, urls: Sequence[NewUrl], found: list[NewUrl], of: int) -> None:
+        for url in urls:
+            if self._watching.stop() or not await self._turn(url.host):
+                return
+            async with self._room:
+                look = await self._look(url)
+            self._finished.append((url, look))
+            late = time.monotonic() - self._committed >= self._settings.commit_every
+            if late or len(self._finished) >= BATCH:
+                found += self._commit()
+            self._looked += 1
+            self._watching.page(self._looked, of)
+
+    async def _turn(self, host: str) -> bool:
+        """Waits until the host and its address may be asked again; False when the crawl is stopped meanwhile."""
+        while True:
+            ready = max(self._ready[host], self._ready[self._addresses.get(host, host)])
+            wait = max(ready, self._bandwidth.ready_at(self._now())) - self._now()
+            if wait <= 0:
+                return True
+            if self._watching.stop():
+                return False
+            await asyncio.sleep(min(wait / 1000, _GLANCE))
+
+    async def _look(self, url: NewUrl) -> Observation:
+        robots = await self._robots.of(url.url)
+        if robots is not None and robots.forbidden:
+            return self._refused(url.url, "the server has a private address", FailureKind.FORBIDDEN_ADDRESS)
+        if robots is not None and not robots.allowed(url.url):
+            return self._refused(url.url, "robots.txt does not allow it")
+        if not self._decisions.fetches(url.url, url.host, url.depth):
+            return self._refused(url.url, "crawl.fetch_if does not allow it")
+        look = await self._visitor.look(url.url, self._manner)
+        self._owe(url.host, look.response, robots.crawl_delay if robots is not None else None)
+        if look.outcome in (Outcome.NEW, Outcome.CHANGED) and not self._decisions.stores(look, url.depth):
+            return replace(look, keep_body=False)
+        return look
+
+    def _owe(self, host: str, response: Response, delay: float | None) -> None:
+        """How long the host and its address are left alone now."""
+        now = self._now()
+        wait = retry_after(response, self._archive.clock()) or 0.0
+        returned = Returned(now, response.seconds, response.status, response.ip, wait, response.wire_bytes, delay)
+        self._failures[host] = failures_after(self._failures[host], returned)
+        self._ready[host] = now + pause(self._manners, delay or 0.0, self._failures[host], returned)
+        if response.ip:
+            self._addresses[host] = response.ip
+            self._ready[response.ip] = now + round(self._manners.ip_delay * 1000)
+        self._bandwidth.spend(response.wire_bytes, now)
+
+    def _refused(self, url: str, why: str, kind: FailureKind = FailureKind.ROBOTS) -> Observation:
+        failure = Failure(kind, why)
+        return Observation(Response(url, url, 0, (), b"", self._archive.clock(), failure=failure), Outcome.REFUSED)
+
+    def _now(self) -> int:
+        return to_millis(self._archive.clock())
+
+    def _commit(self) -> list[NewUrl]:
+        """Records finished looks; answers the links they brought."""
+        batch, self._finished = self._finished, []
+        self._committed = time.monotonic()
+        self.figures.seconds = self._committed - self._started
+        if not batch:
+            return []
+        done = self._visitor.record([look for _, look in batch], self._watching.extend)
+        return [link for (url, look), row in zip(batch, done, strict=True) for link in self._links(url, look, row)]
+
+    def _links(self, url: NewUrl, look: Observation, row: Recorded) -> list[NewUrl]:
+        links: list[NewUrl] = []
+        if self._selection.max_depth is None or url.depth <= self._selection.max_depth:
+            whole = self._with_page(look)
+            links = self._decisions.links(whole, self._selection.links(whole, url.depth), url.depth)
+        self.figures.count(look, row.first, len(links))
+        return links
+
+    def _with_page(self, look: Observation) -> Observation:
+        """An unchanged page was not read again, but its links still lead on."""
+        if look.page is not None or look.outcome is not Outcome.UNCHANGED:
+            return look
+        try:
+            version = self._archive.get(look.response.url)
+        except NotFound:
+            return look
+        return replace(look, page=extract.page(version.body, version.url, version.headers))
+
+
+def _each_once(urls: Iterable[NewUrl]) -> list[NewUrl]:
+    return list({url.key: url for url in reversed(list(urls))}.values())[::-1]
+
+
+@asynccontextmanager
+async def level_crawl(
+    archive: Archive, selection: Selection, watching: Watching, *, private_ok: bool, most: int | None = None
+) -> AsyncIterator[LevelCrawl]:
+    """A crawl by levels with its own connections; the depth is that of the selection."""
+    manner = Manner(limits_of(archive.settings.fetch), private_ok, follow=False)
+    async with connections(archive) as (client, name):
+        robots = RobotsBook(archive, client, name, obey=archive.settings.crawl.robots, private_ok=private_ok)
+        yield LevelCrawl(archive, Visitor(archive, client), robots, selection, manner, watching, most)
+
+
+async def crawl_levels(
+    archive: Archive, seeds: Sequence[str], selection: Selection, watching: Watching | None = None, *,
+    private_ok: bool = True, most: int | None = None,
+) -> Figures:  # fmt: skip
+    """Crawls from the start pages to the depth of the selection, level by level. `most` bounds the addresses."""
+    async with level_crawl(archive, selection, watching or Watching(), private_ok=private_ok, most=most) as worker:
+        return await worker.run(seeds)

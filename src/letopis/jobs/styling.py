@@ -1,0 +1,33 @@
+"""Which stylesheet shows a result: a given one, a known one, one of the package, or the question's own."""
+
+from __future__ import annotations
+
+from letopis.config import Settings
+from letopis.errors import UsageError
+from letopis.jobs.language import STYLESHEETS, package_named, parse, stylesheet_of, transform
+
+OWN_STYLE = "own"
+"""The name that stands for the stylesheet of the question itself, else of its package."""
+
+
+def styled(result: bytes, job_file: bytes, stylesheet: bytes | str, settings: Settings) -> bytes:
+    """What a stylesheet, given whole or by its name, makes of a result. UsageError says what stopped it."""
+    return transform(result, _found(job_file, stylesheet, settings) if isinstance(stylesheet, str) else stylesheet)
+
+
+def _found(job_file: bytes, name: str, settings: Settings) -> bytes | str:
+    if name in STYLESHEETS:
+        return name
+    query = parse(job_file)
+    if name != OWN_STYLE:
+        return package_named(query.package, settings).stylesheet(name) or name
+    own = stylesheet_of(query, settings)
+    if own is None:
+        raise UsageError(f"neither the question nor its package has a stylesheet; name one: {', '.join(STYLESHEETS)}")
+    return own
+
+
+def style_names(job_file: bytes, settings: Settings) -> list[str]:
+    """The stylesheets that a result can be shown with by name."""
+    own = stylesheet_of(parse(job_file), settings)
+    return [*([OWN_STYLE] if own is not None else []), *STYLESHEETS]

@@ -1,0 +1,183 @@
+"""The queue as people use it: asking, seeing, cancelling, asking again, keeping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from still_clock import Clock
+from tiny_language import parse
+
+from letopis.archive import Archive
+from letopis.catalog.accounts import OWN, READ, WRITE
+from letopis.catalog.job_turns import Ended, Turns
+from letopis.config import DatabaseSettings
+from letopis.errors import NotFound, Refused, UsageError
+from letopis.jobs import COMMAND_LINE, Asker, Questions, QueueFull, Wanted, clean
+from letopis.jobs.retention import files_of
+from letopis.model import to_millis
+
+ANNA = Asker("anna", READ | WRITE, "http")
+BERT = Asker("bert", READ | WRITE, "http")
+OLGA = Asker("olga", READ | WRITE | OWN, "http")
+
+
+def finish(archive: Archive, package: str = "p", state: str = "done", steps: bytes = b"<a/>") -> int:
+    """Works off the first job of a package."""
+    turns, now = Turns(archive.catalog.database), to_millis(archive.clock())
+    claim = turns.take(package, "test", now, now + 1000)
+    assert claim is not None
+    assert turns.finish(claim, now, Ended(state, "" if state == "done" else "why", steps, "a line\n"))
+    return claim.job
+
+
+def test_an_archive_without_jobs_answers_empty(queue: Questions) -> None:
+    assert queue.listed(COMMAND_LINE) == []
+    assert queue.favourites(COMMAND_LINE) == []
+    assert queue.counts() == {}
+    with pytest.raises(NotFound, match="no job 1"):
+        queue.show(1, COMMAND_LINE)
+    with pytest.raises(NotFound):
+        queue.show(2**70, COMMAND_LINE)
+
+
+def test_a_job_is_queued_done_and_read(queue: Questions, archive: Archive, clock: Clock) -> None:
+    job = queue.submit(b'<query package="p" name="n" priority="3">say</query>', ANNA)
+    assert (job.state, job.package, job.name, job.priority, job.owner) == ("queued", "p", "n", 3, "anna")
+    with pytest.raises(NotFound, match="no result yet"):
+        queue.result(job.id, ANNA)
+    clock.pass_by(5)
+    assert finish(archive) == job.id
+    assert queue.result(job.id, ANNA) == (
+        b'<?xml version="1.0" encoding="UTF-8"?>\n<result id="%d" package="p" name="n" started="2026-03-01T00:00:05Z" '
+        b'finished="2026-03-01T00:00:05Z" state="done">\n<a/>\n</result>\n' % job.id
+    )
+    assert queue.log(job.id, ANNA) == "a line\n"
+    assert queue.text(job.id, ANNA) == b'<query package="p" name="n" priority="3">say</query>'
+
+
+def test_a_failure_is_told_in_the_result(queue: Questions, archive: Archive) -> None:
+    job = queue.submit(b"<query>say</query>", ANNA)
+    finish(archive, state="failed", steps=b"")
+    assert b'state="failed">\n<error>why</error>\n</result>' in queue.result(job.id, ANNA)
+
+
+@pytest.mark.parametrize("data", [b"", b"no", b'<query priority="1001">say</query>', b"<query>" + b"x" * 2**20])
+def test_what_makes_no_sense_is_refused_and_nothing_is_queued(queue: Questions, data: bytes) -> None:
+    with pytest.raises(UsageError):
+        queue.submit(data, ANNA)
+    assert queue.listed(COMMAND_LINE) == []
+
+
+def test_permissions_decide_who_sees_and_who_asks(queue: Questions) -> None:
+    hidden = queue.submit(b'<query permission="4">say</query>', OLGA)
+    open_one = queue.submit(b'<query permission="1">say</query>', ANNA)
+    assert [job.id for job in queue.listed(BERT)] == [open_one.id]
+    assert [job.id for job in queue.listed(OLGA)] == [open_one.id, hidden.id]
+    with pytest.raises(NotFound):
+        queue.show(hidden.id, BERT)
+    with pytest.raises(Refused, match="may not ask with permission='4'"):
+        queue.submit(b'<query permission="4">say</query>', ANNA)
+
+
+def test_owners_of_a_job_see_it_after_they_lost_the_permission(queue: Questions) -> None:
+    job = queue.submit(b'<query permission="4">say</query>', OLGA)
+    assert queue.show(job.id, Asker("olga", READ, "http")).id == job.id
+    with pytest.raises(NotFound):
+        queue.show(job.id, Asker("", READ, "http"))
+
+
+def test_a_waiting_job_is_cancelled_by_its_owner_or_an_owner_of_the_archive(queue: Questions) -> None:
+    first, second = queue.submit_many([b"<query>say</query>"] * 2, ANNA)
+    with pytest.raises(Refused, match="belongs to 'anna'"):
+        queue.cancel(first.id, BERT)
+    assert queue.cancel(first.id, ANNA).state == "cancelled"
+    assert queue.cancel(second.id, OLGA).state == "cancelled"
+    with pytest.raises(UsageError, match="already cancelled"):
+        queue.cancel(first.id, ANNA)
+
+
+def test_lists_are_chosen_and_paged(queue: Questions) -> None:
+    for number in range(6):
+        queue.submit(b'<query package="%s">say</query>' % (b"p" if number % 2 else b"q"), ANNA if number < 3 else BERT)
+    assert [job.id for job in queue.listed(ANNA, limit=2)] == [6, 5]
+    assert [job.id for job in queue.listed(ANNA, Wanted(before=5), limit=2)] == [4, 3]
+    assert [job.id for job in queue.listed(ANNA, Wanted(package="q"))] == [5, 3, 1]
+    assert [job.id for job in queue.listed(ANNA, Wanted(owner="bert"))] == [6, 5, 4]
+    assert queue.listed(ANNA, Wanted(state="done")) == []
+
+
+def test_nobody_fills_the_queue(open_archive: Callable[..., Archive], database: DatabaseSettings) -> None:
+    queue = Questions(open_archive(database, queued=3), parse)
+    first = queue.submit_many([b"<query>say</query>"] * 3, ANNA)[0]
+    with pytest.raises(QueueFull, match="'anna' has 3 jobs"):
+        queue.submit(b"<query>say</query>", ANNA)
+    assert queue.submit(b"<query>say</query>", BERT).state == "queued"
+    queue.cancel(first.id, ANNA)
+    assert queue.submit(b"<query>say</query>", ANNA).state == "queued"
+
+
+def test_asking_again_makes_a_new_job_but_not_while_it_waits(queue: Questions, archive: Archive) -> None:
+    job = queue.submit(b"<query>say</query>", ANNA)
+    assert queue.refresh(job.id, ANNA).id == job.id
+    finish(archive)
+    again = queue.refresh(job.id, BERT)
+    assert (again.id, again.owner, again.state) == (job.id + 1, "bert", "queued")
+
+
+def test_questions_are_kept_asked_and_forgotten(queue: Questions, archive: Archive) -> None:
+    kept = queue.keep(b'<query name="news">say</query>', ANNA)
+    assert (kept.name, kept.owner, kept.answer, kept.due) == ("news", "anna", None, None)
+    assert queue.listed(ANNA) == []
+    job = queue.refresh("news", BERT)
+    assert queue.refresh("news", ANNA).id == job.id
+    finish(archive)
+    assert queue.favourite("news", ANNA).answer == job.id
+    assert queue.favourite_text("news", BERT) == b'<query name="news">say</query>'
+    with pytest.raises(Refused):
+        queue.forget("news", BERT)
+    queue.forget("news", ANNA)
+    with pytest.raises(NotFound):
+        queue.refresh("news", ANNA)
+    assert queue.show(job.id, ANNA).stored is None
+
+
+def test_names_belong_to_their_owners(queue: Questions) -> None:
+    queue.keep(b'<query name="news">say</query>', ANNA)
+    queue.keep(b'<query name="news" package="q">say</query>', BERT)
+    assert queue.favourite("news", ANNA).package == "p"
+    assert queue.favourite("news", BERT).package == "q"
+    queue.keep(b'<query name="news" package="r">say</query>', BERT)
+    assert [(row.owner, row.package) for row in queue.favourites(OLGA)] == [("anna", "p"), ("bert", "r")]
+
+
+def test_a_question_without_a_name_is_kept_once(queue: Questions) -> None:
+    for _ in range(2):
+        queue.submit(b"<query>say</query>", ANNA, keep=True)
+    assert len(queue.favourites(ANNA)) == 1
+
+
+def test_the_cleaner_forgets_what_is_old_but_not_the_answer_of_a_kept_question(
+    queue: Questions, archive: Archive, clock: Clock
+) -> None:
+    plain = queue.submit(b"<query>say</query>", ANNA)
+    kept = queue.submit(b'<query name="k">say</query>', ANNA, keep=True)
+    finish(archive), finish(archive)
+    files_of(archive, plain.id).mkdir(parents=True)
+    clock.pass_by(29 * 86400)
+    assert clean(archive) == 0
+    waiting = queue.submit(b"<query>say</query>", ANNA)
+    clock.pass_by(2 * 86400)
+    assert clean(archive) == 1
+    assert [job.id for job in queue.listed(ANNA)] == [waiting.id, kept.id]
+    assert not files_of(archive, plain.id).exists()
+    assert queue.result(kept.id, ANNA)
+
+
+def test_numbers_are_never_given_out_twice(queue: Questions, archive: Archive, clock: Clock) -> None:
+    last = [queue.submit(b"<query>say</query>", ANNA).id for _ in range(3)][-1]
+    for _ in range(3):
+        finish(archive)
+    clock.pass_by(1)
+    assert clean(archive, older_than=0) == 2
+    assert queue.submit(b"<query>say</query>", ANNA).id == last + 1
