@@ -3,22 +3,43 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import resource
+import tempfile
 import time
-import tracemalloc
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from letopis.errors import Damaged
-from letopis.zrec import Reader, header
+from letopis.errors import Damaged, LetopisError
+from letopis.zrec import NoRanges, Reader, Traffic, header, pack, sync, verify
 from letopis.zrec.align import align
 from letopis.zrec.hashing import digest
 from letopis.zrec.index import Index, borders
 
 FOLDER = Path(__file__).parents[1] / "formats" / "zrec"
-ROUNDS = 1_000_000 if os.environ.get("LETOPIS_LONG") else 1500
+ROUNDS = int(os.environ.get("LETOPIS_FUZZ") or (1_000_000 if os.environ.get("LETOPIS_LONG") else 1500))
+"""`LETOPIS_FUZZ=20000 pytest tests/zrec/test_zrec_fuzz.py` runs as many rounds of both."""
+MOST_MEMORY = 100 << 20
+
+
+def _peak() -> int:
+    """Most memory that this process ever had, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@pytest.fixture
+def quick_folder(tmp_path: Path) -> Iterator[Path]:
+    """In memory where there is such a place: a million rounds should not wait for a disk."""
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        yield Path(folder)
 
 
 def _mutated(data: bytes, rng: random.Random) -> bytes:
@@ -55,27 +76,107 @@ def _trusting(data: bytes) -> bytes:
     return _resealed(data.replace(head.index_digest, right, 1))
 
 
-def test_any_mutation_is_read_or_refused(tmp_path: Path) -> None:
+def test_any_mutation_is_read_or_refused(quick_folder: Path) -> None:
     golden = [path.read_bytes() for path in sorted(FOLDER.glob("golden-*.zrec"))]
-    path = tmp_path / "fuzzed.zrec"
-    refused = 0
-    tracemalloc.start()
+    path = quick_folder / "fuzzed.zrec"
+    refused, before = 0, _peak()
     for seed in range(ROUNDS):
         rng = random.Random(seed)
         data = rng.choice(golden)
         cut = rng.choice((60, 200, len(data)))
         path.write_bytes(_trusting(_resealed(_mutated(data[:cut], rng) + data[cut:])))
-        try:
-            with Reader(path) as reader:
-                for number in range(0, len(reader.index), 7):
-                    reader.chunk(number)
-                list(reader.find("x"))
-        except Damaged:
-            refused += 1
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+        refused += _is_refused(path, thorough=seed % 50 == 0)
     assert refused > ROUNDS / 2
-    assert peak < 100 << 20
+    assert _peak() - before < MOST_MEMORY
+
+
+def _is_refused(path: Path, *, thorough: bool) -> bool:
+    try:
+        with Reader(path) as reader:
+            for number in range(0, len(reader.index), 7):
+                reader.chunk(number)
+            list(reader.find("x"))
+            list(reader.starting(b"p"))
+    except Damaged:
+        return True
+    finally:
+        if thorough:
+            verify(path)
+    return False
+
+
+class _Liar:
+    """A published file and its release in memory; parts of the answers are lies."""
+
+    def __init__(self, data: bytes, release: bytes, rng: random.Random) -> None:
+        self._data = data
+        self._release = release if rng.random() < 0.7 else None
+        self._rng = rng
+        self._lies = rng.choice((0.1, 0.3, 0.6))
+        self._honest_release = rng.random() < 0.8
+        self._honest_whole = rng.random() < 0.5
+        self._ranges = rng.random() < 0.95
+        self.traffic = Traffic()
+
+    async def size(self) -> int:
+        return len(self._data) if self._rng.random() > self._lies else self._rng.randrange(1 << 40)
+
+    async def read(self, start: int, end: int) -> bytes:
+        if not self._ranges:
+            raise NoRanges("No ranges here; download the whole file.")
+        return self._said(self._data[start:end])
+
+    async def read_release(self) -> bytes | None:
+        return self._release if self._honest_release or self._release is None else self._said(self._release)
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        yield self._data if self._honest_whole else self._said(self._data)
+
+    def _said(self, data: bytes) -> bytes:
+        rng = self._rng
+        if rng.random() > self._lies or not data:
+            return data
+        kind = rng.randrange(5)
+        if kind == 0:
+            return data[: rng.randrange(len(data))]
+        if kind == 1:
+            return rng.randbytes(len(data))
+        if kind == 2:
+            return _trusting(_resealed(_mutated(data, rng)))
+        return _mutated(data, rng)
+
+
+async def test_whatever_a_server_says_the_copy_is_right_or_untouched(
+    quick_folder: Path,
+    make_text: Callable[..., bytes],
+    edited: Callable[[bytes, int, int], bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Small files, and no waiting for the disk: what is tried here is what the client believes."""
+    text = make_text(30)
+    for name, state, older in (("old", text, None), ("new", edited(text, 1, 4), quick_folder / "old.zrec")):
+        pack(state, quick_folder / f"{name}.zrec", dict_from=older)
+    monkeypatch.setattr(os, "fsync", lambda number: None)
+    old, new = (quick_folder / "old.zrec").read_bytes(), (quick_folder / "new.zrec").read_bytes()
+    release = (quick_folder / "new.zrec.release").read_bytes()
+    out = quick_folder / "copy" / "out.zrec"
+    out.parent.mkdir()
+    ended: set[str] = set()
+    before = _peak()
+    for seed in range(ROUNDS):
+        rng = random.Random(seed)
+        out.write_bytes(old)
+        if rng.random() < 0.7:
+            out.with_name("out.zrec.part").unlink(missing_ok=True)
+        try:
+            report = await sync(_Liar(new, release, rng), out)
+            ended.add("fallback" if report.fallback else "synced")
+            assert out.read_bytes() == new
+        except LetopisError as wrong:
+            ended.add(type(wrong).__name__)
+            assert out.read_bytes() == old
+    assert {"synced", "fallback", "Damaged", "Unavailable"} <= ended
+    assert _peak() - before < MOST_MEMORY
 
 
 @given(st.binary(max_size=200))

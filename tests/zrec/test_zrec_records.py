@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+import time
 from itertools import accumulate
 
 import pytest
@@ -132,3 +133,17 @@ def test_digits_shrink_to_a_byte_and_their_value() -> None:
     assert set_aside(b"md5 " + b"ab" * 16 + b" x") == (b"md5 \x01 x", b"\xab" * 16)
     assert set_aside(b"a" * 33) == (b"a" * 33, b"")
     assert set_aside(b"\x02 " + b"ab" * 16)[1] == b""
+
+
+@pytest.mark.parametrize("rule", [r"^(([a-z])+.)+[A-Z]([a-z])+$", r"(a|aa)+$", r"(.*)(.*)(.*)(.*)(.*)(.*)Z\1"])
+def test_an_expression_that_takes_too_long_is_refused(rule: str) -> None:
+    started = time.monotonic()
+    with pytest.raises(UsageError):
+        list(map(namer(rule), [b"a" * 5000 + b"!"] * 1000))
+    assert time.monotonic() - started < 30
+
+
+@pytest.mark.parametrize("rule", ["(", "[", "a{2,1}", "(?P<x", "(?<=a+)b(", "*"])
+def test_an_expression_that_is_none_is_refused(rule: str) -> None:
+    with pytest.raises(UsageError):
+        namer(rule)

@@ -14,7 +14,8 @@ from letopis.zrec.ranges import limited, merged, request_cost
 
 MakeText = Callable[..., bytes]
 Edited = Callable[[bytes, int, int], bytes]
-ROUNDS = 1_000_000 if os.environ.get("LETOPIS_LONG") else 250
+ROUNDS = 5_000 if os.environ.get("LETOPIS_LONG") else 100
+"""The many rounds are those of test_zrec_fuzz."""
 
 
 class Server(FileSource):

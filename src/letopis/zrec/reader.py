@@ -164,6 +164,15 @@ class Reader:
                 elif self.header.ordered and found > wanted:
                     return
 
+    def starting(self, prefix: bytes) -> Iterator[bytes]:
+        """All records that begin so, in order. The prefix must be part of names that stand at their records' start."""
+        for number in range(self._first_chunk(prefix), len(self.index)):
+            for record in self.chunk(number):
+                if record.startswith(prefix):
+                    yield record
+                elif self.header.ordered and self.namer(record) > prefix:
+                    return
+
     def records(self) -> Iterator[bytes]:
         """All records in order."""
         for number in range(len(self.index)):

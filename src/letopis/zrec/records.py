@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterable
+
+import regex
 
 from letopis.errors import UsageError
 from letopis.zrec.limits import MAX_NAME_RULE, MAX_SEPARATOR
 
 BLANK_LINE = b"\n\n"
+_NAME_SECONDS = 0.5
+_SLOW_SECONDS = 0.001
+_SLOW_IN_ALL = 2.0
 
 _ESCAPE = re.compile(r"\\(n|r|t|0|\\|x[0-9a-fA-F]{2})")
 _PLAIN = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", "\\": "\\"}
@@ -84,19 +90,41 @@ def namer(rule: str | None) -> Namer:
         return first_value
     if len(rule.encode()) > MAX_NAME_RULE:
         raise UsageError(f"The expression for names is over {MAX_NAME_RULE} bytes; write a shorter one.")
+    budget = _SlowSearches()
     try:
-        pattern = re.compile(rule.encode(), re.MULTILINE)
-    except re.error as wrong:
+        pattern = regex.compile(rule.encode(), regex.MULTILINE)
+    except (regex.error, RecursionError, OverflowError, MemoryError) as wrong:
         raise UsageError(f"The expression for names is not a regular expression ({wrong}); correct it.") from None
 
     def by_rule(record: bytes) -> bytes:
-        found = pattern.search(record)
+        found = budget.search(pattern, record)
         if found is None:
             start = record[:60].decode(errors="replace")
             raise UsageError(f"No name in the record that begins {start!r}; give an expression that fits every record.")
         return found[1] or b"" if pattern.groups else found[0]
 
     return by_rule
+
+
+class _SlowSearches:
+    """Expressions come from strangers, in the header of a file: a search has a time limit, slow ones one together."""
+
+    def __init__(self) -> None:
+        self._spent = 0.0
+
+    def search(self, pattern: regex.Pattern[bytes], record: bytes) -> regex.Match[bytes] | None:
+        """The first match; `UsageError` when finding out takes too long."""
+        started = time.perf_counter()
+        try:
+            found = pattern.search(record, timeout=_NAME_SECONDS)
+        except (TimeoutError, MemoryError):
+            self._spent = _SLOW_IN_ALL
+            found = None
+        seconds = time.perf_counter() - started
+        self._spent += seconds if seconds > _SLOW_SECONDS else 0.0
+        if self._spent >= _SLOW_IN_ALL:
+            raise UsageError("The expression for names takes too long; write a simpler one.")
+        return found
 
 
 def first_value(record: bytes) -> bytes:
