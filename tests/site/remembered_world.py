@@ -12,6 +12,9 @@ from letopis.catalog.queues import AGAIN
 from letopis.change import compare
 from letopis.crawl import CrawlOptions, plant
 from letopis.demo import World
+from letopis.jobs import COMMAND_LINE, Questions
+from letopis.jobs.language import parse, perform
+from letopis.jobs.working import Language, Worker
 from letopis.model import Observation, Outcome, Page, Response, to_millis
 from letopis.monitor.book import WatchBook
 from letopis.monitor.watch import WatchSpec
@@ -72,3 +75,11 @@ def _plan(archive: Archive, world: World) -> None:
             archive.catalog.queues.finish(cursor, [(AGAIN, due + step, b"", row.id)])
     pages = [world.url(0, 0), world.url(1, 0), world.url(1, 3)]
     WatchBook(archive).add(pages, WatchSpec(every=3600.0), "demo")
+
+
+def answered_job(archive: Archive, site: str) -> int:
+    """The number of a job that asked for the map of a site and got it."""
+    question = f'<query package="mapgenerator" name="map of {site}"><map site="{site}"/></query>'
+    job = Questions(archive, parse).submit(question.encode(), COMMAND_LINE)
+    Worker(archive, Language(parse, perform), "here").run(job.package)
+    return job.id

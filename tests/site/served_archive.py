@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from letopis.archive import Archive
 from letopis.model import Failure, FailureKind, Hop, Observation, Outcome, Response
-from letopis.serve import Server
+from letopis.serve import Server, listen
 
 START = datetime(2024, 1, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -65,7 +65,7 @@ class WebClient:
 @contextmanager
 def running(archive: Archive) -> Iterator[WebClient]:
     """The archive served until the block ends."""
-    server = Server(archive, "127.0.0.1", 0)
+    server = Server(archive, listen("127.0.0.1", 0))
     ready = threading.Event()
     thread = threading.Thread(target=lambda: asyncio.run(server.run(ready.set)), daemon=True)
     thread.start()

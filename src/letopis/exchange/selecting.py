@@ -1,39 +1,78 @@
-"""Which part of an archive is meant: a site, a span of time, only the latest."""
+"""Which part of an archive is meant: a site, a project, a span of time, only the latest."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 
 from letopis.archive import Archive
 from letopis.catalog import ResourceRow
+from letopis.catalog.projects import Projects
+from letopis.errors import UnknownUrl
 from letopis.model import Check, Outcome
+from letopis.urls import host as host_of
+from letopis.urls import parse_user
 from letopis.urls import site as site_of
+
+_NEWS = (Outcome.NEW, Outcome.CHANGED)
 
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """Empty values select everything."""
+    """Empty values select everything; several of them select what fits all."""
 
     site: str = ""
     since: datetime | None = None
     until: datetime | None = None
     latest: bool = False
+    project: str = ""
 
     def resources(self, archive: Archive) -> Iterator[ResourceRow]:
-        """URLs in the order in which they were first seen, so that two exports are equal."""
-        if self.site:
-            return archive.catalog.resources.of_host(site_of(self.site))
-        return archive.catalog.resources.all()
+        """URLs in the order in which they were first seen, so that two exports are equal.
+
+        A site that the archive does not know is UnknownUrl, a project NotFound.
+        """
+        if self.project:
+            return self._of_project(archive)
+        if not self.site:
+            return archive.catalog.resources.all()
+        rows = archive.catalog.resources.of_host(site_of(self.site))
+        first = next(rows, None)
+        if first is None:
+            raise UnknownUrl(f"nothing of {self.site} is in this archive; give another --site or none")
+        return chain([first], rows)
+
+    def _of_project(self, archive: Archive) -> Iterator[ResourceRow]:
+        urls = Projects(archive.catalog.database).show(self.project).urls
+        found = (archive.catalog.resources.find(parse_user(url)) for url in urls)
+        known = {row.id: row for row in found if row is not None and row.checked is not None}
+        host = site_of(self.site) if self.site else ""
+        return (known[number] for number in sorted(known) if not host or host_of(known[number].url) == host)
 
     def checks(self, archive: Archive, url: str) -> list[Check]:
         """The checks of one URL that are meant, oldest first."""
-        chosen = [check for check in archive.history(url) if self._within(check.checked_at)]
+        return self._chosen(archive.history(url))
+
+    def replayable(self, archive: Archive, url: str) -> list[Check]:
+        """The same, with the checks that brought the versions which the chosen ones found again.
+
+        Without those, a check at the beginning of a span would refer to a page that is not there.
+        """
+        history = archive.history(url)
+        chosen = self._chosen(history)
+        own = {check.version for check in chosen if check.outcome in _NEWS}
+        needed = {check.version for check in chosen if check.outcome is Outcome.UNCHANGED} - own - {None}
+        if not needed:
+            return chosen
+        return [check for check in history if check.outcome in _NEWS and check.version in needed] + chosen
+
+    def _chosen(self, history: list[Check]) -> list[Check]:
+        chosen = [check for check in history if self._within(check.checked_at)]
         if not self.latest:
             return chosen
-        found = [check for check in chosen if check.outcome in (Outcome.NEW, Outcome.CHANGED)]
-        return found[-1:]
+        return [check for check in chosen if check.outcome in _NEWS][-1:]
 
     def _within(self, moment: datetime) -> bool:
         return (self.since is None or moment >= self.since) and (self.until is None or moment <= self.until)

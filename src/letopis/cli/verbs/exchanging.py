@@ -1,69 +1,73 @@
-"""Verbs that exchange archives with other tools: import, export."""
+"""The verb that takes archives of other tools in."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 import click
 
+from letopis.archive import Archive
 from letopis.cli.context import Given, verb
 from letopis.cli.progress import Progress
-from letopis.exchange import Selected, export_warc, import_files
-from letopis.exchange.warc_out import Compression
-
-
-@verb("import", "letopis import crawl.warc.gz", "letopis import *.warc.gz --json")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
-def import_verb(given: Given, files: tuple[Path, ...]) -> None:
-    """Take WARC (.warc, .gz, .zst) and ARC files in: versions, checks, headers and times are kept."""
-    with given.open() as archive, Progress("records", quiet=given.quiet) as bar:
-        report = import_files(archive, files, bar.show)
-    for example in report.examples:
-        given.output.remark(f"refused: {example}")
-    row = {
-        "records": report.records,
-        "checks": report.checks,
-        "versions": report.versions,
-        "refused": dict(report.refused),
-    }
-    refused = sum(report.refused.values())
-    given.output.row(
-        row, f"{report.records} records: {report.versions} versions, {report.checks} checks, {refused} refused"
-    )
+from letopis.exchange.importing import import_sources, kind_of
+from letopis.exchange.migrate import Asked, Kind, standing_checks
+from letopis.exchange.report import ImportReport
 
 
 @verb(
-    "export",
-    "letopis export warc -o all.warc.gz",
-    "letopis export warc --site example.org --from 2024-01-01 > part.warc.gz",
+    "import",
+    "letopis import crawl.warc.gz collection.wacz",
+    "letopis import index.cdxj --base https://example.org/warcs/",
+    "letopis import saved-pages/ --url https://example.org/news",
+    "letopis import site.git --url https://example.org/ --path public",
+    "letopis import changedetection-data/ --watches",
+    "letopis import *.warc.gz --json",
 )
-@click.argument("kind", type=click.Choice(["warc"]))
-@click.option("-o", "--output", "target", type=click.Path(path_type=Path), help="Write to a file.")
-@click.option("--site", default="", help="Only this host or the host of this URL.")
-@click.option("--from", "start", metavar="TIME", help="Only checks from this time on.")
-@click.option("--to", "end", metavar="TIME", help="Only checks up to this time.")
-@click.option("--latest", is_flag=True, help="Only the newest version of each page.")
-@click.option(
-    "--compression",
-    type=click.Choice(["gzip", "zstd", "none"]),
-    default="gzip",
-    show_default=True,
-    help="Of each record.",
-)
-def export_verb(
-    given: Given, kind: str, target: Path | None, site: str, start: str | None, end: str | None, latest: bool,
-    compression: str,
-) -> None:  # fmt: skip
-    """Write the archive, or a part of it, in a format that other tools read."""
-    selected = Selected(site, given.moment(start), given.moment(end), latest)
-    with given.open(create=False) as archive, Progress("records", quiet=given.quiet) as bar:
-        out = target.open("wb") if target else sys.stdout.buffer
-        try:
-            count = export_warc(archive, out, selected, cast(Compression, compression), bar.show)
-        finally:
-            out.flush()
-            if target:
-                out.close()
-    given.output.remark(f"{count} records")
+@click.argument("sources", nargs=-1, required=True, metavar="FILE...")
+@click.option("--kind", type=click.Choice([str(kind) for kind in Kind]), help="What the sources are, if not seen.")
+@click.option("--url", default="", metavar="URL", help="Page of dated files; with a slash at its end, their folder.")
+@click.option("--urls", type=click.Path(path_type=Path), metavar="FILE", help="urls.tsv, or urls.yaml of urlwatch.")
+@click.option("--path", "paths", multiple=True, metavar="PATH", help="Only these files or folders of a git history.")
+@click.option("--base", default="", metavar="WHERE", help="Folder or address of the WARC files that a CDXJ names.")
+@click.option("--watches", is_flag=True, help="Watch from now on what urlwatch or changedetection.io watched.")
+def import_verb(given: Given, sources: tuple[str, ...], kind: str | None, watches: bool, **told: Any) -> None:
+    """Take in WARC, ARC, WACZ, CDXJ, and what git, urlwatch, changedetection.io, wget, HTTrack or you have kept.
+
+    Times, headers and contents stay as they were. What is already there is
+    not taken twice, so a run that was stopped goes on when it is repeated.
+    """
+    asked = Asked(told["url"], told["urls"], told["paths"])
+    chosen = Kind(kind) if kind else None
+    with given.open() as archive, Progress("records", quiet=given.quiet) as bar:
+        report = import_sources(archive, sources, bar.show, base=told["base"], kind=chosen, asked=asked)
+        watched = sum(_watch(archive, source, chosen, asked, report) for source in sources) if watches else None
+    _tell(given, report, watched)
+
+
+def _watch(archive: Archive, source: str, kind: Kind | None, asked: Asked, report: ImportReport) -> int:
+    # Loaded late on purpose: filters of watches need every parser, and imports need none of them.
+    from letopis.cli.verbs.kept_watches import watch_all  # noqa: PLC0415
+
+    return watch_all(archive, standing_checks(Path(source), kind or kind_of(source), asked), report)
+
+
+def _tell(given: Given, report: ImportReport, watched: int | None) -> None:
+    for example in report.examples:
+        given.output.remark(f"refused: {example}")
+    refused = sum(report.refused.values())
+    row: dict[str, Any] = {
+        "records": report.records,
+        "taken": report.checks,
+        "checks": report.checks,
+        "versions": report.versions,
+        "same": report.same,
+        "refused": dict(report.refused),
+        "examples": report.examples,
+    }
+    shown = f"{report.records} records: {report.versions} versions, {report.checks} checks"
+    shown += f", {report.same} already there, {refused} refused"
+    if watched is not None:
+        row["watches"] = watched
+        shown += f", {watched} watches"
+    given.output.row(row, shown)

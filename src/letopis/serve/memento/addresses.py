@@ -16,6 +16,7 @@ _MEMENTO = re.compile(r"(\d{1,14})([a-z]{2}_)?/(.+)", re.ASCII | re.DOTALL)
 _TIMEMAP = re.compile(r"timemap/(link|json|cdxj)/(?:(\d{14})/)?(.+)", re.ASCII | re.DOTALL)
 _DIFF = re.compile(r"diff/(\d{1,14})/(\d{1,14})/(.+)", re.ASCII | re.DOTALL)
 _CALENDAR = re.compile(r"(?:\*|%2[aA])/(.+)", re.ASCII | re.DOTALL)
+_WITHOUT_TICKET = re.compile(r"\A~[\w.-]+/", re.ASCII)
 # Some proxies and clients fold the two slashes after the scheme.
 _FOLDED = re.compile(r"(https?):/+(?=[^/])", re.IGNORECASE)
 _ESCAPED = re.compile(r"https?%3A", re.IGNORECASE)
@@ -42,7 +43,8 @@ class Address:
 
 
 def parse(rest: str) -> Address:
-    """What follows `/web/`, as it came, with its query."""
+    """What follows `/web/`, as it came, with its query; a ticket aside."""
+    rest = _WITHOUT_TICKET.sub("", rest, count=1)
     if found := _MEMENTO.fullmatch(rest):
         return Address(Kind.MEMENTO, target(found[3]), (found[1],), found[2] or "")
     if found := _TIMEMAP.fullmatch(rest):
@@ -74,13 +76,26 @@ def asked(scope: Scope, prefix: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Web:
-    """Writes our addresses for one client."""
+    """Writes our addresses for one client.
+
+    `ticket` is what archived pages need to load each other where reading
+    takes an account; it never stands in addresses that are told to others.
+    """
 
     origin: str
+    ticket: str = ""
 
     def memento(self, time: int, url: str, form: str = "") -> str:
         """The capture of a URL at a time."""
         return f"{self.origin}/web/{stamp(time)}{form}/{url}"
+
+    def inside(self, time: int, url: str, form: str = "") -> str:
+        """The same for the inside of an archived page, as a path."""
+        return f"{self.folder(time, form)}{url}"
+
+    def folder(self, time: int, form: str = "") -> str:
+        """The path under which all captures of a time lie, for the inside of an archived page."""
+        return f"/web/{f'~{self.ticket}/' if self.ticket else ''}{stamp(time)}{form}/"
 
     def timegate(self, url: str) -> str:
         """Where dates are negotiated."""

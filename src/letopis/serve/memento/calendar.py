@@ -10,28 +10,12 @@ from letopis.archive import Archive
 from letopis.catalog.captures import Captures, KeyRange
 from letopis.serve.memento.addresses import Address, Web
 from letopis.serve.memento.replay import not_captured
-from letopis.serve.pages.answering import GUARDED
-from letopis.serve.pages.rendering import environment
+from letopis.serve.pages.answering import page
+from letopis.serve.pages.grid import Capture, Days, months
 from letopis.serve.stamps import stamp
 from letopis.urls import surt
 
 MOST = 20_000
-_TEMPLATE = """{% extends "base.html" %}
-{% block title %}Captures of {{ url }} · Letopis{% endblock %}
-{% block main %}
-<h1>Captures of {{ url }}</h1>
-<p>{{ count }} captures{% if more %} and more{% endif %}. <a href="{{ timemap }}">TimeMap</a></p>
-{% for year, days in years %}
-<section aria-labelledby="y{{ year }}"><h2 id="y{{ year }}">{{ year }}</h2>
-<ul>
-{% for day, captures in days %}
-<li>{{ day }}: {% for capture in captures %}<a href="{{ capture.address }}">{{ capture.time }}</a>
- <span>{{ capture.status }}</span>{% if not loop.last %}, {% endif %}{% endfor %}</li>
-{% endfor %}
-</ul></section>
-{% endfor %}
-{% endblock %}
-"""
 
 
 def calendar(archive: Archive, web: Web, address: Address, request: Request) -> Response:
@@ -41,18 +25,18 @@ def calendar(archive: Archive, web: Web, address: Address, request: Request) -> 
     if not rows:
         raise not_captured(address.url)
     captures = [(stamp(row[2]), web.memento(row[2], row[1]), row[3]) for row in rows[:MOST]]
-    page = environment.from_string(_TEMPLATE).render(
-        path=request.url.path,
+    return page(
+        request,
+        "calendar.html",
         url=address.url,
         count=len(captures),
         more=len(rows) > MOST,
         timemap=web.timemap(address.url),
-        years=_years(captures),
+        years=[(year, months(days), days) for year, days in _years(captures)],
     )
-    return Response(page, headers=GUARDED, media_type="text/html; charset=utf-8")
 
 
-def _years(captures: list[tuple[str, str, int]]) -> list[tuple[str, list[tuple[str, list[dict[str, object]]]]]]:
+def _years(captures: list[tuple[str, str, int]]) -> list[tuple[str, Days]]:
     return [
         (
             year,
@@ -66,5 +50,5 @@ def _day(digits: str) -> str:
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}"
 
 
-def _capture(at: str, address: str, status: int) -> dict[str, object]:
-    return {"time": f"{at[8:10]}:{at[10:12]}:{at[12:]}", "address": address, "status": status}
+def _capture(at: str, address: str, status: int) -> Capture:
+    return Capture(f"{at[8:10]}:{at[10:12]}:{at[12:]}", address, status)

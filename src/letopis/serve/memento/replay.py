@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import Response
+from fastapi import Request, Response
 from starlette.types import Scope
 
 from letopis.archive import Archive
@@ -13,6 +13,7 @@ from letopis.serve.memento.cage import RAW_POLICY, SAFE, content_type, original_
 from letopis.serve.memento.links import memento_links, resource_links
 from letopis.serve.memento.stored import Stored, load, timeline
 from letopis.serve.memento.view import frame, is_page, rewritten
+from letopis.serve.pages.languages import Language, language_of, speaking
 from letopis.serve.stamps import http_stamp, latest, parse_http_date, stamp
 
 RAW = "id_"
@@ -52,9 +53,10 @@ def memento(archive: Archive, web: Web, address: Address, scope: Scope, *, scrip
         raise not_captured(address.url)
     moment = near.upto if near.upto is not None and near.upto.time >= end - 999 else near.closest(end)
     if stamp(moment.time) != digits:
-        location = web.memento(moment.time, moment.url, address.form)
+        location = web.origin + web.inside(moment.time, moment.url, address.form)
         return Response(status_code=302, headers={"location": location, "link": resource_links(web, moment.url)})
-    return _shown(archive, web, near, moment, address.form, _wants_frame(scope, address), scripts)
+    framed = language_of(Request(scope)) if _wants_frame(scope, address) else None
+    return _shown(archive, web, near, moment, address.form, framed, scripts)
 
 
 def _wants_frame(scope: Scope, address: Address) -> bool:
@@ -64,8 +66,9 @@ def _wants_frame(scope: Scope, address: Address) -> bool:
 
 
 def _shown(
-    archive: Archive, web: Web, near: Around, moment: Moment, form: str, framed: bool, scripts: bool
+    archive: Archive, web: Web, near: Around, moment: Moment, form: str, framed: Language | None, scripts: bool
 ) -> Response:
+    """The capture; inside our frame where that has a language."""
     named = [("first", near.first), ("prev", near.before), ("", moment), ("next", near.after), ("last", near.last)]
     fields = {
         "memento-datetime": http_stamp(moment.time),
@@ -75,18 +78,22 @@ def _shown(
     }
     stored = load(archive, moment)
     if stored.location:
-        fields["location"] = web.memento(moment.time, stored.location, form)
-    if framed and is_page(stored) and not stored.location:
-        fields["content-security-policy"] = _frame_policy(web.origin)
-        return Response(
-            frame(web, moment, near.before, near.after), headers=fields | {"vary": "sec-fetch-dest"}, media_type=_HTML
-        )
+        fields["location"] = web.origin + web.inside(moment.time, stored.location, form)
+    if framed is not None and is_page(stored) and not stored.location:
+        return _framed(web, near, moment, fields, framed)
     return _bytes(web, moment, stored, fields, form, scripts)
+
+
+def _framed(web: Web, near: Around, moment: Moment, fields: dict[str, str], language: Language) -> Response:
+    fields["content-security-policy"] = _frame_policy(web.origin)
+    fields |= {"vary": "sec-fetch-dest, accept-language, cookie", "content-language": language.code}
+    with speaking(language):
+        return Response(frame(web, near, moment), headers=fields, media_type=_HTML)
 
 
 def _frame_policy(origin: str) -> str:
     return (
-        f"default-src 'none'; style-src {origin}/static/ 'unsafe-inline'; frame-src {origin}/web/; "
+        f"default-src 'none'; style-src {origin}/static/; frame-src {origin}/web/; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 
@@ -94,7 +101,7 @@ def _frame_policy(origin: str) -> str:
 def _bytes(web: Web, moment: Moment, stored: Stored, fields: dict[str, str], form: str, scripts: bool) -> Response:
     raw = form == RAW
     fields["content-security-policy"] = RAW_POLICY if raw else policy(web.origin, scripts=scripts)
-    body = stored.body if raw else rewritten(stored, moment)
+    body = stored.body if raw else rewritten(web, stored, moment)
     if stored.content_type:
         fields["content-type"] = content_type(stored.content_type)
     if not form:

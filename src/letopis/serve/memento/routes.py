@@ -7,6 +7,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.routing import Route
 
 from letopis.archive import Archive
+from letopis.serve.access import principal_of
 from letopis.serve.cdx.routes import finder_of
 from letopis.serve.memento.addresses import Address, Kind, Web, asked, parse
 from letopis.serve.memento.calendar import calendar
@@ -14,7 +15,9 @@ from letopis.serve.memento.differences import difference
 from letopis.serve.memento.replay import memento, timegate
 from letopis.serve.memento.timemap import timemap
 from letopis.serve.origin import origin
+from letopis.serve.sessions import ticket_of
 from letopis.serve.shared import archive_of, reads_locally
+from letopis.serve.signing import desk_of
 
 _SHORT = (Kind.TIMEGATE, Kind.MEMENTO)
 
@@ -29,7 +32,7 @@ async def web(request: Request) -> Response:
 
 
 def _answer(request: Request, archive: Archive, address: Address) -> Response:
-    ours = Web(origin(request.scope))
+    ours = Web(origin(request.scope), _ticket(request, archive))
     if address.kind is Kind.MEMENTO:
         return memento(archive, ours, address, request.scope, scripts=archive.settings.serve.scripts)
     if address.kind is Kind.TIMEMAP:
@@ -39,6 +42,14 @@ def _answer(request: Request, archive: Archive, address: Address) -> Response:
     if address.kind is Kind.DIFF:
         return difference(archive, address)
     return timegate(archive, ours, address, request.headers.get("accept-datetime"))
+
+
+def _ticket(request: Request, archive: Archive) -> str:
+    """What the pages of this answer show to load each other; needed only where reading takes an account."""
+    if archive.settings.serve.public:
+        return ""
+    session = principal_of(request).session
+    return desk_of(request).sessions.ticket(session.user) if session else ticket_of(request.scope["path"])
 
 
 ROUTES = [Route("/web/{rest:path}", web, methods=["GET", "HEAD"])]

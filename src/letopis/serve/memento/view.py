@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from html import escape
+from datetime import datetime
 
-from letopis.catalog.moments import Moment
+from markupsafe import Markup
+
+from letopis.catalog.moments import Around, Moment
+from letopis.extract.rewriting import Rewriter
+from letopis.model import from_millis, rfc3339
 from letopis.serve.memento.addresses import Web
-from letopis.serve.memento.rewriting import Rewriter
 from letopis.serve.memento.stored import Stored
-from letopis.serve.stamps import http_stamp, stamp
+from letopis.serve.pages.languages import marked, say
+from letopis.serve.pages.rendering import environment, short
 
 _HTML = ("text/html", "application/xhtml+xml")
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE | re.ASCII)
@@ -23,7 +27,7 @@ def is_page(stored: Stored) -> bool:
     return stored.content_type.partition(";")[0].strip().lower() in _HTML
 
 
-def rewritten(stored: Stored, moment: Moment) -> bytes:
+def rewritten(web: Web, stored: Stored, moment: Moment) -> bytes:
     """The body with its links led to the same date; bytes that are no text of ours to read stay."""
     kind = stored.content_type.partition(";")[0].strip().lower()
     page, sheet = kind in _HTML, kind == "text/css"
@@ -31,7 +35,8 @@ def rewritten(stored: Stored, moment: Moment) -> bytes:
         return stored.body
     charset = _charset(stored)
     text = stored.body.decode(charset, "surrogateescape")
-    rewriter = Rewriter(moment.url, f"/web/{stamp(moment.time)}/")
+    folder = web.folder(moment.time)
+    rewriter = Rewriter(moment.url, lambda target, _: folder + target)
     return (rewriter.html(text) if page else rewriter.css(text)).encode(charset, "surrogateescape")
 
 
@@ -43,25 +48,25 @@ def _charset(stored: Stored) -> str:
     return "latin-1"
 
 
-def frame(web: Web, moment: Moment, before: Moment | None, behind: Moment | None) -> str:
-    """Our page around an archived one: what it is, when it was, and the captures beside it."""
-    url, time = escape(moment.url), http_stamp(moment.time)
-    inner = escape(web.memento(moment.time, moment.url, "if_"))
-    steps = "".join(
-        f'<a href="{escape(web.memento(other.time, other.url))}">{word}</a>'
-        for word, other in (("Earlier", before), ("Later", behind))
-        if other is not None
-    )
-    calendar = escape(f"{web.origin}/web/*/{moment.url}")
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{url} · {time}</title>"
-        '<link rel="stylesheet" href="/static/letopis.css"><style>'
-        "html,body{height:100%;margin:0}body{display:flex;flex-direction:column;max-width:none;padding:0}"
-        ".replay{display:flex;gap:1rem;flex-wrap:wrap;padding:.4rem 1rem;font-size:.9rem}"
-        "iframe{flex:1;border:0;width:100%;background:#fff}</style></head><body>"
-        f'<header class="replay"><a href="/">Letopis</a><span>{url}</span><time>{time}</time>'
-        f'<nav aria-label="Captures">{steps} <a href="{calendar}">All captures</a></nav></header>'
-        f'<iframe sandbox="allow-popups allow-scripts" title="{url}" src="{inner}"></iframe></body></html>'
-    )
+def frame(web: Web, near: Around, moment: Moment) -> str:
+    """Our page around an archived one, in the language being spoken: what it is, when it was, what lies beside it."""
+    at = from_millis(moment.time)
+    values = {
+        "url": moment.url,
+        "at": at,
+        "shown_at": Markup('<time datetime="{}">{}</time>').format(rfc3339(at), short(at)),
+        "steps": _steps(web, near),
+        "inner": web.origin + web.inside(moment.time, moment.url, "if_"),
+        "calendar": f"{web.origin}/web/*/{moment.url}",
+    }
+    return environment.get_template("replay.html").render(values)
+
+
+def _steps(web: Web, near: Around) -> list[tuple[str, str, datetime]]:
+    """The ways to other captures; the first and the newest only where they are not the next ones anyway."""
+    ways = [(marked("Earlier"), near.before), (marked("Later"), near.after)]
+    if near.before is not None and near.first.time < near.before.time:
+        ways.insert(0, (marked("First"), near.first))
+    if near.after is not None and near.last.time > near.after.time:
+        ways.append((marked("Newest"), near.last))
+    return [(say(name), web.memento(to.time, to.url), from_millis(to.time)) for name, to in ways if to is not None]

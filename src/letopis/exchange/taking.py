@@ -1,0 +1,210 @@
+"""Captures of others become checks and versions, each once, however often they are brought."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from letopis.archive import Archive, Arrival, Details
+from letopis.errors import BadUrl, Damaged, DocumentTooLarge, LetopisError
+from letopis.exchange.capture import Capture
+from letopis.exchange.codings import knows, undo
+from letopis.exchange.http_block import restored
+from letopis.exchange.once import fresh
+from letopis.exchange.report import ImportReport
+from letopis.model import Headers, Hop, Outcome, to_millis
+from letopis.urls import normalize
+
+BATCH = 1024
+BATCH_BYTES = 64 * 1024 * 1024
+ERROR_BODY = 64 * 1024
+_CODING_LENGTHS = (len("content-encoding"), len("transfer-encoding"))
+
+
+def import_captures(
+    archive: Archive,
+    found: Iterable[Capture],
+    name: str,
+    report: ImportReport,
+    progress: Callable[[int], None] = lambda done: None,
+) -> None:
+    """Takes the captures of one source in; where it cannot be read any more, the report says so."""
+    before = report.records + report.same + report.refused.total()
+    for batch in _batches(_arrivals(_readable(found, name, report), name, report)):
+        _commit(archive, batch, report)
+        progress(report.records)
+    if report.records + report.same + report.refused.total() == before:
+        report.refuse("there are no captures in it", name)
+
+
+def _readable(found: Iterable[Capture], name: str, report: ImportReport) -> Iterator[Capture]:
+    """What can be read of a source: whatever its reader says of broken bytes ends it, and is told."""
+    try:
+        yield from found
+    except Damaged as error:
+        report.refuse(str(error), name)
+    except LetopisError:
+        raise
+    except Exception as error:
+        report.refuse(f"the rest of the file cannot be read ({type(error).__name__}: {error})", name)
+
+
+def _commit(archive: Archive, batch: list[Arrival], report: ImportReport) -> None:
+    """What a run that was killed has already brought is passed over."""
+    wanted = fresh(archive.catalog.database, batch)
+    report.same += len(batch) - len(wanted)
+    for done in archive.commit(wanted) if wanted else ():
+        report.checks += 1
+        report.versions += done.outcome in (Outcome.NEW, Outcome.CHANGED)
+
+
+def _batches(arrivals: Iterator[Arrival]) -> Iterator[list[Arrival]]:
+    batch: list[Arrival] = []
+    size = 0
+    for arrival in arrivals:
+        batch.append(arrival)
+        size += len(arrival.body or b"")
+        if len(batch) >= BATCH or size > BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _arrivals(found: Iterable[Capture], name: str, report: ImportReport) -> Iterator[Arrival]:
+    """Captures as arrivals; facts of ours that follow a capture are joined with it."""
+    waiting: Arrival | None = None
+    for capture in found:
+        report.records += 1
+        arrival = _arrival(capture, report, name)
+        if arrival is None:
+            continue
+        if capture.facts is not None and waiting is not None and _belong(waiting, arrival):
+            waiting = replace(waiting, details=arrival.details)
+            continue
+        if waiting is not None:
+            yield waiting
+        waiting = arrival
+    if waiting is not None:
+        yield waiting
+
+
+def _belong(capture: Arrival, facts: Arrival) -> bool:
+    return capture.time == facts.time and capture.url == facts.url
+
+
+def _arrival(capture: Capture, report: ImportReport, where: str) -> Arrival | None:
+    try:
+        url = normalize(capture.url)
+        moment = _moment(capture.date)
+    except BadUrl:
+        report.refuse("no web address (http or https)", f"{where} {capture.url[:100]}")
+        return None
+    except (ValueError, OverflowError):
+        report.refuse("no date that can be read", f"{where} {capture.url[:100]}")
+        return None
+    if capture.facts is not None:
+        return _told(url, moment, capture.facts, report, where)
+    if not 100 <= capture.status <= 999:
+        report.refuse("no status that can be read", f"{where} {capture.url[:100]}")
+        return None
+    headers = restored(capture.headers)
+    if capture.is_revisit:
+        return Arrival(url, moment, capture.status, headers, None, Outcome.UNCHANGED, versioned=False, dated=True)
+    body: bytes | None = capture.body if capture.decoded else _decoded(capture, report, where)
+    is_page = 200 <= capture.status < 300
+    outcome = Outcome.NEW if is_page else Outcome.UNCHANGED if capture.status < 400 else Outcome.UNAVAILABLE
+    if not is_page and (not body or len(body) > ERROR_BODY):
+        body = None
+    return Arrival(url, moment, capture.status, headers, body, outcome, versioned=is_page, dated=True)
+
+
+def _told(url: str, moment: int, facts: dict[str, Any], report: ImportReport, where: str) -> Arrival | None:
+    try:
+        return _from_facts(url, moment, facts)
+    except (KeyError, TypeError, ValueError, IndexError):
+        report.refuse("facts of a check that cannot be read", f"{where} {url[:100]}")
+        return None
+
+
+def _from_facts(url: str, moment: int, facts: dict[str, Any]) -> Arrival:
+    """A check without an answer, or what belongs to the capture before it."""
+    hops = [Hop(hop[0], hop[1], hop[2], hop[3], tuple(map(tuple, hop[4]))) for hop in facts["redirects"]]
+    final = facts["final_url"] if facts["final_url"] != url else ""
+    told: Headers = tuple((str(name), str(value)) for name, value in facts.get("headers", ()))
+    details = Details(
+        final_url=final,
+        hops=tuple(hops),
+        error=facts["error"],
+        warnings=tuple(facts["warnings"]),
+        length=facts.get("length"),
+    )
+    # Headers stand here only where no record could hold the answer; elsewhere the capture before has them.
+    status = int(facts["status"]) if told else 0
+    outcome = Outcome(facts["outcome"])
+    return Arrival(url, moment, status, told, None, outcome, versioned=False, dated=True, details=details)
+
+
+def facts_in(text: bytes) -> dict[str, Any] | None:
+    """The facts of a check of ours; None when they are none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _moment(date: str) -> int:
+    parsed = datetime.fromisoformat(date.strip())
+    return to_millis(parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC))
+
+
+def _decoded(capture: Capture, report: ImportReport, where: str) -> bytes:
+    """The body without its codings; one that cannot be undone, or not within bounds, stays as it came."""
+    body = capture.body
+    coding = ""
+    for name, value in capture.headers:
+        if len(name) not in _CODING_LENGTHS:
+            continue
+        lower = name.lower()
+        if lower == "transfer-encoding" and "chunked" in value.lower():
+            body = unchunked(body)
+        elif lower == "content-encoding" and not coding:
+            coding = value.lower().strip()
+    return _undone(coding, body, capture, report, where) if knows(coding) else body
+
+
+def _undone(coding: str, body: bytes, capture: Capture, report: ImportReport, where: str) -> bytes:
+    try:
+        return undo(coding, body)
+    except DocumentTooLarge as error:
+        report.refuse(f"{error}; stored as it came", f"{where} {capture.url[:100]}")
+    except ValueError:
+        report.refuse(f"a body said to be {coding} is not; stored as it came", f"{where} {capture.url[:100]}")
+    return body
+
+
+def unchunked(body: bytes) -> bytes:
+    """The body of a chunked message; what is not chunked stays as it is."""
+    parts: list[bytes] = []
+    place = 0
+    while True:
+        end = body.find(b"\r\n", place, place + 1024)
+        size = _hex(body[place:end].split(b";")[0].strip()) if end >= 0 else None
+        if size is None or end + 2 + size > len(body):
+            return b"".join(parts) if parts else body
+        if size == 0:
+            return b"".join(parts)
+        parts.append(body[end + 2 : end + 2 + size])
+        place = end + 2 + size
+        place += 2 if body.startswith(b"\r\n", place) else 0
+
+
+def _hex(digits: bytes) -> int | None:
+    try:
+        return int(digits, 16) if digits and len(digits) <= 8 else None
+    except ValueError:
+        return None

@@ -1,0 +1,214 @@
+"""WACZ 1.1.1 out: WARC files, their index and a list of pages in one ZIP, deterministic and streamed.
+
+Order inside: the WARC files, the compressed index with its own small index,
+the pages, `datapackage.json` with a digest of each, and the digest of that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import IO, BinaryIO, cast
+
+from letopis.archive import Archive, identify
+from letopis.exchange.cdx_lines import Located, record_line
+from letopis.exchange.selecting import Selected
+from letopis.exchange.sorted_lines import SortedLines
+from letopis.exchange.wacz_pages import PageList
+from letopis.exchange.warc_out import SOFTWARE, Exported, exported_records, info_record
+from letopis.exchange.warc_writer import WarcWriter, gzip_member
+from letopis.exchange.whole_file import whole_file
+from letopis.model import Outcome, rfc3339
+
+VERSION = "1.1.1"
+WARC_BYTES = 1024 * 1024 * 1024
+"""A WARC file is closed when it has grown beyond this."""
+BLOCK_LINES = 1024
+"""Lines of the index that are compressed together; a reader fetches one such block for a look-up."""
+_PIECE = 1024 * 1024
+
+
+class Package:
+    """Members of a ZIP file without times of their own, with a digest of each."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._zip = zipfile.ZipFile(out, "w", zipfile.ZIP_STORED)
+        self.resources: list[dict[str, str | int]] = []
+
+    @contextmanager
+    def member(self, path: str, *, deflated: bool = False, size: int = 0) -> Iterator[BinaryIO]:
+        """A member to be written piece by piece; what is compressed already is stored as it comes.
+
+        Only a `size` beyond 2 GiB makes it a ZIP64 member: the longer header of those, where nothing asks for
+        it, keeps ReplayWeb.page from finding the contents.
+        """
+        entry = zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0))
+        entry.external_attr = 0o644 << 16
+        entry.compress_type = zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED
+        entry.file_size = size
+        with self._zip.open(entry, "w") as stream:
+            told = _Digesting(stream)
+            yield cast(BinaryIO, told)
+        name = path.rpartition("/")[2]
+        self.resources.append({"name": name, "path": path, "hash": told.digest, "bytes": told.size})
+
+    def close(self, facts: dict[str, object]) -> None:
+        """Writes the description of everything, its digest, and the directory of the ZIP file."""
+        text = json.dumps(facts | {"resources": list(self.resources)}, indent=2, ensure_ascii=False).encode()
+        with self.member("datapackage.json", deflated=True) as out:
+            out.write(text)
+        proof = {"path": "datapackage.json", "hash": _sha256(text)}
+        with self.member("datapackage-digest.json", deflated=True) as out:
+            out.write(json.dumps(proof, indent=2).encode())
+        self.release()
+
+    def release(self) -> None:
+        """Ends the ZIP file, be it complete or not."""
+        self._zip.close()
+
+
+class _Digesting:
+    """Passes bytes on and remembers their digest and number."""
+
+    def __init__(self, out: IO[bytes]) -> None:
+        self._out = out
+        self._hash = hashlib.sha256()
+        self.size = 0
+
+    def write(self, data: bytes) -> int:
+        self._hash.update(data)
+        self.size += len(data)
+        return self._out.write(data)
+
+    @property
+    def digest(self) -> str:
+        return f"sha256:{self._hash.hexdigest()}"
+
+
+def _sha256(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def export_wacz(
+    archive: Archive,
+    target: Path,
+    selected: Selected,
+    progress: Callable[[int], None] = lambda done: None,
+    *,
+    warc_bytes: int = WARC_BYTES,
+) -> int:
+    """Writes the selected part to a file that is there whole or not at all; answers how many records."""
+    with whole_file(target) as out, tempfile.TemporaryFile() as text:
+        package, index, pages = Package(out), SortedLines(), PageList(text)
+        try:
+            counted = _Counted(exported_records(archive, selected), pages, progress)
+            _write_warcs(package, counted, index, warc_bytes)
+            _write_index(package, index)
+            pages.close()
+            _write_file(package, "pages/pages.jsonl", text, deflated=True)
+            package.close(_facts(archive, selected, counted.newest, pages))
+        finally:
+            package.release()
+            index.close()
+    return counted.count
+
+
+class _Counted:
+    """Lets records through, and keeps count of them, of their pages and of the newest time."""
+
+    def __init__(self, records: Iterator[Exported], pages: PageList, progress: Callable[[int], None]) -> None:
+        self._records = records
+        self._pages = pages
+        self._progress = progress
+        self.count = 0
+        self.newest = datetime(1970, 1, 1, tzinfo=UTC)
+
+    def __iter__(self) -> Iterator[Exported]:
+        return self
+
+    def __next__(self) -> Exported:
+        exported = next(self._records)
+        self.count += 1
+        self.newest = max(self.newest, exported.check.checked_at)
+        self._pages.take(exported)
+        self._progress(self.count)
+        return exported
+
+
+def _write_warcs(package: Package, records: Iterator[Exported], index: SortedLines, most: int) -> None:
+    """At least one file, also of an empty selection: the format asks for it."""
+    first = next(records, None)
+    number = 0
+    while number == 0 or first is not None:
+        name = f"data-{number:05}.warc.gz"
+        with package.member(f"archive/{name}") as out:
+            first = _fill(WarcWriter(out), name, first, records, index, most)
+        number += 1
+
+
+def _fill(
+    writer: WarcWriter, name: str, first: Exported | None, records: Iterator[Exported], index: SortedLines, most: int
+) -> Exported | None:
+    """Writes records until the file is large enough; answers with the first one of the next file."""
+    writer.write(info_record())
+    exported = first
+    while exported is not None and writer.size < most:
+        place = writer.write(exported.record)
+        if exported.record.kind in ("response", "revisit"):
+            index.add(record_line(exported.check, _digest(exported), Located(name, *place)))
+        exported = next(records, None)
+    return exported
+
+
+def _digest(exported: Exported) -> str:
+    """Of what the record carries; a redirect's check tells of the version that was current, not of its own body."""
+    if exported.record.kind == "revisit" or exported.check.outcome in (Outcome.NEW, Outcome.CHANGED):
+        return exported.check.digest
+    return identify(exported.body).text
+
+
+def _write_index(package: Package, index: SortedLines) -> None:
+    """Blocks of lines, and a small index that tells where each of them begins."""
+    heads = ['!meta 0 {"format": "cdxj-gzip-1.0", "filename": "index.cdx.gz"}\n']
+    lines = iter(index)
+    with tempfile.TemporaryFile() as blocks:
+        while part := list(islice(lines, BLOCK_LINES)):
+            block = gzip_member(b"".join(part))
+            key = b" ".join(part[0].split(b" ", 2)[:2]).decode()
+            place = {"offset": blocks.tell(), "length": len(block), "digest": _sha256(block)}
+            heads.append(f"{key} {json.dumps(place | {'filename': 'index.cdx.gz'})}\n")
+            blocks.write(block)
+        _write_file(package, "indexes/index.cdx.gz", blocks)
+    with package.member("indexes/index.idx", deflated=True) as out:
+        out.write("".join(heads).encode())
+
+
+def _write_file(package: Package, path: str, file: IO[bytes], *, deflated: bool = False) -> None:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    with package.member(path, deflated=deflated, size=size) as out:
+        while piece := file.read(_PIECE):
+            out.write(piece)
+
+
+def _facts(archive: Archive, selected: Selected, newest: datetime, pages: PageList) -> dict[str, object]:
+    """What `datapackage.json` says besides the files. Its time is that of the newest capture, not of the clock."""
+    facts: dict[str, object] = {
+        "profile": "data-package",
+        "wacz_version": VERSION,
+        "title": selected.site or selected.project or archive.folder.resolve().name,
+        "created": rfc3339(newest),
+        "modified": rfc3339(newest),
+        "software": SOFTWARE,
+    }
+    if pages.main is not None:
+        facts |= {"mainPageUrl": pages.main.url, "mainPageDate": rfc3339(pages.main.checked_at)}
+    return facts

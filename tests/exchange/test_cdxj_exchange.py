@@ -1,0 +1,157 @@
+"""CDXJ out as the archive's own index tells it; in from places on a disk and over HTTP."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from exchanged_archives import URL, told
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ranged_folder import serving
+from scripted_site import ScriptedSite
+from served_archive import running
+
+from letopis.archive import Archive
+from letopis.exchange import Selected, cdxj_in, export_cdxj, import_sources
+from letopis.exchange.cdx_lines import Located, record_line
+from letopis.exchange.sorted_lines import SortedLines
+from letopis.exchange.warc_out import exported_records
+from letopis.exchange.warc_writer import WarcWriter
+
+
+def lines_of(archive: Archive, **selection: object) -> list[str]:
+    out = io.BytesIO()
+    export_cdxj(archive, out, Selected(**selection))  # type: ignore[arg-type]
+    return out.getvalue().decode().splitlines()
+
+
+def indexed(archive: Archive, folder: Path, skip: int = 0) -> tuple[Path, int]:
+    """A WARC file with an index of it, and how long the file is."""
+    folder.mkdir(exist_ok=True)
+    lines = []
+    with (folder / "all.warc.gz").open("wb") as out:
+        writer = WarcWriter(out)
+        for exported in exported_records(archive, Selected()):
+            place = writer.write(exported.record)
+            if exported.record.kind != "metadata":
+                lines.append(record_line(exported.check, exported.check.digest, Located("all.warc.gz", *place)))
+    (folder / "all.cdxj").write_text("".join(f"{line}\n" for line in lines[skip:]))
+    return folder / "all.cdxj", writer.size
+
+
+def test_lines_are_those_of_the_archives_own_index(walked: Archive) -> None:
+    with running(walked) as client:
+        served = client.get("/web/timemap/cdxj/http://news1.example/").text.splitlines()
+    ours = [line for line in lines_of(walked) if line.startswith("example,news1)/ ")]
+    assert ours == [line for line in served if not line.startswith("!")]
+
+
+def test_every_kind_of_check_is_told_as_the_served_index_tells_it(every_kind: Archive) -> None:
+    with running(every_kind) as client:
+        served = client.get(f"/web/timemap/cdxj/{URL}").text.splitlines()
+    ours = [line for line in lines_of(every_kind) if line.startswith("org,example)/page ")]
+    assert ours == [line for line in served if not line.startswith("!")]
+
+
+def test_lines_are_sorted_as_bytes_and_equal_twice(walked: Archive) -> None:
+    lines = lines_of(walked)
+    assert lines == sorted(lines)
+    assert lines == lines_of(walked)
+    assert len(lines) == walked.stats().checks
+
+
+def test_selection_holds(walked: Archive) -> None:
+    assert all(line.startswith("example,news1)") for line in lines_of(walked, site="news1.example"))
+    latest = lines_of(walked, latest=True)
+    assert len(latest) == len({json.loads(line.split(" ", 2)[2])["url"] for line in latest})
+
+
+def test_an_index_beside_its_files_brings_them_in(walked: Archive, tmp_path: Path) -> None:
+    index, _ = indexed(walked, tmp_path / "warcs")
+    with Archive(tmp_path / "again") as second:
+        report = import_sources(second, [str(index)])
+        assert dict(report.refused) == {}
+        assert told(second) == told(walked)
+
+
+def test_only_the_places_named_are_fetched(walked: Archive, tmp_path: Path) -> None:
+    index, size = indexed(walked, tmp_path / "warcs")
+    wanted = [line for line in index.read_text().splitlines() if "/lide/" in line]
+    (tmp_path / "few.cdxj").write_text("\n".join(wanted) + "\n")
+    with serving(tmp_path / "warcs") as server, Archive(tmp_path / "again") as second:
+        import_sources(second, [str(tmp_path / "few.cdxj")], base=server.address)
+        assert [row.url for row in second.catalog.resources.all()] == ["http://university0.example/lide/"]
+        assert {path for path, _ in server.asked} == {"/all.warc.gz"}
+        ranges = [tuple(map(int, asked.removeprefix("bytes=").split("-"))) for _, asked in server.asked]
+    fetched = sum(end - start + 1 for start, end in ranges)
+    assert fetched == sum(int(json.loads(line.split(" ", 2)[2])["length"]) for line in wanted) < size / 10
+
+
+def test_an_index_on_a_server_leads_to_the_files_beside_it(walked: Archive, tmp_path: Path) -> None:
+    indexed(walked, tmp_path / "warcs")
+    with serving(tmp_path / "warcs") as server, Archive(tmp_path / "again") as second:
+        report = import_sources(second, [f"{server.address}/all.cdxj"])
+        assert dict(report.refused) == {}
+        assert told(second) == told(walked)
+
+
+def test_a_large_index_on_a_server_is_read_in_pieces(
+    walked: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    indexed(walked, tmp_path / "warcs")
+    monkeypatch.setattr(cdxj_in, "READ_BYTES", 1000)
+    with serving(tmp_path / "warcs") as server, Archive(tmp_path / "again") as second:
+        import_sources(second, [f"{server.address}/all.cdxj"])
+        assert sum(path == "/all.cdxj" for path, _ in server.asked) > 5
+        assert told(second) == told(walked)
+
+
+def test_a_server_without_ranges_is_told_of(walked: Archive, tmp_path: Path, scripted_site: ScriptedSite) -> None:
+    index, _ = indexed(walked, tmp_path / "warcs", skip=5)
+    data = (tmp_path / "warcs" / "all.warc.gz").read_bytes()
+    scripted_site.set("/all.warc.gz", data)
+    with Archive(tmp_path / "again") as second:
+        report = import_sources(second, [str(index)], base=scripted_site.url("/"))
+        assert any("gives no ranges" in reason for reason in report.refused)
+
+
+def test_lines_and_files_that_cannot_be_used_are_named(walked: Archive, tmp_path: Path) -> None:
+    index, _ = indexed(walked, tmp_path / "warcs")
+    good = index.read_text().splitlines()[0]
+    (tmp_path / "secret.warc.gz").write_bytes(b"not to be read")
+    place = {"filename": "all.warc.gz", "offset": "0", "length": "10"}
+    bad = [
+        "!meta passed over",
+        "org,example)/ 20260101000000 {broken",
+        "org,example)/ 20260101000000 " + json.dumps(place | {"length": "-5"}),
+        "org,example)/ 20260101000000 " + json.dumps(place | {"offset": "3"}),
+        "org,example)/ 20260101000000 " + json.dumps(place | {"filename": "missing.warc.gz"}),
+        "org,example)/ 20260101000000 " + json.dumps(place | {"filename": "../secret.warc.gz"}),
+    ]
+    index.write_text("\n".join([good, *bad]) + "\n")
+    with Archive(tmp_path / "again") as second:
+        report = import_sources(second, [str(index)])
+        assert report.versions == 1
+        assert sum(report.refused.values()) >= 4
+        assert any("outside the folder" in reason for reason in report.refused)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]))), st.integers(1, 5))
+def test_lines_come_back_sorted_however_few_fit_in_memory(lines: list[str], held: int) -> None:
+    kept = SortedLines(held)
+    for line in lines:
+        kept.add(line)
+    assert list(kept) == sorted(line.encode() + b"\n" for line in lines)
+    kept.close()
+
+
+def test_very_many_runs_are_merged(tmp_path: Path) -> None:
+    kept = SortedLines(1)
+    for number in range(200):
+        kept.add(f"{number * 7919 % 1000:04}")
+    assert list(kept) == sorted(f"{number * 7919 % 1000:04}\n".encode() for number in range(200))
+    kept.close()

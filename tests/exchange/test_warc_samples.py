@@ -1,0 +1,128 @@
+"""WARC and ARC files of others: good ones come in, bad ones are reported, none hangs or is passed over in silence."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from pathlib import Path
+
+import brotli
+import pytest
+from backports import zstd
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from written_warc import response
+
+from letopis.archive import Archive
+from letopis.errors import DocumentTooLarge, LetopisError
+from letopis.exchange import import_sources
+from letopis.exchange.codings import undo
+from letopis.exchange.taking import unchunked
+
+SAMPLES = Path(os.environ.get("LETOPIS_CORPUS", Path(__file__).parents[3] / "shared" / "corpus")) / "warc"
+BAD = {
+    "invalid_example_1.wacz": "there is no WARC file in it",
+    "missing-status-text.warc": "the record breaks off before its end",  # its line ends were doubled
+    "bad.arc": "no status that can be read",
+    "example-digest.warc": "there are no captures in it",
+    "example-space-in-target-uri.warc.gz": "no web address (http or https)",
+    "example-trunc.warc": "the rest of the file cannot be read (OSError: Invalid WARC header)",
+}
+TOOL_RECORDS = "no web address (http or https)"
+"""wget and wpull keep their logs as records without an address of the web."""
+
+
+def told(archive: Archive, file: Path) -> tuple[int, dict[str, int]]:
+    try:
+        report = import_sources(archive, [str(file)])
+    except LetopisError as error:
+        return 0, {str(error): 1}
+    return report.checks, dict(report.refused)
+
+
+@pytest.mark.skipif(not SAMPLES.is_dir(), reason="sample archives of others are not here; LETOPIS_CORPUS names them")
+def test_good_samples_come_in_and_bad_ones_are_reported(tmp_path: Path) -> None:
+    files = [file for file in sorted(SAMPLES.rglob("*")) if file.is_file() and not file.name.startswith(".")]
+    for file in files:
+        with Archive(tmp_path / file.name) as archive:
+            checks, refused = told(archive, file)
+            if file.name in BAD:
+                assert BAD[file.name] in refused, file.name
+            else:
+                assert checks > 0, file.name
+                assert set(refused) <= {TOOL_RECORDS}, file.name
+            assert list(archive.verify()) == []
+            assert told(archive, file)[0] == 0, "brought twice"
+
+
+RECORDS = [response(f"http://example.org/{n}", "2024-01-31T12:00:00Z", b"<p>page %d" % n) for n in range(3)]
+WARC = b"".join(RECORDS)
+PACKED = b"".join(map(gzip.compress, RECORDS))
+
+
+@given(data=st.sampled_from([WARC, PACKED]), place=st.integers(0, 2500))
+@settings(max_examples=80, deadline=None)
+def test_a_file_that_breaks_off_gives_whole_records_and_a_report(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, place: int
+) -> None:
+    folder = tmp_path_factory.mktemp("cut")
+    (folder / "cut.warc").write_bytes(data[: place % len(data)])
+    with Archive(folder / "archive") as archive:
+        checks, refused = told(archive, folder / "cut.warc")
+        assert checks + sum(refused.values()) > 0
+        for number in range(checks):
+            assert archive.get(f"http://example.org/{number}").body == b"<p>page %d" % number
+
+
+@given(
+    data=st.sampled_from([WARC, PACKED]),
+    changes=st.lists(st.tuples(st.integers(0, 2500), st.integers(0, 255)), min_size=1, max_size=6),
+)
+@settings(max_examples=int(os.environ.get("LETOPIS_LONG", "0")) * 20_000 or 100, deadline=None)
+def test_damaged_bytes_never_pass_in_silence(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, changes: list[tuple[int, int]]
+) -> None:
+    folder = tmp_path_factory.mktemp("damaged")
+    spoilt = bytearray(data)
+    for place, value in changes:
+        spoilt[place % len(spoilt)] = value
+    (folder / "x.warc").write_bytes(spoilt)
+    with Archive(folder / "archive") as archive:
+        checks, refused = told(archive, folder / "x.warc")
+        assert checks + sum(refused.values()) > 0
+
+
+@pytest.mark.parametrize("coding", ["gzip", "x-gzip", "deflate", "br", "zstd"])
+def test_codings_are_undone_up_to_a_bound(coding: str) -> None:
+    plain = bytes(1 << 20)
+    pack = {"br": brotli.compress, "zstd": zstd.compress, "deflate": zlib.compress}.get(coding, gzip.compress)
+    assert undo(coding, pack(plain)) == plain
+    with pytest.raises(DocumentTooLarge):
+        undo(coding, pack(plain), limit=1000)
+
+
+def test_deflate_without_its_header_is_undone() -> None:
+    squeeze = zlib.compressobj(wbits=-15)
+    assert undo("deflate", squeeze.compress(b"text") + squeeze.flush()) == b"text"
+
+
+@given(st.sampled_from(["gzip", "deflate", "br", "zstd", "none"]), st.binary(max_size=200))
+@settings(max_examples=300)
+def test_any_bytes_are_undone_or_refused(coding: str, body: bytes) -> None:
+    try:
+        plain = undo(coding, body, limit=10_000)
+    except (ValueError, DocumentTooLarge):
+        return
+    assert len(plain) <= 10_000
+
+
+@given(st.lists(st.binary(min_size=1, max_size=30), max_size=5))
+def test_chunks_are_joined(parts: list[bytes]) -> None:
+    sent = b"".join(b"%x;ext=1\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+    assert unchunked(sent) == b"".join(parts)
+
+
+@given(st.binary(max_size=100))
+def test_what_is_not_chunked_never_grows(body: bytes) -> None:
+    assert len(unchunked(body)) <= len(body)
