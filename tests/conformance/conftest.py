@@ -2,13 +2,32 @@
 
 import pytest
 
-from letopis.store import LocalBackend
+from letopis.archive.sharing import UpkeepLease
+from letopis.catalog import Database, Sqlite
+from letopis.catalog.claims import UPKEEP, Claims
+from letopis.errors import Busy
+from letopis.store import BlockCache, Bucket, LocalBackend, ObjectBackend, Sharing
 
 
-@pytest.fixture(params=["local"])
+def shared_backend(bucket, folder):
+    """A bucket whose writers agree through a catalogue."""
+    claims = Claims(Database(Sqlite(folder / "claims.sqlite")))
+
+    def lease():
+        fence = claims.take(UPKEEP, 0, 1)
+        if fence is None:
+            raise Busy("another process writes to the bucket")
+        return UpkeepLease(claims, fence)
+
+    return ObjectBackend(bucket, BlockCache(folder / "cache", 1 << 20), Sharing(lease, claims.number))
+
+
+@pytest.fixture(params=["local", "objects"])
 def backend(request, tmp_path):
     """A fresh, empty backend, opened a second time by calling `backend.again()`."""
-    makers = {"local": lambda: LocalBackend(tmp_path / "packs")}
+    if request.param == "objects":
+        bucket = Bucket(request.getfixturevalue("object_server").settings())
+    makers = {"local": lambda: LocalBackend(tmp_path / "packs"), "objects": lambda: shared_backend(bucket, tmp_path)}
     made = []
 
     def make():

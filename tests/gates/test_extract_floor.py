@@ -10,9 +10,9 @@ from letopis.extract import page
 from letopis.urls import join
 
 URL = "https://example.org/folder/page.html"
-FLOOR = 16.0
+FLOOR = 12.0
 """Full reading in multiples of the bare parse; text-heavy generated pages sit at about 8 on a busy machine."""
-JOIN_FLOOR = 600.0
+JOIN_FLOOR = 300.0
 """Microseconds of CPU for 60 links; about 90 measured."""
 
 

@@ -5,7 +5,7 @@ import lzma
 import random
 
 from letopis.store import solid
-from letopis.store.solid.writing import encode, size_of
+from letopis.store.solid.writing import Way, encode, size_of
 
 DIGEST = "120b48402d8fb86a19214a5a"
 DOCUMENTS, VERSIONS = 4, 25
@@ -51,3 +51,9 @@ def test_reading_makes_a_bounded_amount_of_coder_output():
         for slot in range(frame.count):
             made = solid.decode(frame.data, slot, outside).decoded_bytes + newest.decoded_bytes * bool(outside)
             assert made <= max(100_000, 8 * len(next(sizes)))
+
+
+def test_no_level_of_differences_beats_the_contest_of_levels():
+    bodies = history(3)
+    best = size_of(encode(bodies))
+    assert best <= min(size_of(encode(bodies, way=Way(level=level))) for level in (1, 2, 3))

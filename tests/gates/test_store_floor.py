@@ -4,16 +4,17 @@ import lzma
 import sys
 import time
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "store"))
 
 import pytest
 from ledger import Ledger
-from pagemaker import history
+from pagemaker import history, site_history
 
 from letopis.config.sections import StoreSettings
-from letopis.store import LocalBackend, Store, sha1_digest
+from letopis.store import LocalBackend, Sites, Store, sha1_digest
 
 DOCUMENTS, VERSIONS, SIZE = 6, 12, 30_000
 DIGEST = "4ad3f7771020d5837d267a2a"
@@ -81,6 +82,36 @@ def test_q1_packs_come_near_solid_xz(tmp_path, effort, share):
         store.release(ledger.live(), ledger.keep)
         whole = b"".join(body for document in pages()[:3] for body in document)
         assert store.stats().pack_bytes <= share * len(lzma.compress(whole, preset=9 | lzma.PRESET_EXTREME))
+
+
+def test_q5_an_old_version_is_read_in_twenty_times_gunzip(tmp_path):
+    ledger = Ledger()
+    with Store.open(LocalBackend(tmp_path), StoreSettings(), write=True) as store:
+        for number, body in enumerate(pages()[0]):
+            ledger.put(store, [(b"doc", number, b"", body)])
+        for batch in store.compact(ledger.chains()):
+            ledger.move(batch)
+        (chain,) = ledger.chains()
+        old = [entry.place for entry in chain.entries[1:]]
+        zipped = [zlib.compress(store.read(place).body, 9) for place in old]
+        ours = cpu(lambda: [store.read(place) for place in old])
+        assert ours <= 20 * cpu(lambda: [zlib.decompress(data) for data in zipped])
+
+
+def size_of_five_pages(folder, site):
+    ledger = Ledger()
+    with Store.open(LocalBackend(folder), StoreSettings(), write=True) as store:
+        ledger.put(store, [(b"%d" % number, 1, b"", site_history(1, number, 1)[0]) for number in range(5)])
+        chains = [replace(chain, site=site) for chain in ledger.chains()]
+        for batch in store.compact(chains, sites=Sites(lambda _: [chain.entries[0] for chain in chains])):
+            ledger.move(batch)
+        store.release(ledger.live(), ledger.keep)
+        return store.stats().pack_bytes
+
+
+def test_q1_the_text_of_a_site_makes_its_documents_smaller(tmp_path):
+    together = size_of_five_pages(tmp_path / "site", b"site")
+    assert together <= 0.4 * size_of_five_pages(tmp_path / "alone", b"")
 
 
 def test_q5_no_version_takes_more_than_the_bound(made):

@@ -23,3 +23,12 @@ def history(seed: int, versions: int, size: int = 6000) -> list[bytes]:
             items.pop()
         pages.append(f"{head}<p>update {number}</p><ul>{''.join(items)}</ul></body></html>".encode())
     return pages
+
+
+def site_history(site: int, document: int, versions: int) -> list[bytes]:
+    """Versions of a page with the navigation that all pages of its site have, oldest first."""
+    rng = random.Random(site)
+    links = (f"<a href='/{rng.randrange(10**9)}'>{words(rng, 4)} {rng.randrange(10**6)}</a>" for _ in range(60))
+    frame = "\n".join(links)
+    own = history(1000 * site + document, versions, 700)
+    return [f"<nav>{frame}</nav>\n".encode() + page for page in own]

@@ -1,7 +1,11 @@
 """Bytes in packs: append-only, checked, recovered without hands, compacted while others read."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from letopis.store.backend import Backend, Draft, Lease
 from letopis.store.local import Disk, LocalBackend
+from letopis.store.sites import Sites
 from letopis.store.store import Effort, Identity, Store, sha1_digest
 from letopis.store.values import (
     Chain,
@@ -18,8 +22,17 @@ from letopis.store.values import (
     Totals,
 )
 
+if TYPE_CHECKING:
+    from letopis.store.blocks import BlockCache
+    from letopis.store.bucket import Bucket
+    from letopis.store.objects import ObjectBackend, Sharing
+
+_HOMES = {"BlockCache": "blocks", "Bucket": "bucket", "ObjectBackend": "objects", "Sharing": "objects"}
+
 __all__ = [
     "Backend",
+    "BlockCache",
+    "Bucket",
     "Chain",
     "Compacted",
     "Decoded",
@@ -35,9 +48,19 @@ __all__ = [
     "LocalBackend",
     "Move",
     "Moved",
+    "ObjectBackend",
     "Place",
     "Placed",
+    "Sharing",
+    "Sites",
     "Store",
     "Totals",
     "sha1_digest",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Object stores are imported at their first use: most archives lie in a folder."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'letopis.store' has no attribute {name!r}")
+    return getattr(import_module(f"letopis.store.{_HOMES[name]}"), name)

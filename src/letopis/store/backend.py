@@ -47,8 +47,15 @@ class Backend(Protocol):
     def torn_appends(self) -> bool:
         """Whether a crash during `append` may leave a part of the data."""
 
+    @property
+    def shared(self) -> bool:
+        """Whether several writers are at work at once, each with logs of its own that nobody else extends."""
+
     def lease(self) -> Lease:
         """Takes the right to write; Busy when somebody else has it."""
+
+    def number(self, last: int) -> int:
+        """A pack number above `last` that no pack ever had."""
 
     def list(self) -> Mapping[str, int]:
         """Names and sizes of all finished objects and logs."""

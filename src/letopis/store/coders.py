@@ -1,10 +1,10 @@
-"""The ways to keep several contents in one frame, by the method that records name them with."""
+"""The ways to read several contents out of one frame, by the method that records name them with."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from letopis.errors import Damaged, UnknownVersion
 from letopis.store import run
@@ -12,34 +12,19 @@ from letopis.store.layout import Method
 from letopis.store.values import Decoded
 
 
-class CodedFrame(Protocol):
-    """What a coder makes."""
-
-    @property
-    def data(self) -> bytes:
-        """The bytes to be kept."""
-
-    @property
-    def count(self) -> int:
-        """Contents in it."""
-
-
-class Encode(Protocol):
-    """Contents, newest first, to frames; the first frame begins with the newest."""
-
-    def __call__(self, bodies: Sequence[bytes], *, bound: int) -> Sequence[CodedFrame]:
-        """Makes the frames."""
-
-
 @dataclass(frozen=True, slots=True)
 class FrameCoder:
-    """One way: how to write frames, how to read one content of a frame or all of them."""
+    """One way to read frames: one content of a frame or all of them.
+
+    Those take the newest content of the group and the known text of the
+    site where `needs_newest` and `needs_known` say so.
+    """
 
     method: Method
-    encode: Encode
-    decode: Callable[[bytes, int, bytes | None], Decoded]
-    decode_all: Callable[[bytes, bytes | None], list[bytes]]
+    decode: Callable[[bytes, int, bytes | None, bytes], Decoded]
+    decode_all: Callable[[bytes, bytes | None, bytes], list[bytes]]
     needs_newest: Callable[[bytes], bool]
+    needs_known: Callable[[bytes], bool]
     newest_span: Callable[[bytes], int]
 
     def shares(self, data: bytes, count: int, first: bool) -> list[int]:
@@ -63,23 +48,16 @@ def _solid() -> Any:
     return solid
 
 
-def _solid_encode(bodies: Sequence[bytes], *, bound: int) -> Sequence[CodedFrame]:
-    # Late for the same reason, and apart: only compaction writes.
-    from letopis.store.solid.writing import encode  # noqa: PLC0415
-
-    return encode(bodies, bound=bound)
-
-
-def _solid_decode(data: bytes, slot: int, newest: bytes | None) -> Decoded:
+def _solid_decode(data: bytes, slot: int, newest: bytes | None, known: bytes) -> Decoded:
     try:
-        found = _solid().decode(data, slot, newest)
+        found = _solid().decode(data, slot, newest, known)
     except UnknownVersion as error:
         raise Damaged(f"a solid frame has no slot {slot}; run verify") from error
     return Decoded(found.body, found.decoded_bytes, Method.SOLID.label)
 
 
-def _solid_decode_all(data: bytes, newest: bytes | None) -> list[bytes]:
-    bodies: list[bytes] = _solid().decode_all(data, newest)
+def _solid_decode_all(data: bytes, newest: bytes | None, known: bytes) -> list[bytes]:
+    bodies: list[bytes] = _solid().decode_all(data, newest, known)
     return bodies
 
 
@@ -87,13 +65,24 @@ def _solid_needs_newest(data: bytes) -> bool:
     return bool(_solid().needs_newest(data))
 
 
+def _solid_needs_known(data: bytes) -> bool:
+    return bool(_solid().needs_known(data))
+
+
 def _solid_newest_span(data: bytes) -> int:
     return int(_solid().newest_span(data))
 
 
-RUN = FrameCoder(Method.RUN, run.encode, run.decode, run.decode_all, run.needs_newest, run.newest_span)
+RUN = FrameCoder(
+    Method.RUN,
+    lambda data, slot, newest, _: run.decode(data, slot, newest),
+    lambda data, newest, _: run.decode_all(data, newest),
+    run.needs_newest,
+    lambda _: False,
+    run.newest_span,
+)
 SOLID = FrameCoder(
-    Method.SOLID, _solid_encode, _solid_decode, _solid_decode_all, _solid_needs_newest, _solid_newest_span
+    Method.SOLID, _solid_decode, _solid_decode_all, _solid_needs_newest, _solid_needs_known, _solid_newest_span
 )
 _BY_METHOD: dict[int, FrameCoder] = {coder.method: coder for coder in (RUN, SOLID)}
 

@@ -5,34 +5,48 @@ docs/internals/write-order.md tells why it can be killed anywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 
+from letopis.config.sections import StoreSettings
 from letopis.errors import Damaged
-from letopis.store import coders
-from letopis.store.coders import CodedFrame, FrameCoder
 from letopis.store.columns import MOST_VERSIONS, ChainFacts, Held
 from letopis.store.drafts import PackWriter
-from letopis.store.grouping import READ_BOUND, WORK, groups, quick_share
-from letopis.store.layout import FLAG_SOLID, Kind, Method, VersionHead, frame_head, version_head
+from letopis.store.framing import Framing, Group, quick, solid, sound
+from letopis.store.grouping import groups, quick_share
+from letopis.store.layout import FLAG_SOLID, Kind, Method, TextAt, VersionHead, frame_head, version_head
+from letopis.store.leaning import existing, proposed
 from letopis.store.packs import Packs
+from letopis.store.sites import Sites
+from letopis.store.solid.site import encode_known
+from letopis.store.solid.writing import Way
 from letopis.store.sources import Sources
+from letopis.store.texts import NOTHING, Known, generic
 from letopis.store.values import Chain, Compacted, Entry, Move, Place
-from letopis.store.varint import varint
+from letopis.store.varint import text, varint
 
 _SEGMENT_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a compaction works: its coder, how many newest versions stay whole, when a batch is handed out."""
+    """How a compaction works: how it makes frames, how many newest versions stay whole, when a batch is handed out."""
 
-    coder: FrameCoder
+    framing: Framing
     whole: int
     pack_bytes: int
     batch_seconds: float
     rewrite: frozenset[int]
     clock: Callable[[], float]
+
+
+def plan_for(settings: StoreSettings, *, effort: str, rewrite: Collection[int], batch_seconds: float) -> Plan:
+    """The plan that the settings ask for."""
+    slow = effort == "full" and "brotli" in settings.methods
+    framing = solid(Way(settings.chain, settings.level), settings.newest_growth) if slow else quick
+    whole = max(1, settings.hot_min)
+    return Plan(framing, whole, settings.pack_bytes, batch_seconds, frozenset(rewrite), monotonic)
 
 
 @dataclass(slots=True)
@@ -51,17 +65,19 @@ class _Segment:
 class Compactor:
     """One run over many chains. Memory holds one segment and the moves of one batch."""
 
-    def __init__(self, packs: Packs, sources: Sources, plan: Plan) -> None:
+    def __init__(self, packs: Packs, sources: Sources, plan: Plan, sites: Sites) -> None:
         self._packs = packs
         self._sources = sources
         self._plan = plan
+        self._sites = sites
+        sites.keep(packs.refresh())
         self._out: PackWriter | None = None
         self._made: set[int] = set()
         self._moves: dict[Place, Move] = {}
         self._failed: list[Place] = []
         self._chains = 0
         self._begun = plan.clock()
-        self._quick = plan.coder is coders.RUN
+        self._quick = plan.framing is quick
 
     def run(self, chains: Iterable[Chain], stop: Callable[[], bool]) -> Iterator[Compacted]:
         """Durable batches of moves; each must be committed before the next is asked for."""
@@ -78,6 +94,7 @@ class Compactor:
         finally:
             if self._out is not None:
                 self._out.discard()
+                self._sites.keep(self._packs.refresh())
 
     def _due(self) -> bool:
         if self._out is not None and self._out.end >= self._plan.pack_bytes:
@@ -99,10 +116,10 @@ class Compactor:
         for entry in chain.entries[: self._share(chain)]:
             self._take(chain.key, entry, segment)
             if segment.full:
-                self._write(chain.key, segment)
+                self._write(chain, segment)
                 segment = _Segment()
         if segment.entries:
-            self._write(chain.key, segment)
+            self._write(chain, segment)
 
     def _share(self, chain: Chain) -> int:
         """How many of the newest versions are written anew."""
@@ -117,7 +134,14 @@ class Compactor:
             return False
         if self._sources.in_log(pack):
             return True
-        return pack in self._plan.rewrite and not (self._quick and self._sources.solid(pack))
+        if self._quick and self._sources.solid(pack):
+            return False
+        return pack in self._plan.rewrite or self._leans_on_dying(entry)
+
+    def _leans_on_dying(self, entry: Entry) -> bool:
+        """Whether a content needs the known text of a pack that is to be emptied."""
+        at = self._sources.text_of(entry.place) if self._plan.rewrite else None
+        return at is not None and at.pack in self._plan.rewrite
 
     def _settled(self, entry: Entry) -> bool:
         return self._sources.solid(entry.place.pack)
@@ -151,47 +175,65 @@ class Compactor:
         segment.bodies[place] = body
         segment.raw += len(body)
 
-    def _write(self, key: bytes, segment: _Segment) -> None:
+    def _write(self, chain: Chain, segment: _Segment) -> None:
         """Frames of the segment's contents, then its facts."""
-        out = self._open()
         places = list(segment.bodies)
         bodies = list(segment.bodies.values())
         digests = {entry.place: entry.digest for entry in segment.entries}
         held: list[Held] = []
         slots: dict[Place, int] = {}
-        for group in groups([len(body) for body in bodies], self._plan.whole):
-            coder, frames = self._coded([bodies[index] for index in group])
-            new = self._write_group(key, coder, frames, held)
-            for index, (place, size) in zip(group, new, strict=True):
+        for chosen in groups([len(body) for body in bodies], self._plan.whole):
+            group = self._coded([bodies[index] for index in chosen], chain.site)
+            for index, (place, size, method) in zip(chosen, self._write_group(chain.key, group, held), strict=True):
                 old = places[index]
                 slots[old] = len(slots)
-                self._moves[old] = Move(digests[old], old, place, size, coder.method.label)
-        out.say(_facts(key, segment.entries, held, slots))
+                self._moves[old] = Move(digests[old], old, place, size, method.label)
+        self._open().say(_facts(chain.key, segment.entries, held, slots))
 
-    def _write_group(
-        self, key: bytes, coder: FrameCoder, frames: Sequence[CodedFrame], held: list[Held]
-    ) -> Iterator[tuple[Place, int]]:
-        """Writes the frames of one group; place and share of each content."""
+    def _write_group(self, key: bytes, group: Group, held: list[Held]) -> Iterator[tuple[Place, int, Method]]:
+        """Writes the frames of one group; place, share and method of each content."""
         out = self._open()
         first = out.end
-        for frame in frames:
-            head = frame_head(out.end - first, frame.count, key)
-            offset, _ = out.add(Kind.FRAME, coder.method, head, frame.data)
+        for frame in group.frames:
+            head = frame_head(out.end - first, frame.count, key, group.known.at)
+            offset, _ = out.add(Kind.FRAME, frame.coder.method, head, frame.data)
             held.append(Held(offset, frame.count))
-            shares = coder.shares(frame.data, frame.count, offset == first)
+            shares = frame.coder.shares(frame.data, frame.count, offset == first)
             for slot, share in enumerate(shares):
-                yield Place(out.pack, offset, slot), share
+                yield Place(out.pack, offset, slot), share, frame.coder.method
 
-    def _coded(self, bodies: Sequence[bytes]) -> tuple[FrameCoder, Sequence[CodedFrame]]:
-        """Frames that were decoded again and found equal and affordable; else the plain coder's."""
-        coder = self._plan.coder
-        frames = coder.encode(bodies, bound=READ_BOUND)
-        if coder is not coders.RUN and not _sound(coder, frames, bodies):
-            coder = coders.RUN
-            frames = coder.encode(bodies, bound=READ_BOUND)
-        if coder is coders.RUN and not _sound(coder, frames, bodies):
+    def _coded(self, bodies: Sequence[bytes], site: bytes) -> Group:
+        """Frames that were decoded again and found equal and affordable; else those made the quick way."""
+        group = self._plan.framing(bodies, self._texts(site))
+        if sound(group, bodies):
+            return group
+        group = quick(bodies)
+        if not sound(group, bodies):
             raise Damaged("a frame just made reads differently; test the memory of this machine, then try again")
-        return coder, frames
+        return group
+
+    def _texts(self, site: bytes) -> list[Known]:
+        """Known texts that a document may lean on."""
+        if self._quick:
+            return []
+        own = self._site_text(site) if site else NOTHING
+        return [generic(), own] if own.at is not None else [generic()]
+
+    def _site_text(self, site: bytes) -> Known:
+        known = self._sites.decided(site)
+        if known is None:
+            sample = self._sites.sample(site)
+            known = existing(self._sources, sample, self._plan.rewrite)
+            moving = [entry for entry in sample if self._loose(entry) or not self._settled(entry)]
+            new = proposed(self._sources, moving, [generic(), known] if known.at else [generic()])
+            known = self._write_text(site, new) if new else known
+            self._sites.decide(site, known)
+        return known
+
+    def _write_text(self, site: bytes, known: bytes) -> Known:
+        out = self._open()
+        offset, _ = out.add(Kind.TEXT, Method.SOLID, text(site), encode_known(known, generic().text))
+        return Known(TextAt(out.pack, offset), known)
 
     def _copy_large(self, key: bytes, entry: Entry) -> None:
         """Copies a content in pieces, one piece at a time."""
@@ -223,20 +265,3 @@ def _facts(key: bytes, entries: Sequence[Entry], held: Sequence[Held], slots: di
         tuple(entry.note for entry in entries),
         tuple(slots.get(entry.place, entry.digest) for entry in entries),
     )
-
-
-def _sound(coder: FrameCoder, frames: Sequence[CodedFrame], bodies: Sequence[bytes]) -> bool:
-    """Whether the frames give the very same bodies back, within the bound."""
-    start = 0
-    for number, frame in enumerate(frames):
-        expected = bodies[start : start + frame.count]
-        outside = bodies[0] if number and coder.needs_newest(frame.data) else None
-        if coder.decode_all(frame.data, outside) != list(expected):
-            return False
-        smallest = min(range(frame.count), key=lambda slot: (len(expected[slot]), -slot))
-        for slot in {smallest, frame.count - 1}:
-            work = coder.decode(frame.data, slot, outside).decoded_bytes + len(outside or b"")
-            if work > max(READ_BOUND, WORK * len(expected[slot])):
-                return False
-        start += frame.count
-    return start == len(bodies)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
 import brotli
 from backports.zstd import ZstdCompressor, ZstdError, compress, decompress
 
@@ -12,25 +15,61 @@ LARGE = 4 << 20
 """Contents above this size are kept in pieces."""
 PIECE = 1 << 20
 _LEVEL = 3
+_OWN = ("stored", "zstd", "brotli")
+
+
+class Squeezed(NamedTuple):
+    """A body as it is kept, and the name of what made it so small."""
+
+    method: Method
+    body: bytes
+    label: str
 
 
 class Squeezer:
-    """Compresses single contents; keeps one zstd context, since making one costs as much as a small page."""
+    """Compresses single contents; keeps one zstd context, since making one costs as much as a small page.
 
-    def __init__(self, level: int = _LEVEL) -> None:
-        self._zstd = ZstdCompressor(level)
+    Of the methods named, brotli is left to compaction, and lossy ones never
+    take part: what comes in is the newest version. Any others slow down
+    putting by as much as they take.
+    """
 
-    def squeeze(self, body: bytes) -> tuple[Method, bytes]:
-        """The smaller of the stored and the compressed form."""
-        self._zstd.set_pledged_input_size(len(body))
-        packed = self._zstd.compress(body, ZstdCompressor.FLUSH_FRAME)
-        return (Method.ZSTD, packed) if len(packed) < len(body) else (Method.STORED, body)
+    def __init__(self, methods: Sequence[str] = ("zstd",)) -> None:
+        self._zstd = ZstdCompressor(_LEVEL) if "zstd" in methods else None
+        self._others = [name for name in methods if name not in _OWN]
+        if self._others:
+            _codecs().contest(b"", self._others)
+
+    def squeeze(self, body: bytes) -> Squeezed:
+        """The smallest form; the stored one takes part in any case."""
+        forms = [Squeezed(Method.STORED, body, Method.STORED.label)]
+        if self._zstd is not None:
+            self._zstd.set_pledged_input_size(len(body))
+            forms.append(Squeezed(Method.ZSTD, self._zstd.compress(body, ZstdCompressor.FLUSH_FRAME), "zstd"))
+        if self._others:
+            won = _codecs().contest(body, self._others)
+            forms.append(Squeezed(Method.CODEC, bytes((won.codec.id,)) + won.encoded, won.codec.name))
+        return min(forms, key=lambda form: len(form.body))
+
+
+def _codecs() -> Any:
+    # Late on purpose: the codecs take long to load, and few archives name any of them.
+    from letopis import codec  # noqa: PLC0415
+
+    return codec
+
+
+def label_of(method: int, body: bytes) -> str:
+    """The name of the method of a body, as people see it."""
+    return str(_codecs().by_id(body[0]).name) if method == Method.CODEC and body else Method(method).label
 
 
 def expand(method: int, body: bytes) -> bytes:
     """The content of a body that stands for itself."""
     if method == Method.STORED:
         return body
+    if method == Method.CODEC:
+        return bytes(_codecs().by_id(body[0] if body else 0).decode(body[1:]))
     if method not in (Method.ZSTD, Method.BROTLI):
         raise Damaged(f"a record names the method {method}, which does not stand alone; run verify")
     try:

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from letopis.errors import Damaged
 from letopis.store import coders
 from letopis.store.columns import ChainFacts, Held, decode_columns
-from letopis.store.content import expand
+from letopis.store.content import expand, label_of
 from letopis.store.layout import (
     HEADER_BYTES,
     Kind,
-    Method,
     Record,
     known,
     parse_frame_head,
@@ -64,6 +63,20 @@ class FactReader:
             if isinstance(found, Record) and known(found, name):
                 yield found
 
+    def content_bytes(self, pack: int, size: int) -> int:
+        """What the contents of a pack take."""
+        kinds = (Kind.VERSION, Kind.PIECE, Kind.FRAME)
+        return sum(len(record.body) for record in self.records(pack, size) if record.kind in kinds)
+
+    def texts(self, pack: int, size: int) -> bool:
+        """Whether a pack holds known texts."""
+        return any(record.kind == Kind.TEXT for record in self.records(pack, size))
+
+    def leans(self, pack: int, size: int) -> set[int]:
+        """The packs in which the known texts lie that frames of this one need."""
+        heads = (parse_frame_head(record.head) for record in self.records(pack, size) if record.kind == Kind.FRAME)
+        return {head.text.pack for head in heads if head.text is not None}
+
     def chains(self, record: Record) -> Iterator[ChainFacts]:
         """The documents of a facts record."""
         return decode_columns(expand(record.method, record.body), record.offset)
@@ -80,7 +93,7 @@ class FactReader:
         size = record.end - record.offset
         if record.kind == Kind.FACT:
             return Fact(head.key, head.time, head.note, head.digest, None, 0, size, "shared")
-        place, label = Place(pack, record.offset, 0), Method(record.method).label
+        place, label = Place(pack, record.offset, 0), label_of(record.method, record.body)
         return Fact(head.key, head.time, head.note, head.digest, place, head.raw_bytes, size, label)
 
     def _of_chain(self, pack: int, chain: ChainFacts) -> Iterator[Fact]:
@@ -98,9 +111,9 @@ class FactReader:
         try:
             record = self._packs.record(pack, held.offset)
             bodies = self._reader.whole_frame(pack, record)
-            back, count, _ = parse_frame_head(record.head)
+            head = parse_frame_head(record.head)
             coder = coders.of(record.method)
-            shares = coder.shares(record.body, count, not back)
+            shares = coder.shares(record.body, head.slots, not head.back)
         except Damaged:
             return [None] * held.slots
         label = coder.method.label

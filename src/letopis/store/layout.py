@@ -18,7 +18,7 @@ from letopis.errors import Damaged, NewerFormat
 from letopis.store.varint import LONGEST, Cursor, text, varint, zigzag
 
 MAGIC = b"\x89LPK\r\n"
-VERSION = 1
+VERSION = 2
 HEADER_BYTES = 16
 FLAG_SOLID = 0x01
 _MUST_KNOW_FLAGS = 0xF0
@@ -31,7 +31,7 @@ START_BYTES = _START.size
 MOST_RECORD_BYTES = 1 << 28
 """No record is longer; a length beyond it is damage."""
 MOST_START_BYTES = START_BYTES + 2 * LONGEST
-CANDIDATE = re.compile(rb"\xf5(?=.{4}[\x01-\x05])", re.DOTALL)
+CANDIDATE = re.compile(rb"\xf5(?=.{4}[\x01-\x06])", re.DOTALL)
 """Where a record may start: the marker, a check, a known kind."""
 
 
@@ -43,6 +43,7 @@ class Kind(IntEnum):
     PIECE = 3
     FRAME = 4
     FACTS = 5
+    TEXT = 6
 
 
 class Method(IntEnum):
@@ -54,6 +55,7 @@ class Method(IntEnum):
     RUN = 3
     SOLID = 4
     BROTLI = 5
+    CODEC = 6
 
     @property
     def label(self) -> str:
@@ -81,6 +83,22 @@ class Extent(NamedTuple):
     head_at: int
     body_at: int
     end: int
+
+
+class TextAt(NamedTuple):
+    """Where the known text of a site lies. In pack 0, which no store has, are the texts that come with Letopis."""
+
+    pack: int
+    offset: int
+
+
+class FrameHead(NamedTuple):
+    """Head of a frame; the owner's mark and the text stand only in the first frame of a group, where `back` is 0."""
+
+    back: int
+    slots: int
+    mark: bytes
+    text: TextAt | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +164,7 @@ def checked_record(data: bytes, at: int, found: Extent, *, pack: int, offset: in
 
 def known(record: Record, name: str) -> bool:
     """Whether this release understands the record; False when it may be skipped."""
-    if Kind.VERSION <= record.kind <= Kind.FACTS:
+    if Kind.VERSION <= record.kind <= Kind.TEXT:
         return True
     if record.kind & _MAY_SKIP_KIND:
         return False
@@ -170,16 +188,22 @@ def parse_version_head(record: Record) -> VersionHead:
     return VersionHead(key, time, digest, note, fields.varint() if record.kind == Kind.VERSION else 0)
 
 
-def frame_head(back: int, count: int, key: bytes) -> bytes:
-    """The head of a frame record; only the first frame of a group says whose it is."""
-    return varint(back) + varint(count) + (b"" if back else owner(key))
+def frame_head(back: int, count: int, key: bytes, text_at: TextAt | None = None) -> bytes:
+    """The head of a frame record; only the first frame of a group says whose it is and which text the group needs."""
+    fields = varint(back) + varint(count)
+    if back:
+        return fields
+    return fields + owner(key) + (b"" if text_at is None else b"".join(map(varint, text_at)))
 
 
-def parse_frame_head(head: bytes) -> tuple[int, int, bytes]:
-    """Distance back to the first frame of the group, number of slots, and the owner's mark in that first frame."""
+def parse_frame_head(head: bytes) -> FrameHead:
+    """What the head of a frame record says."""
     fields = Cursor(head)
     back, count = fields.varint(), fields.varint()
-    return back, count, b"" if back else fields.take(_OWNER_BYTES)
+    if back:
+        return FrameHead(back, count, b"", None)
+    mark = fields.take(_OWNER_BYTES)
+    return FrameHead(0, count, mark, TextAt(fields.varint(), fields.varint()) if fields.left else None)
 
 
 def owner(key: bytes) -> bytes:

@@ -61,6 +61,7 @@ class LocalBackend:
     """A folder of packs. Reading from many threads is safe; writing is for one."""
 
     torn_appends = True
+    shared = False
 
     def __init__(self, folder: Path, *, disk: Disk | None = None) -> None:
         self._folder = folder
@@ -82,6 +83,10 @@ class LocalBackend:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 _sync_folder(self._disk, self._folder.parent)
             return FolderLease(_File(self._folder / _LOCK, os.O_RDWR | os.O_CREAT), self.where)
+
+    def number(self, last: int) -> int:
+        """The next one: there is one writer, and it has seen all packs."""
+        return last + 1
 
     def list(self) -> Mapping[str, int]:
         """Names and sizes of all packs; empty when there is no folder yet."""

@@ -79,7 +79,7 @@ class LogWriter:
 
     def checkpoint(self) -> None:
         """Notes how far the log is sound; only saves work, so failing to do it is no failure."""
-        if self._synced > self._marked:
+        if self._synced > self._marked and self._packs.backend.torn_appends:
             with suppress(LetopisError):
                 self._packs.backend.remark(CHECKPOINT, checkpoint(self._pack, self._synced))
                 self._marked = self._synced

@@ -44,7 +44,7 @@ class Packs:
 
     def allocate(self, suffix: str) -> tuple[int, str]:
         """A number that was never used, and the name that belongs to it."""
-        self._last += 1
+        self._last = self.backend.number(self._last)
         return self._last, f"{self._last:08d}{suffix}"
 
     def add(self, pack: int, name: str) -> None:

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from letopis.errors import Damaged, NewerFormat
 from letopis.store import coders
-from letopis.store.content import expand
+from letopis.store.content import expand, label_of
 from letopis.store.layout import Kind, Method, Record, parse_frame_head
 from letopis.store.packs import Packs, damaged
+from letopis.store.texts import Texts, cost
 from letopis.store.values import Decoded, Moved, Place
 from letopis.store.varint import Cursor
+
+
+class _Group(NamedTuple):
+    """What a frame has around it: how many slots it claims, the newest content, the known text, and what those took."""
+
+    slots: int
+    newest: bytes | None
+    known: bytes
+    made: int
 
 
 class Reader:
@@ -19,6 +29,7 @@ class Reader:
 
     def __init__(self, packs: Packs) -> None:
         self._packs = packs
+        self.texts = Texts(packs)
 
     def read(self, place: Place, guess: int = 0) -> Decoded:
         """One content; Damaged names the spot."""
@@ -38,7 +49,7 @@ class Reader:
             body = b"".join(self._pieces(place.pack, record))
         else:
             body = expand(record.method, record.body)
-        return Decoded(body, len(body), Method(record.method).label)
+        return Decoded(body, len(body), label_of(record.method, record.body))
 
     def stream(self, place: Place) -> Iterator[bytes]:
         """One content part by part, in bounded memory."""
@@ -65,13 +76,21 @@ class Reader:
             yield body
 
     def _from_frame(self, place: Place, record: Record) -> Decoded:
-        back, _, _ = parse_frame_head(record.head)
-        coder = coders.of(record.method)
-        if not back or not coder.needs_newest(record.body):
-            return coder.decode(record.body, place.slot, None)
-        newest = self.read(Place(place.pack, place.offset - back, 0))
-        found = coder.decode(record.body, place.slot, newest.body)
-        return Decoded(found.body, found.decoded_bytes + newest.decoded_bytes, found.method)
+        coder, group = coders.of(record.method), self._group(place.pack, record)
+        found = coder.decode(record.body, place.slot, group.newest, group.known)
+        return Decoded(found.body, found.decoded_bytes + group.made, found.method)
+
+    def _group(self, pack: int, record: Record) -> _Group:
+        """What a frame needs from outside. Only what the frame asks for is read."""
+        head, coder = parse_frame_head(record.head), coders.of(record.method)
+        first = self._packs.record(pack, record.offset - head.back) if head.back else record
+        at = parse_frame_head(first.head).text if head.back else head.text
+        known = self.texts.get(at) if at is not None and coder.needs_known(record.body) else b""
+        made = cost(at, known)
+        if not head.back or not coder.needs_newest(record.body):
+            return _Group(head.slots, None, known, made)
+        newest = coders.of(first.method).decode(first.body, 0, None, known)
+        return _Group(head.slots, newest.body, known, made + newest.decoded_bytes)
 
     def whole_frame(self, pack: int, record: Record) -> list[bytes]:
         """All contents of a frame record, newest first."""
@@ -81,13 +100,10 @@ class Reader:
             self._complain(Place(pack, record.offset, 0), error)
 
     def _all_of(self, pack: int, record: Record) -> list[bytes]:
-        back, count, _ = parse_frame_head(record.head)
-        coder = coders.of(record.method)
-        outside = back and coder.needs_newest(record.body)
-        newest = self.read(Place(pack, record.offset - back, 0)).body if outside else None
-        bodies = coder.decode_all(record.body, newest)
-        if len(bodies) != count:
-            raise Damaged(f"a frame holds {len(bodies)} contents and claims {count}")
+        group = self._group(pack, record)
+        bodies = coders.of(record.method).decode_all(record.body, group.newest, group.known)
+        if len(bodies) != group.slots:
+            raise Damaged(f"a frame holds {len(bodies)} contents and claims {group.slots}")
         return bodies
 
     def _complain(self, place: Place, error: Damaged) -> NoReturn:

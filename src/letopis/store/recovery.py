@@ -41,9 +41,12 @@ def recover(packs: Packs) -> Tail | None:
     """Makes the newest log end with a whole record; None when there is no log to go on with.
 
     Only bytes behind the last whole record are cut, so damage in the middle
-    costs no version that follows it.
+    costs no version that follows it. Where writers share a place, the logs
+    of others are theirs: a new one is begun.
     """
     packs.backend.sweep()
+    if packs.backend.shared:
+        return None
     logs = {pack: size for pack, size in packs.refresh().items() if packs.is_log(pack)}
     while logs and logs[max(logs)] < HEADER_BYTES:
         empty = max(logs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from xxhash import xxh3_64_intdigest
@@ -33,11 +33,24 @@ class Releaser:
         self._packs = packs
         self._facts = facts
 
-    def dying(self, live: Collection[int], active: int) -> dict[int, int]:
-        """Numbers and sizes of packs that nothing refers to."""
+    def dying(self, live: Collection[int], active: int, newest: int | None) -> dict[int, int]:
+        """Numbers and sizes of packs that nothing refers to; those above `newest` are too young to judge."""
         sizes = self._packs.refresh()
         kept = {active, max(sizes, default=0), *live}
-        return {pack: size for pack, size in sizes.items() if pack not in kept}
+        last = max(sizes, default=0) if newest is None else newest
+        found = {pack: size for pack, size in sizes.items() if pack not in kept and pack <= last}
+        needed = self._needed({pack for pack, size in found.items() if self._facts.texts(pack, size)}, found, sizes)
+        return {pack: size for pack, size in found.items() if pack not in needed}
+
+    def _needed(self, texts: set[int], dying: Collection[int], sizes: Mapping[int, int]) -> set[int]:
+        """The packs among those with known texts that a pack which stays still needs."""
+        needed: set[int] = set()
+        for pack, size in sizes.items():
+            if needed == texts:
+                break
+            if pack not in dying and pack > min(texts) and not self._packs.is_log(pack):
+                needed |= self._facts.leans(pack, size) & texts
+        return needed
 
     def orphans(self, dying: dict[int, int], keep: Callable[[bytes, int], bool]) -> Iterator[VersionHead]:
         """Facts that are to be kept and that no pack but the dying ones holds."""

@@ -28,6 +28,7 @@ from letopis.store.varint import Cursor, text, varint
 
 _FIRST, _BEHIND, _ALONE = range(3)
 _LEVEL = 6
+_BEST_LEVEL = 20
 _LARGEST_WINDOW = 27
 _SHORTEST_PREFIX = 8
 WORK = 8
@@ -64,6 +65,11 @@ def encode(bodies: Sequence[bytes], *, bound: int) -> list[Frame]:
             data = _joined(_BEHIND, chosen, text(b""), chosen, bodies[0])
         frames.append(Frame(data, len(plan)))
     return frames
+
+
+def alone(body: bytes) -> bytes:
+    """A first frame of the newest content only, as small as a form gets that is read so fast."""
+    return _joined(_FIRST, [body], text(compress(body, _BEST_LEVEL)), [], b"")
 
 
 def decode(data: bytes, slot: int, newest: bytes | None) -> Decoded:

@@ -12,6 +12,7 @@ from letopis.store.layout import (
     Kind,
     Method,
     Record,
+    TextAt,
     owner,
     parse_frame_head,
     parse_version_head,
@@ -51,15 +52,33 @@ class Sources:
             return False
         if found is None or found[0].kind != Kind.FRAME:
             return False
-        back, _, mark = parse_frame_head(found[1])
-        if not back:
-            return mark == owner(key)
-        return self.owned(key, Place(place.pack, place.offset - back, 0))
+        head = parse_frame_head(found[1])
+        if not head.back:
+            return head.mark == owner(key)
+        return self.owned(key, Place(place.pack, place.offset - head.back, 0))
+
+    def text_of(self, place: Place) -> TextAt | None:
+        """The known text that a content's frame leans on."""
+        try:
+            found = self._packs.start(place.pack, place.offset)
+        except Moved:
+            return None
+        if found is None or found[0].kind != Kind.FRAME:
+            return None
+        head = parse_frame_head(found[1])
+        return self.text_of(Place(place.pack, place.offset - head.back, 0)) if head.back else head.text
+
+    def text(self, at: TextAt) -> bytes:
+        """A known text; empty when it cannot be read any more, so that nothing new will lean on it."""
+        try:
+            return self._reader.texts.get(at)
+        except Damaged:
+            return b""
 
     def slots(self, pack: int, offset: int) -> int:
         """Number of contents in a frame."""
         found = self._packs.start(pack, offset)
-        return parse_frame_head(found[1])[1] if found else 0
+        return parse_frame_head(found[1]).slots if found else 0
 
     def body(self, place: Place, digest: bytes) -> bytes | None:
         """The content, checked against its digest; None when it is too large to be held."""

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha1
-from time import monotonic
 from types import TracebackType
 from typing import Literal
 
 from letopis.config.sections import StoreSettings
 from letopis.errors import NotReady
-from letopis.store import coders
 from letopis.store.backend import Backend, Lease
-from letopis.store.compaction import Compactor, Plan
 from letopis.store.content import LARGE, PIECE, Squeezer
 from letopis.store.facts import FactReader
 from letopis.store.layout import Kind, Method, VersionHead, fact_head, version_head
@@ -22,6 +19,7 @@ from letopis.store.packs import Packs
 from letopis.store.reading import Reader
 from letopis.store.recovery import recover
 from letopis.store.releasing import Releaser
+from letopis.store.sites import Sites
 from letopis.store.sources import Sources
 from letopis.store.values import (
     Chain,
@@ -57,7 +55,7 @@ class Store:
         self._packs = Packs(backend)
         self._reader = Reader(self._packs)
         self._facts = FactReader(self._packs, self._reader, identity)
-        self._squeezer = Squeezer()
+        self._squeezer = Squeezer(settings.methods)
         self._lease: Lease | None = None
         self._log: LogWriter | None = None
 
@@ -121,6 +119,19 @@ class Store:
         self._show(place)
         return self._reader.read(place, stored_bytes)
 
+    def end_of(self, place: Place) -> int:
+        """Offset behind the record that a content lies in."""
+        self._show(place)
+        return self._packs.record(place.pack, place.offset).end
+
+    def name_of(self, pack: int) -> str:
+        """The name of a pack where it lies; Moved when it is gone."""
+        return self._packs.name(pack)
+
+    def raw(self, pack: int, offset: int, length: int) -> bytes:
+        """Bytes of a pack as they are; fewer only at its end. Moved when it is gone."""
+        return self._packs.span(pack, offset, length)
+
     def stream(self, place: Place) -> Iterator[bytes]:
         """One content part by part, in bounded memory for contents above 4 MiB."""
         self._show(place)
@@ -135,6 +146,7 @@ class Store:
         progress: Callable[[int], None] = lambda done: None,
         stop: Callable[[], bool] = lambda: False,
         batch_seconds: float = 60.0,
+        sites: Sites | None = None,
     ) -> Iterator[Compacted]:
         """Writes chains anew in new packs and yields the moves, batch by batch, each batch durable.
 
@@ -143,29 +155,47 @@ class Store:
         readable until `release`. `quick` costs about as much as putting the
         versions once more and takes only what is new; `full` takes long.
         Contents in the packs of `rewrite` move in any case, so that these
-        can be released. `stop` is asked before each chain.
+        can be released. `stop` is asked before each chain. `sites` knows the
+        documents of a site; hand the same to all compactions of a run, with
+        the chains of a site in a row.
         """
         # A closed log can be released when compaction has emptied it.
         self._writer().roll()
-        coder = coders.RUN if effort == "quick" or "brotli" not in self._settings.methods else coders.SOLID
-        whole = max(1, self._settings.hot_min)
-        plan = Plan(coder, whole, self._settings.pack_bytes, batch_seconds, frozenset(rewrite), monotonic)
+        # Loaded late on purpose: writing frames needs numpy and rapidfuzz, whose
+        # loading costs more than a thousand checks that find nothing new.
+        from letopis.store.compaction import Compactor, plan_for  # noqa: PLC0415
+
+        plan = plan_for(self._settings, effort=effort, rewrite=rewrite, batch_seconds=batch_seconds)
+        sources = Sources(self._packs, self._reader, self._identity)
+        # A text could be removed by one writer while another begins to lean on it, so writers that share use none.
+        known = Sites() if self._backend.shared else sites or Sites()
         done = 0
-        for batch in Compactor(self._packs, Sources(self._packs, self._reader, self._identity), plan).run(chains, stop):
+        for batch in Compactor(self._packs, sources, plan, known).run(chains, stop):
             done += batch.chains
             progress(done)
             yield batch
 
-    def release(self, live: Collection[int], keep: Callable[[bytes, int], bool] = lambda key, time: True) -> int:
+    @property
+    def log(self) -> int:
+        """Number of the log that this store extends, 0 when there is none."""
+        return self._log.pack if self._log is not None else 0
+
+    def release(
+        self,
+        live: Collection[int],
+        keep: Callable[[bytes, int], bool] = lambda key, time: True,
+        newest: int | None = None,
+    ) -> int:
         """Removes the packs that are not in `live` (the packs that places of the catalogue name); bytes given back.
 
         `keep` says whether a version (key, time) still exists: its fact is
-        saved when no other pack tells of it.
+        saved when no other pack tells of it. Packs above `newest` stay: where
+        writers share a place, `live` cannot know of them yet.
         """
         log = self._writer()
         log.flush()
         releaser = Releaser(self._packs, self._facts)
-        dying = releaser.dying(live, log.pack)
+        dying = releaser.dying(live, log.pack, newest)
         for head in releaser.orphans(dying, keep):
             log.begin()
             log.add(Kind.FACT, Method.STORED, fact_head(head), b"")
@@ -195,9 +225,12 @@ class Store:
         return self._packs.refresh()
 
     def sparse(self, used: Mapping[int, int]) -> set[int]:
-        """Compacted packs of which the catalogue uses less than half; `used` gives stored bytes by pack number."""
+        """Compacted packs of whose contents less than half is in use; `used` gives stored bytes by pack number."""
         sizes = self._packs.refresh()
-        return {pack for pack, size in sizes.items() if not self._packs.is_log(pack) and 2 * used.get(pack, 0) < size}
+        likely = [pack for pack, size in sizes.items() if not self._packs.is_log(pack) and 2 * used.get(pack, 0) < size]
+        # Facts and known texts are no waste: only contents count.
+        held = {pack: self._facts.content_bytes(pack, sizes[pack]) for pack in likely}
+        return {pack for pack, size in held.items() if 2 * used.get(pack, 0) < size}
 
     def stats(self) -> Totals:
         """What the packs occupy."""
@@ -229,9 +262,9 @@ class Store:
         pack = log.begin()
         if item.body is None:
             return Placed(None, log.add(Kind.FACT, Method.STORED, fact_head(head), b"")[1], "shared")
-        method, body = self._squeezer.squeeze(item.body)
-        offset, length = log.add(Kind.VERSION, method, version_head(head), body)
-        return Placed(Place(pack, offset, 0), length, method.label)
+        made = self._squeezer.squeeze(item.body)
+        offset, length = log.add(Kind.VERSION, made.method, version_head(head), made.body)
+        return Placed(Place(pack, offset, 0), length, made.label)
 
     def _check_quota(self) -> None:
         most = self._settings.max_bytes
@@ -239,8 +272,8 @@ class Store:
             raise NotReady(f"the packs fill their {most} bytes; raise store.max_bytes or keep fewer versions")
 
     def _piece(self, chunk: bytes) -> tuple[Method, bytes, bytes]:
-        method, body = self._squeezer.squeeze(chunk)
-        return method, b"", body
+        made = self._squeezer.squeeze(chunk)
+        return made.method, b"", made.body
 
     def _writer(self) -> LogWriter:
         if self._log is None:

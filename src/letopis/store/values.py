@@ -70,10 +70,14 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The versions of one document that are to be kept, newest first."""
+    """The versions of one document that are to be kept, newest first.
+
+    Documents with the same `site`, which is opaque here, are likely to share text.
+    """
 
     key: bytes
     entries: tuple[Entry, ...]
+    site: bytes = b""
 
 
 class Move(NamedTuple):

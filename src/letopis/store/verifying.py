@@ -36,7 +36,7 @@ class Verifier:
 
     def _sure(self, pack: int, size: int, writing: bool) -> int:
         """The length up to which a pack must be sound; beyond it another process may be writing just now."""
-        if writing or not self._packs.is_log(pack):
+        if writing or not (self._packs.is_log(pack) and self._packs.backend.torn_appends):
             return size
         marked, length = parse_checkpoint(self._packs.backend.recall(CHECKPOINT))
         return size if pack < marked else length if pack == marked else 0
@@ -70,6 +70,8 @@ class Verifier:
             parse_version_head(record)
         elif record.kind == Kind.FRAME:
             self._reader.whole_frame(pack, record)
+        elif record.kind == Kind.TEXT:
+            self._reader.texts.decode(pack, record)
         elif record.kind == Kind.FACTS:
             for chain in self._facts.chains(record):
                 _check_slots(sum(held.slots for held in chain.frames), chain.contents)

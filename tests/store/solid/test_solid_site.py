@@ -8,7 +8,7 @@ from letopis.errors import Damaged
 from letopis.store import solid
 from letopis.store.solid import stream
 from letopis.store.solid.known import shared_text
-from letopis.store.solid.site import encode_site
+from letopis.store.solid.site import best_text, encode_known, site_text
 from letopis.store.solid.writing import encode, size_of
 
 
@@ -31,32 +31,52 @@ def site(documents=3, versions=4, seed=2):
     return out
 
 
-def test_site_reads_back_exactly_with_its_known_text():
+def newest(documents):
+    return [bodies[0] for bodies in documents]
+
+
+def test_documents_read_back_exactly_with_the_text_of_their_site():
     documents = site()
-    made = encode_site(documents)
-    known = solid.decode_known(made.known)
-    for bodies, frames in zip(documents, made.frames, strict=True):
+    known = site_text(newest(documents), [])
+    for bodies in documents:
+        frames = encode(bodies, known=known)
         assert [body for frame in frames for body in solid.decode_all(frame.data, bodies[0], known)] == bodies
         assert solid.decode(frames[0].data, 2, known=known).body == bodies[2]
 
 
-def test_site_is_smaller_than_its_documents_alone():
+def test_documents_and_their_text_are_smaller_than_documents_alone():
     documents = site()
-    made = encode_site(documents)
-    together = len(made.known) + sum(map(size_of, made.frames))
+    known = site_text(newest(documents), [])
+    together = len(encode_known(known)) + sum(size_of(encode(bodies, known=known)) for bodies in documents)
     assert together < 0.7 * sum(size_of(encode(bodies)) for bodies in documents)
 
 
-def test_documents_that_share_nothing_get_no_known_text():
+def test_a_text_may_lean_on_another_one():
+    known = site_text(newest(site()), [])
+    leaning = encode_known(known, known[:2000])
+    assert len(leaning) < len(encode_known(known))
+    assert solid.decode(leaning, 0, known=known[:2000]).body == known
+
+
+def test_documents_that_share_nothing_get_no_text():
     rng = random.Random(3)
-    made = encode_site([[words(rng, 200).encode()] for _ in range(3)])
-    assert made.known == b""
-    assert not any(solid.needs_known(frame.data) for frames in made.frames for frame in frames)
+    assert site_text([words(rng, 200).encode() for _ in range(3)], []) == b""
+
+
+def test_a_text_that_is_there_already_leaves_no_need_for_another():
+    pages = newest(site())
+    assert site_text(pages, [site_text(pages, [])]) == b""
+
+
+def test_a_page_leans_on_the_text_that_serves_it_best():
+    page, other = newest(site())[0], newest(site(seed=7))[0]
+    assert best_text(page, [b"", other, page])[0] == 2
+    assert best_text(page, [b"", random.Random(1).randbytes(3000)])[0] == 0
 
 
 def test_reading_with_another_known_text_raises_damaged():
-    made = encode_site(site())
-    leaning = next(frame for frames in made.frames for frame in frames if solid.needs_known(frame.data))
+    leaning = encode(site()[0], known=shared_text(site()))[0]
+    assert solid.needs_known(leaning.data)
     for other in (b"", b"something else"):
         with pytest.raises(Damaged):
             solid.decode(leaning.data, 0, known=other)

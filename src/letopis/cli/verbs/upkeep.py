@@ -1,4 +1,4 @@
-"""Verbs that look after the archive: stats, verify, compact."""
+"""Verbs that look after the archive: verify, compact."""
 
 from __future__ import annotations
 
@@ -10,19 +10,6 @@ from letopis.archive import Archive
 from letopis.cli.context import Given, verb
 from letopis.cli.progress import Progress
 from letopis.errors import Damaged
-
-
-@verb("stats", "letopis stats", "letopis stats --json")
-def stats_verb(given: Given) -> None:
-    """Show totals of the archive: documents, versions, checks, bytes."""
-    with given.open(create=False) as archive:
-        totals = archive.stats()
-    rates = {
-        "ratio": round(totals.pack_bytes / totals.raw_bytes, 4) if totals.raw_bytes else None,
-        "catalog_bytes_per_version": round(totals.catalog_bytes / totals.versions, 1) if totals.versions else None,
-    }
-    row = asdict(totals) | rates
-    given.output.row(row, "\n".join(f"{name.replace('_', ' '):26} {value}" for name, value in row.items()))
 
 
 @verb("verify", "letopis verify", "letopis verify --repair")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from letopis.store.solid import marks, tokens
 
@@ -17,6 +18,7 @@ _MOST_BYTES = 1 << 17
 Window = tuple[bytes, ...]
 
 
+@lru_cache(32)
 def check_of(known: bytes) -> bytes:
     """Two bytes by which a frame recognises its known text; none without one."""
     return hashlib.sha256(known).digest()[:2] if known else b""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import binascii
 import re
+from collections.abc import Iterator
 
 from letopis.errors import Damaged
 
@@ -18,6 +19,8 @@ _NUL = b"\x01\x02"
 _ONE = b"\x01\x03"
 _OPEN = b"\x01\x04"
 _SHUT = b"\x01\x05"
+_MEANT = {_NUL: b"\0", _ONE: _MARK}
+_MANY, _BEGINNING = 500, 1 << 16
 
 # The lookbehind keeps the scan linear: a run is tried at its first character only.
 _RUN = re.compile(rb"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{64,}={0,2}")
@@ -40,8 +43,30 @@ def restored(form: bytes) -> bytes:
     """The body whose form this is; raises Damaged for what no body gives."""
     if _MARK not in form:
         return form
-    first, *runs = form.split(_OPEN)
-    return _plain(first) + b"".join(map(_shut_run, runs))
+    # Bodies that are no text have marks everywhere, from their beginning on.
+    if form.count(_MARK, 0, _BEGINNING) > _MANY:
+        first, *runs = form.split(_OPEN)
+        return _plain(first) + b"".join(map(_shut_run, runs))
+    return b"".join(_parts(form))
+
+
+def _parts(form: bytes) -> Iterator[bytes | memoryview]:
+    """Mark by mark: what stands between few marks is never looked at, nor copied twice."""
+    view, start = memoryview(form), 0
+    while (at := form.find(_MARK, start)) >= 0:
+        yield view[start:at]
+        mark, start = form[at : at + 2], at + 2
+        if mark == _OPEN:
+            end = form.find(_SHUT, start)
+            if end < 0:
+                raise _endless()
+            yield binascii.b2a_base64(_plain(form[start:end]), newline=False)
+            start = end + 2
+        elif mark in _MEANT:
+            yield _MEANT[mark]
+        else:
+            raise Damaged("a mark in a solid frame means nothing; restore this pack from a copy")
+    yield view[start:]
 
 
 def _open_run(found: re.Match[bytes]) -> bytes:
@@ -60,8 +85,12 @@ def _open_run(found: re.Match[bytes]) -> bytes:
 def _shut_run(part: bytes) -> bytes:
     inner, shut, after = part.partition(_SHUT)
     if not shut:
-        raise Damaged("an opened base64 run has no end; restore this pack from a copy")
+        raise _endless()
     return binascii.b2a_base64(_plain(inner), newline=False) + _plain(after)
+
+
+def _endless() -> Damaged:
+    return Damaged("an opened base64 run has no end; restore this pack from a copy")
 
 
 def _plain(form: bytes) -> bytes:

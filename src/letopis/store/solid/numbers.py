@@ -63,6 +63,8 @@ def read(text: bytes, at: int) -> tuple[int, int]:
         rank = RANK[text[at]]
         if rank < SHORT:
             return rank, at + 1
+        if rank < _LONG and (low := RANK[text[at + 1]]) < _BASE:
+            return _TWO_FROM + (rank - SHORT) * _BASE + low, at + 2
         end = at + 2 if rank < _LONG else at + 2 + rank - _LONG
         value = 0
         for digit in text[at + 1 : end]:

@@ -5,6 +5,7 @@ The format is written down in docs/internals/solid-frames.md.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,6 +14,9 @@ from letopis.store.solid import marks, residue, stream, tokens, tokenwise
 from letopis.store.solid.known import check_of
 from letopis.store.solid.layout import MOST_BYTES, Flags, Head, head_of
 from letopis.store.solid.tokens import END_SETS
+
+# Chains with so many bytes of scripts are worth arrays.
+_MUCH = 1 << 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +141,19 @@ def _version(opened: _Opened, index: int) -> bytes:
         script = opened.scripts[index - 1]
         index, at = residue.base_of(script, index)
         chain.append((script, at))
+    if sum(len(script) for script, _ in chain) > _MUCH:
+        return _in_bulk(opened, [script[at:] for script, at in reversed(chain)])
     form = tokens.cut(opened.newest, opened.ends)
     for script, at in reversed(chain):
         form = tokenwise.apply(form, script, at, opened.ends)
     return _body(form)
+
+
+def _in_bulk(opened: _Opened, scripts: Sequence[bytes]) -> bytes:
+    # Loaded late on purpose: numpy pays only where there is much to do.
+    from letopis.store.solid.bulk import applied  # noqa: PLC0415
+
+    return marks.restored(applied(opened.newest, scripts, opened.ends))
 
 
 def _body(form: list[bytes]) -> bytes:

@@ -14,8 +14,8 @@ _MANY = 200
 _NOTHING: list[bytes] = []
 # A hostile frame may copy copies of copies; a list of tokens never grows past this. Versions are written in tokens
 # only while they have at most half of it, so that changing one into another in place never meets the limit.
-_MOST_TOKENS = 1 << 23
-MOST_WRITTEN = _MOST_TOKENS // 2
+MOST_TOKENS = 1 << 23
+MOST_WRITTEN = MOST_TOKENS // 2
 
 
 def written(runs: Iterable[Run], version: Sequence[bytes], base_count: int) -> bytes:
@@ -53,7 +53,7 @@ def apply(form: list[bytes], script: bytes, at: int, ends: bytes) -> list[bytes]
         return _rebuilt(form, pieces)
     for copied, literal, seek in operations:
         cursor += copied
-        if cursor + seek > len(form) or len(form) > _MOST_TOKENS:
+        if cursor + seek > len(form) or len(form) > MOST_TOKENS:
             raise misfit()
         form[cursor : cursor + seek] = literal
         cursor += len(literal)
@@ -68,7 +68,7 @@ def _rebuilt(form: list[bytes], pieces: list[bytes]) -> list[bytes]:
         out += form[cursor:stop]
         out += literal
         cursor = stop + seek
-        if stop > have or not 0 <= cursor <= have or len(out) > _MOST_TOKENS:
+        if stop > have or not 0 <= cursor <= have or len(out) > MOST_TOKENS:
             raise misfit()
     out += form[cursor:]
     return out

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from letopis.errors import CodecRefused
 from letopis.store.solid import layout, marks, residue, stream, tokens, tokenwise
@@ -17,14 +18,13 @@ from letopis.store.solid.matching import Run
 from letopis.store.solid.plan import kept, runs_between
 
 _RECENT = residue.TO_NEWEST
-_SHARE = 8
+_SHARE = 5  # of the eight that a read may take: large pages that change much are read a third faster for 4 % more
 _BEST = 11
 _FAST = 9
 # With so much residue a contest at full effort takes too long.
 _LARGE = 1 << 20
 # Copies shorter than one of these are written as text: coarse differences often compress better.
 _SHORTEST_COPIES = (16, 64, 256)
-_USUAL_COPY = 64
 # Text that reads must pass through is weighed against stored bytes: a little growth buys much speed.
 _OUTPUT_WEIGHT = 0.001
 _CHAIN_WEIGHT = 0.02
@@ -39,21 +39,63 @@ class Frame:
     count: int
 
 
-def encode(bodies: Sequence[bytes], *, bound: int = 2_000_000, known: bytes = b"") -> list[Frame]:
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How differences are written: at one level, and how many in a row at most, 0 for all that the bound allows.
+
+    Level 1 counts in lines, tags and attributes, 2 also in parts of
+    addresses, 3 also in their parameters; 0 lets the levels compete.
+    """
+
+    chain: int = 0
+    level: int = 0
+
+
+USUAL = Way()
+
+
+def encode(bodies: Sequence[bytes], *, bound: int = 2_000_000, known: bytes = b"", way: Way = USUAL) -> list[Frame]:
     """All versions of a document, newest first, as the frames to store in this order.
 
-    Reading any version makes at most the greater of `bound` and eight times
+    Reading any version makes at most the greater of `bound` and five times
     its size of coder output, unless the newest version alone is larger. With
-    a `known` text, which readers must have too, what it shares costs little.
+    a `known` text, which readers must have too, what it shares costs little;
+    that they may first have to decode it is counted in.
     """
-    if max(map(len, bodies), default=0) > layout.MOST_BYTES // 2:
-        raise CodecRefused("a version is too large for a solid frame; leave it as it was stored")
-    if len(bodies) < 2 or max(map(_tokens_of, bodies)) > tokenwise.MOST_WRITTEN:
+    if _too_large(bodies):
         # Each frame is then a document of its own and needs no other.
         return [_alone(body, known) for body in bodies]
-    cuts = [_Document(bodies, bound, known, ends) for ends in range(len(tokens.END_SETS))]
-    best = min(cuts, key=lambda cut: cut.score(_USUAL_COPY))
-    return best.frames(min(_SHORTEST_COPIES, key=best.score))
+    best = _best([_Document(bodies, bound, known, ends, way.chain) for ends in _ends_of(way)])
+    return best.frames(_shortest(best))
+
+
+def encode_behind(
+    bodies: Sequence[bytes], *, bound: int = 2_000_000, known: bytes = b"", way: Way = USUAL
+) -> list[Frame]:
+    """Frames of all versions but the newest, which stands elsewhere and is needed to read them."""
+    if _too_large(bodies):
+        return [_alone(body, known) for body in bodies[1:]]
+    best = _best([_Behind(bodies, bound, known, ends, way.chain) for ends in _ends_of(way)])
+    return best.frames(_shortest(best))
+
+
+def _too_large(bodies: Sequence[bytes]) -> bool:
+    if max(map(len, bodies), default=0) > layout.MOST_BYTES // 2:
+        raise CodecRefused("a version is too large for a solid frame; leave it as it was stored")
+    return len(bodies) < 2 or max(map(_tokens_of, bodies)) > tokenwise.MOST_WRITTEN
+
+
+def _ends_of(way: Way) -> Sequence[int]:
+    return [way.level - 1] if way.level else range(len(tokens.END_SETS))
+
+
+def _best(cuts: Sequence[_Document]) -> _Document:
+    """The cut with the smallest frames: no single level ever beats the contest of levels."""
+    return min(cuts, key=lambda cut: cut.tried(_shortest(cut)).size)
+
+
+def _shortest(cut: _Document) -> int:
+    return min(_SHORTEST_COPIES, key=lambda least: cut.tried(least).score)
 
 
 def _alone(body: bytes, known: bytes) -> Frame:
@@ -75,6 +117,13 @@ def size_of(frames: Sequence[Frame]) -> int:
     return sum(len(frame.data) for frame in frames)
 
 
+class _Tried(NamedTuple):
+    """Bytes of all frames, and the same with a little added for the time of reads."""
+
+    size: int
+    score: float
+
+
 @dataclass(slots=True)
 class _Group:
     """Versions that share a frame, by number in the document; number 0 is the newest."""
@@ -85,8 +134,11 @@ class _Group:
     scripts: list[bytes] = field(default_factory=list)
     length: int = 0
     through: dict[int, float] = field(default_factory=lambda: {0: 0.0})
+    depths: dict[int, int] = field(default_factory=lambda: {0: 0})
 
-    def add(self, member: int, base: int, script: bytes) -> None:
+    def add(self, member: int, base: int, script: bytes, same: bool) -> None:
+        # An exact repeat costs a reader nothing, so it does not count as a difference.
+        self.depths[member] = self.depths[base] + (not same)
         self.through[member] = self.through[base] + _CHAIN_WEIGHT * (len(script) + _CHAIN_STEP)
         self.members.append(member)
         self.bases.append(base)
@@ -97,11 +149,12 @@ class _Group:
 class _Document:
     """One document on its way into frames, cut in one way; alignments are made once for all variants."""
 
-    def __init__(self, bodies: Sequence[bytes], bound: int, known: bytes, ends: int) -> None:
+    def __init__(self, bodies: Sequence[bytes], bound: int, known: bytes, ends: int, chain: int) -> None:
         self._bodies = bodies
         self._bound = bound
         self._known = known
         self._ends = ends
+        self._chain = chain or len(bodies)
         self._forms = [marks.opened(body) for body in bodies]
         self._flags = Flags.KNOWN if known else Flags(0)
         # With nothing opened the newest is stored as it is, however many NULs it has.
@@ -111,22 +164,34 @@ class _Document:
             self._flags |= Flags.OPENED
         self._texts = Texts(self._forms, tokens.END_SETS[ends])
         self._runs: dict[tuple[int, int], list[Run]] = {}
+        self._tries: dict[int, _Tried] = {}
 
-    def score(self, least: int) -> float:
-        """What this way of writing costs: bytes, and a little for the time of reads."""
-        output = sum(group.length for group in self._groups(least))
-        quality = _FAST if output > _LARGE else _BEST
-        return size_of(self.frames(least, quality)) + _OUTPUT_WEIGHT * output
+    def tried(self, least: int) -> _Tried:
+        """What writing copies of fewer than `least` bytes as text comes to."""
+        if least not in self._tries:
+            groups = self._groups(least)
+            output = sum(group.length for group in groups)
+            size = size_of(self._written(groups, _FAST if output > _LARGE else _BEST))
+            self._tries[least] = _Tried(size, size + _OUTPUT_WEIGHT * output)
+        return self._tries[least]
 
-    def frames(self, least: int, quality: int = _BEST) -> list[Frame]:
+    def frames(self, least: int) -> list[Frame]:
         """The frames with copies of fewer than `least` bytes written as text."""
-        first, *later = self._groups(least)
+        return self._written(self._groups(least), _BEST)
+
+    def _written(self, groups: Sequence[_Group], quality: int) -> list[Frame]:
+        first, *later = groups
         return [self._first_frame(first, quality), *(self._later_frame(group, quality) for group in later)]
 
-    def _groups(self, least: int) -> list[_Group]:
+    def _fronts(self) -> tuple[int, int]:
+        """Coder output before the differences of the first frame, and of each later one."""
         overhead = stream.overhead(self._known)
-        groups = [_Group(len(self._newest) + overhead)]
-        later = len(self._newest) + 2 * overhead + len(self._forms[0])
+        first = len(self._newest) + overhead + len(self._known)
+        return first, first + overhead + len(self._forms[0])
+
+    def _groups(self, least: int) -> list[_Group]:
+        first, later = self._fronts()
+        groups = [_Group(first)]
         room = self._room(0)
         for index in range(1, len(self._bodies)):
             base, script = self._script(groups[-1], index, least)
@@ -135,7 +200,7 @@ class _Document:
                 groups.append(_Group(later))
                 room = self._room(index)
                 base, script = self._script(groups[-1], index, least)
-            groups[-1].add(index, base, script)
+            groups[-1].add(index, base, script, self._forms[base] == self._forms[index])
         return groups
 
     def _room(self, index: int) -> int:
@@ -165,7 +230,8 @@ class _Document:
         return None
 
     def _nearest(self, group: _Group, index: int) -> int:
-        return self._texts.cheapest(index, list(dict.fromkeys([0, *group.members[-_RECENT:]])), group.through)
+        near = [member for member in group.members[-_RECENT:] if group.depths[member] < self._chain]
+        return self._texts.cheapest(index, list(dict.fromkeys([0, *near])), group.through)
 
     def _first_frame(self, group: _Group, quality: int) -> Frame:
         rest = b"".join(group.scripts)
@@ -179,3 +245,14 @@ class _Document:
         head = layout.Head(self._flags, self._ends, 0, 0, len(rest), check_of(self._known))
         part = stream.parts([rest], self._known + self._forms[0], quality)[0]
         return Frame(layout.written(head) + part, len(group.scripts))
+
+
+class _Behind(_Document):
+    """A document whose newest version is kept elsewhere, in a form that is read faster."""
+
+    def _fronts(self) -> tuple[int, int]:
+        _, later = super()._fronts()
+        return later, later
+
+    def _written(self, groups: Sequence[_Group], quality: int) -> list[Frame]:
+        return [self._later_frame(group, quality) for group in groups]

@@ -1,0 +1,130 @@
+"""An S3-compatible bucket as few verbs, each failure told in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from letopis.config.sections import StoreSettings
+from letopis.errors import Busy, MissingExtra, NotReady, SettingError
+
+_TRIES = {"max_retries": 4, "retry_timeout": timedelta(seconds=8)}
+_PATIENCE = timedelta(seconds=20)
+PART_BYTES = 8 << 20
+"""Larger objects travel in parts of this size."""
+
+
+class Bucket:
+    """Objects under one prefix. Usable from any thread.
+
+    Every request is tried again for some seconds; after that it is NotReady.
+    """
+
+    def __init__(self, settings: StoreSettings) -> None:
+        self.where = settings.url
+        self._library = _library()
+        name, prefix = _place(settings.url)
+        options = {
+            "prefix": prefix or None,
+            "endpoint": settings.endpoint or None,
+            "access_key_id": settings.access_key or None,
+            "secret_access_key": settings.secret_key or None,
+            "region": settings.region,
+        }
+        self._store: Any = self._library.store.S3Store(
+            name,
+            **{key: value for key, value in options.items() if value is not None},
+            virtual_hosted_style_request=False if settings.endpoint else None,
+            client_options={"allow_http": settings.endpoint.startswith("http://"), "timeout": _PATIENCE},
+            retry_config=_TRIES,
+        )
+
+    def sizes(self, prefix: str = "") -> dict[str, int]:
+        """Names and sizes of all objects whose path begins with a folder, or of all."""
+        with self._told("read"):
+            parts = self._library.list(self._store, prefix or None, chunk_size=1000)
+            return {row["path"]: row["size"] for part in parts for row in part}
+
+    def size(self, name: str) -> int:
+        """The size of one object; FileNotFoundError when there is none."""
+        with self._told("read"):
+            return int(self._library.head(self._store, name)["size"])
+
+    def span(self, name: str, start: int, end: int) -> bytes:
+        """Bytes of an object; the range must begin inside it."""
+        with self._told("read"):
+            return bytes(self._library.get_range(self._store, name, start=start, end=end))
+
+    def whole(self, name: str) -> bytes:
+        """All bytes of a small object; FileNotFoundError when there is none."""
+        with self._told("read"):
+            return bytes(self._library.get(self._store, name).bytes())
+
+    def create(self, name: str, data: bytes) -> None:
+        """Stores a new object in one request; Busy when the name is taken by other bytes.
+
+        A request whose answer was lost is sent again and then meets its own
+        object: equal bytes are success.
+        """
+        try:
+            with self._told("write to"):
+                self._library.put(self._store, name, data, mode="create", use_multipart=False)
+        except Busy:
+            if self.whole(name) != data:
+                raise
+
+    def replace(self, name: str, data: bytes) -> None:
+        """Stores an object over whatever is there; readers see the old or the new one whole."""
+        with self._told("write to"):
+            self._library.put(self._store, name, data, use_multipart=False)
+
+    def upload(self, name: str, file: Path) -> None:
+        """Stores a large file in parts; the object appears whole when the last part has arrived."""
+        with self._told("write to"):
+            self._library.put(self._store, name, file, use_multipart=True, chunk_size=PART_BYTES, max_concurrency=4)
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Removes objects; those that are not there are no error."""
+        if names:
+            with self._told("write to"), suppress(FileNotFoundError):
+                self._library.delete(self._store, list(names))
+
+    @contextmanager
+    def _told(self, action: str) -> Iterator[None]:
+        """Turns what the store refuses into a sentence; a missing object stays what it is."""
+        faults = self._library.exceptions
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except faults.AlreadyExistsError as error:
+            raise Busy(f"somebody else writes to {self.where}; stop the other writer, then try again") from error
+        except (faults.PermissionDeniedError, faults.UnauthenticatedError) as error:
+            raise NotReady(
+                f"{self.where} does not let us {action} it; check store.access_key and store.secret_key"
+            ) from error
+        except faults.BaseError as error:
+            reason = str(error).partition("\n")[0]
+            raise NotReady(f"cannot {action} {self.where} ({reason}); check store.endpoint, then try again") from error
+
+
+def _library() -> Any:
+    try:
+        import obstore  # noqa: PLC0415 - optional dependency
+        import obstore.exceptions  # noqa: PLC0415
+        import obstore.store  # noqa: PLC0415
+    except ImportError:
+        raise MissingExtra("an object store needs 'pip install letopis[s3]'") from None
+    return obstore
+
+
+def _place(url: str) -> tuple[str, str]:
+    """Bucket and prefix of an `s3://` address."""
+    parts = urlsplit(url)
+    if parts.scheme != "s3" or not parts.netloc:
+        raise SettingError(f"store.url = {url!r} does not fit: write it as s3://bucket/prefix")
+    return parts.netloc, parts.path.strip("/")

@@ -1,0 +1,105 @@
+"""Settings of compaction do what they say."""
+
+import pytest
+from ledger import Ledger
+from pagemaker import history
+
+from letopis.errors import UsageError
+from letopis.store import sha1_digest, solid
+from letopis.store.framing import solid as solid_framing
+from letopis.store.framing import sound
+from letopis.store.solid import residue
+from letopis.store.solid.reading import _open, head_of
+from letopis.store.solid.writing import Way, encode, size_of
+
+
+def depths(data):
+    """How many differences each version of a first frame is away from the newest."""
+    scripts = _open(data, head_of(data), None, b"", None).scripts
+    found = [0]
+    for index, script in enumerate(scripts, 1):
+        base, at = residue.base_of(script, index)
+        found.append(found[base] + (at < len(script)))
+    return found
+
+
+def pages(versions=14):
+    return history(3, versions, 4000)[::-1]
+
+
+@pytest.mark.parametrize("chain", [1, 3])
+def test_no_more_differences_in_a_row_than_asked_for(chain):
+    (frame,) = encode(pages(), way=Way(chain=chain))
+    assert max(depths(frame.data)) == chain
+    assert solid.decode_all(frame.data) == pages()
+
+
+def test_an_exact_repeat_is_no_difference():
+    bodies = [body for body in pages(3) for _ in range(4)]
+    (frame,) = encode(bodies, way=Way(chain=2))
+    assert max(depths(frame.data)) <= 2
+    assert solid.decode_all(frame.data) == bodies
+
+
+@pytest.mark.parametrize("level", [1, 2, 3])
+def test_a_single_level_reads_back_and_never_beats_the_contest(level):
+    frames = encode(pages(), way=Way(level=level))
+    assert frames[0].data[0] >> 3 & 3 == level - 1
+    assert [body for frame in frames for body in solid.decode_all(frame.data)] == pages()
+    assert size_of(encode(pages())) <= size_of(frames)
+
+
+def stored(opened, **changes):
+    ledger, store = Ledger(), opened(**changes)
+    for number, body in enumerate(history(3, 8, 4000)):
+        ledger.put(store, [(b"k", number, b"", body)])
+    for batch in store.compact(ledger.chains()):
+        ledger.move(batch)
+    store.release(ledger.live(), ledger.keep)
+    (chain,) = ledger.chains()
+    found = [store.read(entry.place) for entry in chain.entries]
+    assert [sha1_digest(one.body) for one in found] == [entry.digest for entry in chain.entries]
+    assert not list(store.verify(ledger.live()))
+    return found
+
+
+def test_a_newest_version_that_may_grow_is_kept_in_the_faster_form(opened):
+    found = stored(opened, newest_growth=1.0)
+    assert [one.method for one in found] == ["run"] + ["solid"] * 7
+    assert found[0].decoded_bytes == len(found[0].body)
+
+
+def test_a_newest_version_that_may_not_grow_stays_small(opened):
+    assert {one.method for one in stored(opened)} == {"solid"}
+
+
+def test_without_brotli_full_compaction_makes_the_quick_form(opened):
+    assert {one.method for one in stored(opened, methods=("stored", "zstd"))} == {"run"}
+
+
+def test_frames_behind_a_newest_elsewhere_are_sound_for_a_single_version_too():
+    group = solid_framing(Way(), 1.0)([pages()[0]], [])
+    assert [frame.count for frame in group.frames] == [1]
+    assert sound(group, [pages()[0]])
+
+
+def test_methods_of_the_thesis_compete_for_what_comes_in(opened):
+    ledger, store = Ledger(), opened(methods=("gzip", "mgz1", "mgz1i"))
+    body = b"<TABLE>" + b"<td align=left width=10><font><a href=x>word</a></font></td>\n" * 40
+    (placed,) = ledger.put(store, [(b"k", 1, b"", body)])
+    assert placed.method == "mgz1"
+    (fact,) = store.scan()
+    found = store.read(placed.place)
+    assert (found.body, found.method, fact.method) == (body, "mgz1", "mgz1")
+    assert not list(store.verify())
+
+
+def test_a_method_that_does_not_exist_is_refused_with_the_nearest_name(opened):
+    with pytest.raises(UsageError, match="did you mean 'bzip2'"):
+        opened(methods=("bzip",))
+
+
+def test_what_no_method_shortens_is_stored(opened):
+    ledger, store = Ledger(), opened(methods=("gzip", "xz"))
+    (placed,) = ledger.put(store, [(b"k", 1, b"", b"\x8a\xf1")])
+    assert placed.method == "stored"
