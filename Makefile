@@ -11,7 +11,7 @@ else
 INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: setup setup-dev run test lint check-types unit coverage bench clean browser requirements
+.PHONY: setup setup-dev run test lint check-types unit scaled coverage bench clean browser requirements
 
 setup: $(VENV)/.ready
 setup-dev: $(VENV)/.ready-dev
@@ -45,6 +45,10 @@ check-types: setup-dev
 unit: setup-dev
 	$(BIN)/pytest -q -n $(WORKERS) tests
 
+# The same tests on PostgreSQL and S3 instead of SQLite and files; both run on loopback.
+scaled: setup-dev
+	LETOPIS_TEST_BACKEND=scaled $(BIN)/pytest -q -n $(WORKERS) tests/archive tests/jobs tests/graph tests/serve
+
 # The same tests with what they cover: twice the time.
 coverage: setup-dev
 	$(BIN)/pytest -q -n $(WORKERS) --cov --cov-report=term:skip-covered tests
@@ -54,6 +58,8 @@ browser:
 	@if ! command -v chromium >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	  apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium >/dev/null; fi
 	@command -v chromium >/dev/null || echo "no chromium: browser tests will be SKIPPED"
+	@if command -v npm >/dev/null && [ ! -d .bench/web/node_modules/vnu-jar ]; then \
+	  npm install --silent --no-audit --no-fund --prefix .bench/web axe-core vnu-jar || echo "no npm packages: axe and vnu will be SKIPPED"; fi
 
 bench: setup-dev
 	$(BIN)/letopis bench all

@@ -90,6 +90,7 @@ def test_retention_by_count_keeps_the_newest(tmp_path: Path) -> None:
         assert list(archive.verify()) == []
 
 
+@pytest.mark.files
 def test_catalogue_is_rebuilt_from_packs_alone(tmp_path: Path) -> None:
     puts = [*pages(3, 5), Put("http://h0.example/0", pages(3, 5)[0].body, START + 40 * DAY)]
     with Archive(tmp_path / "a") as archive:
@@ -112,6 +113,7 @@ def test_catalogue_is_rebuilt_from_packs_alone(tmp_path: Path) -> None:
         assert list(archive.verify()) == []
 
 
+@pytest.mark.files
 def test_damaged_pack_is_named_and_the_rest_stays_readable(tmp_path: Path) -> None:
     puts = pages(3, 3)
     with Archive(tmp_path / "a") as archive:

@@ -27,6 +27,7 @@ from letopis.graph import (
     report,
     site_map,
     sitemap_files,
+    sketch,
     transform,
 )
 from letopis.model import Failure, FailureKind, Observation, Outcome, Response, to_millis
@@ -328,3 +329,20 @@ def test_map_writes_files_and_uses_stylesheets(small: Site, tmp_path: Path, capf
     assert len(etree.parse(str(tmp_path / "s.xml")).getroot()) == 4
     (tmp_path / "mine.xsl").write_text(XSLT.format('<xsl:template match="/">hello</xsl:template>'))
     assert run(capfd, small, "map", "x.org", "--xslt", str(tmp_path / "mine.xsl")) == (0, "hello")
+
+
+def test_a_sketch_has_the_pages_of_highest_rank_and_the_links_between_them(tmp_path: Path) -> None:
+    site = Site(tmp_path / "a")
+    home, hub, leaf, lone = (f"http://a.example/{name}" for name in ("", "hub", "leaf", "lone"))
+    site.archive.put(home, page("Home", "/hub", "/hub", "/", "http://b.example/"), START)
+    site.archive.put(hub, page("Hub", "/", "/leaf"), START)
+    site.archive.put(leaf, page("Leaf", "/hub"), START)
+    site.archive.put(lone, page("Lone", "/hub"), START)
+    moment = site.index.graph().as_of(NOW)
+    found = sketch(moment, "a.example", 3)
+    assert found.urls == [row.url for row in rank_rows(moment, rank_site(moment, "a.example"), 3)]
+    assert found.total == 4
+    named = [(found.urls[source], found.urls[target]) for source, target in found.links]
+    assert sorted(named) == sorted([(home, hub), (hub, home), (hub, leaf), (leaf, hub)])
+    assert sketch(moment, "nowhere.example", 3) == ([], [], [], 0)
+    site.archive.close()

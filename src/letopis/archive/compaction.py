@@ -7,17 +7,18 @@ turn; readers never wait. Stopping or killing it at any point loses nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from letopis.archive.facts import Note
 from letopis.archive.retention import is_limited, kept
-from letopis.archive.writing import WriteGate
+from letopis.archive.writing import Gate
 from letopis.catalog import Catalog, Cursor, ResourceRow, VersionRow
 from letopis.config import StoreSettings
-from letopis.store import Chain, Compacted, Entry, Place, Store
+from letopis.store import Chain, Compacted, Entry, Place, Sites, Store
 
 SLICE_SECONDS = 10.0
+_SIBLINGS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,13 @@ class _Seen(NamedTuple):
 class Compaction:
     """One run over all documents."""
 
-    def __init__(self, catalog: Catalog, gate: WriteGate, settings: StoreSettings, now: int) -> None:
+    def __init__(self, catalog: Catalog, gate: Gate, settings: StoreSettings, now: int) -> None:
         self._catalog = catalog
         self._gate = gate
         self._settings = settings
         self._now = now
+        self._sites = Sites(self._siblings)
+        self._sparse: frozenset[int] = frozenset()
         self._ids: dict[Place, int] = {}
         self._moved = 0
         self._dropped = 0
@@ -61,7 +64,8 @@ class Compaction:
         stop: Callable[[], bool],
     ) -> CompactReport:
         """Works through every document; `progress` hears how many are done."""
-        before = self._with_store(lambda store: store.stats().pack_bytes)
+        self._gate.close()  # our own log can be emptied like any other
+        before = self._with_store(self._survey)
         chains = self._chains()
         finished = False
         while not finished and not stop():
@@ -74,6 +78,11 @@ class Compaction:
         with self._gate.open() as store:
             return work(store)
 
+    def _survey(self, store: Store) -> int:
+        """Finds the packs that are worth emptying; bytes of all packs."""
+        self._sparse = frozenset(store.sparse(self._catalog.contents.used()))
+        return store.stats().pack_bytes
+
     def _slice(
         self,
         chains: Iterator[Chain],
@@ -83,8 +92,16 @@ class Compaction:
     ) -> bool:
         """One batch; True when no chain is left."""
         with self._gate.open() as store:
-            for batch in store.compact(chains, effort=effort, stop=stop, batch_seconds=SLICE_SECONDS):
+            for batch in store.compact(
+                chains,
+                effort=effort,
+                rewrite=self._sparse,
+                stop=stop,
+                batch_seconds=SLICE_SECONDS,
+                sites=self._sites,
+            ):
                 with self._catalog.transaction() as cursor:
+                    self._gate.fence(cursor)
                     self._move(cursor, batch)
                 self._documents += batch.chains
                 progress(self._documents)
@@ -99,12 +116,21 @@ class Compaction:
 
     def _chains(self) -> Iterator[Chain]:
         """Every document's kept versions, read when asked for so that their places are fresh."""
-        last = 0
+        last = ("", 0)
         while rows := self._catalog.resources.with_versions(last, 256):
-            for row in rows:
-                yield self._chain(row, [_Seen(v.time, v.status, v.head, v.content) for v in self._retained(row)])
-                last = row.id
+            for name, row in rows:
+                seen = [_Seen(v.time, v.status, v.head, v.content) for v in self._retained(row)]
+                yield replace(self._chain(row, seen), site=_site(name))
+                last = (name, row.id)
         yield from self._error_chains()
+
+    def _siblings(self, site: bytes) -> Iterator[Entry]:
+        """Newest versions of a few documents of a site."""
+        for row in self._catalog.resources.under(site.decode(), _SIBLINGS):
+            version = self._catalog.versions.by_id(row.newest) if row.newest is not None else None
+            content = self._catalog.contents.by_id(version.content) if version is not None else None
+            if version is not None and content is not None:
+                yield Entry(version.time, b"", content.sha1, Place(content.pack, content.place, content.slot))
 
     def _error_chains(self) -> Iterator[Chain]:
         """Bodies of errors and redirects: no versions, but kept with their checks."""
@@ -141,10 +167,21 @@ class Compaction:
 
     def _release(self, store: Store) -> int:
         with self._catalog.transaction() as cursor:
+            self._gate.fence(cursor)
             self._catalog.contents.drop_unused(cursor)
-        return store.release(self._catalog.contents.packs(), self._exists)
+            others = self._gate.others(cursor)
+        live = self._catalog.contents.packs()
+        if others is None:
+            return store.release(live, self._exists)
+        return store.release({*live, *others.held}, self._exists, others.newest)
 
     def _exists(self, key: bytes, time: int) -> bool:
         """Whether the catalogue still tells of a check; versions that retention dropped are gone."""
         row = self._catalog.resources.find(key.decode())
         return row is not None and self._catalog.versions.has_check(row.id, row.versions, time)
+
+
+def _site(name: str) -> bytes:
+    """The host's part of a sorted key: what the keys of a site begin with."""
+    host, end, _ = name.partition(")")
+    return (host + end).encode()

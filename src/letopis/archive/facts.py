@@ -50,6 +50,8 @@ class Details:
 
     def pack(self) -> str | None:
         """JSON without what is empty, or None when everything is."""
+        if self is NO_DETAILS:
+            return None
         fields: dict[str, Any] = {
             "final": self.final_url,
             "hops": [[hop.url, hop.status, hop.location, hop.ip, hop.headers] for hop in self.hops],
@@ -77,6 +79,10 @@ class Details:
             blocks=tuple(fields.get("blocks", ())),
             length=fields.get("length"),
         )
+
+
+NO_DETAILS = Details()
+"""Of most looks."""
 
 
 def _hop(url: str, status: int, location: str, ip: str, headers: list[list[str]]) -> Hop:

@@ -9,9 +9,9 @@ from itertools import zip_longest
 
 from letopis.archive.facts import Details
 from letopis.archive.identity import digest_text
-from letopis.catalog import OUTCOMES, CaptureRow, Catalog, Found, ResourceRow, VersionRow
+from letopis.catalog import ABSENT, OUTCOMES, CaptureRow, Catalog, ContentRow, Found, ResourceRow, VersionRow
 from letopis.catalog.lookup import all_of, by_id, newest, numbered
-from letopis.errors import UnknownUrl, UnknownVersion
+from letopis.errors import Unavailable, UnknownUrl, UnknownVersion
 from letopis.model import Check, Outcome, Version, from_millis, header, to_millis
 from letopis.store import Decoded, Moved, Place, Store
 
@@ -22,6 +22,8 @@ class Answers:
     def __init__(self, catalog: Catalog, store: Store) -> None:
         self._catalog = catalog
         self._store = store
+        self.supplier: Callable[[int], bytes] | None = None
+        """Fetches a content, by its id, that a clone has not got yet."""
 
     def resource(self, url: str) -> ResourceRow:
         """The URL's row; UnknownUrl when it was never looked at."""
@@ -61,7 +63,18 @@ class Answers:
         row = self._catalog.contents.by_id(number)
         if row is None:
             raise UnknownVersion(f"content {number} is not in this archive any more")
-        return self._store.read(Place(row.pack, row.place, row.slot), row.stored_bytes).body
+        return self._stored(row).body
+
+    def _stored(self, row: ContentRow) -> Decoded:
+        if row.method == ABSENT:
+            return self._supplied(row.id)
+        return self._store.read(Place(row.pack, row.place, row.slot), row.stored_bytes)
+
+    def _supplied(self, content: int) -> Decoded:
+        if self.supplier is None:
+            raise Unavailable("this clone has not fetched that content yet; fetch all with 'letopis pull DIR --fill'")
+        body = self.supplier(content)
+        return Decoded(body, len(body), ABSENT)
 
     def _whole(self, url: str, find: Callable[[], Found | None]) -> Version:
         """Looks up and reads; once more when a compaction moved the bytes in between."""
@@ -75,6 +88,8 @@ class Answers:
             row = self.resource(url)
             has = f"it has {row.versions}, numbered from 0" if row.versions else "it was never available"
             raise UnknownVersion(f"{url} has no such version; {has}")
+        if found.method == ABSENT:
+            return self._version(found, self._valid_until(found), self._supplied(found.content))
         decoded = self._store.read(Place(found.pack, found.place, found.slot), found.stored_bytes)
         return self._version(found, self._valid_until(found), decoded)
 
@@ -117,7 +132,10 @@ class Answers:
         """Every check, oldest first."""
         row = self.resource(url)
         found = {version.number: version for version in all_of(self._catalog.database, url)}
-        versions = ((v.time, self._found_check(row, v, found[v.number])) for v in self._catalog.versions.of(row.id))
+        versions = (
+            (v.time, self._found_check(row, v, found[v.number], found.get(v.number - 1)))
+            for v in self._catalog.versions.of(row.id)
+        )
         captures = ((c.time, self._other_check(row, c, found)) for c in self._catalog.versions.captures(row.id))
         return [check for _, check in merge(versions, captures, key=lambda pair: pair[0])]
 
@@ -125,7 +143,7 @@ class Answers:
         """The body that was kept with a check that brought no version; empty when there is none."""
         row = self._catalog.versions.capture_at(self.resource(url).id, to_millis(moment))
         content = self._catalog.contents.by_id(row.content) if row is not None and row.content is not None else None
-        return self._store.read(Place(content.pack, content.place, content.slot)).body if content else b""
+        return self._stored(content).body if content else b""
 
     def last_check(self, url: str) -> Check | None:
         """The latest check, or None when there was none."""
@@ -136,13 +154,15 @@ class Answers:
         capture = self._catalog.versions.last_capture(row.id)
         found = newest(self._catalog.database, url)
         if version is not None and found is not None and (capture is None or capture.time < version.time):
-            return self._found_check(row, version, found)
+            before = numbered(self._catalog.database, url, found.number - 1) if found.number else None
+            return self._found_check(row, version, found, before)
         if capture is None:
             return None
         return self._other_check(row, capture, {found.number: found} if found else {})
 
-    def _found_check(self, resource: ResourceRow, row: VersionRow, found: Found) -> Check:
-        """The check that brought a version."""
+    def _found_check(self, resource: ResourceRow, row: VersionRow, found: Found, before: Found | None) -> Check:
+        """The check that brought a version; it may repeat the one before, where `store.same` records such."""
+        same = before is not None and before.content == found.content
         details = Details.unpack(row.extra)
         headers = self._catalog.heads.get(row.head)
         return Check(
@@ -151,7 +171,7 @@ class Answers:
             checked_at=from_millis(row.time),
             available=True,
             status=row.status,
-            outcome=Outcome.CHANGED if row.number else Outcome.NEW,
+            outcome=Outcome.UNCHANGED if same else Outcome.CHANGED if row.number else Outcome.NEW,
             version=row.number,
             digest=digest_text(found.sha1),
             length=found.raw_bytes,

@@ -20,6 +20,7 @@ from letopis.store import Item, Placed
 
 ERROR_BODY_BYTES = 64 * 1024
 """How much of an error answer's body is kept with its check."""
+_ABSENT = (Outcome.UNAVAILABLE, Outcome.REFUSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,11 @@ class Recorded:
     version: int | None
     identity: Identity | None
     first: bool
+
+    @property
+    def available(self) -> bool:
+        """Whether the document was there."""
+        return self.outcome not in _ABSENT
 
 
 class Writer(Protocol):
@@ -252,6 +258,7 @@ class Recorder:
             return self._capture(cursor, held, arrival, content, time, first=False)
         if after is not None and after.content == content[1]:
             versions.begin_earlier(cursor, after.id, time)
+            versions.add_capture(cursor, _seen_again(after))
             state.newest = versions.by_id(after.id, cursor) if after.number == state.versions - 1 else state.newest
             return Recorded(arrival.url, resource, time, Outcome.UNCHANGED, after.number, after.id, content[0], False)
         return self._insert(cursor, state, arrival, content, time, number)
@@ -292,6 +299,12 @@ def _item(arrival: Arrival, identity: Identity, body: bytes | None) -> Item:
 def _content_row(identity: Identity, size: int, placed: Placed) -> ContentRow:
     assert placed.place is not None
     return ContentRow(0, identity.key, identity.sha1, size, placed.stored_bytes, placed.method, *placed.place)
+
+
+def _seen_again(row: VersionRow) -> CaptureRow:
+    """The look that a version began with, once an earlier one has taken its place."""
+    unchanged = OUTCOME_CODES[Outcome.UNCHANGED]
+    return CaptureRow(row.resource, row.time, row.status, unchanged, row.number, row.head, None, row.extra)
 
 
 def _bit(value: bool | None) -> int | None:

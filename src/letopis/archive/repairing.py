@@ -45,11 +45,12 @@ class _NoStore:
 
 def drop_lost(catalog: Catalog, store: Store) -> RepairReport:
     """Takes the versions out of the catalogue whose bytes are gone, and names them."""
-    lost: list[str] = []
-    for problem in list(unreadable(catalog, store)):
-        if problem.content is not None:
-            with catalog.transaction() as cursor:
-                lost += catalog.versions.lose(cursor, problem.content)
+    gone = [problem.content for problem in unreadable(catalog, store) if problem.content is not None]
+    # Named before any of them goes: the numbers of the others move up then.
+    lost = [name for content in gone for name in catalog.versions.named(content)]
+    for content in gone:
+        with catalog.transaction() as cursor:
+            catalog.versions.lose(cursor, content)
     return RepairReport(False, catalog.totals().versions, tuple(lost))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from letopis.archive.identity import digest_text
-from letopis.catalog import Catalog, ContentRow
+from letopis.catalog import ABSENT, Catalog, ContentRow
 from letopis.errors import Damaged
 from letopis.store import Place, Store, sha1_digest
 
@@ -40,6 +40,8 @@ def _of_catalogue(catalog: Catalog) -> Iterator[Problem]:
 def unreadable(catalog: Catalog, store: Store) -> Iterator[Problem]:
     """Contents whose bytes are gone or are no longer the same."""
     for row in catalog.contents.all():
+        if row.method == ABSENT:
+            continue
         fault = _fault(store, row)
         if fault:
             yield Problem(f"content {digest_text(row.sha1)}", fault, row.id)

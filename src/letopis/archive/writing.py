@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
 
 from letopis.catalog import Catalog, Cursor
+from letopis.catalog.claims import Standing
 from letopis.config import StoreSettings
 from letopis.errors import Busy
 from letopis.store import Backend, Store
 
 PATIENCE_SECONDS = 60.0
-_PAUSE_SECONDS = 0.02
+"""How long a writer waits for another one."""
+PAUSE_SECONDS = 0.02
 
 
 class WriteGate:
@@ -57,4 +60,36 @@ class WriteGate:
             except Busy:
                 if time.monotonic() > deadline:
                     raise
-                time.sleep(_PAUSE_SECONDS)
+                time.sleep(PAUSE_SECONDS)
+
+    def fence(self, cursor: Cursor) -> None:
+        """A lock of the system goes with its process, so nobody can lose it unawares."""
+
+    def others(self, cursor: Cursor) -> Standing | None:
+        """There is no other writer."""
+        return None
+
+    def close(self) -> None:
+        """Nothing is held between transactions."""
+
+
+class Gate(Protocol):
+    """The right to write, whoever keeps it."""
+
+    def transaction(self) -> AbstractContextManager[tuple[Cursor, Store]]:
+        """A transaction of the catalogue with the store open for writing inside it."""
+
+    def held(self) -> AbstractContextManager[None]:
+        """Keeps what each transaction would open over many of them."""
+
+    def open(self) -> Store:
+        """The store for upkeep, alone."""
+
+    def fence(self, cursor: Cursor) -> None:
+        """Busy when the right to upkeep was lost."""
+
+    def others(self, cursor: Cursor) -> Standing | None:
+        """What other writers hold; None when there can be none."""
+
+    def close(self) -> None:
+        """Gives up what is held."""

@@ -1,7 +1,7 @@
 """Facts in SQL: URLs, checks, versions, places of contents, observers."""
 
-from letopis.catalog.contents import Contents
-from letopis.catalog.database import Cursor, Database
+from letopis.catalog.contents import ABSENT, Contents
+from letopis.catalog.database import Cursor, Database, Snapshot
 from letopis.catalog.dialect import Sqlite, dialect_for
 from letopis.catalog.facade import Catalog
 from letopis.catalog.heads import Heads
@@ -22,6 +22,7 @@ from letopis.catalog.totals import Totals
 from letopis.catalog.versions import Versions
 
 __all__ = [
+    "ABSENT",
     "OUTCOMES",
     "OUTCOME_CODES",
     "SCHEMA_VERSION",
@@ -38,6 +39,7 @@ __all__ = [
     "Reader",
     "ResourceRow",
     "Resources",
+    "Snapshot",
     "Sqlite",
     "Totals",
     "VersionRow",

@@ -78,17 +78,19 @@ class Accounts:
 
     # Users
 
-    def add(self, name: str, role: str, password: str | None, now: int, *, email: str = "") -> User:
-        """A new user; without a password only tokens let it in."""
+    def add(self, name: str, role: str, password: str | None, now: int, *, email: str = "", group: str = "") -> User:
+        """A new user; without a password only tokens let it in. People of a group share their projects."""
         checked_name(name)
+        if group:
+            checked_name(group)
         hashed = hash_password(password) if password is not None else None
         ensure(self._database, _TOPIC, TABLES)
         with self._database.transaction() as cursor:
             if cursor.one("SELECT 1 FROM account_user WHERE name = ?", (name,)) is not None:
                 raise UsageError(f"there is already a user '{name}'; choose another name")
             cursor.run(
-                "INSERT INTO account_user (name, hash, mask, email, created) VALUES (?, ?, ?, ?, ?)",
-                (name, hashed, _mask(role), email[:200], now),
+                "INSERT INTO account_user (name, hash, mask, email, team, created) VALUES (?, ?, ?, ?, ?, ?)",
+                (name, hashed, _mask(role), email[:200], group, now),
             )
         return self.user(name)
 
@@ -134,6 +136,25 @@ class Accounts:
             if role != "owner":
                 self._keep_an_owner(cursor, user)
             cursor.run("UPDATE account_user SET mask = ? WHERE id = ?", (_mask(role), user.id))
+
+    def set_group(self, name: str, group: str) -> None:
+        """Another group; empty for none."""
+        user = self.user(name)
+        with self._database.transaction() as cursor:
+            cursor.run("UPDATE account_user SET team = ? WHERE id = ?", (group and checked_name(group), user.id))
+
+    def share(self, one: str, other: str) -> bool:
+        """Whether two names are of one user, or of two users of one group."""
+        if one == other:
+            return True
+        groups = {user.name: user.team for user in self.users()}
+        return bool(groups.get(one)) and groups.get(one) == groups.get(other)
+
+    def set_language(self, name: str, language: str) -> None:
+        """The language in which a user reads pages; empty: as the browser says."""
+        user = self.user(name)
+        with self._database.transaction() as cursor:
+            cursor.run("UPDATE account_user SET language = ? WHERE id = ?", (language, user.id))
 
     def end_sessions(self, number: int) -> None:
         """Every session of a user is over."""

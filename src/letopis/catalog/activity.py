@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from letopis.catalog.captures import KeyRange
 from letopis.catalog.database import Database
 from letopis.model import from_millis
+from letopis.urls import surt
 
 DAY = 86_400_000
 """Milliseconds."""
+_HOUR = 3_600_000
 _TAIL = 200_000
 """Versions, counted from the newest, that activity looks back over: bounded work on any archive."""
+_OF_HOST_ALONE = (
+    "FROM surt s CROSS JOIN resource r {more} WHERE s.name >= ? AND s.name < ? AND r.id = s.resource "
+    "AND r.host = (SELECT id FROM host WHERE name = ?) AND r.checked IS NOT NULL"
+)
+"""Pages of a host are found by their sorted keys: no index of pages by host is kept. The order of the joins is ours."""
+_OF_HOST = _OF_HOST_ALONE.format(more="LEFT JOIN version v ON v.id = r.newest")
 _PAGE = "r.id, r.url, coalesce(r.title, ''), r.versions, r.checked, coalesce(v.time, 0)"
 
 
@@ -39,6 +49,14 @@ class ChangeRow(NamedTuple):
 
     url: str
     day: int
+    changes: int
+
+
+class HourRow(NamedTuple):
+    """How often a page changed in an hour of the day, UTC."""
+
+    url: str
+    hour: int
     changes: int
 
 
@@ -95,32 +113,44 @@ class Activity:
         return str(row[0] or "") if row else ""
 
     def pages(self, host: str, limit: int, offset: int = 0) -> list[PageRow]:
-        """The pages of a host, those that changed last first."""
+        """The pages of a host, those that changed last first; for hosts of some thousand pages."""
         rows = self._database.all(
-            f"SELECT {_PAGE} FROM resource r JOIN host h ON h.id = r.host LEFT JOIN version v ON v.id = r.newest "
-            "WHERE h.name = ? AND r.checked IS NOT NULL ORDER BY coalesce(v.time, 0) DESC, r.id LIMIT ? OFFSET ?",
-            (host, limit, offset),
+            f"SELECT {_PAGE} {_OF_HOST} ORDER BY coalesce(v.time, 0) DESC, r.id LIMIT ? OFFSET ?",
+            (*_span(host), host, limit, offset),
         )
         return [_page(row) for row in rows]
 
-    def count_pages(self, host: str) -> int:
-        """How many pages of a host have been looked at."""
-        row = self._database.one(
-            "SELECT count(*) FROM resource r JOIN host h ON h.id = r.host WHERE h.name = ? AND r.checked IS NOT NULL",
-            (host,),
+    def pages_after(self, host: str, limit: int, after: str = "") -> list[tuple[str, PageRow]]:
+        """The pages of a host by address, each behind its sorted key; `after` a key goes on: fast on any host."""
+        first, last = _span(host)
+        rows = self._database.all(
+            f"SELECT s.name, {_PAGE} {_OF_HOST} AND s.name > ? ORDER BY s.name LIMIT ?",
+            (max(first, after), last, host, after, limit),
         )
+        return [(str(row[0]), _page(row[1:])) for row in rows]
+
+    def count_pages(self, host: str, most: int = 2**31) -> int:
+        """How many pages of a host have been looked at; counts to `most` and no further."""
+        row = self._database.one(f"SELECT count(*) FROM (SELECT 1 {_OF_HOST} LIMIT ?) t", (*_span(host), host, most))
         return int(row[0]) if row else 0
 
     def changes(self, host: str, since: int, until: int) -> list[ChangeRow]:
-        """Changes of a host's pages by day, first versions aside."""
+        """Changes of a host's pages by day, first versions aside; for hosts of some thousand pages."""
+        return [ChangeRow(*row) for row in self._changes(f"c.time / {DAY}", host, since, until)]
+
+    def changes_by_hour(self, host: str, since: int, until: int) -> list[HourRow]:
+        """The same by hour of the day."""
+        hour = f"(c.time - c.time / {DAY} * {DAY}) / {_HOUR}"
+        return [HourRow(*row) for row in self._changes(hour, host, since, until)]
+
+    def _changes(self, when: str, host: str, since: int, until: int) -> list[tuple[str, int, int]]:
         rows = self._database.all(
-            f"SELECT r.url, v.time / {DAY}, count(*) FROM resource r JOIN host h ON h.id = r.host "
-            "JOIN version v ON v.resource = r.id "
-            "WHERE h.name = ? AND v.number > 0 AND v.time >= ? AND v.time <= ? AND coalesce(v.meaningful, 1) = 1 "
-            f"GROUP BY r.url, v.time / {DAY} ORDER BY r.url, 2",
-            (host, since, until),
+            f"SELECT r.url, {when}, count(*) {_OF_HOST_ALONE.format(more='CROSS JOIN version c')} "
+            "AND c.resource = r.id AND c.number > 0 AND c.time >= ? AND c.time <= ? AND coalesce(c.meaningful, 1) = 1 "
+            f"GROUP BY r.url, {when} ORDER BY r.url, 2",
+            (*_span(host), host, since, until),
         )
-        return [ChangeRow(str(url), int(day), int(count)) for url, day, count in rows]
+        return [(str(url), int(number), int(count)) for url, number, count in rows]
 
     def methods(self) -> list[MethodRow]:
         """Contents by the method that holds them."""
@@ -160,13 +190,25 @@ class Activity:
         )
         return [CopyRow(*row) for row in rows]
 
-    def holders(self, content: int, limit: int) -> list[str]:
-        """Addresses whose newest version is a content."""
-        rows = self._database.all(
-            "SELECT r.url FROM version v JOIN resource r ON r.newest = v.id WHERE v.content = ? ORDER BY r.id LIMIT ?",
-            (content, limit),
-        )
-        return [str(row[0]) for row in rows]
+    def holders(self, contents: Sequence[int], each: int) -> dict[int, list[str]]:
+        """Addresses whose newest version is one of some contents, at most `each` of one; one pass over all."""
+        found: dict[int, list[str]] = {content: [] for content in contents}
+        if found:
+            rows = self._database.stream(
+                "SELECT v.content, r.url FROM resource r JOIN version v ON v.id = r.newest "
+                f"WHERE v.content IN ({', '.join('?' * len(found))}) ORDER BY r.id",
+                tuple(found),
+            )
+            for content, url in rows:
+                if len(found[content]) < each:
+                    found[content].append(str(url))
+        return found
+
+
+def _span(host: str) -> KeyRange:
+    """The sorted keys of a host, and of those that share its keys."""
+    name = surt(f"http://{host}/").partition(")")[0]
+    return KeyRange(name + ")/", name + "*")
 
 
 def _page(row: tuple[int, str, str, int, int, int]) -> PageRow:

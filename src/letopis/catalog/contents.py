@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator
 from letopis.catalog.database import Cursor, Database
 from letopis.catalog.rows import ContentRow, Reader
 
+ABSENT = "absent"
+"""Method of a content that a clone knows of and has not fetched yet; its place is the origin's."""
+
 _COLUMNS = "id, identity, sha1, raw_bytes, stored_bytes, method, pack, place, slot"
 
 
@@ -44,7 +47,18 @@ class Contents:
 
     def packs(self, reader: Reader | None = None) -> set[int]:
         """Packs that some content lies in."""
-        return {int(row[0]) for row in (reader or self._database).all("SELECT DISTINCT pack FROM content")}
+        rows = (reader or self._database).all("SELECT DISTINCT pack FROM content WHERE method != ?", (ABSENT,))
+        return {int(row[0]) for row in rows}
+
+    def used(self) -> dict[int, int]:
+        """Stored bytes of all contents, by the pack they lie in."""
+        rows = self._database.all("SELECT pack, sum(stored_bytes) FROM content GROUP BY pack")
+        return {int(pack): int(used) for pack, used in rows}
+
+    def absent(self) -> int:
+        """How many contents a clone has not fetched yet."""
+        row = self._database.one("SELECT count(*) FROM content WHERE method = ?", (ABSENT,))
+        return int(row[0]) if row else 0
 
     def all(self) -> Iterator[ContentRow]:
         """Every content in the order of its arrival."""

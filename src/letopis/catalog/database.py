@@ -9,20 +9,23 @@ time, and a transaction is durable when its `with` block has ended.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from letopis.catalog.dialect import Connection, Dialect
 
 Row = tuple[Any, ...]
+T = TypeVar("T")
 
 
 class Cursor:
     """Statements inside one transaction."""
 
     def __init__(self, connection: Connection, dialect: Dialect) -> None:
+        self.connection = connection
         self._cursor = connection.cursor()
+        self._dialect = dialect
         self._sql = dialect.sql
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> int:
@@ -33,6 +36,10 @@ class Cursor:
     def run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """Executes once a row."""
         self._cursor.executemany(self._sql(statement), rows)
+
+    def bulk(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
+        """Adds very many rows by the engine's fastest way; how many."""
+        return self._dialect.bulk(self._cursor, table, columns, rows)
 
     def one(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
         """The first row, or None."""
@@ -45,6 +52,25 @@ class Cursor:
         self._cursor.execute(self._sql(statement), values)
         rows: list[Row] = self._cursor.fetchall()
         return rows
+
+
+class Snapshot:
+    """Answers about one moment."""
+
+    def __init__(self, connection: Connection, dialect: Dialect) -> None:
+        self._connection = connection
+        self._dialect = dialect
+
+    def all(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        """All rows."""
+        return Cursor(self._connection, self._dialect).all(statement, values)
+
+    def stream(self, statement: str, size: int = 1000) -> Iterator[Row]:
+        """Rows of a long answer, read piece by piece; several may be read at once."""
+        cursor = self._connection.cursor()
+        cursor.execute(self._dialect.sql(statement))
+        while rows := cursor.fetchmany(size):
+            yield from rows
 
 
 class Database:
@@ -60,25 +86,39 @@ class Database:
 
     def _connect(self) -> Connection:
         connection = self.dialect.connect()
+        if self.dialect.turn and not self._opened:
+            self.dialect.prepare(connection)
         with self._opening:
             self._opened.append(connection)
         return connection
 
     def _reader(self) -> Cursor:
         cursor: Cursor | None = getattr(self._local, "cursor", None)
+        if cursor is not None and self.dialect.lost(cursor.connection):
+            self._forget(cursor.connection)
+            cursor = None
         if cursor is None:
             cursor = self._local.cursor = Cursor(self._connect(), self.dialect)
         return cursor
 
+    def _ask(self, question: Callable[[Cursor], T]) -> T:
+        """Asks again once when the connection turns out to have been cut: a question changes nothing."""
+        with self.dialect.errors():
+            cursor = self._reader()
+            try:
+                return question(cursor)
+            except Exception:
+                if not self.dialect.lost(cursor.connection):
+                    raise
+            return question(self._reader())
+
     def one(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
         """The first row of a question outside any transaction."""
-        with self.dialect.errors():
-            return self._reader().one(statement, values)
+        return self._ask(lambda cursor: cursor.one(statement, values))
 
     def all(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         """All rows of a question outside any transaction."""
-        with self.dialect.errors():
-            return self._reader().all(statement, values)
+        return self._ask(lambda cursor: cursor.all(statement, values))
 
     def stream(self, statement: str, values: Sequence[Any] = (), size: int = 1000) -> Iterator[Row]:
         """Rows of a long answer, read piece by piece on a cursor of their own."""
@@ -88,6 +128,17 @@ class Database:
             cursor.execute(self.dialect.sql(statement), values)
             while rows := cursor.fetchmany(size):
                 yield from rows
+        finally:
+            self._forget(connection)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """Questions that all see one moment, however long they take; writers go on meanwhile."""
+        connection = self._connect()
+        try:
+            with self.dialect.errors():
+                Cursor(connection, self.dialect).run(self.dialect.snapshot)
+                yield Snapshot(connection, self.dialect)
         finally:
             self._forget(connection)
 
@@ -101,16 +152,33 @@ class Database:
     def transaction(self) -> Iterator[Cursor]:
         """One atomic, durable change; rolled back whole when the block raises."""
         with self._writing, self.dialect.errors():
-            if self._writer is None:
-                self._writer = self._connect()
-            cursor = Cursor(self._writer, self.dialect)
-            cursor.run(self.dialect.begin)
+            cursor = self._begun()
             try:
                 yield cursor
             except BaseException:
-                cursor.run("ROLLBACK")
+                if not self.dialect.lost(cursor.connection):
+                    cursor.run("ROLLBACK")
                 raise
             cursor.run("COMMIT")
+
+    def _begun(self) -> Cursor:
+        """A transaction that has the turn; a connection that was cut is replaced before anything is done."""
+        for last in (False, True):
+            if self._writer is None:
+                self._writer = self._connect()
+            try:
+                cursor = Cursor(self._writer, self.dialect)
+                cursor.run(self.dialect.begin)
+                if self.dialect.turn:
+                    cursor.one(self.dialect.turn)
+            except Exception:
+                if last or not self.dialect.lost(self._writer):
+                    raise
+                self._forget(self._writer)
+                self._writer = None
+            else:
+                break
+        return cursor
 
     def close(self) -> None:
         """Closes every connection; the database must not be used afterwards."""

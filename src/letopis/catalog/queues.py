@@ -15,8 +15,8 @@ KNOWN, NEW, AGAIN, HELD, GONE = range(5)
 
 _HOST = "h.id, h.name, h.ip, h.ready, h.ip_ready, h.crawl_delay, h.fetched, h.failures, h.fence"
 _URL = "id, url, depth, priority, coalesce(due, 0), schedule"
-_HAS_NEW = "SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 1"
-_HAS_DUE = "SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 2 AND r.due <= ?"
+HAS_NEW = "SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 1"
+HAS_DUE = "SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 2 AND r.due <= ?"
 
 
 class Shard(NamedTuple):
@@ -45,10 +45,10 @@ class Queues:
         values = (after, shard.agents, shard.rest)
         if new:
             return self._database.all(
-                f"{mine} AND EXISTS ({_HAS_NEW}) AND h.fetched < ? ORDER BY h.id LIMIT ?",
+                f"{mine} AND EXISTS ({HAS_NEW}) AND h.fetched < ? ORDER BY h.id LIMIT ?",
                 (*values, cap or 2**62, limit),
             )
-        return self._database.all(f"{mine} AND EXISTS ({_HAS_DUE}) ORDER BY h.id LIMIT ?", (*values, now, limit))
+        return self._database.all(f"{mine} AND EXISTS ({HAS_DUE}) ORDER BY h.id LIMIT ?", (*values, now, limit))
 
     def next_due(self, now: int, shard: Shard) -> int | None:
         """When the next URL gets due after `now`."""
@@ -107,6 +107,10 @@ class Queues:
         if part:
             yield part
 
+    def hasten(self, cursor: Cursor, resource: int, soon: int) -> None:
+        """A URL that waits for its next visit is visited at that time at the latest."""
+        cursor.run("UPDATE resource SET due = ? WHERE id = ? AND state = 2 AND due > ?", (soon, resource, soon))
+
     def make_due(self, cursor: Cursor, host: str, now: int) -> int:
         """Makes every visited URL of a host due at once."""
         return cursor.run(
@@ -114,11 +118,20 @@ class Queues:
             (now, now, host),
         )
 
+    def drop(self, cursor: Cursor, host: str) -> int:
+        """Plans no visit of a host any more; what is under way still ends as it would."""
+        return cursor.run(
+            "UPDATE resource SET state = 0, due = NULL "
+            "WHERE state IN (1, 2) AND host = (SELECT id FROM host WHERE name = ?)",
+            (host,),
+        )
+
     def waiting(self) -> Waiting:
         """How many URLs are planned."""
-        counted = self._database.all("SELECT state, count(*) FROM resource WHERE state IN (1, 2) GROUP BY state")
-        rows = {int(state): int(count) for state, count in counted}
-        return Waiting(rows.get(NEW, 0), rows.get(AGAIN, 0))
+        # One question a state: each has a small index of its own.
+        new = self._database.one("SELECT count(*) FROM resource WHERE state = 1")
+        again = self._database.one("SELECT count(*) FROM resource WHERE state = 2")
+        return Waiting(int(new[0]) if new else 0, int(again[0]) if again else 0)
 
     def due_again(self, now: int) -> int:
         """How many visited URLs are due."""

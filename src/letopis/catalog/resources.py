@@ -10,6 +10,7 @@ from letopis.urls import host as host_of
 from letopis.urls import surt, url_key
 
 _COLUMNS = "id, url, host, versions, newest, checked"
+_PREFIXED = ", ".join(f"resource.{column}" for column in _COLUMNS.split(", "))
 
 
 class Resources:
@@ -68,9 +69,8 @@ class Resources:
 
     def of_host(self, name: str) -> Iterator[ResourceRow]:
         """All known URLs of a host that have been looked at, oldest first."""
-        prefixed = ", ".join("resource." + column.strip() for column in _COLUMNS.split(","))
         rows = self._database.stream(
-            f"SELECT {prefixed} FROM resource JOIN host ON host.id = resource.host "
+            f"SELECT {_PREFIXED} FROM resource JOIN host ON host.id = resource.host "
             "WHERE host.name = ? AND resource.checked IS NOT NULL ORDER BY resource.id",
             (name,),
         )
@@ -81,10 +81,22 @@ class Resources:
         rows = self._database.stream(f"SELECT {_COLUMNS} FROM resource WHERE checked IS NOT NULL ORDER BY id")
         return (ResourceRow(*row) for row in rows)
 
-    def with_versions(self, after: int, limit: int) -> list[ResourceRow]:
-        """The next URLs, by id, that have at least one version."""
+    def with_versions(self, after: tuple[str, int], limit: int) -> list[tuple[str, ResourceRow]]:
+        """The next URLs that have at least one version, each behind its sorted key, so that a site stays together."""
         rows = self._database.all(
-            f"SELECT {_COLUMNS} FROM resource WHERE id > ? AND versions > 0 ORDER BY id LIMIT ?", (after, limit)
+            f"SELECT surt.name, {_PREFIXED} FROM surt JOIN resource ON resource.id = surt.resource "
+            "WHERE (surt.name, surt.resource) > (?, ?) AND resource.versions > 0 "
+            "ORDER BY surt.name, surt.resource LIMIT ?",
+            (*after, limit),
+        )
+        return [(row[0], ResourceRow(*row[1:])) for row in rows]
+
+    def under(self, prefix: str, limit: int) -> list[ResourceRow]:
+        """Some URLs that have a version and whose sorted keys begin alike."""
+        rows = self._database.all(
+            f"SELECT {_PREFIXED} FROM surt JOIN resource ON resource.id = surt.resource "
+            "WHERE surt.name >= ? AND surt.name < ? AND resource.versions > 0 ORDER BY surt.name LIMIT ?",
+            (prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1), limit),
         )
         return [ResourceRow(*row) for row in rows]
 

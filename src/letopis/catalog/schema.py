@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 
 from letopis.catalog.database import Cursor, Database
+from letopis.catalog.rows import Reader
 from letopis.errors import NewerFormat
 
 SCHEMA_VERSION = 1
@@ -81,7 +82,7 @@ def prepare(database: Database, backup: Callable[[], None] = lambda: None) -> No
 
     A catalogue of a later release raises NewerFormat and is left alone.
     """
-    found = _version(database)
+    found = _version(database, database.dialect.name)
     if found == SCHEMA_VERSION:
         return
     if found > SCHEMA_VERSION:
@@ -91,10 +92,13 @@ def prepare(database: Database, backup: Callable[[], None] = lambda: None) -> No
     if found:
         backup()
     with database.transaction() as cursor:
-        _upgrade(cursor, database, found)
+        # Another process may have done it while we waited for our turn.
+        _upgrade(cursor, database, _version(cursor, database.dialect.name))
 
 
 def _upgrade(cursor: Cursor, database: Database, found: int) -> None:
+    if found == SCHEMA_VERSION:
+        return
     if not found:
         for statement in statements(database.dialect.types):
             cursor.run(statement)
@@ -107,13 +111,13 @@ def _upgrade(cursor: Cursor, database: Database, found: int) -> None:
     )
 
 
-def _version(database: Database) -> int:
+def _version(reader: Reader, engine: str) -> int:
     """0 for an empty database."""
     exists = {
         "sqlite": "SELECT 1 FROM sqlite_master WHERE name = 'meta'",
         "postgresql": "SELECT 1 FROM information_schema.tables WHERE table_name = 'meta'",
     }
-    if database.one(exists[database.dialect.name]) is None:
+    if reader.one(exists[engine]) is None:
         return 0
-    row = database.one("SELECT value FROM meta WHERE name = 'schema'")
+    row = reader.one("SELECT value FROM meta WHERE name = 'schema'")
     return int(row[0]) if row else 0

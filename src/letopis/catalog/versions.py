@@ -119,13 +119,18 @@ class Versions:
         self._renumber(cursor, resource, renumbered)
         return len(rows) - len(renumbered)
 
-    def lose(self, cursor: Cursor, content: int) -> list[str]:
-        """Forgets a content whose bytes are gone with all its versions; names them."""
-        rows = cursor.all(
-            "SELECT version.id, version.resource, version.number, resource.url FROM version "
+    def named(self, content: int) -> list[str]:
+        """The versions of a content, as people call them."""
+        rows = self._database.all(
+            "SELECT version.number, resource.url FROM version "
             "JOIN resource ON resource.id = version.resource WHERE version.content = ?",
             (content,),
         )
+        return [f"version {number} of {url}" for number, url in rows]
+
+    def lose(self, cursor: Cursor, content: int) -> None:
+        """Forgets a content whose bytes are gone with all its versions; later ones move up."""
+        rows = cursor.all("SELECT id, resource FROM version WHERE content = ?", (content,))
         for resource in {row[1] for row in rows}:
             gone = {row[0] for row in rows if row[1] == resource}
             kept = [row for row in self.of(resource, cursor) if row.id not in gone]
@@ -134,7 +139,6 @@ class Versions:
             cursor.run("UPDATE resource SET versions = ?, newest = ? WHERE id = ?", (len(kept), newest, resource))
         cursor.run("UPDATE capture SET content = NULL WHERE content = ?", (content,))
         cursor.run("DELETE FROM content WHERE id = ?", (content,))
-        return [f"version {row[2]} of {row[3]}" for row in rows]
 
     def _renumber(self, cursor: Cursor, resource: int, numbers: dict[int, int]) -> None:
         for old, new in sorted(numbers.items()):

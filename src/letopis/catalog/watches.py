@@ -33,6 +33,8 @@ CREATE TABLE IF NOT EXISTS delivery (
 ) {clustered};
 CREATE INDEX IF NOT EXISTS delivery_due ON delivery (due) WHERE state = 'pending';
 """
+NEVER = 253_370_764_800_000
+"""When a watch that rests is due: the year 9999."""
 _WATCH = "id, url, kind, tag, source, spec, state, due, added"
 
 
@@ -123,6 +125,27 @@ class Watches:
     def all(self) -> list[WatchRow]:
         """Every watch, oldest first."""
         return [WatchRow(*row) for row in self._rows("watch", f"SELECT {_WATCH} FROM watch ORDER BY id")]
+
+    def part(self, tag: str, limit: int, offset: int) -> list[WatchRow]:
+        """Some of the watches with a tag, or of all for an empty one, oldest first."""
+        rows = self._rows(
+            "watch", f"SELECT {_WATCH} FROM watch WHERE ? = '' OR tag = ? ORDER BY id LIMIT ? OFFSET ?",
+            (tag, tag, limit, offset),
+        )  # fmt: skip
+        return [WatchRow(*row) for row in rows]
+
+    def tag_counts(self) -> dict[str, int]:
+        """How many watches have each tag; those without one stand under the empty name."""
+        return {str(name): int(count) for name, count in self._rows(
+            "watch", "SELECT tag, count(*) FROM watch GROUP BY tag ORDER BY tag")}  # fmt: skip
+
+    def set_due(self, cursor: Cursor, urls: Iterable[str], due: int) -> None:
+        """Gives watches another time; `NEVER` lets them rest."""
+        cursor.run_many("UPDATE watch SET due = ? WHERE url = ?", [(due, url) for url in urls])
+
+    def retag(self, cursor: Cursor, urls: Iterable[str], tag: str) -> None:
+        """Gives watches another tag."""
+        cursor.run_many("UPDATE watch SET tag = ? WHERE url = ?", [(tag, url) for url in urls])
 
     def due(self, now: int, limit: int) -> list[WatchRow]:
         """Watches whose time has come, the longest waiting first."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -19,9 +18,11 @@ from letopis.catalog.queues import AGAIN, GONE
 from letopis.crawl.decisions import Decisions
 from letopis.crawl.durable import CatalogQueue
 from letopis.crawl.figures import Figures
-from letopis.crawl.ip_gate import IpGate
+from letopis.crawl.holding import Holding, LeasesLost
+from letopis.crawl.ip_gate import AddressGate
 from letopis.crawl.robots_book import RobotsBook
 from letopis.crawl.selection import Selection
+from letopis.errors import LetopisError, NotReady
 from letopis.fetch import Robots, retry_after
 from letopis.frontier import Frontier, HostFacts, NewUrl, Returned, Ticket
 from letopis.model import Failure, FailureKind, Observation, Outcome, Response, to_millis
@@ -35,6 +36,11 @@ BATCH = 512
 _IDLE_SECONDS = 1.0
 _GRACE_SECONDS = 5.0
 _MAPPED = 100_000
+_MET = 100_000
+"""Addresses remembered as they stand in pages: the menus of a site are worked out once, not on every page."""
+_RETRY_SECONDS = 1.0
+_PATIENCE_SECONDS = 300.0
+"""How long an agent of a fleet keeps what it could not record while a service is away."""
 _PENDING = 4
 """Commits' worth of finished looks that may wait; beyond it nothing new is begun."""
 
@@ -46,12 +52,23 @@ class Limits:
     pages: int | None = None
     once: bool = False
 
+    def less(self, fetched: int) -> Limits:
+        """What is left of the limits after so many pages."""
+        return self if self.pages is None else replace(self, pages=max(0, self.pages - fetched))
+
 
 class _Finished(NamedTuple):
     ticket: Ticket
     look: Observation
     returned: Returned
     host: HostFacts
+
+
+class _Outcome(NamedTuple):
+    """A finished look with what follows from it, decided once however often recording is tried."""
+
+    done: _Finished
+    plan: tuple[int, int | None, bytes, int]
 
 
 class Agent:
@@ -67,7 +84,8 @@ class Agent:
         policy: Policy,
         selection: Selection,
         manner: Manner,
-        gate: IpGate | None = None,
+        gate: AddressGate | None = None,
+        holding: Holding | None = None,
     ) -> None:
         self._archive = archive
         self._visitor = visitor
@@ -78,13 +96,19 @@ class Agent:
         self._selection = selection
         self._manner = manner
         self._gate = gate
+        self._holding = holding
         self._decisions = Decisions(archive.settings.crawl)
         self._mapped: set[str] = set()
+        self._met: set[str] = set()
         self._listed: list[NewUrl] = []
         self._addresses: dict[str, str] = {}
         self._settings = archive.settings.crawl
         self._tasks: set[asyncio.Task[None]] = set()
         self._done: list[_Finished] = []
+        self._kept: list[_Outcome] = []
+        self._planned: list[NewUrl] = []
+        self._kept_since = self._retry_at = 0.0
+        self._failed: BaseException | None = None
         self._wake = asyncio.Event()
         self._stopping = False
         self.figures = Figures()
@@ -96,8 +120,17 @@ class Agent:
 
     async def run(self, limits: Limits, progress: Callable[[Figures], None] = lambda figures: None) -> Figures:
         """Works until the end; returns when everything is recorded."""
+        try:
+            return await self._run(limits, progress)
+        finally:
+            # Whoever fails must not go on asking hosts that are no longer its own.
+            for task in self._tasks:
+                task.cancel()
+
+    async def _run(self, limits: Limits, progress: Callable[[Figures], None]) -> Figures:
         started = committed = time.monotonic()
         while True:
+            self._tend()
             self._begin(limits)
             if self._stopping or self._over(limits):
                 break
@@ -108,10 +141,25 @@ class Agent:
                 committed = time.monotonic()
                 progress(self.figures)
         await self._settle()
-        self._commit()
+        await self._commit_all()
         self.figures.seconds = time.monotonic() - started
         progress(self.figures)
         return self.figures
+
+    def _tend(self) -> None:
+        """Keeps the leases, and does not let a look fail in silence."""
+        if self._failed is not None:
+            raise self._failed
+        if self._holding is not None:
+            self._holding.tend(self._frontier, self._now())
+
+    async def _commit_all(self) -> None:
+        """What is left, as long as that takes."""
+        self._commit()
+        while self._kept:
+            await asyncio.sleep(_RETRY_SECONDS)
+            self._tend()
+            self._commit()
 
     async def _settle(self) -> None:
         """Lets what is under way end soon; what does not is given up and stays planned."""
@@ -129,7 +177,13 @@ class Agent:
                 break
             task = asyncio.ensure_future(self._visit(ticket))
             self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self._failed = task.exception()
+            self._wake.set()
 
     def _has_room(self, limits: Limits) -> bool:
         """The one predicate of back-pressure."""
@@ -138,6 +192,7 @@ class Agent:
         return (
             left
             and not self._stopping
+            and not self._kept
             and under_way < self._settings.concurrency
             and len(self._done) < _PENDING * BATCH
         )
@@ -148,10 +203,16 @@ class Agent:
         if self._stopping or (limits.pages is not None and self.figures.fetched + len(self._done) >= limits.pages):
             return True
         # What is not yet recorded may bring new links, so it is recorded before the question is asked.
-        if self._done:
+        if self._done or self._kept:
             self._commit()
             return False
-        return limits.once and not self._frontier.waits(self._now())
+        return limits.once and self._nothing_due()
+
+    def _nothing_due(self) -> bool:
+        """Of a fleet nobody leaves while anything is due: whoever is left takes over what others drop."""
+        if self._frontier.waits(self._now()):
+            return False
+        return self._holding is None or self._holding.finished(self._now())
 
     async def _wait(self, committed: float) -> None:
         """Until a look ends, a host is ready, or a commit is due."""
@@ -161,17 +222,25 @@ class Agent:
             pause = min(pause, (ready - self._now()) / 1000)
         self._wake.clear()
         if pause > 0:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), pause)
+            # What `wait_for` does, without a task of its own for every page.
+            alarm = asyncio.get_running_loop().call_later(pause, self._wake.set)
+            try:
+                await self._wake.wait()
+            finally:
+                alarm.cancel()
         else:
             await asyncio.sleep(0)
 
     def _must_commit(self, committed: float) -> bool:
+        if self._kept:
+            return time.monotonic() >= self._retry_at
         if len(self._done) >= BATCH:
             return True
         return bool(self._done) and time.monotonic() - committed >= self._settings.commit_every
 
     async def _visit(self, ticket: Ticket) -> None:
+        if not self._is_ours(ticket):
+            return
         robots = await self._robots.of(ticket.url)
         if robots is not None and not robots.allowed(ticket.url):
             look = self._refused(ticket.url, "robots.txt does not allow it")
@@ -179,6 +248,8 @@ class Agent:
             look = self._refused(ticket.url, "crawl.fetch_if does not allow it")
         else:
             await self._turn(ticket.host)
+            if not self._is_ours(ticket):
+                return
             look = await self._visitor.look(ticket.url, self._manner)
         self._read_sitemaps(ticket.url, robots)
         delay = robots.crawl_delay if robots is not None else None
@@ -191,8 +262,19 @@ class Agent:
         self._done.append(_Finished(ticket, look, returned, facts))
         self._wake.set()
 
+    def _is_ours(self, ticket: Ticket) -> bool:
+        """Right before the host is asked: False, and the ticket is void, when its lease may be over."""
+        if self._holding is None or self._holding.safe(ticket, self._now()):
+            return True
+        self._frontier.give_back(ticket, Returned(self._now(), asked=False))
+        self._frontier.recorded([ticket])
+        self._frontier.drop_host(ticket.host_id)
+        self._frontier.notice([ticket.host_id])
+        self._wake.set()
+        return False
+
     async def _turn(self, host: str) -> None:
-        """Waits while another agent on this machine has just asked the same address."""
+        """Waits while another agent has just asked the same address."""
         if self._gate is not None:
             address = self._addresses.get(host, host)
             wait = self._gate.reserve(address, self._now(), round(self._settings.delay * 1000))
@@ -228,37 +310,75 @@ class Agent:
 
     def _commit(self) -> None:
         """Records finished looks and all that follows from them, in one transaction."""
-        batch, self._done = self._done, []
-        if not batch:
+        self._prepare()
+        if not self._kept:
             return
+        try:
+            hosts = self._record(self._kept)
+        except LeasesLost as lost:
+            self._let_go(lost.hosts)
+        except NotReady as error:
+            self._keep_for_later(error)
+        else:
+            self._frontier.recorded(each.done.ticket for each in self._kept)
+            self._kept, self._planned, self._kept_since = [], [], 0.0
+            self._frontier.notice(hosts)
 
-        hosts: list[int] = []
-
-        def extend(cursor: Cursor, recorded: list[Recorded]) -> None:
-            with self._queue.inside(cursor):
-                hosts.extend(self._follow(cursor, batch))
-
-        self._visitor.record([done.look for done in batch], extend)
-        self._frontier.recorded(done.ticket for done in batch)
-        self._frontier.notice(hosts)
-
-    def _follow(self, cursor: Cursor, batch: list[_Finished]) -> list[int]:
-        """What looks mean for their URLs, their hosts and the links they found; hosts that got URLs."""
-        queues = self._archive.catalog.queues
-        queues.finish(cursor, [self._plan(done) for done in batch])
-        if isinstance(self._policy, Optimal):
-            queues.set_memory(cursor, self._policy.remember())
-        latest = {done.host.id: done.host for done in batch}
-        queues.set_hosts(cursor, [(*facts[1:], number) for number, facts in latest.items()])
+    def _prepare(self) -> None:
+        """Decides what follows from finished looks; each is decided once, for deciding teaches sieve and policy."""
+        batch, self._done = self._done, []
+        self._kept += [_Outcome(done, self._plan(done)) for done in batch]
         found = [link for done in batch for link in self._links(done)] + self._listed
         self._listed = []
         fresh = self._selection.admitted(self._frontier.sift(found))
-        planned = self._decisions.schedules(fresh, self._archive.clock())
-        return self._queue.add(planned, self._now())
+        self._met.update(link.url for link in found)
+        if len(self._met) > _MET:
+            self._met.clear()
+        self._planned += self._decisions.schedules(fresh, self._archive.clock())
+
+    def _record(self, batch: list[_Outcome]) -> list[int]:
+        """Hosts that got URLs."""
+        hosts: list[int] = []
+
+        def extend(cursor: Cursor, recorded: list[Recorded]) -> None:
+            if self._holding is not None:
+                self._holding.check(cursor, (each.done.ticket for each in batch), self._now())
+            with self._queue.inside(cursor):
+                hosts.extend(self._follow(cursor, batch))
+
+        self._visitor.record([each.done.look for each in batch], extend)
+        return hosts
+
+    def _let_go(self, hosts: set[int]) -> None:
+        """Looks at hosts that went to others are not ours to record; those fetch them again."""
+        gone = [each.done.ticket for each in self._kept if each.done.ticket.host_id in hosts]
+        self._kept = [each for each in self._kept if each.done.ticket.host_id not in hosts]
+        self._frontier.recorded(gone)
+        for host in hosts:
+            self._frontier.drop_host(host)
+        self._commit()
+
+    def _keep_for_later(self, error: LetopisError) -> None:
+        """An agent of a fleet waits for a service that is away; one alone tells its owner at once."""
+        now = time.monotonic()
+        self._kept_since = self._kept_since or now
+        if self._holding is None or now - self._kept_since > _PATIENCE_SECONDS:
+            raise error
+        self._retry_at = now + _RETRY_SECONDS
+
+    def _follow(self, cursor: Cursor, batch: list[_Outcome]) -> list[int]:
+        """What looks mean for their URLs, their hosts and the links they found; hosts that got URLs."""
+        queues = self._archive.catalog.queues
+        queues.finish(cursor, [each.plan for each in batch])
+        if isinstance(self._policy, Optimal):
+            queues.set_memory(cursor, self._policy.remember())
+        latest = {each.done.host.id: each.done.host for each in batch}
+        queues.set_hosts(cursor, [(*facts[1:], number) for number, facts in latest.items()])
+        return self._queue.add(self._planned, self._now())
 
     def _links(self, done: _Finished) -> list[NewUrl]:
         depth = done.ticket.depth
-        links = self._decisions.links(done.look, self._selection.links(done.look, depth), depth)
+        links = self._decisions.links(done.look, self._selection.links(done.look, depth, self._met), depth)
         self.figures.count(done.look, done.ticket.new, len(links))
         return links
 

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from letopis.archive import Archive
+from letopis.catalog.addresses import Addresses
+from letopis.catalog.leases import HostLeases, check_clock
 from letopis.catalog.queues import Shard
 from letopis.config import CrawlSettings
 from letopis.crawl.agent import Agent, Limits
 from letopis.crawl.decisions import reads_text
 from letopis.crawl.durable import CatalogQueue
 from letopis.crawl.figures import Figures
-from letopis.crawl.ip_gate import IpGate
+from letopis.crawl.holding import Holding
+from letopis.crawl.ip_gate import AddressGate, IpGate
 from letopis.crawl.robots_book import RobotsBook
 from letopis.crawl.selection import Selection
-from letopis.errors import UsageError
+from letopis.errors import LetopisError, NotReady, UsageError
 from letopis.fetch import Client, CookieJar, CurlTransport, limits_of
 from letopis.frontier import Frontier, manners_of
 from letopis.model import to_millis
@@ -26,6 +30,9 @@ from letopis.schedule import make_policy
 from letopis.urls import Scope, ScopeKind, parse_user
 from letopis.urls import host as host_of
 from letopis.visit import Manner, Visitor
+
+_PAUSE_SECONDS = 1.0
+_TRIES = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,34 +69,63 @@ def plant(archive: Archive, options: CrawlOptions) -> None:
 
 
 @asynccontextmanager
-async def agent(archive: Archive, options: CrawlOptions, shard: Shard) -> AsyncIterator[Agent]:
-    """An agent with its own connections, ready to run."""
+async def connections(archive: Archive) -> AsyncIterator[tuple[Client, str]]:
+    """A client with the manners of a crawl, and the name that it gives to servers."""
     settings = archive.settings
     jar = CookieJar() if settings.fetch.cookies else None
     # A busy server is left to the frontier: waiting here would hold a connection and a stop.
     fetching = replace(settings.fetch, retry_status=())
     transport = CurlTransport(fetching, clock=archive.clock, jar=jar)
-    name = (
-        f"{settings.crawl.user_agent} (+{settings.crawl.contact})"
-        if settings.crawl.contact
-        else settings.crawl.user_agent
-    )
-    client = Client(transport, fetching, user_agent=name, clock=archive.clock)
-    queue = CatalogQueue(archive.catalog, shard)
-    robots = RobotsBook(archive, client, name, obey=settings.crawl.robots, private_ok=options.private_ok)
-    gate = IpGate(archive.folder / "addresses") if shard.agents > 1 and settings.crawl.delay > 0 else None
+    contact = settings.crawl.contact
+    name = f"{settings.crawl.user_agent} (+{contact})" if contact else settings.crawl.user_agent
+    try:
+        yield Client(transport, fetching, user_agent=name, clock=archive.clock), name
+    finally:
+        await transport.close()
+
+
+@asynccontextmanager
+async def agent(archive: Archive, options: CrawlOptions, shard: Shard) -> AsyncIterator[Agent]:
+    """An agent with its own connections, ready to run."""
+    settings = archive.settings
+    holding = _holding(archive)
+    queue = CatalogQueue(archive.catalog, shard) if holding is None else holding.queue()
+    gate = _gate(archive, shard)
     skim = not options.requisites and not reads_text(settings.crawl)
     manner = Manner(limits_of(settings.fetch), options.private_ok, follow=False, skim=skim)
     try:
-        yield Agent(
-            archive, Visitor(archive, client), Frontier(queue, manners_of(settings.crawl)), queue, robots,
-            make_policy(settings.schedule, archive.catalog.queues.memory()), options.selection(settings.crawl),
-            manner, gate,
-        )  # fmt: skip
+        async with connections(archive) as (client, name):
+            robots = RobotsBook(archive, client, name, obey=settings.crawl.robots, private_ok=options.private_ok)
+            yield Agent(
+                archive, Visitor(archive, client), Frontier(queue, manners_of(settings.crawl)), queue, robots,
+                make_policy(settings.schedule, archive.catalog.queues.memory()), options.selection(settings.crawl),
+                manner, gate, holding,
+            )  # fmt: skip
     finally:
-        await transport.close()
         if gate is not None:
             gate.close()
+        if holding is not None:
+            with suppress(LetopisError):
+                holding.leave()
+
+
+def _holding(archive: Archive) -> Holding | None:
+    """Leases of hosts, where agents on other machines may share the catalogue."""
+    if not archive.settings.database.url:
+        return None
+    check_clock(archive.catalog.database, time.time())
+    crawling = archive.settings.crawl
+    leases = HostLeases(archive.catalog.database, round(crawling.delay * 1000), crawling.max_per_host)
+    return Holding.named(archive.catalog, leases, crawling.lease)
+
+
+def _gate(archive: Archive, shard: Shard) -> AddressGate | None:
+    """Politeness per address, as far as agents reach."""
+    if not archive.settings.crawl.delay > 0:
+        return None
+    if archive.settings.database.url:
+        return Addresses(archive.catalog.database)
+    return IpGate(archive.folder / "addresses") if shard.agents > 1 else None
 
 
 async def crawl(
@@ -99,13 +135,42 @@ async def crawl(
     *,
     shard: Shard | None = None,
     signals: Sequence[signal.Signals] = (),
+    begun: Callable[[Agent], None] = lambda worker: None,
 ) -> Figures:
-    """Crawls until the limits are reached or one of `signals` arrives; everything fetched is recorded."""
+    """Crawls until the limits are reached or one of `signals` arrives; everything fetched is recorded.
+
+    `begun` hears of the agent, and of each that takes its place when it was
+    cut off, so that it can be stopped by other means.
+    """
     if shard is None:
         plant(archive, options)
     if not options.seeds and not sum(archive.catalog.queues.waiting()):
         raise UsageError("nothing is planned yet; give a seed, such as 'letopis crawl https://example.org/'")
-    async with agent(archive, options, shard or Shard()) as worker:
-        for number in signals:
-            asyncio.get_running_loop().add_signal_handler(number, worker.stop)
-        return await worker.run(options.limits, progress)
+    total, fruitless = Figures(), 0
+    while True:
+        done = Figures()
+        try:
+            async with agent(archive, options, shard or Shard()) as worker:
+                done = worker.figures
+                begun(worker)
+                for number in signals:
+                    asyncio.get_running_loop().add_signal_handler(number, worker.stop)
+                await worker.run(options.limits.less(total.fetched), lambda figures: progress(total.plus(figures)))
+                return total.plus(done)
+        except NotReady:
+            # Of a fleet, whoever was cut off begins anew; its hosts go to others meanwhile, nothing is lost.
+            fruitless = 0 if done.fetched else fruitless + 1
+            if not archive.settings.database.url or fruitless > _TRIES or not await _returns(archive):
+                raise
+            total.add(done)
+
+
+async def _returns(archive: Archive) -> bool:
+    """Whether the catalogue answers again within some minutes."""
+    pause = max(_PAUSE_SECONDS, archive.settings.crawl.delay)
+    for _ in range(_TRIES):
+        await asyncio.sleep(pause)
+        with suppress(LetopisError):
+            archive.catalog.database.one("SELECT 1")
+            return True
+    return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -54,7 +54,10 @@ class CatalogQueue:
         resources = self._catalog.resources
         hosts = {name: resources.ensure_host(cursor, name) for name in {row.host for row in rows}}
         self._catalog.queues.add(cursor, [(row.key, row.url, hosts[row.host], row.depth, row.priority) for row in rows])
-        return [host for host in hosts.values() if host % self._shard.agents == self._shard.rest]
+        return self._mine(hosts.values())
+
+    def _mine(self, hosts: Iterable[int]) -> list[int]:
+        return [host for host in hosts if host % self._shard.agents == self._shard.rest]
 
     def seen_keys(self) -> Iterator[npt.NDArray[np.int64]]:
         """See `QueueStore.seen_keys`."""

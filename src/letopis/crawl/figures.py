@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from letopis.model import Observation, Outcome
@@ -70,6 +70,12 @@ class Figures:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.errors.update(other.errors)
         self.seconds = max(self.seconds, other.seconds)
+
+    def plus(self, other: Figures) -> Figures:
+        """Both together."""
+        total = replace(self, errors=Counter(self.errors))
+        total.add(other)
+        return total
 
     @classmethod
     def from_row(cls, row: dict[str, Any]) -> Figures:

@@ -10,11 +10,22 @@ import fcntl
 import os
 import struct
 from pathlib import Path
+from typing import Protocol
 
 from xxhash import xxh3_64_intdigest
 
 _SLOTS = 1 << 14
 _TIME = struct.Struct("<q")
+
+
+class AddressGate(Protocol):
+    """Turns at addresses, shared by all agents."""
+
+    def reserve(self, address: str, now: int, delay: int) -> int:
+        """Milliseconds to wait before the address may be asked; the turn after that is ours."""
+
+    def close(self) -> None:
+        """Gives back what is held."""
 
 
 class IpGate:

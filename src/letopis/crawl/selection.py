@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
 from letopis.frontier import NewUrl
@@ -40,18 +40,19 @@ class Selection:
         """Whether an address may be fetched at that distance from the seeds."""
         return (self.max_depth is None or depth <= self.max_depth) and self.scope.allows(url)
 
-    def links(self, look: Observation, depth: int) -> list[NewUrl]:
+    def links(self, look: Observation, depth: int, met: Container[str] = ()) -> list[NewUrl]:
         """Candidates that a finished look brings, in document order, each address once.
 
         Most have been seen before, so whether they are wanted is asked later,
         of those that passed the sieve: see `admitted`. Their host is still empty.
+        Addresses in `met` have passed it already and are left out.
         """
         found: dict[str, NewUrl] = {}
         location = redirect_of(look)
         if location:
             self._take(found, location, depth)
         if look.page is not None and "nofollow" not in look.page.robots:
-            self._take_links(found, look.page, depth)
+            self._take_links(found, look.page, depth, met)
         return list(found.values())
 
     def admitted(self, candidates: Iterable[NewUrl]) -> list[NewUrl]:
@@ -62,8 +63,10 @@ class Selection:
             if candidate.host or self.allows(candidate.url, candidate.depth)
         ]
 
-    def _take_links(self, found: dict[str, NewUrl], page: Page, depth: int) -> None:
+    def _take_links(self, found: dict[str, NewUrl], page: Page, depth: int, met: Container[str]) -> None:
         for link in page.links:
+            if link.target in met:
+                continue
             if link.type in FOLLOWED:
                 if "nofollow" not in link.rel:
                     self._take(found, link.target, depth + 1)

@@ -174,6 +174,16 @@ class Frontier:
                 self._bench.remove(host)
                 del self._hosts[host_id]
 
+    def idle(self, host_id: int) -> bool:
+        """Whether nothing of a host is under way or waits to be recorded: its facts are all in the store."""
+        host = self._hosts.get(host_id)
+        return host_id not in self._unrecorded and (host is None or not host.busy)
+
+    def waiting_at(self, host_id: int) -> int:
+        """How many URLs of a host are in memory."""
+        host = self._hosts.get(host_id)
+        return 0 if host is None else len(host.queues[NEW]) + len(host.queues[AGAIN])
+
     def _pause(self, host: Host, returned: Returned) -> None:
         if returned.crawl_delay is not None:
             host.crawl_delay = returned.crawl_delay

@@ -67,10 +67,16 @@ class LeaseKeeper:
         self._held, self._renew_at = kept, now + self._span // 3
         return lost
 
-    def safe(self, host: int, now: int) -> bool:
-        """The host is ours for certain, with a sixth of the time to spare for a fetch."""
+    def holds(self, host: int) -> bool:
+        """The host was ours when we last asked."""
+        return host in self._held
+
+    def safe(self, host: int, now: int, fence: int | None = None) -> bool:
+        """The host is ours for certain (under this fence), with a sixth of the time to spare for a fetch."""
         lease = self._held.get(host)
-        return lease is not None and lease.until - self._span // 6 > now
+        if lease is None or (fence is not None and lease.fence != fence):
+            return False
+        return lease.until - self._span // 6 > now
 
     def give_up(self, hosts: Sequence[int] | None = None) -> None:
         """Release some hosts, or all at the end of the run."""

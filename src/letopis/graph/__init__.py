@@ -1,11 +1,12 @@
 """Links as of any date: adjacency, maps, ranks, broken links, and what changed between two dates."""
 
-from letopis.graph.difference import EVENTS, EventRow, map_difference
+from letopis.graph.difference import EVENTS, EventRow, map_difference, site_difference
 from letopis.graph.follower import LinkIndex
 from letopis.graph.formats import MAP_FORMATS, MapFormat
 from letopis.graph.graph import Graph, Snapshot
 from letopis.graph.hierarchy import Tree, root_of, tree, walk
 from letopis.graph.map_data import SitemapFile, sitemap_files
+from letopis.graph.parted import flow_on
 from letopis.graph.ranking import Ranked, pagerank, rank_site
 from letopis.graph.report import ReportRow, report
 from letopis.graph.rows import (
@@ -13,17 +14,21 @@ from letopis.graph.rows import (
     LinkRow,
     RankRow,
     broken_links,
+    links_asked,
     links_in,
     links_of_site,
     links_out,
     rank_rows,
 )
 from letopis.graph.site_map import MapPage, SiteMap, site_map
-from letopis.graph.stylesheet import transform
+from letopis.graph.sketch import Sketch, sketch
+from letopis.graph.stylesheet import Bounds, transform
+from letopis.graph.weighing import keep_ranks
 
 __all__ = [
     "EVENTS",
     "MAP_FORMATS",
+    "Bounds",
     "BrokenRow",
     "EventRow",
     "Graph",
@@ -36,9 +41,13 @@ __all__ = [
     "ReportRow",
     "SiteMap",
     "SitemapFile",
+    "Sketch",
     "Snapshot",
     "Tree",
     "broken_links",
+    "flow_on",
+    "keep_ranks",
+    "links_asked",
     "links_in",
     "links_of_site",
     "links_out",
@@ -48,8 +57,10 @@ __all__ = [
     "rank_site",
     "report",
     "root_of",
+    "site_difference",
     "site_map",
     "sitemap_files",
+    "sketch",
     "transform",
     "tree",
     "walk",

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from letopis.errors import NotFound
 from letopis.graph.columns import Ints
-from letopis.graph.graph import Mask, Snapshot
+from letopis.graph.graph import Graph, Mask, Snapshot
 from letopis.graph.segment import Bytes
 from letopis.graph.states import ERROR
+from letopis.urls import site as site_of
 
 GONE = (404, 410)
 """Statuses that say that a page is no more, rather than that something is wrong."""
@@ -32,6 +34,10 @@ class EventRow(NamedTuple):
     status: int | None = None
     links: int | None = None
 
+    def row(self) -> dict[str, Any]:
+        """The fields that say something."""
+        return {name: value for name, value in self._asdict().items() if value not in ("", None)}
+
 
 def map_difference(old: Snapshot, new: Snapshot, site: str) -> list[EventRow]:
     """Events between two snapshots of one graph, by kind and then by address. See docs/guide/map.md for the rules."""
@@ -42,6 +48,15 @@ def map_difference(old: Snapshot, new: Snapshot, site: str) -> list[EventRow]:
     for page in np.flatnonzero(was & now):
         rows += _altered(old, new, int(page), int(page))
     return sorted(rows, key=lambda row: (EVENTS.index(row.event), row.url))
+
+
+def site_difference(graph: Graph, where: str, first: int, second: int) -> list[EventRow]:
+    """Events of a SITE between two times in milliseconds, in any order; NotFound when none of its pages is known."""
+    name = site_of(where)
+    if not graph.of_site(name).any():
+        raise NotFound(f"no page of {name} is known; try 'letopis crawl {where}'")
+    old, new = sorted((first, second))
+    return map_difference(graph.as_of(old, name), graph.as_of(new, name), name)
 
 
 def _moves(old: Snapshot, new: Snapshot, lost: Mask, found: Mask) -> dict[int, int]:

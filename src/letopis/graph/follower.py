@@ -17,12 +17,15 @@ import numpy as np
 from backports import zstd
 
 from letopis.archive import Archive
+from letopis.catalog.indexing import rules_by_host
+from letopis.catalog.spans import count_since
 from letopis.catalog.troubles import LogMark, check_mark, log_mark, log_times
 from letopis.errors import NotReady
 from letopis.graph.addresses import Addresses
 from letopis.graph.columns import Ints
 from letopis.graph.graph import Graph, History, good_checks
 from letopis.graph.journal import MAGIC, Frame, Journal
+from letopis.graph.ruled import judge
 from letopis.graph.segment import Segment, empty_segment, join_segments, unpack_segment
 from letopis.graph.states import read_states
 from letopis.graph.taking import LastLinks, take
@@ -41,6 +44,7 @@ class _Mark(NamedTuple):
     last: int
     versions: LogMark
     checks: LogMark
+    rules: tuple[tuple[str, str], ...]
 
 
 class LinkIndex:
@@ -85,6 +89,12 @@ class LinkIndex:
                 progress(done)
         return done
 
+    def known(self) -> tuple[int, int]:
+        """Links of all versions taken in so far, and how many versions were recorded since; takes nothing in."""
+        with self._turn:
+            self._read_new()
+            return len(self._joined().targets), count_since(self._archive.catalog.database, self.last)
+
     def graph(self) -> Graph:
         """Everything known about links now, as of any date; the same value until something is recorded."""
         with self._turn:
@@ -95,18 +105,18 @@ class LinkIndex:
                 if times is None:
                     self._start_over()
                     return self.graph()
-                self._made = mark, self._make(self._segment, times)
+                self._made = mark, self._make(self._segment, times, mark.rules)
             return self._made[1]
 
     def _mark(self) -> _Mark:
         database = self._archive.catalog.database
-        return _Mark(self.last, log_mark(database, self.last), check_mark(database))
+        return _Mark(self.last, log_mark(database, self.last), check_mark(database), rules_by_host(database))
 
-    def _make(self, segment: Segment, times: Ints) -> Graph:
+    def _make(self, segment: Segment, times: Ints, rules: tuple[tuple[str, str], ...]) -> Graph:
         addresses = Addresses.of(segment)
         history = History(segment, times)
         states = read_states(self._archive, addresses, lambda page: good_checks(segment, history, page))
-        return Graph(segment, history, addresses, states, self._texts)
+        return Graph(segment, history, addresses, states, self._texts, judge(addresses, rules) if rules else None)
 
     def _joined(self) -> Segment:
         if self._parts:

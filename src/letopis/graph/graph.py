@@ -13,6 +13,7 @@ from backports import zstd
 from letopis.graph.addresses import Addresses
 from letopis.graph.columns import Ints
 from letopis.graph.journal import Journal
+from letopis.graph.ruled import Ruled
 from letopis.graph.segment import LINK_TYPES, SAME, TYPE_CODES, Bytes, Int32, Segment
 from letopis.graph.states import GOOD, REDIRECT, UNKNOWN, Answered, States
 from letopis.model import LinkType
@@ -67,13 +68,15 @@ class Graph:
     """Everything known about links when it was made; does not change any more."""
 
     def __init__(
-        self, segment: Segment, history: History, addresses: Addresses, states: States, texts: Journal
-    ) -> None:
+        self, segment: Segment, history: History, addresses: Addresses, states: States, texts: Journal,
+        ruled: Ruled | None = None,
+    ) -> None:  # fmt: skip
         self.segment = segment
         self.history = history
         self.addresses = addresses
         self.states = states
         self._texts = texts
+        self.ruled = ruled
         self.hosts: Int32 = addresses.hosts()
 
     @property
@@ -190,6 +193,8 @@ def snapshot(graph: Graph, time: int, sites: Mask | None) -> Snapshot:
     status[graph.segment.pages[chosen]] = graph.segment.statuses[chosen]
     _settle(graph.states, time, kind, status, redirect, state)
     _settle_followed(graph.segment, chosen, kind, redirect)
+    if graph.ruled is not None:
+        graph.ruled.settle(kind, redirect)
     kind[(kind == GOOD) & (version < 0)] = UNKNOWN
     pages = np.flatnonzero(kind == GOOD if sites is None else (kind == GOOD) & sites).astype(np.int32)
     links = _links(graph, version[pages])

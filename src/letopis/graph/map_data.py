@@ -39,6 +39,7 @@ def as_xml(found: SiteMap) -> Iterator[str]:
     for node, page in found.pages():
         fields = ("url", "title", "status", "lang", "bytes", "type", "images")
         attributes = " ".join(f"{name}={_attribute(str(getattr(page, name)))}" for name in fields)
+        attributes += f" time={_attribute(rfc3339(page.time))}" if page.time else ""
         yield f"{' ' * min(node.depth + 1, 40)}<page {attributes}>"
         yield "</page>" * node.closes + "\n"
     yield "</map>\n"

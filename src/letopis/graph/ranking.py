@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,22 @@ class Ranked(NamedTuple):
     ranks: Ranks
 
 
+Flow = Callable[[Ranks], Ranks]
+"""From what each page gives to every page it links to, to what each page gets."""
+MakeFlow = Callable[[Int32, Int32, int], Flow]
+
+
+def flow_here(sources: Int32, targets: Int32, count: int) -> Flow:
+    """The flow along links in this process."""
+    giver, into, given = sources.astype(np.intp), targets.astype(np.intp), np.empty(len(sources))
+
+    def flow(shares: Ranks) -> Ranks:
+        np.take(shares, giver, out=given, mode="clip")
+        return np.bincount(into, weights=given, minlength=count).astype(np.float64, copy=False)
+
+    return flow
+
+
 def pagerank(
     sources: Int32,
     targets: Int32,
@@ -36,6 +53,7 @@ def pagerank(
     damping: float = DAMPING,
     tolerance: float = TOLERANCE,
     start: Ranks | None = None,
+    make_flow: MakeFlow = flow_here,
 ) -> Ranks:
     """Ranks of `count` pages from distinct links without self links, in ascending order of sources.
 
@@ -46,12 +64,11 @@ def pagerank(
         raise ValueError("links must come in the order of their sources")
     out = np.bincount(sources, minlength=count)
     share = np.divide(damping, out, out=np.zeros(count), where=out > 0)
-    giver, into, given = sources.astype(np.intp), targets.astype(np.intp), np.empty(len(sources))
+    flow = make_flow(sources, targets, count)
     ranks = np.ones(count) if start is None else start.astype(np.float64)
     memory = _Memory()
     for _ in range(MOST_STEPS):
-        np.take(ranks * share, giver, out=given, mode="clip")
-        following = np.bincount(into, weights=given, minlength=count).astype(np.float64, copy=False)
+        following = flow(ranks * share)
         following += 1 - damping
         step = following - ranks
         if float(np.abs(step).sum()) <= tolerance * count:
@@ -94,7 +111,15 @@ def _product(one: Ranks, other: Ranks) -> float:
     return float(np.einsum("i,i->", one, other))
 
 
-def rank_site(moment: Snapshot, site: str | None, *, external: bool = False, start: Ranked | None = None) -> Ranked:
+def rank_site(
+    moment: Snapshot,
+    site: str | None,
+    *,
+    external: bool = False,
+    start: Ranked | None = None,
+    damping: float = DAMPING,
+    make_flow: MakeFlow = flow_here,
+) -> Ranked:
     """Ranks of the live pages of a site (None: of all), with `external` also of the addresses they link to.
 
     Pictures, styles and lists for programs count only where a page links to them.
@@ -106,7 +131,8 @@ def rank_site(moment: Snapshot, site: str | None, *, external: bool = False, sta
     sources, targets = sources[useful], targets[useful]
     nodes = np.union1d(documents(moment, inside), targets).astype(np.int32)
     links = _distinct(np.searchsorted(nodes, sources), np.searchsorted(nodes, targets), len(nodes))
-    return Ranked(nodes, pagerank(*links, len(nodes), start=_carried(start, nodes)))
+    carried = _carried(start, nodes)
+    return Ranked(nodes, pagerank(*links, len(nodes), damping=damping, start=carried, make_flow=make_flow))
 
 
 def _outside(moment: Snapshot, inside: Mask, site: str | None) -> Mask:

@@ -10,10 +10,12 @@ import numpy as np
 
 from letopis.errors import UnknownUrl
 from letopis.graph.columns import Ints
-from letopis.graph.graph import Snapshot
+from letopis.graph.graph import Graph, Snapshot
 from letopis.graph.ranking import Ranked
 from letopis.graph.states import ERROR, NEVER, REDIRECT
 from letopis.model import from_millis
+from letopis.urls import parse_user
+from letopis.urls import site as site_of
 
 
 class LinkRow(NamedTuple):
@@ -74,6 +76,15 @@ def links_in(moment: Snapshot, url: str) -> list[LinkRow]:
     number = known_number(moment, url)
     redirecting = np.flatnonzero((moment.redirect == number) & (moment.kind == REDIRECT))
     return _rows(moment, np.flatnonzero(moment.targets == number)) + _redirects(moment, redirecting)
+
+
+def links_asked(graph: Graph, what: str, time: int, *, inward: bool = False, outward: bool = False) -> list[LinkRow]:
+    """The links of a page, the links to it, or, where only a host is named, all links of a site; at a time."""
+    if "://" not in what and "/" not in what and not inward:
+        return links_of_site(graph.as_of(time, site_of(what)), site_of(what))
+    moment, address = graph.as_of(time), parse_user(what)
+    rows = links_out(moment, address) if outward or not inward else []
+    return rows + (links_in(moment, address) if inward else [])
 
 
 def links_of_site(moment: Snapshot, site: str) -> list[LinkRow]:

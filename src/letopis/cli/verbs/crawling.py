@@ -6,14 +6,19 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 import click
 
 from letopis.archive import Archive
 from letopis.catalog.queues import Shard
+from letopis.cli.cluster import CLUSTER, workers
+from letopis.cli.cluster import cluster as cluster_at
 from letopis.cli.context import Given, verb
 from letopis.cli.progress import Progress
-from letopis.crawl import CrawlOptions, Figures, Fleet, Limits, crawl
+from letopis.config import Settings
+from letopis.crawl import CrawlOptions, Figures, Fleet, Limits, crawl, crawl_on
 from letopis.fetch import private_ok
 from letopis.model import parse_duration
 from letopis.urls import ScopeKind
@@ -51,34 +56,58 @@ def _seconds(context: click.Context, option: click.Parameter, text: str | None) 
 @click.option(
     "--agents", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes that share the hosts."
 )
+@CLUSTER
 @click.option("--sitemaps", is_flag=True, default=None, help="Plan what the hosts' sitemaps list.")
 @click.option("--share", hidden=True, help="Which part of the hosts an agent of a fleet has.")
 @click.option("--requisites", is_flag=True, help="Fetch images, styles and scripts of pages too.")
 @click.option("--revisit-now", is_flag=True, help="Make all known pages of the seeds' hosts due at once.")
 @click.option("--once", is_flag=True, help="Stop when nothing is due.")
+@click.option("--warc", type=click.Path(path_type=Path), metavar="DIR", help="Write WARC files to this folder too.")
 def crawl_verb(
     given: Given, seeds: tuple[str, ...], scope: str, include: tuple[str, ...], exclude: tuple[str, ...],
     depth: int | None, limit: int | None, delay: float | None, revisit: str | None, budget: float | None,
-    new_share: float | None, max_hosts: int | None, agents: int, sitemaps: bool | None, share: str | None,
-    requisites: bool, revisit_now: bool, once: bool,
+    new_share: float | None, max_hosts: int | None, agents: int, cluster: str | None,
+    sitemaps: bool | None, share: str | None,
+    requisites: bool, revisit_now: bool, once: bool, warc: Path | None,
 ) -> None:  # fmt: skip
     """Crawl from the seeds, politely; without seeds go on with what is planned. Ctrl-C stops and can be resumed."""
     for name, value in {
         "crawl.delay": delay, "schedule.policy": revisit, "schedule.budget": budget, "crawl.new_share": new_share,
-        "crawl.max_hosts": max_hosts, "crawl.sitemaps": sitemaps,
+        "crawl.max_hosts": max_hosts, "crawl.sitemaps": sitemaps, "cluster.address": cluster,
     }.items():  # fmt: skip
         given.set(name, value)
     options = CrawlOptions(
         seeds, ScopeKind(scope), include, exclude, depth, requisites, revisit_now,
         private_ok(given.settings().fetch.private, "cli"), limits=Limits(limit, once),
     )  # fmt: skip
+    if given.settings().cluster.address and share is None:
+        figures = _on_cluster(given.settings(), options, agents)
+        given.output.row(figures.row(), _summary(figures))
+        return
     with given.open() as archive, Progress("pages", total=limit, quiet=given.quiet) as bar:
+        archive.require_writable()
         if agents > 1:
             figures = asyncio.run(Fleet(archive, options, agents, _agent_words(archive, sys.argv[1:])).run())
         else:
-            work = crawl(archive, options, _shown(bar), shard=_shard(share), signals=STOP_SIGNALS)
-            figures = asyncio.run(work)
+            with _also_warc(archive, warc):
+                work = crawl(archive, options, _shown(bar), shard=_shard(share), signals=STOP_SIGNALS)
+                figures = asyncio.run(work)
     given.output.row(figures.row(), _summary(figures))
+
+
+def _also_warc(archive: Archive, folder: Path | None) -> AbstractContextManager[None]:
+    if folder is None:
+        return nullcontext()
+    # Loaded late on purpose: crawls without it need no readers and writers of other formats.
+    from letopis.exchange.direct import written_directly  # noqa: PLC0415
+
+    return written_directly(archive, folder)
+
+
+def _on_cluster(settings: Settings, options: CrawlOptions, agents: int) -> Figures:
+    """One agent for each task that the cluster works on at once, or as many as were asked for."""
+    with cluster_at(settings.cluster.address) as client:
+        return crawl_on(client, settings, options, agents if agents > 1 else workers(client))
 
 
 def _shown(bar: Progress) -> Callable[[Figures], None]:

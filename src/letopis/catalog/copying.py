@@ -1,0 +1,140 @@
+"""A catalogue from one engine to another: table by table, each in one transaction, compared afterwards."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from xxhash import xxh3_64
+
+from letopis.catalog import accounts, audit, clients, indexing, jobs, projects, stored_queries, watches, wordforms
+from letopis.catalog.database import Database, Row
+from letopis.catalog.extras import ensure, present
+from letopis.catalog.schema import TABLES
+from letopis.errors import Damaged, UsageError
+
+TOPICS = {
+    "accounts": accounts.TABLES,
+    "audit": audit.TABLES,
+    "clients": clients.TABLES,
+    "titleonly": indexing._DDL,
+    "jobs": jobs.TABLES,
+    "projects": projects.TABLES,
+    "job queries": stored_queries.TABLES,
+    "watches": watches.TABLES,
+    "wordforms": wordforms._DDL,
+}
+"""Tables that only some archives have, and that belong to the archive rather than to the machines that share it."""
+
+_MARK = "migrating"
+_OWN = ("schema", _MARK)
+_TABLE = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+) \((.*?)\)(?: \{clustered\})?;", re.DOTALL)
+_COLUMN = re.compile(r"^(\w+) (?:\{\w+\}|[A-Z]+)")
+_COMMA = re.compile(r",\s*(?![^()]*\))")
+_BATCH = 5000
+
+
+class Table(NamedTuple):
+    """A table as its definition tells: columns in order, what sorts it, and the column that numbers itself."""
+
+    name: str
+    columns: tuple[str, ...]
+    order: tuple[str, ...]
+    numbered: str | None
+
+
+def tables(ddl: str) -> list[Table]:
+    """The tables of a definition."""
+    return [_table(match[1], match[2]) for match in _TABLE.finditer(ddl)]
+
+
+def _table(name: str, body: str) -> Table:
+    parts = [part.strip() for part in _COMMA.split(body)]
+    key = next((part for part in parts if part.startswith("PRIMARY KEY")), "")
+    columns = tuple(match[1] for part in parts if (match := _COLUMN.match(part)) and not part.startswith("PRIMARY"))
+    numbered = next((part.split()[0] for part in parts if "{id}" in part), None)
+    single = next((part.split()[0] for part in parts if " PRIMARY KEY" in part), None)
+    found = re.search(r"\(([^)]*)\)", key)
+    order = tuple(word.strip() for word in found[1].split(",")) if found else (numbered or single or columns[0],)
+    return Table(name, columns, order, numbered)
+
+
+def known_tables(source: Database, target: Database) -> list[Table]:
+    """All tables that the source has; those of topics are made in the target."""
+    found = tables(TABLES)
+    for topic, ddl in TOPICS.items():
+        part = tables(ddl)
+        if any(present(source, table.name) for table in part):
+            ensure(source, topic, ddl)
+            ensure(target, topic, ddl)
+            found += part
+    return found
+
+
+def begin(target: Database) -> set[str]:
+    """The tables that an interrupted copy has finished; UsageError when the target holds an archive of its own."""
+    row = target.one("SELECT value FROM meta WHERE name = ?", (_MARK,))
+    if row is not None:
+        return set(filter(None, str(row[0]).split(",")))
+    if target.one("SELECT 1 FROM resource LIMIT 1") is not None:
+        raise UsageError("the target already holds an archive; name an empty database")
+    with target.transaction() as cursor:
+        cursor.run("INSERT INTO meta (name, value) VALUES (?, '')", (_MARK,))
+    return set()
+
+
+def end(target: Database) -> None:
+    """The copy is whole: the target is an archive like any other."""
+    with target.transaction() as cursor:
+        cursor.run("DELETE FROM meta WHERE name = ?", (_MARK,))
+
+
+def copy_table(source: Database, target: Database, table: Table, finished: Iterable[str]) -> int:
+    """Copies one table whole; how many rows."""
+    with target.transaction() as cursor:
+        if table.name == "meta":
+            marks = ", ".join("?" * len(_OWN))
+            cursor.run(f"DELETE FROM meta WHERE name NOT IN ({marks})", _OWN)
+        count = cursor.bulk(table.name, table.columns, _rows(source, table))
+        if table.numbered and count:
+            _number(target, cursor.run, table)
+        done = ",".join(sorted({*finished, table.name}))
+        cursor.run("UPDATE meta SET value = ? WHERE name = ?", (done, _MARK))
+    return count
+
+
+def _number(target: Database, run: Callable[[str], int], table: Table) -> None:
+    """The next row gets a number above those that came."""
+    if target.dialect.name == "postgresql":
+        run(
+            f"SELECT setval(pg_get_serial_sequence('{table.name}', '{table.numbered}'), "
+            f"(SELECT max({table.numbered}) FROM {table.name}))"
+        )
+
+
+def _rows(database: Database, table: Table) -> Iterator[Row]:
+    order = ", ".join(table.order)
+    rows = database.stream(f"SELECT {', '.join(table.columns)} FROM {table.name} ORDER BY {order}", size=_BATCH)
+    return (row for row in rows if table.name != "meta" or row[0] not in _OWN)
+
+
+def compare(source: Database, target: Database, table: Table) -> int:
+    """Damaged when the two tables differ in any value; how many rows they have."""
+    ours, theirs = _digest(_rows(source, table)), _digest(_rows(target, table))
+    if ours != theirs:
+        raise Damaged(
+            f"{table.name} has {theirs[0]} rows in the new place and {ours[0]} in the old one, or other values; "
+            "stop all writers and migrate to an empty place again"
+        )
+    return ours[0]
+
+
+def _digest(rows: Iterable[Row]) -> tuple[int, int]:
+    """Count and a sum of the rows' hashes: engines sort text in different orders."""
+    count = total = 0
+    for row in rows:
+        plain = tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)
+        total = (total + xxh3_64(repr(plain).encode("utf-8", "surrogatepass")).intdigest()) % 2**64
+        count += 1
+    return count, total

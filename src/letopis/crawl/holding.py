@@ -1,0 +1,147 @@
+"""The hosts of one agent of a fleet: taken, kept, shared out and given back.
+
+Every agent works the same way and none is special: it leases its fair part
+of the hosts that have something due, extends the leases while it lives, and
+gives surplus hosts back when others join. What it records is checked against
+the fences of its hosts inside the same transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from uuid import uuid4
+
+from letopis.catalog import Catalog, Cursor
+from letopis.catalog.leases import HostLeases
+from letopis.catalog.queues import Shard
+from letopis.crawl.durable import CatalogQueue
+from letopis.errors import Busy
+from letopis.frontier import Frontier, HostRow, Lease, LeaseKeeper, QueuedUrl, Ticket
+
+_MOST = 10_000
+_TICK = 1000
+_TICK_AN_AGENT = 10
+
+
+class LeasesLost(Busy):
+    """Some hosts of a batch belong to others by now; nothing of it was written."""
+
+    def __init__(self, hosts: set[int]) -> None:
+        super().__init__(f"{len(hosts)} hosts went to other agents meanwhile; their pages are fetched again by those")
+        self.hosts = hosts
+
+
+class _Store:
+    """The rows of one owner, as the keeper of leases wants them."""
+
+    def __init__(self, leases: HostLeases) -> None:
+        self._leases = leases
+
+    def lease(self, owner: str, now: int, until: int, limit: int) -> list[Lease]:
+        """See `LeaseStore.lease`."""
+        return [Lease(host, owner, fence, until) for host, fence in self._leases.take(owner, now, until, limit)]
+
+    def renew(self, leases: Sequence[Lease], now: int, until: int) -> list[Lease]:
+        """See `LeaseStore.renew`."""
+        if not leases:
+            return []
+        held = set(self._leases.extend(leases[0].owner, now, until))
+        return [lease._replace(until=until) for lease in leases if (lease.host, lease.fence) in held]
+
+    def release(self, leases: Sequence[Lease]) -> None:
+        """See `LeaseStore.release`."""
+        if leases:
+            self._leases.give_back(leases[0].owner, [lease.host for lease in leases])
+
+
+class LeasedQueue(CatalogQueue):
+    """The frontier's durable side for an agent that owns hosts by lease."""
+
+    def __init__(self, catalog: Catalog, leases: HostLeases, owner: str) -> None:
+        super().__init__(catalog, Shard())
+        self._leases = leases
+        self._owner = owner
+        self.holds: Callable[[int], bool] = lambda host: False
+
+    def hosts_due(self, now: int, new: bool, limit: int, after: int, cap: int) -> list[HostRow]:
+        """See `QueueStore.hosts_due`; only hosts of this agent."""
+        return [HostRow(*row) for row in self._leases.held_due(self._owner, now, new, limit, after)]
+
+    def load(self, host: int, now: int, new: bool, limit: int) -> list[QueuedUrl]:
+        """See `QueueStore.load`; nothing of hosts that went to others."""
+        return super().load(host, now, new, limit) if self.holds(host) else []
+
+    def _mine(self, hosts: Iterable[int]) -> list[int]:
+        return [host for host in hosts if self.holds(host)]
+
+
+class Holding:
+    """Tends the leases of one agent. Times are milliseconds."""
+
+    def __init__(self, catalog: Catalog, leases: HostLeases, owner: str, seconds: float) -> None:
+        self.owner = owner
+        self._catalog = catalog
+        self._leases = leases
+        self._span = round(seconds * 1000)
+        self._keeper = LeaseKeeper(_Store(leases), owner, seconds)
+        self._next = 0
+
+    @classmethod
+    def named(cls, catalog: Catalog, leases: HostLeases, seconds: float) -> Holding:
+        """With a name that nobody else has."""
+        return cls(catalog, leases, uuid4().hex, seconds)
+
+    def queue(self) -> LeasedQueue:
+        """The queue that answers with the hosts held here."""
+        queue = LeasedQueue(self._catalog, self._leases, self.owner)
+        queue.holds = self._keeper.holds
+        return queue
+
+    def tend(self, frontier: Frontier, now: int) -> None:
+        """Extends what is held, drops what was lost, and moves towards a fair share."""
+        for host in self._keeper.keep(now):
+            frontier.drop_host(host)
+        if now < self._next:
+            return
+        if not self._keeper.held:
+            self._leases.extend(self.owner, now, now + self._span)
+        agents = max(1, self._leases.agents(now))
+        self._next = now + max(_TICK, _TICK_AN_AGENT * agents)
+        self._free(frontier, [host for host in self._leases.spent(self.owner, now) if frontier.idle(host)])
+        fair = min(_MOST, -(-self._leases.busy_hosts(now) // agents))
+        self._share(frontier, len(self._keeper.held) - fair)
+        wanted = fair - len(self._keeper.held)
+        if wanted > 0:
+            frontier.notice(lease.host for lease in self._keeper.want(now, wanted))
+
+    def _share(self, frontier: Frontier, surplus: int) -> None:
+        """Gives hosts away of which nothing is under way or unrecorded, those with the least in memory first."""
+        if surplus > 0:
+            idle = [host for host in self._keeper.held if frontier.idle(host)]
+            idle.sort(key=frontier.waiting_at)
+            self._free(frontier, idle[:surplus])
+
+    def _free(self, frontier: Frontier, hosts: Sequence[int]) -> None:
+        """Gives hosts back: a host in whose place another one waits must not be held for nothing."""
+        for host in hosts:
+            frontier.drop_host(host)
+        self._keeper.give_up(hosts)
+
+    def safe(self, ticket: Ticket, now: int) -> bool:
+        """Whether the ticket's host is ours for certain, for as long as a fetch begun now takes to be sent."""
+        return self._keeper.safe(ticket.host_id, now, ticket.fence)
+
+    def check(self, cursor: Cursor, tickets: Iterable[Ticket], now: int) -> None:
+        """LeasesLost when a host of the batch has another owner or fence; else all stay ours until the commit."""
+        fences = sorted({(ticket.host_id, ticket.fence) for ticket in tickets})
+        lost = self._leases.lost(cursor, self.owner, fences, now + self._span)
+        if lost:
+            raise LeasesLost(lost)
+
+    def finished(self, now: int) -> bool:
+        """Whether no host of the whole fleet has anything due."""
+        return not self._leases.busy_hosts(now)
+
+    def leave(self) -> None:
+        """Gives everything back."""
+        self._leases.leave(self.owner)

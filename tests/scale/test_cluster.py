@@ -1,0 +1,141 @@
+"""Agents and ranks on a Dask cluster on loopback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import distributed
+import numpy as np
+import pytest
+from test_fleet import Web, assert_polite, by_one
+
+from letopis.archive import Archive
+from letopis.config import CrawlSettings, Settings
+from letopis.crawl import CrawlOptions, Limits, crawl_on
+from letopis.demo import running
+from letopis.errors import UsageError
+from letopis.graph import flow_on, pagerank
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+DELAY = 0.05
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    made = Web()
+    with running(made.server):
+        yield made
+
+
+class Workers:
+    """A scheduler in this process and workers in processes of their own, all on loopback."""
+
+    def __init__(self, count: int) -> None:
+        self._cluster = distributed.LocalCluster(
+            n_workers=0, host="127.0.0.1", dashboard_address=None, scheduler_port=0, silence_logs=50
+        )
+        self.address: str = self._cluster.scheduler_address
+        self.processes = [self.start() for _ in range(count)]
+
+    def start(self) -> subprocess.Popen[bytes]:
+        words = [
+            sys.executable, "-m", "distributed.cli.dask_worker", self.address, "--host", "127.0.0.1", "--no-nanny",
+            "--no-dashboard", "--nthreads", "1",
+        ]  # fmt: skip
+        return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ))
+
+    def close(self) -> None:
+        for process in self.processes:
+            process.kill()
+            process.wait()
+        self._cluster.close()
+
+
+@pytest.fixture
+def workers() -> Iterator[Workers]:
+    made = Workers(2)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def client(workers: Workers) -> Iterator[Any]:
+    with distributed.Client(workers.address) as made:
+        made.wait_for_workers(2, timeout=60)
+        yield made
+
+
+def random_links(pages: int, links: int) -> tuple[np.ndarray, np.ndarray]:
+    chance = np.random.default_rng(7)
+    pairs = np.unique(chance.integers(0, pages, (links, 2)), axis=0)
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]].astype(np.int32)
+    return pairs[:, 0], pairs[:, 1]
+
+
+def test_ranks_of_a_cluster_are_those_of_one_process(client: Any) -> None:
+    sources, targets = random_links(20_000, 450_000)
+    alone = pagerank(sources, targets, 20_000)
+    together = pagerank(sources, targets, 20_000, make_flow=flow_on(client, 2))
+    assert np.allclose(alone, together, rtol=0, atol=1e-6)
+
+
+def options(web: Web) -> CrawlOptions:
+    return CrawlOptions(tuple(web.server.world.seeds()), exclude=("busy", "overload"), limits=Limits(once=True))
+
+
+def crawling(settings: Settings, folder: Path) -> Settings:
+    made = replace(settings, crawl=CrawlSettings(delay=DELAY, lease=3, commit_every=0.3))
+    return replace(made, archive=replace(made.archive, path=str(folder / "machine")))
+
+
+def statuses(settings: Settings) -> dict[str, int]:
+    with Archive.open(settings) as archive:
+        assert list(archive.verify()) == []
+        return {row.url: archive.history(row.url)[-1].status for row in archive.catalog.resources.all()}
+
+
+def test_agents_of_a_cluster_find_what_one_finds(
+    web: Web, client: Any, scaled_settings: Settings, tmp_path: Path
+) -> None:
+    settings = crawling(scaled_settings, tmp_path)
+    figures = crawl_on(client, settings, options(web), 2)
+    assert figures.fetched > 100
+    assert_polite(web)
+    assert statuses(settings) == {url: status for url, (status, _) in by_one(web, tmp_path / "alone").items()}
+
+
+def test_the_share_of_a_killed_worker_is_taken_over(
+    web: Web, client: Any, workers: Workers, scaled_settings: Settings, tmp_path: Path
+) -> None:
+    settings = crawling(scaled_settings, tmp_path)
+
+    def kill() -> None:
+        deadline = time.monotonic() + 60
+        while web.asked() < 40 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        workers.processes[0].send_signal(signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    crawl_on(client, settings, options(web), 2)
+    killer.join()
+    assert_polite(web)
+    assert statuses(settings) == {url: status for url, (status, _) in by_one(web, tmp_path / "alone").items()}
+
+
+def test_a_cluster_needs_a_shared_archive(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"database\.url"):
+        crawl_on(None, Settings(), CrawlOptions(("http://example.org/",)), 2)

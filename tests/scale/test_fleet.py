@@ -1,0 +1,225 @@
+"""Agents in processes of their own, started anywhere with the same settings: the web's log is the judge."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from io import StringIO
+from pathlib import Path
+
+import psycopg
+import pytest
+from services import ObjectServer, variables
+
+from letopis.archive import Archive
+from letopis.archive.reading import Answers
+from letopis.catalog import Catalog, Sqlite
+from letopis.config import Settings, StoreSettings
+from letopis.demo import DemoServer, World, running
+from letopis.store import LocalBackend, Store
+
+NOON = datetime(2026, 1, 10, 12, tzinfo=UTC)
+DELAY = 0.05
+LEASE = 3
+
+
+class Web:
+    """The simulated web, standing still, with the log of who asked what."""
+
+    def __init__(self) -> None:
+        self.log = StringIO()
+        world = World(hosts=8, pages_per_host=14, crawl_delay=0, noisy=0)
+        self.server = DemoServer(world, log=self.log)
+        self.server._clock = lambda: NOON
+
+    def requests(self) -> list[tuple[str, str, float, float]]:
+        """Host, path, begin and end of every request but those for robots.txt, in the order of their begin."""
+        lines = [line.split("\t") for line in self.log.getvalue().splitlines()]
+        rows = [(host, path, float(b), float(e)) for b, e, _, _, _, host, path, _ in lines if path != "/robots.txt"]
+        return sorted(rows, key=lambda row: row[2])
+
+    def asked(self) -> int:
+        self.server._log.flush()
+        return len(self.log.getvalue().splitlines())
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    made = Web()
+    with running(made.server):
+        yield made
+
+
+class Fleet:
+    """Agents that share nothing but settings."""
+
+    def __init__(self, web: Web, settings: Settings, folder: Path) -> None:
+        self._web = web
+        self._settings = settings
+        self._folder = folder
+        self.agents: list[subprocess.Popen[str]] = []
+
+    def start(self) -> subprocess.Popen[str]:
+        number = len(self.agents)
+        given = variables(self._settings.database.url, self._settings.store) | {
+            "LETOPIS_CRAWL_LEASE": str(LEASE),
+            "LETOPIS_CRAWL_COMMIT_EVERY": "0.3",
+            "LETOPIS_SCHEDULE_POLICY": "uniform",
+        }
+        words = ["crawl", *self._web.server.world.seeds(), "--once", "--delay", f"{DELAY}s", "--json", "-q"]
+        agent = subprocess.Popen(
+            [sys.executable, "-m", "letopis.cli", *words, "--exclude", "busy|overload",
+             "--archive", str(self._folder / f"agent{number}")],
+            env={**os.environ, **given}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self.agents.append(agent)
+        return agent
+
+    def wait(self, *killed: subprocess.Popen[str]) -> None:
+        for agent in self.agents:
+            _, errors = agent.communicate(timeout=120)
+            assert agent in killed or agent.returncode == 0, errors
+
+    def when(self, requests: int) -> None:
+        """Until the web was asked so often."""
+        deadline = time.monotonic() + 60
+        while self._web.asked() < requests and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+
+@pytest.fixture
+def fleet(web: Web, scaled_settings: Settings, tmp_path: Path) -> Iterator[Fleet]:
+    made = Fleet(web, scaled_settings, tmp_path)
+    yield made
+    for agent in made.agents:
+        if agent.poll() is None:
+            agent.kill()
+            agent.communicate()
+
+
+def told(archive: Archive) -> dict[str, tuple[int, str]]:
+    """Status and outcome of the last check of every URL."""
+    rows = list(archive.catalog.resources.all())
+    return {row.url: (check.status, check.outcome) for row in rows for check in archive.history(row.url)[-1:]}
+
+
+def by_one(web: Web, folder: Path) -> dict[str, tuple[int, str]]:
+    """What one embedded crawl of the same web finds."""
+    words = ["crawl", *web.server.world.seeds(), "--once", "--delay", "0", "--exclude", "busy|overload", "-q"]
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("LETOPIS_")}
+    subprocess.run(
+        [sys.executable, "-m", "letopis.cli", *words, "--archive", str(folder)],
+        check=True, capture_output=True, timeout=120, env=environment,
+    )  # fmt: skip
+    catalog = Catalog(Sqlite(folder / "catalogue.sqlite"))
+    answers = Answers(catalog, Store.open(LocalBackend(folder / "packs"), StoreSettings(), write=False))
+    rows = list(catalog.resources.all())
+    found = {row.url: (check.status, check.outcome) for row in rows for check in answers.history(row.url)[-1:]}
+    catalog.close()
+    return found
+
+
+def assert_polite(web: Web) -> None:
+    """One request at a time to a host, with its pauses, whoever asked."""
+    spans: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for host, _, began, ended in web.requests():
+        spans[host].append((began, ended))
+    for host, times in spans.items():
+        for earlier, later in itertools.pairwise(times):
+            assert later[0] >= earlier[1], f"{host} was asked twice at once"
+            assert later[0] - earlier[0] >= DELAY * 0.9, f"{host} was asked again too soon"
+
+
+def assert_complete(web: Web, settings: Settings, folder: Path) -> None:
+    with Archive(folder / "reader", settings=settings) as archive:
+        found = told(archive)
+        assert list(archive.verify()) == []
+    alone = by_one(web, folder / "alone")
+    assert {url: status for url, (status, _) in found.items()} == {url: status for url, (status, _) in alone.items()}
+
+
+def test_four_agents_find_what_one_finds(web: Web, fleet: Fleet, scaled_settings: Settings, tmp_path: Path) -> None:
+    for _ in range(4):
+        fleet.start()
+    fleet.wait()
+    assert_polite(web)
+    asked = [(host, path) for host, path, _, _ in web.requests()]
+    assert len(asked) == len(set(asked)), "a page was fetched twice"
+    assert_complete(web, scaled_settings, tmp_path)
+
+
+def test_agents_come_and_go(web: Web, fleet: Fleet, scaled_settings: Settings, tmp_path: Path) -> None:
+    first = fleet.start()
+    fleet.when(20)
+    fleet.start()
+    fleet.when(40)
+    first.send_signal(signal.SIGTERM)
+    fleet.wait()
+    assert_polite(web)
+    assert_complete(web, scaled_settings, tmp_path)
+
+
+def test_what_a_killed_agent_held_is_taken_over(
+    web: Web, fleet: Fleet, scaled_settings: Settings, tmp_path: Path
+) -> None:
+    doomed = fleet.start()
+    fleet.start()
+    fleet.when(40)
+    doomed.kill()
+    fleet.wait(doomed)
+    assert_polite(web)
+    assert_complete(web, scaled_settings, tmp_path)
+
+
+def test_an_agent_that_was_stopped_beyond_its_leases_does_no_harm(
+    web: Web, fleet: Fleet, scaled_settings: Settings, tmp_path: Path
+) -> None:
+    paused = fleet.start()
+    fleet.start()
+    fleet.when(30)
+    paused.send_signal(signal.SIGSTOP)
+    time.sleep(2 * LEASE)
+    paused.send_signal(signal.SIGCONT)
+    fleet.wait()
+    assert_polite(web)
+    assert_complete(web, scaled_settings, tmp_path)
+
+
+def test_agents_that_are_cut_from_the_database_go_on(
+    web: Web, fleet: Fleet, scaled_settings: Settings, tmp_path: Path
+) -> None:
+    fleet.start()
+    fleet.start()
+    for requests in (25, 50, 75):
+        fleet.when(requests)
+        with psycopg.connect(scaled_settings.database.url, autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid != pg_backend_pid()"
+            )
+    fleet.wait()
+    assert_polite(web)
+    assert_complete(web, scaled_settings, tmp_path)
+
+
+def test_agents_that_are_cut_from_the_object_store_keep_what_they_have(
+    web: Web, fleet: Fleet, scaled_settings: Settings, object_server: ObjectServer, tmp_path: Path
+) -> None:
+    fleet.start()
+    fleet.start()
+    fleet.when(25)
+    object_server.stop()
+    time.sleep(2)
+    object_server.start()
+    fleet.wait()
+    assert_polite(web)
+    asked = [(host, path) for host, path, _, _ in web.requests()]
+    assert len(asked) == len(set(asked)), "a page was fetched twice"
+    assert_complete(web, scaled_settings, tmp_path)
