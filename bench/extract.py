@@ -30,6 +30,10 @@ def bare(body: bytes) -> object:
     return LexborHTMLParser(body)
 
 
+def ours_skim(body: bytes) -> object:
+    return page(body, URL, HEADERS, mode="skim", detect_language=False)
+
+
 def ours_basic(body: bytes) -> object:
     return page(body, URL, HEADERS, mode="basic", detect_language=False)
 
@@ -50,6 +54,7 @@ def lxml_links(body: bytes) -> object:
 
 PEERS: dict[str, Callable[[bytes], object]] = {
     "selectolax, parse alone": bare,
+    "ours, links alone": ours_skim,
     "ours, title and links": ours_basic,
     "ours, full": ours_full,
     "ours, full with language": ours_language,

@@ -153,3 +153,7 @@ def test_exploding_paths_are_stopped() -> None:
 def test_any_path_is_read_or_refused(path: str) -> None:
     with contextlib.suppress(UsageError):
         assert isinstance(find(DOCUMENT, path), list)
+
+
+def test_removing_everything_leaves_nothing() -> None:
+    assert filter_source("<div><p>one</p></div>", "text/html", [Filter(FilterKind.REMOVE, "*")]) == ""

@@ -224,3 +224,8 @@ def test_links_added_and_removed() -> None:
     assert [link.target for link in changes.removed] == ["a"]
     assert links(page_of("a"), page_of("b")) == "- a a  to a\n+ a b  to b\n"
     assert links(page_of("a"), page_of("a")) == ""
+
+
+def test_comments_inside_menus_and_drawings_hide_nothing_that_runs() -> None:
+    for opaque in ("<select><!--<p><script>x()</script>-->", "<svg><!--</p><script>x()</script>-->"):
+        assert "<script" not in visual("", opaque)

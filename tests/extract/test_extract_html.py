@@ -170,6 +170,33 @@ def test_the_frame_of_a_page_is_marked():
     assert [found.blocks[at].text for at in sorted(found.frame)] == ["Site", "menu", "ad", "imprint"]
 
 
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<main><nav>aside</nav>text</main>",
+        "<div role=navigation>aside</div>text",
+        "<div role=contentinfo>aside</div>text",
+        "<div class='top navbar'>aside</div>text",
+        "<div class=page-footer>aside</div>text",
+        "<div id=cookie-notice>aside</div>text",
+        "<main><div role=dialog>aside</div>text</main>",
+        "<article class=cookie-table>text</article><aside>aside</aside>",
+        "<div class=card-footer>text</div><nav>aside</nav>",
+        "<main><div class=footer>text</div></main><menu>aside</menu>",
+    ],
+)
+def test_menus_and_what_is_named_so_are_frame(markup):
+    found = read(markup)
+    assert {found.blocks[at].text for at in found.frame} == {"aside"}
+    assert "text" in {block.text for at, block in enumerate(found.blocks) if at not in found.frame}
+
+
+def test_drawings_hold_elements_where_pages_hold_raw_text():
+    assert [link.target for link in read("<svg><script><a href=x>y</a></script></svg>").links] == [
+        "http://example.org/dir/x"
+    ]
+
+
 def test_nested_frames_cost_no_more_than_their_size():
     found = read("<nav>x" * 8000)
     assert len(found.frame) == 8000

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from letopis.change.fingerprint import Fingerprint
-from letopis.change.varint import Reader, put_varint
+from letopis.change.varint import Reader, packed, put_varint
 
 CAPACITY = 4096
 _SHARE = 0.30
@@ -75,8 +75,7 @@ class HostProfile:
         for number in (self.capacity, self.pages, len(blocks)):
             put_varint(out, number)
         out += np.array(blocks, dtype="<u8").tobytes()
-        for block in blocks:
-            put_varint(out, self._counts[block])
+        out += packed(np.array([self._counts[block] for block in blocks], np.uint64))
         return bytes(out)
 
     @classmethod

@@ -1,7 +1,8 @@
 """Which of the blocks that differ speak for a real change, and how loudly.
 
-Noise is told from news in this order: blocks that only moved; blocks of the
-host's frame; slots and blocks that are never the same; clocks and counters.
+Noise is told from news in this order: text cut into other blocks; blocks that
+only moved; frames and banners; clocks and counters; slots and blocks that are
+never the same.
 What remains is *strong* (text that came, went or was edited) or *weak* (one
 short block in place of another, as an advertisement does; metadata nobody
 sees).
@@ -11,21 +12,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import NamedTuple, TypeVar
 
+from letopis.change.aside import aside, framed
 from letopis.change.fingerprint import Fingerprint
 from letopis.change.habits import PageHabits, Region, regions
-from letopis.change.text_forms import digits_folded, stilled, words_form
+from letopis.change.likeness import alike, edited, words_of
+from letopis.change.text_forms import stilled, words_form
 from letopis.model import BlockKind
 
 _HIDDEN = frozenset((BlockKind.KEYWORDS, BlockKind.DESCRIPTION, BlockKind.ALT))
+_ENTRIES = frozenset((BlockKind.ITEM, BlockKind.CELL))
 _LONG = 90  # letters from which one block in place of another is no advertisement
 _FRAME_RUN, _FRAME_LENGTH = 2, 40
 _SWAPS, _EDITS = 2, 5  # changes in a row that make a slot restless
 _RESTLESS_SHARE = 1 / 3
-_LEAST_BODY = 12.0
 _MOST_PAIRS = 64
 _MOST_STILLED = 1 << 17
 _ALIKE = 0.35
@@ -72,17 +76,37 @@ class Judge:
         self.frame, self.habits = frame, habits
         self.evidence = Evidence()
         self._room = _MOST_STILLED
-        self._framed_old, self._framed_new = framed(old), framed(new)
+        self._framed_old, self._framed_new = aside(old), aside(new)
         self._old_set, self._new_set = frozenset(old.hashes), frozenset(new.hashes)
 
     def judge(self) -> Evidence:
         """Sort every block that differs to noise, weak or strong evidence."""
-        sides = self._without_moves(regions(self.old, self.new))
+        found = [region for region in regions(self.old, self.new) if not self._reflowed(region)]
+        sides = self._without_moves(found)
         sides = [side for side in map(self._without_frame, sides) if side.old or side.new]
         sides = [side for side in map(self._without_ticks, sides) if side.old or side.new]
-        for side in self._without_restless(sides):
-            self._weigh(side)
+        sides = self._without_restless(sides)
+        if not self._recut(sides):
+            for side in sides:
+                self._weigh(side)
         return self.evidence
+
+    def _recut(self, sides: list[_Sides]) -> bool:
+        """Whether the same words stand on both sides in more or fewer blocks."""
+        old, new = [i for side in sides for i in side.old], [j for side in sides for j in side.new]
+        if not old or not new or len(old) == len(new):
+            return False
+        if sum(self.old.lengths[i] for i in old) != sum(self.new.lengths[j] for j in new):
+            return False
+        return _bag(map(self.old.text, old)) == _bag(map(self.new.text, new)) != Counter()
+
+    def _reflowed(self, region: Region) -> bool:
+        """Whether a region has the same text on both sides, cut into other blocks."""
+        _, a1, a2, b1, b2 = region.op
+        if a1 == a2 or b1 == b2 or sum(self.old.lengths[a1:a2]) != sum(self.new.lengths[b1:b2]):
+            return False
+        before, after = map(self.old.text, range(a1, a2)), map(self.new.text, range(b1, b2))
+        return words_form(" ".join(before)) == words_form(" ".join(after)) != ""
 
     def _without_moves(self, found: list[Region]) -> list[_Sides]:
         gone = Counter(self.old.hashes[i] for r in found for i in range(r.op.a1, r.op.a2))
@@ -155,12 +179,28 @@ class Judge:
 
     def _weigh(self, side: _Sides) -> None:
         pairs = self._pairs(side.old, side.new)
+        steady = self._steady(side.region)
         for i, j, likeness in pairs:
-            self._weigh_pair(i, j, likeness)
+            self._weigh_pair(i, j, likeness, steady and self.old.kinds[i] in _ENTRIES)
         gone = set(side.old) - {i for i, _, _ in pairs}
         came = set(side.new) - {j for _, j, _ in pairs}
-        self.evidence.removed += [_single(self.old, i) for i in sorted(gone)]
-        self.evidence.added += [_single(self.new, j) for j in sorted(came)]
+        self.evidence.removed += [self._single(self.old, i) for i in sorted(gone)]
+        self.evidence.added += [self._single(self.new, j) for j in sorted(came)]
+
+    def _steady(self, region: Region) -> bool:
+        """Whether this place of the page hardly ever changes, as far as it is known."""
+        keys = [key for from_left in (True, False) for key, _, _ in region.slots(from_left)]
+        return bool(keys) and all(map(self.habits.steady, keys))
+
+    def _single(self, side: Fingerprint, index: int) -> Weighed:
+        weight = side.weight(index)
+        silent = side.kinds[index] in _HIDDEN and not self._badge(side, index)
+        return Weighed(index, 0.0 if silent else weight, weight)
+
+    def _badge(self, side: Fingerprint, index: int) -> bool:
+        """Whether a picture says what others on the page say, too, as one that marks what is sold out does."""
+        block = side.hashes[index]
+        return side.kinds[index] is BlockKind.ALT and block in self._old_set and block in self._new_set
 
     def _pairs(self, old: list[int], new: list[int]) -> list[tuple[int, int, float]]:
         """Blocks that stand for one another: the likest first, then by place."""
@@ -201,13 +241,22 @@ class Judge:
             return True
         return all(len(_SENTENCE_END.findall(text)) >= 2 for text in (self.old.text(i), self.new.text(j)))
 
-    def _weigh_pair(self, i: int, j: int, alike: float) -> None:
+    def _settled(self, i: int) -> bool:
+        return self.habits.settled(self.old.hashes[i])
+
+    def _state(self, i: int, j: int) -> bool:
+        """Whether a cell went from one state to another of those that other cells of the page have, too."""
+        if self.old.kinds[i] is not BlockKind.CELL or self.new.kinds[j] is not BlockKind.CELL:
+            return False
+        return self.new.hashes[j] in self._old_set or self.old.hashes[i] in self._new_set
+
+    def _weigh_pair(self, i: int, j: int, alike: float, entry: bool) -> None:
         weight_old, weight_new = self.old.weight(i), self.new.weight(j)
         hidden = self.new.kinds[j] in _HIDDEN
         strong_old = strong_new = 0.0
         if alike >= _ALIKE and not hidden:
             strong_old = strong_new = edited(self.old.text(i), self.new.text(j))
-        elif not hidden and (self._prose(i, j) or self.habits.settled(self.old.hashes[i])):
+        elif not hidden and (entry or self._prose(i, j) or self._state(i, j) or self._settled(i)):
             strong_old, strong_new = weight_old, weight_new
         self.evidence.removed.append(Weighed(i, strong_old, weight_old))
         self.evidence.added.append(Weighed(j, strong_new, weight_new))
@@ -228,54 +277,8 @@ def share(evidence: Evidence, old: Fingerprint, new: Fingerprint, frame: frozens
     return min(1.0, full if full > _LITTLE else soft)
 
 
-class Words(NamedTuple):
-    """A text as the set of its words."""
-
-    words: frozenset[str]
-    letters: int
-    folded: str
-
-
-def words_of(text: str) -> Words:
-    """The words of a text, with their letters counted once."""
-    words = frozenset(words_form(text).split())
-    return Words(words, sum(map(len, words)), digits_folded(text))
-
-
-def alike(old: Words, new: Words) -> float:
-    """Share of letters in words that both texts have; 1 for texts that differ in digits alone."""
-    if old.folded == new.folded:
-        return 1.0
-    whole = old.letters + new.letters
-    if 4 * min(old.letters, new.letters) < whole:
-        return 0.0
-    return 2 * sum(map(len, old.words & new.words)) / whole
-
-
-def edited(old: str, new: str) -> float:
-    """Weight of an edit: by the words that came or went; a number weighs at least two."""
-    before, after = Counter(words_form(old).split()), Counter(words_form(new).split())
-    gone, came = before - after, after - before
-    weight = sqrt(max(_letters(gone), _letters(came)))
-    number = any(word.isdigit() for word in (*gone, *came))
-    return max(weight, 2.0) if number else weight
-
-
-def _letters(words: Counter[str]) -> int:
-    return sum(len(word) * count for word, count in words.items())
-
-
-def _single(side: Fingerprint, index: int) -> Weighed:
-    weight = side.weight(index)
-    return Weighed(index, 0.0 if side.kinds[index] in _HIDDEN else weight, weight)
-
-
-def framed(side: Fingerprint) -> frozenset[int]:
-    """The blocks that the page itself marks as its frame, unless next to nothing else is there."""
-    if not side.frame:
-        return side.frame
-    inside = sum(map(side.weight, side.frame))
-    return side.frame if sum(map(sqrt, side.lengths)) - inside >= _LEAST_BODY else frozenset()
+def _bag(texts: Iterable[str]) -> Counter[str]:
+    return Counter(words_form(" ".join(texts)).split())
 
 
 def _total(side: Fingerprint, frame: frozenset[int]) -> float:

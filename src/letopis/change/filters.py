@@ -103,7 +103,10 @@ def _by_css(source: str, selector: str) -> str:
 
 def _by_remove(source: str, selector: str) -> str:
     document = LexborHTMLParser(source)
-    for node in document.css(selector):
+    chosen = document.css(selector)
+    if any(node.tag == "html" for node in chosen):
+        return ""
+    for node in chosen:
         node.decompose()
     return document.html or ""
 

@@ -99,7 +99,8 @@ def fingerprint(page: Page) -> Fingerprint:
     hashes, lengths = tuple(map(xxh3_64_intdigest, parts)), tuple(map(len, parts))
     whole_hash = xxh3_64_intdigest(whole)
     if all(parts):
-        return Fingerprint(whole_hash, hashes, lengths, kinds, page.frame, blocks)
+        frame = page.frame if blocks is page.blocks else frozenset(i for i in page.frame if i < MAX_BLOCKS)
+        return Fingerprint(whole_hash, hashes, lengths, kinds, frame, blocks)
     kept = [i for i, part in enumerate(parts) if part]
     frame = frozenset(n for n, i in enumerate(kept) if i in page.frame)
     picked = tuple([blocks[i] for i in kept])

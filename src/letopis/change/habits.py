@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from letopis.change.fingerprint import Fingerprint
 from letopis.change.sequence import Op, opcodes
+from letopis.change.text_forms import stilled
 from letopis.change.varint import Reader, put_varint
 
 _REACH = 4  # blocks from an anchor within which a slot is known
@@ -21,6 +22,8 @@ _FORGET = 64  # visits after which a silent slot or block is forgotten
 _SHARE = 0.8
 _FLIPS, _RECENT = 3, 16
 _WATCHED = 3
+_KNOWN, _SELDOM = 6, 0.25
+_SHORT = 500  # letters above which nobody looks for clocks
 _MAGIC = 0xA1
 _MASK = (1 << 64) - 1
 _START, _END = 1, 2
@@ -59,6 +62,14 @@ def _region(op: Op, old: Fingerprint, times: Counter[int]) -> Region:
     return Region(op, left if times[left] <= 2 else 0, right if times[right] <= 2 else 0)
 
 
+def _ticked(old: Fingerprint, new: Fingerprint, i: int, j: int) -> bool:
+    """Whether only clocks and counters differ: that is known without learning, and hides what else may change there."""
+    if not old.blocks or not new.blocks:
+        return False
+    before, after = old.text(i), new.text(j)
+    return max(len(before), len(after)) <= _SHORT and stilled(before) == stilled(after)
+
+
 class _Count(NamedTuple):
     changed: int
     first: int
@@ -85,7 +96,9 @@ class PageHabits:
             return
         found = regions(old, new)
         for region in found:
-            for key in {key for side in (True, False) for key, _, _ in region.slots(side)}:
+            for key in {
+                key for side in (True, False) for key, i, j in region.slots(side) if not _ticked(old, new, i, j)
+            }:
                 self._count(self._slots, key)
         for block in set(old.hashes).symmetric_difference(new.hashes):
             self._count(self._flips, block)
@@ -99,6 +112,11 @@ class PageHabits:
         """Whether a slot changed on more than 80 % of the visits since it first did, `least` at least."""
         seen = self._slots.get(key)
         return seen is not None and seen.changed >= least and seen.changed > _SHARE * (self.visits - seen.first)
+
+    def steady(self, key: int) -> bool:
+        """Whether the page was visited often enough to say that a slot changes on few visits."""
+        seen = self._slots.get(key)
+        return self.visits >= _KNOWN and (seen is None or seen.changed <= _SELDOM * self.visits)
 
     def settled(self, block: int) -> bool:
         """Whether a block stood there unchanged for the last visits, so that it is no passing one."""

@@ -97,7 +97,13 @@ _DATES = re.compile(
 )
 _TOOK_NEAR = re.compile(r"generated|rendered|took|loaded|executed|queries|vygenerov|načten|erzeugt|generiert|сгенер")
 _HAS_DIGIT = re.compile(r"\d")
+_LEGAL = re.compile(r"\W{0,4}(?:©|\(c\)|copyright\b)\D{0,12}(?:19|20)\d\d")
+_FACT = re.compile(
+    r"v?\d{1,4}(?:\.\d{1,4}){1,3}(?:[-.]?(?:alpha|beta|rc|dev)[-.]?\d{0,3})?|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}"
+)
 _LONG = 2048
+_LEGAL_LINE = 400
+_MOST_FACT = 100
 _FEW_WORDS = 6
 
 
@@ -108,14 +114,22 @@ def stilled(text: str) -> str:
     copyright years, temperatures and random identifiers are stilled
     everywhere; dates only where they are most of the block, since in a
     sentence a date is what the sentence says. Prices, versions and other
-    numbers stay.
+    numbers stay. A line that begins with a copyright and its year is nothing
+    but that.
     """
     lowered = text[:_LONG].lower()
     if not _HAS_DIGIT.search(lowered):
         return words_form(lowered) + text[_LONG:]
+    if len(text) <= _LEGAL_LINE and _LEGAL.match(lowered):
+        return ""
     took = bool(_TOOK_NEAR.search(lowered))
     calm = _ALWAYS.sub(lambda m: m[0] if m.lastgroup == "took" and not took else " ", lowered)
     return words_form(_dated(calm)) + text[_LONG:]
+
+
+def is_fact(text: str) -> bool:
+    """Whether a text is a version number or a mail address, which say something even in a menu."""
+    return len(text) <= _MOST_FACT and _FACT.fullmatch(text.strip().lower()) is not None
 
 
 def _dated(text: str) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
 from letopis.errors import Damaged
 
 
@@ -11,6 +14,20 @@ def put_varint(out: bytearray, value: int) -> None:
         out.append(value & 0x7F | 0x80)
         value >>= 7
     out.append(value)
+
+
+def packed(numbers: npt.NDArray[np.uint64]) -> bytes:
+    """Many numbers as `put_varint` writes them one after the other."""
+    digits = np.ones(len(numbers), np.int64)
+    for place in range(1, 9):
+        digits += numbers >= np.uint64(1 << 7 * place)
+    starts = np.cumsum(digits) - digits
+    out = np.zeros(int(digits.sum()), np.uint8)
+    for place in range(int(digits.max(initial=0))):
+        longer = digits > place
+        part = (numbers[longer] >> np.uint64(7 * place)).astype(np.uint8) & 0x7F
+        out[starts[longer] + place] = part | np.where(digits[longer] > place + 1, 0x80, 0).astype(np.uint8)
+    return out.tobytes()
 
 
 class Reader:

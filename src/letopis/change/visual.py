@@ -29,7 +29,7 @@ _OPAQUE = "|".join(
 )
 _WORDS = re.compile(rf"{_OPAQUE}|<!--.*?-->|{_TAG}|[^<\s]++\s*+|\s++|<", re.DOTALL)
 _RUNS = re.compile(rf"{_OPAQUE}|<!--.*?-->|{_TAG}|[^<]++|<", re.DOTALL)
-_TAGS = re.compile(_TAG)
+_TAGS = re.compile(rf"<!--.*?-->|{_TAG}", re.DOTALL)
 _NAME = re.compile(r"</?[a-zA-Z][^\s/>]*")
 _SOURCE = re.compile(r'\ssrc="([^"]*)"')
 _ATTRIBUTE = re.compile(r'\s([^\s"=<>/]+)(?:="([^"]*)")?')

@@ -108,6 +108,6 @@ class Draft:
 def fold(text: str) -> str:
     """Text with each run of white space as one blank, none at the ends."""
     # All white space but the plain blank counts as not printable: most text needs no splitting.
-    if "\n" in text or "  " in text or not text.isprintable():
+    if "  " in text or not text.isprintable():
         return " ".join(text.split())
     return text.strip(" ")

@@ -8,13 +8,14 @@ under another block element than the text before it.
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from letopis.extract.draft import MAX_BLOCKS, MAX_TEXT, Draft, fold
+from letopis.extract.html_frames import NAMED, is_frame, is_named_frame
 from letopis.extract.html_links import Finder
-from letopis.extract.html_names import BLOCKS, CONTENT, KIND_OF, PARAGRAPH, TEXT, Do, tags_of
+from letopis.extract.html_names import BASE, BLOCKS, KIND_OF, PARAGRAPH, TEXT, Do, tags_of
 from letopis.extract.html_skim import skim
 from letopis.extract.source import Source
 from letopis.model import Block, BlockKind
@@ -32,6 +33,8 @@ _CELL = BlockKind.CELL
 _BREAK = "\n"
 _PART = "\x1e"
 _MOST_CLIMBED = 64
+_MOST_NAMED = 256
+_MARKED = f'base[href],[style*="url("],{NAMED}'
 _RAW = (*tags_of(Do.SCRIPT), *tags_of(Do.STYLE), *tags_of(Do.TITLE))
 _HIDING = tags_of(Do.HIDE)
 _FRAMING = tags_of(Do.FRAMING)
@@ -49,13 +52,37 @@ def read(source: Source, draft: Draft) -> None:
     if source.mode == "skim":
         skim(tree, draft)
         return
-    finder = Finder(tree, draft, alts=source.mode == "full")
     if source.mode == "full":
-        _Walk(draft, finder, root).run()
-    else:
-        _walk_elements(root, finder)
-    if b"style=" in source.body:
-        finder.style_attributes()
+        _read_full(tree, root, draft)
+        return
+    finder = Finder(tree, draft, alts=False, base=tree.css_first("base[href]"))
+    _walk_elements(root, finder)
+    finder.style_attributes()
+    finder.settle()
+
+
+def _read_full(tree: LexborHTMLParser, root: LexborNode, draft: Draft) -> None:
+    """Everything. What attributes single out is chosen by the parser in one go, as every choice costs a walk."""
+    base: LexborNode | None = None
+    styled: list[str] = []
+    frames: list[LexborNode] = []
+    last = 0
+    for node in tree.css(_MARKED):
+        if node.mem_id == last:  # chosen by several of the selectors
+            continue
+        last = node.mem_id
+        attributes = node.attributes
+        if "url(" in (attributes.get("style") or ""):
+            styled.append(attributes["style"] or "")
+        if base is None and node.tag_id == BASE and "href" in attributes:
+            base = node
+        elif len(frames) < _MOST_NAMED and is_named_frame(node, attributes):
+            frames.append(node)
+    finder = Finder(tree, draft, alts=True, base=base)
+    walk = _Walk(draft, finder, root)
+    walk.frame(frames)
+    walk.run()
+    finder.styled(styled)
     finder.settle()
 
 
@@ -91,6 +118,12 @@ class _Walk:
         self._places: dict[int, _Place] = {}
         self._framed: set[int] = set()
         self._room = MAX_TEXT
+
+    def frame(self, nodes: Iterable[LexborNode]) -> None:
+        """All text in these elements is part of the page's frame."""
+        for node in nodes:
+            if node.mem_id not in self._framed:
+                self._framed.update(inner.mem_id for inner in node.traverse())
 
     def run(self) -> None:
         """The hot loop: every node of the page passes here once."""
@@ -131,7 +164,8 @@ class _Walk:
 
         def handle(node: LexborNode) -> None:
             handler(node)
-            if node.child is not None and not node.child.is_empty_text_node:
+            text = node.child
+            if text is not None and text.tag_id == TEXT and not text.is_empty_text_node:
                 next(self._nodes, None)
 
         return handle
@@ -141,9 +175,9 @@ class _Walk:
             self._places.update((inner.mem_id, _HIDDEN) for inner in node.traverse())
 
     def _frame(self, node: LexborNode) -> None:
-        """Menus, side columns, and the header and footer of the page, though not of an article."""
-        if node.mem_id not in self._framed and not _in_content(node):
-            self._framed.update(inner.mem_id for inner in node.traverse())
+        """Menus wherever they stand; side columns, header and footer of the page, though not of an article."""
+        if is_frame(node):
+            self.frame((node,))
 
     def _break(self, node: LexborNode) -> None:
         """One line break is a blank; two in a row end a paragraph, as old pages write them."""
@@ -157,21 +191,22 @@ class _Walk:
         pieces.clear()
         if place is _HIDDEN:
             return
+        blocks, finder = self._blocks, self._finder
+        kind, framed = place
         for part in joined.split(_PART) if _PART in joined else (joined,):
             text = fold(part)
             if not text:
                 continue
+            count = len(blocks)
             self._room -= len(text)
-            if self._room < 0 or len(self._blocks) >= MAX_BLOCKS:
+            if self._room < 0 or count >= MAX_BLOCKS:
                 self._draft.warn("the text is longer than what is kept; the rest was left out")
                 return
-            kind = place[0]
-            if place[1]:
-                self._draft.frame.add(len(self._blocks))
-            if kind is _PARAGRAPH and text == self._finder.anchor:
-                kind = _LINK
-            self._blocks.append(_new(Block, (kind, text)))
-        if self._finder.alts:
+            if framed:
+                self._draft.frame.add(count)
+            is_link = kind is _PARAGRAPH and text == finder.anchor
+            blocks.append(_new(Block, (_LINK if is_link else kind, text)))
+        if finder.alts:
             self._show_alts()
 
     def _show_alts(self) -> None:
@@ -184,10 +219,25 @@ class _Walk:
 
     def _place(self, node: LexborNode) -> _Place:
         """The block that holds the text under `node`. Each element is climbed once a page."""
-        if node.tag_id in _SETTLED:
+        places = self._places
+        tag = node.tag_id
+        if tag in _SETTLED:
             number = node.mem_id
-            found = self._places[number] = (KIND_OF[node.tag_id], number in self._framed)
+            found = places[number] = (KIND_OF[tag], number in self._framed)
             return found
+        above = node.parent
+        if above is not None and tag not in BLOCKS and (around := above.tag_id) in _SETTLED:
+            # A link or a word in bold right inside an item, a heading, a cell: most of all that is climbed.
+            number = above.mem_id
+            place = places.get(number)
+            if place is None:
+                place = places[number] = (KIND_OF[around], number in self._framed)
+            places[node.mem_id] = place
+            return place
+        return self._climbed(node)
+
+    def _climbed(self, node: LexborNode) -> _Place:
+        """The same for any depth; every element on the way is settled, too."""
         path: list[tuple[int, int]] = []
         place: _Place | None = None
         climbed: LexborNode | None = node
@@ -228,18 +278,6 @@ def _has_blank_before(node: LexborNode) -> bool:
         if last.tag_id == TEXT:
             return last.is_empty_text_node
         here = last
-    return False
-
-
-def _in_content(node: LexborNode) -> bool:
-    """Whether an element belongs to an article or to the main part of the page."""
-    above = node.parent
-    for _ in range(_MOST_CLIMBED):
-        if above is None:
-            return False
-        if above.tag_id in CONTENT:
-            return True
-        above = above.parent
     return False
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import islice
+from collections.abc import Callable, Sequence
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -42,7 +41,7 @@ class Finder:
     since somebody cleared them, `join` what makes addresses of references.
     """
 
-    def __init__(self, tree: LexborHTMLParser, draft: Draft, *, alts: bool) -> None:
+    def __init__(self, tree: LexborHTMLParser, draft: Draft, *, alts: bool, base: LexborNode | None) -> None:
         self.anchor = ""
         self.alts: list[str] = []
         self._keep_alts = alts
@@ -51,7 +50,7 @@ class Finder:
         self._links = draft.links
         self._head = Head()
         self._bare = 0
-        self._base()
+        self._base(base)
         self.join = joiner(draft.base)
 
     def handlers(self) -> dict[int, Callable[[LexborNode], None]]:
@@ -60,8 +59,12 @@ class Finder:
 
     def style_attributes(self) -> None:
         """Links in the style attributes of any element."""
-        for node in islice(self._tree.css('[style*="url("]'), MAX_LINKS):
-            self._styles(node.attributes.get("style") or "")
+        self.styled([node.attributes.get("style") or "" for node in self._tree.css('[style*="url("]')])
+
+    def styled(self, styles: Sequence[str]) -> None:
+        """Links in style attributes that were found already."""
+        for style in styles[:MAX_LINKS]:
+            self._styles(style)
 
     def settle(self) -> None:
         """Puts into the draft what only the whole page can tell."""
@@ -70,9 +73,8 @@ class Finder:
             del self._links[MAX_LINKS:]
             self._draft.warn("there are more links than are kept; the rest was left out")
 
-    def _base(self) -> None:
+    def _base(self, node: LexborNode | None) -> None:
         """The first `<base>` holds for all links, wherever it stands."""
-        node = self._tree.css_first("base[href]")
         if node is not None:
             self._draft.base = join(self._draft.url, node.attributes.get("href") or "") or self._draft.url
 

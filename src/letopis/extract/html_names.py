@@ -107,8 +107,11 @@ KIND_OF: dict[int, BlockKind] = {_number(name): kind for name, kind in KINDS.ite
 BLOCKS: frozenset[int] = frozenset(map(_number, (*KINDS, *_PLAIN_BLOCKS)))
 PARAGRAPH: int = _number("p")
 AREA: int = _number("area")
+BASE: int = _number("base")
 CONTENT: frozenset[int] = frozenset(map(_number, ("article", "main")))
 """Elements whose own header and footer belong to what a page says."""
+MENUS: frozenset[int] = frozenset(map(_number, ("nav", "menu")))
+"""Elements that hold nothing but ways to other places."""
 ACTIONS: dict[int, Do] = {
     **dict.fromkeys(BLOCKS, Do.BLOCK),
     **{_number(name): Do.HIDE for name in _HIDDEN},

@@ -23,7 +23,7 @@ _new = tuple.__new__
 
 def skim(tree: LexborHTMLParser, draft: Draft) -> None:
     """Links that lead to other documents, with `rel` but without their texts, and what the head says."""
-    finder = Finder(tree, draft, alts=False)
+    finder = Finder(tree, draft, alts=False, base=tree.css_first("base[href]"))
     handlers = finder.handlers()
     for node in islice(tree.css(_TELLING), MAX_LINKS):
         handlers[node.tag_id](node)

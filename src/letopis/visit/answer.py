@@ -10,7 +10,9 @@ from letopis.visit.known import Known
 _VERSION = (Outcome.NEW, Outcome.CHANGED)
 
 
-def check_of(look: Observation, done: Recorded, known: Known | None) -> Check | None:
+def check_of(
+    look: Observation, done: Recorded, known: Known | None, changed_for_you: bool | None = None
+) -> Check | None:
     """Equal to the row that the history now ends with.
 
     None where only the record can tell: another process has recorded a
@@ -30,7 +32,7 @@ def check_of(look: Observation, done: Recorded, known: Known | None) -> Check | 
         url=done.url,
         final_url=response.final_url,
         checked_at=from_millis(done.time),
-        available=done.outcome not in (Outcome.UNAVAILABLE, Outcome.REFUSED),
+        available=done.available,
         status=response.status,
         outcome=done.outcome,
         version=done.number,
@@ -44,4 +46,5 @@ def check_of(look: Observation, done: Recorded, known: Known | None) -> Check | 
         meaningful=(change.meaningful if change else None) if is_version else False if unchanged else None,
         score=details.score if is_version else 0.0 if unchanged else None,
         blocks=details.blocks if is_version else (),
+        changed_for_you=changed_for_you,
     )

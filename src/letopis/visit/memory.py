@@ -43,9 +43,9 @@ class Memory:
             if name not in self._touched:
                 del self._profiles[name]
 
-    def met(self, url: str, state: Fingerprint) -> None:
-        """A page of the host in its present state."""
-        self.profile(url).observe(state)
+    def met(self, url: str, state: Fingerprint, before: Fingerprint | None = None) -> None:
+        """A page of the host in its present state, in place of the state that was met before."""
+        self.profile(url).observe(state, before)
         self._touched.add(host_of(url))
 
     def habits(self, resource: int, number: int) -> PageHabits:

@@ -62,7 +62,7 @@ class Reader:
     def _learn(self, url: str, habits: PageHabits, old: Fingerprint, new: Fingerprint) -> None:
         habits.observe(old, new)
         self._memory.learned(url, habits)
-        self._memory.met(url, new)
+        self._memory.met(url, new, old)
 
 
 def _page(body: bytes, url: str, headers: Headers) -> Page:
