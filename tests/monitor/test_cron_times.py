@@ -84,3 +84,7 @@ def test_any_text_is_a_cron_time_or_a_usage_error(text: str) -> None:
     except UsageError:
         return
     assert cron.after(NOON) > NOON
+
+
+def test_days_that_come_once_in_many_years_are_found() -> None:
+    assert Cron.parse("0 0 1 1 */7").after(datetime(2024, 1, 1, tzinfo=UTC)) == datetime(2034, 1, 1, tzinfo=UTC)

@@ -4,9 +4,11 @@ from letopis.config.reading import load
 from letopis.config.sections import (
     ArchiveSettings,
     ChangeSettings,
+    ClusterSettings,
     CrawlSettings,
     DatabaseSettings,
     FetchSettings,
+    JobsSettings,
     MonitorSettings,
     ScheduleSettings,
     SearchSettings,
@@ -19,9 +21,11 @@ from letopis.config.table import Setting, table
 __all__ = [
     "ArchiveSettings",
     "ChangeSettings",
+    "ClusterSettings",
     "CrawlSettings",
     "DatabaseSettings",
     "FetchSettings",
+    "JobsSettings",
     "MonitorSettings",
     "ScheduleSettings",
     "SearchSettings",

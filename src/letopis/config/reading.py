@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -39,6 +37,8 @@ def load(
 
 
 def _from_file(file: Path) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 - many archives have no such file, and every command starts
+
     try:
         tree = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -71,6 +71,8 @@ def _from_environ(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _unknown(name: str, known: list[str] | None = None) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - only mistakes need it
+
     near = get_close_matches(name, known or list(table()), n=1, cutoff=0.4)
     return f"there is no setting '{name}'" + (f"; did you mean '{near[0]}'?" if near else "")
 
@@ -124,9 +126,11 @@ def _size(text: str) -> int:
 
 
 def _one_of(value: Any, allowed: tuple[Any, ...]) -> Any:
-    if value not in allowed:
-        raise ValueError("allowed are " + ", ".join(map(str, allowed)))
-    return value
+    """The allowed value that this is, or is the text of."""
+    for one in allowed:
+        if value == one or (isinstance(value, str) and value == str(one)):
+            return one
+    raise ValueError("allowed are " + ", ".join(map(str, allowed)))
 
 
 def _truth(value: Any) -> bool:

@@ -32,12 +32,28 @@ class StoreSettings:
 
     same: Literal["skip", "record"] = _said("skip", "a version equal to the newest: skip it, or record it at no cost")
     hot_min: int = _said(1, "newest versions of a document that compact leaves whole at least")
-    methods: tuple[str, ...] = _said(("stored", "zstd", "brotli"), "codecs that take part in the contest")
+    newest_growth: float = _said(
+        0.0, "share by which a newest version may be larger to be kept in a form that is read faster"
+    )
+    chain: int = _said(20, "differences in a row that compact writes at most, 0 for what the bound on reads allows")
+    level: Literal[0, 1, 2, 3] = _said(
+        0, "units of differences: 1 lines and tags, 2 also parts of addresses, 3 also parameters, 0 the smallest"
+    )
+    methods: tuple[str, ...] = _said(
+        ("stored", "zstd", "brotli"),
+        "codecs that compete for each version: brotli in compact, the others at once",
+    )
     pack_bytes: int = _said(256 * MiB, "size at which a pack is closed and a new one begun", "bytes")
     max_bytes: int = _said(0, "most bytes of packs, 0 for no limit", "bytes")
     keep_versions: int = _said(0, "versions a document that compact keeps, 0 for all")
     keep_for: float = _said(0.0, "age after which compact drops old versions, 0 for never", "seconds")
     thin_after: float = _said(0.0, "age after which compact keeps one version a day, 0 for never", "seconds")
+    url: str = _said("", "object store of the packs (s3://bucket/prefix); empty: files in the archive")
+    endpoint: str = _said("", "address of the object store (https://...); empty: the one of Amazon's region")
+    access_key: str = _said("", "name of the object store's credentials; empty: as the environment says")
+    secret_key: str = _said("", "secret of the object store's credentials")
+    region: str = _said("us-east-1", "region of the object store")
+    cache_bytes: int = _said(1024 * MiB, "local cache of the object store, 0 for none", "bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +135,7 @@ class CrawlSettings:
     languages: tuple[str, ...] = _said((), "languages that a focused crawl wants")
     max_hosts: int = _said(0, "most hosts that a crawl touches, 0 for no limit")
     sitemaps: bool = _said(False, "plan what the sitemaps of a host list")
+    lease: float = _said(60.0, "time without a sign of life after which an agent's hosts go to others", "seconds")
     trap_depth: int = _said(16, "path segments beyond which an address counts as a trap")
     trap_pages: int = _said(2000, "most pages of one path pattern that differ only in numbers")
 
@@ -146,6 +163,7 @@ class SearchSettings:
 
     enabled: bool = _said(True, "keep the full-text index")
     languages: tuple[str, ...] = _said(("en", "cs", "sk", "de", "ru"), "languages whose word forms are joined")
+    learn: bool = _said(False, "count which answers people choose: they move up, and are visited again sooner")
     affixes: tuple[str, ...] = _said((), "hunspell affix files for base forms, as 'cs=/path/cs_CZ.aff'; .dic beside it")
 
 
@@ -158,6 +176,31 @@ class ServeSettings:
     public: bool = _said(True, "reading needs no account")
     scripts: bool = _said(False, "let scripts of archived pages run, inside their sandbox")
     trusted_proxies: tuple[str, ...] = _said((), "addresses whose X-Forwarded-* headers are believed")
+    checks_a_day: int = _said(10_000, "most checks of one user through HTTP in a day, 0 for no limit; owners have none")
+    watches_a_day: int = _said(1000, "most watches that one user adds through HTTP in a day, 0 for no limit")
+
+
+@dataclass(frozen=True, slots=True)
+class JobsSettings:
+    """The queue of questions, and what one of them may use up."""
+
+    workers: int = _said(4, "packages that one daemon works for at once, each in a process of its own")
+    queued: int = _said(1000, "most jobs of one user that wait in the queue")
+    run_time: float = _said(3600.0, "longest that a job may run", "seconds")
+    memory: int = _said(2048 * MiB, "most memory of a worker, 0 for no limit", "bytes")
+    max_result: int = _said(64 * MiB, "largest result of a job", "bytes")
+    keep_for: float = _said(30 * DAY, "age after which the cleaner forgets ended jobs, 0 for never", "seconds")
+    lease: float = _said(60.0, "time without a sign of life after which a worker counts as dead", "seconds")
+    refresh_min: float = _said(600.0, "shortest interval of a use-driven refresh", "seconds")
+    refresh_max: float = _said(7 * DAY, "longest interval of a use-driven refresh", "seconds")
+    packages: str = _said("", "folder of packages that users made; empty: packages inside the archive")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSettings:
+    """Where agents and analyses run beside this machine."""
+
+    address: str = _said("", "scheduler of a Dask cluster (tcp://...); empty: work here")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,3 +217,5 @@ class Settings:
     schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
     serve: ServeSettings = field(default_factory=ServeSettings)
+    jobs: JobsSettings = field(default_factory=JobsSettings)
+    cluster: ClusterSettings = field(default_factory=ClusterSettings)

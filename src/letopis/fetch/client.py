@@ -8,11 +8,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime
 
-import ada_url
-
 from letopis.config.sections import FetchSettings
 from letopis.fetch.coding import ACCEPTED
-from letopis.fetch.fields import from_settings, merged
+from letopis.fetch.fields import from_settings, is_sendable, merged
 from letopis.fetch.redirects import Trail, location, method_after, target, without_secrets
 from letopis.fetch.retry import is_passing, pause_before_retry
 from letopis.fetch.transport import Transport
@@ -24,6 +22,7 @@ BROWSER_HEADERS: Headers = (
     ("Accept-Encoding", ACCEPTED),
 )
 _METHODS = ("GET", "HEAD")
+_CONDITIONAL = frozenset({"if-none-match", "if-modified-since"})
 
 
 def limits_of(settings: FetchSettings) -> Limits:
@@ -86,7 +85,7 @@ class Client:
         """What is really sent to one address; validators go only where they belong."""
         mine = not request.validators_for or request.validators_for == url
         if mine and (request.etag or request.last_modified):
-            fields = merged(fields, _conditions(request))
+            fields = _with_conditions(fields, request)
         return Request(
             url=url,
             method=method,
@@ -144,16 +143,21 @@ def sendable_url(url: str) -> str:
         return ""
     if url.isascii() and url.isprintable() and " " not in url:
         return url
+    import ada_url  # noqa: PLC0415 - plain addresses never need it, and every check starts
+
     try:
         return str(ada_url.URL(url).href)
     except ValueError:
         return ""
 
 
-def _conditions(request: Request) -> Headers:
+def _with_conditions(fields: Headers, request: Request) -> Headers:
+    """The fields with our validators, which replace the user's; servers wrote them, so each is judged."""
     etag = (("If-None-Match", request.etag),) if request.etag else ()
     since = (("If-Modified-Since", request.last_modified),) if request.last_modified else ()
-    return etag + since
+    conditions = tuple([field for field in etag + since if is_sendable(*field)])
+    own = [field for field in fields if field[0].lower() in _CONDITIONAL]
+    return merged(fields, conditions) if own else fields + conditions
 
 
 def _with_costs(response: Response, spent: tuple[int, int]) -> Response:

@@ -26,6 +26,8 @@ _SUPPRESS_CONNECT_HEADERS = 265
 """CURLOPT_SUPPRESS_CONNECT_HEADERS, for which pycurl has no name: a proxy's header is not the answer's."""
 _WEB_ONLY = pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS
 _MAX_SPARE_LINES = 256
+_PIECE_BYTES = 128 * 1024
+"""Most pages then arrive in one or two pieces instead of many."""
 _METHODS = {"GET": pycurl.HTTPGET, "HEAD": pycurl.NOBODY}
 
 
@@ -142,11 +144,12 @@ class CurlTransport:
             line.prepare(request)
         except (pycurl.error, UnicodeEncodeError) as error:
             return pycurl.E_URL_MALFORMAT, str(error)
-        line.waiter = multi.loop.create_future()
+        waiter: asyncio.Future[tuple[int, str]] = multi.loop.create_future()
+        line.waiter = waiter
         multi.add(line.easy)
         watch.add(line.transfer)
         try:
-            return await line.waiter
+            return await waiter
         except asyncio.CancelledError:
             if line.waiter is not None:
                 multi.remove(line.easy)
@@ -239,6 +242,7 @@ def fixed_options(settings: FetchSettings) -> dict[int, int | str]:
         pycurl.PROXY: settings.proxy,
         pycurl.NETRC: pycurl.NETRC_IGNORED,
         pycurl.TCP_NODELAY: 1,
+        pycurl.BUFFERSIZE: _PIECE_BYTES,
         pycurl.SSL_VERIFYPEER: int(settings.verify_tls),
         pycurl.SSL_VERIFYHOST: 2 if settings.verify_tls else 0,
         _SUPPRESS_CONNECT_HEADERS: 1,

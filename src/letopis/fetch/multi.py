@@ -38,6 +38,7 @@ class Multi:
         self._done = done
         self._epoll = select.epoll()
         self._running = 0
+        self._starting = False
         self._kick: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
@@ -54,9 +55,15 @@ class Multi:
         return self._loop
 
     def add(self, easy: pycurl.Curl) -> None:
-        """Starts a handle; it moves on at the loop's next turn."""
-        self._multi.add_handle(easy)
+        """Starts a handle at once: waiting for the loop's next turn would cost one more of them a request."""
+        self._starting = True
+        try:
+            self._multi.add_handle(easy)
+        finally:
+            self._starting = False
         self._running += 1
+        if self._kick is None:
+            self._on_kick()
 
     def remove(self, easy: pycurl.Curl) -> None:
         """Ends a handle at once; `done` is not called for it."""
@@ -90,7 +97,7 @@ class Multi:
         if milliseconds < 0:
             self._wake_at = 0.0
         elif milliseconds == 0:
-            if self._kick is None:
+            if self._kick is None and not self._starting:
                 self._kick = self._loop.call_soon(self._on_kick)
         else:
             self._wake_at = self._loop.time() + milliseconds / 1000

@@ -6,8 +6,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from urllib.parse import urldefrag, urlsplit
 
-import ada_url
-
 from letopis.model.web import Failure, FailureKind, Headers, Response
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -29,6 +27,8 @@ def target(base: str, raw: str) -> str:
         text = raw.encode("latin-1").decode("utf-8")
     except UnicodeError:
         text = raw
+    import ada_url  # noqa: PLC0415 - most checks are not redirected, and all of them start
+
     try:
         joined: str = ada_url.join_url(base, text)
     except ValueError:

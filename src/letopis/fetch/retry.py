@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 from letopis.config.sections import FetchSettings
 from letopis.model.web import FailureKind, Response
@@ -23,6 +22,8 @@ def retry_after(response: Response, now: datetime) -> float | None:
         return None
     if value.isascii() and value.isdigit():
         return min(float(value[:12]), MAX_RETRY_AFTER)
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415 - few answers ask, and every check starts
+
     try:
         until = parsedate_to_datetime(value)
     except (ValueError, TypeError, IndexError, OverflowError):

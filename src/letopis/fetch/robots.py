@@ -44,12 +44,14 @@ class Robots:
     """A decision about one origin, good until `expires_at`.
 
     Without rules everything is allowed, or nothing while `reachable` is
-    False: a server in trouble is left alone for a while.
+    False: a server in trouble is left alone for a while. `forbidden` says
+    that the server has an address which may not be asked at all.
     """
 
     rules: Rules | None
     expires_at: datetime
     reachable: bool = True
+    forbidden: bool = False
 
     def allowed(self, url: str) -> bool:
         """Whether the address may be fetched now. robots.txt itself always may."""
@@ -104,7 +106,8 @@ def judge(response: Response, agent: str, now: datetime) -> Robots:
         return Robots(None, now + LIFETIME)
     readable = failure is None or failure is FailureKind.TOO_LARGE
     if not readable or response.status == 429 or response.status >= 500:
-        return Robots(None, now + _pause(response, now), reachable=False)
+        forbidden = failure is FailureKind.FORBIDDEN_ADDRESS
+        return Robots(None, now + _pause(response, now), reachable=False, forbidden=forbidden)
     if 200 <= response.status < 300:
         return Robots(Rules(_text(response.body), agent), now + LIFETIME)
     return Robots(None, now + LIFETIME)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 
 from letopis.errors import UsageError
 
@@ -29,6 +28,8 @@ _UNITS = {
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.ASCII)
 _STAMP = re.compile(r"\d{1,14}", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _HINT = "write 2026-03-01, 2026-03-01T12:00:00Z, 20260301120000, '2 days ago' or 'yesterday'"
 
 
@@ -102,7 +103,8 @@ def stamp14(moment: datetime) -> str:
 
 def http_date(moment: datetime) -> str:
     """`Sun, 01 Mar 2026 12:00:00 GMT`."""
-    return format_datetime(moment.astimezone(UTC).replace(microsecond=0), usegmt=True)
+    utc = moment.astimezone(UTC)
+    return f"{_DAYS[utc.weekday()]}, {utc.day:02} {_MONTHS[utc.month - 1]} {utc.year:04} {utc:%H:%M:%S} GMT"
 
 
 def to_millis(moment: datetime) -> int:

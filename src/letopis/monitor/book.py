@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from letopis.archive import Archive
-from letopis.catalog.watches import AlertRow, Watches, WatchRow
+from letopis.catalog.watches import NEVER, AlertRow, Watches, WatchRow
 from letopis.errors import UnknownUrl, UsageError
 from letopis.model import from_millis, to_millis
 from letopis.monitor.comparing import filters_of
@@ -27,6 +27,7 @@ class Entry:
     added: datetime
     last_judged: datetime | None
     failures: int
+    paused: bool = False
 
 
 class WatchBook:
@@ -53,11 +54,42 @@ class WatchBook:
                 self._watches.set_tag(cursor, tag, replace(spec, origin="cli").to_json())
             for named in dict.fromkeys(names):
                 self._watches.add(cursor, row_of(named, spec, now))
-        return [self._entry(row) for row in map(self._watches.find, [named.url for named in names]) if row]
+        return [self.entry(row) for row in map(self._watches.find, [named.url for named in names]) if row]
 
     def entries(self, tag: str | None = None) -> list[Entry]:
         """All watches, oldest first."""
-        return [self._entry(row) for row in self._watches.all() if tag is None or row.tag == tag]
+        return [self.entry(row) for row in self._watches.all() if tag is None or row.tag == tag]
+
+    def part(self, tag: str, limit: int, offset: int) -> list[Entry]:
+        """Some of the watches with a tag, or of all for an empty one, oldest first."""
+        return [self.entry(row) for row in self._watches.part(tag, limit, offset)]
+
+    def tag_counts(self) -> dict[str, int]:
+        """How many watches have each tag."""
+        return self._watches.tag_counts()
+
+    def pause(self, urls: Sequence[str]) -> None:
+        """Lets watches rest until they are resumed."""
+        with self._archive.catalog.transaction() as cursor:
+            self._watches.set_due(cursor, self._known(urls), NEVER)
+
+    def resume(self, urls: Sequence[str]) -> None:
+        """Makes watches due at once, also those that rest."""
+        now = to_millis(self._archive.clock())
+        with self._archive.catalog.transaction() as cursor:
+            self._watches.set_due(cursor, self._known(urls), now)
+
+    def retag(self, urls: Sequence[str], tag: str) -> None:
+        """Gives watches another tag, or none; the defaults of the new one hold from now on."""
+        with self._archive.catalog.transaction() as cursor:
+            self._watches.retag(cursor, self._known(urls), tag)
+
+    def _known(self, urls: Sequence[str]) -> list[str]:
+        addresses = [parse_user(url) for url in urls]
+        for address in addresses:
+            if self._watches.find(address) is None:
+                raise UnknownUrl(f"{address} is not watched; 'letopis watch list' shows what is")
+        return addresses
 
     def remove(self, url: str) -> int:
         """Ends a watch with all that a sitemap of this address named; UnknownUrl when there is none."""
@@ -77,8 +109,10 @@ class WatchBook:
         for target in spec.notify:
             accept(target, spec.origin, self._archive.settings.fetch.private)
 
-    def _entry(self, row: WatchRow) -> Entry:
+    def entry(self, row: WatchRow) -> Entry:
+        """A row of the catalogue as a line of the list."""
         watch = settled_of(row, tags_of(self._watches), self._archive.settings.monitor)
         state = WatchState.from_json(row.state)
         judged = from_millis(state.judged) if state.judged else None
-        return Entry(watch, from_millis(row.due), from_millis(row.added), judged, state.failures)
+        due, added = from_millis(row.due), from_millis(row.added)
+        return Entry(watch, due, added, judged, state.failures, paused=row.due >= NEVER)

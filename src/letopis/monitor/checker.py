@@ -66,8 +66,9 @@ class Checker:
         done = self._record(looks, options.uid)
         answers = {}
         for url, look, row in zip(urls, looks, done, strict=True):
-            check = check_of(look, row, known.get(url)) or self._recorded(url)
-            answers[url] = self._for_observer(check, seen.get(row.resource), row.version)
+            news = self._news(seen.get(row.resource), row.version) if row.available else None
+            check = check_of(look, row, known.get(url), news)
+            answers[url] = check or replace(self._recorded(url), changed_for_you=news)
         return answers
 
     def _seen(self, uid: str, known: Mapping[str, Known]) -> dict[int, Look]:
@@ -83,8 +84,9 @@ class Checker:
         answers: dict[str, Check] = {}
         for row in fresh:
             seen = archive.catalog.observers.look(uid, row.resource)
-            check = replace(self._recorded(row.url), cached=True)
-            answers[row.url] = self._for_observer(check, seen, row.newest)
+            check = self._recorded(row.url)
+            news = self._news(seen, row.newest) if check.available else None
+            answers[row.url] = replace(check, cached=True, changed_for_you=news)
         self._move_cursors([url for url, check in answers.items() if check.available], uid)
         return answers
 
@@ -95,17 +97,19 @@ class Checker:
         limits = limits_of(self._archive.settings.fetch)
         manner = Manner(limits, options.private_ok, head=options.head, force=options.force)
 
-        async def of_host(part: Sequence[str]) -> list[Observation]:
+        async def of_host(host: str, part: Sequence[str]) -> list[Observation]:
             found = []
             for url in part:
-                async with self._gates.turn(host_of(url)), limit:
+                async with self._gates.lock(host), limit:
+                    await self._gates.rested(host)
                     found.append(await self._visitor.look_again(url, known.get(url), manner))
+                    self._gates.asked(host)
             return found
 
         hosts: dict[str, list[str]] = {}
         for url in urls:
             hosts.setdefault(host_of(url), []).append(url)
-        looks = await asyncio.gather(*map(of_host, hosts.values()))
+        looks = await asyncio.gather(*(of_host(host, part) for host, part in hosts.items()))
         by_url = {look.response.url: look for part in looks for look in part}
         return [by_url[url] for url in urls]
 
@@ -133,12 +137,11 @@ class Checker:
         assert last is not None, "a recorded look has a check"
         return last
 
-    def _for_observer(self, check: Check, before: Look | None, current: int | None) -> Check:
-        """Compares contents, not numbers: A, B, A since the last look is no change."""
-        if before is None or not check.available:
-            return check
-        same = before.version == current or self._content(before.version) == self._content(current)
-        return replace(check, changed_for_you=not same)
+    def _news(self, before: Look | None, current: int | None) -> bool | None:
+        """Whether it changed for an observer, None at the first look. A, B, A since the last one is no change."""
+        if before is None:
+            return None
+        return before.version != current and self._content(before.version) != self._content(current)
 
     def _content(self, version: int | None) -> int | None:
         row = self._archive.catalog.versions.by_id(version) if version is not None else None
@@ -148,6 +151,7 @@ class Checker:
 @asynccontextmanager
 async def checker(archive: Archive) -> AsyncIterator[Checker]:
     """A checker with its own connections and the archive's cookies."""
+    archive.require_writable()
     settings = archive.settings
     jar = CookieJar(archive.folder / "cookies.txt") if settings.fetch.cookies else None
     transport = CurlTransport(settings.fetch, clock=archive.clock, jar=jar)

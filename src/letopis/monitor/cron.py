@@ -29,7 +29,7 @@ _NAMED = {
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _PART = re.compile(r"(\*|[a-z0-9]+(?:-[a-z0-9]+)?)(?:/(\d{1,4}))?", re.ASCII)
-_YEARS = 8  # 29 February comes back within eight years
+_YEARS = 41  # 29 February on one day of the week comes back within forty years, over 2100 too
 
 
 class _Field(NamedTuple):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 
 class HostGates:
@@ -16,16 +14,17 @@ class HostGates:
         self._locks: dict[str, asyncio.Lock] = {}
         self._ready: dict[str, float] = {}
 
-    @asynccontextmanager
-    async def turn(self, host: str) -> AsyncIterator[None]:
-        """Waits for the host to be free and rested."""
-        lock = self._locks.setdefault(host, asyncio.Lock())
-        async with lock:
-            pause = self._ready.get(host, 0.0) - time.monotonic()
-            if pause > 0:
-                await asyncio.sleep(pause)
-            try:
-                yield
-            finally:
-                if self._delay:
-                    self._ready[host] = time.monotonic() + self._delay
+    def lock(self, host: str) -> asyncio.Lock:
+        """Held while the host is asked."""
+        return self._locks.setdefault(host, asyncio.Lock())
+
+    async def rested(self, host: str) -> None:
+        """Waits for the pause since the last `asked`."""
+        pause = self._ready.get(host, 0.0) - time.monotonic()
+        if pause > 0:
+            await asyncio.sleep(pause)
+
+    def asked(self, host: str) -> None:
+        """The host has been asked and rests now."""
+        if self._delay:
+            self._ready[host] = time.monotonic() + self._delay
