@@ -8,7 +8,7 @@ from letopis.search.nearby import Near, near
 from letopis.search.phrases import Stood, when
 from letopis.search.projects import project_resources
 from letopis.search.query import Question, parse_question
-from letopis.search.searching import Facet, Hit, count, facets, search
+from letopis.search.searching import Facet, Hit, count, facets, hit_row, search
 from letopis.search.wordfigure import lock, release, wordfigure
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "duplicates_in",
     "duplicates_of",
     "facets",
+    "hit_row",
     "lock",
     "near",
     "parse_question",

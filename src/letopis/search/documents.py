@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import tantivy
@@ -18,6 +19,12 @@ WEIGHTS = {BlockKind.TITLE: 3, BlockKind.H1: 2}
 """How often words of a kind count: weight by repetition costs a question nothing."""
 
 _TEXTUAL = (LinkType.A, LinkType.AREA)
+
+
+def with_title_alone(page: Page) -> Page:
+    """The page as if nothing but its title stood on it."""
+    titles = tuple(block for block in page.blocks if block.kind is BlockKind.TITLE)
+    return replace(page, blocks=titles, links=(), frame=frozenset())
 
 
 def document(schema: Any, span: Span, page: Page, bases: Mapping[str, str]) -> Any:

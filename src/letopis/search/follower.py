@@ -22,12 +22,13 @@ from tantivy import Query
 
 from letopis import extract
 from letopis.archive import Archive
+from letopis.catalog.indexing import title_only
 from letopis.catalog.spans import Span, any_since, count_since, spans_from, spans_since, spans_up_to
 from letopis.catalog.troubles import log_mark
 from letopis.catalog.wordforms import word_rows
 from letopis.errors import LetopisError, NotReady, SettingError
 from letopis.search.bases import Bases
-from letopis.search.documents import document, mark_document
+from letopis.search.documents import document, mark_document, with_title_alone
 from letopis.search.schema import FORMAT, OPEN, Mark, build_schema
 from letopis.search.snapshot import Snapshot
 
@@ -106,6 +107,16 @@ class WordIndex:
             with self._writing():
                 self._start_over()
             return self.catch_up(progress)
+
+    def take_again(self, resources: Iterable[int]) -> None:
+        """Writes the documents of some pages again, after it was settled otherwise what is to be found of them."""
+        with self._turn:
+            self.catch_up()
+            with self._writing():
+                self._open()
+                database = self.archive.catalog.database
+                spans = [span for resource in resources for span in spans_from(database, resource, 0)]
+                self._write([], [span for span in spans if span.id <= self._mark.last], self._mark.last)
 
     def words_changed(self) -> None:
         """After base forms were settled otherwise: the next question builds the index anew."""
@@ -269,6 +280,7 @@ class WordIndex:
         return (0,) if self._snapshot.marks() >= _MARKS else ()
 
     def _documents(self, spans: Iterable[Span]) -> Iterator[Any]:
+        titles = title_only(self.archive.catalog.database)
         for span in spans:
             try:
                 version = self.archive.answers.by_id(span.id)
@@ -276,6 +288,8 @@ class WordIndex:
                 # Dropped meanwhile, or its bytes are lost: there is nothing to find in it.
                 continue
             page = extract.page(version.body, version.url, version.headers)
+            if span.resource in titles:
+                page = with_title_alone(page)
             yield document(self._schema, span, page, self.bases().of(page.language))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-RankOf = Callable[[str], float]
-"""The weight of an address, 1 for an average one; a rank of pages can be mixed in with it."""
+RankOf = Callable[[int], float]
+"""The weight of a resource, 1 for an average one; a rank of pages can be mixed in with it."""
+
 
 HALF_LIFE = 90 * 86_400_000
 """Milliseconds in which the bonus of freshness falls to a half."""

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from letopis.model import from_millis, to_millis
+from letopis.search.choosing import learned_rank
 from letopis.search.follower import WordIndex
 from letopis.search.matching import Matcher
 from letopis.search.query import Question
@@ -44,6 +45,20 @@ class Hit(NamedTuple):
         return self.why.score
 
 
+def hit_row(hit: Hit) -> dict[str, Any]:
+    """A hit with the names that people's scripts rely on."""
+    return {
+        "url": hit.url,
+        "title": hit.title,
+        "snippet": hit.snippet.html,
+        "score": round(hit.score, 4),
+        "time": hit.time,
+        "version": hit.version,
+        "until": hit.until,
+        "language": hit.language,
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Facet:
     """How many pages of an answer share a value."""
@@ -66,7 +81,11 @@ class _Candidate(NamedTuple):
 def search(
     index: WordIndex, question: Question, limit: int = 10, offset: int = 0, rank: RankOf | None = None
 ) -> list[Hit]:
-    """The best pages, as of the question's moment; equal scores stand in the order of recording."""
+    """The best pages, as of the question's moment; equal scores stand in the order of recording.
+
+    Without `rank` the ranks that the archive keeps order the answer, where it has any.
+    """
+    rank = rank or learned_rank(index.archive)
     snapshot = index.snapshot()
     matcher = Matcher(snapshot)
     moment = to_millis(question.at or question.until or index.archive.clock())
@@ -139,9 +158,10 @@ def _ordered(
     addresses = [address for _, address in hits]
     ids, times = snapshot.numbers("id", addresses), snapshot.numbers("time", addresses)
     found = []
-    for (words, address), number, time in zip(hits, ids, times, strict=True):
+    weights = [rank(page) for page in snapshot.numbers("resource", addresses)] if rank is not None else []
+    for place, ((words, address), number, time) in enumerate(zip(hits, ids, times, strict=True)):
         fresh = freshness(time, moment)
-        weight = 1.0 if rank is None else rank(snapshot.stored(address).url)
+        weight = weights[place] if weights else 1.0
         found.append(_Candidate(-words * fresh * weight, number, address, time, words, fresh, weight))
     return sorted(found)
 
