@@ -33,7 +33,12 @@ EXPECTED: dict[str, int] = {
     "PUT /api/v1/users/{name}/password": OWN, "GET /api/v1/audit": OWN,
     "GET /healthz": OPEN, "GET /metrics": READ, "GET /docs": OPEN, "GET /openapi.json": OPEN,
     "GET /login": OPEN, "POST /login": OPEN, "POST /setup": OPEN, "POST /logout": READ,
-    "POST /crawl": OWN,
+    "POST /crawl": OWN, "GET /welcome": OWN, "POST /welcome": OWN,
+    "GET /accounts": WRITE, "POST /accounts/users": OWN, "POST /accounts/users/remove": OWN,
+    "GET /language/{code}": OPEN,
+    "GET /api/v1/crawls": READ, "POST /api/v1/crawls": OWN, "DELETE /api/v1/crawls": OWN,
+    "GET /api/v1/jobs": READ, "POST /api/v1/jobs": WRITE, "DELETE /api/v1/jobs/{id}": WRITE,
+    "POST /api/v1/jobs/{id}/refresh": WRITE, "GET /api/v1/jobs/{id}/result": READ, "POST /jobs": WRITE,
 }  # fmt: skip
 """What each route of this unit needs. Routes of other units follow the rule: reading READ, anything else WRITE."""
 
@@ -245,10 +250,10 @@ def test_the_first_owner_needs_the_code_from_the_terminal(make_archive: Any) -> 
     import asyncio
     import threading
 
-    from letopis.serve import Server
+    from letopis.serve import Server, listen
 
     archive = make_archive()
-    server, ready = Server(archive, "127.0.0.1", 0), threading.Event()
+    server, ready = Server(archive, listen("127.0.0.1", 0)), threading.Event()
     code = server.setup_address.split("setup=")[1]
     thread = threading.Thread(target=lambda: asyncio.run(server.run(ready.set)), daemon=True)
     thread.start()
@@ -304,6 +309,7 @@ def test_the_last_owner_cannot_be_lost(make_archive: Any) -> None:
     accounts.remove("anna")
 
 
+@pytest.mark.files
 def test_accounts_cost_an_archive_without_them_nothing(make_archive: Any) -> None:
     archive = make_archive()
     accounts = Accounts(archive.catalog.database)

@@ -56,7 +56,8 @@ class Given:
             raise UnknownUrl(
                 f"there is no archive at {settings.archive.path}; make one with 'letopis init' or give --archive"
             )
-        return Archive.open(settings)
+        archive = Archive.open(settings)
+        return _supplied(archive) if archive.is_clone else archive
 
     @property
     def output(self) -> Output:
@@ -66,6 +67,14 @@ class Given:
     def moment(self, text: str | None) -> datetime | None:
         """A time as people write it."""
         return None if text is None else parse_time(text, utc_now())
+
+
+def _supplied(archive: Archive) -> Archive:
+    """A clone that fetches what it has not got yet."""
+    # Loaded late on purpose: few archives are clones, and starting up must stay cheap.
+    from letopis.exchange.replica.supplying import attach  # noqa: PLC0415
+
+    return attach(archive)
 
 
 def _keep(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:

@@ -52,6 +52,12 @@ class Output:
         else:
             click.echo(sentence)
 
+    def sentences(self, sentences: Iterable[str]) -> None:
+        """Many answers for people, in one write."""
+        text = "\n".join(sentences)
+        if text:
+            click.echo(text)
+
     def rows(self, rows: Iterable[Row], columns: Sequence[str]) -> int:
         """Many answers: objects, or a table of the named columns. Answers how many."""
         if self.as_json:

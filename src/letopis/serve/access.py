@@ -17,7 +17,7 @@ from letopis.catalog.accounts import READ, Accounts
 from letopis.serve.origin import origin
 from letopis.serve.problems import problem
 from letopis.serve.rights import OPEN, needed
-from letopis.serve.sessions import Session, Sessions, cookie
+from letopis.serve.sessions import Session, Sessions, cookie, ticket_of
 
 MAX_BODY = 16 * 1024 * 1024
 """Largest body of a request."""
@@ -100,6 +100,10 @@ class Gate:
                 return None
             bearer = await run_sync(self._accounts.bearer, token.strip())
             return Principal(*bearer) if bearer else None
+        ticket = ticket_of(scope["path"])
+        if ticket:
+            user = await run_sync(self._sessions.bearer, ticket)
+            return Principal(user.name, user.mask & READ) if user else NOBODY
         if cookie(scope) is None:
             return NOBODY
         session = await run_sync(self._sessions.read, scope)

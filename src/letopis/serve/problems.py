@@ -41,6 +41,7 @@ _WORDS = {
     404: "There is no such thing",
     413: "Too large",
     422: "The body or a parameter does not fit",
+    429: "Too many of yours wait",
     502: "The server asked did not answer",
     503: "Too much at once",
 }

@@ -11,7 +11,7 @@ OPEN = 0
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _OPEN_PATHS = ("/healthz", "/login", "/setup", "/openapi.json", "/docs")
-_OPEN_FOLDERS = ("/static/",)
+_OPEN_FOLDERS = ("/static/", "/language/")
 
 
 class Need(NamedTuple):
@@ -26,8 +26,12 @@ NEEDS = (
     Need("/api/v1/users", OWN, OWN),
     Need("/api/v1/audit", OWN, OWN),
     Need("/api/v1/tokens", WRITE, WRITE),
+    Need("/accounts/users", OWN, OWN),
+    Need("/accounts", WRITE, WRITE),
+    Need("/welcome", OWN, OWN),
     Need("/settings", READ, OWN),
     Need("/crawl", READ, OWN),
+    Need("/api/v1/crawls", READ, OWN),
     Need("/logout", READ, READ),
 )
 """Paths, with all below them, that differ from the rule: reading needs READ, anything else WRITE."""

@@ -11,8 +11,11 @@ from typing import Any
 import uvicorn
 
 from letopis.archive import Archive
+from letopis.catalog.accounts import Accounts
 from letopis.errors import NotReady
 from letopis.serve.app import create_app
+from letopis.serve.throttle import TRIES, Throttle
+from letopis.serve.workers import Agreement
 
 try:
     from uvloop import new_event_loop
@@ -38,9 +41,16 @@ class _Deaf(uvicorn.Server):
 class Server:
     """One listening socket; port 0 picks a free one. `address` is known before it serves."""
 
-    def __init__(self, archive: Archive, host: str, port: int) -> None:
-        self._socket = _listen(host, port)
+    def __init__(self, archive: Archive, listening: socket.socket, agreement: Agreement | None = None) -> None:
+        """With an agreement it is one of several workers on that socket."""
+        self._socket = listening
+        self._archive = archive
         self._app = create_app(archive)
+        if agreement is not None:
+            desk = self._app.state.desk
+            desk.code = agreement.code
+            # Each worker counts alone: together they allow no more tries than one would.
+            desk.throttle = Throttle(tries=max(1, TRIES // agreement.workers))
         # The word of proxies is our own business (serve.trusted_proxies), not uvicorn's.
         config = uvicorn.Config(
             self._app, log_level="warning", access_log=False, lifespan="off", proxy_headers=False, server_header=False,
@@ -52,14 +62,12 @@ class Server:
     @property
     def address(self) -> str:
         """Where people can go."""
-        host, port = self._socket.getsockname()[:2]
-        return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+        return address_of(self._socket)
 
     @property
     def setup_address(self) -> str:
         """Where the first owner makes an account; empty when there is one."""
-        desk = self._app.state.desk
-        return f"{self.address}login?setup={desk.code}" if desk.needs_owner() else ""
+        return setup_address(self.address, self._archive, self._app.state.desk.code)
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Serves until `stop`; answers in flight are finished."""
@@ -76,7 +84,19 @@ class Server:
         self._server.should_exit = True
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def address_of(listening: socket.socket) -> str:
+    """Where people can go to reach a socket."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def setup_address(base: str, archive: Archive, code: str) -> str:
+    """Where the first owner makes an account; empty when there is one."""
+    return "" if Accounts(archive.catalog.database).users() else f"{base}login?setup={code}"
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that accepts connections; NotReady when the address is taken or not ours."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,11 @@ from letopis.catalog.accounts import Accounts, User
 COOKIE = "letopis_session"
 LIFETIME = 14 * 86_400
 """Seconds after which a session ends by itself."""
+
+TICKET_LIFETIME = 2 * 3600
+"""Seconds for which a ticket lets an archived page load what belongs to it."""
+
+_TICKET = re.compile(r"/web/~([\w.-]{1,400})/", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,29 @@ class Sessions:
         if user is None or user.epoch != epoch:
             return None
         return Session(user, hmac.new(self._key, f"csrf {nonce}".encode(), hashlib.sha256).hexdigest())
+
+    def ticket(self, user: User) -> str:
+        """What an archived page shows in place of a cookie: its cage has no origin, so no cookie comes along."""
+        return str(self._tickets.dumps([user.id, user.epoch]))
+
+    def bearer(self, ticket: str) -> User | None:
+        """Whose ticket it is; None when it is forged, over, or its user's sessions have ended."""
+        try:
+            number, epoch = self._tickets.loads(ticket, max_age=TICKET_LIFETIME)
+        except (BadData, ValueError, TypeError):
+            return None
+        user = self._accounts.by_id(number)
+        return user if user is not None and user.epoch == epoch else None
+
+    @cached_property
+    def _tickets(self) -> URLSafeTimedSerializer:
+        return URLSafeTimedSerializer(self._key, salt="letopis replay", signer_kwargs={"digest_method": hashlib.sha256})
+
+
+def ticket_of(path: str) -> str:
+    """The ticket in an address under `/web/`; empty when there is none."""
+    found = _TICKET.match(path)
+    return found[1] if found else ""
 
 
 def cookie(scope: Scope) -> str | None:

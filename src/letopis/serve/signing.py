@@ -18,6 +18,7 @@ from letopis.errors import UsageError
 from letopis.model import to_millis
 from letopis.serve.access import ThePrincipal
 from letopis.serve.pages.answering import page
+from letopis.serve.pages.languages import marked
 from letopis.serve.problems import problem
 from letopis.serve.sessions import COOKIE, LIFETIME, Sessions
 from letopis.serve.shared import TheArchive
@@ -91,7 +92,7 @@ def _login(request: Request, archive: Archive, form: dict[str, str]) -> Response
     if user is None:
         desk.throttle.failed(*keys)
         _note(desk, archive, name, "login failed", address)
-        return _page(request, 401, "Name or password is wrong.")
+        return _page(request, 401, marked("Name or password is wrong."))
     desk.throttle.succeeded(keys[1])
     _note(desk, archive, user.name, "login", address)
     return _welcome(request, desk, user, form)
@@ -117,7 +118,7 @@ def _setup(request: Request, archive: Archive, form: dict[str, str]) -> Response
     except UsageError as error:
         return _page(request, 422, str(error))
     _note(desk, archive, user.name, "first owner", address)
-    return _welcome(request, desk, user, form)
+    return _welcome(request, desk, user, form | {"next": "/welcome"})
 
 
 @router.post("/logout")

@@ -13,10 +13,11 @@ _MOST = 10_000
 
 
 class Throttle:
-    """Counts failures by key; after five within five minutes the next try has to wait."""
+    """Counts failures by key; after `tries` within five minutes the next one has to wait."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, tries: int = TRIES) -> None:
         self._clock = clock
+        self._tries = tries
         self._failures: dict[str, deque[float]] = {}
         self._lock = threading.Lock()
 
@@ -27,7 +28,7 @@ class Throttle:
 
     def _wait(self, key: str) -> int:
         tries = self._failures.get(key)
-        if tries is None or len(tries) < TRIES:
+        if tries is None or len(tries) < self._tries:
             return 0
         return max(0, int(tries[0] + WINDOW - self._clock()) + 1) if tries[0] + WINDOW > self._clock() else 0
 
@@ -37,7 +38,7 @@ class Throttle:
             if len(self._failures) > _MOST:
                 self._forget_old()
             for key in keys:
-                self._failures.setdefault(key, deque(maxlen=TRIES)).append(self._clock())
+                self._failures.setdefault(key, deque(maxlen=self._tries)).append(self._clock())
 
     def succeeded(self, *keys: str) -> None:
         """The right one: earlier failures are forgiven."""

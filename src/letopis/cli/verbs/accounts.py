@@ -61,12 +61,14 @@ stdin_option: Callable[[Any], Any] = click.option(
 @click.argument("name")
 @click.option("--role", type=click.Choice(list(ROLES)), default="user", show_default=True, help="What it may do.")
 @click.option("--email", default="", help="Where to write to.")
+@click.option("--group", default="", help="People of one group share their projects.")
 @stdin_option
-def users_add(given: Given, name: str, role: str, email: str, stdin: bool) -> None:
+def users_add(given: Given, name: str, role: str, email: str, group: str, stdin: bool) -> None:
     """Make a user."""
     password = _password(stdin)
     with given.open() as archive:
-        user = Accounts(archive.catalog.database).add(name, role, password, to_millis(archive.clock()), email=email)
+        now = to_millis(archive.clock())
+        user = Accounts(archive.catalog.database).add(name, role, password, now, email=email, group=group)
         _note(archive, "user added", f"{name} {role}")
     given.output.row({"name": user.name, "role": user.role}, f"{user.name} is now a {user.role}")
 
@@ -76,8 +78,11 @@ def users_list(given: Given) -> None:
     """List users with their roles."""
     with given.open(create=False) as archive:
         users = Accounts(archive.catalog.database).users()
-    rows = [{"name": u.name, "role": u.role, "email": u.email, "created": from_millis(u.created)} for u in users]
-    given.output.rows(rows, ("name", "role", "email", "created"))
+    rows = [
+        {"name": u.name, "role": u.role, "email": u.email, "group": u.team, "created": from_millis(u.created)}
+        for u in users
+    ]
+    given.output.rows(rows, ("name", "role", "email", "group", "created"))
 
 
 @verb("remove", "letopis users remove anna")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import click
 
 from letopis.cli.context import Given, verb
 from letopis.model import Check
-from letopis.monitor import Monitor
+from letopis.monitor import Monitor, check_row
 from letopis.monitor.monitor import error_of
 
 _HISTORY = ("time", "status", "available", "outcome", "version", "meaningful", "score", "error")
@@ -22,16 +21,6 @@ def _sentence(check: Check) -> str:
     if check.changed_for_you is not None:
         told += ", changed for you" if check.changed_for_you else ", nothing new for you"
     return told + (" (from the record)" if check.cached else "")
-
-
-def _row(check: Check) -> dict[str, Any]:
-    names = (
-        "url", "final_url", "checked_at", "available", "status", "outcome", "version", "digest", "length",
-        "content_type", "redirects", "error", "warnings", "meaningful", "score", "blocks", "cached", "changed_for_you",
-    )  # fmt: skip
-    row = {name: getattr(check, name) for name in names}
-    row["redirects"] = [{"url": hop.url, "status": hop.status, "location": hop.location} for hop in check.redirects]
-    return row
 
 
 @verb(
@@ -50,8 +39,10 @@ def check_verb(given: Given, urls: tuple[str, ...], uid: str, now: bool, force: 
     with given.open() as archive, Monitor(archive, uid) as monitor:
         options = replace(monitor.options, now=now, force=force, head=head)
         checks = monitor.look(list(urls), options)
-    for check in checks:
-        given.output.row(_row(check), _sentence(check))
+    if given.as_json:
+        given.output.rows(map(check_row, checks), ())
+    else:
+        given.output.sentences(map(_sentence, checks))
     errors = [error for error in map(error_of, checks) if error is not None]
     for error in errors:
         given.output.complain(str(error))

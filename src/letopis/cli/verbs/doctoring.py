@@ -19,7 +19,10 @@ from letopis.config import Settings
 from letopis.errors import LetopisError, NotReady
 
 _LEAST_FREE = 200 * 1024 * 1024
-_EXTRAS = {"browser": "playwright", "notify": "apprise", "postgres": "psycopg", "docs-formats": "pypdfium2"}
+_EXTRAS = {
+    "browser": "playwright", "notify": "apprise", "parquet": "pyarrow", "postgres": "psycopg",
+    "docs-formats": "pypdfium2",
+}  # fmt: skip
 
 
 class Finding(NamedTuple):

@@ -12,9 +12,9 @@ from letopis import extract
 from letopis.archive import FORMATS, Archive
 from letopis.change import apply_delta
 from letopis.cli.context import Given, verb
-from letopis.errors import UnknownUrl, UsageError
+from letopis.errors import NotFound, UnknownUrl, UsageError
 from letopis.model import Page, Version
-from letopis.monitor import Monitor
+from letopis.monitor import Monitor, sides_asked, version_asked
 
 
 def read_file(file: Path) -> bytes:
@@ -55,20 +55,19 @@ def get_verb(
 ) -> None:  # fmt: skip
     """Print a page: the current one, one of a past day, a numbered version, or the last there was."""
     with given.open(create=not offline and at is None and version is None) as archive:
-        found = _found(archive, url, given.moment(at), version, last_available, offline)
+        found = _found(archive, url, given.moment(at), version, last_available, offline or archive.is_clone)
     write_out(given, found.body, target)
 
 
 def _found(
     archive: Archive, url: str, at: datetime | None, number: int | None, last_available: bool, offline: bool
 ) -> Version:
-    if offline or number is not None:
-        return archive.get(url, version=number, at=at)
-    with Monitor(archive) as monitor:
-        resource = monitor.get(url)
-        if at is not None:
-            return resource.get_version(at)
-        return resource.last_available() if last_available else resource.get_last_version()
+    if number is not None:
+        return archive.get(url, version=number)
+    if last_available and at is None and not offline:
+        with Monitor(archive) as monitor:
+            return monitor.get(url).last_available()
+    return version_asked(archive, url, at, offline=offline)
 
 
 @verb(
@@ -95,18 +94,10 @@ def diff_verb(
             with Monitor(archive, uid) as monitor:
                 shown = monitor.get(url).changes(form)
         else:
-            sides = _sides(archive, url, given.moment(start), given.moment(end), offline)
+            known_only = offline or archive.is_clone
+            sides = sides_asked(archive, url, given.moment(start), given.moment(end), offline=known_only)
             shown = archive.difference(*sides, form)
     given.output.bytes(shown if isinstance(shown, bytes) else shown.encode("utf-8", "replace"))
-
-
-def _sides(
-    archive: Archive, url: str, start: datetime | None, end: datetime | None, offline: bool
-) -> tuple[Version, Version]:
-    newest = archive.get(url).number
-    new = _found(archive, url, end, None, False, offline) if end else archive.get(url)
-    old = _found(archive, url, start, None, False, offline) if start else archive.get(url, version=max(0, newest - 1))
-    return old, new
 
 
 @verb("patch", "letopis diff URL --format binary > delta", "letopis patch old.pdf delta -o new.pdf")
@@ -136,6 +127,8 @@ def _page(given: Given, what: str, content_type: str) -> Page:
     if "://" not in what and file.is_file():
         headers = (("Content-Type", content_type),) if content_type else ()
         return extract.page(read_file(file), file.absolute().as_uri(), headers)
+    if what.startswith(("/", "./", "../", "~")):
+        raise NotFound(f"there is no file '{what}'; name a file, or an address such as https://example.org/")
     with given.open() as archive:
         try:
             version = archive.get(what)

@@ -18,15 +18,16 @@ from letopis.cli.verbs.serving import announce
 from letopis.crawl import CrawlOptions, Figures, agent, plant
 from letopis.errors import NotReady
 from letopis.fetch import private_ok
+from letopis.jobs.supervisor import Supervisor
 from letopis.monitor.watcher import watcher
-from letopis.serve import Server
+from letopis.serve import Server, listen
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 DEMO_PORT = 8099
 
 
 class Daemon:
-    """Web interface, crawl and watches over one archive, stopped together by a signal or the failure of any."""
+    """Web interface, crawl, watches and jobs over one archive, stopped together by a signal or the failure of any."""
 
     def __init__(
         self, archive: Archive, options: CrawlOptions, log: BoundLogger, after: Sequence[Callable[[], None]] = ()
@@ -34,16 +35,17 @@ class Daemon:
         self._archive = archive
         self._log = log
         self._options = options
-        self._server = Server(archive, archive.settings.serve.host, archive.settings.serve.port)
+        self._server = Server(archive, listen(archive.settings.serve.host, archive.settings.serve.port))
         self._after = after
 
     async def run(self) -> None:
         """Returns when everything has stopped and is recorded."""
         plant(self._archive, self._options)
         async with agent(self._archive, self._options, Shard()) as worker, watcher(self._archive) as watching:
+            jobs = Supervisor(self._archive)
             crawling = worker.run(self._options.limits, self._tell)
-            works = [crawling, watching.run(), self._server.run(self._ready)]
-            stops = (worker.stop, watching.stop, self._server.stop)
+            works = [crawling, watching.run(), jobs.run(), self._server.run(self._ready)]
+            stops = (worker.stop, watching.stop, jobs.stop, self._server.stop)
             with _signals(*stops):
                 await _together(works, stops)
 
@@ -52,7 +54,7 @@ class Daemon:
 
     def _ready(self) -> None:
         self._log.info("ready", address=self._server.address, archive=str(self._archive.folder))
-        announce(self._server)
+        announce(self._server.address, self._server.setup_address)
         for say in self._after:
             say()
 
@@ -91,7 +93,7 @@ async def _together(works: Sequence[Awaitable[object]], stops: Sequence[Callable
 @click.option("--host", help="Address to listen on.")
 @click.option("--port", type=int, help="Port to listen on; 0 picks a free one.")
 def run_verb(given: Given, host: str | None, port: int | None) -> None:
-    """The daemon: crawls what is planned, runs the watches, and shows the web interface, until Ctrl-C."""
+    """The daemon: crawls what is planned, runs watches and jobs, and shows the web interface, until Ctrl-C."""
     given.set("serve.host", host)
     given.set("serve.port", port)
     with given.open() as archive:

@@ -24,6 +24,7 @@ from letopis.search import (
     duplicates_in,
     duplicates_of,
     facets,
+    hit_row,
     near,
     parse_question,
     project_resources,
@@ -105,16 +106,7 @@ def _show_hits(given: Given, hits: list[Hit], explain: bool) -> None:
 
 
 def _row(hit: Hit, explain: bool) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "url": hit.url,
-        "title": hit.title,
-        "snippet": hit.snippet.html,
-        "score": round(hit.score, 4),
-        "time": hit.time,
-        "version": hit.version,
-        "until": hit.until,
-        "language": hit.language,
-    }
+    row = hit_row(hit)
     return {**row, "why": {**hit.why._asdict(), "found_as": hit.snippet.hits}} if explain else row
 
 

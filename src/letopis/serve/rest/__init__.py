@@ -2,9 +2,9 @@
 
 from fastapi import APIRouter
 
-from letopis.serve.rest import accounts, changes, checks, graph, reading, search, watches
+from letopis.serve.rest import accounts, changes, checks, crawls, graph, jobs, reading, search, watches
 
-TOPICS = (checks, reading, changes, accounts, search, watches, graph)
+TOPICS = (checks, reading, changes, accounts, search, watches, graph, crawls, jobs)
 
 router = APIRouter(prefix="/api/v1")
 for topic in TOPICS:

@@ -42,7 +42,9 @@ def _noted(request: Request, archive: Archive, who: Principal, action: str, subj
 
 
 def _user(user: User) -> UserShape:
-    return UserShape(name=user.name, role=user.role, email=user.email, created=from_millis(user.created))
+    return UserShape(
+        name=user.name, role=user.role, email=user.email, group=user.team, created=from_millis(user.created)
+    )
 
 
 @router.get("/users", responses=answers())
@@ -55,7 +57,8 @@ def users(archive: TheArchive) -> UsersShape:
 def add_user(request: Request, archive: TheArchive, principal: ThePrincipal, body: UserBody) -> UserShape:
     """A new user."""
     accounts = Accounts(archive.catalog.database)
-    user = accounts.add(body.name, body.role, body.password, to_millis(archive.clock()), email=body.email)
+    now, group = to_millis(archive.clock()), body.group or ""
+    user = accounts.add(body.name, body.role, body.password, now, email=body.email, group=group)
     _noted(request, archive, principal, "user added", f"{user.name} {user.role}")
     return _user(user)
 
@@ -136,23 +139,26 @@ def project(archive: TheArchive, name: NameInPath) -> ProjectShape:
 
 @router.post("/projects", status_code=201, responses=answers())
 def add_project(request: Request, archive: TheArchive, principal: ThePrincipal, body: ProjectBody) -> ProjectShape:
-    """A new project, or more addresses for one of yours."""
+    """A new project, or more addresses for one of yours or of your group."""
     urls = [parse_user(url) for url in body.urls]
-    owner = "" if principal.may(OWN) and _exists(archive, body.name) else principal.name
+    owner = "" if _may_change(archive, principal, body.name) else principal.name
     made = Projects(archive.catalog.database).add(body.name, owner, urls, to_millis(archive.clock()))
     _noted(request, archive, principal, "project added to", body.name)
     return _project(made)
 
 
-def _exists(archive: Archive, name: str) -> bool:
-    return any(project.name == name for project in Projects(archive.catalog.database).list())
+def _may_change(archive: Archive, principal: Principal, name: str) -> bool:
+    """Whether a project is there, and an owner of the archive or somebody of its owner's group asks."""
+    found = [project for project in Projects(archive.catalog.database).list() if project.name == name]
+    shared = Accounts(archive.catalog.database).share
+    return any(principal.may(OWN) or shared(project.owner, principal.name) for project in found)
 
 
 @router.delete("/projects/{name}", status_code=204, response_class=Response, responses=answers(404))
 def remove_project(request: Request, archive: TheArchive, principal: ThePrincipal, name: NameInPath) -> Response:
-    """Forgets a project of yours; its pages stay."""
-    found = Projects(archive.catalog.database).show(name)
-    if found.owner != principal.name and not principal.may(OWN):
+    """Forgets a project of yours or of your group; its pages stay."""
+    Projects(archive.catalog.database).show(name)
+    if not _may_change(archive, principal, name):
         raise Refused(f"project '{name}' belongs to somebody else")
     Projects(archive.catalog.database).remove(name)
     _noted(request, archive, principal, "project removed", name)

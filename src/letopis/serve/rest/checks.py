@@ -11,7 +11,9 @@ from letopis.archive import Archive
 from letopis.errors import Refused
 from letopis.model import Outcome
 from letopis.monitor import CheckOptions, Monitor
+from letopis.serve.access import ThePrincipal
 from letopis.serve.problems import answers
+from letopis.serve.quotas import CHECKS, charge
 from letopis.serve.rest.shapes import CheckBody, CheckShape
 from letopis.serve.shared import TheArchive
 
@@ -45,8 +47,9 @@ class Lookout:
                 self._monitor = None
 
 
-@router.post("/check", responses=answers(502))
-def check(request: Request, archive: TheArchive, body: CheckBody) -> CheckShape:
+@router.post("/check", responses=answers(429, 502))
+def check(request: Request, archive: TheArchive, principal: ThePrincipal, body: CheckBody) -> CheckShape:
     """Look at a page now. Private and loopback addresses are refused unless the owner allowed them."""
+    charge(archive, principal, CHECKS)
     lookout: Lookout = request.app.state.lookout
     return lookout.check(body)

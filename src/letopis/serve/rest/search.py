@@ -6,7 +6,7 @@ import threading
 from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from letopis.model import BlockKind
@@ -25,9 +25,12 @@ from letopis.search import (
     search,
     when,
 )
+from letopis.search.choosing import note_chosen, note_shown
 from letopis.serve.problems import answers
 from letopis.serve.rest.parameters import At, From, To, moment
-from letopis.serve.rest.shapes import Time
+from letopis.serve.rest.shapes import Body, Time, Url
+from letopis.serve.shared import TheArchive
+from letopis.urls import parse_user
 
 router = APIRouter(tags=["search"])
 
@@ -173,8 +176,22 @@ def found(
         resources=project_resources(archive, project) if project else None,
     )  # fmt: skip
     hits = [HitShape.of(hit) for hit in search(words, question, limit, offset)]
+    note_shown(archive, [hit.url for hit in hits])
     shared = [FacetShape(**asdict(facet)) for facet in facets(words, question)] if faceted else []
     return SearchShape(results=hits, total=count(words, question), facets=shared)
+
+
+class ChosenBody(Body):
+    """A page of an answer that somebody went to."""
+
+    url: Url
+
+
+@router.post("/search/chosen", status_code=204, response_class=Response, responses=answers())
+def chosen(archive: TheArchive, body: ChosenBody) -> Response:
+    """Tell which answer was chosen; counted only where `search.learn` is on, and never by whom."""
+    note_chosen(archive, parse_user(body.url))
+    return Response(status_code=204)
 
 
 @router.get("/near", responses=answers())

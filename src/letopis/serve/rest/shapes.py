@@ -188,6 +188,7 @@ class UserBody(Body):
     role: Literal["guest", "user", "owner"] = "user"
     password: str | None = Field(None, min_length=8, max_length=1024)
     email: str = Field("", max_length=200)
+    group: Name | None = None
 
 
 class PasswordBody(Body):
@@ -202,6 +203,7 @@ class UserShape(BaseModel):
     name: str
     role: str
     email: str
+    group: str
     created: Time
 
 

@@ -12,7 +12,9 @@ from letopis.model import from_millis, parse_duration
 from letopis.monitor.book import Entry, WatchBook
 from letopis.monitor.rules import Condition, ConditionKind, parse_rules
 from letopis.monitor.watch import WatchSpec
+from letopis.serve.access import ThePrincipal
 from letopis.serve.problems import answers
+from letopis.serve.quotas import WATCHES, charge
 from letopis.serve.rest.shapes import Body, Time, Url
 from letopis.serve.shared import TheArchive
 
@@ -148,9 +150,10 @@ def list_watches(archive: TheArchive, tag: Annotated[str | None, Query(max_lengt
     return WatchesShape(watches=[shape_of(entry) for entry in WatchBook(archive).entries(tag)])
 
 
-@router.post("/watches", status_code=201, responses=answers())
-def add_watch(archive: TheArchive, body: WatchBody) -> WatchShape:
+@router.post("/watches", status_code=201, responses=answers(429))
+def add_watch(archive: TheArchive, principal: ThePrincipal, body: WatchBody) -> WatchShape:
     """Watch a page, or with `sitemap` every page that a sitemap names; a watched one gets the new options."""
+    charge(archive, principal, WATCHES)
     urls, sitemaps = ([], [body.url]) if body.sitemap else ([body.url], [])
     return shape_of(WatchBook(archive).add(urls, body.spec(), body.tag, sitemaps)[0])
 

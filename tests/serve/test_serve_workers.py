@@ -1,0 +1,94 @@
+"""Several processes on one socket: all answer, the dead are replaced, a stop leaves nobody."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from letopis import Archive
+
+_PATIENCE = 60
+
+
+def children(process: int) -> set[int]:
+    """Processes that a process has started and that still run."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[1]) == process and fields[0] != "Z":
+                found.add(int(entry.name))
+    return found
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    with Archive(tmp_path / "a") as archive:
+        archive.put("http://example.org/", b"<title>Here</title>")
+    words = ["--archive", str(tmp_path / "a"), "serve", "--port", "0", "--workers", "2"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "letopis.cli", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    address = process.stdout.readline().split()[-1]
+    yield process, address
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+    process.stdout.close()
+    process.stderr.close()
+
+
+def status(address: str) -> int:
+    with urlopen(f"{address}web/http://example.org/", timeout=_PATIENCE) as answer:
+        return int(answer.status)
+
+
+def until(condition: object) -> None:
+    """Waits for a condition, a minute at most."""
+    end = time.monotonic() + _PATIENCE
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_killed_worker_is_replaced_and_nobody_is_refused(service: tuple[subprocess.Popen[str], str]) -> None:
+    process, address = service
+    first = children(process.pid)
+    assert len(first) == 2
+    os.kill(min(first), signal.SIGKILL)
+    until(lambda: len(children(process.pid) - first) == 1)
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(status, [address] * 40)) == {200}
+
+
+def test_a_stop_ends_all_workers(service: tuple[subprocess.Popen[str], str]) -> None:
+    process, address = service
+    workers = children(process.pid)
+    assert status(address) == 200
+    process.send_signal(signal.SIGINT)
+    assert process.wait(_PATIENCE) == 0
+    until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+
+
+def test_all_workers_know_the_code_of_the_first_owner(service: tuple[subprocess.Popen[str], str]) -> None:
+    process, address = service
+    assert process.stderr is not None
+    told = process.stderr.readline()
+    assert f"{address}login?setup=" in told
+    with ThreadPoolExecutor(4) as pool:
+        pages = list(pool.map(lambda _: urlopen(told.split()[-1], timeout=_PATIENCE).read(), range(8)))
+    assert all(b"first owner" in page for page in pages)
