@@ -7,10 +7,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from letopis.archive import Archive
 from letopis.config import Settings, StoreSettings
 from letopis.model import Put
 from letopis.store.layout import Kind
+
+# Texts of sites are for packs in files; what is shared by many machines has none.
+pytestmark = pytest.mark.files
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DOCUMENTS, VERSIONS = 4, 3

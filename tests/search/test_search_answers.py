@@ -183,7 +183,9 @@ def test_a_rank_of_pages_can_be_mixed_in(small: Archive) -> None:
     for name in ("a", "b", "c"):
         small.put(f"http://{name}.example/", page(name, PROSE), DATES[0])
     index = WordIndex(small)
-    ranks = {"http://a.example/": 0.5, "http://b.example/": 3.0, "http://c.example/": 1.0}
+    weights = {"http://a.example/": 0.5, "http://b.example/": 3.0, "http://c.example/": 1.0}
+    rows = {url: small.catalog.resources.find(url) for url in weights}
+    ranks = {row.id: weights[url] for url, row in rows.items() if row is not None}
     hits = search(index, parse_question("archive"), rank=ranks.__getitem__)
     assert [hit.url[7] for hit in hits] == ["b", "c", "a"]
     assert [hit.why.rank for hit in hits] == [3.0, 1.0, 0.5]

@@ -20,7 +20,7 @@ from letopis.model import FailureKind, Limits, Request, Response
 SMALL = Limits(
     max_bytes=1024 * 1024,
     connect_seconds=1.0,
-    first_byte_seconds=0.2,
+    first_byte_seconds=0.5,
     total_seconds=6.0,
     min_bytes_per_second=2000,
     slow_seconds=0.3,

@@ -58,7 +58,7 @@ def test_records_come_back(head, body, pack, offset):
 def test_record_bytes_are_the_documented_ones():
     data = encode_record(Kind.FACT, Method.STORED, b"head", b"body", pack=3, offset=16)
     assert data.hex() == "f5" + data[1:5].hex() + "02" + "00" + "04" + "04" + b"headbody".hex()
-    assert pack_header(1, 3)[:12].hex() == "894c504b0d0a" + "01" + "01" + "03000000"
+    assert pack_header(1, 3)[:12].hex() == "894c504b0d0a" + "02" + "01" + "03000000"
 
 
 @pytest.mark.parametrize("bit", range(8 * 17))

@@ -8,7 +8,19 @@ from typing import NamedTuple
 
 from xxhash import xxh3_64
 
-from letopis.catalog import accounts, audit, clients, indexing, jobs, projects, stored_queries, watches, wordforms
+from letopis.catalog import (
+    accounts,
+    audit,
+    choices,
+    clients,
+    indexing,
+    jobs,
+    projects,
+    stored_queries,
+    usage,
+    watches,
+    wordforms,
+)
 from letopis.catalog.database import Database, Row
 from letopis.catalog.extras import ensure, present
 from letopis.catalog.schema import TABLES
@@ -17,11 +29,13 @@ from letopis.errors import Damaged, UsageError
 TOPICS = {
     "accounts": accounts.TABLES,
     "audit": audit.TABLES,
+    "choices": choices.TABLES,
     "clients": clients.TABLES,
     "titleonly": indexing._DDL,
     "jobs": jobs.TABLES,
     "projects": projects.TABLES,
     "job queries": stored_queries.TABLES,
+    "usage": usage.TABLES,
     "watches": watches.TABLES,
     "wordforms": wordforms._DDL,
 }

@@ -67,7 +67,7 @@ def file_name(url: str, content_type: str) -> str:
     """The name of an address below the folder of the copy, with `/` between its parts."""
     parts = urlsplit(url)
     host = _host(parts.scheme, parts.netloc)
-    *folders, last = parts.path.lstrip("/").split("/") if parts.path else [""]
+    *folders, last = parts.path.removeprefix("/").split("/")
     folder = "/".join([host, *map(_folder, folders)])
     name = f"{folder}/{_last(last, bare_query(url), content_type, url)}"
     if len(name) <= MOST_LENGTH and len(folders) <= _MOST_FOLDERS:
