@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
-from remembered_world import remember
+from remembered_world import answered_job, remember
 from served_archive import WebClient, running
 
 from letopis.archive import Archive
+from letopis.catalog.accounts import Accounts
 from letopis.demo import World
+from letopis.search import WordIndex
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 FLAGS += ["--disable-sync", "--no-first-run"]
+PASSWORD = "a long password"
+JUDGES = Path(__file__).parents[2] / ".bench" / "web" / "node_modules"
+Visit = Callable[..., AbstractContextManager[Any]]
 
 
 @pytest.fixture(scope="session")
@@ -24,12 +32,45 @@ def browsed_world() -> World:
 
 
 @pytest.fixture(scope="session")
-def browsed(tmp_path_factory: pytest.TempPathFactory, browsed_world: World) -> Iterator[WebClient]:
+def browsed_archive(tmp_path_factory: pytest.TempPathFactory, browsed_world: World) -> Iterator[Archive]:
     end = browsed_world.start + timedelta(days=4)
     with Archive(tmp_path_factory.mktemp("browser") / "archive", clock=lambda: end) as archive:
         remember(archive, browsed_world, days=4)
-        with running(archive) as client:
-            yield client
+        Accounts(archive.catalog.database).add("olga", "owner", PASSWORD, 0)
+        WordIndex(archive).catch_up()
+        yield archive
+
+
+@pytest.fixture(scope="session")
+def browsed(browsed_archive: Archive) -> Iterator[WebClient]:
+    with running(browsed_archive) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def job_page(browsed_archive: Archive, browsed_world: World) -> str:
+    """The address of a job that has its answer."""
+    return f"/jobs/{answered_job(browsed_archive, browsed_world.hosts[0])}"
+
+
+@pytest.fixture(scope="session")
+def signed_in(browsed: WebClient) -> dict[str, str]:
+    """The cookie of an owner, as a browser wants it."""
+    return _session(browsed, "olga")
+
+
+@pytest.fixture(scope="session")
+def session_of() -> Callable[[WebClient, str], dict[str, str]]:
+    """Signs somebody in and answers their cookie."""
+    return _session
+
+
+def _session(web: WebClient, name: str) -> dict[str, str]:
+    fields = urlencode({"name": name, "password": PASSWORD})
+    answer = web.ask("POST", "/login", fields, Content_Type="application/x-www-form-urlencoded")
+    assert answer.status == 303
+    cookie, _, value = answer.headers["set-cookie"].partition(";")[0].partition("=")
+    return {"name": cookie, "value": value, "url": web.address}
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +84,53 @@ def chromium() -> Iterator[Any]:
         browser = play.chromium.launch(executable_path=program, args=FLAGS)
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def open_tab(chromium: Any) -> Visit:
+    """Opens a tab on a service that fails on console errors and on requests to anybody else."""
+
+    @contextmanager
+    def opened(web: WebClient, cookies: tuple[dict[str, str], ...] = (), **options: Any) -> Iterator[Any]:
+        context = chromium.new_context(base_url=web.address, **options)
+        context.add_cookies(list(cookies))
+        context.set_default_timeout(120_000)
+        wrong: list[str] = []
+        tab = context.new_page()
+        tab.on("console", lambda said: wrong.append(said.text) if _is_wrong(said) else None)
+        tab.on("pageerror", lambda error: wrong.append(str(error)))
+        tab.on("request", lambda asked: wrong.append(asked.url) if not _ours(asked.url, web) else None)
+        try:
+            yield tab
+            assert wrong == []
+        finally:
+            context.close()
+
+    return opened
+
+
+def _is_wrong(said: Any) -> bool:
+    """Errors of our own pages; an archived page may lack a picture that nobody captured."""
+    return said.type in ("error", "warning") and "/web/" not in said.location["url"]
+
+
+def _ours(url: str, web: WebClient) -> bool:
+    return url.startswith((web.address + "/", "data:", "blob:"))
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The source of axe-core."""
+    found = JUDGES / "axe-core" / "axe.min.js"
+    if not found.is_file():
+        pytest.skip("NO AXE-CORE: accessibility was not judged; 'make browser' installs it")
+    return found.read_text("utf-8")
+
+
+@pytest.fixture(scope="session")
+def vnu() -> list[str]:
+    """The command of the HTML checker."""
+    found, java = JUDGES / "vnu-jar" / "build" / "dist" / "vnu.jar", shutil.which("java")
+    if not found.is_file() or java is None:
+        pytest.skip("NO VNU: pages were not validated; 'make browser' installs it, Java must be there")
+    return [java, "-Xss4m", "-jar", str(found)]

@@ -2,49 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
+from looks import NARROW, WIDE, in_every_look
 from served_archive import WebClient
 
 from letopis.demo import World
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
-WIDE, NARROW = {"width": 1280, "height": 850}, {"width": 390, "height": 844}
 Visit = Callable[..., Any]
 
 
 @pytest.fixture
-def visit(chromium: Any, browsed: WebClient) -> Visit:
-    """Opens a tab that fails on console errors and on requests to anybody but us."""
-
-    @contextmanager
-    def opened(**options: Any) -> Iterator[Any]:
-        context = chromium.new_context(base_url=browsed.address, **options)
-        wrong: list[str] = []
-        tab = context.new_page()
-        tab.on("console", lambda said: wrong.append(said.text) if _is_wrong(said) else None)
-        tab.on("pageerror", lambda error: wrong.append(str(error)))
-        tab.on("request", lambda asked: wrong.append(asked.url) if not _ours(asked.url, browsed) else None)
-        try:
-            yield tab
-            assert wrong == []
-        finally:
-            context.close()
-
-    return opened
-
-
-def _is_wrong(said: Any) -> bool:
-    """Errors of our own pages; an archived page may lack a picture that nobody captured."""
-    return said.type in ("error", "warning") and "/web/" not in said.location["url"]
-
-
-def _ours(url: str, web: WebClient) -> bool:
-    return url.startswith((web.address + "/", "data:", "blob:"))
+def visit(open_tab: Visit, browsed: WebClient) -> Visit:
+    """Opens a tab on the archive."""
+    return partial(open_tab, browsed)
 
 
 def fits(tab: Any) -> bool:
@@ -52,10 +29,9 @@ def fits(tab: Any) -> bool:
     return bool(tab.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_a_walk_from_the_overview_to_a_change_a_site_and_a_search(visit: Visit, size: Any, scheme: str) -> None:
-    with visit(viewport=size, color_scheme=scheme) as tab:
+@in_every_look
+def test_a_walk_from_the_overview_to_a_change_a_site_and_a_search(visit: Visit, look: Any) -> None:
+    with visit(**look) as tab:
         tab.goto("/")
         assert fits(tab)
         tab.locator(".log a.page").first.click()
@@ -82,7 +58,7 @@ def test_a_walk_from_the_overview_to_a_change_a_site_and_a_search(visit: Visit, 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 def test_every_other_page_fits_and_says_nothing_on_the_console(visit: Visit, browsed_world: World, size: Any) -> None:
     site = f"/site/{browsed_world.hosts[0]}?view="
-    views = [site + view for view in ("picture", "pages", "changes", "broken", "ranks", "report")]
+    views = [site + view for view in ("picture", "links", "pages", "changes", "broken", "ranks", "report")]
     plain = ["/watches", "/crawl", "/jobs", "/duplicates", "/storage", "/settings", "/search"]
     with visit(viewport=size) as tab:
         for address in (*views, *plain):
@@ -98,6 +74,33 @@ def test_the_picture_of_a_site_is_drawn_and_leads_to_its_pages(visit: Visit, bro
         tab.locator("#picture .slice").nth(3).click()
         tab.locator("#picked").click()
         tab.get_by_role("heading", name="Availability").wait_for()
+
+
+@in_every_look
+def test_the_hours_of_changes_are_drawn_with_a_table_beside(visit: Visit, browsed_world: World, look: Any) -> None:
+    address = f"/site/{browsed_world.hosts[0]}?view=changes"
+    with visit(**look) as tab:
+        tab.goto(address)
+        tab.locator("#hours .heatmaplayer image").wait_for(state="attached")
+        assert tab.locator("#hours-table table").is_hidden()
+        tab.locator("#hours-table summary").click()
+        assert tab.locator("#hours-table table").is_visible()
+        assert fits(tab)
+    with visit(**look, java_script_enabled=False) as tab:
+        tab.goto(address)
+        assert tab.locator("#hours").is_hidden()
+        assert tab.locator("#hours-table table").is_visible()
+
+
+def test_the_picture_of_links_leads_to_its_pages_with_the_keyboard_too(visit: Visit, browsed_world: World) -> None:
+    with visit(viewport=WIDE, java_script_enabled=False) as tab:
+        tab.goto(f"/site/{browsed_world.hosts[0]}?view=links")
+        dot = tab.locator("svg.web a").nth(2)
+        name = dot.locator("title").text_content()
+        dot.focus()
+        tab.keyboard.press("Enter")
+        tab.get_by_role("heading", name="Availability").wait_for()
+        assert name.endswith(tab.url.partition("://")[2].partition("://")[2])
 
 
 def test_everything_can_be_read_without_scripts(visit: Visit, browsed_world: World) -> None:
@@ -147,3 +150,24 @@ def test_live_figures_move_while_somebody_looks(visit: Visit) -> None:
         tab.goto("/crawl")
         tab.locator("[data-live]").wait_for(state="visible", timeout=15_000)
         assert tab.locator("[data-rate=fetched]").inner_text() == "0.0"
+
+
+@in_every_look
+def test_somebody_browses_the_map_of_a_site_at_two_dates(visit: Visit, browsed_world: World, look: Any) -> None:
+    first, last = (browsed_world.start + timedelta(days=days) for days in (0, 4))
+    with visit(**look) as tab:
+        tab.goto(f"/site/{browsed_world.hosts[0]}")
+        now = tab.locator(".tree a.page").count()
+        tab.get_by_label("As of").fill(first.strftime("%Y-%m-%d"))
+        tab.get_by_role("button", name="Show").click()
+        assert f"at={first:%Y-%m-%d}" in tab.url
+        assert 1 <= tab.locator(".tree a.page").count() <= now
+        assert fits(tab)
+        tab.get_by_role("link", name="Changes", exact=True).click()
+        tab.get_by_label("As of").fill(last.strftime("%Y-%m-%d"))
+        tab.get_by_label("compared with").fill(first.strftime("%Y-%m-%d"))
+        tab.get_by_role("button", name="Show").click()
+        assert tab.locator(".badge.changed, .badge.appeared").count() >= 1
+        assert fits(tab)
+        tab.get_by_role("link", name="Back to now").click()
+        assert "at=" not in tab.url

@@ -11,6 +11,7 @@ from served_archive import WebClient, running
 
 from letopis.archive import Archive
 from letopis.demo import World
+from letopis.search import WordIndex
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +24,7 @@ def remembered(tmp_path_factory: pytest.TempPathFactory, little_world: World) ->
     end = little_world.start + timedelta(days=6)
     with Archive(tmp_path_factory.mktemp("pages") / "archive", clock=lambda: end) as archive:
         remember(archive, little_world, days=6)
+        WordIndex(archive).catch_up()
         yield archive
 
 

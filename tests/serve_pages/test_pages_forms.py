@@ -13,6 +13,7 @@ from served_archive import WebClient, at, running
 from letopis.archive import Archive
 from letopis.catalog.accounts import Accounts
 from letopis.monitor.book import WatchBook
+from letopis.monitor.watch import WatchSpec
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -32,8 +33,8 @@ def web(archive: Archive) -> Iterator[WebClient]:
         yield client
 
 
-def send(web: WebClient, path: str, cookie: str = "", **fields: str) -> tuple[int, str]:
-    answer = web.ask("POST", path, urlencode(fields), Content_Type=FORM, Cookie=cookie)
+def send(web: WebClient, path: str, cookie: str = "", **fields: str | list[str]) -> tuple[int, str]:
+    answer = web.ask("POST", path, urlencode(fields, doseq=True), Content_Type=FORM, Cookie=cookie)
     return answer.status, answer.headers.get("location", answer.text)
 
 
@@ -52,12 +53,66 @@ def test_a_watch_is_added_and_removed_by_somebody_with_an_account(web: WebClient
     cookie, csrf = sign_in(web, "uwe")
     url = "http://example.org/"
     fields = {"url": url, "every": "2h", "css": "main", "when": "changed,unavailable:3", "csrf": csrf}
-    assert send(web, "/watches", cookie, **fields) == (303, "/watches")
+    assert send(web, "/watches", cookie, **fields) == (303, "/watches?done=added")
     watch = WatchBook(archive).entries()[0].watch
     assert (watch.url, watch.every, watch.filters, watch.origin) == (url, 7200.0, (("css", "main"),), "http")
     assert "every 2 h" in web.get("/watches", Cookie=cookie).text
-    assert send(web, "/watches/remove", cookie, url=url, csrf=csrf) == (303, "/watches")
+    asked = send(web, "/watches/many", cookie, url=url, action="remove", csrf=csrf)
+    assert asked[0] == 200
+    assert "Remove 1 watch?" in asked[1]
+    assert len(WatchBook(archive).entries()) == 1
+    sure = send(web, "/watches/many", cookie, url=url, action="remove", confirmed="1", csrf=csrf)
+    assert sure == (303, "/watches?done=removed")
     assert WatchBook(archive).entries() == []
+
+
+def test_several_watches_rest_go_on_and_change_their_tag_at_once(web: WebClient, archive: Archive) -> None:
+    cookie, csrf = sign_in(web, "uwe")
+    urls = [f"http://example.org/{number}" for number in range(3)]
+    assert send(web, "/watches", cookie, url="\n".join(urls), csrf=csrf)[0] == 303
+    chosen = {"url": urls[:2], "csrf": csrf}
+    assert send(web, "/watches/many", cookie, action="pause", **chosen)[0] == 303
+    assert [entry.paused for entry in WatchBook(archive).entries()] == [True, True, False]
+    assert web.get("/watches", Cookie=cookie).text.count(">paused<") == 2
+    assert send(web, "/watches/many", cookie, action="resume", **chosen)[0] == 303
+    assert not any(entry.paused for entry in WatchBook(archive).entries())
+    assert send(web, "/watches/many", cookie, action="tag", tag="news", **chosen)[0] == 303
+    assert [entry.watch.tag for entry in WatchBook(archive).entries()] == ["news", "news", ""]
+    assert web.get("/watches?tag=news", Cookie=cookie).text.count('name="url" value="') == 2
+
+
+def test_an_action_without_a_choice_or_on_unknown_pages_is_told_on_the_page(web: WebClient) -> None:
+    cookie, csrf = sign_in(web, "uwe")
+    assert "Choose at least one" in send(web, "/watches/many", cookie, action="pause", csrf=csrf)[1]
+    strange = {"url": "http://example.org/none", "csrf": csrf}
+    assert "is not watched" in send(web, "/watches/many", cookie, action="pause", **strange)[1]
+    assert "There is no action" in send(web, "/watches/many", cookie, action="burn", **strange)[1]
+
+
+def test_a_sitemap_is_a_source_of_watches(web: WebClient, archive: Archive) -> None:
+    cookie, csrf = sign_in(web, "uwe")
+    fields = {"url": "http://example.org/sitemap.xml", "kind": "sitemap", "csrf": csrf}
+    assert send(web, "/watches", cookie, **fields)[0] == 303
+    assert WatchBook(archive).entries()[0].watch.kind == "sitemap"
+
+
+def test_changes_are_unread_for_each_person_until_they_look(web: WebClient, archive: Archive) -> None:
+    url = "http://example.org/page"
+    archive.put(url, b"<p>one</p>", at(0))
+    archive.put(url, b"<p>two</p>", at(1))
+    WatchBook(archive).add([url], WatchSpec(every=60.0))
+    uwe, csrf = sign_in(web, "uwe")
+    olga, _ = sign_in(web, "olga")
+    mark = 'class="dot"'
+    assert mark not in web.get("/watches").text
+    assert mark in web.get("/watches", Cookie=uwe).text
+    assert web.get(f"/url/{url}", Cookie=uwe).status == 200
+    assert mark not in web.get("/watches", Cookie=uwe).text
+    assert mark in web.get("/watches", Cookie=olga).text
+    archive.put(url, b"<p>three</p>", at(2))
+    assert mark in web.get("/watches", Cookie=uwe).text
+    assert send(web, "/watches/many", uwe, action="read", url=url, csrf=csrf)[0] == 303
+    assert mark not in web.get("/watches", Cookie=uwe).text
 
 
 def test_a_wrong_watch_is_told_on_the_page(web: WebClient) -> None:
@@ -69,7 +124,7 @@ def test_a_wrong_watch_is_told_on_the_page(web: WebClient) -> None:
 
 def test_nobody_changes_anything_without_an_account_or_a_token(web: WebClient, archive: Archive) -> None:
     cookie, _ = sign_in(web, "uwe")
-    for path in ("/watches", "/watches/remove", "/crawl"):
+    for path in ("/watches", "/watches/many", "/crawl"):
         assert send(web, path, url="http://example.org/")[0] == 401
         assert send(web, path, cookie, url="http://example.org/")[0] == 403
     assert WatchBook(archive).entries() == []

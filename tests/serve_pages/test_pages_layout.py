@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,17 +12,21 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from letopis.catalog.activity import ChangeRow
+from letopis.catalog.activity import ChangeRow, HourRow
 from letopis.change import pieces
 from letopis.config import DatabaseSettings, FetchSettings, ServeSettings, Settings
-from letopis.graph import MapPage
+from letopis.graph import Sketch
 from letopis.model import Check, Outcome
 from letopis.serve.pages.bars import bars
 from letopis.serve.pages.differing import Row, counted, running, side_by_side
+from letopis.serve.pages.drawing import COLOURS, HEIGHT, WIDTH, drawing
+from letopis.serve.pages.grid import Capture, months
 from letopis.serve.pages.heat import heat
+from letopis.serve.pages.languages import grouped as number
 from letopis.serve.pages.paging import part
 from letopis.serve.pages.remembered import Remembered
-from letopis.serve.pages.rendering import inside, number, size
+from letopis.serve.pages.rendering import inside, size
+from letopis.serve.pages.sections import by_hour, section_of
 from letopis.serve.pages.settings import shown
 from letopis.serve.pages.strip import strip
 from letopis.serve.pages.times import end_of
@@ -154,6 +159,26 @@ def test_remembered_values_are_made_once_and_again_when_old() -> None:
     assert len(made) == 3
 
 
+def test_dear_values_are_renewed_in_the_background_and_hold_longer() -> None:
+    now, made = [0.0], []
+
+    def make() -> int:
+        began = time.thread_time()
+        while time.thread_time() - began < 0.12:
+            pass
+        made.append(1)
+        return len(made)
+
+    known = Remembered(lambda: now[0])
+    assert known.soon("a", 1, make) == 1
+    now[0] = 2.0
+    assert known.get("a", 1, make) == 1
+    now[0] = 1000.0
+    assert known.get("a", 1, make) == 1
+    assert known.soon("b", 1, lambda: "next in line") == "next in line"
+    assert known.get("a", 1, make) == 2
+
+
 def test_values_are_written_for_people() -> None:
     assert [size(n) for n in (0, 999, 1000, 1_500_000, 10**16)] == ["0 B", "999 B", "1.0 kB", "1.5 MB", "10000.0 TB"]
     assert number(1234567) == "1\u202f234\u202f567"
@@ -169,9 +194,8 @@ def test_a_bare_date_means_all_of_that_day() -> None:
 def test_the_name_of_the_site_is_left_out_of_titles_that_most_pages_end_with() -> None:
     titles = ["Home | Shop", "Clocks | Shop", "Lamps - Other"]
     names = Names(titles)
-    pages = [MapPage("u", title, 200, "en", 1, "text/html", 0, None) for title in titles]
-    assert [names.of(page) for page in pages] == ["Home", "Clocks", "Lamps - Other"]
-    assert Names(["A | B", "C | D", "E"]).of(pages[0]) == "Home | Shop"
+    assert [names.of(title) for title in titles] == ["Home", "Clocks", "Lamps - Other"]
+    assert Names(["A | B", "C | D", "E"]).of(titles[0]) == "Home | Shop"
 
 
 def test_secrets_are_never_shown_and_places_only_to_owners() -> None:
@@ -185,3 +209,71 @@ def test_secrets_are_never_shown_and_places_only_to_owners() -> None:
         assert (rows["database.url"].value == "postgresql://letopis:…@db.local/web") is owner
         assert (rows["serve.port"].value, rows["serve.port"].changed) == ("9", True)
         assert rows["store.same"].changed is False
+
+
+def test_a_year_of_captures_is_a_sheet_of_its_months() -> None:
+    days = [("2026-02-01", [Capture("10:00:00", "/a", 200)]), ("2026-03-31", [Capture("10:00:00", "/b", 200)] * 9)]
+    february, march = months(days)
+    assert (february.name, february.lead, len(february.squares), len(march.squares)) == ("2026-02", 6, 28, 31)
+    assert february.squares[0] == (1, "2026-02-01", 1, 1, "/a")
+    assert (march.squares[30].captures, march.squares[30].shade, march.squares[0].address) == (9, 4, "")
+
+
+@pytest.mark.parametrize(
+    ("url", "section"),
+    [
+        ("http://a.example/", "/"),
+        ("http://a.example", "/"),
+        ("http://a.example/news", "/"),
+        ("http://a.example/news/", "/news/"),
+        ("http://a.example/news/2026/one.html?x=/y/", "/news/"),
+        ("http://a.example//odd/x", "/odd/"),
+    ],
+)
+def test_a_section_is_the_first_folder_of_an_address(url: str, section: str) -> None:
+    assert section_of(url) == section
+
+
+def test_changes_are_counted_by_section_and_hour_the_liveliest_first() -> None:
+    rows = [HourRow("http://a.example/news/1", 9, 2), HourRow("http://a.example/news/2", 9, 3)]
+    rows += [HourRow("http://a.example/", 23, 1), HourRow("http://a.example/news/1", 0, 1)]
+    found = by_hour(rows)
+    assert [(row.name, row.total) for row in found.rows] == [("/news/", 6), ("/", 1)]
+    assert (found.rows[0].hours[9], found.rows[0].hours[0], found.rows[1].hours[23]) == (5, 1, 1)
+    assert (found.sections, found.changes, len(found.rows[0].hours)) == (2, 7, 24)
+    many = by_hour([HourRow(f"http://a.example/{number}/x", 1, 1) for number in range(40)])
+    assert (len(many.rows), many.sections, many.changes) == (16, 40, 40)
+
+
+@st.composite
+def sketches(draw: st.DrawFn) -> Sketch:
+    count = draw(st.integers(0, 60))
+    urls = [f"http://a.example/s{draw(st.integers(0, 9))}/{number}" for number in range(count)]
+    place = st.integers(0, max(count - 1, 0))
+    links = draw(st.sets(st.tuples(place, place).filter(lambda pair: pair[0] != pair[1]), max_size=80 if count else 0))
+    return Sketch(urls, [3.0 / (number + 1) for number in range(count)], sorted(links) if count > 1 else [], count)
+
+
+@given(sketches())
+@hypothesis_settings(max_examples=15, deadline=None)
+def test_a_drawing_keeps_on_its_sheet_with_room_between_circles_and_labels(found: Sketch) -> None:
+    drawn = drawing(found, lambda url: f"A page called {url[-6:]}")
+    assert [dot.url for dot in drawn.dots] == found.urls
+    for at, dot in enumerate(drawn.dots):
+        assert dot.radius <= dot.x <= WIDTH - dot.radius
+        assert dot.radius <= dot.y <= HEIGHT - dot.radius
+        assert 1 <= dot.colour <= COLOURS
+        for other in drawn.dots[:at]:
+            assert (dot.x - other.x) ** 2 + (dot.y - other.y) ** 2 >= 34**2
+    assert len(drawn.lines) == len({frozenset(link) for link in found.links})
+    assert sum(1 + line.both for line in drawn.lines) == len(found.links)
+    assert sum(dot.links_in for dot in drawn.dots) == sum(dot.links_out for dot in drawn.dots) == len(found.links)
+    assert drawing(found, lambda url: f"A page called {url[-6:]}") == drawn
+
+
+def test_sections_without_a_colour_of_their_own_share_the_last() -> None:
+    few = drawing(Sketch([f"http://a.example/{n}/x" for n in range(6)], [1.0] * 6, [], 6), str)
+    assert few.keys == [(n + 1, f"/{n}/") for n in range(6)]
+    many = drawing(Sketch([f"http://a.example/{n}/x" for n in range(9)], [1.0] * 9, [], 9), str)
+    assert many.keys[-2:] == [(5, "/4/"), (6, "")]
+    assert [dot.colour for dot in many.dots] == [1, 2, 3, 4, 5, 6, 6, 6, 6]

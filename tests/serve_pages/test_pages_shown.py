@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from datetime import timedelta
@@ -11,14 +12,16 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from served_archive import HTML, PAGE, Answer, WebClient, at, fill, running
+from served_archive import HTML, PAGE, Answer, WebClient, at, fill, look, running
 
 from letopis.archive import Archive
 from letopis.demo import World
-from letopis.model import rfc3339
+from letopis.model import rfc3339, stamp14
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
-VOID |= {"rect", "path", "polyline"}
+VOID |= {"rect", "path", "polyline", "circle", "line"}
+
+VIEWS = ("map", "picture", "links", "pages", "changes", "broken", "ranks", "report")
 
 
 class Outline(HTMLParser):
@@ -56,7 +59,9 @@ def shown(answer: Answer, status: int = 200) -> Outline:
 def all_addresses(world: World) -> list[str]:
     home = world.url(0, 0)
     site = f"/site/{world.hosts[0]}"
-    views = [f"{site}?view={name}" for name in ("map", "picture", "pages", "changes", "broken", "ranks", "report")]
+    views = [
+        f"{site}?view={name}" for name in ("map", "picture", "links", "pages", "changes", "broken", "ranks", "report")
+    ]
     compare = [f"/compare/{home}?view={name}" for name in ("words", "sides", "visual", "links", "raw")]
     plain = [
         "/",
@@ -112,7 +117,7 @@ def test_links_of_the_main_pages_lead_to_pages(pages: WebClient, little_world: W
     for address in ("/", f"/url/{little_world.url(0, 0)}", f"/site/{little_world.hosts[0]}"):
         links = shown(pages.get(address)).all("a")
         found |= {link["href"] for link in links if (link.get("href") or "").startswith("/")}
-    broken = [link for link in sorted(found - {"/docs"}) if pages.get(link or "").status not in (200, 302)]
+    broken = [link for link in sorted(found - {"/docs"}) if pages.get(link or "").status not in (200, 302, 303)]
     assert broken == []
 
 
@@ -134,7 +139,9 @@ def test_what_archived_pages_say_is_escaped_everywhere(hostile: tuple[WebClient,
     inner = quote(url, safe="/:@!$&'()*+,;=-._~[]")
     addresses = ["/", f"/url/{inner}", "/search?q=garden", f"/search?q={quote(EVIL)}", "/site/evil.example"]
     addresses += [f"/compare/{inner}?view={name}" for name in ("words", "sides", "visual", "links", "raw")]
-    addresses += [f"/site/evil.example?view={name}" for name in ("picture", "pages", "changes", "ranks", "report")]
+    addresses += [
+        f"/site/evil.example?view={name}" for name in ("picture", "links", "pages", "changes", "ranks", "report")
+    ]
     for address in addresses:
         answer = web.get(address)
         assert answer.status in (200, 400), (address, answer.text)
@@ -280,3 +287,68 @@ def test_the_plotting_library_comes_from_its_package(pages: WebClient) -> None:
     assert answer.status == 200
     assert answer.headers["content-type"].startswith("text/javascript")
     assert len(answer.body) > 1_000_000
+
+
+def test_broken_links_tell_since_when_and_lead_to_the_last_good_version(tmp_path: Path) -> None:
+    home, gone, never = (f"http://a.example/{name}" for name in ("", "gone?x=1&y=2", "never"))
+    text = f'<title>Home</title><a href="{gone.replace("&", "&amp;")}">the old page</a> <a href="/never">another</a>'
+    with Archive(tmp_path / "archive", clock=lambda: at(100)) as archive:
+        archive.record([look(home, at(0), text.encode()), look(gone, at(1), HTML % 1)])
+        archive.record([look(gone, at(30), status=410), look(never, at(31), status=404)])
+        with running(archive) as web:
+            answer = web.get("/site/a.example?view=broken")
+            links = [link["href"] for link in shown(answer).all("a")]
+            copy = next(link for link in links if link and link.startswith("/web/2024"))
+            assert copy == f"/web/20240101120100/{gone}"
+            assert b"1" in web.get(copy).body
+    assert "2 broken links." in answer.text
+    assert ">410<" in answer.text
+    assert 'since <time datetime="2024-01-01T12:30:00Z"' in answer.text
+    assert "as “the old page”" in answer.text
+    assert answer.text.count("It never answered here") == 1
+
+
+def test_changes_are_shown_by_section_and_hour_for_those_without_scripts_too(
+    pages: WebClient, little_world: World
+) -> None:
+    answer = pages.get(f"/site/{little_world.hosts[0]}?view=changes")
+    outline = shown(answer)
+    assert "Sections by hour of the day" in answer.text
+    assert [found for found in outline.all("details") if found.get("id") == "hours-table" and "open" in found]
+    data = re.search(r'id="hours-data">(.*?)</script>', answer.text)
+    assert data
+    drawn = json.loads(data[1])
+    assert len(drawn["names"]) == len(drawn["counts"]) >= 1
+    for name, counts in zip(drawn["names"], drawn["counts"], strict=True):
+        row = re.search(rf'<th scope="row">{re.escape(name)}</th>(.*?)</tr>', answer.text)
+        assert row
+        assert [cell.replace("·", "0") for cell in re.findall(r">([\d·]+)</td>", row[1])[1:]] == list(map(str, counts))
+
+
+def test_the_links_of_a_site_are_drawn_on_the_server(pages: WebClient, little_world: World) -> None:
+    answer = pages.get(f"/site/{little_world.hosts[0]}?view=links")
+    outline = shown(answer)
+    dots = [found for found in outline.all("circle") if found["class"] == "reach"]
+    assert 5 <= len(dots) <= 60
+    assert len(outline.all("line")) >= len(dots) - 1
+    assert "circle" not in pages.get(f"/site/{little_world.hosts[0]}?view=links&at=2001-01-01").text
+
+
+def test_the_frame_of_the_replay_speaks_the_language_of_the_reader(pages: WebClient, remembered: Archive) -> None:
+    url = remembered.catalog.recent.changes(1)[0].url
+    first, *_, last = remembered.versions(url)
+    assert last.number > first.number
+    address = f"/web/{stamp14(first.time)}/{url}"
+    english = pages.get(address, Sec_Fetch_Dest="document", Accept_Language="en")
+    czech = pages.get(address, Sec_Fetch_Dest="document", Accept_Language="cs")
+    assert '<html lang="en">' in english.text
+    assert re.findall(r">(Earlier|Later|Newest|All captures|History)</a>", english.text)[-2:] == [
+        "All captures",
+        "History",
+    ]
+    assert "Jak vypadala" in czech.text
+    assert czech.headers["content-language"] == "cs"
+    assert "accept-language" in czech.headers["vary"]
+    assert "unsafe-inline" not in czech.headers["content-security-policy"]
+    assert Outline(czech.text).all("iframe")[0]["sandbox"] == "allow-popups allow-scripts"
+    assert "All captures" not in pages.get(address).text

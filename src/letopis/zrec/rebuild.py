@@ -88,7 +88,10 @@ class Rebuild:
 
     def body_fits(self) -> bool:
         """Whether everything after the header is what the header promises."""
-        return self._digest_from(self._head.header.size) == self._head.header.body_digest
+        header = self._head.header
+        dictionary = self._at(header.dictionary_at, header.dictionary_size)
+        # A header that lies about the dictionary alone would give a file that nobody can read.
+        return digest(dictionary) == header.dictionary_digest and self._digest_from(header.size) == header.body_digest
 
     def settle(self) -> None:
         """Everything is on the disk when this returns."""

@@ -12,6 +12,7 @@ from fastapi.routing import APIRoute
 
 from letopis.errors import LetopisError
 from letopis.serve.access import principal_of
+from letopis.serve.pages.languages import language_of, marked, speaking
 from letopis.serve.pages.rendering import environment
 from letopis.serve.problems import status_of
 
@@ -27,19 +28,32 @@ GUARDED = {
     "referrer-policy": "same-origin",
     "cache-control": "no-cache, private",
 }
-_TITLES = {400: "That does not work", 403: "Not allowed", 404: "Not in this archive", 413: "Too large"}
+_TITLES = {
+    400: marked("That does not work"),
+    403: marked("Not allowed"),
+    404: marked("Not in this archive"),
+    413: marked("Too large"),
+}
 
 
 def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """A template rendered with its values; everything in it is escaped."""
-    told = {"path": request.url.path, "principal": principal_of(request), **values}
-    return HTMLResponse(environment.get_template(template).render(told), status, headers=GUARDED)
+    """A template rendered with its values in the reader's language; everything in it is escaped."""
+    told = {"path": request.url.path, "address": _address(request), "principal": principal_of(request), **values}
+    with speaking(language_of(request)) as language:
+        text = environment.get_template(template).render(told)
+    headers = GUARDED | {"content-language": language.code, "vary": "Accept-Language, Cookie"}
+    return HTMLResponse(text, status, headers=headers)
+
+
+def _address(request: Request) -> str:
+    """Where the reader is, with its question: the way back from the choice of a language."""
+    return request.url.path + (f"?{request.url.query}" if request.url.query else "")
 
 
 def error_page(request: Request, error: LetopisError) -> HTMLResponse:
     """What went wrong, as a page that says what to do."""
     status = status_of(error)
-    title = _TITLES.get(status, "Something went wrong")
+    title = _TITLES.get(status, marked("Something went wrong"))
     return page(request, "error.html", status, title=title, message=str(error))
 
 

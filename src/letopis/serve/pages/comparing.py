@@ -11,23 +11,26 @@ from letopis.archive import Archive
 from letopis.archive.differences import Side, side, texts_of
 from letopis.change import compare, link_changes, pieces, unified, visual
 from letopis.errors import UsageError
+from letopis.extract.rewriting import Rewriter
 from letopis.model import Version, parse_time, rfc3339, stamp14
+from letopis.serve.access import principal_of
 from letopis.serve.memento.cage import SAFE
-from letopis.serve.memento.rewriting import Rewriter
 from letopis.serve.origin import origin
 from letopis.serve.pages.addresses import asked_page
 from letopis.serve.pages.answering import PageRoute, page
 from letopis.serve.pages.differing import counted, running, side_by_side
+from letopis.serve.pages.languages import marked
+from letopis.serve.pages.marks import Marks
 from letopis.serve.shared import TheArchive
 
 router = APIRouter(route_class=PageRoute)
 
 VIEWS = {
-    "words": "Words",
-    "sides": "Side by side",
-    "visual": "As it looks",
-    "links": "Links",
-    "raw": "Source",
+    "words": marked("Words"),
+    "sides": marked("Side by side"),
+    "visual": marked("As it looks"),
+    "links": marked("Links"),
+    "raw": marked("Source"),
 }
 _FRAME = "frame"
 _MOST_LINES = 5000
@@ -52,6 +55,8 @@ def comparison(request: Request, archive: TheArchive) -> Response:
     old, new = side(pair.old), side(pair.new)
     if view == _FRAME:
         return _framed(old, new, origin(request.scope))
+    if new.version.number == len(pair.versions) - 1:
+        Marks(archive, principal_of(request)).read([archive.answers.resource(asked.url)])
     return page(
         request,
         "compare.html",
@@ -72,8 +77,10 @@ def _framed(old: Side, new: Side, ours: str) -> Response:
 
     Both pages lead to captures of the newer one's time, so that only what really changed differs.
     """
-    prefix = f"/web/{stamp14(new.version.time)}/"
-    before, after = (Rewriter(one.version.url, prefix).html(one.source) for one in (old, new))
+    folder = f"/web/{stamp14(new.version.time)}/"
+    before, after = (
+        Rewriter(one.version.url, lambda target, _: folder + target).html(one.source) for one in (old, new)
+    )
     text = visual(before, after, remote=True)
     policy = (
         f"sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src {ours}/web/ data:; font-src data:; "
@@ -110,7 +117,7 @@ def _links(old: Side, new: Side) -> dict[str, Any]:
 def _raw(old: Side, new: Side) -> dict[str, Any]:
     if not (old.is_text and new.is_text):
         return {"lines": None}
-    lines = unified(old.source, new.source, old.name, new.name).split("\n")
+    lines = unified(old.source, new.source, old.name, new.name).rstrip("\n").split("\n")
     return {
         "lines": [(_sign(line, at), line) for at, line in enumerate(lines[:_MOST_LINES])],
         "cut": len(lines) > _MOST_LINES,

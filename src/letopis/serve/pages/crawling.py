@@ -7,17 +7,21 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, RedirectResponse
+from markupsafe import Markup
 
 from letopis.archive import Archive
 from letopis.catalog.accounts import OWN
 from letopis.catalog.activity import Activity
 from letopis.crawl import CrawlOptions, plant
-from letopis.errors import UsageError
+from letopis.errors import LetopisError, UsageError
+from letopis.fetch import private_ok
+from letopis.jobs.guarding import refuse_private
 from letopis.model import rfc3339, to_millis
-from letopis.serve.access import ThePrincipal
+from letopis.serve.access import principal_of
 from letopis.serve.pages.answering import PageRoute, page
 from letopis.serve.pages.forms import form_of
 from letopis.serve.pages.remembered import remembered_of
+from letopis.serve.problems import status_of
 from letopis.serve.shared import TheArchive
 from letopis.urls import parse_user
 
@@ -28,14 +32,25 @@ _MOST_SEEDS = 100
 
 
 @router.get("/crawl")
-def crawl(request: Request, archive: TheArchive, principal: ThePrincipal, planted: str = "") -> Response:
+def crawl(request: Request, archive: TheArchive, planted: str = "") -> Response:
     """Figures now; a script asks for them again every few seconds."""
+    count = int(planted) if planted.isascii() and planted.isdigit() and len(planted) < 5 else 0
+    return _shown(request, archive, planted=count)
+
+
+def _shown(
+    request: Request, archive: Archive, status: int = 200, *, planted: int = 0, problem: str = "", seeds: str = ""
+) -> Response:
     return page(
         request,
         "crawl.html",
+        status,
         figures=_remembered(request, archive),
-        owner=principal.may(OWN),
-        planted=planted if planted.isascii() and planted.isdigit() else "",
+        owner=principal_of(request).may(OWN),
+        planted=planted,
+        problem=problem,
+        seeds=seeds,
+        command=Markup("<code>letopis run</code>"),
     )
 
 
@@ -67,9 +82,19 @@ def _figures(archive: Archive) -> dict[str, Any]:
 @router.post("/crawl")
 async def plan(request: Request, archive: TheArchive) -> Response:
     """Seeds from the form wait for the daemon; the gate lets only owners in here."""
-    seeds = (await form_of(request)).get("seeds", "").split()
-    if not 0 < len(seeds) <= _MOST_SEEDS:
-        raise UsageError(f"give 1 to {_MOST_SEEDS} addresses, one a line")
-    options = CrawlOptions(tuple(parse_user(seed) for seed in seeds))
-    await run_in_threadpool(plant, archive, options)
+    form = await form_of(request)
+    return await run_in_threadpool(_plan, request, archive, form)
+
+
+def _plan(request: Request, archive: Archive, form: dict[str, str]) -> Response:
+    seeds = form.get("seeds", "").split()
+    try:
+        if not 0 < len(seeds) <= _MOST_SEEDS:
+            raise UsageError(f"give 1 to {_MOST_SEEDS} addresses, one a line")
+        options = CrawlOptions(tuple(parse_user(seed) for seed in seeds), revisit_now=bool(form.get("again")))
+        if not private_ok(archive.settings.fetch.private, "http"):
+            refuse_private(options.seeds)
+        plant(archive, options)
+    except LetopisError as error:
+        return _shown(request, archive, status_of(error), problem=str(error), seeds=form.get("seeds", ""))
     return RedirectResponse(f"/crawl?planted={len(seeds)}", 303)

@@ -18,7 +18,7 @@ from letopis.urls import site as site_of
 
 router = APIRouter(route_class=PageRoute)
 
-_MOST_GROUPS = 1000
+_MOST_GROUPS = 200
 _SIZE = 25
 _SHOWN = 12
 _MOST_PAGES = 2000
@@ -41,7 +41,7 @@ def duplicates(request: Request, archive: TheArchive, site: str = "", page: str 
 
 def _shown(request: Request, archive: Archive, site: str, number: str) -> Response:
     known = remembered_of(request)
-    too_large = bool(site) and Activity(archive.catalog.database).count_pages(site) > _MOST_PAGES
+    too_large = bool(site) and Activity(archive.catalog.database).count_pages(site, _MOST_PAGES + 1) > _MOST_PAGES
     return page(
         request,
         "duplicates.html",
@@ -49,16 +49,22 @@ def _shown(request: Request, archive: Archive, site: str, number: str) -> Respon
         too_large=too_large,
         groups=None if site else _groups(archive, known, number),
         pairs=part(_pairs(archive, known, site), number, _SIZE) if site and not too_large else None,
-        hosts=known.get("hosts", 10, lambda: archive.catalog.recent.hosts(12)),
+        hosts=known.soon("hosts", 10, lambda: archive.catalog.recent.hosts(12)) or [],
         shown=_SHOWN,
     )
 
 
-def _groups(archive: Archive, known: Remembered, number: str) -> Part[Group]:
+def _groups(archive: Archive, known: Remembered, number: str) -> Part[Group] | None:
+    """None while they are being looked for."""
+    found = known.soon("copies", 30, lambda: _copies(archive))
+    return None if found is None else part(found, number, _SIZE)
+
+
+def _copies(archive: Archive) -> list[Group]:
     activity = Activity(archive.catalog.database)
-    found = part(known.get("copies", 30, lambda: activity.copies(_MOST_GROUPS)), number, _SIZE)
-    rows = [Group(row, activity.holders(row.content, _SHOWN)) for row in found.rows]
-    return Part(rows, found.number, found.pages, found.total, found.first)
+    rows = activity.copies(_MOST_GROUPS)
+    holders = activity.holders([row.content for row in rows], _SHOWN)
+    return [Group(row, holders[row.content]) for row in rows]
 
 
 def _pairs(archive: Archive, known: Remembered, site: str) -> list[Duplicate]:

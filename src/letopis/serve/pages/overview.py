@@ -40,17 +40,19 @@ def overview(request: Request, archive: TheArchive, before: str = "") -> Respons
     """Totals, freshness, activity, hosts, latest changes; `before` goes further back in the list."""
     known = remembered_of(request)
     now = to_millis(archive.clock())
+    queue = known.get("queue", 2, lambda: _queue(archive, now))
     changes = archive.catalog.recent.changes(_LISTED + 1, _position(before))
     return page(
         request,
         "overview.html",
-        stats=known.get("stats", 10, archive.stats),
-        queue=known.get("queue", 2, lambda: _queue(archive, now)),
+        stats=known.soon("stats", 10, archive.stats),
+        queue=queue,
         days=known.get("days", 10, lambda: _days(archive, now)),
-        hosts=known.get("hosts", 10, lambda: archive.catalog.recent.hosts(12)),
+        hosts=known.soon("hosts", 10, lambda: archive.catalog.recent.hosts(12)),
         changes=changes[:_LISTED],
         older=changes[_LISTED - 1].id if len(changes) > _LISTED else None,
         before=before,
+        first_start=not changes and not before and queue.new == 0,
     )
 
 
@@ -83,7 +85,7 @@ def find(archive: TheArchive, q: str = "") -> Response:
     address = _known_address(archive, text)
     if address is not None:
         return RedirectResponse(f"/url/{inside(address)}", 303)
-    if text and " " not in text and Activity(archive.catalog.database).count_pages(_host(text)):
+    if text and " " not in text and Activity(archive.catalog.database).count_pages(_host(text), 1):
         return RedirectResponse(f"/site/{_host(text)}", 303)
     return RedirectResponse(f"/search?{urlencode({'q': text})}", 303)
 

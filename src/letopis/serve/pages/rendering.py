@@ -10,6 +10,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 
 from letopis import __version__
 from letopis.model import rfc3339, stamp14
+from letopis.schedule.why import span
+from letopis.serve.pages.languages import LANGUAGES, grouped, say, say_count, spoken
 
 _HERE = Path(__file__).parent.parent
 STATIC = _HERE / "static"
@@ -28,21 +30,21 @@ def day(moment: datetime | None) -> str:
 
 
 def size(count: float) -> str:
-    """`812 B`, `4.1 kB`."""
+    """`812 B`, `4.1 kB`, as the reader's language writes it."""
     step = 0
     while count >= 1000 and step < len(_UNITS) - 1:
         count, step = count / 1000, step + 1
-    return f"{count:.0f} {_UNITS[step]}" if step == 0 else f"{count:.1f} {_UNITS[step]}"
+    return f"{count:.0f} {_UNITS[step]}" if step == 0 else f"{decimal(count)} {_UNITS[step]}"
 
 
-def number(count: int) -> str:
-    """`12 345`, with a blank that does not break."""
-    return f"{count:,}".replace(",", "\u202f")
+def decimal(value: float, places: int = 1) -> str:
+    """`4.1`, or `4,1`."""
+    return f"{value:.{places}f}".replace(".", spoken().decimal)
 
 
 def share(part: float) -> str:
     """`12.5 %`."""
-    return f"{100 * part:.1f}\u00a0%"
+    return f"{decimal(100 * part)}\u00a0%"
 
 
 def inside(url: str) -> str:
@@ -66,11 +68,13 @@ environment.filters |= {
     "short": short,
     "day": day,
     "size": size,
-    "number": number,
+    "number": grouped,
+    "decimal": decimal,
     "share": share,
     "inside": inside,
     "bare": bare,
+    "span": span,
     "rfc3339": rfc3339,
     "stamp": stamp14,
 }
-environment.globals["version"] = __version__
+environment.globals |= {"version": __version__, "languages": LANGUAGES, "spoken": spoken, "_": say, "n_": say_count}

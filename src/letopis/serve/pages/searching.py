@@ -8,6 +8,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
 
 from letopis.archive import Archive
 from letopis.errors import NotFound, UsageError
@@ -26,12 +27,15 @@ from letopis.search import (
     search,
     when,
 )
+from letopis.search.choosing import note_chosen, note_shown
 from letopis.serve.pages.answering import PageRoute, page
 from letopis.serve.pages.differing import Run
 from letopis.serve.pages.paging import Part, place
+from letopis.serve.pages.rendering import inside
 from letopis.serve.pages.times import end_of
 from letopis.serve.rest.search import TheWords
 from letopis.serve.shared import TheArchive
+from letopis.urls import parse_user
 
 router = APIRouter(route_class=PageRoute)
 
@@ -77,6 +81,14 @@ def searched(
     return _answer(request, archive, words, Ask(q.strip(), site, lang, block, at, since), page)
 
 
+@router.get("/search/chosen")
+def went(archive: TheArchive, url: str = "") -> Response:
+    """The way from an answer to a page, where choices are counted."""
+    target = parse_user(url)
+    note_chosen(archive, target)
+    return RedirectResponse(f"/url/{inside(target)}", 303)
+
+
 def _answer(request: Request, archive: Archive, words: WordIndex, ask: Ask, number: str) -> Response:
     if not ask.q:
         return page(request, "search.html", ask=ask, hits=None, facets={}, near=[], stood=None, problem="")
@@ -85,9 +97,11 @@ def _answer(request: Request, archive: Archive, words: WordIndex, ask: Ask, numb
     except UsageError as error:
         return page(request, "search.html", 400, ask=ask, hits=None, facets={}, near=[], stood=None, problem=str(error))
     hits = _hits(words, question, number)
+    note_shown(archive, [found.hit.url for found in hits.rows])
     return page(
         request,
         "search.html",
+        learns=archive.settings.search.learn,
         ask=ask,
         hits=hits,
         facets=_facets(facets(words, question)),

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Request, Response
+from markupsafe import Markup
 
 from letopis.catalog.accounts import OWN
 from letopis.config import Settings, table
@@ -40,7 +41,7 @@ def settings(request: Request, archive: TheArchive, principal: ThePrincipal) -> 
     """The settings this service runs with; secrets are never shown."""
     rows = shown(archive.settings, owner=principal.may(OWN))
     sections = [(name, list(group)) for name, group in groupby(rows, lambda row: row.name.partition(".")[0])]
-    return page(request, "settings.html", sections=sections)
+    return page(request, "settings.html", sections=sections, file=Markup("<code>letopis.toml</code>"))
 
 
 def shown(given: Settings, *, owner: bool) -> list[Shown]:

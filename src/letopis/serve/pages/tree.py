@@ -54,10 +54,10 @@ class Names:
         common, count = tails.most_common(1)[0] if tails else ("", 0)
         self._common = common if 2 * count > len(known) else ""
 
-    def of(self, page: MapPage) -> str:
-        """What to call a page."""
-        parts = _TAIL.split(page.title, maxsplit=1)
-        return parts[0] if self._common and parts[-1] == self._common else page.title
+    def of(self, title: str) -> str:
+        """What to call a page with this title."""
+        parts = _TAIL.split(title, maxsplit=1)
+        return parts[0] if self._common and parts[-1] == self._common else title
 
 
 def branches(found: SiteMap) -> Drawn:
@@ -70,7 +70,7 @@ def branches(found: SiteMap) -> Drawn:
         del trail[node.depth :]
         for above in trail:
             above.below += 1
-        branch = Branch(page, names.of(page))
+        branch = Branch(page, names.of(page.title))
         if trail and node.page in kept:
             trail[-1].children.append(branch)
         trail.append(branch)
@@ -88,7 +88,7 @@ def picture(found: SiteMap) -> Picture:
         del trail[node.depth :]
         if node.page in kept:
             drawn.ids.append(str(node.page))
-            drawn.labels.append(_cut(names.of(page) or page.url))
+            drawn.labels.append(cut(names.of(page.title) or page.url))
             drawn.parents.append(trail[-1] if trail else "")
             drawn.values.append(0 if node.children else max(page.bytes, 1))
             drawn.texts.append(page.url)
@@ -96,5 +96,6 @@ def picture(found: SiteMap) -> Picture:
     return drawn
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LABEL else text[: _LABEL - 1].rstrip() + "…"
+def cut(text: str, most: int = _LABEL) -> str:
+    """A label of at most so many letters."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"

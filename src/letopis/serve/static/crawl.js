@@ -8,6 +8,7 @@ const rates = [];
 let before = null;
 let askedAt = 0;
 
+const decimal = (value) => value.toFixed(1).replace(".", box.dataset.decimal);
 const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 
 function cell(tag, text, css) {
@@ -35,7 +36,8 @@ function draw() {
   const start = 1000 - (rates.length - 1) * step;
   const points = rates.map((rate, at) => `${(start + at * step).toFixed(1)},${(98 - (94 * rate) / most).toFixed(1)}`);
   live.querySelector("polyline").setAttribute("points", points.join(" "));
-  live.querySelector("[data-now]").textContent = `${rates.at(-1).toFixed(1)} now, ${most.toFixed(1)} at most`;
+  const told = live.querySelector("[data-now]");
+  told.textContent = told.dataset.now.replace("#now#", decimal(rates.at(-1))).replace("#most#", decimal(most));
   live.hidden = false;
 }
 
@@ -45,7 +47,7 @@ function show(figures) {
   if (before) {
     const seconds = (performance.now() - askedAt) / 1000;
     const rise = (name) => Math.max(0, figures[name] - before[name]);
-    for (const place of box.querySelectorAll("[data-rate]")) place.textContent = (rise(place.dataset.rate) / seconds).toFixed(1);
+    for (const place of box.querySelectorAll("[data-rate]")) place.textContent = decimal(rise(place.dataset.rate) / seconds);
     if (rise("fetched")) {
       box.querySelector("[data-share]").textContent = `${((100 * rise("versions")) / rise("fetched")).toFixed(0)} %`;
     }

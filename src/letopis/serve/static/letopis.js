@@ -6,7 +6,7 @@ for (const link of document.querySelectorAll("[data-copy]")) {
     event.preventDefault();
     await navigator.clipboard.writeText(link.href);
     const before = link.textContent;
-    link.textContent = "Copied";
+    link.textContent = link.dataset.copy;
     link.setAttribute("role", "status");
     setTimeout(() => {
       link.textContent = before;
@@ -14,6 +14,9 @@ for (const link of document.querySelectorAll("[data-copy]")) {
     }, 1500);
   });
 }
+
+// On a narrow screen the menu is longer than its place: show where the reader is.
+document.querySelector(".menu [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 
 // "/" goes to the search box, as people expect.
 document.addEventListener("keydown", (event) => {
@@ -29,7 +32,7 @@ for (const button of document.querySelectorAll("[data-check]")) {
   button.hidden = false;
   button.addEventListener("click", async () => {
     button.disabled = true;
-    told.textContent = "Looking …";
+    told.textContent = button.dataset.looking;
     const answer = await fetch("/api/v1/check", {
       method: "POST",
       headers: { "content-type": "application/json", "x-csrf-token": button.dataset.csrf },
@@ -37,7 +40,16 @@ for (const button of document.querySelectorAll("[data-check]")) {
     });
     const said = await answer.json().catch(() => ({}));
     if (answer.ok) location.reload();
-    else told.textContent = said.detail ?? "That did not work.";
+    else told.textContent = said.detail ?? button.dataset.failed;
     button.disabled = false;
+  });
+}
+
+// One box chooses every watch of the list.
+for (const label of document.querySelectorAll("[data-choose-all]")) {
+  const box = label.querySelector("input");
+  label.hidden = false;
+  box.addEventListener("change", () => {
+    for (const one of label.closest("form").querySelectorAll("input[name=url]")) one.checked = box.checked;
   });
 }

@@ -56,7 +56,7 @@ function pick(event) {
   const at = event.points[0].pointNumber;
   const url = data.texts[at];
   picked.href = `/url/${url.includes("?") ? encodeURIComponent(url) : url}`;
-  picked.textContent = `Open ${data.labels[at]}`;
+  picked.textContent = place.dataset.open.replace("#page#", data.labels[at]);
   picked.hidden = false;
 }
 

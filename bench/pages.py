@@ -1,0 +1,158 @@
+"""Pages of the web interface over a large catalogue: CPU a page, every one of them.
+
+One process serves; what counts is the CPU time it used (user and system) for
+the first answer with all that is counted in the background because of it, and
+for a later one: right after, or when what is remembered for seconds is old
+again, whichever takes more. The catalogue has a million URLs and five
+million checks unless told otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from http.client import HTTPConnection
+from pathlib import Path
+
+# As a script it starts in its own folder.
+ROOT = Path(__file__).parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "site")]
+
+from remembered_world import end_of, remember, small_world  # type: ignore[import-not-found]  # noqa: E402
+from served_archive import running  # type: ignore[import-not-found]  # noqa: E402
+
+from bench.serving.many_pages import Scale, fill  # noqa: E402
+from letopis.archive import Archive  # noqa: E402
+from letopis.demo import World  # noqa: E402
+
+GOAL = 300.0
+_BIG = "http://big.example/0.html"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """CPU milliseconds of a page: the first time with all that is counted behind it, and from then on."""
+
+    name: str
+    address: str
+    first: float
+    page: float
+    bytes: int
+
+
+def addresses(world: World) -> dict[str, str]:
+    """Every page by name; those of one URL and one host are the largest there are."""
+    views = ("map", "picture", "links", "pages", "changes", "broken", "ranks", "report")
+    home = world.url(0, 0)
+    return {
+        "overview": "/",
+        "overview, further back": "/?before=-500000",
+        "watches": "/watches",
+        "watches, page 90": "/watches?page=90",
+        "watches of a tag": "/watches?tag=tag3",
+        "URL with 5,000 checks": f"/url/{_BIG}",
+        "compare": f"/compare/{home}",
+        **{f"site: {view}": f"/site/{world.hosts[0]}?view={view}" for view in views},
+        "site of 100,000: pages": "/site/big.example?view=pages",
+        "site of 100,000: pages, further": "/site/big.example?view=pages&page=example,big)/500",
+        "search": "/search?q=garden",
+        "crawl": "/crawl",
+        "jobs": "/jobs",
+        "duplicates": "/duplicates",
+        "duplicates of a site": f"/duplicates?site={world.hosts[0]}",
+        "storage": "/storage",
+        "settings": "/settings",
+        "login": "/login",
+        "find": "/find?q=big.example",
+    }
+
+
+def measured(netloc: str, path: str) -> tuple[float, int]:
+    """CPU milliseconds of this process while it answers, counting in the background aside; the answer's length."""
+    connection = HTTPConnection(netloc, timeout=120)
+    began = time.process_time() - _counting()
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    body = answer.read()
+    spent = (time.process_time() - _counting() - began) * 1000
+    connection.close()
+    assert answer.status in (200, 303), (path, answer.status, body[:300])
+    return spent, len(body)
+
+
+def _counting() -> float:
+    """CPU seconds that the threads which count in the background have used so far."""
+    idents = [one.ident for one in threading.enumerate() if one.name.startswith("letopis-counting") and one.ident]
+    return sum(time.clock_gettime(time.pthread_getcpuclockid(ident)) for ident in idents)
+
+
+def run(folder: Path, scale: Scale, tell: Callable[[str], None], days: int = 21, rest: float = 0.0) -> list[Row]:
+    """Fills an archive, serves it, and asks for every page thrice; `rest` is the pause before the last time."""
+    world = small_world()
+    end = end_of(world) + timedelta(hours=1)
+    with Archive(folder / "archive", clock=lambda: end) as archive:
+        remember(archive, world, days=days)
+        with running(archive) as web:
+            # The indexes of links and words take in the sites before the rest is there.
+            measured(web.netloc, f"/site/{world.hosts[0]}")
+            measured(web.netloc, "/search?q=garden")
+            tell(f"filling {scale.urls} URLs, {scale.checks} checks")
+            fill(archive, scale)
+            tell(f"the catalogue has {archive.catalog.bytes() / 1e6:.0f} MB")
+            return [_row(web.netloc, name, address, tell, rest) for name, address in addresses(world).items()]
+
+
+def _row(netloc: str, name: str, address: str, tell: Callable[[str], None], rest: float) -> Row:
+    tell(f"asking for {address}")
+    began = time.process_time()
+    _, length = measured(netloc, address)
+    _settle()
+    first = (time.process_time() - began) * 1000
+    asked = [measured(netloc, address)[0]]
+    time.sleep(rest)
+    asked.append(measured(netloc, address)[0])
+    return Row(name, address, round(first, 1), round(max(asked), 1), length)
+
+
+def _settle() -> None:
+    """Waits until nothing is counted in the background any more; a busy machine may let it starve for a while."""
+    quiet = 0
+    while quiet < 6:
+        before = time.process_time()
+        time.sleep(0.25)
+        quiet = quiet + 1 if time.process_time() - before < 0.005 else 0
+
+
+def table(rows: list[Row]) -> str:
+    """For people."""
+    lines = [f"{'page':32} {'page ms':>9} {'first ms':>9} {'kB':>7}   goal {GOAL:.0f} ms a page"]
+    for row in rows:
+        mark = "" if row.page <= GOAL else "  over"
+        lines.append(f"{row.name:32} {row.page:9.1f} {row.first:9.1f} {row.bytes / 1000:7.1f}{mark}")
+    return "\n".join(lines)
+
+
+def main(argv: list[str]) -> int:
+    """0 when every page stays below the goal."""
+    parser = argparse.ArgumentParser(prog="bench/pages.py", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--corpus", type=Path, help="not needed: the catalogue is generated")
+    parser.add_argument("--urls", type=int, default=1_000_000)
+    parser.add_argument("--rest", type=float, default=6.0, help="seconds after which what is remembered is old")
+    given = parser.parse_args(argv)
+    scale = Scale(urls=given.urls, hosts=max(2, given.urls // 200), watches=min(5000, given.urls // 10))
+    with tempfile.TemporaryDirectory() as folder:
+        rows = run(Path(folder), scale, lambda text: print(text, file=sys.stderr), rest=given.rest)
+    print(json.dumps([asdict(row) for row in rows]) if given.json else table(rows))
+    return 0 if all(row.page <= GOAL for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,96 @@
+"""Outside judges of every page: axe-core for accessibility, vnu for HTML."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from looks import in_every_look
+from served_archive import Answer, WebClient
+
+from letopis.demo import World
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+
+SERIOUS = ("serious", "critical")
+QUESTION = "/watches/many"
+VIEWS = ("map", "picture", "links", "pages", "changes", "broken", "ranks", "report")
+
+
+@pytest.fixture
+def addresses(browsed_world: World, job_page: str) -> list[str]:
+    """Every page that has an address; the question before something is removed stands for itself."""
+    world, home = browsed_world, browsed_world.url(0, 0)
+    views = [f"/site/{world.hosts[0]}?view={view}" for view in VIEWS]
+    compare = [f"/compare/{home}?view={view}" for view in ("words", "sides", "visual", "links", "raw")]
+    plain = ["/", "/search", "/search?q=garden", "/watches", "/crawl", "/jobs", job_page, "/duplicates", "/storage"]
+    people = ["/settings", "/login", "/accounts", "/welcome", "/url/http://nowhere.example/"]
+    captured = [f"/url/{home}", f"/web/*/{home}", f"/web/2/{home}", f"/duplicates?site={world.hosts[1]}"]
+    return [*plain, *people, *captured, *views, *compare, QUESTION]
+
+
+def judged(tab: Any, axe: str) -> list[tuple[str, str]]:
+    """Serious findings: the rule, and the first element that breaks it; the size of targets is judged too."""
+    tab.evaluate(axe)
+    options = {"resultTypes": ["violations"], "iframes": False, "rules": {"target-size": {"enabled": True}}}
+    found = tab.evaluate("options => axe.run(document, options)", options)
+    return [(row["id"], row["nodes"][0]["html"]) for row in found["violations"] if row["impact"] in SERIOUS]
+
+
+def go(tab: Any, address: str) -> None:
+    if address != QUESTION:
+        tab.goto(address)
+        return
+    tab.goto("/watches")
+    tab.locator(".watch-list input[type=checkbox]").first.check()
+    tab.get_by_role("button", name="Remove …").click()
+    tab.get_by_role("heading", name="Remove 1 watch?").wait_for()
+
+
+@in_every_look
+def test_axe_finds_nothing_serious_on_any_page(
+    chromium: Any, browsed: WebClient, addresses: list[str], signed_in: Any, axe: str, look: Any
+) -> None:
+    context = chromium.new_context(base_url=browsed.address, bypass_csp=True, **look)
+    context.add_cookies([signed_in])
+    context.set_default_timeout(120_000)
+    tab = context.new_page()
+    found = {}
+    for address in addresses:
+        go(tab, address)
+        if serious := judged(tab, axe):
+            found[address] = serious
+    context.close()
+    assert found == {}
+
+
+def answered(web: WebClient, address: str, **headers: str) -> Answer:
+    """The page behind an address, as a browser gets it."""
+    if address == QUESTION:
+        found = re.search(r'name="csrf" value="([^"]+)"', web.get("/watches", **headers).text)
+        assert found
+        fields = urlencode({"action": "remove", "url": "http://a.example/?a=1&b=2", "csrf": found[1]})
+        return web.ask("POST", QUESTION, fields, Content_Type="application/x-www-form-urlencoded", **headers)
+    answer = web.get(address, Sec_Fetch_Dest="document", **headers)
+    return answered(web, answer.headers["location"], **headers) if answer.status == 302 else answer
+
+
+@pytest.mark.parametrize("language", ["en", "cs"])
+def test_vnu_finds_no_error_on_any_page(
+    browsed: WebClient, addresses: list[str], signed_in: Any, vnu: list[str], tmp_path: Path, language: str
+) -> None:
+    cookie = f"{signed_in['name']}={signed_in['value']}"
+    for number, address in enumerate(addresses):
+        answer = answered(browsed, address, Cookie=cookie, Accept_Language=language)
+        assert f'<html lang="{language}">' in answer.text, address
+        name = "".join(letter if letter.isalnum() else "-" for letter in address)
+        (tmp_path / f"{number:02}{name[:60]}.html").write_bytes(answer.body)
+    command = [*vnu, "--errors-only", "--format", "json", "--exit-zero-always", *map(str, sorted(tmp_path.iterdir()))]
+    said = subprocess.run(command, capture_output=True, check=True, timeout=300).stderr
+    errors = [(Path(row["url"]).name, row.get("lastLine"), row["message"]) for row in json.loads(said)["messages"]]
+    assert errors == []

@@ -1,0 +1,141 @@
+"""Accounts, tokens, projects and the first start, through pages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from served_archive import WebClient, at, running
+
+from letopis.archive import Archive
+from letopis.catalog.accounts import Accounts
+from letopis.monitor.book import WatchBook
+
+FORM = "application/x-www-form-urlencoded"
+WORD = "a long password"
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[Archive]:
+    with Archive(tmp_path / "archive", clock=lambda: at(100)) as opened:
+        accounts = Accounts(opened.catalog.database)
+        accounts.add("olga", "owner", WORD, 0)
+        accounts.add("uwe", "user", WORD, 0)
+        yield opened
+
+
+@pytest.fixture
+def web(archive: Archive) -> Iterator[WebClient]:
+    with running(archive) as client:
+        yield client
+
+
+class Person:
+    """Somebody with a browser: their cookie and the token of their forms."""
+
+    def __init__(self, web: WebClient, name: str) -> None:
+        self.web = web
+        answer = web.ask("POST", "/login", urlencode({"name": name, "password": WORD}), Content_Type=FORM)
+        assert answer.status == 303
+        self.cookie = answer.headers["set-cookie"].partition(";")[0]
+        found = re.search(r'name="csrf" value="([^"]+)"', self.see("/accounts"))
+        assert found
+        self.csrf = found[1]
+
+    def see(self, path: str) -> str:
+        return self.web.get(path, Cookie=self.cookie).text
+
+    def send(self, path: str, **fields: str) -> tuple[int, str]:
+        body = urlencode({**fields, "csrf": self.csrf})
+        answer = self.web.ask("POST", path, body, Content_Type=FORM, Cookie=self.cookie)
+        return answer.status, answer.headers.get("location", answer.text)
+
+
+def test_an_owner_adds_people_and_removes_them(web: WebClient, archive: Archive) -> None:
+    olga = Person(web, "olga")
+    assert olga.send("/accounts/users", name="eva", role="guest", password=WORD) == (303, "/accounts?done=user")
+    assert Accounts(archive.catalog.database).user("eva").role == "guest"
+    assert "eva" in olga.see("/accounts")
+    status, text = olga.send("/accounts/users", name="eva", role="guest", password=WORD)
+    assert (status, "already a user" in text) == (422, True)
+    assert olga.send("/accounts/users/remove", name="eva")[0] == 303
+    assert "only owner" in olga.send("/accounts/users/remove", name="olga")[1]
+    assert [user.name for user in Accounts(archive.catalog.database).users()] == ["olga", "uwe"]
+
+
+def test_others_see_and_change_only_what_is_theirs(web: WebClient, archive: Archive) -> None:
+    uwe = Person(web, "uwe")
+    assert uwe.send("/accounts/users", name="eva", role="owner", password=WORD)[0] == 403
+    Accounts(archive.catalog.database).create_token("secret-one", None, "read", 0)
+    assert "secret-one" not in uwe.see("/accounts")
+    assert "you have no token" in uwe.send("/accounts/tokens/revoke", name="secret-one")[1].lower()
+    assert web.get("/accounts").status == 401
+    assert web.get("/accounts", Accept="text/html").headers["location"] == "/login?next=/accounts"
+
+
+def test_a_token_is_told_once_works_and_can_be_revoked(web: WebClient) -> None:
+    uwe = Person(web, "uwe")
+    status, text = uwe.send("/accounts/tokens", name="robot", scope="write")
+    assert status == 200
+    found = re.search(r'<code class="secret">([^<]+)</code>', text)
+    assert found
+    head = {"Authorization": f"Bearer {found[1]}"}
+    assert web.get("/api/v1/tokens", **head).status == 200
+    assert found[1] not in uwe.see("/accounts")
+    assert uwe.send("/accounts/tokens/revoke", name="robot") == (303, "/accounts?done=token-gone")
+    assert web.get("/api/v1/tokens", **head).status == 401
+
+
+def test_projects_are_kept_and_forgotten(web: WebClient) -> None:
+    uwe = Person(web, "uwe")
+    made = uwe.send("/accounts/projects", name="news", urls="http://example.org/ http://example.org/a")
+    assert made == (303, "/accounts?done=project")
+    assert "2 pages" in uwe.see("/accounts")
+    assert Person(web, "olga").send("/accounts/projects/remove", name="news")[0] == 303
+
+
+def test_a_password_changes_for_whoever_knows_the_old_one(web: WebClient) -> None:
+    uwe = Person(web, "uwe")
+    assert "old password is wrong" in uwe.send("/accounts/password", old="guess", new="another password")[1]
+    assert uwe.send("/accounts/password", old=WORD, new="another password")[0] == 303
+    assert web.get("/accounts", Cookie=uwe.cookie).status == 401
+
+
+def test_the_language_of_an_account_holds_in_every_browser_until_another_is_chosen_there(web: WebClient) -> None:
+    uwe = Person(web, "uwe")
+    assert uwe.send("/accounts/language", language="cs") == (303, "/accounts?done=language")
+    assert '<html lang="cs">' in uwe.see("/")
+    here = web.get("/", Cookie=f"{uwe.cookie}; letopis_language=en")
+    assert '<html lang="en">' in here.text
+    assert uwe.send("/accounts/language", language="xx")[0] == 422
+
+
+def test_the_first_start_leads_from_the_owner_to_the_first_watch(tmp_path: Path) -> None:
+    with Archive(tmp_path / "new", clock=lambda: at(100)) as archive, running(archive) as web:
+        assert "Welcome to Letopis" in web.get("/").text
+        assert 'aria-current="step">Owner' in web.get("/login").text
+        assert web.get("/welcome", Accept="text/html").headers["location"] == "/login?next=/welcome"
+        Accounts(archive.catalog.database).add("olga", "owner", WORD, 0)
+        olga = Person(web, "olga")
+        assert str(archive.folder) in olga.see("/welcome")
+        assert "not a" in olga.send("/welcome", url="", what="watch")[1]
+        assert olga.send("/welcome", url="http://example.org/", what="watch") == (303, "/watches?done=added")
+        assert WatchBook(archive).entries()[0].watch.every == 3600.0
+        assert olga.send("/welcome", url="http://example.org/", what="crawl") == (303, "/crawl?planted=1")
+        assert olga.send("/welcome", url="http://127.0.0.1/", what="crawl")[0] == 422
+
+
+def test_storage_tells_quotas_and_owners_the_room_on_disk(web: WebClient) -> None:
+    text = Person(web, "olga").see("/storage")
+    assert "store.max_bytes" in text
+    assert "Free on this disk" in text
+    assert "Free on this disk" not in web.get("/storage").text
+
+
+def test_a_crawl_of_an_address_that_is_not_public_is_refused_on_the_page(web: WebClient) -> None:
+    status, text = Person(web, "olga").send("/crawl", seeds="http://127.0.0.1:9/")
+    assert status == 403
+    assert "127.0.0.1" in text
