@@ -209,7 +209,8 @@ def _is_right(path: Path, found: Release | None) -> bool:
         return releasing.file_digest(path) == found.sha256
     try:
         with Reader(path) as reader:
-            return reader.body_digest() == reader.header.body_digest
+            # Its coder is made of the dictionary, which has a digest of its own.
+            return reader.coder is not None and reader.body_digest() == reader.header.body_digest
     except LetopisError:
         return False
 
