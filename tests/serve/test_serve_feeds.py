@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 from typing import Any
 
 import pytest
 from served_archive import PAGE, at, fill, running
 
 from letopis.catalog.projects import Projects
+from letopis.errors import NotReady
+from letopis.monitor.book import WatchBook
+from letopis.monitor.watch import WatchSpec
+from letopis.serve import create_app
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 
@@ -99,3 +104,32 @@ def test_the_interface_describes_itself_without_help_from_elsewhere(web: Any) ->
 def test_unknown_paths_are_problems(web: Any, path: str) -> None:
     answer = web.get(path)
     assert (answer.status, answer.headers["content-type"]) == (404, "application/problem+json")
+
+
+def test_watches_of_a_tag_have_a_feed(make_archive: Any) -> None:
+    archive = make_archive()
+    fill(archive)
+    WatchBook(archive).add([PAGE], WatchSpec(), "press room")
+    with running(archive) as web:
+        found = ElementTree.fromstring(web.get("/feed/tag/press%20room").body)
+        assert web.get("/feed/tag/unknown").status == 404
+    assert len(found.findall(f"{ATOM}entry")) == 2
+
+
+def test_every_request_leaves_a_line_that_cannot_be_forged(make_archive: Any, tmp_path: Path) -> None:
+    log = tmp_path / "access.log"
+    with running(make_archive(access_log=str(log))) as web:
+        web.get("/healthz", User_Agent='evil" 200 0 "x')
+        web.get("/web/~secret.ticket/2024/http://example.org/?q=1")
+    first, second = log.read_text().splitlines()
+    assert first.startswith("127.0.0.1 - - [01/Jan/2024:13:40:00 +0000] ")
+    assert r'"GET /healthz HTTP/1.1" 200 ' in first
+    assert first.endswith(r'"-" "evil\x22 200 0 \x22x"')
+    assert "secret" not in second
+    assert '"GET /web/~.../2024/http://example.org/?q=1 HTTP/1.1" 404 ' in second
+
+
+def test_an_access_log_that_cannot_be_written_is_told_at_once(make_archive: Any, tmp_path: Path) -> None:
+    archive = make_archive(access_log=str(tmp_path / "no" / "log"))
+    with pytest.raises(NotReady, match="access_log"):
+        create_app(archive)

@@ -176,6 +176,7 @@ class ServeSettings:
     public: bool = _said(True, "reading needs no account")
     scripts: bool = _said(False, "let scripts of archived pages run, inside their sandbox")
     trusted_proxies: tuple[str, ...] = _said((), "addresses whose X-Forwarded-* headers are believed")
+    access_log: str = _said("", "file that gets a line for every request (combined log format); empty: none")
     checks_a_day: int = _said(10_000, "most checks of one user through HTTP in a day, 0 for no limit; owners have none")
     watches_a_day: int = _said(1000, "most watches that one user adds through HTTP in a day, 0 for no limit")
 

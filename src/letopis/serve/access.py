@@ -50,10 +50,15 @@ class Principal:
 NOBODY = Principal()
 
 
+def principal_of_scope(scope: Scope) -> Principal:
+    """Who is asking; nobody before the gate has looked."""
+    found: Principal = scope.get(_KEY, NOBODY)
+    return found
+
+
 def principal_of(request: Request) -> Principal:
     """Who is asking."""
-    found: Principal = request.scope.get(_KEY, NOBODY)
-    return found
+    return principal_of_scope(request.scope)
 
 
 ThePrincipal = Annotated[Principal, Depends(principal_of)]

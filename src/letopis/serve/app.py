@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
@@ -11,6 +12,7 @@ from letopis import __version__
 from letopis.archive import Archive
 from letopis.serve import cdx, described, feeds, health, memento, metrics, signing
 from letopis.serve.access import Gate
+from letopis.serve.access_log import AccessLog, opened
 from letopis.serve.pages import router as pages
 from letopis.serve.pages.rendering import STATIC
 from letopis.serve.problems import install_problems
@@ -33,6 +35,9 @@ def create_app(archive: Archive) -> FastAPI:
     # The last one added sees a request first.
     app.add_middleware(Gate, archive=archive, sessions=app.state.desk.sessions)
     app.add_middleware(metrics.Meter, metrics=app.state.metrics)
+    if archive.settings.serve.access_log:
+        app.state.access_log = opened(Path(archive.settings.serve.access_log))
+        app.add_middleware(AccessLog, lines=app.state.access_log, clock=archive.clock)
     app.add_middleware(Proxies, trusted=archive.settings.serve.trusted_proxies)
     return app
 
@@ -47,3 +52,4 @@ def _share(app: FastAPI, archive: Archive) -> None:
     app.state.metrics = metrics.Metrics(archive)
     app.state.listeners = 0
     app.state.stopping = False
+    app.state.access_log = None

@@ -77,6 +77,8 @@ class Server:
         ready()
         await serving
         self._app.state.lookout.close()
+        if self._app.state.access_log is not None:
+            self._app.state.access_log.close()
 
     def stop(self) -> None:
         """Ends `run` soon; safe to call from a signal handler."""

@@ -11,6 +11,7 @@ from letopis.archive import Archive
 from letopis.catalog.latest import Latest, LatestVersion
 from letopis.catalog.projects import Projects
 from letopis.errors import NotFound, UsageError
+from letopis.monitor.book import WatchBook
 from letopis.search import parse_question, search
 from letopis.serve.feeds.entries import MOST_ENTRIES, Feed, Newsroom
 from letopis.serve.feeds.formats import ATOM, RSS, atom, rss
@@ -49,6 +50,8 @@ def _subject(request: Request, archive: Archive, rest: str) -> tuple[str, str, l
     if kind == "project" and name:
         found = Projects(archive.catalog.database).show(unquote(name))
         return f"Changes in project {found.name}", f"/projects/{name}", latest.of_pages(found.urls, MOST_ENTRIES)
+    if kind == "tag" and name:
+        return _tag(archive, latest, unquote(name))
     if kind == "search" and not name:
         return _search(request, latest)
     url = target(rest)
@@ -62,6 +65,13 @@ def _site(latest: Latest, host: str) -> tuple[str, str, list[LatestVersion]]:
     if not versions:
         raise NotFound(f"no page of {host[:200]} was ever captured here")
     return f"Changes on {host}", f"http://{host}/", versions
+
+
+def _tag(archive: Archive, latest: Latest, tag: str) -> tuple[str, str, list[LatestVersion]]:
+    urls = [entry.watch.url for entry in WatchBook(archive).entries(tag)]
+    if not urls:
+        raise NotFound(f"no watch has the tag '{tag[:70]}'; 'letopis watch list' shows all")
+    return f"Changes of watches tagged {tag}", f"/watches?tag={quote(tag)}", latest.of_pages(urls, MOST_ENTRIES)
 
 
 def _search(request: Request, latest: Latest) -> tuple[str, str, list[LatestVersion]]:

@@ -33,7 +33,7 @@ class Tick(NamedTuple):
 
 
 class Strip(NamedTuple):
-    """Everything the drawing needs. `up_share` is the share of time for which the page was available."""
+    """Everything the drawing needs. `up_share` is the share of the time known in which the page was available."""
 
     spans: list[Span]
     ticks: list[Tick]
@@ -58,7 +58,8 @@ def strip(checks: Sequence[Check], now: datetime) -> Strip | None:
     ticks = [
         Tick(c.version, c.checked_at, place(c.checked_at)) for c in checks if _brought(c) and c.version is not None
     ]
-    total = sum((b - a).total_seconds() for _, a, b, _ in runs)
+    # Of the time in which nobody was allowed to ask nothing is known.
+    total = sum((b - a).total_seconds() for state, a, b, _ in runs if state != "refused")
     return Strip(_bounded(spans), ticks[-_MOST_SPANS:], start, end, up / total if total else _last_share(runs))
 
 
