@@ -84,6 +84,15 @@ def test_a_stop_ends_all_workers(service: tuple[subprocess.Popen[str], str]) -> 
     until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
 
 
+def test_workers_do_not_outlive_whoever_leads_them(service: tuple[subprocess.Popen[str], str]) -> None:
+    process, _ = service
+    workers = children(process.pid)
+    assert len(workers) == 2
+    process.kill()
+    process.wait()
+    until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+
+
 def test_all_workers_know_the_code_of_the_first_owner(service: tuple[subprocess.Popen[str], str]) -> None:
     process, address = service
     assert process.stderr is not None

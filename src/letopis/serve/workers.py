@@ -3,7 +3,8 @@
 The first process binds the socket and starts the others, which inherit it;
 the system hands each connection to whoever accepts it first. What all must
 agree on is told to each through its standard input, where nobody else reads.
-A worker that dies is started again; one that cannot start ends all.
+A worker that dies is started again; one that cannot start ends all, and when
+the first process dies its workers see that their standard input is closed.
 """
 
 from __future__ import annotations

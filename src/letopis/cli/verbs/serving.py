@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 import signal
 import socket
@@ -71,10 +72,18 @@ def _work(archive: Archive, listening: socket.socket) -> None:
     server = Server(archive, listening, Agreement.from_line(sys.stdin.buffer.readline()))
 
     def ready() -> None:
+        asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _when_alone, server)
         sys.stdout.buffer.write(READY)
         sys.stdout.buffer.flush()
 
     run_serving(serve_until_stopped(lambda: server, ready))
+
+
+def _when_alone(server: Server) -> None:
+    """The other end of the standard input is closed by whoever leads, or by the system when they die."""
+    if not os.read(sys.stdin.fileno(), 1024):
+        asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+        server.stop()
 
 
 def _lead(archive: Archive, count: int) -> None:
