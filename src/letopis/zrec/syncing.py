@@ -20,6 +20,7 @@ from letopis.zrec.reader import Reader
 from letopis.zrec.rebuild import Rebuild
 from letopis.zrec.releasing import Release
 from letopis.zrec.source import NoRanges, RangeSource
+from letopis.zrec.verifying import verify
 
 Progress = Callable[[int, int], None]
 """Called with bytes done and bytes wanted."""
@@ -138,7 +139,9 @@ async def _by_chunks(job: _Job, found: Release | None) -> tuple[int, int]:
                 raise Damaged("The rebuilt file is not the published one; it is downloaded whole.")
             rebuild.settle()
             reused = int(rebuild.reused.sum())
-            return reused, len(head.index) - reused
+        if found is None and not _is_right(job.part, None):
+            raise Damaged("The rebuilt file is not what its header promises; it is downloaded whole.")
+        return reused, len(head.index) - reused
 
 
 @contextmanager
@@ -205,12 +208,16 @@ async def _whole(job: _Job, found: Release | None) -> None:
 
 
 def _is_right(path: Path, found: Release | None) -> bool:
+    """By the release, which names one file; without one the file must at least be sound in itself, record by record."""
     if found:
         return releasing.file_digest(path) == found.sha256
+    return verify(path).sound and _body_fits(path)
+
+
+def _body_fits(path: Path) -> bool:
     try:
         with Reader(path) as reader:
-            # Its coder is made of the dictionary, which has a digest of its own.
-            return reader.coder is not None and reader.body_digest() == reader.header.body_digest
+            return reader.body_digest() == reader.header.body_digest
     except LetopisError:
         return False
 
