@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from letopis.errors import Damaged, LetopisError
-from letopis.zrec import NoRanges, Reader, Traffic, header, pack, sync, verify
+from letopis.zrec import NoRanges, Reader, Traffic, header, pack, releasing, sync, verify
 from letopis.zrec.align import align
 from letopis.zrec.hashing import digest
 from letopis.zrec.index import Index, borders
@@ -240,3 +240,11 @@ def _index(hashes: np.typing.NDArray[np.uint32]) -> Index:
     ones = np.ones(len(hashes), np.int64)
     folded = np.bitwise_xor.reduceat(hashes, starts)
     return Index(ones, ones, hashes, folded)
+
+
+def test_a_release_with_an_endless_number_is_damaged() -> None:
+    with pytest.raises(Damaged, match="cannot be read"):
+        releasing.parse(
+            b'{"format": "zrec-release", "version": 1, "name": "a", "time": "", "size": 1e999, "sha256": "", '
+            b'"index_sha256": ""}'
+        )

@@ -99,7 +99,7 @@ def parse(data: bytes) -> Release:
         if fields["version"] != _VERSION:
             raise NewerFormat(f"The release has version {fields['version']}, not {_VERSION}; update Letopis.")
         return _checked(fields)
-    except (ValueError, KeyError, TypeError, RecursionError) as wrong:
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as wrong:
         raise Damaged(f"The release cannot be read ({wrong}); publish it again.") from None
 
 

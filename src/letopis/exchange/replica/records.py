@@ -107,7 +107,7 @@ def parse_head(line: bytes) -> tuple[int, Headers]:
     try:
         _, number, text = line.split(b" ", 2)
         return int(number), tuple((str(name), str(value)) for name, value in _loads(text))
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError, RecursionError, OverflowError):
         raise _bad(line) from None
 
 
@@ -121,7 +121,7 @@ def parse_segment(line: bytes) -> SegmentRecord:
             raise ValueError("names another file")
         if not 0 < found.pack < FIRST_OWN_PACK:
             raise ValueError("a number of no origin")
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
         raise _bad(line) from None
     return found
 

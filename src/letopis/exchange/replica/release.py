@@ -60,7 +60,7 @@ def parse(data: bytes) -> ArchiveRelease:
         raise Damaged(f"the release is over {MOST_BYTES} bytes; check the address or publish again")
     try:
         return _parsed(json.loads(data))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
         raise Damaged("this is no release of an archive; check the address or publish again") from None
 
 

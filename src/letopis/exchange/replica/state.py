@@ -31,7 +31,7 @@ def read_state(folder: CloneFolder) -> CloneState:
         return CloneState(str(fields["origin"]), Selection(**fields["selection"]), bool(fields["signed"]))
     except FileNotFoundError:
         raise NotFound(f"{folder.archive} is no clone; make one with 'letopis clone URL {folder.archive}'") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError):
         raise Damaged(f"{folder.marker} cannot be read; clone again into an empty folder") from None
 
 
