@@ -2,26 +2,20 @@ from __future__ import annotations
 
 import io
 import os
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from exchanged_archives import START, URL, looked, told
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 from warcio.checker import Checker
 
-from letopis.archive import Archive, Arrival, Details
+from letopis.archive import Archive, Details
 from letopis.exchange import Selected, export_warc, import_files
-from letopis.model import Hop, Outcome, Put, to_millis
+from letopis.model import Hop, Outcome, Put
 
-START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-URL = "http://example.org/page"
 SAMPLES = Path(os.environ.get("LETOPIS_CORPUS_WARC", Path(__file__).parents[3] / "shared" / "corpus" / "warc"))
-
-
-def arrival(hours: int, status: int, body: bytes | None, outcome: Outcome, **more: object) -> Arrival:
-    headers = (("Content-Type", "text/html"), ("Content-Encoding", "gzip"), ("X-Made-By", "hand")) if status else ()
-    return Arrival(URL, to_millis(START + hours * HOUR), status, headers, body, outcome, **more)  # type: ignore[arg-type]
 
 
 def filled(folder: Path) -> Archive:
@@ -30,34 +24,18 @@ def filled(folder: Path) -> Archive:
     hop = Hop(URL, 301, "http://example.org/new", "127.0.0.1", (("Location", "http://example.org/new"),))
     archive.commit(
         [
-            arrival(0, 200, b"<p>first", Outcome.NEW),
-            arrival(1, 200, b"<p>first", Outcome.UNCHANGED),
-            arrival(2, 304, None, Outcome.UNCHANGED, versioned=False),
-            arrival(3, 404, b"gone", Outcome.UNAVAILABLE, versioned=False),
-            arrival(4, 301, b"", Outcome.UNCHANGED, versioned=False),
-            arrival(5, 0, None, Outcome.UNAVAILABLE, versioned=False, details=Details(error="no connection")),
-            arrival(6, 200, b"<p>second", Outcome.CHANGED, details=Details("http://example.org/new", (hop,))),
-            arrival(7, 200, b"<p>first", Outcome.CHANGED),
+            looked(0, 200, b"<p>first", Outcome.NEW),
+            looked(1, 200, b"<p>first", Outcome.UNCHANGED),
+            looked(2, 304, None, Outcome.UNCHANGED, versioned=False),
+            looked(3, 404, b"gone", Outcome.UNAVAILABLE, versioned=False),
+            looked(4, 301, b"", Outcome.UNCHANGED, versioned=False),
+            looked(5, 0, None, Outcome.UNAVAILABLE, versioned=False, details=Details(error="no connection")),
+            looked(6, 200, b"<p>second", Outcome.CHANGED, details=Details("http://example.org/new", (hop,))),
+            looked(7, 200, b"<p>first", Outcome.CHANGED),
         ]
     )
     list(archive.put_many([Put("http://other.example/", b"\x00\xff binary", START, "application/octet-stream")]))
     return archive
-
-
-def told(archive: Archive) -> dict[str, object]:
-    return {
-        row.url: (
-            [
-                (v.number, v.time, v.digest, v.headers, archive.get(row.url, version=v.number).body)
-                for v in archive.versions(row.url)
-            ],
-            [
-                (c.checked_at, c.status, c.outcome, c.version, c.headers, c.redirects, c.error, c.final_url)
-                for c in archive.history(row.url)
-            ],
-        )
-        for row in archive.catalog.resources.all()
-    }
 
 
 def exported(archive: Archive, **selection: object) -> bytes:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.request import urlopen
@@ -57,10 +57,10 @@ def status(address: str) -> int:
         return int(answer.status)
 
 
-def until(condition: object) -> None:
+def until(condition: Callable[[], bool]) -> None:
     """Waits for a condition, a minute at most."""
     end = time.monotonic() + _PATIENCE
-    while not condition():  # type: ignore[operator]
+    while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
 
