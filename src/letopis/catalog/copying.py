@@ -31,13 +31,13 @@ TOPICS = {
     "audit": audit.TABLES,
     "choices": choices.TABLES,
     "clients": clients.TABLES,
-    "titleonly": indexing._DDL,
+    "titleonly": indexing.TABLES,
     "jobs": jobs.TABLES,
     "projects": projects.TABLES,
     "job queries": stored_queries.TABLES,
     "usage": usage.TABLES,
     "watches": watches.TABLES,
-    "wordforms": wordforms._DDL,
+    "wordforms": wordforms.TABLES,
 }
 """Tables that only some archives have, and that belong to the archive rather than to the machines that share it."""
 

@@ -8,7 +8,7 @@ from letopis.catalog.database import Cursor, Database
 from letopis.catalog.extras import ensure, present
 
 _TITLES, _RULES = "titleonly", "urlrules"
-_DDL = """
+TABLES = """
 CREATE TABLE IF NOT EXISTS titleonly (resource BIGINT PRIMARY KEY) {clustered};
 CREATE TABLE IF NOT EXISTS urlrules (host TEXT PRIMARY KEY, xml TEXT NOT NULL) {clustered};
 """
@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS urlrules (host TEXT PRIMARY KEY, xml TEXT NOT NULL) {
 
 def prepare_indexing(database: Database) -> None:
     """Makes the tables; to be called before a transaction that writes to them."""
-    ensure(database, _TITLES, _DDL)
+    ensure(database, _TITLES, TABLES)
 
 
 def mark_title_only(cursor: Cursor, resources: Iterable[int]) -> None:

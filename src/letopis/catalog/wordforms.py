@@ -9,7 +9,7 @@ from letopis.catalog.database import Database
 from letopis.catalog.extras import ensure, present
 
 _TABLE = "wordform"
-_DDL = """
+TABLES = """
 CREATE TABLE IF NOT EXISTS wordform (
     form TEXT PRIMARY KEY, base TEXT NOT NULL, locked SMALLINT NOT NULL DEFAULT 0
 ) {clustered};
@@ -34,14 +34,14 @@ def word_rows(database: Database) -> list[WordRow]:
 
 def settle_bases(database: Database, pairs: Iterable[tuple[str, str]]) -> None:
     """Gives words their base forms; those that are locked or settled keep what they have."""
-    ensure(database, _TABLE, _DDL)
+    ensure(database, _TABLE, TABLES)
     with database.transaction() as cursor:
         cursor.run_many("INSERT INTO wordform (form, base) VALUES (?, ?) ON CONFLICT DO NOTHING", pairs)
 
 
 def lock_word(database: Database, form: str) -> None:
     """From now on the word is its own base."""
-    ensure(database, _TABLE, _DDL)
+    ensure(database, _TABLE, TABLES)
     with database.transaction() as cursor:
         cursor.run(
             "INSERT INTO wordform (form, base, locked) VALUES (?, ?, 1) "
