@@ -2,8 +2,9 @@
 
 import hashlib
 import random
-import time
 
+import pytest
+from pacing import cpu, lowest
 from selectolax.lexbor import LexborHTMLParser
 
 from letopis.extract import page
@@ -29,28 +30,23 @@ def generated():
 BODY = generated()
 
 
-def fastest(work, repeats=25):
-    costs = []
-    for _ in range(repeats):
-        start = time.process_time_ns()
-        work()
-        costs.append(time.process_time_ns() - start)
-    return min(costs)
-
-
 def test_the_data_is_the_same_everywhere():
     assert hashlib.sha256(BODY).hexdigest() == "4862c9e70bbf1769d9d53c3b1d90a807a75b87ae4e39087de9d81443d34d7651"
 
 
+@pytest.mark.timed
 def test_reading_a_page_stays_within_its_floor():
     found = page(BODY, URL, detect_language=False)
     assert (len(found.blocks), len(found.links)) == (121, 60)
-    bare = fastest(lambda: LexborHTMLParser(BODY))
-    full = fastest(lambda: page(BODY, URL, detect_language=False))
-    assert full / bare < FLOOR
+
+    def share():
+        return cpu(lambda: page(BODY, URL, detect_language=False), 25) / cpu(lambda: LexborHTMLParser(BODY), 25)
+
+    assert lowest(share, FLOOR) < FLOOR
 
 
+@pytest.mark.timed
 def test_joining_links_stays_within_its_floor():
     refs = [f"/path/{number}?b=1&a=2" if number % 2 else f"page{number}.html#x" for number in range(60)]
-    cost = fastest(lambda: [join(URL, ref) for ref in refs])
-    assert cost / 1000 < JOIN_FLOOR
+    cost = lowest(lambda: 1e6 * cpu(lambda: [join(URL, ref) for ref in refs], 25), JOIN_FLOOR)
+    assert cost < JOIN_FLOOR

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from pacing import lowest
 
 from letopis import Archive
 from letopis.config import SearchSettings
@@ -29,6 +30,7 @@ def load_bench() -> ModuleType:
     return module
 
 
+@pytest.mark.timed
 def test_a_question_costs_little_more_than_bare_tantivy(tmp_path: Path) -> None:
     bench = load_bench()
     chance = random.Random(5)
@@ -36,17 +38,17 @@ def test_a_question_costs_little_more_than_bare_tantivy(tmp_path: Path) -> None:
     pages = list(bench.texts(1000, words, chance))
     with Archive(tmp_path / "archive") as archive:
         index, _ = bench.ours(archive, pages)
-        costs = bench.measure(
-            {
-                "bare": bench.bare_tantivy(tmp_path / "bare", pages),
-                "now": lambda word: search(index, parse_question(word)),
-                "past": lambda word: search(index, parse_question(word, at=bench.PAST)),
-            },
-            [words[rank] for rank in (5, 20, 100, 500)],
-            repeats=12,
-        )
-    assert costs["now"] <= MOST * costs["bare"]
-    assert costs["past"] <= MOST * costs["bare"]
+        askers = {
+            "bare": bench.bare_tantivy(tmp_path / "bare", pages),
+            "now": lambda word: search(index, parse_question(word)),
+            "past": lambda word: search(index, parse_question(word, at=bench.PAST)),
+        }
+
+        def share() -> float:
+            costs = bench.measure(askers, [words[rank] for rank in (5, 20, 100, 500)], repeats=12)
+            return max(costs["now"], costs["past"]) / costs["bare"]
+
+        assert lowest(share, MOST) <= MOST
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,6 @@
+"""Makes `pacing` importable by the floors beside it."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
