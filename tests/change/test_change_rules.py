@@ -97,3 +97,48 @@ def test_an_entry_replaced_where_hardly_anything_changes_is_a_change() -> None:
     habits.observe(fingerprint(before), fingerprint(old))
     assert changed(new, old, habits)
     assert not changed(new, old)
+
+
+H2, TITLE = BlockKind.H2, BlockKind.TITLE
+NOTICE = (
+    "Here you find contents of third parties",
+    "To show third-party contents we need your consent.",
+    "Activate external content",
+)
+
+
+def test_a_heading_with_another_label_is_the_same_heading() -> None:
+    old = made((ITEM, "B. Sources"), *BODY, (H2, "B. Sources"))
+    assert not changed(made((ITEM, "Appendix B. Sources"), *BODY, (H2, "Appendix B. Sources")), old)
+    assert not changed(made((ITEM, "7.1) Sources"), *BODY, (H2, "7.1) Sources")), old)
+    assert changed(made((ITEM, "B. Sources and their owners"), *BODY, (H2, "B. Sources and their owners")), old)
+
+
+def test_places_in_a_table_of_results_are_no_labels() -> None:
+    old = [(ITEM, f"{place}. Team of the {town} town") for place, town in enumerate(("old", "new", "far"), 1)]
+    new = [(ITEM, f"{place}. Team of the {town} town") for place, town in enumerate(("far", "old", "new"), 1)]
+    assert changed(made(*BODY, *new), made(*BODY, *old))
+
+
+def test_a_title_that_adds_what_the_page_says_is_the_same_title() -> None:
+    said = [*BODY, "This is memo 6585 of the working group on mills and rivers."]
+    old = made((TITLE, "Water mills by the rivers"), *said)
+    assert not changed(made((TITLE, "Memo 6585 - Water mills by the rivers"), *said), old)
+    assert changed(made((TITLE, "Sold out until next summer - Water mills by the rivers"), *said), old)
+
+
+@pytest.mark.parametrize("filler", ["A bc def g hij klm", "uvw xyz. A bc def", "Lorem ipsum dolor sit amet."])
+def test_filler_says_nothing(filler: str) -> None:
+    assert not changed(made(*BODY, filler, filler), made(*BODY))
+    assert changed(made(*BODY, "Now the mill is open", "and the river too"), made(*BODY))
+
+
+def test_a_notice_that_asks_to_agree_is_not_what_a_page_says() -> None:
+    assert not changed(made(*BODY, *NOTICE), made(*BODY))
+    assert not changed(made(*BODY), made(*NOTICE, *BODY))
+    assert changed(made(*BODY, *NOTICE, "The mill burnt down on Monday night, nobody was hurt."), made(*BODY))
+
+
+def test_on_a_page_about_agreeing_such_a_notice_is_text() -> None:
+    terms = [*BODY, "Cookies of third parties are kept for a year on this site."]
+    assert changed(made(*terms, *NOTICE), made(*terms))

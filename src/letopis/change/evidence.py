@@ -1,8 +1,8 @@
 """Which of the blocks that differ speak for a real change, and how loudly.
 
 Noise is told from news in this order: text cut into other blocks; blocks that
-only moved; frames and banners; clocks and counters; slots and blocks that are
-never the same.
+only moved; frames and banners; notices that ask to agree, and filler; clocks and
+counters; labels of headings; slots and blocks that are never the same.
 What remains is *strong* (text that came, went or was edited) or *weak* (one
 short block in place of another, as an advertisement does; metadata nobody
 sees).
@@ -22,6 +22,7 @@ from letopis.change.fingerprint import Fingerprint
 from letopis.change.habits import PageHabits, Region, regions
 from letopis.change.likeness import alike, edited, words_of
 from letopis.change.text_forms import stilled, words_form
+from letopis.change.trimmings import Sides, Trimmings, taken
 from letopis.model import BlockKind
 
 _HIDDEN = frozenset((BlockKind.KEYWORDS, BlockKind.DESCRIPTION, BlockKind.ALT))
@@ -60,14 +61,6 @@ class Evidence:
         return max(sum(w.strong for w in self.added), sum(w.strong for w in self.removed))
 
 
-class _Sides(NamedTuple):
-    """Indices that still have to be explained, in one region."""
-
-    region: Region
-    old: list[int]
-    new: list[int]
-
-
 class Judge:
     """Compares two states of a page in the light of its habits and its host's frame."""
 
@@ -78,20 +71,22 @@ class Judge:
         self._room = _MOST_STILLED
         self._framed_old, self._framed_new = aside(old), aside(new)
         self._old_set, self._new_set = frozenset(old.hashes), frozenset(new.hashes)
+        self._trimmings = Trimmings(old, new)
 
     def judge(self) -> Evidence:
         """Sort every block that differs to noise, weak or strong evidence."""
         found = [region for region in regions(self.old, self.new) if not self._reflowed(region)]
         sides = self._without_moves(found)
         sides = [side for side in map(self._without_frame, sides) if side.old or side.new]
-        sides = [side for side in map(self._without_ticks, sides) if side.old or side.new]
+        for without in (self._trimmings.without_notices, self._without_ticks, self._trimmings.without_labels):
+            sides = [side for side in map(without, sides) if side.old or side.new]
         sides = self._without_restless(sides)
         if not self._recut(sides):
             for side in sides:
                 self._weigh(side)
         return self.evidence
 
-    def _recut(self, sides: list[_Sides]) -> bool:
+    def _recut(self, sides: list[Sides]) -> bool:
         """Whether the same words stand on both sides in more or fewer blocks."""
         old, new = [i for side in sides for i in side.old], [j for side in sides for j in side.new]
         if not old or not new or len(old) == len(new):
@@ -108,13 +103,13 @@ class Judge:
         before, after = map(self.old.text, range(a1, a2)), map(self.new.text, range(b1, b2))
         return words_form(" ".join(before)) == words_form(" ".join(after)) != ""
 
-    def _without_moves(self, found: list[Region]) -> list[_Sides]:
+    def _without_moves(self, found: list[Region]) -> list[Sides]:
         gone = Counter(self.old.hashes[i] for r in found for i in range(r.op.a1, r.op.a2))
         came = Counter(self.new.hashes[j] for r in found for j in range(r.op.b1, r.op.b2))
         moved = gone & came
         moved_old, moved_new = moved.copy(), moved
         return [
-            _Sides(
+            Sides(
                 region,
                 _unless_moved(range(region.op.a1, region.op.a2), self.old, moved_old),
                 _unless_moved(range(region.op.b1, region.op.b2), self.new, moved_new),
@@ -122,17 +117,17 @@ class Judge:
             for region in found
         ]
 
-    def _without_frame(self, side: _Sides) -> _Sides:
+    def _without_frame(self, side: Sides) -> Sides:
         """Without the frame, and without what stands in the place of a piece of it."""
         old = [i for i in side.old if self.old.hashes[i] not in self.frame and i not in self._framed_old]
         new = [j for j in side.new if self.new.hashes[j] not in self.frame and j not in self._framed_new]
         in_frame = side.region.left in self.frame and side.region.right in self.frame
         short = all(self.new.lengths[j] <= _FRAME_LENGTH for j in new)
         if in_frame and not old and short and len(new) <= max(_FRAME_RUN, len(side.old)):
-            return _Sides(side.region, [], [])
-        return _Sides(side.region, old, new)
+            return Sides(side.region, [], [])
+        return Sides(side.region, old, new)
 
-    def _without_restless(self, sides: list[_Sides]) -> list[_Sides]:
+    def _without_restless(self, sides: list[Sides]) -> list[Sides]:
         """Without what never stays, unless that is most of the page: then it is the page."""
         calm = [self._calm(side) for side in sides]
         dropped = sum(
@@ -146,7 +141,7 @@ class Judge:
         """Weight of both states without the host's frame."""
         return _total(self.old, self.frame) + _total(self.new, self.frame)
 
-    def _calm(self, side: _Sides) -> _Sides:
+    def _calm(self, side: Sides) -> Sides:
         old = {i for i in side.old if not self._flaps(self.old.hashes[i])}
         new = {j for j in side.new if not self._flaps(self.new.hashes[j])}
         for from_left in (True, False):
@@ -154,13 +149,13 @@ class Judge:
                 if self.habits.restless(key, _SWAPS if self._likeness(i, j) < _ALIKE else _EDITS):
                     old.discard(i)
                     new.discard(j)
-        return _Sides(side.region, sorted(old), sorted(new))
+        return Sides(side.region, sorted(old), sorted(new))
 
     def _flaps(self, block: int) -> bool:
         """Whether a block stands on one side only and has come and gone before."""
         return self.habits.flapping(block) and not (block in self._old_set and block in self._new_set)
 
-    def _without_ticks(self, side: _Sides) -> _Sides:
+    def _without_ticks(self, side: Sides) -> Sides:
         """Without pairs that differ in clocks and counters alone, and without blocks that are nothing else."""
         if not self.old.blocks or not self.new.blocks:
             return side
@@ -168,16 +163,16 @@ class Judge:
         after = {j: form for j in side.new if (form := self._still(self.new.text(j)))}
         both = Counter(before.values()) & Counter(after.values())
         spare_old, spare_new = both.copy(), both
-        old = [i for i, form in before.items() if not _used(spare_old, form)]
-        new = [j for j, form in after.items() if not _used(spare_new, form)]
-        return _Sides(side.region, old, new)
+        old = [i for i, form in before.items() if not taken(spare_old, form)]
+        new = [j for j, form in after.items() if not taken(spare_new, form)]
+        return Sides(side.region, old, new)
 
     def _still(self, text: str) -> str:
         """The stilled form, as long as the room for this costly look lasts."""
         self._room -= len(text)
         return stilled(text) if self._room > 0 else text
 
-    def _weigh(self, side: _Sides) -> None:
+    def _weigh(self, side: Sides) -> None:
         pairs = self._pairs(side.old, side.new)
         steady = self._steady(side.region)
         for i, j, likeness in pairs:
@@ -290,12 +285,4 @@ def _total(side: Fingerprint, frame: frozenset[int]) -> float:
 
 
 def _unless_moved(indices: range, side: Fingerprint, moved: Counter[int]) -> list[int]:
-    return [i for i in indices if not _used(moved, side.hashes[i])]
-
-
-def _used(spare: Counter[T], key: T) -> bool:
-    """Whether one of `key` is left; it is taken then."""
-    if spare[key] <= 0:
-        return False
-    spare[key] -= 1
-    return True
+    return [i for i in indices if not taken(moved, side.hashes[i])]
