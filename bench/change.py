@@ -31,7 +31,7 @@ from letopis.change import HostProfile, compare, fingerprint  # noqa: E402
 from letopis.config import ChangeSettings  # noqa: E402
 from letopis.model import Block, BlockKind, Page  # noqa: E402
 
-TABLES = ("pairs.tsv", "pairs-blind.tsv", "pairs-third.tsv")
+TABLES = ("pairs.tsv", "pairs-blind.tsv", "pairs-third.tsv", "pairs-fourth.tsv")
 
 CASES = ("noise", "list 5/30", "list all new", "one sentence", "1/10 paragraphs")
 _SYLLABLES = ["ka", "lo", "mi", "ren", "sta", "vo", "dru", "pel", "tin", "sor"]

@@ -142,3 +142,19 @@ def test_a_notice_that_asks_to_agree_is_not_what_a_page_says() -> None:
 def test_on_a_page_about_agreeing_such_a_notice_is_text() -> None:
     terms = [*BODY, "Cookies of third parties are kept for a year on this site."]
     assert changed(made(*terms, *NOTICE), made(*terms))
+
+
+def test_what_stands_behind_the_label_of_adverts_is_none_of_the_page() -> None:
+    old = made(*BODY, "Advertisement", "A journey to the sea in spring")
+    new = made(
+        *BODY, "Advertisement", "Cheap cars of the year, and a journey to the sea in spring", (ITEM, "Cheap cars")
+    )
+    assert not changed(new, old)
+    assert changed(made(*BODY, "Advertisement", "A journey to the sea", "Nobody may enter the mill any more."), old)
+
+
+def test_contents_that_name_headings_of_both_states_say_nothing_new() -> None:
+    headings = [(H2, f"{n}. Chapter of the {word}") for n, word in enumerate(("mill", "river", "bridge"), 1)]
+    contents = [(ITEM, text) for _, text in headings]
+    assert not changed(made(*contents, *headings, *BODY), made(*headings, *BODY))
+    assert changed(made(*contents, (ITEM, "4. Chapter of the flood"), *headings, *BODY), made(*headings, *BODY))

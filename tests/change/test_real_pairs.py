@@ -18,10 +18,13 @@ sys.path.insert(0, str(ROOT))
 
 from bench.judging import Told, answers, pairs_of  # noqa: E402
 
-TABLES = ("pairs.tsv", "pairs-blind.tsv", "pairs-third.tsv")
+TABLES = ("pairs.tsv", "pairs-blind.tsv", "pairs-third.tsv", "pairs-fourth.tsv")
 
 
-@pytest.mark.parametrize(("table", "least"), [("pairs.tsv", 60), ("pairs-blind.tsv", 30), ("pairs-third.tsv", 40)])
+@pytest.mark.parametrize(
+    ("table", "least"),
+    [("pairs.tsv", 60), ("pairs-blind.tsv", 30), ("pairs-third.tsv", 40), ("pairs-fourth.tsv", 50)],
+)
 def test_tables_of_pairs_are_sound(table: str, least: int) -> None:
     pairs = pairs_of(Path(__file__).parent / table)
     assert len(pairs) >= least
@@ -44,7 +47,7 @@ def test_real_pairs_are_judged_like_a_reader(table: str) -> None:
     found = answers(corpus, pairs)
     assert len(found) == len(pairs)
     told = Told.of([(answer.pair.changed, answer.seen) for answer in found])
-    assert told.precision >= 0.95, told
+    assert told.alarm_rate == 0, told
     assert told.recall >= 0.99, told
 
 

@@ -14,6 +14,9 @@ _SHARE = 0.30
 _LEAST_PAGES = 5
 _LEAST_COUNT = 3
 _FADE_AT = 20_000
+_RARE_FROM = 16
+_RARE = 0.05
+_LATEST = 128
 _MAGIC = 0xB1
 
 
@@ -22,9 +25,10 @@ class HostProfile:
 
     A document counts once however often it is visited: pass its former
     fingerprint as `old` when it is seen again. At most `capacity` blocks are
-    remembered between calls, the most frequent ones; after many pages old
-    counts fade, so that a redesign is learned. Not for use by two threads
-    at once.
+    remembered between calls, the most frequent ones; of blocks that are too
+    rare to matter, and most of a site's text is, only the latest. After many
+    pages old counts fade, so that a redesign is learned. Not for use by two
+    threads at once.
     """
 
     def __init__(self, capacity: int = CAPACITY) -> None:
@@ -105,10 +109,21 @@ class HostProfile:
 
     def _prune(self) -> None:
         """Keep the most frequent blocks; ties go to those seen last, which may still rise."""
+        if self.pages >= _RARE_FROM:
+            self._drop_rare()
         if len(self._counts) > self.capacity:
             newest_first = reversed(self._counts.items())
             kept = sorted(newest_first, key=lambda item: -item[1])[: self.capacity]
             self._counts = dict(reversed(kept))
+
+    def _drop_rare(self) -> None:
+        """A block on one page, or on one of twenty, is far from boilerplate; should it rise, a count or two is lost."""
+        least, oldest = max(1.0, _RARE * self.pages), len(self._counts) - _LATEST
+        self._counts = {
+            block: count
+            for place, (block, count) in enumerate(self._counts.items())
+            if count > least or place >= oldest
+        }
 
     def _fade(self) -> None:
         self.pages //= 2

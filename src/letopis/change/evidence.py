@@ -1,8 +1,8 @@
 """Which of the blocks that differ speak for a real change, and how loudly.
 
 Noise is told from news in this order: text cut into other blocks; blocks that
-only moved; frames and banners; notices that ask to agree, and filler; clocks and
-counters; labels of headings; slots and blocks that are never the same.
+only moved; frames and banners; adverts, filler and notices to agree to; clocks and
+counters; labels and contents; slots and blocks that are never the same.
 What remains is *strong* (text that came, went or was edited) or *weak* (one
 short block in place of another, as an advertisement does; metadata nobody
 sees).
@@ -71,14 +71,19 @@ class Judge:
         self._room = _MOST_STILLED
         self._framed_old, self._framed_new = aside(old), aside(new)
         self._old_set, self._new_set = frozenset(old.hashes), frozenset(new.hashes)
-        self._trimmings = Trimmings(old, new)
 
     def judge(self) -> Evidence:
         """Sort every block that differs to noise, weak or strong evidence."""
         found = [region for region in regions(self.old, self.new) if not self._reflowed(region)]
         sides = self._without_moves(found)
         sides = [side for side in map(self._without_frame, sides) if side.old or side.new]
-        for without in (self._trimmings.without_notices, self._without_ticks, self._trimmings.without_labels):
+        trimmings = Trimmings(self.old, self.new)
+        for without in (
+            trimmings.without_notices,
+            self._without_ticks,
+            trimmings.without_labels,
+            trimmings.without_contents,
+        ):
             sides = [side for side in map(without, sides) if side.old or side.new]
         sides = self._without_restless(sides)
         if not self._recut(sides):

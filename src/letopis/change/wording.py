@@ -12,7 +12,10 @@ _NAMES = (
     r"příloha|oddíl|kapitola|část|príloha|oddiel|časť|приложение|раздел|глава|часть"
 )
 _NUMERAL = r"(?:\d{1,4}|[a-z]|[ivxlc]{1,8})(?:\.\d{1,4}){0,6}"
-_LABEL = re.compile(rf"\s*(?:(?:{_NAMES})\s+{_NUMERAL}[.:)]?|{_NUMERAL}[.:)])(?:\s*[-–—])?\s+(?=\w)", re.IGNORECASE)
+_PARTS = r"\d{1,4}(?:\.\d{1,4}){1,6}"
+_LABEL = re.compile(
+    rf"\s*(?:(?:{_NAMES})\s+{_NUMERAL}[.:)]?|{_NUMERAL}[.:)]|{_PARTS})(?:\s*[-–—])?\s+(?=\w)", re.IGNORECASE
+)
 _ALPHABETS = "abcdefghijklmnopqrstuvwxyz" * 8
 _LEAST_RUN, _MOST_FILLER = 6, 200
 _LOREM = "lorem ipsum dolor"
@@ -28,8 +31,13 @@ _AGREE = re.compile(
     r"соглас\w{1,6}|принять|разрешить)\b",
     re.IGNORECASE,
 )
+_ADVERTS = re.compile(
+    r"anzeigen?|werbung|advert(?:isement)?s?|sponsored|promoted|reklama|reklamní sdělení|inzerce|inzerát|"
+    r"publicité|annonce|publicidad|anuncio|реклама"
+)
 _MOST_NOTICE = 1000
 _MOST_ASKING = 8
+_MOST_LABEL = 40
 
 
 def unlabelled(heading: str) -> str:
@@ -46,6 +54,11 @@ def only_adorned(old: str, new: str, said: str) -> bool:
         return False
     more = long[:at] + long[at + len(short) :]
     return bool(more) and " ".join(more) in said
+
+
+def names_adverts(text: str) -> bool:
+    """Whether a text is the label that advertisements must carry, and nothing else."""
+    return len(text) <= _MOST_LABEL and _ADVERTS.fullmatch(words_form(text)) is not None
 
 
 def is_filler(text: str) -> bool:
