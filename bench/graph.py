@@ -15,7 +15,8 @@ import tempfile
 import time
 import tracemalloc
 import venv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,10 @@ import numpy as np
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.measuring import measured  # noqa: E402
+from bench.linking import Checked, by_letopis, by_linkchecker, by_wget, planted, serve  # noqa: E402
 
 PEERS = ROOT / ".bench" / "graph"
 NODES, LINKS = 1_000_000, 10_000_000
-SITE_PAGES, SITE_BROKEN = 5_001, 50
 Row = dict[str, Any]
 
 
@@ -161,6 +161,15 @@ def run_map() -> list[Row]:
         return _ask(*million_pages(Path(folder)))
 
 
+def _facts(graph: Any) -> int:
+    """Bytes of all columns: links and history, and of each page its address, title, language, type and the rest."""
+    addresses = graph.addresses
+    segment = [getattr(graph.segment, field.name) for field in fields(graph.segment)]
+    found = [*segment, *vars(graph.history).values(), *graph.states, graph.hosts]
+    found += [addresses._order, addresses._sorted]
+    return sum({id(column): int(column.nbytes) for column in found}.values())
+
+
 def _ask(graph: Any, disk: int) -> list[Row]:
     from letopis.graph import MAP_FORMATS, broken_links, site_map  # noqa: PLC0415
 
@@ -169,7 +178,8 @@ def _ask(graph: Any, disk: int) -> list[Row]:
     moment = graph.as_of(3000, "big.example")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    rows.append(_row("memory, graph and as-of at its peak", (graph.nbytes + peak) / LINKS, "B a link", 1.0, 40))
+    rows.append(_row("memory, graph and as-of at its peak", (graph.nbytes + peak) / LINKS, "B a link", goal=40))
+    rows.append(_row("  the same with all facts of pages", (_facts(graph) + peak) / LINKS, "B a link", goal=40))
     questions: dict[str, Callable[[], object]] = {
         "as-of graph": lambda: graph.as_of(3000, "big.example"),
         "hierarchical map": lambda: site_map(graph, "big.example", 3000),
@@ -183,106 +193,31 @@ def _ask(graph: Any, disk: int) -> list[Row]:
     return rows
 
 
-def site_files() -> dict[str, bytes]:
-    """A site of 5,001 pages in a tree of ten, with 50 links to pages that are not there."""
-    names = [_word(number) for number in range(SITE_PAGES)]
-    files = {}
-    for number, name in enumerate(names):
-        below = [names[child] for child in range(number * 10 + 1, min(number * 10 + 11, SITE_PAGES))]
-        others = [names[(number * 7 + step) % SITE_PAGES] for step in range(20)]
-        links = "".join(f'<li><a href="/{other}.html">{other}</a></li>' for other in [*below, *others])
-        lost = f'<a href="/lost-{name}.html">lost</a>' if number % 100 == 50 else ""
-        text = f"<p>{'The quick brown fox jumps over the lazy dog. ' * 40}</p>"
-        body = f"<!DOCTYPE html><html lang=en><title>{name}</title><body><ul>{links}</ul>{lost}{text}</body></html>"
-        files[f"/{name}.html" if number else "/"] = body.encode()
-    return files
-
-
-def _word(number: int) -> str:
-    """A name in letters alone: addresses that differ in numbers only would look like a trap."""
-    letters = ""
-    while True:
-        number, rest = divmod(number, 26)
-        letters = chr(97 + rest) + letters
-        if not number:
-            return f"page-{letters}"
-
-
-def serve_site() -> int:
-    """Serves the site on a free port, whose number is the first line it prints."""
-    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer  # noqa: PLC0415
-
-    files = site_files()
-    files[f"/{_word(0)}.html"] = files["/"]
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            body = files.get(self.path)
-            self.send_response(404 if body is None else 200)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Length", str(len(body or b"")))
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(body or b"")
-
-        do_HEAD = do_GET
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Says nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    print(server.server_address[1], flush=True)
-    server.serve_forever()
-    return 0
-
-
 def run_check(peer: bool) -> list[Row]:
     """Q20: CPU seconds of a link check from nothing to the list of broken links, and how many were found."""
     server = subprocess.Popen([sys.executable, __file__, "--serve"], stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     base = f"http://127.0.0.1:{int(server.stdout.readline())}/"
     try:
-        crawled, asked, found = _check_ours(base)
-        ours = crawled + asked
-        theirs, seen = _check_linkchecker(base) if peer else (None, 0)
+        found = {"ours": by_letopis(base)}
+        if peer:
+            found |= {"LinkChecker": by_linkchecker(base, peer_python()), "wget --spider -r": by_wget(base)}
     finally:
         server.terminate()
         server.wait()
-    rows = [
-        _row(f"link check, ours: {found} of {SITE_BROKEN}", ours, "s CPU", theirs, 0.1),
-        _row("  of it the crawl", crawled, "s CPU"),
-        _row("  of it reading links and the answer", asked, "s CPU"),
-    ]
-    if theirs is not None:
-        rows.append(_row(f"link check, LinkChecker: {seen} of {SITE_BROKEN}", theirs, "s CPU", theirs))
-    return rows
+    return [row for name, checked in found.items() for row in _check_rows(name, checked, found, planted(base))]
 
 
-def _cpu_of(command: list[str]) -> tuple[float, str]:
-    """CPU seconds of a child and what it printed."""
-    spent = measured(command)
-    if spent.status not in (0, 1):
-        print(f"{' '.join(command[:6])} ended with status {spent.status}", file=sys.stderr)
-    return spent.seconds, spent.out
-
-
-def _check_ours(base: str) -> tuple[float, float, int]:
-    with tempfile.TemporaryDirectory() as folder:
-        letopis = [sys.executable, "-m", "letopis.cli", "--archive", str(Path(folder) / "a")]
-        crawled, _ = _cpu_of([*letopis, "crawl", base, "--once", "--delay", "0", "-q"])
-        asked, rows = _cpu_of([*letopis, "broken", base, "--json", "-q"])
-    return crawled, asked, sum('"status": 404' in line for line in rows.splitlines())
-
-
-def _check_linkchecker(base: str) -> tuple[float, int]:
-    with tempfile.TemporaryDirectory() as folder:
-        settings = Path(folder) / "linkcheckerrc"
-        settings.write_text("[checking]\nmaxrequestspersecond=100000\nthreads=10\n")
-        command = [str(peer_python()), "-m", "linkcheck", "-f", str(settings), "-o", "csv", "--no-status", base]
-        seconds, told = _cpu_of(command)
-    return seconds, sum("404" in line and "lost-" in line for line in told.splitlines())
+def _check_rows(name: str, checked: Checked, all_of: dict[str, Checked], truth: set[tuple[str, str]]) -> Iterator[Row]:
+    base = all_of["LinkChecker"].seconds if "LinkChecker" in all_of else None
+    # Wget does not tell where a broken link stands.
+    true = truth if any(source for source, _ in checked.broken) else {("", target) for _, target in truth}
+    right, wrong = len(checked.broken & true), len(checked.broken - true)
+    what = f"link check, {name}: {right} of {len(truth)}" + (f", {wrong} wrong" if wrong else "")
+    yield _row(what, checked.seconds, "s CPU", base, 0.1 if name == "ours" else None)
+    for part, seconds in checked.parts.items():
+        if part:
+            yield _row(f"  of it {part}", seconds, "s CPU")
 
 
 def shown(rows: Sequence[Row]) -> None:
@@ -308,7 +243,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--corpus", type=Path, help="not used: all data is generated")
     parser.add_argument("--only", default="rank,map,check")
     parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--no-linkchecker", action="store_true")
+    parser.add_argument("--no-linkchecker", action="store_true", help="leave out LinkChecker and wget")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--rank", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
@@ -316,7 +251,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.rank:
         return rank_here(*args.rank)
     if args.serve:
-        return serve_site()
+        return serve()
     rows = run(args.only.split(","), repeats=args.repeats, peer=not args.no_linkchecker)
     print(json.dumps(rows)) if args.json else shown(rows)
     return 0

@@ -24,6 +24,7 @@ from letopis.archive import Archive  # noqa: E402
 from letopis.catalog.accounts import Accounts  # noqa: E402
 from letopis.catalog.projects import Projects  # noqa: E402
 from letopis.demo import World  # noqa: E402
+from letopis.graph import MAP_FORMATS, LinkIndex, site_map  # noqa: E402
 from letopis.model import rfc3339, stamp14, to_millis  # noqa: E402
 
 CHROMIUM = "/usr/bin/chromium"
@@ -63,6 +64,7 @@ def addresses(archive: Archive, world: World) -> dict[str, str]:
     }
 
 
+MAP = "map-page"
 VIEWS = ("map", "picture", "links", "pages", "changes", "broken", "ranks", "report")
 NAMES = ("overview", "url", *(f"compare-{name}" for name in ("words", "sides", "visual", "links", "raw")))
 NAMES += tuple(f"site-{name}" for name in VIEWS)
@@ -96,6 +98,7 @@ class Shot:
 DOCS = [Shot(name, Look(), name) for name in ("overview", "watches", "site-changes", "url", "search")]
 DOCS += [Shot("site-picture", Look(dark=True), "picture-dark"), Shot("watches", Look(390, dark=True), "phone-dark")]
 DOCS += [Shot("compare-words", Look(height=680), "compare-words")]  # many colours: kept below 200 kB
+DOCS += [Shot(MAP, Look(width=900, height=830), "map-page")]
 DOCS += [Shot("url", Look(language="cs"), "url-czech"), Shot("calendar", Look(), "calendar")]
 
 
@@ -110,8 +113,19 @@ def shoot(out: Path, shots: list[Shot]) -> None:
             browser = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
             known = addresses(archive, world)
             for shot in shots:
-                take(browser, web.address, known[shot.page], shot, out)
+                take(
+                    browser, web.address, known[shot.page] if shot.page != MAP else map_page(archive, world), shot, out
+                )
             browser.close()
+
+
+def map_page(archive: Archive, world: World) -> str:
+    """The address of the map of a university as `letopis map --format html` writes it."""
+    graph = LinkIndex(archive).graph()
+    made = MAP_FORMATS["html"].write(site_map(graph, world.hosts[0], to_millis(archive.clock())))
+    file = archive.folder / "map.html"
+    file.write_text("".join(made))
+    return file.as_uri()
 
 
 def people(archive: Archive) -> None:

@@ -115,10 +115,29 @@ def test_xml_is_nested_pages_under_a_map(small: Site) -> None:
 @pytest.mark.parametrize("form", ["html", "snippet"])
 def test_pages_for_people_are_nested_lists_of_links(small: Site, form: str) -> None:
     tree = html.fromstring("".join(MAP_FORMATS[form].write(small.map())))
-    links = tree.xpath("//li/a/@href")
+    links = tree.xpath("//li//a/@href")
     assert links == [f"http://x.org{path}" for path in ("/", "/a", "/c", "/b")]
-    assert tree.xpath("//ul/li/ul/li/ul/li/a/text()") == ["C"]
+    assert tree.xpath("//ul/li//ul/li//ul/li/a/text()") == ["C"]
     assert tree.xpath("count(//ul[not(li)])") == 0
+
+
+def test_the_page_tells_the_site_in_numbers_and_folds(small: Site) -> None:
+    tree = html.fromstring("".join(MAP_FORMATS["html"].write(small.map())))
+    told = dict(zip(tree.xpath("//dt/text()"), tree.xpath("//dd/text()"), strict=True))
+    assert (told["pages"], told["levels"], told["languages"], told["images shown"]) == ("4", "3", "en 4", "1")
+    assert tree.xpath("//details/summary/a/@href") == ["http://x.org/", "http://x.org/a"]
+    assert tree.xpath("count(//details[not(@open)])") == 0
+    assert "http" not in "".join(tree.xpath("//style/text()"))
+
+
+def test_the_page_leaves_out_what_all_titles_say(site: Site) -> None:
+    titles = ["University", "People | University", "Courses | University", "Courses - old | University", "Gallery"]
+    bodies = [page(title, "/1", "/2", "/3", "/4") for title in titles]
+    addresses = [f"http://x.org/{number or ''}" for number in range(5)]
+    list(site.archive.put_many(Put(url, body, START) for url, body in zip(addresses, bodies, strict=True)))
+    tree = html.fromstring("".join(MAP_FORMATS["html"].write(site.map())))
+    assert tree.xpath("//li//a/text()") == ["University", "People", "Courses", "Courses - old", "Gallery"]
+    assert tree.xpath("//a/@title") == titles[1:4]
 
 
 def test_pictures_are_well_formed_and_hold_every_page(small: Site) -> None:

@@ -58,3 +58,23 @@ def test_links_out_of_order_are_refused() -> None:
 
 def test_no_pages_have_no_ranks() -> None:
     assert len(pagerank(np.zeros(0, np.int32), np.zeros(0, np.int32), 0)) == 0
+
+
+def one_step(ranks: list[float], links: list[tuple[int, int]]) -> list[float]:
+    """The document's formula once: PR(p) = (1 - d) + d * sum of PR(q) / out(q)."""
+    shares = [rank / max(1, sum(source == page for source, _ in links)) for page, rank in enumerate(ranks)]
+    given = [sum(shares[source] for source, target in links if target == page) for page in range(len(ranks))]
+    return [0.15 + 0.85 * sum_ for sum_ in given]
+
+
+def test_the_formula_step_by_step_leads_to_the_ranks() -> None:
+    links = [(0, 1), (0, 2), (1, 2), (2, 0), (3, 2)]
+    first = one_step([1.0] * 4, links)
+    assert first == pytest.approx([1.0, 0.575, 2.275, 0.15])
+    assert one_step(first, links) == pytest.approx([2.08375, 0.575, 1.19125, 0.15])
+    ranks = first
+    for _ in range(200):
+        ranks = one_step(ranks, links)
+    columns = np.array(links, np.int32)
+    assert pagerank(columns[:, 0], columns[:, 1], 4) == pytest.approx(ranks, abs=1e-6)
+    assert sum(ranks) / 4 == pytest.approx(1.0)

@@ -13,8 +13,9 @@ from letopis import Archive
 from letopis.config import SearchSettings, Settings
 from letopis.errors import SettingError, UsageError
 from letopis.search import WordIndex, lock, parse_question, release, search, wordfigure
-from letopis.search.affixes import base_forms, parse_affixes
+from letopis.search.affixes import parse_affixes
 from letopis.search.bases import Bases
+from letopis.search.inflection import Inflection
 from letopis.search.words import lowered, settled, words_of
 
 AFF = """# a comment
@@ -40,24 +41,40 @@ CZECH = (
 )
 
 
-def forms() -> dict[str, str]:
-    return base_forms(parse_affixes(AFF.encode()), DIC.encode())
+RUSSIAN = (
+    "<html lang=ru><title>Страница</title><p>Эта страница о том, что в университете каждый день работают с {}, и она "
+    "очень полезна для всех студентов, которые там учатся.</p></html>"
+)
+ENGLISH = (
+    "<html lang=en><title>A page</title><p>This page is about the {} of the university, which is described here for "
+    "all of its students and for everybody else.</p></html>"
+)
+
+
+def inflection(aff: str = AFF, dic: str = DIC) -> Inflection:
+    return Inflection(parse_affixes(aff.encode()), dic.encode())
 
 
 def test_affix_files_give_base_forms() -> None:
-    found = forms()
-    assert {found[form] for form in ("katedra", "katedry", "katedru", "katedře", "katedrou")} == {"katedra"}
-    assert found["ulici"] == "ulica"
-    assert "ulicou" not in found
-    assert (found["neznámý"], found["pages"]) == ("známý", "page")
-    assert (found["nenovinkou"], found["nenovinka"]) == ("novinka", "novinka")
+    base = inflection().base
+    assert {base(form) for form in ("katedra", "katedry", "katedru", "katedře", "katedrou")} == {"katedra"}
+    assert base("ulici") == "ulica"
+    assert base("ulicou") is None
+    assert (base("neznámý"), base("pages")) == ("známý", "page")
+    assert (base("nenovinkou"), base("nenovinka")) == ("novinka", "novinka")
+
+
+def test_forms_of_forms_lead_to_the_first_word() -> None:
+    rules = "SET UTF-8\nSFX P Y 1\nSFX P ec cův/Y ec\nSFX Y Y 1\nSFX Y ův ova ův\n"
+    assert [inflection(rules, "1\notec/P\n").base(form) for form in ("otcův", "otcova")] == ["otec", "otec"]
+    assert inflection(rules, "2\notec/P\notcův/Y\n").base("otcova") == "otcův"
 
 
 def test_prefixes_stand_before_suffixed_forms_only_where_both_cross() -> None:
     source = AFF.replace("SFX Z Y 5", "SFX Z N 5")
-    found = base_forms(parse_affixes(source.encode()), DIC.encode())
-    assert "nenovinka" in found
-    assert "nenovinkou" not in found
+    base = inflection(source).base
+    assert base("nenovinka") == "novinka"
+    assert base("nenovinkou") is None
 
 
 @pytest.mark.parametrize(
@@ -70,13 +87,12 @@ def test_prefixes_stand_before_suffixed_forms_only_where_both_cross() -> None:
     ],
 )
 def test_flags_are_read_in_every_spelling(head: str, rules: str, entry: str) -> None:
-    found = base_forms(parse_affixes(f"SET UTF-8\n{head}\n{rules}\n".encode()), f"1\n{entry}\n".encode())
-    assert found["katedry"] == "katedra"
+    assert inflection(f"SET UTF-8\n{head}\n{rules}\n", f"1\n{entry}\n").base("katedry") == "katedra"
 
 
 def test_older_charsets_are_read() -> None:
-    found = base_forms(parse_affixes(AFF.replace("UTF-8", "ISO8859-2").encode("iso8859-2")), DIC.encode("iso8859-2"))
-    assert found["katedře"] == "katedra"
+    rules = parse_affixes(AFF.replace("UTF-8", "ISO8859-2").encode("iso8859-2"))
+    assert Inflection(rules, DIC.encode("iso8859-2")).base("katedře") == "katedra"
 
 
 def test_an_unknown_charset_is_named() -> None:
@@ -87,8 +103,9 @@ def test_an_unknown_charset_is_named() -> None:
 @given(st.binary(max_size=300), st.binary(max_size=200))
 @settings(max_examples=150, deadline=None)
 def test_broken_affix_files_do_no_harm(aff: bytes, dic: bytes) -> None:
-    found = base_forms(parse_affixes(b"SET UTF-8\nSFX A Y 1\nSFX A 0 s .\n" + aff), dic)
-    assert all(found.values())
+    found = Inflection(parse_affixes(b"SET UTF-8\nSFX A Y 1\nSFX A 0 s .\n" + aff), dic)
+    for form in words_of(settled(dic.decode("utf-8", "replace"))):
+        assert found.base(form) != ""
 
 
 def test_an_affix_file_of_the_settings_comes_before_the_dictionaries(tmp_path: Path) -> None:
@@ -125,6 +142,20 @@ def test_endings_settled_by_people_join_forms_and_locks_part_them(small: Archive
     release(index, "přednáškou")
     assert wordfigure(index, "ou", "a") == [("přednáškou", "přednáška")]
     assert sorted(hit.url for hit in search(WordIndex(small), parse_question("přednáška"))) == both
+
+
+@pytest.mark.parametrize(
+    ("text", "base", "form"),
+    [(CZECH, "katedra", "katedrou"), (RUSSIAN, "газета", "газетой"), (ENGLISH, "library", "libraries")],
+    ids=["cs", "ru", "en"],
+)
+def test_a_base_form_finds_inflected_forms_and_back(small: Archive, text: str, base: str, form: str) -> None:
+    for name, word in (("a", base), ("b", form)):
+        small.put(f"http://{name}.example/", text.format(word).encode(), DATES[0], "text/html; charset=utf-8")
+    index = WordIndex(small)
+    found = [{hit.url for hit in search(index, parse_question(asked))} for asked in (base, form)]
+    assert found == [{"http://a.example/", "http://b.example/"}] * 2
+    assert [hit.url for hit in search(index, parse_question(f'"{form}"'))] == ["http://b.example/"]
 
 
 def test_a_locked_word_is_its_own_base_whatever_the_dictionaries_say(small: Archive) -> None:

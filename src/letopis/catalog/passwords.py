@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from functools import cache
 
 from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
@@ -13,7 +14,12 @@ from letopis.errors import UsageError
 LEAST_LENGTH = 8
 MOST_LENGTH = 1024
 _HASHER = PasswordHasher()
-_NOBODY = _HASHER.hash("nobody has this password")
+
+
+@cache
+def _nobody() -> str:
+    """A hash that no password has, made at the first login: it is costly on purpose, and few commands need it."""
+    return _HASHER.hash("nobody has this password")
 
 
 def hash_password(password: str) -> str:
@@ -25,8 +31,9 @@ def hash_password(password: str) -> str:
 
 def is_password(stored: str | None, password: str) -> bool:
     """Whether a password fits; takes as long for names that do not exist."""
+    nobody = _nobody()  # for every name, so that the first login tells nothing either
     try:
-        return _HASHER.verify(stored or _NOBODY, password[:MOST_LENGTH]) and bool(stored)
+        return _HASHER.verify(stored or nobody, password[:MOST_LENGTH]) and bool(stored)
     except (Argon2Error, InvalidHashError):
         return False
 

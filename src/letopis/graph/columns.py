@@ -25,6 +25,8 @@ Array = npt.NDArray[np.generic]
 Ints = npt.NDArray[np.int64]
 
 LEVEL = 6
+_NARROW = np.iinfo(np.uint32).max
+"""Bytes of texts whose places still fit four bytes."""
 KINDS: dict[bytes, np.dtype[Any]] = {
     b"b": np.dtype("<u1"),
     b"h": np.dtype("<i2"),
@@ -43,7 +45,8 @@ class Texts:
 
     def __init__(self, data: bytes, bounds: Ints) -> None:
         self._data = data
-        self._bounds = bounds
+        # A million addresses, titles, types and languages: four bytes saved at each.
+        self._bounds = bounds.astype(np.uint32) if len(data) <= _NARROW else bounds
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Texts:
@@ -69,7 +72,7 @@ class Texts:
     @property
     def lengths(self) -> Ints:
         """Bytes of each text."""
-        return np.diff(self._bounds)
+        return np.diff(self._bounds).astype(np.int64)
 
     @property
     def nbytes(self) -> int:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from letopis.graph.map_data import as_dot, as_json, as_sitemap, as_xml
-from letopis.graph.map_pages import SNIPPET_DEPTH, as_html, as_snippet, as_svg, as_text
+from letopis.graph.map_html import as_html
+from letopis.graph.map_pages import SNIPPET_DEPTH, as_snippet, as_svg, as_text
 from letopis.graph.site_map import SiteMap
 
 

@@ -1,4 +1,4 @@
-"""Maps for people: an indented text, a page, a snippet for the 404 page, a picture."""
+"""Maps for people: an indented text, a snippet for the 404 page, a picture."""
 
 from __future__ import annotations
 
@@ -7,26 +7,10 @@ from html import escape
 
 from letopis.graph.hierarchy import Node
 from letopis.graph.site_map import MapPage, SiteMap
-from letopis.model import rfc3339
 
-_ICONS = (
-    ("text/html", "📄"), ("application/xhtml", "📄"), ("application/pdf", "📕"), ("image/", "🖼"), ("text/", "📝"),
-    ("audio/", "🔊"), ("video/", "🎬"), ("application/zip", "🗜"), ("application/gzip", "🗜"),
-    ("application/rss", "📰"), ("application/atom", "📰"), ("application/xml", "🗂"),
-)  # fmt: skip
-_STYLE = """
-:root { color-scheme: light dark } body { font: 1rem/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem }
-ul { list-style: none; padding-left: 1.25rem; border-left: 1px solid color-mix(in srgb, currentcolor 25%, transparent) }
-main > ul { border: 0; padding: 0 } small { opacity: .7 } .error { text-decoration: line-through }
-"""  # noqa: E501
 SNIPPET_DEPTH = 2
 """Levels below the home page that the snippet shows."""
 _WIDTH, _ROW = 1200, 22
-
-
-def icon(content_type: str) -> str:
-    """A sign for a type of content."""
-    return next((sign for start, sign in _ICONS if content_type.startswith(start)), "📦")
 
 
 def size(count: int) -> str:
@@ -36,7 +20,7 @@ def size(count: int) -> str:
     return f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
 
 
-def _notes(page: MapPage) -> list[str]:
+def notes(page: MapPage) -> list[str]:
     """What stands beside a title."""
     if page.time is None:
         return [f"status {page.status}" if page.status else "no answer"]
@@ -48,35 +32,7 @@ def as_text(found: SiteMap) -> Iterator[str]:
     """One line a page, indented by its depth."""
     for node, page in found.pages():
         title = page.title or "(no title)"
-        yield f"{'  ' * node.depth}{title}  {page.url}  [{', '.join(_notes(page))}]\n"
-
-
-def _item(page: MapPage) -> str:
-    name = escape(page.title or page.url)
-    sign = f'<span aria-hidden="true">{icon(page.type)}</span> ' if page.time else ""
-    mark = "" if page.time else ' class="error"'
-    lang = f' lang="{escape(page.lang)}"' if page.lang else ""
-    link = f'<a href="{escape(page.url)}"{mark}{lang}>{name}</a>'
-    return f"<li>{sign}{link} <small>{escape(' · '.join(_notes(page)))}</small>"
-
-
-def _nested(pages: Iterator[tuple[Node, MapPage]]) -> Iterator[str]:
-    """Nested lists; a list opens below a page that has children and closes with its last one."""
-    yield "<ul>\n"
-    for node, page in pages:
-        yield _item(page)
-        yield "\n<ul>\n" if node.children else "</li>\n" + "</ul></li>\n" * (node.closes - 1)
-    yield "</ul>\n"
-
-
-def as_html(found: SiteMap) -> Iterator[str]:
-    """A page that needs nothing else."""
-    title = escape(f"Map of {found.site}")
-    yield f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f"<style>{_STYLE}</style></head>\n<body><main><h1>{title}</h1>\n<p>As of {rfc3339(found.at)}.</p>\n"
-    yield from _nested(found.pages())
-    yield "</main></body></html>\n"
+        yield f"{'  ' * node.depth}{title}  {page.url}  [{', '.join(notes(page))}]\n"
 
 
 def as_snippet(found: SiteMap) -> Iterator[str]:

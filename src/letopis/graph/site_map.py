@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +13,9 @@ from letopis.graph.hierarchy import Node, Tree, images, root_of, tree, walk, wan
 from letopis.model import from_millis
 from letopis.urls import host as host_of
 from letopis.urls import site as site_of
+
+_SAMPLE = 1000
+"""Titles by which it is seen what the titles of a site share."""
 
 
 class MapPage(NamedTuple):
@@ -25,6 +29,19 @@ class MapPage(NamedTuple):
     type: str
     images: int
     time: datetime | None
+
+
+class Sums(NamedTuple):
+    """A map in a few numbers, with some of its titles; `levels` are those below its first page."""
+
+    pages: int
+    errors: int
+    levels: int
+    bytes: int
+    images: int
+    types: Counter[str]
+    languages: Counter[str]
+    titles: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +58,22 @@ class SiteMap:
         pictures = images(self.moment)
         for node in walk(self.tree):
             yield node, _page(self.moment, node.page, pictures.get(node.page, 0))
+
+    def sums(self) -> Sums:
+        """What the pages of the map are together."""
+        live = self.tree.pages[self.moment.live[self.tree.pages]]
+        versions, pictures = self.moment.version[live], images(self.moment)
+        segment = self.moment.graph.segment
+        return Sums(
+            pages=len(live),
+            errors=len(self.tree.pages) - len(live),
+            levels=int(self.tree.depths[-1]),
+            bytes=int(segment.sizes[versions].sum()),
+            images=sum(pictures.get(int(page), 0) for page in live),
+            types=Counter(segment.types[int(version)] for version in versions),
+            languages=Counter(segment.languages[int(version)] for version in versions),
+            titles=[segment.titles[int(version)] for version in versions[:_SAMPLE]],
+        )
 
 
 def site_map(graph: Graph, site: str, at: int, *, depth: int | None = None, errors: bool = False) -> SiteMap:

@@ -1,33 +1,33 @@
-"""Affix files of hunspell and ispell-like dictionaries: from `.aff` and `.dic` to base forms.
+"""Affix files of hunspell and ispell-like dictionaries: the rules of an `.aff` file.
 
-Read are SFX and PFX rules with their conditions, cross products, FLAG long
-and num, AF aliases, NEEDAFFIX and the SET charset. What only spelling needs
-(suggestions, compounds, replacements) is passed over.
+Read are SFX and PFX rules with their conditions, cross products and further
+classes, FLAG long and num, AF aliases, NEEDAFFIX and the SET charset. What
+only spelling needs (suggestions, compounds, replacements) is passed over.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import lru_cache
 from typing import NamedTuple
 
 from letopis.errors import SettingError
-from letopis.search.words import settled
-
-_MOST_FORMS = 2000
-"""Forms of one word; a broken file must not make more."""
 
 
 class Rule(NamedTuple):
-    """One way to make a form: take `strip` off an end that fits `condition`, put `add` there."""
+    """One way to make a form: take `strip` off an end that fits `condition`, put `add` there.
 
+    Words with `flag` have the form; the form itself has the flags of `further`.
+    """
+
+    flag: str
     strip: str
     add: str
     condition: re.Pattern[str]
     suffix: bool
     crosses: bool
+    further: tuple[str, ...] = ()
 
     def form(self, word: str) -> str | None:
         """The form, or None where the rule does not fit the word."""
@@ -62,17 +62,6 @@ class Affixes:
         if self.flag_form == "num":
             return [part for part in text.split(",") if part]
         return list(text)
-
-    def forms(self, word: str, flags: Iterable[str]) -> Iterator[str]:
-        """The word and all forms that its flags make of it; prefixes also before suffixed forms."""
-        rules = [rule for flag in flags for rule in self.rules.get(flag, ())]
-        ends = [(rule, form) for rule in rules if rule.suffix and (form := rule.form(word)) is not None]
-        starts = [rule for rule in rules if not rule.suffix]
-        yield word
-        yield from (form for _, form in ends)
-        for start in starts:
-            stems = [word, *(form for rule, form in ends if rule.crosses and start.crosses)]
-            yield from (form for stem in stems if (form := start.form(stem)) is not None)
 
 
 def parse_affixes(data: bytes) -> Affixes:
@@ -111,50 +100,21 @@ def _take_line(found: Affixes, parts: list[str], crosses: dict[str, bool]) -> No
             crosses[flag] = cross == "Y"
             found.rules[flag] = []
         case ["SFX" | "PFX" as end, flag, strip, add, *rest] if flag in found.rules:
-            rule = _rule(strip, add, rest[0] if rest else ".", end == "SFX", crosses[flag])
-            if rule is not None:
-                found.rules[flag].append(rule)
+            added, _, further = add.partition("/")
+            condition = _condition(rest[0] if rest else ".", end == "SFX")
+            if condition is not None:
+                sides = (_text(strip), _text(added), condition, end == "SFX", crosses[flag])
+                found.rules[flag].append(Rule(flag, *sides, tuple(found.flags(further))))
 
 
-def _rule(strip: str, add: str, condition: str, suffix: bool, crosses: bool) -> Rule | None:
-    added = add.partition("/")[0]
-    pattern = condition.replace("-", r"\-")
+def _text(part: str) -> str:
+    return "" if part == "0" else part
+
+
+@lru_cache(4096)
+def _condition(text: str, suffix: bool) -> re.Pattern[str] | None:
+    pattern = text.replace("-", r"\-")
     try:
-        compiled = re.compile(f"(?:{pattern})$" if suffix else f"^(?:{pattern})")
+        return re.compile(f"(?:{pattern})$" if suffix else f"^(?:{pattern})")
     except re.error:
         return None
-    return Rule("" if strip == "0" else strip, "" if added == "0" else added, compiled, suffix, crosses)
-
-
-def base_forms(affixes: Affixes, dictionary: bytes) -> dict[str, str]:
-    """Lower-case forms with their base words. A word that stands in the dictionary itself is its own base."""
-    found: dict[str, str] = {}
-    entries = list(_entries(affixes, dictionary))
-    for word, flags in entries:
-        if affixes.needs_affix not in flags or not affixes.needs_affix:
-            found[word.lower()] = word.lower()
-    for word, flags in entries:
-        for count, form in enumerate(affixes.forms(word, flags)):
-            if count >= _MOST_FORMS:
-                break
-            found.setdefault(form.lower(), word.lower())
-    return found
-
-
-def _entries(affixes: Affixes, dictionary: bytes) -> Iterator[tuple[str, list[str]]]:
-    text = settled(dictionary.decode(affixes.charset, "replace").lstrip("\ufeff"))
-    for line in text.splitlines()[1:]:
-        head = re.split(r"\s", line, maxsplit=1)[0] if not line.startswith("\t") else ""
-        word, _, flags = head.partition("/")
-        if word and not word.startswith("#"):
-            yield word, affixes.flags(flags)
-
-
-def load_base_forms(file: Path) -> dict[str, str]:
-    """Base forms of an `.aff` file and the `.dic` file beside it."""
-    try:
-        return base_forms(parse_affixes(file.read_bytes()), file.with_suffix(".dic").read_bytes())
-    except OSError as error:
-        raise SettingError(
-            f"cannot read {error.filename}: {error.strerror}; name an .aff file with its .dic in search.affixes"
-        ) from None

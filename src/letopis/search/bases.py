@@ -1,4 +1,4 @@
-"""Base forms: what people settled first, then affix files, then the dictionaries of simplemma."""
+"""Base forms: what people settled first, then affix files and the dictionaries of simplemma together."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from xxhash import xxh3_64_hexdigest
 from letopis.catalog.wordforms import WordRow
 from letopis.config import SearchSettings
 from letopis.errors import SettingError
-from letopis.search.affixes import load_base_forms
+from letopis.search.inflection import Inflection, load_inflection
 from letopis.search.words import settled
 
 _MOST_KEPT = 500_000
+_WAY = "affixes and dictionaries agree"
+"""Part of the signature where affix files are used; another one when they are used in another way."""
 Lemmatize = Callable[[str, str], str]
 
 
@@ -59,7 +61,8 @@ class Bases:
     def _sign(self) -> str:
         """Names all sources: another signature means that base forms may differ."""
         files = [(language, _stamp(file)) for language, file in sorted(self._affix_files.items())]
-        return xxh3_64_hexdigest(repr((self.languages, files, sorted(self._settled.items()))).encode())
+        sources = (self.languages, [_WAY, *files] if files else [], sorted(self._settled.items()))
+        return xxh3_64_hexdigest(repr(sources).encode())
 
     def of(self, language: str) -> Mapping[str, str]:
         """The table of a language: `table[form]` is the base form, of any word whatever."""
@@ -68,17 +71,16 @@ class Bases:
         return self._tables[language]
 
     def _finder(self, language: str) -> Callable[[str], str]:
-        affixed = load_base_forms(self._affix_files[language]) if language in self._affix_files else {}
+        affixed = load_inflection(self._affix_files[language]) if language in self._affix_files else None
         known = language in self.languages
 
         def find(form: str) -> str:
             if form in self._settled:
                 return self._settled[form]
-            if not form.isalpha():
+            if not form.isalpha() or not (known or affixed is not None):
                 return form
-            if form in affixed:
-                return affixed[form]
-            return _tidy(self._lemmatize(form, language)) if known else form
+            lemma = self._lemmatize(form, language) if known else form
+            return _tidy(lemma if affixed is None else _agreed(form, lemma, affixed))
 
         return find
 
@@ -86,6 +88,17 @@ class Bases:
         """Base forms of a word of unknown language: one for each language, itself included."""
         found = dict.fromkeys(self.of(language)[form] for language in (*self.languages, *self._affix_files))
         return list(dict.fromkeys([*found, form]))
+
+
+def _agreed(form: str, lemma: str, affixed: Inflection) -> str:
+    """The base by rules, unless simplemma names another word that the rules know too.
+
+    Rules alone cannot tell which of several words a form belongs to, and
+    dictionaries list irregular forms as words of their own.
+    """
+    if lemma != form and lemma.lower() in affixed:
+        return lemma
+    return affixed.base(form) or lemma
 
 
 def _tidy(base: str) -> str:

@@ -21,10 +21,10 @@ from letopis.search.snippets import Snippet, snippet
 FACETS = ("site", "language", "type")
 WINDOW = 20
 """Neighbours, by words alone, among which freshness and rank may change the order."""
-_MOSTLY = 0.5
+_MOSTLY = 0.1
 """Share of newest versions from which on sifting is tried."""
-_SIFTED = 3
-"""How many times the wanted number is sifted."""
+_SIFTED = 1.5
+"""How many hits of all times are sifted for each one of a moment that may be among them."""
 
 
 class Hit(NamedTuple):
@@ -132,15 +132,16 @@ def _sifted(snapshot: Snapshot, matcher: Matcher, question: Question, count: int
     Where pages have few versions this is faster than a limit that is tried on
     every document, up to twice for past moments, and gives the same.
     """
-    positive = any(not clause.negated for clause in question.clauses)
-    if question.spans or not positive or snapshot.share_now() < _MOSTLY:
+    positive, share = any(not clause.negated for clause in question.clauses), snapshot.share_now()
+    if question.spans or not positive or share < _MOSTLY:
         return None
-    hits = snapshot.hits(matcher.query(question, timed=False), _SIFTED * count)
+    most = round(_SIFTED * count / share)
+    hits = snapshot.hits(matcher.query(question, timed=False), most)
     addresses = [address for _, address in hits]
     moment = OPEN - 1 if question.at is None else to_millis(question.at)
     spans = zip(hits, snapshot.numbers("time", addresses), snapshot.numbers("until", addresses), strict=True)
     kept = [hit for hit, time, until in spans if time <= moment < until]
-    return kept[:count] if len(kept) >= count or len(hits) < _SIFTED * count else None
+    return kept[:count] if len(kept) >= count or len(hits) < most else None
 
 
 def _in_windows(
