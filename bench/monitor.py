@@ -1,11 +1,17 @@
 """Q18: checks of 1000 unchanged URLs of 30 KB, CPU of the whole process, and bytes a slightly changed version.
 
-    python bench/monitor.py [--urls 1000] [--repeats 3] [--peers urlwatch,webchanges] [--json]
+    python bench/monitor.py [--urls 1000] [--repeats 3] [--peers urlwatch,webchanges,changedetection.io] [--json]
 
 A local keep-alive server answers once with ETag and 304, once without any
 validator. Every tool has seen all pages before; what is measured is one more
 round, start-up included: user and system CPU of the process, the least of the
-repeats, tools interleaved. Peers are installed in `.bench/monitor`.
+repeats, tools interleaved. Peers are installed under `.bench`.
+
+changedetection.io runs in its batch mode: it begins with the given addresses
+instead of its own, queues all of them, and ends when the queue is empty. That
+mode has neither the check for new releases nor the count of installations,
+and its switches say the same once more. A trace of its connections shows the
+local server alone.
 """
 
 from __future__ import annotations
@@ -30,7 +36,19 @@ sys.path.insert(0, str(ROOT))
 
 from bench.measuring import measured  # noqa: E402
 
-PEERS = ROOT / ".bench" / "monitor"
+HOMES = {
+    "urlwatch": ROOT / ".bench" / "monitor",
+    "webchanges": ROOT / ".bench" / "monitor",
+    "changedetection.io": ROOT / ".bench" / "changedetection",
+}
+LONGEST_SECONDS = 900
+"""No round takes longer; one that would is ended and fails the benchmark."""
+_AT_HOME = {
+    "DISABLE_VERSION_CHECK": "true",
+    "LLM_FEATURES_DISABLED": "true",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "ALLOW_IANA_RESTRICTED_ADDRESSES": "true",
+}
 PAGE_BYTES = 30_000
 _WORDS = ("archive", "version", "change", "page", "letter", "river", "window", "paper", "winter", "answer", "number")
 _CONFIG = """\
@@ -120,7 +138,7 @@ def server(validates: bool) -> Iterator[int]:
 
 def cpu(words: Sequence[str | Path], folder: Path) -> float:
     """User and system seconds of one command."""
-    spent = measured(words, folder)
+    spent = measured(["timeout", "-k", "10", str(LONGEST_SECONDS), *words], folder)
     if spent.status:
         raise RuntimeError(f"{' '.join(map(str, words[:6]))} ended with status {spent.status}")
     return spent.seconds
@@ -145,20 +163,33 @@ def commands(tool: str, urls: Sequence[str], folder: Path) -> list[str | Path]:
             "run",
             "--once",
         ]
+    if tool == "changedetection.io":
+        return _changedetection(urls, folder)
     (folder / "jobs.yaml").write_text("\n---\n".join(f"url: {url}" for url in urls) + "\n")
     (folder / "config.yaml").write_text(_CONFIG)
     names = {"urlwatch": ("--urls", "--cache"), "webchanges": ("--jobs", "--database")}[tool]
-    program = PEERS / "bin" / tool
+    program = HOMES[tool] / "bin" / tool
     return [program, names[0], "jobs.yaml", "--config", "config.yaml", names[1], "cache.sqlite"]
 
 
+def _changedetection(urls: Sequence[str], folder: Path) -> list[str | Path]:
+    """Given addresses at its first start, it adds none of its own; later rounds look at all it has."""
+    settings = [f"{name}={value}" for name, value in _AT_HOME.items()]
+    program = HOMES["changedetection.io"] / "bin" / "changedetection.io"
+    first = not (folder / "store").exists()
+    work = [word for url in urls for word in ("-u", url)] if first else ["-r", "all"]
+    shared = ["-C", "-d", str(folder / "store"), "-h", "127.0.0.1", "-p", "5999", "-l", "ERROR"]
+    return ["env", *settings, program, *shared, "-b", *work]
+
+
 def install(peers: Sequence[str]) -> None:
-    """Peers in an environment of their own, once."""
-    missing = [name for name in peers if not (PEERS / "bin" / name).exists()]
-    if missing and not (PEERS / "bin" / "python").exists():
-        venv.create(PEERS, with_pip=True)
-    if missing:
-        subprocess.run([PEERS / "bin" / "python", "-m", "pip", "install", "-q", *missing], check=True)
+    """Peers in environments of their own, once."""
+    for name in peers:
+        home = HOMES[name]
+        if not (home / "bin" / "python").exists():
+            venv.create(home, with_pip=True)
+        if not (home / "bin" / name).exists():
+            subprocess.run([home / "bin" / "python", "-m", "pip", "install", "-q", name], check=True)
 
 
 def measure(validates: bool, tools: Sequence[str], count: int, repeats: int, folder: Path) -> dict[str, float]:
@@ -214,23 +245,32 @@ def _disk(place: Path) -> int:
     )
 
 
-def run(count: int, repeats: int, peers: Sequence[str], pages: int, revisions: int) -> list[Row]:
+def run(
+    count: int, repeats: int, peers: Sequence[str], pages: int, revisions: int, only: str | None = None
+) -> list[Row]:
     """All figures."""
     install(peers)
     folder = Path(tempfile.mkdtemp(prefix="letopis-bench-"))
     rows: list[Row] = []
     try:
-        for validates, name in ((True, "ETag and 304"), (False, "no validators")):
+        for kind, name in (("etag", "ETag and 304"), ("plain", "no validators")):
+            if only not in (None, kind):
+                continue
+            validates = kind == "etag"
             best = measure(validates, ["letopis", "letopis watch", *peers], count, repeats, folder)
             rows += [_checks(best, tool, name, peers) for tool in ("letopis", "letopis watch")]
             rows += [Row(f"{tool}, {name}", best[tool], None, None, None, "s") for tool in peers]
         ours = version_bytes("letopis", pages, revisions, folder)
-        theirs = version_bytes(peers[0], pages, revisions, folder)["stored"] if peers else None
+        stored = {tool: version_bytes(tool, pages, revisions, folder)["stored"] for tool in peers}
+        theirs = min(stored.values(), default=None)
         rows += [
             Row(f"bytes a changed version, {kind}", value, theirs, value / theirs if theirs else None,
                 1000.0 if kind == "compacted" else None, "B")
             for kind, value in ours.items()
         ]  # fmt: skip
+        rows += [
+            Row(f"bytes a changed version, {tool}", value, None, None, None, "B") for tool, value in stored.items()
+        ]
     finally:
         shutil.rmtree(folder)
     return rows
@@ -260,6 +300,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--peers", default="urlwatch")
     parser.add_argument("--pages", type=int, default=100)
     parser.add_argument("--revisions", type=int, default=10)
+    parser.add_argument("--only", choices=["etag", "plain"], help="one kind of server instead of both")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--corpus", help="not needed: pages are generated")
     parser.add_argument("--serve", choices=["etag", "plain"], help=argparse.SUPPRESS)
@@ -268,7 +309,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         asyncio.run(serve(given.serve == "etag"))
         return 0
     peers = [name for name in given.peers.split(",") if name]
-    rows = run(given.urls, given.repeats, peers, given.pages, given.revisions)
+    rows = run(given.urls, given.repeats, peers, given.pages, given.revisions, given.only)
     print(json.dumps([asdict(row) for row in rows]) if given.json else shown(rows))
     return 0
 

@@ -1,22 +1,33 @@
+"""Pages in a real Chromium: what they may ask for, how long they may take, and what becomes of them."""
+
 from __future__ import annotations
 
+import asyncio
+import os
 import shutil
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+import socket
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
-from typing import Any
+from pathlib import Path
 
 import pytest
-from behaviours import PAGE
 from misbehaving_site import Site
+from scripted_site import ScriptedSite
 
 from letopis.config.sections import FetchSettings
 from letopis.errors import MissingExtra
-from letopis.fetch import Client, CurlTransport
-from letopis.fetch.browser import MAX_REQUESTS, BrowserFetcher, Visit, find_browser
-from letopis.model import Limits, Request, Response
+from letopis.fetch import BrowserFetcher, Client, CurlTransport
+from letopis.fetch.browser import find_browser, require_browser
+from letopis.model import FailureKind, Limits, Request, Response
 
 CHROMIUM = any(shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
+browser_test = [
+    pytest.mark.browser,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.skipif(not CHROMIUM, reason="NO CHROMIUM"),
+]
 
 
 def now() -> datetime:
@@ -31,88 +42,190 @@ async def client() -> AsyncIterator[Client]:
     await transport.close()
 
 
-@dataclass
-class Asking:
-    """A request of the browser as playwright hands it over, without the browser."""
-
-    url: str
-    method: str = "GET"
-    told: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def request(self) -> Asking:
-        return self
-
-    async def abort(self, why: str) -> None:
-        self.told = {"refused": why}
-
-    async def fulfill(self, **answer: Any) -> None:
-        self.told = answer
-
-
-def visit(client: Client, site: Site, **how: Any) -> Visit:
-    url = site.url("ok")
-    page = Response(url, url, 200, (("Content-Type", "text/html"), ("Content-Encoding", "gzip")), PAGE, now())
-    return Visit(client, Request(url, **how), page)
-
-
-async def test_the_page_itself_is_not_fetched_twice(client: Client, misbehaving_site: Site) -> None:
-    asking = Asking(misbehaving_site.url("ok"))
-    await visit(client, misbehaving_site).answer(asking)  # type: ignore[arg-type]
-    assert asking.told == {"status": 200, "headers": {"Content-Type": "text/html"}, "body": PAGE}
-    assert misbehaving_site.log == []
-
-
-async def test_what_the_page_loads_comes_through_the_client(client: Client, misbehaving_site: Site) -> None:
-    asking = Asking(misbehaving_site.url("repr-digest"))
-    await visit(client, misbehaving_site).answer(asking)  # type: ignore[arg-type]
-    assert (asking.told["status"], asking.told["body"]) == (200, PAGE)
-
-
-async def test_private_addresses_are_refused_to_scripts_too(client: Client, misbehaving_site: Site) -> None:
-    asking = Asking(misbehaving_site.url("target"))
-    await visit(client, misbehaving_site, private_ok=False).answer(asking)  # type: ignore[arg-type]
-    assert asking.told == {"refused": "failed"}
-    assert misbehaving_site.log == []
-
-
-async def test_a_page_cannot_send_forms_nor_ask_for_ever(client: Client, misbehaving_site: Site) -> None:
-    one = visit(client, misbehaving_site)
-    post = Asking(misbehaving_site.url("target"), method="POST")
-    await one.answer(post)  # type: ignore[arg-type]
-    assert post.told == {"refused": "blockedbyclient"}
-    one.requests = MAX_REQUESTS
-    late = Asking(misbehaving_site.url("target"))
-    await one.answer(late)  # type: ignore[arg-type]
-    assert late.told == {"refused": "blockedbyclient"}
-
-
-def test_a_rendered_page_over_the_limit_is_dropped(misbehaving_site: Site) -> None:
-    one = visit(None, misbehaving_site, limits=Limits(max_bytes=10))  # type: ignore[arg-type]
-    assert one.rendered(bytes(11)).dom == b""
-    assert one.rendered(bytes(10)).dom == bytes(10)
+@pytest.fixture
+async def browser(client: Client) -> AsyncIterator[BrowserFetcher]:
+    fetcher = BrowserFetcher(client)
+    yield fetcher
+    await fetcher.close()
 
 
 def test_a_missing_browser_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    with pytest.raises(MissingExtra, match="chromium"):
+    with pytest.raises(MissingExtra, match=r"package 'chromium', or name one in fetch\.chromium"):
         find_browser()
 
 
-@pytest.mark.browser
-@pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
-async def test_scripts_have_run_in_the_rendered_page(client: Client, misbehaving_site: Site) -> None:
-    async with BrowserFetcher(client) as browser:
-        rendered = await browser.fetch(Request(misbehaving_site.url("scripted")))
-    assert b"written by a script" in rendered.dom
-    assert b"written by a script" not in rendered.response.body
-    assert rendered.requests >= 2
+def test_a_program_that_is_none_is_named() -> None:
+    with pytest.raises(MissingExtra, match=r"fetch\.chromium names '/nonexistent/chromium'"):
+        require_browser("/nonexistent/chromium")
+
+
+async def test_without_a_browser_the_look_fails_and_says_why(client: Client, scripted_site: ScriptedSite) -> None:
+    fetcher = BrowserFetcher(client, executable="/nonexistent/chromium")
+    found = await fetcher.fetch(Request(scripted_site.set("/", b"<p>page")))
+    assert found.failure is not None
+    assert "fetch.chromium" in found.failure.message
+    assert not found.available
+
+
+async def test_a_program_that_is_no_browser_is_a_failure(
+    client: Client, scripted_site: ScriptedSite, tmp_path: Path
+) -> None:
+    pytest.importorskip("playwright")
+    program = tmp_path / "browser"
+    program.write_text("#!/bin/sh\nexit 3\n")
+    program.chmod(0o755)
+    found = await BrowserFetcher(client, executable=str(program)).fetch(Request(scripted_site.set("/", b"<p>page")))
+    assert found.failure is not None
+    assert "did not start" in found.failure.message
+
+
+async def test_what_is_no_page_comes_as_it_was_sent(browser: BrowserFetcher, scripted_site: ScriptedSite) -> None:
+    url = scripted_site.set("/data", b'{"a": 1}', Content_Type="application/json")
+    found = await browser.fetch(Request(url))
+    assert (found.body, found.as_sent) == (b'{"a": 1}', None)
+
+
+class TestInChromium:
+    pytestmark = browser_test
+
+    async def test_scripts_have_run_and_what_was_sent_is_kept(
+        self, browser: BrowserFetcher, misbehaving_site: Site
+    ) -> None:
+        found = await browser.fetch(Request(misbehaving_site.url("scripted")))
+        assert b"written by a script" in found.body
+        assert found.header("content-type") == "text/html; charset=utf-8"
+        assert found.as_sent is not None
+        assert b"written by a script" not in found.as_sent.body
+
+    async def test_the_page_itself_is_asked_for_once_and_without_conditions(
+        self, browser: BrowserFetcher, scripted_site: ScriptedSite
+    ) -> None:
+        url = scripted_site.set("/a", b"<p>page", ETag='"1"', validates=True)
+        found = await browser.fetch(Request(url, etag='"1"'))
+        assert [(path, "if-none-match" in fields) for _, path, fields in scripted_site.log] == [("/a", False)]
+        assert found.header("etag") == ""
+        assert found.as_sent is not None
+        assert found.as_sent.header("etag") == '"1"'
+
+    async def test_many_pages_share_one_browser(self, browser: BrowserFetcher, scripted_site: ScriptedSite) -> None:
+        urls = [scripted_site.set(f"/{number}", _writes(f"page {number}")) for number in range(6)]
+        found = await asyncio.gather(*(browser.fetch(Request(url)) for url in urls))
+        assert [f"page {number}".encode() in one.body for number, one in enumerate(found)] == [True] * 6
+        assert len(_browsers()) == 1
+        await browser.close()
+        assert _browsers() == []
+
+    async def test_a_browser_that_ended_is_started_again(
+        self, browser: BrowserFetcher, scripted_site: ScriptedSite
+    ) -> None:
+        url = scripted_site.set("/", _writes("shown"))
+        await browser.fetch(Request(url))
+        assert browser._chromium is not None
+        await browser._chromium.browser.close()
+        assert b"shown" in (await browser.fetch(Request(url))).body
+
+    async def test_a_page_that_never_ends_is_left(self, browser: BrowserFetcher, misbehaving_site: Site) -> None:
+        begun = time.monotonic()
+        found = await browser.fetch(Request(misbehaving_site.url("script-loop"), limits=Limits(total_seconds=8)))
+        assert found.failure is not None
+        assert found.failure.kind is FailureKind.TIMEOUT
+        assert time.monotonic() - begun < 60
+        # The browser is not lost with it.
+        assert b"written by a script" in (await browser.fetch(Request(misbehaving_site.url("scripted")))).body
+
+    async def test_a_page_that_grows_over_the_limit_is_too_large(
+        self, browser: BrowserFetcher, scripted_site: ScriptedSite
+    ) -> None:
+        url = scripted_site.set("/", b"<body><script>document.body.append('x'.repeat(5000))</script>")
+        found = await browser.fetch(Request(url, limits=Limits(max_bytes=4000)))
+        assert found.failure is not None
+        assert found.failure.kind is FailureKind.TOO_LARGE
+
+    async def test_a_page_that_leads_elsewhere_tells_where(
+        self, browser: BrowserFetcher, scripted_site: ScriptedSite
+    ) -> None:
+        target = scripted_site.set("/there", _writes("arrived"))
+        found = await browser.fetch(Request(scripted_site.set("/", b"<script>location.href = '/there'</script>")))
+        assert found.final_url == target
+        assert b"arrived" in found.body
+
+    async def test_forms_are_not_sent(self, browser: BrowserFetcher, scripted_site: ScriptedSite) -> None:
+        page = b"<body><script>fetch('/order', {method: 'POST'}).catch(() => document.body.append('refused'))</script>"
+        found = await browser.fetch(Request(scripted_site.set("/", page)))
+        assert b"refused" in found.body
+        assert [path for _, path, _ in scripted_site.log] == ["/"]
+
+
+HOSTILE = """<!doctype html><title>Hostile</title><body><link rel=preconnect href="http://127.0.0.1:{tcp}">
+<img src="http://127.0.0.1:{tcp}/image"><iframe src="http://127.0.0.1:{tcp}/frame"></iframe>
+<script>
+const say = text => document.body.append(text + ". ");
+fetch("http://127.0.0.1:{tcp}/secret", {{mode: "no-cors"}}).then(() => say("fetched"), () => say("fetch refused"));
+const socket = new WebSocket("ws://127.0.0.1:{tcp}/socket");
+socket.onerror = () => say("socket refused");
+try {{
+  const peer = new RTCPeerConnection({{iceServers: [{{urls: "stun:127.0.0.1:{udp}"}},
+    {{urls: "turn:127.0.0.1:{tcp}?transport=tcp", username: "u", credential: "p"}}]}});
+  peer.createDataChannel("x");
+  peer.createOffer().then(offer => peer.setLocalDescription(offer));
+}} catch (error) {{ say("no calls"); }}
+</script>"""
+
+
+@pytest.fixture
+def listeners() -> Iterator[tuple[socket.socket, socket.socket]]:
+    with closing(socket.create_server(("127.0.0.1", 0))) as tcp, closing(socket.socket(type=socket.SOCK_DGRAM)) as udp:
+        udp.bind(("127.0.0.1", 0))
+        tcp.setblocking(False)
+        udp.setblocking(False)
+        yield tcp, udp
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
-async def test_a_page_that_never_ends_is_left(client: Client, misbehaving_site: Site) -> None:
-    async with BrowserFetcher(client) as browser:
-        rendered = await browser.fetch(Request(misbehaving_site.url("script-loop"), limits=Limits(total_seconds=4)))
-    assert rendered.dom == b""
-    assert rendered.warnings
+@pytest.mark.xdist_group("browser")
+@pytest.mark.skipif(not CHROMIUM, reason="NO CHROMIUM")
+async def test_a_hostile_page_reaches_nobody_on_private_addresses(
+    client: Client, browser: BrowserFetcher, listeners: tuple[socket.socket, socket.socket]
+) -> None:
+    """By no way that a browser knows: pictures, frames, scripts, sockets, calls, connections made ahead of time."""
+    from letopis.fetch.rendering import Visit
+
+    tcp, udp = listeners
+    page = HOSTILE.format(tcp=tcp.getsockname()[1], udp=udp.getsockname()[1]).encode()
+    url = "http://public.example/"
+    sent = Response(url, url, 200, (("Content-Type", "text/html"),), page, now())
+    request = Request(url, private_ok=False, limits=Limits(total_seconds=60))
+    chromium = await browser._running()
+    found = await Visit(client, request, sent, time.monotonic() + 60).run(chromium.browser)
+    assert b"fetch refused" in found.body
+    assert b"socket refused" in found.body
+    with pytest.raises(BlockingIOError):
+        tcp.accept()
+    with pytest.raises(BlockingIOError):
+        udp.recv(100)
+
+
+def _writes(text: str) -> bytes:
+    return f"<!doctype html><body><script>document.body.append({text!r})</script>".encode()
+
+
+def _browsers() -> list[str]:
+    """Chromium programs that this process has started, not counting those they started themselves."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"chromium" in words[0] and b"--remote-debugging-pipe" in words and _ours(int(folder.name)):
+            found.append(folder.name)
+    return found
+
+
+def _ours(process: int) -> bool:
+    while process > 1:
+        if process == os.getpid():
+            return True
+        process = int((Path("/proc") / str(process) / "stat").read_text().rpartition(")")[2].split()[1])
+    return False

@@ -12,13 +12,13 @@ from letopis.fetch.retry import retry_after
 from letopis.fetch.transport import Transport
 
 if TYPE_CHECKING:
-    from letopis.fetch.browser import BrowserFetcher, Rendered
+    from letopis.fetch.browser import BrowserFetcher, require_browser
     from letopis.fetch.multipart import Part
     from letopis.fetch.ranges import RangeReader, problem_of
     from letopis.fetch.robots import Robots, Rules, fetch_robots
 
 _HOMES = {
-    **dict.fromkeys(("BrowserFetcher", "Rendered"), "browser"),
+    **dict.fromkeys(("BrowserFetcher", "require_browser"), "browser"),
     "Part": "multipart",
     **dict.fromkeys(("RangeReader", "problem_of"), "ranges"),
     **dict.fromkeys(("Robots", "Rules", "fetch_robots"), "robots"),
@@ -33,7 +33,6 @@ __all__ = [
     "Origin",
     "Part",
     "RangeReader",
-    "Rendered",
     "Robots",
     "Rules",
     "Transport",
@@ -43,6 +42,7 @@ __all__ = [
     "once",
     "private_ok",
     "problem_of",
+    "require_browser",
     "retry_after",
 ]
 

@@ -8,167 +8,125 @@ addresses hold for scripts and pictures as they do for the page.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
 import shutil
-from dataclasses import dataclass, replace
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+import time
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
-from letopis.errors import MissingExtra
+from letopis.errors import MissingExtra, Unavailable
 from letopis.fetch.client import Client
-from letopis.model.web import Request, Response
+from letopis.model.web import Failure, FailureKind, Request, Response
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, BrowserContext, Route
+    from letopis.fetch.chromium import Chromium
 
-MAX_REQUESTS = 300
-"""What one page may load; further requests are refused."""
-_SETTLE_SECONDS = 5.0
+PAGES = 4
+"""Pages that are open at the same time."""
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-_OFFLINE = ("--host-resolver-rules=MAP * ~NOTFOUND", "--disable-background-networking", "--disable-sync")
-_HOP_FIELDS = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection", "keep-alive"})
-
-
-@dataclass(frozen=True, slots=True)
-class Rendered:
-    """The raw answer, and the document after its scripts have run (UTF-8; empty when it could not be rendered)."""
-
-    response: Response
-    dom: bytes
-    requests: int = 0
-    warnings: tuple[str, ...] = ()
+_KINDS = ("text/html", "application/xhtml+xml")
 
 
 class BrowserFetcher:
-    """Renders pages in one Chromium; use it as an async context manager."""
+    """Renders pages in one Chromium, which is started for the first of them; `close` ends it.
+
+    For one loop, any number of concurrent calls. Each page has a profile of
+    its own, which is forgotten with it.
+    """
 
     def __init__(self, client: Client, *, executable: str = "") -> None:
         self._client = client
-        self._executable = executable or find_browser()
-        self._playwright: Any = None
-        self._browser: Browser | None = None
+        self._executable = executable
+        self._chromium: Chromium | None = None
+        self._starting = asyncio.Lock()
+        self._pages = asyncio.Semaphore(PAGES)
 
-    async def __aenter__(self) -> Self:
-        self._playwright = await _playwright()
-        arguments = [*_OFFLINE, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-        self._browser = await self._playwright.chromium.launch(executable_path=self._executable, args=arguments)
-        return self
+    async def fetch(self, request: Request) -> Response:
+        """The page after its scripts have run, within the request's limits; `as_sent` is what they ran on.
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._browser is not None:
-            await self._browser.close()
-        if self._playwright is not None:
-            await self._playwright.stop()
-
-    async def fetch(self, request: Request) -> Rendered:
-        """The page, rendered within the request's time and size limits. Never raises for what the page does."""
-        response = await self._client.fetch(request)
-        if not _is_page(response) or self._browser is None:
-            return Rendered(response, b"")
-        visit = Visit(self._client, request, response)
-        context = await self._browser.new_context(service_workers="block", accept_downloads=False)
+        Never raises for what the page does. A page that cannot be rendered is
+        a failure, not the raw page: the next look would call that a change.
+        What is no page comes as it was sent. Conditions of the request are
+        not sent on, since scripts may show news on a document that stays.
+        """
+        deadline = time.monotonic() + request.limits.total_seconds
+        response = await self._client.fetch(replace(request, etag="", last_modified="", unchanged_if=()))
+        if not _is_page(response):
+            return response
         try:
-            async with asyncio.timeout(request.limits.total_seconds):
-                dom = await _render(context, visit)
+            async with asyncio.timeout(max(0.0, deadline - time.monotonic())), self._pages:
+                return await self._render(request, response, deadline)
         except TimeoutError:
-            return visit.rendered(b"", "the page took too long to render")
-        finally:
-            await _close(context)
-        return visit.rendered(dom)
+            seconds = request.limits.total_seconds
+            return _failed(response, FailureKind.TIMEOUT, f"the page was not rendered within {seconds:g} s")
+        except (MissingExtra, Unavailable) as error:
+            return _failed(response, FailureKind.OTHER, str(error))
+
+    async def close(self) -> None:
+        """Ends the browser with everything in it."""
+        async with self._starting:
+            chromium, self._chromium = self._chromium, None
+            if chromium is not None:
+                await chromium.close()
+
+    async def _render(self, request: Request, response: Response, deadline: float) -> Response:
+        """Once more when the browser itself ended under the page: by a crash, or by the Ctrl-C that ends us soon."""
+        require_browser(self._executable)
+        # Loaded late on purpose: it needs the extra.
+        from letopis.fetch.rendering import Visit  # noqa: PLC0415
+
+        chromium = await self._running()
+        rendered = await Visit(self._client, request, response, deadline).run(chromium.browser)
+        if rendered.failure is None or await chromium.answers():
+            return rendered
+        await self._lost(chromium)
+        chromium = await self._running()
+        return await Visit(self._client, request, response, deadline).run(chromium.browser)
+
+    async def _running(self) -> Chromium:
+        # Loaded late on purpose: it needs the extra.
+        from letopis.fetch.chromium import Chromium  # noqa: PLC0415
+
+        async with self._starting:
+            if self._chromium is None:
+                program = find_browser(self._executable)
+                try:
+                    self._chromium = await Chromium.start(program)
+                except Unavailable:  # what ends a browser under its page can end it before
+                    self._chromium = await Chromium.start(program)
+            return self._chromium
+
+    async def _lost(self, chromium: Chromium) -> None:
+        """Clears away a browser that no longer answers, unless another page has done so."""
+        async with self._starting:
+            if self._chromium is chromium:
+                self._chromium = None
+                await chromium.close()
 
 
-class Visit:
-    """Answers what one page asks for while it is rendered, within bounds."""
-
-    def __init__(self, client: Client, request: Request, response: Response) -> None:
-        self._client = client
-        self._request = request
-        self._response = response
-        self._left = request.limits.max_bytes * 4
-        self.requests = 0
-        self.warnings: list[str] = []
-
-    @property
-    def url(self) -> str:
-        """Where the page really is."""
-        return self._response.final_url
-
-    async def answer(self, route: Route) -> None:
-        """Gives the browser an answer of our client, or refuses."""
-        asked = route.request
-        self.requests += 1
-        if asked.method not in ("GET", "HEAD") or self.requests > MAX_REQUESTS or self._left <= 0:
-            return await route.abort("blockedbyclient")
-        response = self._response if asked.url == self.url else await self._load(asked.url, asked.method)
-        self._left -= len(response.body)
-        if response.status == 0 or response.failure is not None:
-            return await route.abort("failed")
-        fields = {name: value for name, value in response.headers if name.lower() not in _HOP_FIELDS}
-        return await route.fulfill(status=response.status, headers=fields, body=response.body)
-
-    def rendered(self, dom: bytes, warning: str = "") -> Rendered:
-        """What the visit came to."""
-        if len(dom) > self._request.limits.max_bytes:
-            dom, warning = b"", "the rendered page is larger than the size limit"
-        warnings = [*self.warnings, *([warning] if warning else [])]
-        return Rendered(self._response, dom, self.requests, tuple(warnings))
-
-    async def _load(self, url: str, method: str) -> Response:
-        limits = replace(self._request.limits, max_bytes=max(1, min(self._request.limits.max_bytes, self._left)))
-        part = Request(url, method=method, limits=limits, private_ok=self._request.private_ok)
-        return await self._client.fetch(part)
+def require_browser(executable: str = "") -> None:
+    """MissingExtra when pages cannot be rendered here."""
+    if find_spec("playwright") is None:
+        raise MissingExtra("rendering needs playwright; install it with: pip install 'letopis[browser]'")
+    find_browser(executable)
 
 
-def find_browser() -> str:
-    """The Chromium on the PATH, or MissingExtra."""
-    for program in _PROGRAMS:
+def find_browser(executable: str = "") -> str:
+    """The Chromium that the settings name or that is on the PATH, or MissingExtra."""
+    for program in (executable,) if executable else _PROGRAMS:
         path = shutil.which(program)
         if path is not None:
             return path
-    raise MissingExtra("no Chromium was found; install the system's package 'chromium', or set fetch.browser = false")
+    if executable:
+        raise MissingExtra(f"fetch.chromium names '{executable}', which is no program; name a Chromium")
+    raise MissingExtra("no Chromium was found; install the system's package 'chromium', or name one in fetch.chromium")
 
 
-async def _playwright() -> Any:
-    try:
-        from playwright.async_api import async_playwright  # noqa: PLC0415
-    except ImportError:
-        raise MissingExtra("rendering needs playwright; install it with: pip install 'letopis[browser]'") from None
-    return await async_playwright().start()
-
-
-async def _render(context: BrowserContext, visit: Visit) -> bytes:
-    from playwright.async_api import Error  # noqa: PLC0415
-
-    await context.route("**/*", visit.answer)
-    page = await context.new_page()
-    try:
-        await page.goto(visit.url, wait_until="load", timeout=0)
-    except Error as error:
-        visit.warnings.append(f"the page did not load to its end: {str(error).splitlines()[0]}")
-    try:
-        await page.wait_for_load_state("networkidle", timeout=_SETTLE_SECONDS * 1000)
-    except Error:
-        visit.warnings.append("the page was still loading when it was read")
-    try:
-        return (await page.content()).encode("utf-8", "replace")
-    except Error as error:
-        visit.warnings.append(f"the rendered page could not be read: {str(error).splitlines()[0]}")
-        return b""
-
-
-async def _close(context: BrowserContext) -> None:
-    """A page that hangs must not keep us from going on; its process ends with the browser."""
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(context.close(), _SETTLE_SECONDS)
+def _failed(response: Response, kind: FailureKind, words: str) -> Response:
+    return replace(response, body=b"", failure=Failure(kind, words))
 
 
 def _is_page(response: Response) -> bool:
-    return response.failure is None and response.status != 304 and bool(response.body) and _says_html(response)
-
-
-def _says_html(response: Response) -> bool:
-    kind = response.header("content-type", "text/html").partition(";")[0].strip().lower()
-    return kind in ("text/html", "application/xhtml+xml")
+    if response.failure is not None or not 200 <= response.status < 300 or not response.body:
+        return False
+    return response.header("content-type", "text/html").partition(";")[0].strip().lower() in _KINDS

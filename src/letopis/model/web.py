@@ -108,7 +108,8 @@ class Response:
     came in, headers included, `sent_bytes` what went out, over all hops.
     `wire_body` is the body before decoding when it was asked for. `at` is when the response header arrived,
     or when the failure was seen. `failure` may stand beside a status: a
-    body that was too large keeps its headers.
+    body that was too large keeps its headers. `as_sent` is the answer of the
+    server where a browser made this one of it.
     """
 
     url: str
@@ -127,6 +128,7 @@ class Response:
     http_version: str = "1.1"
     wire_body: bytes = b""
     sent_bytes: int = 0
+    as_sent: Response | None = None
 
     @property
     def available(self) -> bool:

@@ -24,18 +24,22 @@ def check_row(check: Check) -> dict[str, Any]:
 
 
 def version_asked(
-    archive: Archive, url: str, at: datetime | None, *, offline: bool = False, private_ok: bool | None = None
-) -> Version:
+    archive: Archive, url: str, at: datetime | None, *, offline: bool = False, private_ok: bool | None = None,
+    browser: bool = False,
+) -> Version:  # fmt: skip
     """The version valid at a time, now where none is given.
 
     A time later than the last check brings a check first, unless `offline`.
-    `private_ok` None goes by the settings of the command line.
+    `private_ok` None goes by the settings of the command line. With
+    `browser` that check sees the page as a browser shows it.
     """
     if offline:
         return archive.get(url, at=at)
     with Monitor(archive) as monitor:
         if private_ok is not None:
             monitor.options = replace(monitor.options, private_ok=private_ok)
+        if browser:
+            monitor.use_browser()
         resource = monitor.get(url)
         return resource.get_last_version() if at is None else resource.get_version(at)
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from letopis.archive import Archive
 from letopis.catalog.watches import NEVER, AlertRow, Watches, WatchRow
 from letopis.errors import UnknownUrl, UsageError
+from letopis.fetch import require_browser
 from letopis.model import from_millis, to_millis
 from letopis.monitor.comparing import filters_of
 from letopis.monitor.deciding import WatchState
@@ -106,6 +107,8 @@ class WatchBook:
     def _accept(self, spec: WatchSpec) -> None:
         """Refuses now what could not be carried out at the next check."""
         filters_of(spec.filters)
+        if spec.browser:
+            require_browser(self._archive.settings.fetch.chromium)
         for target in spec.notify:
             accept(target, spec.origin, self._archive.settings.fetch.private)
 

@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
+from letopis import fetch
 from letopis.archive import Archive, Recorded
 from letopis.catalog import Cursor, Look
 from letopis.catalog.lookup import checked
 from letopis.fetch import Client, CookieJar, CurlTransport, limits_of
-from letopis.model import Check, Observation, to_millis
+from letopis.model import Check, Observation, Request, Response, to_millis
 from letopis.monitor.gates import HostGates
 from letopis.urls import host as host_of
 from letopis.urls import parse_user
@@ -27,6 +28,8 @@ class CheckOptions:
 
     An empty `uid` looks for nobody: no place of an observer is asked for or
     moved. `private_ok` follows from `fetch.private` (`letopis.fetch.private_ok`).
+    `browser` has pages rendered, which needs the extra of that name; `head`
+    means nothing then.
     """
 
     uid: str = "default"
@@ -34,14 +37,35 @@ class CheckOptions:
     force: bool = False
     head: bool = False
     private_ok: bool = True
+    browser: bool = False
+
+
+class LateBrowser:
+    """The browser of a checker, loaded at the first page that is to be rendered: most checks need none."""
+
+    def __init__(self, client: Client, executable: str) -> None:
+        self._client = client
+        self._executable = executable
+        self._fetcher: fetch.BrowserFetcher | None = None
+
+    async def fetch(self, request: Request) -> Response:
+        """The rendered page, or what went wrong."""
+        if self._fetcher is None:
+            self._fetcher = fetch.BrowserFetcher(self._client, executable=self._executable)
+        return await self._fetcher.fetch(request)
+
+    async def close(self) -> None:
+        """Ends it, if there is one."""
+        if self._fetcher is not None:
+            await self._fetcher.close()
 
 
 class Checker:
     """Checks URLs; every look is recorded before it is answered."""
 
-    def __init__(self, archive: Archive, client: Client) -> None:
+    def __init__(self, archive: Archive, client: Client, browser: LateBrowser | None = None) -> None:
         self._archive = archive
-        self._visitor = Visitor(archive, client)
+        self._visitor = Visitor(archive, client, browser)
         self._gates = HostGates(archive.settings.monitor.delay)
 
     async def check(
@@ -95,7 +119,7 @@ class Checker:
     ) -> list[Observation]:
         limit = asyncio.Semaphore(self._archive.settings.monitor.concurrency)
         limits = limits_of(self._archive.settings.fetch)
-        manner = Manner(limits, options.private_ok, head=options.head, force=options.force)
+        manner = Manner(limits, options.private_ok, head=options.head, force=options.force, browser=options.browser)
 
         async def of_host(host: str, part: Sequence[str]) -> list[Observation]:
             found = []
@@ -155,9 +179,12 @@ async def checker(archive: Archive) -> AsyncIterator[Checker]:
     settings = archive.settings
     jar = CookieJar(archive.folder / "cookies.txt") if settings.fetch.cookies else None
     transport = CurlTransport(settings.fetch, clock=archive.clock, jar=jar)
+    client = Client(transport, settings.fetch, user_agent=user_agent(archive), clock=archive.clock)
+    browser = LateBrowser(client, settings.fetch.chromium)
     try:
-        yield Checker(archive, Client(transport, settings.fetch, user_agent=user_agent(archive), clock=archive.clock))
+        yield Checker(archive, client, browser)
     finally:
+        await browser.close()
         await transport.close()
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 
+from letopis import fetch
 from letopis.archive import Archive
 from letopis.errors import DocumentTooLarge, LetopisError, Refused, Unavailable, UnknownVersion
 from letopis.fetch import private_ok
@@ -50,6 +51,11 @@ class Monitor:
     def allow_large_documents(self) -> None:
         """From now on documents over the size limit are stored too."""
         self.options = replace(self.options, force=True)
+
+    def use_browser(self) -> None:
+        """From now on pages are looked at as a browser shows them; MissingExtra when there is none here."""
+        fetch.require_browser(self.archive.settings.fetch.chromium)
+        self.options = replace(self.options, browser=True)
 
     def look(
         self, urls: list[str], options: CheckOptions, progress: Callable[[int], None] = lambda done: None

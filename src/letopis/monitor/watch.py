@@ -31,6 +31,7 @@ class WatchSpec:
     when: tuple[Rule, ...] = ()
     conditions: tuple[Condition, ...] = ()
     origin: Origin = "cli"
+    browser: bool = False
 
     def __post_init__(self) -> None:
         if self.every is not None and self.every <= 0:
@@ -51,6 +52,7 @@ class WatchSpec:
             "when": ",".join(map(str, self.when)),
             "conditions": [(str(one.kind), one.value) for one in self.conditions],
             "origin": self.origin,
+            "browser": self.browser or None,
         }
         kept = {name: value for name, value in fields.items() if value not in (None, "", (), [])}
         return json.dumps(kept, separators=(",", ":"), ensure_ascii=False)
@@ -68,6 +70,7 @@ class WatchSpec:
             when=parse_rules(fields["when"]) if fields.get("when") else (),
             conditions=tuple(Condition(ConditionKind(kind), value) for kind, value in fields.get("conditions", ())),
             origin="http" if fields.get("origin") == "http" else "cli",
+            browser=bool(fields.get("browser")),
         )
 
     def over(self, tag: WatchSpec) -> WatchSpec:
@@ -82,6 +85,7 @@ class WatchSpec:
             notify=self.notify or tag.notify,
             when=self.when or tag.when,
             conditions=self.conditions or tag.conditions,
+            browser=self.browser or tag.browser,
         )
 
 
@@ -101,6 +105,7 @@ class Watch:
     when: tuple[Rule, ...]
     conditions: tuple[Condition, ...]
     origin: Origin
+    browser: bool = False
 
     def next_time(self, now: datetime, chance: float) -> datetime:
         """When it is looked at again; `chance` (0..1) picks a point within the jitter."""
@@ -135,4 +140,5 @@ def settled(named: Named, spec: WatchSpec, tag: WatchSpec | None, settings: Moni
         when=whole.when or DEFAULT_RULES,
         conditions=whole.conditions,
         origin=whole.origin,
+        browser=whole.browser and named.kind == "page",
     )

@@ -115,9 +115,9 @@ class Watcher:
 
     async def _check(self, watches: Sequence[Watch]) -> dict[str, Check]:
         answers: dict[str, Check] = {}
-        for origin in sorted({watch.origin for watch in watches}):
-            urls = [watch.url for watch in watches if watch.origin == origin]
-            found = await self._checks.check(urls, self._options(origin == "http"))
+        for origin, browser in sorted({(watch.origin, watch.browser) for watch in watches}):
+            urls = [watch.url for watch in watches if (watch.origin, watch.browser) == (origin, browser)]
+            found = await self._checks.check(urls, replace(self._options(origin == "http"), browser=browser))
             answers.update(zip(urls, found, strict=True))
         return answers
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import click
 
 from letopis.cli.context import Given, verb
+from letopis.errors import UsageError
 from letopis.model import Check
 from letopis.monitor import Monitor, check_row
 from letopis.monitor.monitor import error_of
@@ -28,15 +29,21 @@ def _sentence(check: Check) -> str:
     "letopis check https://example.org/",
     "letopis check https://example.org/ https://example.com/ --as anna --json",
     "letopis check https://example.org/big.iso --head",
+    "letopis check https://example.org/ --browser",
 )
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
 @click.option("--as", "uid", default="default", show_default=True, metavar="UID", help="Whose last look counts.")
 @click.option("--now", is_flag=True, help="Ask the server even if the last check was a moment ago.")
 @click.option("--force", is_flag=True, help="Store the document even if it is over the size limit.")
 @click.option("--head", is_flag=True, help="Ask for the header first; download only what it says has changed.")
-def check_verb(given: Given, urls: tuple[str, ...], uid: str, now: bool, force: bool, head: bool) -> int:
+@click.option("--browser", is_flag=True, help="Look at the page as a browser shows it, after its scripts have run.")
+def check_verb(given: Given, urls: tuple[str, ...], uid: str, now: bool, force: bool, head: bool, browser: bool) -> int:
     """Look at pages now: was it there, did it change, also since your last look."""
+    if browser and head:
+        raise UsageError("a browser asks for the whole page; leave out --head or --browser")
     with given.open() as archive, Monitor(archive, uid) as monitor:
+        if browser:
+            monitor.use_browser()
         options = replace(monitor.options, now=now, force=force, head=head)
         checks = monitor.look(list(urls), options)
     if given.as_json:

@@ -41,33 +41,40 @@ def write_out(given: Given, data: bytes, target: Path | None) -> None:
     "letopis get https://example.org/ > page.html",
     "letopis get https://example.org/ --at 2024-01-31 --offline",
     "letopis get https://example.org/ --version 0 -o first.html",
+    "letopis get https://example.org/ --browser",
 )
 @click.argument("url")
 @click.option("--at", metavar="TIME", help="The version valid at this time.")
 @click.option("--version", type=int, metavar="N", help="Version number, from 0; -1 is the newest.")
 @click.option("--last-available", is_flag=True, help="The newest version, even if the page is gone now.")
-@click.option("--as-is", is_flag=True, help="The stored bytes (this is what you get in any case).", hidden=True)
+@click.option("--as-is", is_flag=True, help="As the server sent it, also where a browser rendered the page.")
+@click.option("--browser", is_flag=True, help="Check first as a browser shows the page.")
 @click.option("--offline", is_flag=True, help="Never check first.")
 @click.option("-o", "--output", "target", type=click.Path(path_type=Path), help="Write to a file.")
 def get_verb(
-    given: Given, url: str, at: str | None, version: int | None, last_available: bool, as_is: bool, offline: bool,
-    target: Path | None,
+    given: Given, url: str, at: str | None, version: int | None, last_available: bool, as_is: bool, browser: bool,
+    offline: bool, target: Path | None,
 ) -> None:  # fmt: skip
     """Print a page: the current one, one of a past day, a numbered version, or the last there was."""
     with given.open(create=not offline and at is None and version is None) as archive:
-        found = _found(archive, url, given.moment(at), version, last_available, offline or archive.is_clone)
-    write_out(given, found.body, target)
+        known_only = offline or archive.is_clone
+        found = _found(archive, url, given.moment(at), version, last_available, known_only, browser)
+        body = archive.as_sent(found).body if as_is else found.body
+    write_out(given, body, target)
 
 
 def _found(
-    archive: Archive, url: str, at: datetime | None, number: int | None, last_available: bool, offline: bool
-) -> Version:
+    archive: Archive, url: str, at: datetime | None, number: int | None, last_available: bool, offline: bool,
+    browser: bool,
+) -> Version:  # fmt: skip
     if number is not None:
         return archive.get(url, version=number)
     if last_available and at is None and not offline:
         with Monitor(archive) as monitor:
+            if browser:
+                monitor.use_browser()
             return monitor.get(url).last_available()
-    return version_asked(archive, url, at, offline=offline)
+    return version_asked(archive, url, at, offline=offline, browser=browser)
 
 
 @verb(

@@ -26,6 +26,7 @@ def _duration(context: click.Context, option: click.Parameter, text: str | None)
     "letopis watch add https://example.org/ --every 10m --css main --notify https://example.org/hook",
     'letopis watch add https://example.org/prices --cron "0 7 * * mon-fri" --adds "sold out"',
     "letopis watch add https://example.org/ --when unavailable:3,recovered --notify file:/tmp/alerts.jsonl",
+    "letopis watch add https://example.org/prices --browser --css .price",
     "letopis watch add --sitemap https://example.org/sitemap.xml --tag example",
     "letopis watch add --tag example --every 6h --notify mailto://user:password@example.org",
 )
@@ -35,6 +36,7 @@ def _duration(context: click.Context, option: click.Parameter, text: str | None)
 @click.option("--cron", default="", metavar='"M H D M W"', help="Times of looks in UTC, as cron writes them.")
 @click.option("--jitter", callback=_duration, help="Look up to this much later, by chance.")
 @click.option("--tag", default="", help="Group of watches; with no URL the other options become its defaults.")
+@click.option("--browser", is_flag=True, help="Look at the page as a browser shows it, after its scripts have run.")
 @click.option("--css", multiple=True, metavar="SELECTOR", help="Compare only elements that match.")
 @click.option("--xpath", multiple=True, metavar="XPATH", help="Compare only what an XPath selects.")
 @click.option("--jsonpath", multiple=True, metavar="PATH", help="Compare only values of a JSON document.")
@@ -65,6 +67,7 @@ def _spec(options: Mapping[str, Any]) -> WatchSpec:
         notify=options["notify"],
         when=parse_rules(options["when"]) if options["when"] else (),
         conditions=tuple(Condition(kind, text) for kind in ConditionKind for text in options[kind.replace("-", "_")]),
+        browser=options["browser"],
     )
 
 
@@ -86,6 +89,7 @@ def _row(entry: Entry) -> dict[str, Any]:
         "notify": watch.notify,
         "when": ",".join(map(str, watch.when)),
         "conditions": watch.conditions,
+        "browser": watch.browser,
         "due": entry.due,
         "added": entry.added,
         "last_judged": entry.last_judged,

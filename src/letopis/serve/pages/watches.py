@@ -172,4 +172,5 @@ def _spec(form: dict[str, str]) -> WatchSpec:
         notify=tuple(form.get("notify", "").split()),
         when=parse_rules(form["when"]) if form.get("when") else (),
         origin="http",
+        browser=form.get("browser") == "yes",
     )

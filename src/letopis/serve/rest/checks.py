@@ -8,7 +8,8 @@ from dataclasses import replace
 from fastapi import APIRouter, Request
 
 from letopis.archive import Archive
-from letopis.errors import Refused
+from letopis.errors import MissingExtra, Refused, UsageError
+from letopis.fetch import require_browser
 from letopis.model import Outcome
 from letopis.monitor import CheckOptions, Monitor
 from letopis.serve.access import ThePrincipal
@@ -18,6 +19,14 @@ from letopis.serve.rest.shapes import CheckBody, CheckShape
 from letopis.serve.shared import TheArchive
 
 router = APIRouter(tags=["checks"])
+
+
+def require_rendering(archive: Archive) -> None:
+    """UsageError when this service has no browser to render pages with."""
+    try:
+        require_browser(archive.settings.fetch.chromium)
+    except MissingExtra as error:
+        raise UsageError(f"this service cannot render pages: {error}") from None
 
 
 class Lookout:
@@ -32,8 +41,11 @@ class Lookout:
         """Looks, or answers from the record inside the minimum interval."""
         with self._lock:
             self._monitor = self._monitor or Monitor(self._archive)
+        if body.browser:
+            require_rendering(self._archive)
         private = self._archive.settings.fetch.private == "always"
         options = replace(CheckOptions(uid=body.uid), now=body.now, force=body.force, private_ok=private)
+        options = replace(options, browser=body.browser)
         check = self._monitor.look([body.url], options)[0]
         if check.outcome is Outcome.REFUSED:
             raise Refused(f"{check.url} was not asked: {check.error}")

@@ -83,9 +83,14 @@ def content(
     url: Url,
     at: At = None,
     version: Annotated[int | None, Query(ge=-(2**31), le=2**31)] = None,
+    as_is: bool = False,
 ) -> Response:
-    """The bytes of a version: the newest, the one valid at a time, or a numbered one."""
+    """The bytes of a version: the newest, the one valid at a time, or a numbered one.
+
+    With `as_is` as the server sent them, also where a browser rendered the page.
+    """
     found = _version(archive, url, at, version)
+    found = archive.as_sent(found) if as_is else found
     fields = {
         "etag": f'"{found.digest}"',
         "content-type": content_type(found.content_type),

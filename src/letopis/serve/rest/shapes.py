@@ -27,6 +27,7 @@ class CheckBody(Body):
     uid: str = Field("default", alias="as", min_length=1, max_length=200)
     now: bool = False
     force: bool = False
+    browser: bool = Field(False, description="look at the page as a browser shows it, after its scripts have run")
 
 
 class HopShape(BaseModel):

@@ -15,6 +15,7 @@ from letopis.monitor.watch import WatchSpec
 from letopis.serve.access import ThePrincipal
 from letopis.serve.problems import answers
 from letopis.serve.quotas import WATCHES, charge
+from letopis.serve.rest.checks import require_rendering
 from letopis.serve.rest.shapes import Body, Time, Url
 from letopis.serve.shared import TheArchive
 
@@ -49,6 +50,7 @@ class WatchBody(Body):
     notify: list[Url] = Field([], max_length=20)
     when: str = Field("", max_length=200)
     conditions: list[ConditionShape] = Field([], max_length=20)
+    browser: bool = Field(False, description="look at the page as a browser shows it, after its scripts have run")
 
     def spec(self) -> WatchSpec:
         """As the monitor wants it; marked as one that came through HTTP."""
@@ -61,6 +63,7 @@ class WatchBody(Body):
             when=parse_rules(self.when) if self.when else (),
             conditions=tuple(Condition(one.kind, one.value) for one in self.conditions),
             origin="http",
+            browser=self.browser,
         )
 
 
@@ -77,6 +80,7 @@ class WatchShape(BaseModel):
     filters: list[FilterShape]
     when: str
     conditions: list[ConditionShape]
+    browser: bool
     targets: int
     due: Time
     added: Time
@@ -136,6 +140,7 @@ def shape_of(entry: Entry) -> WatchShape:
         filters=[FilterShape(kind=kind, expression=text) for kind, text in watch.filters],
         when=",".join(map(str, watch.when)),
         conditions=[ConditionShape(kind=one.kind, value=one.value) for one in watch.conditions],
+        browser=watch.browser,
         targets=len(watch.notify),
         due=entry.due,
         added=entry.added,
@@ -154,6 +159,8 @@ def list_watches(archive: TheArchive, tag: Annotated[str | None, Query(max_lengt
 def add_watch(archive: TheArchive, principal: ThePrincipal, body: WatchBody) -> WatchShape:
     """Watch a page, or with `sitemap` every page that a sitemap names; a watched one gets the new options."""
     charge(archive, principal, WATCHES)
+    if body.browser:
+        require_rendering(archive)
     urls, sitemaps = ([], [body.url]) if body.sitemap else ([body.url], [])
     return shape_of(WatchBook(archive).add(urls, body.spec(), body.tag, sitemaps)[0])
 

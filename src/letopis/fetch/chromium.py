@@ -1,0 +1,85 @@
+"""The browser as a program: started with nowhere to go, and ended with all that is in it. Needs playwright."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from typing import Any
+
+from playwright.async_api import Browser, Playwright, async_playwright
+
+from letopis.errors import Unavailable
+
+_PATIENCE_SECONDS = 5.0
+_LOST = "Connection closed while reading from the driver"
+_FLAGS = (
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--js-flags=--max-old-space-size=512",
+)
+"""No name and no address leads anywhere from inside the browser, and it asks for nothing of its own."""
+
+
+class Chromium:
+    """One running browser without a window and with a profile that is thrown away."""
+
+    def __init__(self, playwright: Playwright, browser: Browser) -> None:
+        self._playwright = playwright
+        self.browser = browser
+
+    @classmethod
+    async def start(cls, executable: str) -> Chromium:
+        """A new one, or Unavailable."""
+        _hush(asyncio.get_running_loop())
+        playwright: Playwright | None = None
+        try:
+            playwright = await async_playwright().start()
+            # Root has no sandbox to go into; everybody else has.
+            browser = await playwright.chromium.launch(
+                executable_path=executable, args=list(_FLAGS), chromium_sandbox=os.geteuid() != 0
+            )
+        except BaseException as error:
+            if playwright is not None:
+                await _stopped(playwright)
+            if isinstance(error, Exception):  # a driver that is gone raises nothing more special
+                raise Unavailable(f"{executable} did not start: {str(error).splitlines()[0]}") from None
+            raise
+        return cls(playwright, browser)
+
+    async def answers(self) -> bool:
+        """Whether it still listens, which only a question tells."""
+        try:
+            context = await asyncio.wait_for(self.browser.new_context(), _PATIENCE_SECONDS)
+            await context.close()
+        except Exception:  # as above
+            return False
+        return True
+
+    async def close(self) -> None:
+        """Ends it. One that no longer listens has lost its line to us and ends by itself."""
+        with contextlib.suppress(Exception):  # as above
+            await asyncio.wait_for(self.browser.close(), _PATIENCE_SECONDS)
+        await _stopped(self._playwright)
+
+
+async def _stopped(playwright: Playwright) -> None:
+    with contextlib.suppress(Exception):  # as above
+        await asyncio.wait_for(playwright.stop(), _PATIENCE_SECONDS)
+
+
+def _hush(loop: asyncio.AbstractEventLoop) -> None:
+    """A driver that ends before we end it, as at Ctrl-C, leaves a future behind that nobody asks."""
+    before = loop.get_exception_handler() or asyncio.AbstractEventLoop.default_exception_handler
+
+    def unless_the_driver(loop: asyncio.AbstractEventLoop, what: dict[str, Any]) -> None:
+        if _LOST not in str(what.get("exception")):
+            before(loop, what)
+
+    loop.set_exception_handler(unless_the_driver)
