@@ -1,8 +1,9 @@
-"""Q8: CPU of a crawl end to end, ours against Scrapy and wget, on the simulated web.
+"""Q8: CPU of a crawl end to end, ours against Scrapy, wget, wget2 and httrack, on the simulated web.
 
 Ours fetches, reads, finds links, compares and archives durably; Scrapy
-follows links and stores nothing; wget stores plain files. CPU is user and
-system time of the crawling processes alone; the web runs in its own.
+follows links and stores nothing; wget, wget2 and httrack, where installed,
+store plain files; wrk, which only asks, is the bound. CPU is user and system
+time of the crawling processes alone; the web runs in its own.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ def web(pages: int) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait()
+        process.stdout.close()
 
 
 def ours(seed: str, folder: Path, agents: int = 1) -> Row:
@@ -104,10 +106,39 @@ def wget(seed: str, folder: Path) -> Row | None:
     return Row("wget -r", pages, 1000 * spent / pages)
 
 
+def wget2(seed: str, folder: Path) -> Row | None:
+    if which("wget2") is None:
+        return None
+    words = ["wget2", "-q", "-r", "-l", "inf", "-P", str(folder / "files"), "--reject-regex", "busy|overload", seed]
+    spent, _, _ = measured(words, folder)
+    pages = sum(1 for path in (folder / "files").rglob("*") if path.is_file())
+    return Row("wget2 -r", pages, 1000 * spent / pages)
+
+
+def httrack(seed: str, folder: Path) -> Row | None:
+    """A mirror with rewritten links; its own limits of rate and connections are lifted."""
+    if which("httrack") is None:
+        return None
+    words = ["httrack", seed, "-O", str(folder / "files"), "-q", "-c8", "-%c0", "-A0", "--disable-security-limits"]
+    spent, _, _ = measured([*words, "-*busy*", "-*overload*", "-N0"], folder)
+    pages = sum(1 for path in (folder / "files").rglob("*.html"))
+    return Row("httrack", pages, 1000 * spent / pages)
+
+
+def bound(seed: str, folder: Path) -> Row | None:
+    """What sending and receiving alone costs: wrk asks for the home page again and again, and reads nothing of it."""
+    if which("wrk") is None:
+        return None
+    spent, out, _ = measured(["wrk", "-t1", "-c8", "-d3s", seed], folder)
+    found = re.search(r"(\d+) requests in", out)
+    pages = int(found[1]) if found else 1
+    return Row("wrk, the bound", pages, 1000 * spent / pages)
+
+
 def run(pages: int) -> list[Row]:
     """All crawlers on the same web, one after the other."""
     with web(pages) as seed, tempfile.TemporaryDirectory() as name:
-        folders = [Path(name) / str(number) for number in range(6)]
+        folders = [Path(name) / str(number) for number in range(7)]
         for folder in folders:
             folder.mkdir()
         rows = [
@@ -115,6 +146,9 @@ def run(pages: int) -> list[Row]:
             scrapy(seed, folders[1], "Scrapy, default", DEFAULT),
             scrapy(seed, folders[2], "Scrapy, tuned", TUNED),
             wget(seed, folders[3]),
+            wget2(seed, folders[4]),
+            httrack(seed, folders[5]),
+            bound(seed, folders[6]),
         ]
         return [row for row in rows if row is not None]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,11 +22,12 @@ class Script:
 
 
 class ScriptedSite:
-    """`site.set("/a", b"text")` changes what `/a` says; `site.log` lists (method, path, headers)."""
+    """`site.set("/a", b"text")` changes what `/a` says; `site.log` lists (method, path, headers), `site.times` when."""
 
     def __init__(self) -> None:
         self.pages: dict[str, Script] = {}
         self.log: list[tuple[str, str, dict[str, str]]] = []
+        self.times: list[float] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
@@ -55,6 +57,7 @@ class ScriptedSite:
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
+                site.times.append(time.monotonic())
                 site.log.append(
                     (self.command, self.path, {name.lower(): value for name, value in self.headers.items()})
                 )

@@ -20,6 +20,7 @@ from letopis.crawl.durable import CatalogQueue
 from letopis.crawl.figures import Figures
 from letopis.crawl.holding import Holding, LeasesLost
 from letopis.crawl.ip_gate import AddressGate
+from letopis.crawl.owed import Owed
 from letopis.crawl.robots_book import RobotsBook
 from letopis.crawl.selection import Selection
 from letopis.errors import LetopisError, NotReady
@@ -29,10 +30,12 @@ from letopis.model import Failure, FailureKind, Observation, Outcome, Response, 
 from letopis.schedule import Look, Optimal, Policy, VisitState
 from letopis.urls import host as host_of
 from letopis.urls import join, url_key
-from letopis.visit import Manner, Visitor
+from letopis.visit import Manner, Visitor, known_of
 
 BATCH = 512
 """Most looks in one commit."""
+_FEW = 64
+"""Looks for which an agent of a fleet waits twice `crawl.commit_every`: a commit takes the turn of all others."""
 _IDLE_SECONDS = 1.0
 _GRACE_SECONDS = 5.0
 _MAPPED = 100_000
@@ -86,6 +89,7 @@ class Agent:
         manner: Manner,
         gate: AddressGate | None = None,
         holding: Holding | None = None,
+        owed: Owed | None = None,
     ) -> None:
         self._archive = archive
         self._visitor = visitor
@@ -97,6 +101,7 @@ class Agent:
         self._manner = manner
         self._gate = gate
         self._holding = holding
+        self._owed = owed
         self._decisions = Decisions(archive.settings.crawl)
         self._mapped: set[str] = set()
         self._met: set[str] = set()
@@ -111,6 +116,7 @@ class Agent:
         self._failed: BaseException | None = None
         self._wake = asyncio.Event()
         self._stopping = False
+        self._limits = Limits()
         self.figures = Figures()
 
     def stop(self) -> None:
@@ -120,19 +126,20 @@ class Agent:
 
     async def run(self, limits: Limits, progress: Callable[[Figures], None] = lambda figures: None) -> Figures:
         """Works until the end; returns when everything is recorded."""
+        self._limits = limits
         try:
-            return await self._run(limits, progress)
+            return await self._run(progress)
         finally:
             # Whoever fails must not go on asking hosts that are no longer its own.
             for task in self._tasks:
                 task.cancel()
 
-    async def _run(self, limits: Limits, progress: Callable[[Figures], None]) -> Figures:
+    async def _run(self, progress: Callable[[Figures], None]) -> Figures:
         started = committed = time.monotonic()
         while True:
             self._tend()
-            self._begin(limits)
-            if self._stopping or self._over(limits):
+            self._begin()
+            if self._stopping or self._over():
                 break
             await self._wait(committed)
             self.figures.seconds = time.monotonic() - started
@@ -169,25 +176,42 @@ class Agent:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    def _begin(self, limits: Limits) -> None:
+    def _begin(self) -> None:
         """Starts as many looks as manners, back-pressure and limits allow."""
-        while self._has_room(limits):
-            ticket = self._frontier.take(self._now())
-            if ticket is None:
-                break
-            task = asyncio.ensure_future(self._visit(ticket))
+        while (ticket := self._next(len(self._tasks))) is not None:
+            task = asyncio.ensure_future(self._work(ticket))
             self._tasks.add(task)
             task.add_done_callback(self._ended)
+
+    def _next(self, under_way: int) -> Ticket | None:
+        """A URL to look at now, beside so many looks."""
+        return self._frontier.take(self._now()) if self._has_room(under_way, self._limits) else None
+
+    async def _work(self, ticket: Ticket) -> None:
+        """One look after the other while any host is ready: tasks and turns of the loop are not paid for by the page.
+
+        Ends where nobody was asked, so that looks which wait for nothing do not keep others waiting.
+        """
+        while await self._visit(ticket):
+            following = self._next(len(self._tasks) - 1)
+            if following is None:
+                return
+            if len(self._done) >= BATCH or self._leaves_a_host(ticket, following):
+                self._wake.set()
+            ticket = following
+
+    def _leaves_a_host(self, ticket: Ticket, following: Ticket) -> bool:
+        """Whether the host looked at before may be ready, now or soon, with nobody to turn to it."""
+        return following.host_id != ticket.host_id and len(self._tasks) < self._settings.concurrency
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
             self._failed = task.exception()
-            self._wake.set()
+        self._wake.set()
 
-    def _has_room(self, limits: Limits) -> bool:
+    def _has_room(self, under_way: int, limits: Limits) -> bool:
         """The one predicate of back-pressure."""
-        under_way = len(self._tasks)
         left = limits.pages is None or self.figures.fetched + under_way + len(self._done) < limits.pages
         return (
             left
@@ -197,16 +221,24 @@ class Agent:
             and len(self._done) < _PENDING * BATCH
         )
 
-    def _over(self, limits: Limits) -> bool:
+    def _over(self) -> bool:
         if self._tasks:
             return False
+        limits = self._limits
         if self._stopping or (limits.pages is not None and self.figures.fetched + len(self._done) >= limits.pages):
             return True
         # What is not yet recorded may bring new links, so it is recorded before the question is asked.
+        if self._done and self._goes_on():
+            return False
         if self._done or self._kept:
             self._commit()
             return False
         return limits.once and self._nothing_due()
+
+    def _goes_on(self) -> bool:
+        """Whether an agent of a fleet has more to fetch before its next commit is due anyway."""
+        ready = self._frontier.next_ready(self._now()) if self._holding is not None else None
+        return ready is not None and (ready - self._now()) / 1000 < self._settings.commit_every
 
     def _nothing_due(self) -> bool:
         """Of a fleet nobody leaves while anything is due: whoever is left takes over what others drop."""
@@ -216,8 +248,8 @@ class Agent:
 
     async def _wait(self, committed: float) -> None:
         """Until a look ends, a host is ready, or a commit is due."""
-        pause = self._settings.commit_every - (time.monotonic() - committed) if self._done else _IDLE_SECONDS
-        ready = self._frontier.next_ready(self._now()) if self._has_room(Limits()) else None
+        pause = self._commit_pause() - (time.monotonic() - committed) if self._done else _IDLE_SECONDS
+        ready = self._frontier.next_ready(self._now()) if self._has_room(len(self._tasks), Limits()) else None
         if ready is not None:
             pause = min(pause, (ready - self._now()) / 1000)
         self._wake.clear()
@@ -236,12 +268,20 @@ class Agent:
             return time.monotonic() >= self._retry_at
         if len(self._done) >= BATCH:
             return True
-        return bool(self._done) and time.monotonic() - committed >= self._settings.commit_every
+        return bool(self._done) and time.monotonic() - committed >= self._commit_pause()
 
-    async def _visit(self, ticket: Ticket) -> None:
+    def _commit_pause(self) -> float:
+        """Seconds between two commits: what is acknowledged is durable, and what is not is fetched again."""
+        waits = self._holding is not None and len(self._done) < _FEW
+        return self._settings.commit_every * (2 if waits else 1)
+
+    async def _visit(self, ticket: Ticket) -> bool:
+        """Whether the host was asked."""
         if not self._is_ours(ticket):
-            return
+            return False
         robots = await self._robots.of(ticket.url)
+        if robots is not None and not self._meets(ticket, robots.ip):
+            return False
         if robots is not None and not robots.allowed(ticket.url):
             look = self._refused(ticket.url, "robots.txt does not allow it")
         elif not self._decisions.fetches(ticket.url, ticket.host, ticket.depth):
@@ -249,28 +289,49 @@ class Agent:
         else:
             await self._turn(ticket.host)
             if not self._is_ours(ticket):
-                return
-            look = await self._visitor.look(ticket.url, self._manner)
+                return False
+            if self._owed is not None:
+                address = self._frontier.address_of(ticket.host_id)
+                self._owed.begins(ticket.host, address, self._now(), self._least_pause(robots))
+            # A URL that had no version when it was queued needs no question about its last one.
+            known = known_of(self._archive, ticket.url) if ticket.known else None
+            look = await self._visitor.look_again(ticket.url, known, self._manner)
         self._read_sitemaps(ticket.url, robots)
         delay = robots.crawl_delay if robots is not None else None
         returned = self._returned(look.response, delay, asked=look.outcome is not Outcome.REFUSED)
         facts = self._frontier.give_back(ticket, returned)
+        if self._owed is not None and returned.asked:
+            self._owed.ended(ticket.host, facts, returned.finished)
         if self._gate is not None and look.response.ip:
             self._addresses[ticket.host] = look.response.ip
         if look.outcome in (Outcome.NEW, Outcome.CHANGED) and not self._decisions.stores(look, ticket.depth):
             look = replace(look, keep_body=False)
         self._done.append(_Finished(ticket, look, returned, facts))
-        self._wake.set()
+        return returned.asked
 
     def _is_ours(self, ticket: Ticket) -> bool:
         """Right before the host is asked: False, and the ticket is void, when its lease may be over."""
         if self._holding is None or self._holding.safe(ticket, self._now()):
             return True
-        self._frontier.give_back(ticket, Returned(self._now(), asked=False))
-        self._frontier.recorded([ticket])
+        self._hand_back(ticket)
         self._frontier.drop_host(ticket.host_id)
         self._frontier.notice([ticket.host_id])
+        return False
+
+    def _hand_back(self, ticket: Ticket) -> None:
+        """Nobody was asked; the URL waits as before."""
+        self._frontier.give_back(ticket, Returned(self._now(), asked=False))
+        self._frontier.recorded([ticket])
         self._wake.set()
+
+    def _meets(self, ticket: Ticket, ip: str) -> bool:
+        """At the first meeting with a host: False, and the ticket is void, while its address needs a pause."""
+        if self._gate is not None and ip:
+            self._addresses.setdefault(ticket.host, ip)
+        if self._frontier.found_at(ticket.host_id, ip, self._now()):
+            return True
+        self._hand_back(ticket)
+        self._frontier.notice([ticket.host_id])
         return False
 
     async def _turn(self, host: str) -> None:
@@ -280,6 +341,11 @@ class Agent:
             wait = self._gate.reserve(address, self._now(), round(self._settings.delay * 1000))
             if wait > 0:
                 await asyncio.sleep(wait / 1000)
+
+    def _least_pause(self, robots: Robots | None) -> int:
+        """Milliseconds that a host is left alone after any fetch."""
+        asked = robots.crawl_delay if robots is not None else None
+        return round(max(self._settings.delay, asked or 0.0) * 1000)
 
     def _read_sitemaps(self, url: str, robots: Robots | None) -> None:
         """Plans the sitemaps of a host when it is met for the first time."""

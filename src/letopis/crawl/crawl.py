@@ -6,24 +6,25 @@ import asyncio
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from letopis.archive import Archive
 from letopis.catalog.addresses import Addresses
 from letopis.catalog.leases import HostLeases, check_clock
 from letopis.catalog.queues import Shard
-from letopis.config import CrawlSettings
+from letopis.config import CrawlSettings, FetchSettings
 from letopis.crawl.agent import Agent, Limits
 from letopis.crawl.decisions import reads_text
 from letopis.crawl.durable import CatalogQueue
 from letopis.crawl.figures import Figures
 from letopis.crawl.holding import Holding
 from letopis.crawl.ip_gate import AddressGate, IpGate
+from letopis.crawl.owed import Owed
 from letopis.crawl.robots_book import RobotsBook
 from letopis.crawl.selection import Selection
 from letopis.errors import LetopisError, NotReady, UsageError
-from letopis.fetch import Client, CookieJar, CurlTransport, limits_of
+from letopis.fetch import Client, CookieJar, CurlTransport, Transport, limits_of
 from letopis.frontier import Frontier, manners_of
 from letopis.model import to_millis
 from letopis.schedule import make_policy
@@ -33,6 +34,8 @@ from letopis.visit import Manner, Visitor
 
 _PAUSE_SECONDS = 1.0
 _TRIES = 300
+_LOADED = 32
+"""URLs of a host that an agent of a fleet asks for at once: its questions cross a network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,35 +76,59 @@ async def connections(archive: Archive) -> AsyncIterator[tuple[Client, str]]:
     """A client with the manners of a crawl, and the name that it gives to servers."""
     settings = archive.settings
     jar = CookieJar() if settings.fetch.cookies else None
-    # A busy server is left to the frontier: waiting here would hold a connection and a stop.
-    fetching = replace(settings.fetch, retry_status=())
-    transport = CurlTransport(fetching, clock=archive.clock, jar=jar)
-    contact = settings.crawl.contact
-    name = f"{settings.crawl.user_agent} (+{contact})" if contact else settings.crawl.user_agent
+    transport = CurlTransport(_patient(settings.fetch), clock=archive.clock, jar=jar)
     try:
-        yield Client(transport, fetching, user_agent=name, clock=archive.clock), name
+        yield client_over(archive, transport)
     finally:
         await transport.close()
 
 
+def client_over(archive: Archive, transport: Transport) -> tuple[Client, str]:
+    """A client as a crawl wants it, over any transport, and the name that it gives to servers."""
+    settings = archive.settings
+    contact = settings.crawl.contact
+    name = f"{settings.crawl.user_agent} (+{contact})" if contact else settings.crawl.user_agent
+    return Client(transport, _patient(settings.fetch), user_agent=name, clock=archive.clock), name
+
+
+def _patient(settings: FetchSettings) -> FetchSettings:
+    """A busy server is left to the frontier: waiting inside a fetch would hold a connection and a stop."""
+    return replace(settings, retry_status=())
+
+
+Connect = Callable[[Archive], AbstractAsyncContextManager[tuple[Client, str]]]
+"""How an agent gets at the web."""
+
+
 @asynccontextmanager
-async def agent(archive: Archive, options: CrawlOptions, shard: Shard) -> AsyncIterator[Agent]:
+async def agent(
+    archive: Archive, options: CrawlOptions, shard: Shard, connect: Connect = connections
+) -> AsyncIterator[Agent]:
     """An agent with its own connections, ready to run."""
     settings = archive.settings
     holding = _holding(archive)
-    queue = CatalogQueue(archive.catalog, shard) if holding is None else holding.queue()
+    # Where agents on other machines share the catalogue, leases and their addresses keep the pauses.
+    owed = Owed(archive.folder, shard.rest, to_millis(archive.clock())) if holding is None else None
+    queue = CatalogQueue(archive.catalog, shard, owed) if holding is None else holding.queue()
     gate = _gate(archive, shard)
+    manners = manners_of(settings.crawl)
+    if holding is not None:
+        manners = replace(manners, batch=_LOADED)
     skim = not options.requisites and not reads_text(settings.crawl)
     manner = Manner(limits_of(settings.fetch), options.private_ok, follow=False, skim=skim)
     try:
-        async with connections(archive) as (client, name):
+        async with connect(archive) as (client, name):
             robots = RobotsBook(archive, client, name, obey=settings.crawl.robots, private_ok=options.private_ok)
             yield Agent(
-                archive, Visitor(archive, client), Frontier(queue, manners_of(settings.crawl)), queue, robots,
+                archive, Visitor(archive, client), Frontier(queue, manners), queue, robots,
                 make_policy(settings.schedule, archive.catalog.queues.memory()), options.selection(settings.crawl),
-                manner, gate, holding,
+                manner, gate, holding, owed,
             )  # fmt: skip
+        if owed is not None:
+            owed.settle()
     finally:
+        if owed is not None:
+            owed.close()
         if gate is not None:
             gate.close()
         if holding is not None:
@@ -136,6 +163,7 @@ async def crawl(
     shard: Shard | None = None,
     signals: Sequence[signal.Signals] = (),
     begun: Callable[[Agent], None] = lambda worker: None,
+    connect: Connect = connections,
 ) -> Figures:
     """Crawls until the limits are reached or one of `signals` arrives; everything fetched is recorded.
 
@@ -150,7 +178,7 @@ async def crawl(
     while True:
         done = Figures()
         try:
-            async with agent(archive, options, shard or Shard()) as worker:
+            async with agent(archive, options, shard or Shard(), connect) as worker:
                 done = worker.figures
                 begun(worker)
                 for number in signals:

@@ -10,16 +10,20 @@ import numpy.typing as npt
 
 from letopis.catalog import Catalog, Cursor
 from letopis.catalog.queues import Shard
+from letopis.crawl.owed import Owed
 from letopis.frontier import HostRow, NewUrl, QueuedUrl
 
 
 class CatalogQueue:
     """Answers the frontier from SQL. URLs are added inside the transaction of the look that found them."""
 
-    def __init__(self, catalog: Catalog, shard: Shard) -> None:
+    def __init__(self, catalog: Catalog, shard: Shard, owed: Owed | None = None) -> None:
+        """`owed` knows of pauses that a killed run could not record."""
         self._catalog = catalog
         self._shard = shard
+        self._owed = owed
         self._cursor: Cursor | None = None
+        self._asked: tuple[int, int | None] | None = None
 
     @contextmanager
     def inside(self, cursor: Cursor) -> Iterator[None]:
@@ -28,16 +32,19 @@ class CatalogQueue:
         try:
             yield
         finally:
-            self._cursor = None
+            self._cursor = self._asked = None
 
     def hosts_due(self, now: int, new: bool, limit: int, after: int, cap: int) -> list[HostRow]:
         """See `QueueStore.hosts_due`."""
         rows = self._catalog.queues.hosts_due(now, new, limit, after, cap, self._shard)
-        return [HostRow(*row) for row in rows]
+        hosts = [HostRow(*row) for row in rows]
+        return hosts if self._owed is None else [self._owed.corrected(host) for host in hosts]
 
     def next_due(self, now: int) -> int | None:
-        """See `QueueStore.next_due`."""
-        return self._catalog.queues.next_due(now, self._shard)
+        """See `QueueStore.next_due`; the same question has the same answer until something is recorded here."""
+        if self._asked is None or self._asked[0] != now:
+            self._asked = now, self._catalog.queues.next_due(now, self._shard)
+        return self._asked[1]
 
     def load(self, host: int, now: int, new: bool, limit: int) -> list[QueuedUrl]:
         """See `QueueStore.load`."""

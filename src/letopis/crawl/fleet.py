@@ -2,17 +2,21 @@
 
 A host belongs to one agent by its number. Links to the hosts of others go
 through the catalogue; politeness per address goes through the shared gate.
+Agents end at once when whoever leads them is killed: a crawl begun anew
+would otherwise ask the same hosts beside them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import sys
 from collections.abc import Sequence
 
 from letopis.archive import Archive
+from letopis.crawl.agent import Agent
 from letopis.crawl.crawl import CrawlOptions, plant
 from letopis.crawl.figures import Figures
 from letopis.errors import NotReady
@@ -32,12 +36,21 @@ class Fleet:
         self._words = list(words)
         self._running: list[asyncio.subprocess.Process] = []
         self._stopping = False
+        # Nothing is ever written: agents read the end of it when this process is gone, however that came.
+        self._line, self._ours = os.pipe()
 
     async def run(self) -> Figures:
         """One round after the other while links between agents' hosts are left to follow."""
         plant(self._archive, self._options)
         for number in _STOP:
             asyncio.get_running_loop().add_signal_handler(number, self._stop)
+        try:
+            return await self._rounds()
+        finally:
+            os.close(self._ours)
+            os.close(self._line)
+
+    async def _rounds(self) -> Figures:
         total = Figures()
         while True:
             results = await self._round(total)
@@ -69,7 +82,7 @@ class Fleet:
             part = left // self._agents + (index < left % self._agents)
             share += ["--limit", str(max(1, part))]
         return await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "letopis.cli", *self._words, *share,
+            sys.executable, "-m", "letopis.cli", *self._words, *share, stdin=self._line,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
 
@@ -78,3 +91,13 @@ class Fleet:
         for process in self._running:
             if process.returncode is None:
                 process.terminate()
+
+
+def ends_with_its_leader(agent: Agent) -> None:
+    """An agent of a fleet does not outlive it; as after any kill, what it had not recorded is fetched again."""
+    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _when_alone)
+
+
+def _when_alone() -> None:
+    if not os.read(sys.stdin.fileno(), 1024):
+        os._exit(1)

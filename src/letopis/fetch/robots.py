@@ -45,13 +45,15 @@ class Robots:
 
     Without rules everything is allowed, or nothing while `reachable` is
     False: a server in trouble is left alone for a while. `forbidden` says
-    that the server has an address which may not be asked at all.
+    that the server has an address which may not be asked at all. `ip` is the
+    address that answered, which pauses for hosts that share one begin with.
     """
 
     rules: Rules | None
     expires_at: datetime
     reachable: bool = True
     forbidden: bool = False
+    ip: str = ""
 
     def allowed(self, url: str) -> bool:
         """Whether the address may be fetched now. robots.txt itself always may."""
@@ -103,14 +105,14 @@ def judge(response: Response, agent: str, now: datetime) -> Robots:
     """
     failure = response.failure.kind if response.failure is not None else None
     if failure in _NOT_REACHED:
-        return Robots(None, now + LIFETIME)
+        return Robots(None, now + LIFETIME, ip=response.ip)
     readable = failure is None or failure is FailureKind.TOO_LARGE
     if not readable or response.status == 429 or response.status >= 500:
         forbidden = failure is FailureKind.FORBIDDEN_ADDRESS
-        return Robots(None, now + _pause(response, now), reachable=False, forbidden=forbidden)
+        return Robots(None, now + _pause(response, now), reachable=False, forbidden=forbidden, ip=response.ip)
     if 200 <= response.status < 300:
-        return Robots(Rules(_text(response.body), agent), now + LIFETIME)
-    return Robots(None, now + LIFETIME)
+        return Robots(Rules(_text(response.body), agent), now + LIFETIME, ip=response.ip)
+    return Robots(None, now + LIFETIME, ip=response.ip)
 
 
 def agent_token(user_agent: str) -> str:

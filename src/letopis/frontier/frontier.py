@@ -23,6 +23,9 @@ _PAGE = 64  # hosts asked for at once, at least
 _FULL = 0.75  # of the places on the bench; beyond it nobody new is called
 _LOW = 0.5  # of the places; below it hosts are called before they are needed
 _LONG = 60_000  # a pause in which a host keeps no place
+_AHEAD_SECONDS = 8.0  # a host has URLs in memory for that long
+_MOST_AHEAD = 512  # URLs of one host in memory
+_IN_MEMORY = 32_768  # URLs of all hosts in memory, unless the least a host needs comes to more
 _UNKNOWN = (0, 0)
 _NOBODY: frozenset[int] = frozenset()
 
@@ -179,6 +182,26 @@ class Frontier:
         host = self._hosts.get(host_id)
         return host_id not in self._unrecorded and (host is None or not host.busy)
 
+    def found_at(self, host_id: int, ip: str, now: int) -> bool:
+        """The address of a host with a ticket out was learned before the host was asked.
+
+        False when others behind that address were asked a moment ago: the
+        ticket is to be given back, the host waits for its turn like them.
+        """
+        host = self._hosts[host_id]
+        if not ip or host.group is None or host.group.ip:
+            return True
+        self._bench.place(host, ip, 0)
+        if host.group.ready > now:
+            return False
+        host.group.ready = now + round(self._manners.ip_delay * 1000)
+        return True
+
+    def address_of(self, host_id: int) -> str:
+        """Where a host was last found; empty while that is unknown."""
+        host = self._hosts.get(host_id)
+        return host.group.ip if host is not None and host.group is not None else ""
+
     def waiting_at(self, host_id: int) -> int:
         """How many URLs of a host are in memory."""
         host = self._hosts.get(host_id)
@@ -196,8 +219,9 @@ class Frontier:
         self._taken.add(url.id)
         self.share.note(kind == NEW)
         return Ticket(
-            host.id, host.name, url.id, url.url, url.depth, kind == NEW, url.due, url.schedule, host.fence, now
-        )
+            host.id, host.name, url.id, url.url, url.depth, kind == NEW, url.due, url.schedule, host.fence, now,
+            url.known,
+        )  # fmt: skip
 
     def _offer(self, host: Host, now: int) -> None:
         """Back on the bench with what it has, or to rest until its pause is over.
@@ -254,9 +278,11 @@ class Frontier:
 
     def _load(self, host: Host, kind: int, now: int) -> None:
         """The next few due URLs of a host, without those that are out or not yet recorded."""
-        cap = self._manners.max_per_host
-        room = self._manners.batch if kind == AGAIN or not cap else min(self._manners.batch, cap - host.fetched)
-        if room <= 0 or host.empty_until[kind] > now:
+        if host.empty_until[kind] > now:
+            return
+        cap, room = self._manners.max_per_host, self._ahead(host)
+        room = room if kind == AGAIN or not cap else min(room, cap - host.fetched)
+        if room <= 0:
             return
         waiting = self._unrecorded.get(host.id, _NOBODY)
         rows = self._store.load(host.id, now, kind == NEW, room + len(waiting))
@@ -264,6 +290,16 @@ class Frontier:
         if not rows:
             host.empty_until = (now + _NEAR, host.empty_until[1]) if kind == NEW else (host.empty_until[0], now + _NEAR)
         host.queues[kind].extend(reversed(fresh[:room]))  # the best is popped from the end
+
+    def _ahead(self, host: Host) -> int:
+        """How many URLs are loaded for a host: a few at first, twice as many each time it has used them up.
+
+        Never more than it can use in some seconds, nor more than its part of what fits in memory.
+        """
+        delay = max(self._manners.delay, host.crawl_delay, _AHEAD_SECONDS / _MOST_AHEAD)
+        most = min(int(_AHEAD_SECONDS / delay), _IN_MEMORY // max(1, len(self._hosts)))
+        host.ahead = min(max(2 * host.ahead, self._manners.batch), max(most, self._manners.batch))
+        return host.ahead
 
     def _tidy(self, now: int) -> None:
         """Hosts that got URLs meanwhile are served, those whose rest is over leave."""

@@ -43,7 +43,7 @@ class HostRow(NamedTuple):
 
 
 class QueuedUrl(NamedTuple):
-    """A URL that is due. `schedule` is its visit record, opaque here."""
+    """A URL that is due. `schedule` is its visit record, opaque here; `known` tells whether it has a version."""
 
     id: int
     url: str
@@ -51,6 +51,7 @@ class QueuedUrl(NamedTuple):
     priority: float = 0.0
     due: int = 0
     schedule: bytes = b""
+    known: bool = True
 
 
 class NewUrl(NamedTuple):
@@ -76,6 +77,7 @@ class Ticket(NamedTuple):
     schedule: bytes
     fence: int
     taken: int
+    known: bool = True
 
 
 class Returned(NamedTuple):

@@ -22,10 +22,11 @@ class Host:
     """A host on the workbench.
 
     `turn` changes when it is taken, which voids its heap entries. The store
-    is not asked for a kind again before `empty_until`.
+    is not asked for a kind again before `empty_until`; `ahead` URLs were asked for last.
     """
 
     __slots__ = (
+        "ahead",
         "asleep",
         "busy",
         "crawl_delay",
@@ -52,6 +53,7 @@ class Host:
         self.queues: tuple[list[QueuedUrl], list[QueuedUrl]] = ([], [])
         self.group: Group | None = None
         self.busy = self.asleep = False
+        self.ahead = 0
         self.empty_until = (0, 0)
         self.turn = 0
 

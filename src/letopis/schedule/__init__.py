@@ -2,6 +2,7 @@
 
 from letopis.schedule.allot import best_rates, freshness
 from letopis.schedule.belief import rate_from_history
+from letopis.schedule.estimate import estimated_freshness
 from letopis.schedule.measures import Measured, measure
 from letopis.schedule.optimal import Optimal
 from letopis.schedule.policies import Adaptive, Decision, Look, Policy, Uniform
@@ -28,6 +29,7 @@ __all__ = [
     "World",
     "age_of_change",
     "best_rates",
+    "estimated_freshness",
     "freshness",
     "make_policy",
     "make_world",

@@ -55,15 +55,18 @@ class Policy(Protocol):
 
 def noted(state: VisitState, look: Look, belief: tuple[float, float] | None = None) -> VisitState:
     """The state after a look, with a new belief if one is given; the interval is still the old one."""
-    visits, changes, failures, last, changed, window, interval, *old = state
+    visits, changes, failures, last, changed, window, interval, *old, quiet, busy = state
     shape, scale = belief or old
     if look.changed is None:
         return state._replace(failures=failures + 1)
     if visits == 0:
         return VisitState(1, 0, 0, look.now, look.now, 0.0, interval, shape, scale)
+    passed = max(0.0, look.now - last)
     if look.changed:
-        changes, changed, window = changes + 1, look.now, max(0.0, look.now - last)
-    return VisitState(visits + 1, changes, 0, look.now, changed, window, interval, shape, scale)
+        changes, changed, window, busy = changes + 1, look.now, passed, busy + passed
+    else:
+        quiet += passed
+    return VisitState(visits + 1, changes, 0, look.now, changed, window, interval, shape, scale, quiet, busy)
 
 
 def decide(policy: str, rule: str, state: VisitState, now: float, interval: float) -> Decision:

@@ -1,4 +1,4 @@
-"""What a schedule remembers of one page: 34 bytes, whatever the policy."""
+"""What a schedule remembers of one page: 42 bytes, whatever the policy."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 from letopis.errors import Damaged
 
-_FORMAT = struct.Struct("<BBHHdfffff")
-_VERSION = 1
+_FORMAT = struct.Struct("<BBHHdfffffff")
+_VERSION = 2
+_FIRST = struct.Struct("<BBHHdfffff")
+"""Version 1, which did not keep the sums; it is read still."""
 _MOST = 0xFFFF
 
 
@@ -18,7 +20,9 @@ class VisitState(NamedTuple):
     `last_change` is when a change was last detected (the first visit counts
     as one), `window` the time before it in which the change happened.
     `shape` and `scale` are the Gamma belief about the page's change rate:
-    its mean is shape / scale changes a second.
+    its mean is shape / scale changes a second. `quiet` and `busy` sum up the
+    times between visits: of those that found nothing new, and of those that
+    found a change.
     """
 
     visits: int = 0
@@ -30,6 +34,8 @@ class VisitState(NamedTuple):
     interval: float = 0.0
     shape: float = 0.0
     scale: float = 0.0
+    quiet: float = 0.0
+    busy: float = 0.0
 
     def to_bytes(self) -> bytes:
         """The stored form; durations keep seven digits, counters stop at 65535."""
@@ -44,6 +50,8 @@ class VisitState(NamedTuple):
             self.interval,
             self.shape,
             self.scale,
+            self.quiet,
+            self.busy,
         )
 
     @classmethod
@@ -51,7 +59,13 @@ class VisitState(NamedTuple):
         """The inverse of `to_bytes`; empty bytes are a page never visited."""
         if not data:
             return cls()
-        if len(data) != _FORMAT.size or data[0] != _VERSION:
+        if len(data) == _FIRST.size and data[0] == 1:
+            _, failures, visits, changes, last, since, window, interval, shape, scale = _FIRST.unpack(data)
+            quiet, busy = since, changes * window
+        elif len(data) == _FORMAT.size and data[0] == _VERSION:
+            _, failures, visits, changes, last, since, window, interval, shape, scale, quiet, busy = _FORMAT.unpack(
+                data
+            )
+        else:
             raise Damaged("a page's visit record is not one this release can read; run letopis verify --repair")
-        _, failures, visits, changes, last, since, window, interval, shape, scale = _FORMAT.unpack(data)
-        return cls(visits, changes, failures, last, last - since, window, interval, shape, scale)
+        return cls(visits, changes, failures, last, last - since, window, interval, shape, scale, quiet, busy)

@@ -34,7 +34,8 @@ class Manner:
     `head` asks for the header first and downloads only what it says has
     changed, or what is not known yet. `skim` reads pages that are new no
     further than their links, but for a sample that teaches what the pages
-    of their host have in common.
+    of their host have in common. `browser` looks at pages as a browser shows
+    them; there is no header to ask first then.
     """
 
     limits: Limits
@@ -43,14 +44,16 @@ class Manner:
     head: bool = False
     force: bool = False
     skim: bool = False
+    browser: bool = False
 
 
 class Visitor:
     """Looks at URLs for whoever asks, and records what it saw."""
 
-    def __init__(self, archive: Archive, client: Fetcher) -> None:
+    def __init__(self, archive: Archive, client: Fetcher, browser: Fetcher | None = None) -> None:
         self._archive = archive
         self._client = client
+        self._browser = browser
         self._doubts = Doubts(archive)
         self._reader: Reader | None = None
 
@@ -60,6 +63,8 @@ class Visitor:
 
     async def look_again(self, url: str, known: Known | None, manner: Manner) -> Observation:
         """The same for whoever has asked what is known, as for many URLs at once."""
+        if manner.browser:
+            return self.judge(await self._rendered(url, manner), known, manner)
         if manner.head and known is not None:
             told = await self._client.fetch(_request(url, known, manner, "HEAD"))
             if header_suffices(told, known):
@@ -69,6 +74,11 @@ class Visitor:
         if response.warnings:
             self._doubts.note(response)
         return self.judge(response, known, manner)
+
+    async def _rendered(self, url: str, manner: Manner) -> Response:
+        """Asked for without conditions: scripts may show news on a document that stays the same."""
+        assert self._browser is not None, "whoever wants pages rendered gives a browser"
+        return await self._browser.fetch(_request(url, None, manner))
 
     def judge(self, response: Response, known: Known | None, manner: Manner) -> Observation:
         """What an answer means, given what was known."""

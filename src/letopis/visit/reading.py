@@ -14,8 +14,8 @@ from letopis.model import Change, Headers, Observation, Outcome, Page, Response
 from letopis.visit.known import Known
 from letopis.visit.memory import Memory
 
-_ENOUGH_PAGES = 64
-_SAMPLED = 8
+_ENOUGH_PAGES, _SAMPLED = 64, 8
+_PLENTY_PAGES, _SELDOM = 128, 64
 
 
 class Reader:
@@ -34,11 +34,13 @@ class Reader:
         return Observation(response, Outcome.CHANGED, page, self._compare(response.url, page, known))
 
     def learns_from(self, url: str, identity: Identity) -> bool:
-        """Whether a new page is in the sample that teaches what its host's pages share: the first, then every eighth.
+        """Whether a new page is in the sample that teaches what its host's pages share.
 
-        A block is boilerplate from a share of 30 % on, which so many pages tell as well as all of them.
+        These are the first, then every eighth, and one of 64 when twice as many are known. A block is
+        boilerplate from a share of 30 % on, which so many pages tell as well as all of them.
         """
-        return self._memory.profile(url).pages < _ENOUGH_PAGES or identity.sha1[0] % _SAMPLED == 0
+        pages = self._memory.profile(url).pages
+        return pages < _ENOUGH_PAGES or identity.sha1[0] % (_SAMPLED if pages < _PLENTY_PAGES else _SELDOM) == 0
 
     def skim(self, response: Response) -> Page:
         """The links of a page alone."""

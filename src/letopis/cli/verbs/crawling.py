@@ -18,7 +18,7 @@ from letopis.cli.cluster import cluster as cluster_at
 from letopis.cli.context import Given, verb
 from letopis.cli.progress import Progress
 from letopis.config import Settings
-from letopis.crawl import CrawlOptions, Figures, Fleet, Limits, crawl, crawl_on
+from letopis.crawl import Agent, CrawlOptions, Figures, Fleet, Limits, crawl, crawl_on, ends_with_its_leader
 from letopis.fetch import private_ok
 from letopis.model import parse_duration
 from letopis.urls import ScopeKind
@@ -90,7 +90,8 @@ def crawl_verb(
             figures = asyncio.run(Fleet(archive, options, agents, _agent_words(archive, sys.argv[1:])).run())
         else:
             with _also_warc(archive, warc):
-                work = crawl(archive, options, _shown(bar), shard=_shard(share), signals=STOP_SIGNALS)
+                begun = _nothing if share is None else ends_with_its_leader
+                work = crawl(archive, options, _shown(bar), shard=_shard(share), signals=STOP_SIGNALS, begun=begun)
                 figures = asyncio.run(work)
     given.output.row(figures.row(), _summary(figures))
 
@@ -108,6 +109,10 @@ def _on_cluster(settings: Settings, options: CrawlOptions, agents: int) -> Figur
     """One agent for each task that the cluster works on at once, or as many as were asked for."""
     with cluster_at(settings.cluster.address) as client:
         return crawl_on(client, settings, options, agents if agents > 1 else workers(client))
+
+
+def _nothing(worker: Agent) -> None:
+    """Nobody leads a crawl of one agent."""
 
 
 def _shown(bar: Progress) -> Callable[[Figures], None]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 
 from letopis.catalog.queues import AGAIN, GONE, HELD, KNOWN, NEW
 from letopis.cli.context import Given, verb
+from letopis.cli.whole import simulated_crawl
+from letopis.errors import UsageError
 from letopis.model import from_millis, parse_duration, rfc3339
 from letopis.schedule import POLICIES, VisitState, simulate
 from letopis.schedule.why import span
@@ -21,6 +26,8 @@ _STATES = {
     GONE: "it was not there and is given up",
 }
 _COLUMNS = ("policy", "captured", "hits", "freshness", "age", "visits_per_budget", "of_oracle")
+_WHOLE = ("policy", "day", "pages", "visits", "first_visits", "waiting", "new_share", "freshness", "estimate")
+_REAL = ("uniform", "adaptive", "optimal")
 
 
 @verb("why", "letopis why https://example.org/", "letopis why https://example.org/ --json")
@@ -61,6 +68,7 @@ def _sentence(url: str, state: int, due: int | None, visits: VisitState, policy:
     "simulate",
     "letopis simulate",
     "letopis simulate --periods lognormal:60m:1.8 --changes periodic --policy uniform,optimal",
+    "letopis simulate --whole --pages 300 --interval 10h --hours 336 --policy optimal",
 )
 @click.option("--pages", type=click.IntRange(min=1), default=1000, show_default=True, help="Pages of the world.")
 @click.option("--periods", default="uniform:2m-80m", show_default=True, help="How often pages change.")
@@ -73,16 +81,33 @@ def _sentence(url: str, state: int, due: int | None, visits: VisitState, policy:
 )
 @click.option("--interval", default="20m", show_default=True, help="Mean time between two visits of a page.")
 @click.option("--hours", type=float, default=24.0, show_default=True, help="Measured hours, after 24 h of learning.")
+@click.option("--whole", is_flag=True, help="Run the whole crawler on the demo's web in simulated time: a row a day.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same world.")
 @click.option("--policy", "policies", default=",".join(POLICIES), show_default=True, help="Policies, with commas.")
 def simulate_verb(
-    given: Given, pages: int, periods: str, changes: str, interval: str, hours: float, seed: int, policies: str
-) -> None:
+    given: Given, pages: int, periods: str, changes: str, interval: str, hours: float, whole: bool, seed: int,
+    policies: str,
+) -> None:  # fmt: skip
     """Compare revisit policies on pages whose changes are known: one row a policy."""
     names = [name.strip() for name in policies.split(",") if name.strip()]
+    if whole:
+        _crawl_whole(given, [name for name in names if name in _REAL], pages, parse_duration(interval), hours, seed)
+        return
     kind = "periodic" if changes == "periodic" else "poisson"
     rows = simulate(pages, periods, kind, parse_duration(interval), hours, seed, names)  # type: ignore[arg-type]
     given.output.rows([{name: _rounded(value) for name, value in asdict(row).items()} for row in rows], _COLUMNS)
+
+
+def _crawl_whole(given: Given, names: Sequence[str], pages: int, interval: float, hours: float, seed: int) -> None:
+    """What the crawler believes of its freshness beside the truth, and the share that unseen pages got."""
+    if not names or hours < 24:
+        raise UsageError(f"--whole needs a policy out of {', '.join(_REAL)} and --hours of 24 or more")
+    found = []
+    for name in names:
+        with tempfile.TemporaryDirectory(prefix="letopis-simulate-") as folder:
+            rows = simulated_crawl(Path(folder), name, pages, interval, int(hours // 24), seed)
+        found += [{"policy": name} | {key: _rounded(value) for key, value in asdict(row).items()} for row in rows]
+    given.output.rows(found, _WHOLE)
 
 
 def _rounded(value: object) -> object:

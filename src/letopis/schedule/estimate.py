@@ -1,0 +1,65 @@
+"""How fresh the copies are, estimated from what visits have found.
+
+Of each page is known how long visits found nothing new, and in how many
+intervals of which mean length they found a change: at a change rate d that
+has the chance e^(-d quiet) (1 - e^(-d length))^changes. How the rates of all
+pages are spread over a scale, standing still among them, is found by
+expectation and maximisation, without any guess beforehand: pages of which
+little is known are taken to be like the others. A copy last seen t seconds
+ago is fresh with the mean of e^(-dt) over the rates that its page may have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from letopis.schedule.state import VisitState
+
+_SLOWEST, _FASTEST, _STEPS = 1.0 / (10 * 365 * 86400.0), 1.0 / 60.0, 64
+_ROUNDS = 60
+
+Floats = npt.NDArray[np.float64]
+
+
+def estimated_freshness(states: Iterable[VisitState], now: float) -> float | None:
+    """The expected share of copies that equal the live pages; None without any.
+
+    Pages that failed at their last visit do not count: that their copies are
+    old is known.
+    """
+    known = [state for state in states if state.visits and not state.failures]
+    if not known:
+        return None
+    changes = np.array([state.changes for state in known], dtype=np.float64)
+    quiet = np.array([state.quiet for state in known])
+    length = np.array([state.busy for state in known]) / np.maximum(changes, 1.0)
+    since = np.array([max(0.0, now - state.last_visit) for state in known])
+    rates = np.append(0.0, np.geomspace(_SLOWEST, _FASTEST, _STEPS))
+    weights = _posterior(_likelihood(changes, length, quiet, rates))
+    return float((weights * np.exp(-np.outer(since, rates))).sum(axis=1).mean())
+
+
+def _likelihood(changes: Floats, length: Floats, quiet: Floats, rates: Floats) -> Floats:
+    """Of each page's visits at each rate, up to a factor a page."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        seen = changes[:, None] * np.log(-np.expm1(-np.outer(length, rates)))
+    logs = np.where(changes[:, None] > 0, seen, 0.0) - np.outer(quiet, rates)
+    best = logs.max(axis=1, keepdims=True)
+    # A change within no time at all says nothing of its page; such a page is taken to be like the others.
+    logs = np.where(np.isfinite(best), logs, 0.0)
+    likelihood: Floats = np.exp(logs - np.where(np.isfinite(best), best, 0.0))
+    return likelihood
+
+
+def _posterior(likelihood: Floats) -> Floats:
+    """What each page's rate may be, once all pages have said how rates are spread."""
+    spread = np.full(likelihood.shape[1], 1.0 / likelihood.shape[1])
+    weights = likelihood
+    for _ in range(_ROUNDS):
+        weights = likelihood * spread
+        weights /= weights.sum(axis=1, keepdims=True)
+        spread = weights.mean(axis=0)
+    return weights
