@@ -76,7 +76,7 @@ class Backend(Protocol):
         """Begins a finished object."""
 
     def remove(self, name: str) -> None:
-        """Removes an object; one that is not there is no error."""
+        """Removes an object for good before it returns; one that is not there is no error."""
 
     def remark(self, name: str, data: bytes) -> None:
         """Replaces a small object that is not listed. A crash may lose or tear it: it carries its own check."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import brotli
 from backports.zstd import ZstdCompressor, ZstdError, compress, decompress
@@ -15,6 +15,9 @@ LARGE = 4 << 20
 """Contents above this size are kept in pieces."""
 PIECE = 1 << 20
 _LEVEL = 3
+_WHOLE: Final = ZstdCompressor.FLUSH_FRAME
+# Looking a member up in its enumeration is slow in Python 3.11: done once.
+_STORED, _ZSTD = Method.STORED, Method.ZSTD
 _OWN = ("stored", "zstd", "brotli")
 
 
@@ -42,14 +45,16 @@ class Squeezer:
 
     def squeeze(self, body: bytes) -> Squeezed:
         """The smallest form; the stored one takes part in any case."""
-        forms = [Squeezed(Method.STORED, body, Method.STORED.label)]
+        best = Squeezed(_STORED, body, "stored")
         if self._zstd is not None:
             self._zstd.set_pledged_input_size(len(body))
-            forms.append(Squeezed(Method.ZSTD, self._zstd.compress(body, ZstdCompressor.FLUSH_FRAME), "zstd"))
+            packed = self._zstd.compress(body, _WHOLE)
+            best = Squeezed(_ZSTD, packed, "zstd") if len(packed) < len(body) else best
         if self._others:
             won = _codecs().contest(body, self._others)
-            forms.append(Squeezed(Method.CODEC, bytes((won.codec.id,)) + won.encoded, won.codec.name))
-        return min(forms, key=lambda form: len(form.body))
+            form = Squeezed(Method.CODEC, bytes((won.codec.id,)) + won.encoded, won.codec.name)
+            best = form if len(form.body) < len(best.body) else best
+        return best
 
 
 def _codecs() -> Any:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from xxhash import xxh3_64_intdigest
 
 from letopis.errors import Damaged, NewerFormat
-from letopis.store.varint import LONGEST, Cursor, text, varint, zigzag
+from letopis.store.varint import LONGEST, Cursor, varint, zigzag
 
 MAGIC = b"\x89LPK\r\n"
 VERSION = 2
@@ -26,6 +26,7 @@ _MAY_SKIP_KIND = 0x80
 _MARKER = 0xF5
 _OWNER_BYTES = 2
 _START = struct.Struct("<BIBB")
+_MARK = struct.Struct("<BI")
 _HEADER = struct.Struct("<6sBBI")
 START_BYTES = _START.size
 MOST_RECORD_BYTES = 1 << 28
@@ -61,6 +62,9 @@ class Method(IntEnum):
     def label(self) -> str:
         """The name that people see."""
         return self.name.lower()
+
+
+_KINDS = {(kind, method): bytes((kind, method)) for kind in Kind for method in Method}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +105,7 @@ class FrameHead(NamedTuple):
     text: TextAt | None
 
 
-@dataclass(frozen=True, slots=True)
-class VersionHead:
+class VersionHead(NamedTuple):
     """Head of a version or fact; a fact has the raw length 0."""
 
     key: bytes
@@ -133,8 +136,8 @@ def parse_pack_header(data: bytes, pack: int, name: str) -> int:
 
 def encode_record(kind: Kind, method: Method, head: bytes, body: bytes, *, pack: int, offset: int) -> bytes:
     """The bytes of one record that will lie at `offset` of its pack."""
-    rest = b"".join((bytes((kind, method)), varint(len(head)), varint(len(body)), head, body))
-    return struct.pack("<BI", _MARKER, _low32(rest, _seed(pack, offset))) + rest
+    rest = b"".join((_KINDS[kind, method], varint(len(head)), varint(len(body)), head, body))
+    return _MARK.pack(_MARKER, xxh3_64_intdigest(rest, _seed(pack, offset)) & 0xFFFFFFFF) + rest
 
 
 def extent(data: bytes, at: int = 0) -> Extent | None:
@@ -178,7 +181,8 @@ def version_head(head: VersionHead) -> bytes:
 
 def fact_head(head: VersionHead) -> bytes:
     """The head of a fact record."""
-    return b"".join((text(head.key), zigzag(head.time), text(head.digest), text(head.note)))
+    key, time, digest, note, _ = head
+    return b"".join((varint(len(key)), key, zigzag(time), varint(len(digest)), digest, varint(len(note)), note))
 
 
 def parse_version_head(record: Record) -> VersionHead:

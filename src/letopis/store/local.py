@@ -139,10 +139,11 @@ class LocalBackend:
         return FolderDraft(self._disk, self._folder / (name + _PART), self._folder / name)
 
     def remove(self, name: str) -> None:
-        """Removes a pack; readers that have it open keep it."""
+        """Removes a pack for good before anything else happens; readers that have it open keep it."""
         self.forget(name)
         with _told(self.where, "write to"), suppress(FileNotFoundError):
             self._disk.unlink(self._folder / name)
+            _sync_folder(self._disk, self._folder)
 
     def remark(self, name: str, data: bytes) -> None:
         """Writes over a small file: renaming over it would make ext4 flush it, which takes as long as a put."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from hashlib import sha1
 from types import TracebackType
 from typing import Literal
@@ -200,7 +199,8 @@ class Store:
             log.begin()
             log.add(Kind.FACT, Method.STORED, fact_head(head), b"")
         log.sync()
-        for pack in dying:
+        # A pack goes before the older one that holds the text it leans on: none is ever left alone.
+        for pack in sorted(dying, reverse=True):
             self._packs.drop(pack)
         return sum(dying.values())
 
@@ -249,7 +249,7 @@ class Store:
             offset, length = log.add(Kind.PIECE, *self._piece(chunk))
             pieces.append((offset, len(chunk)))
             stored += length
-        head = replace(fact, digest=digest(), raw_bytes=sum(length for _, length in pieces))
+        head = fact._replace(digest=digest(), raw_bytes=sum(length for _, length in pieces))
         listing = b"".join(varint(log.end - offset) + varint(length) for offset, length in pieces)
         offset, length = log.add(Kind.VERSION, Method.PIECES, version_head(head), varint(len(pieces)) + listing)
         return Placed(Place(pack, offset, 0), stored + length, Method.PIECES.label)

@@ -24,8 +24,7 @@ class Place(NamedTuple):
     slot: int
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """One version of one document, as handed in.
 
     `key` names the document, `note` holds what is needed to rebuild its
@@ -41,8 +40,7 @@ class Item:
     body: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """Where an item went; no place when only its fact was written."""
 
     place: Place | None

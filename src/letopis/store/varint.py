@@ -7,11 +7,15 @@ from letopis.errors import Damaged
 LONGEST = 9
 """Bytes of the longest varint: 63 bits."""
 
+_SINGLE = tuple(bytes((number,)) for number in range(0x80))
+
 
 def varint(number: int) -> bytes:
     """The bytes of a number from 0 to 2^63 - 1."""
     if number < 0x80:
-        return bytes((number,))
+        return _SINGLE[number]
+    if number < 0x4000:
+        return bytes((number & 0x7F | 0x80, number >> 7))
     out = bytearray()
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)
