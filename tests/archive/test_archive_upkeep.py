@@ -129,3 +129,14 @@ def test_damaged_pack_is_named_and_the_rest_stays_readable(tmp_path: Path) -> No
     with Archive(tmp_path / "a") as archive:
         assert archive.stats().versions == len(puts) - 1
         assert archive.get(puts[-1].url).body == puts[-1].body
+
+
+@pytest.mark.files
+def test_compaction_leaves_no_half_filled_pages_in_the_catalogue(tmp_path: Path) -> None:
+    with Archive(tmp_path / "a") as archive:
+        list(archive.put_many(pages(60, 4)))
+        archive.compact(effort="quick")
+        after = archive.stats().catalog_bytes
+        archive.catalog.database.all("VACUUM")
+        archive.catalog.tidy()
+        assert after == archive.stats().catalog_bytes

@@ -44,6 +44,20 @@ def test_skimming_survives_any_bytes(body):
     assert leads(skimmed) == leads(whole)
 
 
+@pytest.mark.parametrize("charset", ["utf-8", "windows-1250", "iso-8859-2", "utf-16", "shift_jis", "iso-2022-jp"])
+@pytest.mark.parametrize(
+    "tag",
+    ["<a href='/{}'>x</a>", "<iframe src='/{}'></iframe>", "<base href='/{}/'><a href=y>", "<a href=/plain>{}</a>"],
+)
+def test_skimming_reads_references_in_any_charset(charset, tag):
+    word = "日本" if "jp" in charset or "jis" in charset else "čaj"
+    body = f"<html><p>{word} {word}</p>{tag.format(word)}</html>".encode(charset)
+    headers = (("Content-Type", f"text/html; charset={charset}"),)
+    whole, skimmed = (page(body, URL, headers, detect_language=False, mode=mode) for mode in ("full", "skim"))
+    assert leads(skimmed) == leads(whole)
+    assert leads(whole)
+
+
 def test_skimming_leaves_texts_alone():
     _, skimmed = both(b"<title>T</title><h1>H</h1><a href=/x title=t>words</a>")
     assert [(link.target, link.text) for link in skimmed.links] == [("http://example.org/x", "")]

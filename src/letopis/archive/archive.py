@@ -150,6 +150,8 @@ class Archive:
         """
         self.require_writable()
         record_same = self.settings.store.same == "record"
+        if any(arrival.as_sent for arrival in arrivals):
+            self.catalog.renderings.ensure()
         with self._gate.transaction() as (cursor, store):
             done = Recorder(self.catalog, store, record_same=record_same).record(cursor, arrivals)
             if extend is not None:
@@ -229,6 +231,10 @@ class Archive:
         if version is not None:
             return self.answers.numbered(address, version)
         return self.answers.newest(address) if at is None else self.answers.at(address, at)
+
+    def as_sent(self, version: Version) -> Version:
+        """A version as the server sent it: itself, but for one that a browser rendered."""
+        return self.answers.as_sent(version)
 
     def versions(self, url: str) -> list[Version]:
         """All versions without their bodies, oldest first."""

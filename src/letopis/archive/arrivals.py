@@ -6,7 +6,7 @@ from datetime import datetime
 
 from letopis.archive.facts import NO_DETAILS, Details
 from letopis.archive.identity import Identity
-from letopis.archive.recording import ERROR_BODY_BYTES, Arrival
+from letopis.archive.recording import ERROR_BODY_BYTES, Arrival, AsSent
 from letopis.model import Observation, Outcome, Put, Response, to_millis
 
 _VERSIONED = (Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED)
@@ -42,6 +42,7 @@ def arrival_of(look: Observation) -> Arrival:
         details=details_of(look),
         meaningful=look.change.meaningful if look.change else None,
         title=look.page.title if look.page else None,
+        as_sent=AsSent(response.as_sent.headers, response.as_sent.body) if response.as_sent and has_content else None,
     )
 
 
@@ -55,7 +56,7 @@ def _body(look: Observation, has_content: bool) -> bytes | None:
 def details_of(look: Observation) -> Details:
     """What the row of this look says beyond its columns."""
     response, change = look.response, look.change
-    if look.outcome is Outcome.UNCHANGED and _says_nothing(look):
+    if _says_nothing(look):
         return NO_DETAILS
     return Details(
         final_url=response.final_url if response.final_url != response.url else "",
@@ -69,9 +70,10 @@ def details_of(look: Observation) -> Details:
 
 
 def _says_nothing(look: Observation) -> bool:
-    response = look.response
+    """The same bytes at the same place: that nothing changed is what the outcome says already."""
+    response, change = look.response, look.change
     moved = response.final_url != response.url or response.hops
-    return not (look.change or moved or response.failure or response.warnings)
+    return not ((change and not change.same_bytes) or moved or response.failure or response.warnings)
 
 
 def _told_length(response: Response) -> int | None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Literal, NamedTuple
 
 from letopis.archive.facts import Note
+from letopis.archive.recording import SENT
 from letopis.archive.retention import is_limited, kept
 from letopis.archive.writing import Gate
 from letopis.catalog import Catalog, Cursor, ResourceRow, VersionRow
@@ -71,6 +73,8 @@ class Compaction:
         while not finished and not stop():
             finished = self._slice(chains, effort, progress, stop)
         released = self._with_store(self._release)
+        if finished and self._moved:
+            self._catalog.defragment()
         after = self._with_store(lambda store: store.stats().pack_bytes) if released else before
         return CompactReport(self._documents, self._moved, self._dropped, before, after, finished)
 
@@ -123,6 +127,7 @@ class Compaction:
                 yield replace(self._chain(row, seen), site=_site(name))
                 last = (name, row.id)
         yield from self._error_chains()
+        yield from self._sent_chains()
 
     def _siblings(self, site: bytes) -> Iterator[Entry]:
         """Newest versions of a few documents of a site."""
@@ -138,6 +143,15 @@ class Compaction:
             captures = self._catalog.versions.captures(row.id)
             seen = [_Seen(c.time, c.status, c.head or 0, c.content) for c in captures if c.content is not None]
             yield self._chain(row, seen, version=False)
+
+    def _sent_chains(self) -> Iterator[Chain]:
+        """What servers sent for versions that a browser rendered."""
+        for resource, rows in groupby(self._catalog.renderings.all(), key=lambda sent: sent.resource):
+            row = self._catalog.resources.by_id(resource)
+            if row is not None:
+                seen = [_Seen(one.time, one.status, one.head, one.content) for one in rows]
+                chain = self._chain(row, seen, version=False)
+                yield replace(chain, key=SENT + chain.key)
 
     def _chain(self, row: ResourceRow, seen: Sequence[_Seen], *, version: bool = True) -> Chain:
         entries = (self._entry(one, version) for one in reversed(seen))
@@ -168,6 +182,7 @@ class Compaction:
     def _release(self, store: Store) -> int:
         with self._catalog.transaction() as cursor:
             self._gate.fence(cursor)
+            self._catalog.renderings.drop_orphans(cursor)
             self._catalog.contents.drop_unused(cursor)
             others = self._gate.others(cursor)
         live = self._catalog.contents.packs()
@@ -177,7 +192,9 @@ class Compaction:
 
     def _exists(self, key: bytes, time: int) -> bool:
         """Whether the catalogue still tells of a check; versions that retention dropped are gone."""
-        row = self._catalog.resources.find(key.decode())
+        row = self._catalog.resources.find(key.removeprefix(SENT).decode())
+        if row is not None and key.startswith(SENT):
+            return self._catalog.renderings.has(row.id, time)
         return row is not None and self._catalog.versions.has_check(row.id, row.versions, time)
 
 

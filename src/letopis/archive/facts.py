@@ -12,6 +12,8 @@ from typing import Any
 
 from letopis.model import Headers, Hop
 
+_JSON = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
 
 @dataclass(frozen=True, slots=True)
 class Note:
@@ -25,9 +27,7 @@ class Note:
     def pack(self) -> bytes:
         """Compact JSON; readers ignore further elements."""
         kind = [] if self.version else [0]
-        return json.dumps([self.status, self.headers, *kind], separators=(",", ":"), ensure_ascii=False).encode(
-            "utf-8", "surrogatepass"
-        )
+        return _JSON([self.status, self.headers, *kind]).encode("utf-8", "surrogatepass")
 
     @classmethod
     def unpack(cls, data: bytes) -> Note:
@@ -62,7 +62,7 @@ class Details:
             "length": self.length,
         }
         kept = {name: value for name, value in fields.items() if value not in ("", [], (), None)}
-        return json.dumps(kept, separators=(",", ":"), ensure_ascii=False) if kept else None
+        return _JSON(kept) if kept else None
 
     @classmethod
     def unpack(cls, text: str | None) -> Details:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from heapq import merge
 from itertools import zip_longest
@@ -51,6 +52,26 @@ class Answers:
     def by_id(self, number: int) -> Version:
         """The version recorded under an id, with its body."""
         return self._whole(f"version {number}", lambda: by_id(self._catalog.database, number))
+
+    def as_sent(self, version: Version) -> Version:
+        """The version with header and body of the server's answer, where a browser made the version of it."""
+        row = self._catalog.versions.number(self.resource(version.url).id, version.number)
+        sent = self._catalog.renderings.of(row.id) if row is not None else None
+        content = self._catalog.contents.by_id(sent.content) if sent is not None else None
+        if sent is None or content is None:
+            return version
+        headers = self._catalog.heads.get(sent.head)
+        return replace(
+            version,
+            headers=headers,
+            body=self.content(content.id),
+            digest=digest_text(content.sha1),
+            content_type=header(headers, "content-type"),
+            last_modified=header(headers, "last-modified"),
+            raw_bytes=content.raw_bytes,
+            stored_bytes=content.stored_bytes,
+            method=content.method,
+        )
 
     def content(self, number: int) -> bytes:
         """The bytes of a content by its id in the catalogue, as checks that kept an error's body name it."""
@@ -180,7 +201,7 @@ class Answers:
             warnings=details.warnings,
             headers=headers,
             meaningful=None if row.meaningful is None else bool(row.meaningful),
-            score=details.score,
+            score=0.0 if same else details.score,
             blocks=details.blocks,
         )
 

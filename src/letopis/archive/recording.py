@@ -8,23 +8,34 @@ nothing that was acknowledged.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
-from letopis.archive.facts import Details, Note
+from letopis.archive.facts import NO_DETAILS, Details, Note
 from letopis.archive.identity import Identity, identify
 from letopis.catalog import OUTCOME_CODES, CaptureRow, Catalog, ContentRow, Cursor, ResourceRow, VersionRow
+from letopis.catalog.additions import Additions
 from letopis.catalog.lookup import UrlState, states
+from letopis.catalog.renderings import Sent
 from letopis.model import Headers, Outcome
 from letopis.store import Item, Placed
 
 ERROR_BODY_BYTES = 64 * 1024
 """How much of an error answer's body is kept with its check."""
+SENT = b"sent "
+"""In the packs, what the key of an answer that a browser made a version of begins with; its URL follows."""
 _ABSENT = (Outcome.UNAVAILABLE, Outcome.REFUSED)
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class AsSent:
+    """The answer of the server that a browser made a version of; it is kept if that version is."""
+
+    headers: Headers
+    body: bytes
+
+
+class Arrival(NamedTuple):
     """One look, reduced to what is written down.
 
     `versioned` bodies may become versions; others (errors, redirects) stay
@@ -42,13 +53,13 @@ class Arrival:
     versioned: bool = True
     dated: bool = False
     identity: Identity | None = None
-    details: Details = field(default_factory=Details)
+    details: Details = NO_DETAILS
     meaningful: bool | None = None
     title: str | None = None
+    as_sent: AsSent | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(NamedTuple):
     """What became of an arrival. `version` is the id of the version current after it."""
 
     url: str
@@ -89,13 +100,16 @@ class _State:
     title: str | None = None
     identity: Identity | None = None
     """Digests of the newest version before the batch."""
+    is_new: bool = False
+    """Whether its row is still to be written."""
 
 
 @dataclass(slots=True)
 class _Plan:
     """What one batch has to store: contents by identity, items for the packs, newest by URL."""
 
-    identities: list[Identity | None] = field(default_factory=list)
+    identities: list[Identity | None]
+    stored: dict[tuple[int, bytes], int] = field(default_factory=dict)
     known: dict[Identity, int] = field(default_factory=dict)
     items: list[Item] = field(default_factory=list)
     fresh: list[tuple[Identity, int]] = field(default_factory=list)
@@ -104,6 +118,8 @@ class _Plan:
 
 class Recorder:
     """Writes batches of arrivals."""
+
+    _new: Additions
 
     def __init__(self, catalog: Catalog, store: Writer, *, record_same: bool) -> None:
         self._catalog = catalog
@@ -117,24 +133,37 @@ class Recorder:
         arrivals = [self._timed(cursor, arrival) for arrival in arrivals]
         contents = self._place(cursor, arrivals)
         self._store.sync()
+        self._catalog.heads.learn(cursor, (arrival.headers for arrival in arrivals if arrival.headers))
+        self._new = Additions(cursor, sum(arrival.versioned for arrival in arrivals))
         done = [self._one(cursor, arrival, content) for arrival, content in zip(arrivals, contents, strict=True)]
-        self._catalog.resources.touch(
-            cursor,
-            [
-                (s.versions, s.newest.id if s.newest else None, s.checked or 0, s.title, s.row.id)
-                for s in self._states.values()
-            ],
-        )
+        self._new.write()
+        self._touch(cursor)
         return done
 
+    def _touch(self, cursor: Cursor) -> None:
+        """Writes what the batch means for its URLs: rows of new ones, and what changed of the others."""
+        known, new = [], []
+        for state in self._states.values():
+            newest = state.newest.id if state.newest else None
+            if state.is_new:
+                row = state.row._replace(versions=state.versions, newest=newest, checked=state.checked)
+                new.append((row, state.title))
+            else:
+                known.append((state.versions, newest, state.checked or 0, state.title, state.row.id))
+        self._catalog.resources.add_many(cursor, new)
+        self._catalog.resources.touch(cursor, known)
+
     def _known(self, cursor: Cursor, arrivals: Sequence[Arrival]) -> dict[str, _State]:
-        """The URLs of the batch that are already known, in as few statements as possible."""
+        """The URLs of the batch as they are before it, in as few statements as possible."""
         urls = list(dict.fromkeys(arrival.url for arrival in arrivals))
-        return {url: _state_of(found) for url, found in states(cursor, urls).items()}
+        known = {url: _state_of(found) for url, found in states(cursor, urls).items()}
+        for row in self._catalog.resources.numbered(cursor, [url for url in urls if url not in known]):
+            known[row.url] = _State(row, 0, None, None, None, is_new=True)
+        return known
 
     def _timed(self, cursor: Cursor, arrival: Arrival) -> Arrival:
         """Each check of a URL has a millisecond of its own, after earlier ones unless it is dated."""
-        state = self._state(cursor, arrival.url)
+        state = self._states[arrival.url]
         time = arrival.time
         if state.planned is not None and time <= state.planned:
             if not arrival.dated:
@@ -143,52 +172,63 @@ class Recorder:
                 time += 1
         state.taken.add(time)
         state.planned = max(time, state.planned or time)
-        return arrival if time == arrival.time else replace(arrival, time=time)
+        return arrival if time == arrival.time else arrival._replace(time=time)
 
     def _place(self, cursor: Cursor, arrivals: Sequence[Arrival]) -> list[tuple[Identity, int] | None]:
         """Stores every content once and answers with its id, arrival by arrival.
 
         A content that the URL's newest version already has writes nothing.
         """
-        plan = _Plan()
-        for arrival in arrivals:
-            self._plan(cursor, plan, arrival)
+        plan = _Plan([_identity(arrival) for arrival in arrivals])
+        plan.stored = self._stored(cursor, arrivals, plan.identities)
+        for arrival, identity in zip(arrivals, plan.identities, strict=True):
+            self._plan(plan, arrival, identity)
         placed = [where for where in self._store.append(plan.items) if where.place is not None]
-        for (identity, size), where in zip(plan.fresh, placed, strict=True):
-            plan.known[identity] = self._catalog.contents.add(cursor, _content_row(identity, size, where))
+        rows = [_content_row(*fresh, where) for fresh, where in zip(plan.fresh, placed, strict=True)]
+        for (identity, _), number in zip(plan.fresh, self._catalog.contents.add_many(cursor, rows), strict=True):
+            plan.known[identity] = number
         return [None if identity is None else (identity, plan.known[identity]) for identity in plan.identities]
 
-    def _plan(self, cursor: Cursor, plan: _Plan, arrival: Arrival) -> None:
-        identity = _identity(arrival)
-        plan.identities.append(identity)
+    def _stored(
+        self, cursor: Cursor, arrivals: Sequence[Arrival], identities: Sequence[Identity | None]
+    ) -> dict[tuple[int, bytes], int]:
+        """Which contents are there already; those that the newest version of their URL has need no question."""
+        wanted = {
+            (identity.key, identity.sha1)
+            for arrival, identity in zip(arrivals, identities, strict=True)
+            if identity is not None and self._states[arrival.url].identity != identity
+        }
+        return self._catalog.contents.find_many(wanted, cursor)
+
+    def _plan(self, plan: _Plan, arrival: Arrival, identity: Identity | None) -> None:
         if identity is None or arrival.body is None:
             return
-        state = self._state(cursor, arrival.url)
+        state = self._states[arrival.url]
         if identity not in plan.known and state.newest is not None and state.identity == identity:
             plan.known[identity] = state.newest.content
         if identity not in plan.known:
-            found = self._catalog.contents.find(identity.key, identity.sha1, cursor)
-            plan.known[identity] = found.id if found else 0
-            if found is None:
+            found = plan.stored.get((identity.key, identity.sha1), 0)
+            plan.known[identity] = found
+            if not found:
                 plan.fresh.append((identity, len(arrival.body)))
                 plan.items.append(_item(arrival, identity, arrival.body))
                 plan.latest[arrival.url] = identity
                 return
-        if not self._is_latest(cursor, plan, arrival.url, identity):
+        if not self._is_latest(plan, arrival.url, identity):
             plan.items.append(_item(arrival, identity, None))
             plan.latest[arrival.url] = identity
 
-    def _is_latest(self, cursor: Cursor, plan: _Plan, url: str, identity: Identity) -> bool:
+    def _is_latest(self, plan: _Plan, url: str, identity: Identity) -> bool:
         if url in plan.latest:
             return plan.latest[url] == identity
-        newest = self._state(cursor, url).newest
+        newest = self._states[url].newest
         return newest is not None and newest.content == plan.known[identity]
 
     def _one(self, cursor: Cursor, arrival: Arrival, content: tuple[Identity, int] | None) -> Recorded:
-        state = self._state(cursor, arrival.url)
+        state = self._states[arrival.url]
         first = state.checked is None
         if first:
-            self._catalog.resources.list_captured(cursor, state.row)
+            self._new.listed(state.row)
         time = arrival.time
         if state.checked is not None and time <= state.checked:
             return self._late(cursor, state, arrival, content)
@@ -197,13 +237,6 @@ class Recorder:
         if content is not None and arrival.versioned and self._is_news(state, content[1]):
             return self._version(cursor, state, arrival, content, time, first)
         return self._capture(cursor, state, arrival, content, time, first)
-
-    def _state(self, cursor: Cursor, url: str) -> _State:
-        state = self._states.get(url)
-        if state is None:
-            row = self._catalog.resources.ensure(cursor, url)
-            state = self._states[url] = _State(row, row.versions, None, row.checked, row.checked)
-        return state
 
     def _is_news(self, state: _State, content: int) -> bool:
         return self._record_same or state.newest is None or state.newest.content != content
@@ -217,10 +250,25 @@ class Recorder:
             arrival.status, _bit(arrival.meaningful), arrival.details.pack(),
         )  # fmt: skip
         same = state.newest is not None and state.newest.content == number
-        state.newest = row._replace(id=self._catalog.versions.add(cursor, row))
+        state.newest = row._replace(id=self._new.version(row))
+        if arrival.as_sent is not None:
+            self._keep_sent(cursor, state.newest.id, arrival, arrival.as_sent)
         state.versions += 1
         outcome = Outcome.UNCHANGED if same else Outcome.CHANGED if row.number else Outcome.NEW
         return Recorded(arrival.url, row.resource, time, outcome, row.number, state.newest.id, identity, first)
+
+    def _keep_sent(self, cursor: Cursor, version: int, arrival: Arrival, sent: AsSent) -> None:
+        """Stores the answer behind a rendered version, durably; such versions are few, so each has its own sync."""
+        identity = identify(sent.body)
+        found = self._catalog.contents.find(identity.key, identity.sha1, cursor)
+        note = Note(arrival.status, sent.headers, version=False)
+        body = None if found else sent.body
+        item = Item(SENT + arrival.url.encode(), arrival.time, note.pack(), identity.sha1, body)
+        (placed,) = self._store.append([item])
+        self._store.sync()
+        size = len(sent.body)
+        number = found.id if found else self._catalog.contents.add(cursor, _content_row(identity, size, placed))
+        self._catalog.renderings.add(cursor, version, Sent(number, self._catalog.heads.add(cursor, sent.headers)))
 
     def _capture(
         self,
@@ -241,7 +289,7 @@ class Recorder:
         row = CaptureRow(
             state.row.id, time, arrival.status, OUTCOME_CODES[outcome], current, head, kept, arrival.details.pack()
         )
-        self._catalog.versions.add_capture(cursor, row)
+        self._new.capture(row)
         identity = content[0] if content is not None else None
         return Recorded(
             arrival.url, row.resource, time, outcome, current, newest.id if newest else None, identity, first
@@ -249,6 +297,7 @@ class Recorder:
 
     def _late(self, cursor: Cursor, state: _State, arrival: Arrival, content: tuple[Identity, int] | None) -> Recorded:
         """A look with a date of its own that lies before what is already known."""
+        self._new.write()  # some of it may have to make room
         versions, resource, time = self._catalog.versions, state.row.id, arrival.time
         before = versions.at(resource, state.versions, time, cursor)
         number = before.number + 1 if before else 0

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from letopis.archive.facts import Note
 from letopis.archive.identity import Identity, identify
-from letopis.archive.recording import Arrival, Recorder
+from letopis.archive.recording import SENT, Arrival, Recorder
 from letopis.archive.verifying import unreadable
 from letopis.catalog import Catalog, ContentRow, Cursor
+from letopis.catalog.renderings import Sent
 from letopis.errors import Damaged
 from letopis.model import Outcome
 from letopis.store import Fact, Item, Placed, Store
@@ -51,6 +52,7 @@ def drop_lost(catalog: Catalog, store: Store) -> RepairReport:
     for content in gone:
         with catalog.transaction() as cursor:
             catalog.versions.lose(cursor, content)
+            catalog.renderings.lose(cursor, content)
     return RepairReport(False, catalog.totals().versions, tuple(lost))
 
 
@@ -61,6 +63,7 @@ def rebuild(catalog: Catalog, store: Store) -> RepairReport:
     for batch in _batches(store, places):
         with catalog.transaction() as cursor:
             recorder.record(cursor, [one for one in batch if not _has(catalog, cursor, one)])
+    _renderings(catalog, store, places)
     return RepairReport(True, catalog.totals().versions, tuple(lost))
 
 
@@ -96,12 +99,32 @@ def _batches(store: Store, places: dict[bytes, Identity]) -> Iterator[list[Arriv
     """Versions in large batches, each in the order of time: frames tell the newest first."""
     batch: dict[tuple[bytes, int], Arrival] = {}
     for fact in store.scan():
-        if fact.digest in places:
+        if fact.digest in places and not fact.key.startswith(SENT):
             batch[(fact.key, fact.time)] = _arrival(fact, places[fact.digest])
         if len(batch) >= _BATCH:
             yield [batch[mark] for mark in sorted(batch)]
             batch = {}
     yield [batch[mark] for mark in sorted(batch)]
+
+
+def _renderings(catalog: Catalog, store: Store, places: dict[bytes, Identity]) -> None:
+    """Puts what servers sent beside the versions that browsers made of it."""
+    sent = [fact for fact in store.scan() if fact.key.startswith(SENT) and fact.digest in places]
+    if not sent:
+        return
+    catalog.renderings.ensure()
+    with catalog.transaction() as cursor:
+        for fact in sent:
+            _rendering(catalog, cursor, fact, places[fact.digest])
+
+
+def _rendering(catalog: Catalog, cursor: Cursor, fact: Fact, identity: Identity) -> None:
+    row = catalog.resources.find(fact.key.removeprefix(SENT).decode(), cursor)
+    version = catalog.versions.at(row.id, row.versions, fact.time, cursor) if row is not None else None
+    content = catalog.contents.find(identity.key, identity.sha1, cursor)
+    if version is not None and version.time == fact.time and content is not None:
+        head = catalog.heads.add(cursor, Note.unpack(fact.note).headers)
+        catalog.renderings.add(cursor, version.id, Sent(content.id, head))
 
 
 def _has(catalog: Catalog, cursor: Cursor, arrival: Arrival) -> bool:

@@ -51,6 +51,7 @@ class SharedGate:
         self._guard = threading.RLock()
         self._store: Store | None = None
         self._token: int | None = None
+        self._claimed = 0
         self._cursor: Cursor | None = None
         self._fence = 0
 
@@ -63,8 +64,7 @@ class SharedGate:
                     self._cursor = cursor
                     store = self._ready(cursor)
                     yield cursor, store
-                    if store.log:
-                        self._token = self._claims.claim(cursor, self._token, store.log, self._now() + _CLAIM_MILLIS)
+                    self._claim(cursor, store.log)
             except BaseException:
                 # Whether anything refers to the log is not known: it is left to the next compaction.
                 self._store = self._token = None
@@ -111,6 +111,12 @@ class SharedGate:
         if self._store is None:
             self._store = Store.open(self._backend(Sharing(NoLease, self._number)), self._settings, write=True)
         return self._store
+
+    def _claim(self, cursor: Cursor, log: int) -> None:
+        """Says which log was extended; a claim that says so already was renewed when the transaction began."""
+        if log and (self._token is None or log != self._claimed):
+            self._token = self._claims.claim(cursor, self._token, log, self._now() + _CLAIM_MILLIS)
+            self._claimed = log
 
     def _number(self, last: int) -> int:
         return self._claims.number(last, self._cursor)

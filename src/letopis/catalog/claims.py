@@ -51,7 +51,7 @@ class Claims:
         A statement of its own where the engine lets one run beside an open
         transaction: a number that was given out stays given out.
         """
-        reader = self._database if cursor is None or self._database.dialect.turn else cursor
+        reader = self._database if cursor is None or self._database.dialect.beside else cursor
         row = reader.one(_NEXT, (last + 1,))
         assert row is not None
         return int(row[0])

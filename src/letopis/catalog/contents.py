@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from letopis.catalog.database import Cursor, Database
+from letopis.catalog.extras import present
 from letopis.catalog.rows import ContentRow, Reader
 
 ABSENT = "absent"
 """Method of a content that a clone knows of and has not fetched yet; its place is the origin's."""
 
+AT_ONCE = 250
+"""Digests that one statement may ask for."""
 _COLUMNS = "id, identity, sha1, raw_bytes, stored_bytes, method, pack, place, slot"
 
 
@@ -23,6 +26,18 @@ class Contents:
         """The content with both digests, or None."""
         rows = (reader or self._database).all(f"SELECT {_COLUMNS} FROM content WHERE identity = ?", (identity,))
         return next((ContentRow(*row) for row in rows if row[2] == sha1), None)
+
+    def find_many(self, wanted: Collection[tuple[int, bytes]], reader: Reader) -> dict[tuple[int, bytes], int]:
+        """Ids of those of many contents that are stored, by both digests."""
+        keys = sorted({identity for identity, _ in wanted})
+        found: dict[tuple[int, bytes], int] = {}
+        for start in range(0, len(keys), AT_ONCE):
+            part = keys[start : start + AT_ONCE]
+            marks = ", ".join("?" * len(part))
+            rows = reader.all(f"SELECT identity, sha1, id FROM content WHERE identity IN ({marks}) ORDER BY id", part)
+            for identity, sha1, number in rows:
+                found.setdefault((int(identity), bytes(sha1)), int(number))
+        return found
 
     def by_id(self, number: int, reader: Reader | None = None) -> ContentRow | None:
         """The row of a known id."""
@@ -38,6 +53,14 @@ class Contents:
         )
         assert made is not None
         return int(made[0])
+
+    def add_many(self, cursor: Cursor, rows: Sequence[ContentRow]) -> Sequence[int]:
+        """Registers many contents; their ids in the same order."""
+        numbers = cursor.numbers("content", len(rows))
+        filled = [(number, *row[1:]) for number, row in zip(numbers, rows, strict=True)]
+        if filled:
+            cursor.bulk("content", _COLUMNS.split(", "), filled)
+        return numbers
 
     def move(self, cursor: Cursor, moves: Iterable[tuple[int, str, int, int, int, int]]) -> None:
         """New places after compaction: rows (stored_bytes, method, pack, place, slot, id)."""
@@ -65,8 +88,9 @@ class Contents:
         return (ContentRow(*row) for row in self._database.stream(f"SELECT {_COLUMNS} FROM content ORDER BY id"))
 
     def drop_unused(self, cursor: Cursor) -> int:
-        """Forgets contents that no version and no capture refers to."""
+        """Forgets contents that no version, no capture and no rendering refers to."""
+        rendered = " AND id NOT IN (SELECT content FROM rendering)" if present(self._database, "rendering") else ""
         return cursor.run(
             "DELETE FROM content WHERE id NOT IN (SELECT content FROM version) "
-            "AND id NOT IN (SELECT content FROM capture WHERE content IS NOT NULL)"
+            "AND id NOT IN (SELECT content FROM capture WHERE content IS NOT NULL)" + rendered
         )

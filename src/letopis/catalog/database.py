@@ -14,13 +14,14 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from letopis.catalog.dialect import Connection, Dialect
+from letopis.catalog.texts import storable_values
 
 Row = tuple[Any, ...]
 T = TypeVar("T")
 
 
 class Cursor:
-    """Statements inside one transaction."""
+    """Statements inside one transaction. Texts are made storable on their way in, see `texts.py`."""
 
     def __init__(self, connection: Connection, dialect: Dialect) -> None:
         self.connection = connection
@@ -30,26 +31,30 @@ class Cursor:
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> int:
         """Executes; answers how many rows it touched."""
-        self._cursor.execute(self._sql(statement), values)
+        self._cursor.execute(self._sql(statement), storable_values(values))
         return int(self._cursor.rowcount)
 
     def run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """Executes once a row."""
-        self._cursor.executemany(self._sql(statement), rows)
+        self._cursor.executemany(self._sql(statement), map(storable_values, rows))
 
     def bulk(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
         """Adds very many rows by the engine's fastest way; how many."""
-        return self._dialect.bulk(self._cursor, table, columns, rows)
+        return self._dialect.bulk(self._cursor, table, columns, map(storable_values, rows))
+
+    def numbers(self, table: str, count: int) -> Sequence[int]:
+        """So many ids for rows that are about to be added, rising; nobody else is given them."""
+        return self._dialect.numbers(self._cursor, table, count) if count else ()
 
     def one(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
         """The first row, or None."""
-        self._cursor.execute(self._sql(statement), values)
+        self._cursor.execute(self._sql(statement), storable_values(values))
         row: Row | None = self._cursor.fetchone()
         return row
 
     def all(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         """All rows."""
-        self._cursor.execute(self._sql(statement), values)
+        self._cursor.execute(self._sql(statement), storable_values(values))
         rows: list[Row] = self._cursor.fetchall()
         return rows
 
@@ -86,7 +91,7 @@ class Database:
 
     def _connect(self) -> Connection:
         connection = self.dialect.connect()
-        if self.dialect.turn and not self._opened:
+        if not self._opened:
             self.dialect.prepare(connection)
         with self._opening:
             self._opened.append(connection)
@@ -125,7 +130,7 @@ class Database:
         connection = self._connect()
         try:
             cursor = connection.cursor()
-            cursor.execute(self.dialect.sql(statement), values)
+            cursor.execute(self.dialect.sql(statement), storable_values(values))
             while rows := cursor.fetchmany(size):
                 yield from rows
         finally:
@@ -169,8 +174,6 @@ class Database:
             try:
                 cursor = Cursor(self._writer, self.dialect)
                 cursor.run(self.dialect.begin)
-                if self.dialect.turn:
-                    cursor.one(self.dialect.turn)
             except Exception:
                 if last or not self.dialect.lost(self._writer):
                     raise

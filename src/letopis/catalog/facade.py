@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from letopis.catalog.contents import Contents
@@ -15,11 +15,15 @@ from letopis.catalog.lessons import Lessons
 from letopis.catalog.observers import Observers
 from letopis.catalog.queues import Queues
 from letopis.catalog.recent import Recent
+from letopis.catalog.renderings import Renderings
 from letopis.catalog.resources import Resources
 from letopis.catalog.schema import SCHEMA_VERSION, prepare
 from letopis.catalog.totals import Totals, totals
 from letopis.catalog.versions import Versions
+from letopis.errors import Busy, NotReady
 
+_MOST_REWRITTEN = 64 << 20
+"""Bytes of a catalogue that is written anew after a compaction: a second or so, in which writers wait."""
 _CONTRADICTIONS = {
     "versions without a content": (
         "SELECT count(*) FROM version LEFT JOIN content ON content.id = version.content WHERE content.id IS NULL"
@@ -46,6 +50,7 @@ class Catalog:
         self.contents = Contents(self.database)
         self.heads = Heads(self.database)
         self.versions = Versions(self.database)
+        self.renderings = Renderings(self.database)
         self.lessons = Lessons(self.database)
         self.recent = Recent(self.database)
         self.queues = Queues(self.database)
@@ -74,6 +79,16 @@ class Catalog:
         """Folds the write-ahead log into the file, so that its size is the catalogue's size."""
         if self.database.dialect.name == "sqlite":
             self.database.all("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def defragment(self) -> None:
+        """Gives back the room that moved rows left in half-filled pages; passed over where that would take long.
+
+        One transaction like any other: a crash leaves what was there before.
+        """
+        if self.database.dialect.name == "sqlite" and self.bytes() <= _MOST_REWRITTEN:
+            with suppress(Busy, NotReady):
+                self.database.all("VACUUM")
+                self.tidy()
 
     def integrity(self) -> Iterator[str]:
         """Sentences about tables that contradict themselves; none when all is well."""

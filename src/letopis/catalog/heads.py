@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 import xxhash
@@ -30,6 +30,11 @@ _DICTIONARY = _WORDS.encode()
 _ZSTD = b"\x28\xb5\x2f\xfd"
 """How records of the first archives begin; a deflate stream cannot begin so."""
 _WINDOW_BITS = -12
+_PACKER = zlib.compressobj(9, zlib.DEFLATED, _WINDOW_BITS, 5, zdict=_DICTIONARY)
+"""Has read the dictionary and nothing else: copied for each record."""
+_JSON = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+_REMEMBERED = 10_000
+_AT_ONCE = 250
 
 
 class Heads:
@@ -53,8 +58,30 @@ class Heads:
             self._remember(fingerprint, known)
         return known
 
+    def learn(self, cursor: Cursor, many: Iterable[Headers]) -> None:
+        """Makes the records of many headers in a few statements, so that `add` has them at hand."""
+        if len(self._recent) > _REMEMBERED // 2:
+            self._recent.clear()
+        fresh = {_fingerprint(headers): headers for headers in many}
+        fresh = {fingerprint: headers for fingerprint, headers in fresh.items() if fingerprint not in self._recent}
+        for fingerprint, number in self._stored(cursor, list(fresh)):
+            self._recent[fingerprint] = number
+            fresh.pop(fingerprint, None)
+        numbers = cursor.numbers("head", len(fresh))
+        rows = [(number, mark, _pack(fresh[mark])) for number, mark in zip(numbers, fresh, strict=True)]
+        if rows:
+            cursor.bulk("head", ("id", "fingerprint", "data"), rows)
+        self._recent.update((mark, number) for number, mark, _ in rows)
+
+    @staticmethod
+    def _stored(cursor: Cursor, marks: Sequence[int]) -> Iterator[tuple[int, int]]:
+        for start in range(0, len(marks), _AT_ONCE):
+            part = marks[start : start + _AT_ONCE]
+            places = ", ".join("?" * len(part))
+            yield from cursor.all(f"SELECT fingerprint, id FROM head WHERE fingerprint IN ({places})", part)
+
     def _remember(self, fingerprint: int, number: int) -> None:
-        if len(self._recent) >= 10_000:
+        if len(self._recent) >= _REMEMBERED:
             self._recent.clear()
         self._recent[fingerprint] = number
 
@@ -91,9 +118,8 @@ def _fingerprint(headers: Headers) -> int:
 
 def _pack(headers: Headers) -> bytes:
     """Deflate, not zstd: as small on such short texts, and its states are made 15 times as fast."""
-    text = json.dumps(headers, separators=(",", ":"), ensure_ascii=False)
-    packer = zlib.compressobj(9, zlib.DEFLATED, _WINDOW_BITS, 5, zdict=_DICTIONARY)
-    return packer.compress(text.encode("utf-8", "surrogatepass")) + packer.flush()
+    packer = _PACKER.copy()
+    return packer.compress(_JSON(headers).encode("utf-8", "surrogatepass")) + packer.flush()
 
 
 def _json(data: bytes) -> bytes:

@@ -14,7 +14,7 @@ from letopis.catalog.database import Cursor, Database
 KNOWN, NEW, AGAIN, HELD, GONE = range(5)
 
 _HOST = "h.id, h.name, h.ip, h.ready, h.ip_ready, h.crawl_delay, h.fetched, h.failures, h.fence"
-_URL = "id, url, depth, priority, coalesce(due, 0), schedule"
+_URL = "id, url, depth, priority, coalesce(due, 0), schedule, newest IS NOT NULL"
 HAS_NEW = "SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 1"
 HAS_DUE = "SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 2 AND r.due <= ?"
 

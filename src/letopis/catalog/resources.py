@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from letopis.catalog.database import Cursor, Database
 from letopis.catalog.rows import Reader, ResourceRow
@@ -10,6 +10,7 @@ from letopis.urls import host as host_of
 from letopis.urls import surt, url_key
 
 _COLUMNS = "id, url, host, versions, newest, checked"
+_ADDED = ("id", "url_key", "url", "host", "versions", "newest", "checked", "title")
 _PREFIXED = ", ".join(f"resource.{column}" for column in _COLUMNS.split(", "))
 
 
@@ -42,6 +43,20 @@ class Resources:
         )
         assert row is not None
         return ResourceRow(int(row[0]), url, host, 0, None, None)
+
+    def numbered(self, cursor: Cursor, urls: Sequence[str]) -> list[ResourceRow]:
+        """Rows for URLs that are not known, with the ids under which `add_many` writes them in this transaction."""
+        numbers = cursor.numbers("resource", len(urls)) if urls else ()
+        return [
+            ResourceRow(number, url, self.ensure_host(cursor, host_of(url)), 0, None, None)
+            for number, url in zip(numbers, urls, strict=True)
+        ]
+
+    def add_many(self, cursor: Cursor, rows: Sequence[tuple[ResourceRow, str | None]]) -> None:
+        """Writes new URLs, each with its title."""
+        if rows:
+            filled = [(row.id, url_key(row.url), *row[1:], title) for row, title in rows]
+            cursor.bulk("resource", _ADDED, filled)
 
     def ensure_host(self, cursor: Cursor, name: str) -> int:
         """The host's id, made when it is new."""

@@ -9,6 +9,8 @@ from letopis.catalog.rows import CaptureRow, Reader, VersionRow
 
 _VERSION = "id, resource, number, time, content, head, status, meaningful, extra"
 _CAPTURE = "resource, time, status, outcome, number, head, content, extra"
+VERSION_COLUMNS = tuple(_VERSION.split(", "))
+CAPTURE_COLUMNS = tuple(_CAPTURE.split(", "))
 
 
 class Versions:

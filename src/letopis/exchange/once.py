@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from letopis.archive import Arrival, Identity, identify
@@ -69,7 +68,7 @@ def _identified(arrival: Arrival) -> Arrival:
     if arrival.body is None or arrival.identity is not None:
         return arrival
     identity: Identity = identify(arrival.body)
-    return replace(arrival, identity=identity)
+    return arrival._replace(identity=identity)
 
 
 def _fits(arrival: Arrival, slot: _Slot) -> bool:

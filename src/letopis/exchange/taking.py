@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -83,7 +82,7 @@ def _arrivals(found: Iterable[Capture], name: str, report: ImportReport) -> Iter
         if arrival is None:
             continue
         if capture.facts is not None and waiting is not None and _belong(waiting, arrival):
-            waiting = replace(waiting, details=arrival.details)
+            waiting = waiting._replace(details=arrival.details)
             continue
         if waiting is not None:
             yield waiting

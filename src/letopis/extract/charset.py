@@ -11,8 +11,6 @@ import codecs
 import re
 from typing import NamedTuple
 
-from charset_normalizer import from_bytes
-
 _SAMPLE = 16 * 1024
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _META = re.compile(rb"""<meta[^>]{0,400}?charset\s*=\s*["']?\s*([\w.:-]{2,40})""", re.IGNORECASE)
@@ -176,5 +174,8 @@ def _fault(before: str, char: str) -> float:
 
 
 def _detected(body: bytes) -> str:
+    # Loaded late on purpose: few pages need it, and every crawl starts.
+    from charset_normalizer import from_bytes  # noqa: PLC0415
+
     found = from_bytes(body[:_SAMPLE]).best()
     return known(found.encoding) if found else ""

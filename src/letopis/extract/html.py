@@ -7,7 +7,6 @@ under another block element than the text before it.
 
 from __future__ import annotations
 
-from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -16,7 +15,7 @@ from letopis.extract.draft import MAX_BLOCKS, MAX_TEXT, Draft, fold
 from letopis.extract.html_frames import NAMED, is_frame, is_named_frame
 from letopis.extract.html_links import Finder
 from letopis.extract.html_names import BASE, BLOCKS, KIND_OF, PARAGRAPH, TEXT, Do, tags_of
-from letopis.extract.html_skim import skim
+from letopis.extract.html_skim import parsed, skim
 from letopis.extract.source import Source
 from letopis.model import Block, BlockKind
 
@@ -45,12 +44,13 @@ _new = tuple.__new__
 
 def read(source: Source, draft: Draft) -> None:
     """Reads an HTML page into the draft."""
-    tree = LexborHTMLParser(_utf8(source, draft).removeprefix(BOM_UTF8))
+    if source.mode == "skim":
+        skim(source, draft)
+        return
+    body, draft.charset = source.utf8()
+    tree = parsed(body)
     root = tree.root
     if root is None:
-        return
-    if source.mode == "skim":
-        skim(tree, draft)
         return
     if source.mode == "full":
         _read_full(tree, root, draft)
@@ -84,17 +84,6 @@ def _read_full(tree: LexborHTMLParser, root: LexborNode, draft: Draft) -> None:
     walk.run()
     finder.styled(styled)
     finder.settle()
-
-
-def _utf8(source: Source, draft: Draft) -> bytes:
-    """The body in the one charset that the parser reads."""
-    draft.charset = "utf-8"
-    if source.body.isascii() and b"\x1b" not in source.body:
-        return source.body
-    decoded = source.decoded()
-    draft.charset = decoded.charset
-    sound = decoded.charset == "utf-8" and "\ufffd" not in decoded.text
-    return source.body if sound else decoded.text.encode("utf-8", "replace")
 
 
 def _walk_elements(root: LexborNode, finder: Finder) -> None:

@@ -55,7 +55,7 @@ class Finder:
 
     def handlers(self) -> dict[int, Callable[[LexborNode], None]]:
         """What takes in an element, by the parser's number of the element."""
-        return {tag: method.__get__(self) for tag, method in _METHODS}
+        return {tag: method.__get__(self) for tag, method in METHODS.items()}
 
     def style_attributes(self) -> None:
         """Links in the style attributes of any element."""
@@ -69,6 +69,14 @@ class Finder:
     def settle(self) -> None:
         """Puts into the draft what only the whole page can tell."""
         self._head.settle(self._draft)
+        self._bound()
+
+    def settle_leading(self) -> None:
+        """The same of what leads to other documents alone."""
+        self._head.settle_leading(self._draft)
+        self._bound()
+
+    def _bound(self) -> None:
         if len(self._links) > MAX_LINKS:
             del self._links[MAX_LINKS:]
             self._draft.warn("there are more links than are kept; the rest was left out")
@@ -190,8 +198,8 @@ class Finder:
             self._add(ref, _CSS)
 
 
-_METHODS = tuple(
-    (tag, method)
+METHODS: dict[int, Callable[[Finder, LexborNode], None]] = {
+    tag: method
     for action, method in (
         (Do.A, Finder._a),
         (Do.IMG, Finder._img),
@@ -208,7 +216,8 @@ _METHODS = tuple(
         (Do.ROOT, Finder._root),
     )
     for tag in tags_of(action)
-)
+}
+"""What takes in an element, by the parser's number of the element."""
 
 
 def _is_inside(node: LexborNode, outer: int) -> bool:

@@ -56,13 +56,18 @@ class Head:
         draft.head(
             description=meta.get("description") or meta.get("og:description", ""), keywords=meta.get("keywords", "")
         )
-        draft.robots.update(directives(meta.get("robots", "")))
+        self.settle_leading(draft)
         if not draft.declared_language:
             said = meta.get("http-equiv:content-language") or meta.get("og:locale", "")
             draft.declared_language = primary(said)
-        if "http-equiv:refresh" in meta:
-            _refresh(draft, meta["http-equiv:refresh"])
         self._dates(draft)
+
+    def settle_leading(self, draft: Draft) -> None:
+        """Only what matters for where the page leads: what robots may do, and another address to go to."""
+        if "robots" in self.meta:
+            draft.robots.update(directives(self.meta["robots"]))
+        if "http-equiv:refresh" in self.meta:
+            _refresh(draft, self.meta["http-equiv:refresh"])
 
     def _dates(self, draft: Draft) -> None:
         ld = "\n".join(self.ld)[:_LD_LIMIT]

@@ -106,6 +106,7 @@ TEXT: int = _number_of_text()
 KIND_OF: dict[int, BlockKind] = {_number(name): kind for name, kind in KINDS.items()}
 BLOCKS: frozenset[int] = frozenset(map(_number, (*KINDS, *_PLAIN_BLOCKS)))
 PARAGRAPH: int = _number("p")
+ANCHOR: int = _number("a")
 AREA: int = _number("area")
 BASE: int = _number("base")
 CONTENT: frozenset[int] = frozenset(map(_number, ("article", "main")))

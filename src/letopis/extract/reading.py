@@ -60,7 +60,9 @@ def read_here(source: Source, found: Format, *, detect_language: bool) -> Page:
 def _finished(source: Source, draft: Draft, *, detect_language: bool) -> Page:
     """Adds what the headers say, and the language."""
     if source.headers:
-        _settle_headers(source, draft)
+        _settle_robots(source, draft)
+        if source.mode != "skim":
+            _settle_headers(source, draft)
     draft.language = detect(draft.blocks, draft.declared_language) if detect_language else draft.declared_language
     return draft.page()
 
@@ -72,10 +74,13 @@ def _for_all(value: str) -> set[str]:
     return set() if named else directives(value)
 
 
-def _settle_headers(source: Source, draft: Draft) -> None:
+def _settle_robots(source: Source, draft: Draft) -> None:
     for name, value in source.headers:
         if name.lower() == "x-robots-tag":
             draft.robots.update(_for_all(value))
+
+
+def _settle_headers(source: Source, draft: Draft) -> None:
     if not draft.declared_language:
         draft.declared_language = primary(source.header("content-language"))
     if draft.modified is None:

@@ -33,6 +33,14 @@ class Source:
         """The body as text, its character set found as browsers find it, and corrected where it lies."""
         return decode(self.body, charset_of(self.header("content-type")))
 
+    def utf8(self) -> tuple[bytes, str]:
+        """The body in the one charset that the HTML parser reads (itself when it is), and the charset it came in."""
+        if self.body.isascii() and b"\x1b" not in self.body:
+            return self.body, "utf-8"
+        decoded = self.decoded()
+        sound = decoded.charset == "utf-8" and "\ufffd" not in decoded.text
+        return (self.body if sound else decoded.text.encode("utf-8", "replace")), decoded.charset
+
 
 def charset_of(content_type: str) -> str:
     """The charset parameter of a Content-Type value, or nothing."""

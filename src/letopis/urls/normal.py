@@ -42,6 +42,8 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.ASCII | re.IGNORECASE)
 _PORT = re.compile(r"[^/?#@]*:\d+(?:[/?#]|\Z)", re.ASCII)
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _BLANK = " \t\n\r\f\v\x00"
+_SAME_EVERYWHERE = ("/", "http://", "https://")
+_MOST_REMEMBERED = 4096
 _OTHER_SCHEMES = ("javascript:", "data:", "mailto:", "tel:", "about:", "blob:")
 
 
@@ -94,16 +96,30 @@ def join(base: str, ref: str) -> str | None:
 
 
 def joiner(base: str) -> Callable[[str], str | None]:
-    """`join` for the many links of one page: the same answers, each different reference worked out once."""
+    """`join` for the many links of one page: the same answers, each different reference worked out once.
+
+    References that mean the same on every page of a site, as those of its
+    menus, are remembered for the pages to come.
+    """
+    site = _site(_base(base).origin)
+    if len(site) > _MOST_REMEMBERED:
+        site.clear()
     known: dict[str, str | None] = {}
 
     def target(ref: str) -> str | None:
-        if ref in known:
-            return known[ref]
-        found = known[ref] = join(base, ref)
+        memory = site if ref.startswith(_SAME_EVERYWHERE) else known
+        if ref in memory:
+            return memory[ref]
+        found = memory[ref] = join(base, ref)
         return found
 
     return target
+
+
+@lru_cache(maxsize=64)
+def _site(origin: str) -> dict[str, str | None]:
+    """What is remembered of one site."""
+    return {}
 
 
 def _trimmed(base: str, parts: _Base, ref: str) -> str | None:

@@ -14,6 +14,7 @@ from letopis.urls.normal import normalize, parse_user
 if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
 
+_MORE = re.compile(r"[?#\\@]")
 _ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+", re.ASCII)
 
 
@@ -22,10 +23,12 @@ def host(url: str) -> str:
     start = url.find("://")
     if start < 0:
         return host(normalize(url))
-    rest = url[start + 3 :]
-    for mark in "/?#\\":
-        rest = rest.partition(mark)[0]
-    named = rest.rpartition("@")[2].lower()
+    rest = url[start + 3 :].partition("/")[0]
+    if _MORE.search(rest):
+        for mark in "?#\\":
+            rest = rest.partition(mark)[0]
+        rest = rest.rpartition("@")[2]
+    named = rest.lower()
     if not named:
         raise BadUrl(f"'{url[:200]}' names no host; write an address such as http://example.org/page")
     return named

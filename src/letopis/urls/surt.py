@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import socket
 import struct
+from functools import lru_cache
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 _SIMPLE = re.compile(r"https?://(?:www\d*\.)?([a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)+)((?:/[a-z0-9_~-][a-z0-9_.~-]*)*)/?")
@@ -73,7 +74,9 @@ def _escaped(text: bytes) -> bytes:
     return quote_from_bytes(text, safe=_SAFE).encode("ascii")
 
 
+@lru_cache(maxsize=1024)
 def _host_key(scheme: bytes, netloc: bytes) -> bytes:
+    """Remembered: addresses come by the host."""
     host, port = _host_and_port(netloc.rpartition(b"@")[2])
     name = _number(_ascii(_unescaped(host)).replace(b"..", b".").strip(b"."))
     www = _WWW.match(name)
