@@ -2,8 +2,9 @@
 
 Everything runs on one machine: agents, PostgreSQL, moto's S3 and the web
 share its cores, so pages a second say little about many machines. CPU a page
-does, and so does the time for which a commit holds the writer's turn; from
-these two the model foretells more agents, each on a core of its own.
+does, and so does the time for which a commit holds the writer's turn. The
+model is fed with these, foretells the very runs they come from, and then more
+agents, each on a core of its own.
 """
 
 from __future__ import annotations
@@ -14,24 +15,24 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import psycopg
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench.scaling.crawls import Crawl, median, rounds, web  # noqa: E402
 from bench.scaling.model import Foretold, Load, simulate  # noqa: E402
 from bench.scaling.services import Services, services  # noqa: E402
 
 GOAL = 1.5
 COUNTS = (1, 2, 4)
 STORE_SECONDS = 0.03
-"""How long a put to a real object store takes; moto's own time says nothing about that."""
+"""How long a put to an object store in another house takes, where moto answers at once: for the agents foretold."""
 POLITE = 20.0
 """Pages a second that the hosts of one agent let it fetch, for the agents that are foretold."""
 
@@ -48,48 +49,13 @@ class Row:
     database_cpu_ms: float
 
 
-@contextmanager
-def web(hosts: int, pages: int) -> Iterator[list[str]]:
-    """The simulated web in a process of its own; the addresses of its hosts."""
-    words = ["--port", "0", "--hosts", str(hosts), "--pages", str(pages), "--crawl-delay", "0", "--speed", "0"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "letopis.demo", *words, "--skip", "10"], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    try:
-        port = process.stdout.readline().rstrip("/\n").rpartition(":")[2]
-        yield [f"http://127.0.0.{2 + number}:{port}/" for number in range(hosts)]
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def together(commands: list[list[str]], environment: dict[str, str]) -> tuple[float, float, list[str]]:
-    """Runs processes at once: wall seconds, CPU seconds of all, what each printed."""
-    before, began = os.times(), time.perf_counter()
-    running = [subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) for words in commands]
-    printed = [process.communicate()[0] for process in running]
-    wall, after = time.perf_counter() - began, os.times()
-    if any(process.returncode for process in running):
-        raise SystemExit("an agent failed")
-    spent = after.children_user + after.children_system - before.children_user - before.children_system
-    return wall, spent, printed
-
-
-def crawled(seeds: list[str], agents: int, scaled: Services | None) -> Row:
-    with tempfile.TemporaryDirectory() as name:
-        given = scaled.place() if scaled else {}
-        words = [sys.executable, "-m", "letopis.cli", "crawl", *seeds, "--delay", "0", "--once", "--json", "-q"]
-        words += ["--exclude", "busy|overload"]
-        commands = [[*words, "--archive", f"{name}/{number}"] for number in range(agents)]
-        before = scaled.database_cpu() if scaled else 0.0
-        _, spent, printed = together(commands, {**os.environ, **given})
-        database = scaled.database_cpu() - before if scaled else 0.0
-    rows = [json.loads(line) for line in printed]
-    pages = sum(row["fetched"] for row in rows)
-    seconds = max(row["seconds"] for row in rows)
-    what = "crawl, PostgreSQL + S3" if scaled else "crawl, embedded"
-    return Row(what, agents, pages, pages / seconds, 1000 * spent / pages, 1000 * database / pages)
+def row_of(what: str, crawls: list[Crawl]) -> Row:
+    """Medians of equal crawls."""
+    pages = crawls[0].pages
+    return Row(
+        what, crawls[0].agents, pages, median(crawls, "a_second"), median(crawls, "a_page"),
+        1000 * median(crawls, "database") / pages,
+    )  # fmt: skip
 
 
 def loaded(kind: str, agents: int, count: int, batch: int, scaled: Services) -> Row:
@@ -143,67 +109,114 @@ def _fill(environment: dict[str, str], folder: str) -> None:
         connection.execute("ANALYZE")
 
 
-def foretold(rows: list[Row]) -> tuple[Load, list[Foretold]]:
-    """The model with what was measured on one agent and on one writer.
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the model says of runs that were made, beside what they did; cores are those that others left."""
 
-    A commit holds the turn for as long as agent and database work on it one
-    after the other, so their CPU counts, not the clock of a busy machine.
-    """
-    by = {(row.what, row.agents): row for row in rows}
-    one, many = by["puts, 1 at once", 1], by["puts, 256 at once", 1]
-    a_page = (many.agent_cpu_ms + many.database_cpu_ms) / 1000
-    fixed = max(0.0, (one.agent_cpu_ms + one.database_cpu_ms) / 1000 - a_page) + STORE_SECONDS
-    load = Load(by["crawl, embedded", 1].agent_cpu_ms / 1000, fixed, a_page)
+    agents: int
+    cores: float
+    foretold: float
+    measured: float
+
+
+def load_of(crawls: Sequence[Crawl]) -> Load:
+    """The constants of the model, all from crawls by one agent: CPU outside the turn, and how long the turn is held."""
+    turns = [turn for crawl in crawls for turn in crawl.batches]
+    pages = sum(crawl.pages for crawl in crawls)
+    held = sum(turn[3] for turn in turns)
+    slope, fixed = np.polyfit([turn[0] for turn in turns], [turn[2] for turn in turns], 1)
+    services = sum(crawl.database + crawl.store for crawl in crawls)
+    computing = (held + services) / sum(turn[2] for turn in turns)
+    return Load(
+        (sum(crawl.agent for crawl in crawls) - held) / pages, sum(crawl.web for crawl in crawls) / pages,
+        max(0.001, float(fixed)), max(0.0, float(slope)), min(1.0, computing),
+    )  # fmt: skip
+
+
+def checked(load: Load, found: dict[int, list[Crawl]]) -> list[Verdict]:
+    """The model against the runs of the same hour, with the cores that other work left to them."""
     cores = os.cpu_count() or 1
-    here = [simulate(load, agents, cores) for agents in COUNTS]
-    far = [Load(load.work_a_page, fixed, a_page, every, offered=POLITE) for every in (1.0, 10.0)]
-    return load, here + [simulate(polite, agents, agents) for polite in far for agents in (10, 100, 1000)]
+    verdicts = []
+    for count in COUNTS:
+        left = cores - median(found[count], "others")
+        foretold = simulate(load, count, left).pages_a_second
+        verdicts.append(Verdict(count, left, foretold, median(found[count], "a_second")))
+    return verdicts
 
 
-def run(hosts: int, pages: int, puts: int, leases: int) -> list[Row]:
-    """All measurements, embedded and scaled out in turns."""
-    with services() as scaled, web(hosts, pages) as seeds:
-        rows = [crawled(seeds, 1, None)]
-        rows += [crawled(seeds, agents, scaled) for agents in COUNTS]
-        rows.append(loaded("puts", 1, puts // 16, 1, scaled))
-        rows += [loaded("puts", agents, puts, 256, scaled) for agents in COUNTS]
-        rows += [loaded("leases", agents, leases, 25, scaled) for agents in COUNTS]
-    return rows
+def future(load: Load) -> list[Foretold]:
+    """Ten to a thousand agents, each on a core of its own, with the web and the object store elsewhere."""
+    far = replace(load, web_a_page=0.0, turn_fixed=load.turn_fixed + STORE_SECONDS, offered=POLITE)
+    loads = [replace(far, commit_every=every) for every in (1.0, 10.0)]
+    return [simulate(one, agents, 2.0 * agents, 120.0, 0.01) for one in loads for agents in (10, 100, 1000)]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Prints the table; goal: a page costs the agents at most 1.5 times what it costs embedded."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--hosts", type=int, default=16)
-    parser.add_argument("--pages", type=int, default=100, help="pages of each host")
-    parser.add_argument("--puts", type=int, default=4096)
-    parser.add_argument("--leases", type=int, default=5000)
-    parser.add_argument("--corpus", help="not needed here")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args(argv)
-    rows = run(options.hosts, options.pages, options.puts, options.leases)
-    load, future = foretold(rows)
-    if options.json:
-        print(
-            json.dumps(
-                {"rows": [asdict(row) for row in rows], "load": asdict(load), "model": [asdict(f) for f in future]}
-            )
-        )
-        return 0
+def run(
+    hosts: int, pages: int, puts: int, leases: int, repeats: int
+) -> tuple[list[Row], Load, list[Verdict], list[Foretold]]:
+    """All measurements, embedded and scaled out in turns, and what the model makes of them."""
+    with services() as scaled:
+        with web(hosts, pages) as simulated:
+            found = rounds(simulated, scaled, COUNTS, repeats)
+        rows = [row_of("crawl, embedded", found[0])]
+        rows += [row_of("crawl, PostgreSQL + S3", found[count]) for count in COUNTS]
+        if puts:
+            rows.append(loaded("puts", 1, puts // 16, 1, scaled))
+            rows += [loaded("puts", agents, puts, 256, scaled) for agents in COUNTS]
+        if leases:
+            rows += [loaded("leases", agents, leases, 25, scaled) for agents in COUNTS]
+    load = load_of(found[1])
+    return rows, load, checked(load, found), future(load)
+
+
+def show(rows: Sequence[Row], load: Load, verdicts: Sequence[Verdict], foretold: Sequence[Foretold]) -> None:
+    """The tables."""
     print(f"{'load':26} {'agents':>6} {'pieces':>7} {'a second':>9} {'agent ms':>9} {'database ms':>12}")
     for row in rows:
         print(
             f"{row.what:26} {row.agents:6} {row.pieces:7} {row.a_second:9.0f} {row.agent_cpu_ms:9.2f} "
             f"{row.database_cpu_ms:12.2f}"
         )
-    embedded = rows[0].agent_cpu_ms
     for row in rows[1:4]:
-        ratio = row.agent_cpu_ms / embedded
+        ratio = row.agent_cpu_ms / rows[0].agent_cpu_ms
         print(f"agent CPU a page, {row.agents} agents, against embedded: {ratio:.2f} (goal <= {GOAL})")
-    print(f"\n{'model: agents':>14} {'pages/s':>9} {'turn':>6} {'cores':>6}  first bottleneck")
-    print("the last three with crawl.commit_every = 10s")
-    for one in future:
-        print(f"{one.agents:14} {one.pages_a_second:9.0f} {one.turn:6.2f} {one.cores:6.2f}  {one.bottleneck}")
+    print(
+        f"\nmodel: {1000 * load.work_a_page:.2f} ms of an agent and {1000 * load.web_a_page:.2f} ms of the web a page, "
+        f"turn held {1000 * load.turn_fixed:.1f} ms + {1000 * load.turn_a_page:.2f} ms a page"
+    )
+    for verdict in verdicts:
+        ratio = verdict.foretold / verdict.measured
+        print(
+            f"{verdict.agents} agents on {verdict.cores:.2f} cores: foretold {verdict.foretold:.0f} pages/s, "
+            f"measured {verdict.measured:.0f}, ratio {ratio:.2f}"
+        )
+    print(f"{'agents':>8} {'pages/s':>9} {'turn':>6}  first bottleneck (the last three with crawl.commit_every = 10s)")
+    for one in foretold:
+        print(f"{one.agents:8} {one.pages_a_second:9.0f} {one.turn:6.2f}  {one.bottleneck}")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Prints the table; goal: a page costs the agents at most 1.5 times what it costs embedded."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--hosts", type=int, default=16)
+    parser.add_argument("--pages", type=int, default=120, help="pages of each host")
+    parser.add_argument("--puts", type=int, default=4096, help="0 leaves them out")
+    parser.add_argument("--leases", type=int, default=5000, help="0 leaves them out")
+    parser.add_argument("--repeats", type=int, default=3, help="of every crawl, in turns")
+    parser.add_argument("--corpus", help="not needed here")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(argv)
+    rows, load, verdicts, foretold = run(options.hosts, options.pages, options.puts, options.leases, options.repeats)
+    if options.json:
+        told: dict[str, Sequence[Row | Load | Verdict | Foretold]] = {
+            "rows": rows,
+            "load": [load],
+            "checked": verdicts,
+            "model": foretold,
+        }
+        print(json.dumps({name: [asdict(one) for one in values] for name, values in told.items()}))
+    else:
+        show(rows, load, verdicts, foretold)
     return 0
 
 

@@ -34,6 +34,8 @@ class Services:
     database: str
     endpoint: str
     folder: Path
+    store: int
+    """The process of the object store."""
 
     def place(self) -> dict[str, str]:
         """Settings, as environment variables, of an archive that does not exist yet."""
@@ -48,6 +50,10 @@ class Services:
             "LETOPIS_STORE_SECRET_KEY": "secret",
         }
 
+    def store_cpu(self) -> float:
+        """CPU seconds of the object store so far."""
+        return cpu_of(self.store)
+
     def database_cpu(self) -> float:
         """CPU seconds of all processes of the database server so far, also of those that have ended."""
         first = int((self.folder / "pg" / "postmaster.pid").read_text().split()[0])
@@ -61,6 +67,18 @@ class Services:
                     elif int(fields[1]) == first:
                         ticks += sum(map(int, fields[11:13]))
         return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_of(process: int) -> float:
+    """CPU seconds of a running process so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def machine_cpu() -> float:
+    """CPU seconds of everything on this machine so far."""
+    user, nice, system, _, _, irq, softirq, *_ = map(int, Path("/proc/stat").read_text().split()[1:9])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
@@ -78,7 +96,7 @@ def services() -> Iterator[Services]:
         try:
             endpoint = f"http://127.0.0.1:{moto.stdout.readline().strip()}"
             urllib.request.urlopen(urllib.request.Request(endpoint + "/letopis", method="PUT")).close()
-            yield Services(server.get_uri(), endpoint, folder)
+            yield Services(server.get_uri(), endpoint, folder, moto.pid)
         finally:
             moto.kill()
             moto.wait()

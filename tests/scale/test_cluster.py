@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ class Workers:
 
     def __init__(self, count: int) -> None:
         self._cluster = distributed.LocalCluster(
-            n_workers=0, host="127.0.0.1", dashboard_address=None, scheduler_port=0, silence_logs=50
+            n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0", scheduler_port=0, silence_logs=50
         )
         self.address: str = self._cluster.scheduler_address
         self.processes = [self.start() for _ in range(count)]
@@ -92,6 +92,27 @@ def test_ranks_of_a_cluster_are_those_of_one_process(client: Any) -> None:
     assert np.allclose(alone, together, rtol=0, atol=1e-6)
 
 
+def test_ranks_survive_a_killed_worker(client: Any, workers: Workers) -> None:
+    sources, targets = random_links(20_000, 450_000)
+    steps = 0
+
+    def make(*links: Any) -> Callable[[np.ndarray], np.ndarray]:
+        flow = flow_on(client, 2)(*links)
+
+        def deadly(shares: np.ndarray) -> np.ndarray:
+            nonlocal steps
+            steps += 1
+            if steps == 3:
+                workers.processes[0].kill()
+            return flow(shares)
+
+        return deadly
+
+    together = pagerank(sources, targets, 20_000, make_flow=make)
+    assert steps > 3
+    assert np.allclose(pagerank(sources, targets, 20_000), together, rtol=0, atol=1e-6)
+
+
 def options(web: Web) -> CrawlOptions:
     return CrawlOptions(tuple(web.server.world.seeds()), exclude=("busy", "overload"), limits=Limits(once=True))
 
@@ -115,6 +136,22 @@ def test_agents_of_a_cluster_find_what_one_finds(
     assert figures.fetched > 100
     assert_polite(web)
     assert statuses(settings) == {url: status for url, (status, _) in by_one(web, tmp_path / "alone").items()}
+
+
+def test_a_local_cluster_crawls_and_ranks(web: Web, scaled_settings: Settings, tmp_path: Path) -> None:
+    settings = crawling(scaled_settings, tmp_path)
+    sources, targets = random_links(20_000, 450_000)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        crawl_on(client, settings, options(web), 2)
+        together = pagerank(sources, targets, 20_000, make_flow=flow_on(client, 2))
+    assert_polite(web)
+    assert statuses(settings) == {url: status for url, (status, _) in by_one(web, tmp_path / "alone").items()}
+    assert np.allclose(pagerank(sources, targets, 20_000), together, rtol=0, atol=1e-6)
 
 
 def test_the_share_of_a_killed_worker_is_taken_over(

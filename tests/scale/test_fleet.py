@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
@@ -28,6 +28,8 @@ from letopis.store import LocalBackend, Store
 NOON = datetime(2026, 1, 10, 12, tzinfo=UTC)
 DELAY = 0.05
 LEASE = 3
+STOPPED = 60 if os.environ.get("LETOPIS_LONG") else 2 * LEASE
+"""Seconds for which an agent is stopped: always beyond its leases."""
 
 
 class Web:
@@ -57,6 +59,11 @@ def web() -> Iterator[Web]:
         yield made
 
 
+def outside() -> dict[str, str]:
+    """The environment without anything that a command would take for a setting."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("LETOPIS_")}
+
+
 class Fleet:
     """Agents that share nothing but settings."""
 
@@ -66,18 +73,20 @@ class Fleet:
         self._folder = folder
         self.agents: list[subprocess.Popen[str]] = []
 
-    def start(self) -> subprocess.Popen[str]:
+    def start(self, *, within: Sequence[str] = (), given: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+        """An agent, by a command that puts it elsewhere, with other ways to the services."""
         number = len(self.agents)
-        given = variables(self._settings.database.url, self._settings.store) | {
+        ways = given or variables(self._settings.database.url, self._settings.store)
+        settings = {
             "LETOPIS_CRAWL_LEASE": str(LEASE),
             "LETOPIS_CRAWL_COMMIT_EVERY": "0.3",
             "LETOPIS_SCHEDULE_POLICY": "uniform",
         }
         words = ["crawl", *self._web.server.world.seeds(), "--once", "--delay", f"{DELAY}s", "--json", "-q"]
         agent = subprocess.Popen(
-            [sys.executable, "-m", "letopis.cli", *words, "--exclude", "busy|overload",
+            [*within, sys.executable, "-m", "letopis.cli", *words, "--exclude", "busy|overload",
              "--archive", str(self._folder / f"agent{number}")],
-            env={**os.environ, **given}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**outside(), **ways, **settings}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         self.agents.append(agent)
         return agent
@@ -93,15 +102,19 @@ class Fleet:
         while self._web.asked() < requests and time.monotonic() < deadline:
             time.sleep(0.01)
 
+    def end(self) -> None:
+        """Whoever still runs is killed."""
+        for agent in self.agents:
+            if agent.poll() is None:
+                agent.kill()
+                agent.communicate()
+
 
 @pytest.fixture
 def fleet(web: Web, scaled_settings: Settings, tmp_path: Path) -> Iterator[Fleet]:
     made = Fleet(web, scaled_settings, tmp_path)
     yield made
-    for agent in made.agents:
-        if agent.poll() is None:
-            agent.kill()
-            agent.communicate()
+    made.end()
 
 
 def told(archive: Archive) -> dict[str, tuple[int, str]]:
@@ -113,10 +126,9 @@ def told(archive: Archive) -> dict[str, tuple[int, str]]:
 def by_one(web: Web, folder: Path) -> dict[str, tuple[int, str]]:
     """What one embedded crawl of the same web finds."""
     words = ["crawl", *web.server.world.seeds(), "--once", "--delay", "0", "--exclude", "busy|overload", "-q"]
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("LETOPIS_")}
     subprocess.run(
         [sys.executable, "-m", "letopis.cli", *words, "--archive", str(folder)],
-        check=True, capture_output=True, timeout=120, env=environment,
+        check=True, capture_output=True, timeout=120, env=outside(),
     )  # fmt: skip
     catalog = Catalog(Sqlite(folder / "catalogue.sqlite"))
     answers = Answers(catalog, Store.open(LocalBackend(folder / "packs"), StoreSettings(), write=False))
@@ -185,7 +197,7 @@ def test_an_agent_that_was_stopped_beyond_its_leases_does_no_harm(
     fleet.start()
     fleet.when(30)
     paused.send_signal(signal.SIGSTOP)
-    time.sleep(2 * LEASE)
+    time.sleep(STOPPED)
     paused.send_signal(signal.SIGCONT)
     fleet.wait()
     assert_polite(web)

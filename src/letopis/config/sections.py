@@ -82,6 +82,7 @@ class FetchSettings:
     verify_tls: bool = _said(True, "check certificates")
     ca_file: str = _said("", "file of certificate authorities to trust; empty: the system's")
     cookies: bool = _said(True, "keep cookies in the archive's jar")
+    chromium: str = _said("", "program of the browser that renders pages; empty: the Chromium on the PATH")
     private: Literal["cli", "always", "never"] = _said(
         "cli", "private and loopback addresses: for the command line only, always, or never"
     )
@@ -125,7 +126,7 @@ class CrawlSettings:
     concurrency: int = _said(64, "exchanges in flight at once")
     bandwidth: int = _said(0, "most bytes a second in all, 0 for no limit", "bytes")
     robots: bool = _said(True, "obey robots.txt")
-    commit_every: float = _said(1.0, "time between durable commits", "seconds")
+    commit_every: float = _said(1.0, "time between durable commits, twice that for few pages of a fleet", "seconds")
     schedule_if: str = _said("", "expression that a found URL must not fail to be planned, as depth < 5")
     fetch_if: str = _said("", "expression that a planned URL must not fail to be fetched")
     follow_if: str = _said("", "expression that a page must not fail for its links to be followed, as lang == 'cs'")

@@ -2,12 +2,14 @@
 
 Links are cut into parts by their sources. A part goes to one worker once;
 each step sends the shares of its sources there and brings back what its
-targets get. A worker that dies costs the parts it held: Dask sends them to
-another one.
+targets get. A worker that dies takes the parts it held with it: the step is
+done again with all parts sent to those that are left.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from concurrent.futures import CancelledError
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +20,8 @@ from letopis.graph.segment import Int32
 
 _LEAST_LINKS = 100_000
 """Fewer are not worth a part of their own."""
+_LOSSES = 8
+"""Steps in a row that may lose a worker."""
 
 
 class Part:
@@ -39,6 +43,13 @@ def _flow_of(part: Part, shares: Ranks) -> tuple[Int32, Ranks]:
     return part.flow(shares)
 
 
+def _summed(answers: Iterable[tuple[Int32, Ranks]], count: int) -> Ranks:
+    total = np.zeros(count)
+    for into, given in answers:
+        total[into] += given
+    return total
+
+
 def parts_of(sources: Int32, targets: Int32, count: int) -> list[Part]:
     """About equally many links each; all links of a source stay together."""
     if not len(sources):
@@ -56,15 +67,22 @@ def flow_on(client: Any, workers: int) -> MakeFlow:
         parts = parts_of(sources, targets, wanted)
         held = client.scatter(parts, hash=False)
 
-        def flow(shares: Ranks) -> Ranks:
-            total = np.zeros(count)
+        def gathered(shares: Ranks) -> list[tuple[Int32, Ranks]]:
             tasks = [
                 client.submit(_flow_of, each, shares[part.first : part.last], pure=False)
                 for each, part in zip(held, parts, strict=True)
             ]
-            for into, given in client.gather(tasks):
-                total[into] += given
-            return total
+            answers: list[tuple[Int32, Ranks]] = client.gather(tasks)
+            return answers
+
+        def flow(shares: Ranks) -> Ranks:
+            nonlocal held
+            for _ in range(_LOSSES):
+                try:
+                    return _summed(gathered(shares), count)
+                except CancelledError:
+                    held = client.scatter(parts, hash=False)
+            return _summed(gathered(shares), count)
 
         return flow
 

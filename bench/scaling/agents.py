@@ -1,0 +1,84 @@
+"""One agent as a process of its own: crawls as the command does, and tells what that took.
+
+CPU is counted from the moment the agent runs, so the start of Python and the
+loading of modules are left out: they are paid once, however long a crawl is.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from importlib import import_module
+from typing import Any
+
+from letopis.catalog import Cursor
+from letopis.catalog.database import Database
+from letopis.cli.main import main as command
+from letopis.crawl import Agent, Figures
+
+
+@dataclass(slots=True)
+class Told:
+    """What the crawl took: CPU seconds, and the turns of its transactions."""
+
+    cpu: float = 0.0
+    seconds: float = 0.0
+    pages: int = 0
+    turns: list[tuple[int, float, float, float, float]] = field(default_factory=list)
+    """Pages, seconds of waiting, seconds held, CPU of this process meanwhile, and when it ended (monotonic)."""
+
+
+def watch(told: Told) -> None:
+    """From now on, agents and transactions of this process are measured."""
+    run, transaction, record = Agent.run, Database.transaction, Agent._record
+    batch = 0
+
+    async def timed_run(self: Agent, *words: Any, **named: Any) -> Figures:
+        began, cpu = time.perf_counter(), time.process_time()
+        try:
+            return await run(self, *words, **named)
+        finally:
+            told.cpu += time.process_time() - cpu
+            told.seconds += time.perf_counter() - began
+            told.pages += self.figures.fetched
+
+    def counted(self: Agent, looks: list[Any]) -> list[int]:
+        nonlocal batch
+        batch = len(looks)
+        return record(self, looks)
+
+    @contextmanager
+    def timed(self: Database) -> Iterator[Cursor]:
+        nonlocal batch
+        asked = time.perf_counter()
+        with transaction(self) as cursor:
+            began, cpu = time.perf_counter(), time.process_time()
+            yield cursor
+        ended = time.perf_counter()
+        told.turns.append((batch, began - asked, ended - began, time.process_time() - cpu, ended))
+        batch = 0
+
+    for owner, name, value in (
+        (Agent, "run", timed_run),
+        (Agent, "_record", counted),
+        (Database, "transaction", timed),
+    ):
+        setattr(owner, name, value)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs `letopis ARGV`, then tells."""
+    told = Told()
+    watch(told)
+    import_module("letopis.visit.reading")  # otherwise loaded at the first page
+    status = command(argv)
+    sys.stdout.write(json.dumps(asdict(told)) + "\n")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
