@@ -15,9 +15,9 @@ from letopis.archive import Archive
 from letopis.catalog.job_turns import Turns
 from letopis.catalog.jobs import DONE, ENDED, JobRow
 from letopis.cli.context import Given, verb
+from letopis.cli.files import read_file, write_out
 from letopis.cli.output import plain
 from letopis.cli.verbs.queueing import job_row
-from letopis.cli.verbs.reading import read_file, write_out
 from letopis.errors import UsageError
 from letopis.jobs import COMMAND_LINE, Questions
 from letopis.jobs.language import packages, parse, result_json

@@ -13,8 +13,8 @@ from letopis.archive import Archive
 from letopis.cli.cluster import CLUSTER, workers
 from letopis.cli.cluster import cluster as cluster_at
 from letopis.cli.context import Given, verb
+from letopis.cli.files import read_file, write_out
 from letopis.cli.progress import Progress
-from letopis.cli.verbs.reading import read_file, write_out
 from letopis.errors import UsageError
 from letopis.graph import (
     MAP_FORMATS,

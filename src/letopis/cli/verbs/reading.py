@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import datetime
 from pathlib import Path
 
@@ -12,28 +11,10 @@ from letopis import extract
 from letopis.archive import FORMATS, Archive
 from letopis.change import apply_delta
 from letopis.cli.context import Given, verb
-from letopis.errors import NotFound, UnknownUrl, UsageError
+from letopis.cli.files import read_file, write_out
+from letopis.errors import NotFound, UnknownUrl
 from letopis.model import Page, Version
 from letopis.monitor import Monitor, sides_asked, version_asked
-
-
-def read_file(file: Path) -> bytes:
-    """The bytes of a file, or of standard input for `-`."""
-    try:
-        return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read {file}: {error.strerror}; give a readable file or -") from None
-
-
-def write_out(given: Given, data: bytes, target: Path | None) -> None:
-    """Bytes to a file or to standard output."""
-    if target is None:
-        given.output.bytes(data)
-        return
-    try:
-        target.write_bytes(data)
-    except OSError as error:
-        raise UsageError(f"cannot write {target}: {error.strerror}; give another -o") from None
 
 
 @verb(

@@ -12,8 +12,8 @@ import click
 from letopis import zrec
 from letopis.archive import utc_now
 from letopis.cli.context import Given, VerbGroup, shared_options, verb
+from letopis.cli.files import read_file, write_out
 from letopis.cli.progress import Progress
-from letopis.cli.verbs.reading import read_file, write_out
 from letopis.exchange.remote_file import source_of
 
 _CHUNK = ("offset", "length", "records", "hash")
