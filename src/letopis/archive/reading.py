@@ -121,7 +121,7 @@ class Answers:
         return following.time if following else None
 
     def _version(self, found: Found, until: int | None, decoded: Decoded | None) -> Version:
-        headers = self._catalog.heads.get(found.head)
+        headers = self._catalog.heads.read(bytes(found.head)) if found.head else ()
         return Version(
             url=found.url,
             number=found.number,

@@ -9,23 +9,24 @@ from letopis.catalog.rows import Reader, ResourceRow, VersionRow
 from letopis.urls import url_key
 
 _SELECT = (
-    "SELECT r.url, v.id, v.resource, v.number, v.time, v.status, v.head, v.extra, r.versions, "
+    "SELECT r.url, v.id, v.resource, v.number, v.time, v.status, h.data, v.extra, r.versions, "
     "c.id, c.sha1, c.raw_bytes, c.stored_bytes, c.method, c.pack, c.place, c.slot "
 )
 _NEWEST = _SELECT + (
     "FROM resource r JOIN version v ON v.id = r.newest JOIN content c ON c.id = v.content "
-    "WHERE r.url_key = ? AND r.url = ?"
+    "LEFT JOIN head h ON h.id = v.head WHERE r.url_key = ? AND r.url = ?"
 )
 _NUMBER = _SELECT + (
     "FROM resource r JOIN version v ON v.resource = r.id AND v.number = ? JOIN content c ON c.id = v.content "
-    "WHERE r.url_key = ? AND r.url = ?"
+    "LEFT JOIN head h ON h.id = v.head WHERE r.url_key = ? AND r.url = ?"
 )
 _ALL = _SELECT + (
     "FROM resource r JOIN version v ON v.resource = r.id JOIN content c ON c.id = v.content "
-    "WHERE r.url_key = ? AND r.url = ? ORDER BY v.number"
+    "LEFT JOIN head h ON h.id = v.head WHERE r.url_key = ? AND r.url = ? ORDER BY v.number"
 )
 _BY_ID = _SELECT + (
-    "FROM version v JOIN resource r ON r.id = v.resource JOIN content c ON c.id = v.content WHERE v.id = ?"
+    "FROM version v JOIN resource r ON r.id = v.resource JOIN content c ON c.id = v.content "
+    "LEFT JOIN head h ON h.id = v.head WHERE v.id = ?"
 )
 
 _LATEST = (
@@ -46,7 +47,7 @@ AT_ONCE = 250
 
 
 class Found(NamedTuple):
-    """One version joined with its URL and content."""
+    """One version joined with its URL, its content and its packed header record."""
 
     url: str
     id: int
@@ -54,7 +55,7 @@ class Found(NamedTuple):
     number: int
     time: int
     status: int
-    head: int
+    head: bytes | None
     extra: str | None
     versions: int
     content: int

@@ -12,7 +12,7 @@ from letopis.store.solid.site import best_text
 from letopis.store.solid.writing import Frame, Way, encode, encode_behind
 from letopis.store.texts import NOTHING, Known, cost
 
-_QUICK_BOUND = READ_BOUND // 8
+_QUICK_BOUND = READ_BOUND // 16
 
 
 @dataclass(frozen=True, slots=True)

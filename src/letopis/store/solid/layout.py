@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from enum import IntFlag
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from letopis.errors import Damaged, NewerFormat
 from letopis.store.solid import numbers
@@ -15,12 +14,12 @@ _CHECK_BYTES = 2
 MOST_BYTES = 1 << 30
 
 
-class Flags(IntFlag):
-    """What kind of frame it is."""
+class Flags:
+    """What kind of frame it is, as bits of a number: every read asks, and members of an IntFlag are slow to ask."""
 
-    HOLDS_NEWEST = 1
-    OPENED = 2
-    KNOWN = 4
+    HOLDS_NEWEST: Final = 1
+    OPENED: Final = 2
+    KNOWN: Final = 4
 
 
 class Head(NamedTuple):
@@ -30,7 +29,7 @@ class Head(NamedTuple):
     of the known text that the stream leans on.
     """
 
-    flags: Flags
+    flags: int
     ends: int
     newest_part: int
     newest_length: int
@@ -58,7 +57,7 @@ def head_of(data: bytes) -> Head:
     ends = data[0] >> _ENDS_SHIFT & 3
     if data[0] & 0xE0 != _FORMAT or ends >= len(END_SETS):
         raise NewerFormat(f"a solid frame has format {data[0]:#04x}; read it with a later release of Letopis")
-    flags = Flags(data[0] & 7)
+    flags = data[0] & 7
     at = 1 + _CHECK_BYTES * bool(flags & Flags.KNOWN)
     check = data[1:at]
     part = length = 0

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import chain
 
 import brotli
@@ -99,8 +100,12 @@ def text_of(stream: bytes, length: int, known: bytes = b"") -> bytes:
     return b"".join(pieces(stream, length, known))
 
 
+@lru_cache(maxsize=8)
 def _front(known: bytes) -> bytes:
-    """The beginning of a stream with a window of 2^24 that has just put out the known text."""
+    """The beginning of a stream with a window of 2^24 that has just put out the known text.
+
+    A few are remembered: pages of one site, which lean on one text, are read together.
+    """
     if not known:
         return b""
     return _stored(known + _KNOT, first=True) + _TIE_PART
