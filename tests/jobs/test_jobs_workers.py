@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from tiny_language import COMMAND, parse
@@ -144,12 +145,17 @@ def check_the_books(queue: Questions, archive: Archive, names: set[str]) -> Coun
     return Counter(job.state for job in jobs)
 
 
-def test_kill_9_at_any_moment(open_archive: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kill_9_at_any_moment(open_archive: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whether a kill meets a worker in the middle of a job is left to chance; that some are killed is not."""
+    deaths = tmp_path / "deaths"
     monkeypatch.setenv("TINY_DIE_WITHIN", "1.2")
+    monkeypatch.setenv("TINY_DEATHS", str(deaths))
     archive = open_archive()
     queue = Questions(archive, parse)
     names: set[str] = set()
-    for round_number in range(ROUNDS):
+    for round_number in range(10 * ROUNDS):
+        if round_number >= ROUNDS and deaths.exists():
+            break
         files = [
             f'<query package="{"pq"[number % 2]}" name="{round_number}-{number}">wait 0.05</query>'.encode()
             for number in range(30)
@@ -157,7 +163,7 @@ def test_kill_9_at_any_moment(open_archive: Open, monkeypatch: pytest.MonkeyPatc
         names |= {job.name for job in queue.submit_many(files, COMMAND_LINE)}
         work(archive, lambda: all_ended(queue))
         ends = check_the_books(queue, archive, names)
-    assert ends["failed"] > 0
+    assert deaths.exists()
     assert ends["done"] > 0
 
 

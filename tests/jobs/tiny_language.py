@@ -88,8 +88,14 @@ def trace(around: Surroundings, line: str) -> None:
 
 
 def _die_within(seconds: float) -> None:
-    """kill -9 at a moment that nobody chose."""
-    threading.Timer(random.random() * seconds, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
+    """kill -9 at a moment that nobody chose, told in the file TINY_DEATHS."""
+
+    def die() -> None:
+        with Path(os.environ["TINY_DEATHS"]).open("a") as file:
+            file.write("dead\n")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Timer(random.random() * seconds, die).start()
 
 
 def _daemon(folder: str) -> None:

@@ -18,7 +18,7 @@ from letopis.store.solid.matching import Run
 from letopis.store.solid.plan import kept, runs_between
 
 _RECENT = residue.TO_NEWEST
-_SHARE = 4  # of the eight that a read may take: large pages that change much are read faster for some 5 % more
+_SHARE = 4.5  # of the eight that a read may take: large pages that change much are read faster for 5 % more
 _BEST = 11
 _FAST = 9
 # With so much residue a contest at full effort takes too long.
@@ -205,7 +205,7 @@ class _Document:
 
     def _room(self, index: int) -> int:
         """How much coder output reading this version may make."""
-        return max(self._bound, _SHARE * len(self._bodies[index]))
+        return max(self._bound, int(_SHARE * len(self._bodies[index])))
 
     def _script(self, group: _Group, index: int, least: int) -> tuple[int, bytes]:
         same = self._repeat(group, index)
