@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -23,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.measuring import environment, measured  # noqa: E402
+from bench.measuring import measured, simulated_web  # noqa: E402
 
 HOSTS = 8
 LARGER = 5
@@ -45,17 +44,9 @@ class AgentsRow:
 @contextmanager
 def web(pages: int) -> Iterator[list[str]]:
     """Eight hosts of the simulated web in a process of their own; their home pages."""
-    words = ["--hosts", str(HOSTS), "--pages", str(pages), "--crawl-delay", "0", "--speed", "0", "--skip", "10"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "letopis.demo", *words], stdout=subprocess.PIPE, text=True, env=environment()
-    )
-    assert process.stdout is not None
-    try:
-        port = process.stdout.readline().strip().rstrip("/").rpartition(":")[2]
+    with simulated_web(HOSTS, pages) as first:
+        port = first.rstrip("/").rpartition(":")[2]
         yield [f"http://127.0.0.{2 + host}:{port}/" for host in range(HOSTS)]
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def crawled(seeds: Sequence[str], agents: int) -> tuple[float, int]:

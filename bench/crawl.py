@@ -15,8 +15,7 @@ import subprocess
 import sys
 import tempfile
 import venv
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from shutil import which
@@ -24,7 +23,7 @@ from shutil import which
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.measuring import measured  # noqa: E402
+from bench.measuring import measured, simulated_web  # noqa: E402
 
 ENVIRONMENT = ROOT / ".bench" / "crawl"
 SPIDER = """
@@ -64,20 +63,6 @@ class Row:
     cpu_ms_a_page: float
 
 
-@contextmanager
-def web(pages: int) -> Iterator[str]:
-    """The simulated web with one host in a process of its own."""
-    words = ["--port", "0", "--hosts", "1", "--pages", str(pages), "--crawl-delay", "0", "--speed", "0", "--skip", "10"]
-    process = subprocess.Popen([sys.executable, "-m", "letopis.demo", *words], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().split()[-1]
-    finally:
-        process.terminate()
-        process.wait()
-        process.stdout.close()
-
-
 def ours(seed: str, folder: Path, agents: int = 1) -> Row:
     words = [sys.executable, "-m", "letopis.cli", "crawl", seed, "--delay", "0", "--once", "--json", "-q"]
     words += ["--exclude", "busy|overload", "--archive", str(folder / "archive"), "--agents", str(agents)]
@@ -97,22 +82,14 @@ def scrapy(seed: str, folder: Path, name: str, settings: dict[str, object]) -> R
     return Row(name, pages, 1000 * spent / pages)
 
 
-def wget(seed: str, folder: Path) -> Row | None:
-    if which("wget") is None:
+def wget(seed: str, folder: Path, program: str = "wget") -> Row | None:
+    """Plain files; wget2 takes the same options."""
+    if which(program) is None:
         return None
-    words = ["wget", "-q", "-r", "-l", "inf", "-P", str(folder / "files"), "--reject-regex", "busy|overload", seed]
+    words = [program, "-q", "-r", "-l", "inf", "-P", str(folder / "files"), "--reject-regex", "busy|overload", seed]
     spent, _, _ = measured(words, folder)
     pages = sum(1 for path in (folder / "files").rglob("*") if path.is_file())
-    return Row("wget -r", pages, 1000 * spent / pages)
-
-
-def wget2(seed: str, folder: Path) -> Row | None:
-    if which("wget2") is None:
-        return None
-    words = ["wget2", "-q", "-r", "-l", "inf", "-P", str(folder / "files"), "--reject-regex", "busy|overload", seed]
-    spent, _, _ = measured(words, folder)
-    pages = sum(1 for path in (folder / "files").rglob("*") if path.is_file())
-    return Row("wget2 -r", pages, 1000 * spent / pages)
+    return Row(f"{program} -r", pages, 1000 * spent / pages)
 
 
 def httrack(seed: str, folder: Path) -> Row | None:
@@ -137,7 +114,7 @@ def bound(seed: str, folder: Path) -> Row | None:
 
 def run(pages: int) -> list[Row]:
     """All crawlers on the same web, one after the other."""
-    with web(pages) as seed, tempfile.TemporaryDirectory() as name:
+    with simulated_web(1, pages) as seed, tempfile.TemporaryDirectory() as name:
         folders = [Path(name) / str(number) for number in range(7)]
         for folder in folders:
             folder.mkdir()
@@ -146,7 +123,7 @@ def run(pages: int) -> list[Row]:
             scrapy(seed, folders[1], "Scrapy, default", DEFAULT),
             scrapy(seed, folders[2], "Scrapy, tuned", TUNED),
             wget(seed, folders[3]),
-            wget2(seed, folders[4]),
+            wget(seed, folders[4], "wget2"),
             httrack(seed, folders[5]),
             bound(seed, folders[6]),
         ]

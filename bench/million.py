@@ -28,7 +28,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.measuring import environment  # noqa: E402
+from bench.measuring import environment, simulated_web  # noqa: E402
 
 GOAL_MB = 500.0
 STEP = 1.5
@@ -55,18 +55,9 @@ class Sample:
 @contextmanager
 def web(hosts: int, pages: int) -> Iterator[list[str]]:
     """The simulated web in a process of its own; its home pages."""
-    words = ["--hosts", str(hosts), "--pages", str(pages), "--crawl-delay", "0", "--speed", "0", "--skip", "10"]
-    words += ["--noisy", "0", "--bulk", "0.1"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "letopis.demo", *words], stdout=subprocess.PIPE, text=True, env=environment()
-    )
-    assert process.stdout is not None
-    try:
-        port = process.stdout.readline().strip().rstrip("/").rpartition(":")[2]
+    with simulated_web(hosts, pages, "--noisy", "0", "--bulk", "0.1") as first:
+        port = first.rstrip("/").rpartition(":")[2]
         yield [f"http://127.0.{host // 200}.{2 + host % 200}:{port}/" for host in range(hosts)]
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def memory(process: int) -> dict[str, float]:
@@ -144,6 +135,8 @@ def run(pages: int, hosts: int, seconds: float, folder: Path, tell: Callable[[Sa
             process.kill()
     if process.returncode:
         raise SystemExit(f"the crawl ended with status {process.returncode}")
+    if not last.pages:
+        raise SystemExit("the crawl ended before its memory was looked at; take more --pages")
     keep(_ended(last, json.loads(out), recorded(folder / "archive")))
     return samples
 

@@ -6,35 +6,20 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from exchanged_archives import START, URL, looked, told
+from exchanged_archives import START, URL, check_every_way, told
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 from warcio.checker import Checker
 
-from letopis.archive import Archive, Details
+from letopis.archive import Archive
 from letopis.exchange import Selected, export_warc, import_files
-from letopis.model import Hop, Outcome, Put
 
 HOUR = timedelta(hours=1)
 SAMPLES = Path(os.environ.get("LETOPIS_CORPUS_WARC", Path(__file__).parents[3] / "shared" / "corpus" / "warc"))
 
 
 def filled(folder: Path) -> Archive:
-    """Every kind of check that there is."""
     archive = Archive(folder)
-    hop = Hop(URL, 301, "http://example.org/new", "127.0.0.1", (("Location", "http://example.org/new"),))
-    archive.commit(
-        [
-            looked(0, 200, b"<p>first", Outcome.NEW),
-            looked(1, 200, b"<p>first", Outcome.UNCHANGED),
-            looked(2, 304, None, Outcome.UNCHANGED, versioned=False),
-            looked(3, 404, b"gone", Outcome.UNAVAILABLE, versioned=False),
-            looked(4, 301, b"", Outcome.UNCHANGED, versioned=False),
-            looked(5, 0, None, Outcome.UNAVAILABLE, versioned=False, details=Details(error="no connection")),
-            looked(6, 200, b"<p>second", Outcome.CHANGED, details=Details("http://example.org/new", (hop,))),
-            looked(7, 200, b"<p>first", Outcome.CHANGED),
-        ]
-    )
-    list(archive.put_many([Put("http://other.example/", b"\x00\xff binary", START, "application/octet-stream")]))
+    check_every_way(archive)
     return archive
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from letopis.archive import Archive, Arrival
-from letopis.model import Outcome, to_millis
+from letopis.archive import Archive, Arrival, Details
+from letopis.model import Hop, Outcome, Put, to_millis
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 URL = "http://example.org/page"
@@ -15,6 +15,24 @@ def looked(hours: int, status: int, body: bytes | None, outcome: Outcome, **more
     headers = (("Content-Type", "text/html"), ("Content-Encoding", "gzip"), ("X-Made-By", "hand")) if status else ()
     moment = to_millis(START + timedelta(hours=hours))
     return Arrival(URL, moment, status, headers, body, outcome, **more)  # type: ignore[arg-type]
+
+
+def check_every_way(archive: Archive) -> None:
+    """Every kind of check that there is."""
+    hop = Hop(URL, 301, "http://example.org/new", "127.0.0.1", (("Location", "http://example.org/new"),))
+    archive.commit(
+        [
+            looked(0, 200, b"<title>One</title><p>first", Outcome.NEW),
+            looked(1, 200, b"<title>One</title><p>first", Outcome.UNCHANGED),
+            looked(2, 304, None, Outcome.UNCHANGED, versioned=False),
+            looked(3, 404, b"gone", Outcome.UNAVAILABLE, versioned=False),
+            looked(4, 301, b"", Outcome.UNCHANGED, versioned=False),
+            looked(5, 0, None, Outcome.UNAVAILABLE, versioned=False, details=Details(error="no connection")),
+            looked(6, 200, b"<p>second", Outcome.CHANGED, details=Details("http://example.org/new", (hop,))),
+            looked(7, 200, b"<title>One</title><p>first", Outcome.CHANGED),
+        ]
+    )
+    list(archive.put_many([Put("http://other.example/", b"\x00\xff binary", START, "application/octet-stream")]))
 
 
 def told(archive: Archive) -> dict[str, object]:
