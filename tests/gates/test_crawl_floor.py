@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import importlib.util
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from backports import zstd
 from pacing import cpu, lowest
 from scripted_site import ScriptedSite
 from selectolax.lexbor import LexborHTMLParser
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from bench.measuring import simulated_web
 
 from letopis import Archive, Settings
 from letopis.catalog.database import Cursor
@@ -44,19 +46,8 @@ def crawled(archive: Archive, seed: str) -> int:
 @pytest.fixture(scope="module")
 def web() -> Iterator[str]:
     """The simulated web in a process of its own, whose CPU does not count."""
-    with bench().web(PAGES) as seed:
+    with simulated_web(1, PAGES) as seed:
         yield seed
-
-
-def bench() -> ModuleType:
-    path = Path(__file__).parents[2] / "bench" / "crawl.py"
-    spec = importlib.util.spec_from_file_location("bench_crawl", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["bench_crawl"] = module  # its dataclasses look their module up by name
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_a_crawl_takes_few_statements(
