@@ -19,12 +19,14 @@ from letopis.store.solid.layout import MOST_BYTES
 from letopis.store.solid.residue import misfit
 from letopis.store.solid.tokenwise import MOST_TOKENS
 
-Places = NDArray[np.int64]
-_DIGITS = np.array([min(rank, 999) for rank in numbers.RANK], dtype=np.int64)
+Places = NDArray[np.int32]
+_DIGITS = bytes(min(rank, 255) for rank in numbers.RANK)
+_MARKS = [bytes(int(value in ends) for value in range(256)) for ends in tokens.END_SETS]
+_PADDING = tokens.END * 2
 
 
 class _Script(NamedTuple):
-    """The operations of one difference, and the first token of what each inserts."""
+    """The operations of one difference, and the first token of what each inserts, counted from the script's own."""
 
     copied: Places
     counts: Places
@@ -37,73 +39,85 @@ class _Tokens:
 
     def __init__(self, texts: Sequence[bytes], ends: bytes) -> None:
         # Each text gets an end of its own, so that no token reaches into the next one.
-        self.text = b"".join(text + tokens.END for text in texts)
-        marks = np.zeros(256, dtype=bool)
-        marks[list(ends)] = True
-        self.stops: Places = np.flatnonzero(marks[np.frombuffer(self.text, dtype=np.uint8)]) + 1
-        self.starts: Places = np.concatenate(([0], self.stops[:-1]))
+        self.text = b"".join([part for text in texts for part in (text, tokens.END)])
+        if len(self.text) > MOST_BYTES:
+            raise _too_large()
+        marked = self.text.translate(_MARKS[tokens.END_SETS.index(ends)])
+        self.stops: Places = np.flatnonzero(np.frombuffer(marked, dtype=np.bool_)).astype(np.int32) + 1
+        self.starts: Places = np.concatenate(([np.int32(0)], self.stops[:-1]))
         last = np.cumsum([len(text) + 1 for text in texts])
         self.bounds: list[int] = [0, *(np.searchsorted(self.stops, last) + 1).tolist()]
+        self.first = self.bounds[1]
+        """The first token of the scripts: only theirs begin with numbers."""
         self.heads = self._heads()
-        plain = (self.heads < numbers.SHORT).all(axis=0) & (self.heads[1] > 0)
-        self.following = np.where(plain, np.arange(len(plain)) + self.heads[1], 0).data
+        plain = (self.heads.max(axis=0) < numbers.SHORT) & (self.heads[1] > 0)
+        steps = np.where(plain, np.arange(self.first, self.first + len(plain)) + self.heads[1], 0)
+        self.following = [*steps.tolist(), *bytes(numbers.SHORT)]
+        """After a token whose operation is its first three bytes: where the next operation stands; 0 for others."""
 
-    def _heads(self) -> Places:
-        """The first three bytes of each token as digits: most operations are just these."""
-        text = np.frombuffer(self.text + tokens.END * 2, dtype=np.uint8)
-        return np.stack([_DIGITS[text[self.starts + shift]] for shift in range(3)])
+    def _heads(self) -> NDArray[np.uint8]:
+        """The first three bytes of each token of the scripts as digits: most operations are just these."""
+        begin = self.starts[self.first :]
+        origin = int(begin[0]) if len(begin) else 0
+        digits = np.frombuffer((self.text[origin:] + _PADDING).translate(_DIGITS), dtype=np.uint8)
+        return np.stack([digits[begin + shift] for shift in range(-origin, 3 - origin)])
 
     def joined(self, form: Places) -> bytes:
         """The text of a version without its closing newline; tokens that follow each other are taken in one go."""
         starts, stops = self.starts[form], self.stops[form]
-        if int((stops - starts).sum()) > MOST_BYTES:
-            raise Damaged("a version unfolds to more than a gigabyte; restore this pack from a copy")
+        if int((stops - starts).sum(dtype=np.int64)) > MOST_BYTES:
+            raise _too_large()
         breaks = np.flatnonzero(stops[:-1] != starts[1:])
         begin = starts[np.concatenate(([0], breaks + 1))].tolist()
         end = stops[np.concatenate((breaks, [len(form) - 1]))].tolist()
-        view = memoryview(self.text)
-        return b"".join([view[one:other] for one, other in zip(begin, end, strict=True)])[:-1]
+        text = self.text
+        return b"".join([text[one:other] for one, other in zip(begin, end, strict=True)])[:-1]
 
 
 def applied(newest: bytes, scripts: Sequence[bytes], ends: bytes) -> bytes:
     """The form that a chain of scripts makes of the newest one; raises Damaged when they do not fit."""
     table = _Tokens([newest, *scripts], ends)
-    form: Places = np.arange(table.bounds[1])
+    form: Places = np.arange(table.first, dtype=np.int32)
     for number in range(1, len(scripts) + 1):
-        form = _assembled(form, _operations(table, number))
+        own: Places = np.arange(table.bounds[number], table.bounds[number + 1], dtype=np.int32)
+        form = _assembled(form, own, _operations(table, number))
     return table.joined(form) if len(form) else b""
 
 
 def _operations(table: _Tokens, number: int) -> _Script:
     """Reads a script; where numbers stand before an inserted token, its beginning is moved behind them."""
-    index, last = table.bounds[number], table.bounds[number + 1] - 1
+    index, last, first = table.bounds[number], table.bounds[number + 1] - 1, table.first
     end = int(table.stops[last]) - 1
-    following, starts = table.following, table.starts.data
-    text, rank, short = table.text, numbers.RANK, numbers.SHORT
+    following, starts, text = table.following, table.starts, table.text
     order: list[int] = []
     others: list[tuple[int, int, int, int]] = []
-    at = starts[index]
-    while index < last or at < end:
+    while True:
         # Most operations are three bytes before the first inserted token: those are read all at once below.
-        if at == starts[index] and (step := following[index]):
+        while step := following[index - first]:
             order.append(index)
             index = step
-        else:
-            order.append(-1 - len(others))
-            head = text[at : at + 3]
-            if len(head) == 3 and rank[head[0]] < short and rank[head[1]] < short and rank[head[2]] < short:
-                copied, count, seek, at = rank[head[0]], rank[head[1]], rank[head[2]], at + 3
-            else:
-                copied, count, seek, at = _operation(text, at)
-            others.append((copied, count, seek, index))
-            if not count:
-                continue
-            starts[index] = at
-            index += count
         if index > last:
-            raise Damaged("inserted text is cut off in a difference; restore this pack from a copy")
-        at = starts[index]
-    return _script(table, np.array(order, dtype=np.int64), others)
+            raise _cut_off()
+        at, count = int(starts[index]), 0
+        while not count and (index < last or at < end):
+            copied, count, seek, at = _operation(text, at)
+            order.append(-1)
+            others.append((copied, count, seek, index))
+        if not count:
+            break
+        starts[index] = at
+        index += count
+        if index > last:
+            raise _cut_off()
+    return _script(table, np.array(order, dtype=np.int32), others, table.bounds[number])
+
+
+def _too_large() -> Damaged:
+    return Damaged("a version unfolds to more than a gigabyte; restore this pack from a copy")
+
+
+def _cut_off() -> Damaged:
+    return Damaged("inserted text is cut off in a difference; restore this pack from a copy")
 
 
 def _operation(text: bytes, at: int) -> tuple[int, int, int, int]:
@@ -115,39 +129,36 @@ def _operation(text: bytes, at: int) -> tuple[int, int, int, int]:
     return copied, count, seek, at
 
 
-def _script(table: _Tokens, order: Places, others: list[tuple[int, int, int, int]]) -> _Script:
+def _script(table: _Tokens, order: Places, others: list[tuple[int, int, int, int]], first: int) -> _Script:
     """All operations in their order; those of three bytes are looked up in the heads of their tokens."""
     plain = order >= 0
-    rows = np.empty((4, len(order)), dtype=np.int64)
-    rows[:3, plain] = table.heads[:, order[plain]]
-    rows[3, plain] = order[plain]
+    found = order[plain]
+    rows = np.empty((4, len(order)), dtype=np.int32)
+    rows[:3, plain] = table.heads[:, found - table.first]
+    rows[3, plain] = found
     if others:
-        rows[:, ~plain] = np.array(others, dtype=np.int64).T
-    table.starts[order[plain]] += 3
+        rows[:, ~plain] = np.array(others, dtype=np.int32).T
+    table.starts[found] += 3
     copied, counts, signed, literals = rows
-    return _Script(copied, counts, np.where(signed & 1, -((signed + 1) >> 1), signed >> 1) + counts, literals)
+    return _Script(copied, counts, np.where(signed & 1, -((signed + 1) >> 1), signed >> 1) + counts, literals - first)
 
 
-def _assembled(form: Places, script: _Script) -> Places:
-    """The token numbers of a version, from those of its base."""
+def _assembled(form: Places, own: Places, script: _Script) -> Places:
+    """The token numbers of a version, from those of its base and the script's own."""
     have = len(form)
     copied, counts, seeks, literals = script
-    stops = np.cumsum(copied + seeks) - seeks
+    stops = np.cumsum(copied + seeks, dtype=np.int64) - seeks
     cursors = np.concatenate(([0], stops + seeks))
     if np.any(stops > have) or np.any(cursors < 0) or np.any(cursors > have) or np.any(stops < copied):
         raise misfit()
-    # Copied and inserted tokens take turns; the inserted ones are counted on from the end of the base.
+    # Copied and inserted tokens take turns; the script's own tokens stand behind those of the base.
     lengths = np.empty(2 * len(copied) + 1, dtype=np.int64)
     lengths[0:-1:2], lengths[1::2], lengths[-1] = copied, counts, have - cursors[-1]
     begins = np.empty_like(lengths)
-    begins[0::2], begins[1::2] = cursors, literals
+    begins[0::2], begins[1::2] = cursors, have + literals
     total = int(lengths.sum())
     if total > MOST_TOKENS:
         raise misfit()
-    inserted = np.zeros(len(lengths), dtype=bool)
-    inserted[1::2] = True
     places = np.repeat(begins - (np.cumsum(lengths) - lengths), lengths) + np.arange(total)
-    fresh = np.repeat(inserted, lengths)
-    out = places.copy()
-    out[~fresh] = form[places[~fresh]]
-    return out
+    made: Places = np.concatenate((form, own))[places]
+    return made

@@ -50,14 +50,20 @@ def written(head: Head) -> bytes:
     return first + head.check + b"".join(map(numbers.number, (*own, head.residue_length)))
 
 
-def head_of(data: bytes) -> Head:
-    """The head of a frame; raises Damaged when it is none, NewerFormat when its format is unknown."""
+def flags_of(data: bytes) -> int:
+    """The flags of a frame; raises Damaged when it is none, NewerFormat when its format is unknown."""
     if not data:
         raise Damaged("a solid frame is empty; restore this pack from a copy")
+    first = data[0]
+    if first & 0xE0 != _FORMAT or first >> _ENDS_SHIFT & 3 >= len(END_SETS):
+        raise NewerFormat(f"a solid frame has format {first:#04x}; read it with a later release of Letopis")
+    return first & 7
+
+
+def head_of(data: bytes) -> Head:
+    """The head of a frame; raises what `flags_of` does, and Damaged for impossible lengths."""
+    flags = flags_of(data)
     ends = data[0] >> _ENDS_SHIFT & 3
-    if data[0] & 0xE0 != _FORMAT or ends >= len(END_SETS):
-        raise NewerFormat(f"a solid frame has format {data[0]:#04x}; read it with a later release of Letopis")
-    flags = data[0] & 7
     at = 1 + _CHECK_BYTES * bool(flags & Flags.KNOWN)
     check = data[1:at]
     part = length = 0

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from letopis.errors import Damaged, UnknownVersion
 from letopis.store.solid import marks, residue, stream, tokens, tokenwise
 from letopis.store.solid.known import check_of
-from letopis.store.solid.layout import MOST_BYTES, Flags, Head, head_of
+from letopis.store.solid.layout import MOST_BYTES, Flags, Head, flags_of, head_of
 from letopis.store.solid.tokens import END_SETS
 
 # Chains with so many bytes of scripts are worth arrays.
-_MUCH = 1 << 19
+_MUCH = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class _Opened(NamedTuple):
 
 def needs_newest(data: bytes) -> bool:
     """Whether versions of this frame are differences from a newest version that the frame does not hold."""
-    return not head_of(data).holds_newest
+    return not flags_of(data) & Flags.HOLDS_NEWEST
 
 
 def newest_span(data: bytes) -> int:
@@ -51,7 +51,7 @@ def newest_span(data: bytes) -> int:
 
 def needs_known(data: bytes) -> bool:
     """Whether the frame can be read only with the known text of its site."""
-    return bool(head_of(data).flags & Flags.KNOWN)
+    return bool(flags_of(data) & Flags.KNOWN)
 
 
 def decode(data: bytes, slot: int, newest: bytes | None = None, known: bytes = b"") -> Decoded:

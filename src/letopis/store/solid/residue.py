@@ -1,10 +1,8 @@
 """What old versions are written in: a reference to a base, then operations, then NUL.
 
-An operation copies N units of the base, inserts K units, and moves the base's
-cursor by a signed seek; at NUL the rest of the base is copied. Two dialects
-share this: `tokenwise` counts in tokens, which keeps numbers small and steady
-from version to version, and `bytewise` counts in bytes, which is faster to
-read and lets insertions echo text from anywhere before.
+An operation copies N tokens of the base, inserts K tokens, and moves the base's
+cursor by a signed seek; at NUL the rest of the base is copied. Counting in
+tokens keeps numbers small and steady from version to version.
 """
 
 from __future__ import annotations

@@ -85,9 +85,17 @@ def pieces(stream: bytes, length: int, known: bytes = b"") -> Iterator[bytes]:
             skip = max(0, skip - len(piece))
             piece = coder.process(b"", output_buffer_limit=_STEP)
     except brotli.error as error:
-        raise Damaged("a solid frame does not decode; restore this pack from a copy") from error
+        raise _broken() from error
     if left:
-        raise Damaged("a solid frame decodes to another length than it declares; restore this pack from a copy")
+        raise _misfit()
+
+
+def _broken() -> Damaged:
+    return Damaged("a solid frame does not decode; restore this pack from a copy")
+
+
+def _misfit() -> Damaged:
+    return Damaged("a solid frame decodes to another length than it declares; restore this pack from a copy")
 
 
 def overhead(known: bytes) -> int:
@@ -96,8 +104,18 @@ def overhead(known: bytes) -> int:
 
 
 def text_of(stream: bytes, length: int, known: bytes = b"") -> bytes:
-    """All that leading parts of a stream decode to."""
-    return b"".join(pieces(stream, length, known))
+    """All that leading parts of a stream decode to, which must be `length` bytes, or Damaged is raised."""
+    if length > _STEP:
+        return b"".join(pieces(stream, length, known))
+    # One call for a page of usual size: each read of a newest version comes through here.
+    coder, skip = brotli.Decompressor(), overhead(known)
+    try:
+        text: bytes = coder.process(_front(known) + stream + _LAST, output_buffer_limit=length + skip + 1)
+    except brotli.error as error:
+        raise _broken() from error
+    if len(text) != length + skip or not coder.is_finished():
+        raise _misfit()
+    return text[skip:]
 
 
 @lru_cache(maxsize=8)
