@@ -15,8 +15,11 @@ import pytest
 from served_archive import HTML, PAGE, Answer, WebClient, at, fill, look, running
 
 from letopis.archive import Archive
+from letopis.catalog.queues import AGAIN
+from letopis.crawl import CrawlOptions, plant
 from letopis.demo import World
 from letopis.model import rfc3339, stamp14
+from letopis.schedule import VisitState
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 VOID |= {"rect", "path", "polyline", "circle", "line"}
@@ -280,6 +283,30 @@ def test_live_figures_of_a_crawl_are_counted(pages: WebClient) -> None:
     assert figures["fetched"] == 999
     assert figures["new"] == 2
     assert {host["name"] for host in figures["hosts"]} == {"university0.example", "news1.example"}
+
+
+def test_live_figures_tell_hosts_that_may_be_asked_and_how_fresh_copies_are(tmp_path: Path) -> None:
+    with Archive(tmp_path / "archive", clock=lambda: at(0)) as archive:
+        plant(archive, CrawlOptions(("http://a.example/", "http://b.example/1", "http://b.example/2")))
+        with running(archive) as web:
+            figures = web.get("/crawl/figures").json()
+            assert (figures["ready"], figures["freshness"]) == (2, None)
+            assert "Hosts ready" in web.get("/crawl").text
+        _has_been_visited(archive, "http://a.example/")
+        with running(archive) as web:
+            figures = web.get("/crawl/figures").json()
+            assert (figures["ready"], figures["freshness"]) == (1, 1.0)
+            assert "100&nbsp;%" in web.get("/crawl").text
+
+
+def _has_been_visited(archive: Archive, url: str) -> None:
+    """Now and an hour ago without news, and again an hour from now."""
+    now = at(0).timestamp()
+    state = VisitState(visits=2, last_visit=now, quiet=3600.0).to_bytes()
+    resource = archive.catalog.resources.find(url)
+    assert resource is not None
+    with archive.catalog.database.transaction() as cursor:
+        archive.catalog.queues.finish(cursor, [(AGAIN, int(1000 * now) + 3_600_000, state, resource.id)])
 
 
 def test_the_plotting_library_comes_from_its_package(pages: WebClient) -> None:

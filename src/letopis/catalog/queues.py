@@ -138,6 +138,16 @@ class Queues:
         row = self._database.one("SELECT count(*) FROM resource WHERE state = 2 AND due <= ?", (now,))
         return int(row[0]) if row else 0
 
+    def ready_hosts(self, now: int) -> int:
+        """How many hosts could be asked at once: no pause holds them, and a URL of theirs waits or is due."""
+        row = self._database.one(
+            "SELECT count(*) FROM host h WHERE h.ready <= ? AND h.ip_ready <= ? AND ("
+            "EXISTS (SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 1) OR "
+            "EXISTS (SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 2 AND r.due <= ?))",
+            (now, now, now),
+        )
+        return int(row[0]) if row else 0
+
     def plan_of(self, resource: int) -> tuple[int, int | None, bytes, int, float]:
         """State, due time, visit record, depth and priority of a URL."""
         row = self._database.one("SELECT state, due, schedule, depth, priority FROM resource WHERE id = ?", (resource,))

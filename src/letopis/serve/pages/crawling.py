@@ -13,6 +13,7 @@ from letopis.archive import Archive
 from letopis.catalog.accounts import OWN
 from letopis.catalog.activity import Activity
 from letopis.crawl import CrawlOptions, plant
+from letopis.crawl.freshness import freshness
 from letopis.errors import LetopisError, UsageError
 from letopis.fetch import private_ok
 from letopis.jobs.guarding import refuse_private
@@ -61,7 +62,15 @@ def figures(request: Request, archive: TheArchive) -> Response:
 
 
 def _remembered(request: Request, archive: Archive) -> dict[str, Any]:
-    return remembered_of(request).get("crawl", 1, lambda: _figures(archive))
+    remembered = remembered_of(request)
+    return remembered.get("crawl", 1, lambda: _figures(archive)) | {
+        "ready": remembered.soon("ready hosts", 2, lambda: _ready(archive)),
+        "freshness": remembered.soon("freshness", 30, lambda: freshness(archive)),
+    }
+
+
+def _ready(archive: Archive) -> int:
+    return archive.catalog.queues.ready_hosts(to_millis(archive.clock()))
 
 
 def _figures(archive: Archive) -> dict[str, Any]:

@@ -9,7 +9,8 @@ let before = null;
 let askedAt = 0;
 
 const decimal = (value) => value.toFixed(1).replace(".", box.dataset.decimal);
-const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+const grouped = (count) => (count === null ? "–" : String(count).replace(/\B(?=(\d{3})+$)/g, "\u202f"));
+const percent = (share) => (share === null ? "–" : `${Math.round(100 * share)}\u00a0%`);
 
 function cell(tag, text, css) {
   const made = document.createElement(tag);
@@ -43,13 +44,14 @@ function draw() {
 
 function show(figures) {
   for (const place of box.querySelectorAll("[data-value]")) place.textContent = grouped(figures[place.dataset.value]);
+  for (const place of box.querySelectorAll("[data-percent]")) place.textContent = percent(figures[place.dataset.percent]);
   document.querySelector("[data-hosts]")?.replaceChildren(...figures.hosts.map(hostRow));
   if (before) {
     const seconds = (performance.now() - askedAt) / 1000;
     const rise = (name) => Math.max(0, figures[name] - before[name]);
     for (const place of box.querySelectorAll("[data-rate]")) place.textContent = decimal(rise(place.dataset.rate) / seconds);
     if (rise("fetched")) {
-      box.querySelector("[data-share]").textContent = `${((100 * rise("versions")) / rise("fetched")).toFixed(0)} %`;
+      box.querySelector("[data-share]").textContent = percent(rise("versions") / rise("fetched"));
     }
     rates.push(rise("fetched") / seconds);
     if (rates.length > KEPT) rates.shift();
