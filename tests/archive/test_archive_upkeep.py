@@ -114,6 +114,50 @@ def test_catalogue_is_rebuilt_from_packs_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.files
+def test_packs_without_their_catalogue_are_no_new_archive(tmp_path: Path) -> None:
+    """One made beside them would know none of their versions, and compaction would drop these."""
+    puts = pages(3, 3)
+    with Archive(tmp_path / "a") as archive:
+        list(archive.put_many(puts))
+        archive.compact()
+    for file in (tmp_path / "a").glob("catalogue.sqlite*"):
+        file.unlink()
+    for _ in range(2):
+        with pytest.raises(Damaged, match="verify --repair"), Archive(tmp_path / "a"):
+            pass
+    assert not list((tmp_path / "a").glob("catalogue*"))
+    report = Archive.repair(placed(tmp_path / "a"))
+    assert (report.rebuilt, report.versions, report.lost) == (True, len(puts), ())
+    assert [file.name for file in (tmp_path / "a").glob("catalogue*")] == ["catalogue.sqlite"]
+    with Archive(tmp_path / "a") as archive:
+        assert contents(archive, puts) == [put.body for put in puts]
+        assert list(archive.verify()) == []
+
+
+@pytest.mark.files
+def test_a_rebuilding_that_was_interrupted_is_no_archive(tmp_path: Path) -> None:
+    puts = pages(2, 3)
+    with Archive(tmp_path / "a") as archive:
+        list(archive.put_many(puts))
+    (tmp_path / "a" / "catalogue.sqlite").unlink()
+
+    class _Killed(BaseException):
+        """Nobody catches it."""
+
+    with (
+        pytest.raises(_Killed),
+        Archive(tmp_path / "a", rebuilding=True) as archive,
+        archive.catalog.rebuilding(),
+    ):
+        raise _Killed
+    with pytest.raises(Damaged, match="verify --repair"), Archive(tmp_path / "a"):
+        pass
+    assert Archive.repair(placed(tmp_path / "a")).versions == len(puts)
+    with Archive(tmp_path / "a") as archive:
+        assert contents(archive, puts) == [put.body for put in puts]
+
+
+@pytest.mark.files
 def test_damaged_pack_is_named_and_the_rest_stays_readable(tmp_path: Path) -> None:
     puts = pages(3, 3)
     with Archive(tmp_path / "a") as archive:

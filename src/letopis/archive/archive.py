@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
 from letopis.archive.arrivals import arrival_of, put_arrival
+from letopis.archive.beginning import NoCatalogue, refuse_packs
 from letopis.archive.clones import is_clone, refuse_clone
 from letopis.archive.reading import Answers
 from letopis.archive.recording import Arrival, Recorded, Recorder
@@ -52,9 +53,14 @@ class Archive:
         settings: Settings | None = None,
         clock: Callable[[], datetime] = utc_now,
         following: bool = False,
+        rebuilding: bool = False,
     ) -> None:
-        """`following` lets whoever brings a clone up to date write to it; all others are refused."""
+        """`following` lets whoever brings a clone up to date write to it; all others are refused.
+
+        Packs without a catalogue are NoCatalogue, but for whoever is `rebuilding` it.
+        """
         self._following = following
+        self._rebuilding = rebuilding
         self.settings = _placed(settings or Settings(), where)
         self.folder = Path(self.settings.archive.path)
         self.clock = clock
@@ -63,21 +69,33 @@ class Archive:
         self._open()
 
     def _open(self) -> None:
-        self.catalog = Catalog(dialect_for(self.settings.database.url, self.folder))
-        self._gate, backend = self._shared() if self.settings.store.url else self._alone()
-        self.backend = backend
-        self._store = Store.open(backend, self.settings.store, write=False)
+        self.backend, gate = self._shared() if self.settings.store.url else self._alone()
+        if not self.settings.database.url:
+            self._look_for_file(Sqlite.file_in(self.folder))
+        self.catalog = Catalog(dialect_for(self.settings.database.url, self.folder), self._begin)
+        self._gate = gate(self.catalog)
+        self._store = Store.open(self.backend, self.settings.store, write=False)
         self.answers = Answers(self.catalog, self._store)
 
-    def _alone(self) -> tuple[Gate, Backend]:
+    def _look_for_file(self, file: Path) -> None:
+        """Asked before a connection makes the file: what is refused leaves nothing behind."""
+        if not file.exists() and not self._rebuilding:
+            # A file comes before its packs: it may have been made by another process since the first look.
+            refuse_packs(self.backend, file.exists)
+
+    def _begin(self) -> None:
+        if not self._rebuilding:
+            refuse_packs(self.backend)
+
+    def _alone(self) -> tuple[Backend, Callable[[Catalog], Gate]]:
         """Packs in the archive's folder."""
 
         def backend() -> Backend:
             return LocalBackend(self.folder / "packs")
 
-        return WriteGate(self.catalog, backend, self.settings.store), backend()
+        return backend(), lambda catalog: WriteGate(catalog, backend, self.settings.store)
 
-    def _shared(self) -> tuple[Gate, Backend]:
+    def _shared(self) -> tuple[Backend, Callable[[Catalog], Gate]]:
         """Packs in an object store, beside other machines."""
         # Loaded late on purpose, like upkeep below: most commands need neither, and all of them start.
         from letopis.archive.sharing import NoLease, SharedGate  # noqa: PLC0415
@@ -89,9 +107,11 @@ class Archive:
         def backend(sharing: Sharing) -> Backend:
             return ObjectBackend(bucket, cache, sharing)
 
-        # Leases run by the machine's own clock, whatever day the archive is told it is.
-        gate = SharedGate(self.catalog, backend, self.settings.store, lambda: time.time_ns() // 1_000_000)
-        return gate, backend(Sharing(NoLease, lambda last: last + 1))
+        def gate(catalog: Catalog) -> Gate:
+            # Leases run by the machine's own clock, whatever day the archive is told it is.
+            return SharedGate(catalog, backend, self.settings.store, lambda: time.time_ns() // 1_000_000)
+
+        return backend(Sharing(NoLease, lambda last: last + 1)), gate
 
     @classmethod
     def open(cls, settings: Settings) -> Archive:
@@ -205,7 +225,7 @@ class Archive:
 
     @classmethod
     def repair(cls, settings: Settings) -> RepairReport:
-        """Drops what is truly lost; builds a damaged catalogue anew from the packs.
+        """Drops what is truly lost; builds a damaged or missing catalogue anew from the packs.
 
         Works on an archive whose catalogue no longer opens; the damaged file
         is set aside, never removed.
@@ -216,11 +236,12 @@ class Archive:
             with cls.open(settings) as archive:
                 if not list(archive.catalog.integrity()):
                     return drop_lost(archive.catalog, archive._store)
-        except Damaged:
-            if settings.database.url:
+        except Damaged as error:
+            if settings.database.url and not isinstance(error, NoCatalogue):
                 raise
-        set_aside(Sqlite.file_in(Path(settings.archive.path)))
-        with cls.open(settings) as archive:
+        if not settings.database.url:
+            set_aside(Sqlite.file_in(Path(settings.archive.path)))
+        with cls(settings=settings, rebuilding=True) as archive:
             return rebuild(archive.catalog, archive._store)
 
     # Reading

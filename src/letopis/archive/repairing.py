@@ -1,7 +1,7 @@
 """`verify --repair`: keeps everything that can still be read and drops only what is truly lost.
 
 A sound catalogue loses the rows whose bytes are gone. A damaged one is set
-aside and built anew from the packs, which carry URL, time, status and
+aside, and like a missing one built anew from the packs, which carry URL, time, status and
 headers of every version; what can be read of the old one is taken over.
 """
 
@@ -57,13 +57,14 @@ def drop_lost(catalog: Catalog, store: Store) -> RepairReport:
 
 
 def rebuild(catalog: Catalog, store: Store) -> RepairReport:
-    """Fills an empty catalogue from the packs."""
-    places, lost = _register(catalog, store)
-    recorder = Recorder(catalog, _NoStore(), record_same=True)
-    for batch in _batches(store, places):
-        with catalog.transaction() as cursor:
-            recorder.record(cursor, [one for one in batch if not _has(catalog, cursor, one)])
-    _renderings(catalog, store, places)
+    """Fills an empty catalogue from the packs; it opens for nobody before that has come to its end."""
+    with catalog.rebuilding():
+        places, lost = _register(catalog, store)
+        recorder = Recorder(catalog, _NoStore(), record_same=True)
+        for batch in _batches(store, places):
+            with catalog.transaction() as cursor:
+                recorder.record(cursor, [one for one in batch if not _has(catalog, cursor, one)])
+        _renderings(catalog, store, places)
     return RepairReport(True, catalog.totals().versions, tuple(lost))
 
 

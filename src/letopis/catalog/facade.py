@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from letopis.catalog.queues import Queues
 from letopis.catalog.recent import Recent
 from letopis.catalog.renderings import Renderings
 from letopis.catalog.resources import Resources
-from letopis.catalog.schema import SCHEMA_VERSION, prepare
+from letopis.catalog.schema import SCHEMA_VERSION, mark, prepare
 from letopis.catalog.totals import Totals, totals
 from letopis.catalog.versions import Versions
 from letopis.errors import Busy, NotReady
@@ -43,9 +43,14 @@ _CONTRADICTIONS = {
 class Catalog:
     """Opens, creates or migrates the catalogue; safe to share between threads."""
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, begins: Callable[[], None] = lambda: None) -> None:
+        """`begins` is called before a new catalogue is made, and may refuse that."""
         self.database = Database(dialect)
-        prepare(self.database, self._backup)
+        try:
+            prepare(self.database, self._backup, begins)
+        except BaseException:
+            self.database.close()
+            raise
         self.resources = Resources(self.database)
         self.contents = Contents(self.database)
         self.heads = Heads(self.database)
@@ -66,6 +71,15 @@ class Catalog:
             self.heads.forget()
             self.resources.forget_hosts()
             raise
+
+    @contextmanager
+    def rebuilding(self) -> Iterator[None]:
+        """What is killed or fails inside leaves a catalogue that says so instead of one that knows half."""
+        with self.transaction() as cursor:
+            mark(cursor, whole=False)
+        yield
+        with self.transaction() as cursor:
+            mark(cursor, whole=True)
 
     def totals(self) -> Totals:
         """Counts over everything."""

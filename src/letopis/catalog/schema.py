@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from letopis.catalog.database import Cursor, Database
 from letopis.catalog.rows import Reader
-from letopis.errors import NewerFormat
+from letopis.errors import Damaged, NewerFormat
 
 SCHEMA_VERSION = 1
 
@@ -77,12 +77,18 @@ def statements(types: dict[str, str]) -> list[str]:
     return [part.strip() for part in text.split(";") if part.strip()]
 
 
-def prepare(database: Database, backup: Callable[[], None] = lambda: None) -> None:
+def prepare(
+    database: Database, backup: Callable[[], None] = lambda: None, begins: Callable[[], None] = lambda: None
+) -> None:
     """Creates the tables, or brings older ones up to date.
 
-    A catalogue of a later release raises NewerFormat and is left alone.
+    A catalogue of a later release raises NewerFormat and is left alone, one
+    that is only half rebuilt raises Damaged. `begins` is called before the
+    tables of a new one are made, and may refuse that.
     """
     found = _version(database, database.dialect.name)
+    if found < 0:
+        raise Damaged("building this catalogue anew was interrupted; run 'letopis verify --repair' again")
     if found == SCHEMA_VERSION:
         return
     if found > SCHEMA_VERSION:
@@ -93,26 +99,32 @@ def prepare(database: Database, backup: Callable[[], None] = lambda: None) -> No
         backup()
     with database.transaction() as cursor:
         # Another process may have done it while we waited for our turn.
-        _upgrade(cursor, database, _version(cursor, database.dialect.name))
+        _upgrade(cursor, database, _version(cursor, database.dialect.name), begins)
 
 
-def _upgrade(cursor: Cursor, database: Database, found: int) -> None:
+def _upgrade(cursor: Cursor, database: Database, found: int, begins: Callable[[], None]) -> None:
     if found == SCHEMA_VERSION:
         return
     if not found:
+        begins()
         for statement in statements(database.dialect.types):
             cursor.run(statement)
     else:
         for step in range(found, SCHEMA_VERSION):
             MIGRATIONS[step](cursor)
+    mark(cursor, whole=True)
+
+
+def mark(cursor: Cursor, *, whole: bool) -> None:
+    """Says which schema the catalogue has; one that is being filled from packs opens for nobody until it is whole."""
     cursor.run(
         "INSERT INTO meta (name, value) VALUES ('schema', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        (str(SCHEMA_VERSION),),
+        (str(SCHEMA_VERSION if whole else -SCHEMA_VERSION),),
     )
 
 
 def _version(reader: Reader, engine: str) -> int:
-    """0 for an empty database."""
+    """0 for an empty database, negative for a catalogue that is only half rebuilt."""
     exists = {
         "sqlite": "SELECT 1 FROM sqlite_master WHERE name = 'meta'",
         "postgresql": "SELECT 1 FROM information_schema.tables WHERE table_name = 'meta'",

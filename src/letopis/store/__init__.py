@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from letopis.store.backend import Backend, Draft, Lease
+from letopis.store.layout import HEADER_BYTES
 from letopis.store.local import Disk, LocalBackend
 from letopis.store.sites import Sites
 from letopis.store.store import Effort, Identity, Store, sha1_digest
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _HOMES = {"BlockCache": "blocks", "Bucket": "bucket", "ObjectBackend": "objects", "Sharing": "objects"}
 
 __all__ = [
+    "HEADER_BYTES",
     "Backend",
     "BlockCache",
     "Bucket",

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pycurl
 
-from letopis.catalog import Catalog, dialect_for
+from letopis.archive import Archive
 from letopis.cli.context import Given, verb
 from letopis.config import Settings
 from letopis.errors import LetopisError, NotReady
@@ -94,15 +94,12 @@ def _catalogue(settings: Settings) -> Finding:
     folder = Path(settings.archive.path)
     if not settings.database.url and not folder.is_dir():
         return Finding("catalogue", None, "no archive yet; 'letopis init' makes one")
-    return _tried(lambda: _opened(settings, folder))
+    return _tried(lambda: _opened(settings))
 
 
-def _opened(settings: Settings, folder: Path) -> str:
-    catalog = Catalog(dialect_for(settings.database.url, folder))
-    try:
-        return f"{catalog.totals().versions} versions"
-    finally:
-        catalog.close()
+def _opened(settings: Settings) -> str:
+    with Archive.open(settings) as archive:
+        return f"{archive.catalog.totals().versions} versions"
 
 
 def _tried(look: Callable[[], str]) -> Finding:
