@@ -135,6 +135,34 @@ def test_packs_without_their_catalogue_are_no_new_archive(tmp_path: Path) -> Non
 
 
 @pytest.mark.files
+@pytest.mark.parametrize("lost", ["all packs", "the end of the log", "the newest pack"])
+def test_a_place_that_held_a_content_never_holds_another(tmp_path: Path, lost: str) -> None:
+    """Packs that are lost, or put back from an older copy, must not make old versions read as new ones."""
+    folder = tmp_path / "a" / "packs"
+    first, second, later = (Put(f"http://h.example/{n}", b"<p>number %d" % n, START + n * DAY) for n in range(3))
+    with Archive(tmp_path / "a") as archive:
+        list(archive.put_many([first]))
+        if lost == "the newest pack":
+            archive.compact()
+        before = {file: file.read_bytes() for file in folder.iterdir()}
+        list(archive.put_many([second]))
+    for file in list(folder.iterdir()):
+        file.unlink()
+    for file, data in before.items() if lost == "the end of the log" else ():
+        file.write_bytes(data)
+    with Archive(tmp_path / "a") as archive:
+        list(archive.put_many([later]))
+        assert archive.get(later.url).body == later.body
+        with pytest.raises(Damaged):
+            archive.get(second.url)
+        assert len(list(archive.verify())) >= 1
+    Archive.repair(placed(tmp_path / "a"))
+    with Archive(tmp_path / "a") as archive:
+        assert archive.get(later.url).body == later.body
+        assert archive.stats().versions == (2 if lost == "the end of the log" else 1)
+
+
+@pytest.mark.files
 def test_a_rebuilding_that_was_interrupted_is_no_archive(tmp_path: Path) -> None:
     puts = pages(2, 3)
     with Archive(tmp_path / "a") as archive:

@@ -15,7 +15,7 @@ from letopis.catalog import Catalog, Cursor
 from letopis.catalog.claims import Standing
 from letopis.config import StoreSettings
 from letopis.errors import Busy
-from letopis.store import Backend, Store
+from letopis.store import Backend, Place, Store, Written
 
 PATIENCE_SECONDS = 60.0
 """How long a writer waits for another one."""
@@ -56,11 +56,16 @@ class WriteGate:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
-                return Store.open(self._backend(), self._settings, write=True)
+                return Store.open(self._backend(), self._settings, write=True, written=self._written())
             except Busy:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(PAUSE_SECONDS)
+
+    def _written(self) -> Written:
+        """What the catalogue knows to be in packs, whether it is still there or not."""
+        last = self._catalog.contents.last()
+        return Written(last and Place(*last), self._catalog.contents.highest)
 
     def fence(self, cursor: Cursor) -> None:
         """A lock of the system goes with its process, so nobody can lose it unawares."""
@@ -73,17 +78,11 @@ class WriteGate:
         """Nothing is held between transactions."""
 
 
-class Gate(Protocol):
-    """The right to write, whoever keeps it."""
-
-    def transaction(self) -> AbstractContextManager[tuple[Cursor, Store]]:
-        """A transaction of the catalogue with the store open for writing inside it."""
-
-    def held(self) -> AbstractContextManager[None]:
-        """Keeps what each transaction would open over many of them."""
+class UpkeepGate(Protocol):
+    """The right to move and remove packs, whoever keeps it."""
 
     def open(self) -> Store:
-        """The store for upkeep, alone."""
+        """The store for upkeep, alone or beside others under one lease."""
 
     def fence(self, cursor: Cursor) -> None:
         """Busy when the right to upkeep was lost."""
@@ -93,3 +92,13 @@ class Gate(Protocol):
 
     def close(self) -> None:
         """Gives up what is held."""
+
+
+class Gate(UpkeepGate, Protocol):
+    """The right to write, whoever keeps it."""
+
+    def transaction(self) -> AbstractContextManager[tuple[Cursor, Store]]:
+        """A transaction of the catalogue with the store open for writing inside it."""
+
+    def held(self) -> AbstractContextManager[None]:
+        """Keeps what each transaction would open over many of them."""

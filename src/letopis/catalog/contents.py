@@ -73,6 +73,16 @@ class Contents:
         rows = (reader or self._database).all("SELECT DISTINCT pack FROM content WHERE method != ?", (ABSENT,))
         return {int(row[0]) for row in rows}
 
+    def last(self) -> tuple[int, int, int] | None:
+        """Pack, place and slot of the content that came last; None when there is none, or no bytes of it."""
+        row = self._database.one("SELECT pack, place, slot, method FROM content ORDER BY id DESC LIMIT 1")
+        return None if row is None or row[3] == ABSENT else (int(row[0]), int(row[1]), int(row[2]))
+
+    def highest(self) -> int:
+        """The highest number of a pack that some content lies in; 0 without any."""
+        row = self._database.one("SELECT max(pack) FROM content WHERE method != ?", (ABSENT,))
+        return int(row[0] or 0) if row else 0
+
     def used(self) -> dict[int, int]:
         """Stored bytes of all contents, by the pack they lie in."""
         rows = self._database.all("SELECT pack, sum(stored_bytes) FROM content GROUP BY pack")

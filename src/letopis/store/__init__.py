@@ -21,6 +21,7 @@ from letopis.store.values import (
     Place,
     Placed,
     Totals,
+    Written,
 )
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ __all__ = [
     "Sites",
     "Store",
     "Totals",
+    "Written",
     "sha1_digest",
 ]
 

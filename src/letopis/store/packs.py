@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from letopis.errors import Damaged
 from letopis.store.backend import Backend
 from letopis.store.layout import (
@@ -30,6 +32,8 @@ class Packs:
         self._names: dict[int, str] = {}
         self._flags: dict[int, int] = {}
         self._last = 0
+        self.floor: Callable[[], int] = lambda: 0
+        """The highest number that was ever given out, as far as somebody else remembers it."""
         self.refresh()
 
     def refresh(self) -> dict[int, int]:
@@ -44,7 +48,7 @@ class Packs:
 
     def allocate(self, suffix: str) -> tuple[int, str]:
         """A number that was never used, and the name that belongs to it."""
-        self._last = self.backend.number(self._last)
+        self._last = self.backend.number(max(self._last, self.floor()))
         return self._last, f"{self._last:08d}{suffix}"
 
     def add(self, pack: int, name: str) -> None:

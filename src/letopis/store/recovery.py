@@ -9,6 +9,7 @@ from xxhash import xxh3_64_hexdigest
 from letopis.errors import Damaged
 from letopis.store.layout import HEADER_BYTES, Record, parse_pack_header
 from letopis.store.packs import Packs
+from letopis.store.values import Place
 from letopis.store.walk import Walker
 
 CHECKPOINT = "checkpoint"
@@ -37,12 +38,14 @@ def parse_checkpoint(data: bytes) -> tuple[int, int]:
     return (pack, length) if checkpoint(pack, length) == data else (0, 0)
 
 
-def recover(packs: Packs) -> Tail | None:
+def recover(packs: Packs, last: Place | None = None) -> Tail | None:
     """Makes the newest log end with a whole record; None when there is no log to go on with.
 
     Only bytes behind the last whole record are cut, so damage in the middle
     costs no version that follows it. Where writers share a place, the logs
-    of others are theirs: a new one is begun.
+    of others are theirs: a new one is begun. So it is when `last`, a place
+    that was durable, lies beyond the newest log: bytes are missing then, and
+    what came instead of them would be read as them.
     """
     packs.backend.sweep()
     if packs.backend.shared:
@@ -63,7 +66,8 @@ def recover(packs: Packs) -> Tail | None:
         packs.backend.cut(packs.name(pack), sound)
     # A log behind a finished pack was closed by a compaction; it waits only to be emptied and released.
     closed = pack < max(packs.refresh())
-    return None if closed or not _can_go_on(packs, pack) else Tail(pack, packs.name(pack), sound)
+    short = last is not None and last[:2] >= (pack, sound)
+    return None if closed or short or not _can_go_on(packs, pack) else Tail(pack, packs.name(pack), sound)
 
 
 def _sound_length(packs: Packs, pack: int, size: int, start: int) -> int:

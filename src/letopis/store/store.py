@@ -30,6 +30,7 @@ from letopis.store.values import (
     Place,
     Placed,
     Totals,
+    Written,
 )
 from letopis.store.varint import varint
 from letopis.store.verifying import Verifier
@@ -37,6 +38,7 @@ from letopis.store.verifying import Verifier
 Effort = Literal["quick", "full"]
 Identity = Callable[[bytes], bytes]
 """From a body to its digest."""
+_NOTHING = Written()
 
 
 def sha1_digest(body: bytes) -> bytes:
@@ -59,14 +61,26 @@ class Store:
         self._log: LogWriter | None = None
 
     @classmethod
-    def open(cls, backend: Backend, settings: StoreSettings, *, write: bool, identity: Identity = sha1_digest) -> Store:
-        """Opens what is there. For writing it takes the lease (Busy when taken) and mends what a crash left."""
+    def open(
+        cls,
+        backend: Backend,
+        settings: StoreSettings,
+        *,
+        write: bool,
+        identity: Identity = sha1_digest,
+        written: Written = _NOTHING,
+    ) -> Store:
+        """Opens what is there. For writing it takes the lease (Busy when taken) and mends what a crash left.
+
+        Nothing is ever put where `written` says that something else was.
+        """
         if not write:
             return cls(backend, settings, identity)
         lease = backend.lease()
         try:
             store = cls(backend, settings, identity)
-            store._log = LogWriter(store._packs, recover(store._packs), settings.pack_bytes)
+            store._packs.floor = written.highest
+            store._log = LogWriter(store._packs, recover(store._packs, written.last), settings.pack_bytes)
         except BaseException:
             lease.release()
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,6 +41,18 @@ class Item(NamedTuple):
     body: bytes | None
 
 
+class Written(NamedTuple):
+    """What the owner of a store was told to be durable: the last place, and the highest number of a pack.
+
+    Packs may have been lost, or older copies of them put back. A place that
+    was given out once must never hold something else.
+    """
+
+    last: Place | None = None
+    highest: Callable[[], int] = lambda: 0
+    """Asked only when a new number is given out."""
+
+
 class Placed(NamedTuple):
     """Where an item went; no place when only its fact was written."""
 
@@ -48,8 +61,7 @@ class Placed(NamedTuple):
     method: str
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(NamedTuple):
     """One content, and how many bytes of coder output it took to get it."""
 
     body: bytes
@@ -88,8 +100,7 @@ class Move(NamedTuple):
     method: str
 
 
-@dataclass(frozen=True, slots=True)
-class Compacted:
+class Compacted(NamedTuple):
     """A durable batch of moves, ready to be committed to the catalogue.
 
     `chains` counts the documents looked at since the batch before, whether
@@ -103,8 +114,7 @@ class Compacted:
     failed: tuple[Place, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(NamedTuple):
     """A version as the packs tell it. Without a place the content lies elsewhere, under `digest`."""
 
     key: bytes
@@ -117,8 +127,7 @@ class Fact:
     method: str
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """Bytes of a pack that are not what was written; `length` 0 when it is unknown."""
 
     pack: int
@@ -131,8 +140,7 @@ class Finding:
         return f"pack {self.pack}, offset {self.offset}, {self.length} bytes: {self.problem}"
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(NamedTuple):
     """What a store occupies. `log_bytes` wait for compaction."""
 
     packs: int
