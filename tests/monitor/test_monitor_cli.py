@@ -181,6 +181,10 @@ def test_uc9_last_available_version_tolerates_failure(
     assert letopis("get", url, "--last-available") == 0
     assert letopis.out == NEW
     assert letopis("get", scripted_site.url("/nothing"), "--last-available") == 3
+    assert letopis("get", url) == 4
+    assert "--last-available" in letopis.err
+    assert letopis("get", scripted_site.url("/nothing")) == 4
+    assert "--last-available" not in letopis.err
 
 
 def test_inside_the_minimum_interval_the_record_answers(

@@ -12,7 +12,7 @@ from letopis.archive import FORMATS, Archive
 from letopis.change import apply_delta
 from letopis.cli.context import Given, verb
 from letopis.cli.files import read_file, write_out
-from letopis.errors import NotFound, UnknownUrl
+from letopis.errors import NotFound, Unavailable, UnknownUrl
 from letopis.model import Page, Version
 from letopis.monitor import Monitor, sides_asked, version_asked
 
@@ -55,7 +55,12 @@ def _found(
             if browser:
                 monitor.use_browser()
             return monitor.get(url).last_available()
-    return version_asked(archive, url, at, offline=offline, browser=browser)
+    try:
+        return version_asked(archive, url, at, offline=offline, browser=browser)
+    except Unavailable as error:
+        if archive.versions(url):
+            raise Unavailable(f"{error}; '--last-available' prints the last version that was there") from error
+        raise
 
 
 @verb(
