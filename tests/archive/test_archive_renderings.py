@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -20,8 +19,8 @@ SHELL = b"<!doctype html><div id=app></div><script src=app.js></script>" + b"<!-
 
 def look(day: int, shown: bytes, sent: bytes = SHELL) -> Observation:
     answer = Response(URL, URL, 200, (("Content-Type", "text/html"), ("ETag", f'"{day}"')), sent, START)
-    answer = replace(answer, at=START + timedelta(days=day))
-    rendered = replace(answer, headers=(("Content-Type", "text/html; charset=utf-8"),), body=shown, as_sent=answer)
+    answer = answer._replace(at=START + timedelta(days=day))
+    rendered = answer._replace(headers=(("Content-Type", "text/html; charset=utf-8"),), body=shown, as_sent=answer)
     return Observation(rendered, Outcome.CHANGED)
 
 

@@ -7,16 +7,14 @@ catalogue; *details* stand in a catalogue row and hold what is usually empty.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from letopis.model import Headers, Hop
 
 _JSON = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(NamedTuple):
     """Status and headers of the answer that brought a content."""
 
     status: int
@@ -36,8 +34,7 @@ class Note:
         return cls(int(status), tuple((name, value) for name, value in headers), version=not kind)
 
 
-@dataclass(frozen=True, slots=True)
-class Details:
+class Details(NamedTuple):
     """What a row says beyond its columns."""
 
     final_url: str = ""

@@ -27,8 +27,7 @@ SENT = b"sent "
 _ABSENT = (Outcome.UNAVAILABLE, Outcome.REFUSED)
 
 
-@dataclass(frozen=True, slots=True)
-class AsSent:
+class AsSent(NamedTuple):
     """The answer of the server that a browser made a version of; it is kept if that version is."""
 
     headers: Headers
@@ -87,7 +86,7 @@ class Writer(Protocol):
         """Makes everything appended durable."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _State:
     """A URL inside one batch, as it will be after the commit."""
 
@@ -104,7 +103,7 @@ class _State:
     """Whether its row is still to be written."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Plan:
     """What one batch has to store: contents by identity, items for the packs, newest by URL."""
 

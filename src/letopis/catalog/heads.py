@@ -111,8 +111,10 @@ class Heads:
         return found
 
 
+@lru_cache(maxsize=1024)
 def _fingerprint(headers: Headers) -> int:
-    lasting = "\n".join(f"{name.lower()}:{value}" for name, value in headers if name.lower() not in VOLATILE)
+    """Remembered: a batch asks for each twice."""
+    lasting = "\n".join([f"{low}:{value}" for name, value in headers if (low := name.lower()) not in VOLATILE])
     return xxhash.xxh3_64_intdigest(lasting.encode("utf-8", "surrogatepass")) - 2**63
 
 

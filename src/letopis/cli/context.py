@@ -20,7 +20,7 @@ from letopis.model import parse_time
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Given:
     """The shared options of one run, gathered wherever they stood."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -54,7 +56,13 @@ def letopis() -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and answers with its exit status; never raises."""
+    """Runs one command and answers with its exit status; never raises.
+
+    Without `argv` this is the program itself, and its end is the end of the process.
+    """
+    if argv is None:
+        # The interpreter would walk through all objects once more, only to let go of them right after.
+        atexit.register(gc.freeze)
     try:
         result = letopis.main(
             list(sys.argv[1:] if argv is None else argv), prog_name="letopis", standalone_mode=False, obj=Given()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from letopis.config.sections import Settings
-from letopis.config.table import Setting, table
+from letopis.config.table import Setting, setting, table
 from letopis.errors import SettingError, UsageError
 from letopis.model.times import parse_duration
 
@@ -57,11 +57,14 @@ def _flatten(tree: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _from_environ(environ: Mapping[str, str]) -> dict[str, Any]:
-    by_variable = {row.variable: row.name for row in table().values()}
+    ours = {
+        variable: value
+        for variable, value in environ.items()
+        if variable.startswith("LETOPIS_") and variable not in _NOT_SETTINGS
+    }
+    by_variable = {row.variable: row.name for row in table().values()} if ours else {}
     found: dict[str, Any] = {}
-    for variable, value in environ.items():
-        if not variable.startswith("LETOPIS_") or variable in _NOT_SETTINGS:
-            continue
+    for variable, value in ours.items():
         if variable not in by_variable:
             raise SettingError(_unknown(variable, list(by_variable)))
         found[by_variable[variable]] = value
@@ -80,7 +83,7 @@ def _unknown(name: str, known: list[str] | None = None) -> str:
 def _assemble(values: Mapping[str, Any]) -> Settings:
     sections: dict[str, dict[str, Any]] = {}
     for name, value in values.items():
-        row = table().get(name)
+        row = setting(name)
         if row is None:
             raise SettingError(_unknown(name))
         section, key = name.split(".", 1)

@@ -6,8 +6,10 @@ are bytes and are written as `10MiB` or a bare number. `table()` lists all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
+
+from letopis.config.section import Section
 
 KiB = 1024
 MiB = 1024 * KiB
@@ -19,15 +21,13 @@ def _said(default: Any, text: str, unit: Literal["", "seconds", "bytes"] = "") -
     return field(default=default, metadata={"help": text, "unit": unit})
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveSettings:
+class ArchiveSettings(Section):
     """Where the archive is."""
 
     path: str = _said("letopis-archive", "folder of the archive")
 
 
-@dataclass(frozen=True, slots=True)
-class StoreSettings:
+class StoreSettings(Section):
     """How contents are kept."""
 
     same: Literal["skip", "record"] = _said("skip", "a version equal to the newest: skip it, or record it at no cost")
@@ -56,15 +56,14 @@ class StoreSettings:
     cache_bytes: int = _said(1024 * MiB, "local cache of the object store, 0 for none", "bytes")
 
 
-@dataclass(frozen=True, slots=True)
-class DatabaseSettings:
+class DatabaseSettings(Section):
     """Where the catalogue is."""
 
     url: str = _said("", "database of the catalogue (postgresql://...); empty: SQLite in the archive")
+    partitions: int = _said(1, "partitions of tables that grow with every check, by hash; 'letopis init' makes them")
 
 
-@dataclass(frozen=True, slots=True)
-class FetchSettings:
+class FetchSettings(Section):
     """Bounds and manners of one HTTP exchange."""
 
     max_bytes: int = _said(10 * MiB, "size limit of a document", "bytes")
@@ -88,8 +87,7 @@ class FetchSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class MonitorSettings:
+class MonitorSettings(Section):
     """Checks for people."""
 
     min_interval: float = _said(10.0, "checks of one URL inside this time are answered from the record", "seconds")
@@ -102,8 +100,7 @@ class MonitorSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeSettings:
+class ChangeSettings(Section):
     """What counts as a change."""
 
     count: Literal["meaningful", "bytes", "paragraphs-50"] = _said(
@@ -112,8 +109,7 @@ class ChangeSettings:
     threshold: float = _said(0.95, "likeness from which two versions count as the same")
 
 
-@dataclass(frozen=True, slots=True)
-class CrawlSettings:
+class CrawlSettings(Section):
     """How a crawl chooses and how it behaves."""
 
     user_agent: str = _said("Letopis/0.1", "name that servers and robots.txt see")
@@ -135,14 +131,14 @@ class CrawlSettings:
     keywords: tuple[str, ...] = _said((), "words that a focused crawl is about; pages without them lead nowhere")
     languages: tuple[str, ...] = _said((), "languages that a focused crawl wants")
     max_hosts: int = _said(0, "most hosts that a crawl touches, 0 for no limit")
+    map: bool = _said(True, "hand links over to the index as pages are read, so that maps need not read them again")
     sitemaps: bool = _said(False, "plan what the sitemaps of a host list")
     lease: float = _said(60.0, "time without a sign of life after which an agent's hosts go to others", "seconds")
     trap_depth: int = _said(16, "path segments beyond which an address counts as a trap")
     trap_pages: int = _said(2000, "most pages of one path pattern that differ only in numbers")
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduleSettings:
+class ScheduleSettings(Section):
     """When pages are visited again."""
 
     policy: Literal["uniform", "adaptive", "optimal"] = _said("adaptive", "how the next visit is chosen")
@@ -158,8 +154,7 @@ class ScheduleSettings:
     memory: float = _said(200.0, "changes that the estimate of a page's change rate remembers")
 
 
-@dataclass(frozen=True, slots=True)
-class SearchSettings:
+class SearchSettings(Section):
     """Words and search."""
 
     enabled: bool = _said(True, "keep the full-text index")
@@ -168,8 +163,7 @@ class SearchSettings:
     affixes: tuple[str, ...] = _said((), "hunspell affix files for base forms, as 'cs=/path/cs_CZ.aff'; .dic beside it")
 
 
-@dataclass(frozen=True, slots=True)
-class ServeSettings:
+class ServeSettings(Section):
     """The web service."""
 
     host: str = _said("127.0.0.1", "address to listen on")
@@ -182,8 +176,7 @@ class ServeSettings:
     watches_a_day: int = _said(1000, "most watches that one user adds through HTTP in a day, 0 for no limit")
 
 
-@dataclass(frozen=True, slots=True)
-class JobsSettings:
+class JobsSettings(Section):
     """The queue of questions, and what one of them may use up."""
 
     workers: int = _said(4, "packages that one daemon works for at once, each in a process of its own")
@@ -198,26 +191,24 @@ class JobsSettings:
     packages: str = _said("", "folder of packages that users made; empty: packages inside the archive")
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterSettings:
+class ClusterSettings(Section):
     """Where agents and analyses run beside this machine."""
 
     address: str = _said("", "scheduler of a Dask cluster (tcp://...); empty: work here")
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Section):
     """All settings of one run."""
 
-    archive: ArchiveSettings = field(default_factory=ArchiveSettings)
-    store: StoreSettings = field(default_factory=StoreSettings)
-    database: DatabaseSettings = field(default_factory=DatabaseSettings)
-    fetch: FetchSettings = field(default_factory=FetchSettings)
-    monitor: MonitorSettings = field(default_factory=MonitorSettings)
-    change: ChangeSettings = field(default_factory=ChangeSettings)
-    crawl: CrawlSettings = field(default_factory=CrawlSettings)
-    schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
-    search: SearchSettings = field(default_factory=SearchSettings)
-    serve: ServeSettings = field(default_factory=ServeSettings)
-    jobs: JobsSettings = field(default_factory=JobsSettings)
-    cluster: ClusterSettings = field(default_factory=ClusterSettings)
+    archive: ArchiveSettings = ArchiveSettings()
+    store: StoreSettings = StoreSettings()
+    database: DatabaseSettings = DatabaseSettings()
+    fetch: FetchSettings = FetchSettings()
+    monitor: MonitorSettings = MonitorSettings()
+    change: ChangeSettings = ChangeSettings()
+    crawl: CrawlSettings = CrawlSettings()
+    schedule: ScheduleSettings = ScheduleSettings()
+    search: SearchSettings = SearchSettings()
+    serve: ServeSettings = ServeSettings()
+    jobs: JobsSettings = JobsSettings()
+    cluster: ClusterSettings = ClusterSettings()

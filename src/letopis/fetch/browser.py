@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
-from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -50,7 +49,7 @@ class BrowserFetcher:
         not sent on, since scripts may show news on a document that stays.
         """
         deadline = time.monotonic() + request.limits.total_seconds
-        response = await self._client.fetch(replace(request, etag="", last_modified="", unchanged_if=()))
+        response = await self._client.fetch(request._replace(etag="", last_modified="", unchanged_if=()))
         if not _is_page(response):
             return response
         try:
@@ -123,7 +122,7 @@ def find_browser(executable: str = "") -> str:
 
 
 def _failed(response: Response, kind: FailureKind, words: str) -> Response:
-    return replace(response, body=b"", failure=Failure(kind, words))
+    return response._replace(body=b"", failure=Failure(kind, words))
 
 
 def _is_page(response: Response) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from datetime import datetime
 
 from letopis.config.sections import FetchSettings
@@ -70,7 +69,7 @@ class Client:
             return Response(request.url, request.url, 0, (), b"", self._clock(), failure=hop)
         response = await self._try(hop, deadline)
         if not (request.follow and location(response)):
-            return response if response.url == request.url else replace(response, url=request.url)
+            return response if response.url == request.url else response._replace(url=request.url)
         return await self._follow(request, hop, response, deadline)
 
     def _first_hop(self, request: Request) -> Request | Failure:
@@ -114,7 +113,7 @@ class Client:
             spent = (spent[0] + response.wire_bytes, spent[1] + response.sent_bytes)
             attempt += 1
             await self._sleep(pause)
-            hop = replace(hop, limits=replace(hop.limits, total_seconds=max(0.001, left - pause)))
+            hop = hop._replace(limits=hop.limits._replace(total_seconds=max(0.001, left - pause)))
 
     async def _follow(self, request: Request, hop: Request, response: Response, deadline: float) -> Response:
         trail = Trail(request.limits.max_hops)
@@ -126,14 +125,14 @@ class Client:
             to = target(response.url, location(response))
             failure = trail.step(response, to) or _out_of_time(deadline, request.limits)
             if failure is not None:
-                response = replace(response, failure=failure)
+                response = response._replace(failure=failure)
                 break
             hops.append(Hop(response.url, response.status, location(response), response.ip, response.headers))
             spent = (spent[0] + response.wire_bytes, spent[1] + response.sent_bytes)
             fields = without_secrets(fields, response.url, to)
             hop = self._hop(request, to, method_after(response.status, hop.method), fields)
             response = await self._try(_in_time(hop, deadline), deadline)
-        whole = replace(response, url=request.url, hops=tuple(hops), seconds=time.monotonic() - started)
+        whole = response._replace(url=request.url, hops=tuple(hops), seconds=time.monotonic() - started)
         return _with_costs(whole, spent)
 
 
@@ -161,7 +160,7 @@ def _with_conditions(fields: Headers, request: Request) -> Headers:
 
 
 def _with_costs(response: Response, spent: tuple[int, int]) -> Response:
-    return replace(response, wire_bytes=response.wire_bytes + spent[0], sent_bytes=response.sent_bytes + spent[1])
+    return response._replace(wire_bytes=response.wire_bytes + spent[0], sent_bytes=response.sent_bytes + spent[1])
 
 
 def _out_of_time(deadline: float, limits: Limits) -> Failure | None:
@@ -172,4 +171,4 @@ def _out_of_time(deadline: float, limits: Limits) -> Failure | None:
 
 def _in_time(hop: Request, deadline: float) -> Request:
     left = max(0.001, deadline - time.monotonic())
-    return replace(hop, limits=replace(hop.limits, total_seconds=left))
+    return hop._replace(limits=hop.limits._replace(total_seconds=left))

@@ -19,6 +19,7 @@ from letopis.fetch.fields import wire_lines
 from letopis.fetch.guard import FORBIDDEN, Guard, resolves_to_public
 from letopis.fetch.multi import Multi
 from letopis.fetch.transfer import Transfer
+from letopis.fetch.waiting import Waiter
 from letopis.fetch.watch import Watch
 from letopis.model.web import Failure, Headers, Request, Response
 
@@ -41,7 +42,7 @@ class _Line:
         self.transfer = transfer
         self.guarded = guarded
         self.guard = Guard(easy) if guarded and not proxied else None
-        self.waiter: asyncio.Future[tuple[int, str]] | None = None
+        self.waiter: Waiter | None = None
         self._headers: Headers = ()
         self._method = "GET"
         self._connect_ms = 0
@@ -144,8 +145,7 @@ class CurlTransport:
             line.prepare(request)
         except (pycurl.error, UnicodeEncodeError) as error:
             return pycurl.E_URL_MALFORMAT, str(error)
-        waiter: asyncio.Future[tuple[int, str]] = multi.loop.create_future()
-        line.waiter = waiter
+        line.waiter = waiter = Waiter(loop=multi.loop)
         multi.add(line.easy)
         watch.add(line.transfer)
         try:
@@ -159,12 +159,12 @@ class CurlTransport:
             line.waiter = None
             watch.discard(line.transfer)
 
-    def _finished(self, easy: pycurl.Curl, code: int, words: str) -> None:
+    def _finished(self, easy: pycurl.Curl, code: int, words: str, alone: bool) -> None:
         """Libcurl is done with a handle."""
         line = self._lines[easy]
         waiter, line.waiter = line.waiter, None
-        if waiter is not None and not waiter.done():
-            waiter.set_result((code, words))
+        if waiter is not None:
+            waiter.finish(code, words, at_once=alone)
 
     def _expire(self, transfer: Transfer) -> None:
         """A transfer ran out of time; its failure says which."""
@@ -173,8 +173,7 @@ class CurlTransport:
         if waiter is not None and self._multi is not None:
             self._multi.remove(line.easy)
             line.waiter = None
-            if not waiter.done():
-                waiter.set_result((pycurl.E_OPERATION_TIMEDOUT, ""))
+            waiter.finish(pycurl.E_OPERATION_TIMEDOUT, "", at_once=False)
 
     def _response(self, line: _Line, code: int, words: str) -> Response:
         transfer, easy = line.transfer, line.easy

@@ -28,30 +28,27 @@ def parse_block(lines: list[bytes]) -> Block:
     Order and spelling are kept; bytes become characters one to one
     (Latin-1), so that nothing is lost. Folded lines are joined by a blank.
     """
+    status_line, *rest = b"".join(lines).decode("latin-1").split("\n")
     fields: list[tuple[str, str]] = []
-    first: dict[str, str] = {}
-    for line in lines[1:]:
-        if line[:1] <= b" ":
-            _unfold(fields, first, line)
+    for line in rest:
+        if line[:1] <= " ":
+            _unfold(fields, line)
             continue
-        name, _, value = line.decode("latin-1").partition(":")
-        value = value.strip()
-        fields.append((name, value))
-        first.setdefault(name.lower(), value)
-    version, _, tail = b"".join(lines[:1]).decode("latin-1").partition(" ")
+        name, _, value = line.partition(":")
+        fields.append((name, value.strip()))
+    # Read backwards, so that the first of several fields of one name is the one that stays.
+    first = {name.lower(): value for name, value in reversed(fields)}
+    version, _, tail = status_line.partition(" ")
     code = tail[:3]
     status = int(code) if code.isascii() and code.isdecimal() else 0
     return Block(status, version.removeprefix("HTTP/"), tuple(fields), first)
 
 
-def _unfold(fields: list[tuple[str, str]], first: dict[str, str], line: bytes) -> None:
-    """Adds a continuation line to the field before it."""
-    if fields:
+def _unfold(fields: list[tuple[str, str]], line: str) -> None:
+    """Adds a continuation line to the field before it; what follows the last line break is none."""
+    if fields and line:
         name, value = fields.pop()
-        joined = f"{value} {line.decode('latin-1').strip()}".strip()
-        fields.append((name, joined))
-        if first[name.lower()] == value:
-            first[name.lower()] = joined
+        fields.append((name, f"{value} {line.strip()}".strip()))
 
 
 def wire_lines(headers: Headers) -> list[bytes]:

@@ -22,8 +22,11 @@ _EVENTS = {
 }
 _MAX_IDLE_CONNECTIONS = 256
 
-Done = Callable[[pycurl.Curl, int, str], None]
-"""Told once for each handle that ended by itself: the handle, libcurl's code, its words."""
+Done = Callable[[pycurl.Curl, int, str, bool], None]
+"""Told once for each handle that ended by itself: the handle, libcurl's code, its words, whether it was the only one.
+
+After the only one nothing more is done here, so whatever `done` does then, even `close`, disturbs nobody.
+"""
 
 
 class Multi:
@@ -147,12 +150,13 @@ class Multi:
         """Takes the finished handles out and hands them over."""
         if running == self._running:
             return
+        ended: list[tuple[pycurl.Curl, int, str]] = []
         more = 1
         while more:
             more, good, bad = self._multi.info_read()
-            for easy in good:
-                self.remove(easy)
-                self._done(easy, 0, "")
-            for easy, code, words in bad:
-                self.remove(easy)
-                self._done(easy, code, words)
+            ended += [(easy, 0, "") for easy in good]
+            ended += bad
+        alone = len(ended) == 1
+        for easy, code, words in ended:
+            self.remove(easy)
+            self._done(easy, code, words, alone)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from dataclasses import replace
 
 from playwright.async_api import Browser, BrowserContext, Error, Page, Route
 from playwright.async_api import Request as Asked
@@ -102,8 +101,7 @@ class Visit:
         sent = self._response
         fields = tuple(field for field in sent.headers if field[0].lower() not in _OF_THE_BODY)
         moved = address if _changed_place(sent.final_url, address) else sent.final_url
-        return replace(
-            sent,
+        return sent._replace(
             final_url=moved,
             headers=(("Content-Type", "text/html; charset=utf-8"), *fields),
             body=body,
@@ -113,7 +111,7 @@ class Visit:
 
     def _failed(self, words: str, kind: FailureKind = FailureKind.OTHER) -> Response:
         warnings = (*self._response.warnings, *self._warnings)
-        return replace(self._response, body=b"", warnings=warnings, failure=Failure(kind, words))
+        return self._response._replace(body=b"", warnings=warnings, failure=Failure(kind, words))
 
     async def _answer(self, route: Route) -> None:
         """Gives the browser an answer of our client, or refuses. The page may be gone by then."""
@@ -145,7 +143,7 @@ class Visit:
             limits = self._request.limits
             size = max(1, min(limits.max_bytes, _MAX_PART_BYTES, self._left))
             seconds = max(0.001, self._deadline - time.monotonic())
-            limits = replace(limits, max_bytes=size, total_seconds=min(limits.total_seconds, seconds))
+            limits = limits._replace(max_bytes=size, total_seconds=min(limits.total_seconds, seconds))
             return await self._client.fetch(
                 Request(url, method=method, headers=fields, limits=limits, private_ok=self._request.private_ok)
             )

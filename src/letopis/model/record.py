@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from letopis.model.change import Change
 from letopis.model.page import Page
@@ -76,8 +77,7 @@ class Version:
     decoded_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(NamedTuple):
     """A version to be stored by hand."""
 
     url: str
@@ -86,8 +86,7 @@ class Put:
     content_type: str = "text/html"
 
 
-@dataclass(frozen=True, slots=True)
-class PutResult:
+class PutResult(NamedTuple):
     """What a put did. `stored` is False when it equalled the newest version."""
 
     url: str
@@ -97,8 +96,7 @@ class PutResult:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(NamedTuple):
     """One finished look, ready for `Archive.record`, the only commit point.
 
     `page` and `change` are None where nothing could be read or compared.

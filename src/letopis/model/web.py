@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 Headers = tuple[tuple[str, str], ...]
 """Header fields in the order they came, names as they came."""
@@ -39,16 +39,14 @@ class FailureKind(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """Why an exchange failed: a kind for programs, a sentence for people."""
 
     kind: FailureKind
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """Bounds of one exchange; every one of them holds whatever the server does."""
 
     max_bytes: int = 10 * 1024 * 1024
@@ -61,8 +59,10 @@ class Limits:
     slow_seconds: float = 20.0
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+DEFAULT_LIMITS = Limits()
+
+
+class Request(NamedTuple):
     """One look at one URL.
 
     `etag` and `last_modified` make it conditional. `unchanged_if` holds the
@@ -81,7 +81,7 @@ class Request:
     etag: str = ""
     last_modified: str = ""
     unchanged_if: Headers = ()
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = DEFAULT_LIMITS
     private_ok: bool = True
     follow: bool = True
     validators_for: str = ""
@@ -89,8 +89,7 @@ class Request:
     keep_partial: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Hop:
+class Hop(NamedTuple):
     """One redirect that was followed."""
 
     url: str
@@ -100,8 +99,7 @@ class Hop:
     headers: Headers = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(NamedTuple):
     """What came back. `status` is 0 when no HTTP answer arrived at all.
 
     `body` is decoded (content codings undone); `wire_bytes` counts what

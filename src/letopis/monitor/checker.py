@@ -117,25 +117,31 @@ class Checker:
     async def _look_all(
         self, urls: Sequence[str], known: Mapping[str, Known], options: CheckOptions
     ) -> list[Observation]:
-        limit = asyncio.Semaphore(self._archive.settings.monitor.concurrency)
-        limits = limits_of(self._archive.settings.fetch)
+        """Some hosts at a time, each by one worker that asks for one page after the other."""
+        settings = self._archive.settings
+        limits = limits_of(settings.fetch)
         manner = Manner(limits, options.private_ok, head=options.head, force=options.force, browser=options.browser)
-
-        async def of_host(host: str, part: Sequence[str]) -> list[Observation]:
-            found = []
-            for url in part:
-                async with self._gates.lock(host), limit:
-                    await self._gates.rested(host)
-                    found.append(await self._visitor.look_again(url, known.get(url), manner))
-                    self._gates.asked(host)
-            return found
-
         hosts: dict[str, list[str]] = {}
         for url in urls:
             hosts.setdefault(host_of(url), []).append(url)
-        looks = await asyncio.gather(*(of_host(host, part) for host, part in hosts.items()))
-        by_url = {look.response.url: look for part in looks for look in part}
-        return [by_url[url] for url in urls]
+        waiting, found = iter(hosts.items()), dict[str, Observation]()
+
+        async def work() -> None:
+            for host, part in waiting:
+                for url in part:
+                    found[url] = await self._look(host, url, known.get(url), manner)
+
+        await asyncio.gather(*(work() for _ in range(min(len(hosts), settings.monitor.concurrency))))
+        return [found[url] for url in urls]
+
+    async def _look(self, host: str, url: str, known: Known | None, manner: Manner) -> Observation:
+        """One look, when nobody else asks the host and it has rested."""
+        async with self._gates.lock(host):
+            if pause := self._gates.pause(host):
+                await asyncio.sleep(pause)
+            look = await self._visitor.look_again(url, known, manner)
+            self._gates.asked(host)
+            return look
 
     def _record(self, looks: Sequence[Observation], uid: str) -> list[Recorded]:
         def move(cursor: Cursor, done: list[Recorded]) -> None:

@@ -11,7 +11,6 @@ both days are restricted, either suffices, as in every cron. `@hourly`,
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -50,8 +49,7 @@ _FIELDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Cron:
+class Cron(NamedTuple):
     """The allowed values of each field. `any_day` says that both days must fit, since one is not restricted."""
 
     minutes: frozenset[int]

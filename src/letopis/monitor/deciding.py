@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
+from typing import NamedTuple
 
 from letopis.model import Check, from_millis, rfc3339, to_millis
 from letopis.monitor.rules import Rule, RuleKind
 from letopis.monitor.watch import Watch
 
+_JSON = json.JSONEncoder(separators=(",", ":")).encode
 _SAME_AS = {304: 200}
 """A 304 stands for the answer that it spares us."""
 
 
-@dataclass(frozen=True, slots=True)
-class WatchState:
+class WatchState(NamedTuple):
     """What a watch remembers between two looks; times in milliseconds.
 
     `version` is the id of the version it last judged, `judged` the time of
@@ -35,7 +37,7 @@ class WatchState:
 
     def to_json(self) -> str:
         """For the catalogue."""
-        return json.dumps({name: getattr(self, name) for name in self.__slots__}, separators=(",", ":"))
+        return _JSON(self._asdict())
 
     @classmethod
     def from_json(cls, text: str) -> WatchState:
@@ -57,8 +59,7 @@ class Difference:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(NamedTuple):
     """The state at the last look and all checks since, oldest first; `version` is the newest one's id."""
 
     state: WatchState
@@ -67,8 +68,7 @@ class History:
     now: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Alert:
+class Alert(NamedTuple):
     """One thing to tell, as a sentence, with the difference where there is one."""
 
     kind: RuleKind
@@ -94,19 +94,22 @@ def decide(watch: Watch, history: History, change: Difference | None) -> tuple[l
             alerts.append(_changed(watch, history, change))
         counted = first or (change is not None and change.counts)
         changed, still = (to_millis(history.now), False) if counted else (state.changed, state.still)
-        state = replace(state, version=history.version, changed=changed, still=still)
+        state = state._replace(version=history.version, changed=changed, still=still)
     quiet = _quiet(watch, state, history.now)
-    return [*alerts, *quiet], replace(state, still=True) if quiet else state
+    return [*alerts, *quiet], state._replace(still=True) if quiet else state
 
 
-def _rule(watch: Watch, kind: RuleKind) -> Rule | None:
-    return next((rule for rule in watch.when if rule.kind is kind), None)
+@lru_cache(maxsize=256)
+def _rules(when: tuple[Rule, ...]) -> dict[RuleKind, Rule]:
+    """By kind, the first of each; remembered, since most watches have the same few."""
+    return {rule.kind: rule for rule in reversed(when)}
 
 
 def _of_check(watch: Watch, state: WatchState, check: Check) -> list[Alert]:
     """What one check says by itself: up or down, another status, another target."""
     found: list[Alert] = []
-    down, up = _rule(watch, RuleKind.UNAVAILABLE), _rule(watch, RuleKind.RECOVERED)
+    rules = _rules(watch.when)
+    down, up = rules.get(RuleKind.UNAVAILABLE), rules.get(RuleKind.RECOVERED)
     if down and not check.available and not state.down and state.failures + 1 >= down.amount:
         times = f"{state.failures + 1} times in a row" if state.failures else "now"
         why = check.error or f"status {check.status}"
@@ -115,10 +118,10 @@ def _of_check(watch: Watch, state: WatchState, check: Check) -> list[Alert]:
         sentence = f"{watch.url} is available again after {state.failures} failed checks"
         found.append(Alert(RuleKind.RECOVERED, check.checked_at, sentence))
     status = _status(check)
-    if _rule(watch, RuleKind.STATUS) and status and state.status and status != state.status:
+    if RuleKind.STATUS in rules and status and state.status and status != state.status:
         sentence = f"{watch.url} answers with status {status}, before it was {state.status}"
         found.append(Alert(RuleKind.STATUS, check.checked_at, sentence))
-    if _rule(watch, RuleKind.REDIRECT) and check.available and state.final_url not in ("", check.final_url):
+    if RuleKind.REDIRECT in rules and check.available and state.final_url not in ("", check.final_url):
         sentence = f"{watch.url} now leads to {check.final_url}, before to {state.final_url}"
         found.append(Alert(RuleKind.REDIRECT, check.checked_at, sentence))
     return found
@@ -129,10 +132,9 @@ def _status(check: Check) -> int:
 
 
 def _after(watch: Watch, state: WatchState, check: Check) -> WatchState:
-    down = _rule(watch, RuleKind.UNAVAILABLE)
+    down = _rules(watch.when).get(RuleKind.UNAVAILABLE)
     failures = 0 if check.available else state.failures + 1
-    return replace(
-        state,
+    return state._replace(
         judged=to_millis(check.checked_at),
         failures=failures,
         down=bool(failures) and (state.down or (down is not None and failures >= down.amount)),
@@ -142,19 +144,20 @@ def _after(watch: Watch, state: WatchState, check: Check) -> WatchState:
 
 
 def _interests(watch: Watch, change: Difference) -> bool:
-    if _rule(watch, RuleKind.CHANGED) is None or not change.counts:
+    if RuleKind.CHANGED not in _rules(watch.when) or not change.counts:
         return False
     return all(one.holds(change.added, change.removed, change.share) for one in watch.conditions)
 
 
 def _changed(watch: Watch, history: History, change: Difference) -> Alert:
-    lines = f"{len(change.added)} lines added, {len(change.removed)} removed"
+    came = len(change.added)
+    lines = f"{came} {'line' if came == 1 else 'lines'} added, {len(change.removed)} removed"
     when = history.checks[-1].checked_at if history.checks else history.now
     return Alert(RuleKind.CHANGED, when, f"{watch.url} has changed: {lines}", change.text)
 
 
 def _quiet(watch: Watch, state: WatchState, now: datetime) -> list[Alert]:
-    rule = _rule(watch, RuleKind.UNCHANGED)
+    rule = _rules(watch.when).get(RuleKind.UNCHANGED)
     if rule is None or state.still or to_millis(now) - state.changed < rule.amount * 1000:
         return []
     since = rfc3339(from_millis(state.changed))

@@ -16,13 +16,14 @@ class HostGates:
 
     def lock(self, host: str) -> asyncio.Lock:
         """Held while the host is asked."""
-        return self._locks.setdefault(host, asyncio.Lock())
+        found = self._locks.get(host)
+        if found is None:
+            found = self._locks[host] = asyncio.Lock()
+        return found
 
-    async def rested(self, host: str) -> None:
-        """Waits for the pause since the last `asked`."""
-        pause = self._ready.get(host, 0.0) - time.monotonic()
-        if pause > 0:
-            await asyncio.sleep(pause)
+    def pause(self, host: str) -> float:
+        """Seconds that are left of its rest since the last `asked`."""
+        return max(0.0, self._ready[host] - time.monotonic()) if host in self._ready else 0.0
 
     def asked(self, host: str) -> None:
         """The host has been asked and rests now."""

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from string import Template
-from typing import Any
+from typing import Any, NamedTuple
 
 from letopis.catalog.watches import AlertRow
 from letopis.config import MonitorSettings
 from letopis.model import from_millis, rfc3339
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """One alert for one target. `key` is the same at every try, so that receivers can drop a repeat."""
 
     key: str

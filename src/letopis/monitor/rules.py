@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from letopis.errors import UsageError
 from letopis.model import parse_duration
@@ -23,8 +24,7 @@ class RuleKind(StrEnum):
     UNCHANGED = "unchanged"
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """One cause for an alert. `amount` counts failures in a row (unavailable) or seconds (unchanged)."""
 
     kind: RuleKind

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from letopis.config import MonitorSettings
 from letopis.errors import UsageError
@@ -89,8 +89,7 @@ class WatchSpec:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
+class Watch(NamedTuple):
     """One standing check with everything settled. `source` is the sitemap that named it, else empty."""
 
     url: str
@@ -113,8 +112,7 @@ class Watch:
         return base + timedelta(seconds=self.jitter * chance)
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(NamedTuple):
     """Which URL a specification is for."""
 
     url: str

@@ -11,8 +11,9 @@ import json
 import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
+from typing import NamedTuple
 
 from letopis.archive import Archive
 from letopis.catalog import Cursor
@@ -34,8 +35,7 @@ POLL_SECONDS = 5.0
 _OF_A_SITEMAP = (RuleKind.UNAVAILABLE, RuleKind.RECOVERED, RuleKind.STATUS, RuleKind.REDIRECT)
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(NamedTuple):
     """One watch that was looked at: its check, its alerts, its state and time afterwards."""
 
     row: WatchRow
@@ -186,7 +186,7 @@ class Watcher:
 
 def _availability(watch: Watch) -> Watch:
     """A sitemap is a list, not a page: its changes show in the watches it makes."""
-    return replace(watch, when=tuple(rule for rule in watch.when if rule.kind in _OF_A_SITEMAP))
+    return watch._replace(when=tuple(rule for rule in watch.when if rule.kind in _OF_A_SITEMAP))
 
 
 @asynccontextmanager

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from letopis.errors import Damaged, UnknownVersion
 from letopis.store import run
@@ -12,8 +11,7 @@ from letopis.store.layout import Method
 from letopis.store.values import Decoded
 
 
-@dataclass(frozen=True, slots=True)
-class FrameCoder:
+class FrameCoder(NamedTuple):
     """One way to read frames: one content of a frame or all of them.
 
     Those take the newest content of the group and the known text of the

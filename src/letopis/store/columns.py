@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 from math import gcd
 from typing import NamedTuple, TypeVar
@@ -25,8 +24,7 @@ class Held(NamedTuple):
     slots: int
 
 
-@dataclass(frozen=True, slots=True)
-class ChainFacts:
+class ChainFacts(NamedTuple):
     """The versions of one document, newest first.
 
     A content is the number of a slot, counted through all frames, or the

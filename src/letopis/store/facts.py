@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from letopis.errors import Damaged
 from letopis.store import coders
@@ -23,8 +23,7 @@ from letopis.store.values import Fact, Place
 from letopis.store.walk import Walker
 
 
-@dataclass(frozen=True, slots=True)
-class _Slot:
+class _Slot(NamedTuple):
     """A content in a frame, as a scan finds it."""
 
     place: Place

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -67,8 +66,7 @@ class Method(IntEnum):
 _KINDS = {(kind, method): bytes((kind, method)) for kind in Kind for method in Method}
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """One record, checked. `end` is the offset behind it."""
 
     offset: int

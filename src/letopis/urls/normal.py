@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from letopis.errors import BadUrl
@@ -32,10 +32,8 @@ _HOST = rf"(?:{_NAME}|{_BYTE}(?:\.{_BYTE}){{3}}(?![\w.-]))"
 # Ports up to 65535 but those that a scheme means anyway.
 _NUMBER = r"(?:[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5]|[1-9]\d{1,3})(?!\d)"
 _PLAIN = re.compile(rf"(https?://{_HOST}(?::(?!(?:80|443)(?!\d)){_NUMBER})?)({_PATH})?{_QUERY}(?:#.*)?", re.ASCII)
-_ROOTED = re.compile(rf"(?!//)({_PATH}){_QUERY}(?:#.*)?", re.ASCII)
-_NESTED = re.compile(
-    rf"(?!\.)([\w~!$&'()*+,;=@.|-]++(?:{_KEPT}[\w~!$&'()*+,;=@.|-]*+)*+(?:{_PATH})?){_QUERY}(?:#.*)?", re.ASCII
-)
+_ROOTED = rf"(?!//)({_PATH}){_QUERY}(?:#.*)?"
+_NESTED = rf"(?!\.)([\w~!$&'()*+,;=@.|-]++(?:{_KEPT}[\w~!$&'()*+,;=@.|-]*+)*+(?:{_PATH})?){_QUERY}(?:#.*)?"
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})?")
 _DOTTED = re.compile(r"\.+(?=(?::\d+)?\Z)", re.ASCII)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.ASCII | re.IGNORECASE)
@@ -53,6 +51,19 @@ class _Base(NamedTuple):
     scheme: str
     origin: str
     folder: str
+
+
+class _Relative(NamedTuple):
+    """References that begin at the root of a site, and those that begin at the folder of a page."""
+
+    rooted: re.Pattern[str]
+    nested: re.Pattern[str]
+
+
+@cache
+def _relative() -> _Relative:
+    """Compiled for the first link: checks join none, and all of them start."""
+    return _Relative(re.compile(_ROOTED, re.ASCII), re.compile(_NESTED, re.ASCII))
 
 
 def normalize(url: str) -> str:
@@ -79,17 +90,17 @@ def join(base: str, ref: str) -> str | None:
     None for what cannot be fetched: other schemes, addresses over `MAX_URL`, nonsense.
     An empty reference and a bare fragment mean the page itself.
     """
-    parts = _base(base)
+    parts, relative = _base(base), _relative()
     if parts.origin and "/." not in ref and len(ref) <= _FAST:
         plain = _PLAIN.fullmatch(ref) if ref.startswith("http") else None
         if plain:
             return _assembled(plain[1], plain[2], plain[3])
         if ref.startswith("/"):
-            rooted = _ROOTED.fullmatch(ref)
+            rooted = relative.rooted.fullmatch(ref)
             if rooted:
                 return _assembled(parts.origin, rooted[1], rooted[2])
         else:
-            nested = _NESTED.fullmatch(ref)
+            nested = relative.nested.fullmatch(ref)
             if nested:
                 return _assembled(parts.folder, nested[1], nested[2])
     return _trimmed(base, parts, ref)

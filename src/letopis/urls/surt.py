@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 import socket
 import struct
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import NamedTuple
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 _SIMPLE = re.compile(r"https?://(?:www\d*\.)?([a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)+)((?:/[a-z0-9_~-][a-z0-9_.~-]*)*)/?")
@@ -22,20 +23,30 @@ _NUMBERS = re.compile(rb"(?:[1-9][0-9]*(?:\.[0-9]+){0,3}|0[0-7]*(?:\.[0-7]+){0,3
 _QUAD = re.compile(rb"\d+\.\d+\.\d+\.\d+")
 _SAFE = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
 _DEFAULT_PORT = {b"http": b"80", b"https": b"443"}
-_PATH_SESSIONS = (
-    re.compile(rb"(.*/)\((?:[a-z]\([0-9a-z]{24}\))+\)/([^?]+\.aspx.*)", re.DOTALL),
-    re.compile(rb"(.*/)\([0-9a-z]{24}\)/([^?]+\.aspx.*)", re.DOTALL),
+_PATH_SESSIONS = (rb"(.*/)\((?:[a-z]\([0-9a-z]{24}\))+\)/([^?]+\.aspx.*)", rb"(.*/)\([0-9a-z]{24}\)/([^?]+\.aspx.*)")
+_QUERY_SESSIONS = (
+    rb"jsessionid=[0-9a-z]{32}",
+    rb"phpsessid=[0-9a-z]{32}",
+    rb"sid=[0-9a-z]{32}",
+    rb"aspsessionid[a-z]{8}=[a-z]{24}",
+    rb"cfid=[^&]+&cftoken=[^&]+",
 )
-_QUERY_SESSIONS = tuple(
-    re.compile(rb"(.*)(?:" + name + rb")(?:&(.*))?", re.IGNORECASE | re.DOTALL)
-    for name in (
-        rb"jsessionid=[0-9a-z]{32}",
-        rb"phpsessid=[0-9a-z]{32}",
-        rb"sid=[0-9a-z]{32}",
-        rb"aspsessionid[a-z]{8}=[a-z]{24}",
-        rb"cfid=[^&]+&cftoken=[^&]+",
+
+
+class _Sessions(NamedTuple):
+    """Where sites keep the numbers of their visitors."""
+
+    in_path: tuple[re.Pattern[bytes], ...]
+    in_query: tuple[re.Pattern[bytes], ...]
+
+
+@cache
+def _sessions() -> _Sessions:
+    """Compiled for the first address that is not simple: every command starts."""
+    return _Sessions(
+        tuple(re.compile(pattern, re.DOTALL) for pattern in _PATH_SESSIONS),
+        tuple(re.compile(rb"(.*)(?:" + name + rb")(?:&(.*))?", re.IGNORECASE | re.DOTALL) for name in _QUERY_SESSIONS),
     )
-)
 
 
 def surt(url: str) -> str:
@@ -119,7 +130,7 @@ def _number(host: bytes) -> bytes:
 def _path_key(path: bytes) -> bytes:
     path = _escaped(_resolved(_unescaped(path))).lower()
     if path.endswith(b".aspx") or b".aspx" in path:
-        for pattern in _PATH_SESSIONS:
+        for pattern in _sessions().in_path:
             found = pattern.fullmatch(path)
             path = found[1] + found[2] if found else path
     return path[:-1] if path.endswith(b"/") and len(path) > 1 else path
@@ -142,7 +153,7 @@ def _query_key(query: bytes | None) -> bytes:
     if not query:
         return b""
     query = _escaped(_unescaped(query))
-    for pattern in _QUERY_SESSIONS:
+    for pattern in _sessions().in_query:
         found = pattern.fullmatch(query)
         query = found[1] + (found[2] or b"") if found else query
     query = query.lower()

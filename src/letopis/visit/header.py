@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from letopis.model import FailureKind, Headers, Response, header
-from letopis.visit.known import DIGESTS, Known
+from letopis.model import FailureKind, Headers, Response
+from letopis.visit.known import Known, validators_of
 
 _FINAL = frozenset(
     (FailureKind.DNS, FailureKind.CONNECT, FailureKind.TLS, FailureKind.TIMEOUT, FailureKind.FORBIDDEN_ADDRESS)
@@ -28,22 +28,16 @@ def header_suffices(told: Response, known: Known) -> bool:
 
 def says_same(known: Known, headers: Headers) -> bool:
     """Whether a header names the content that is known: by entity tag, else digest, else date and length."""
-    tag = header(headers, "etag")
-    if tag or known.etag:
-        return tag == known.etag
-    length = header(headers, "content-length")
-    if not length or length != header(known.headers, "content-length"):
+    told, before = validators_of(headers), known.told
+    if told.etag or before.etag:
+        return told.etag == before.etag
+    if not told.length or told.length != before.length:
         return False
-    digests = _trusted(known.headers, known)
+    digests = _named(known.trusted(known.headers))
     if digests:
-        return digests <= _trusted(headers, known)
-    date = header(headers, "last-modified")
-    return bool(date) and date == known.last_modified
+        return digests <= _named(known.trusted(headers))
+    return bool(told.last_modified) and told.last_modified == before.last_modified
 
 
-def _trusted(headers: Headers, known: Known) -> set[tuple[str, str]]:
-    return {
-        (name.lower(), value)
-        for name, value in headers
-        if name.lower() in DIGESTS and name.lower() not in known.distrusted
-    }
+def _named(fields: Headers) -> set[tuple[str, str]]:
+    return {(name.lower(), value) for name, value in fields}

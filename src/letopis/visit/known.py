@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from letopis.archive import Archive, Identity
 from letopis.catalog.lookup import Latest, latest
-from letopis.model import Headers, header
+from letopis.model import Headers
 from letopis.urls import host as host_of
 
 DIGESTS = frozenset({"content-md5", "digest", "repr-digest"})
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Validators(NamedTuple):
+    """What a header says about the identity of its content; empty where it says nothing."""
+
+    etag: str
+    last_modified: str
+    length: str
+    digests: Headers
+
+
+@lru_cache(maxsize=1024)
+def validators_of(headers: Headers) -> Validators:
+    """Found in one walk, and remembered: pages of a site often share their header."""
+    first = {name.lower(): value for name, value in reversed(headers)}
+    digests = () if DIGESTS.isdisjoint(first) else tuple(item for item in headers if item[0].lower() in DIGESTS)
+    return Validators(first.get("etag", ""), first.get("last-modified", ""), first.get("content-length", ""), digests)
+
+
+class Known(NamedTuple):
     """The newest version's validators and identity; empty for a URL without versions."""
 
     resource: int
@@ -27,24 +44,18 @@ class Known:
     distrusted: frozenset[str] = frozenset()
 
     @property
-    def etag(self) -> str:
-        """For If-None-Match."""
-        return header(self.headers, "etag")
-
-    @property
-    def last_modified(self) -> str:
-        """For If-Modified-Since."""
-        return header(self.headers, "last-modified")
+    def told(self) -> Validators:
+        """What its header said; etag and date go back to the server as conditions."""
+        return validators_of(self.headers)
 
     def unchanged_if(self) -> Headers:
         """Length and digest fields that prove an answer unchanged without a download."""
-        fields = tuple(
-            (name, value)
-            for name, value in self.headers
-            if name.lower() in DIGESTS and name.lower() not in self.distrusted
-        )
-        length = header(self.headers, "content-length")
-        return (*fields, ("Content-Length", length)) if fields and length else ()
+        length, digests = self.told.length, self.trusted(self.headers)
+        return (*digests, ("Content-Length", length)) if digests and length else ()
+
+    def trusted(self, headers: Headers) -> Headers:
+        """The digest fields of a header that are believed of this host."""
+        return tuple(item for item in validators_of(headers).digests if item[0].lower() not in self.distrusted)
 
     def is_same(self, identity: Identity) -> bool:
         """Whether a body with this identity is the newest version again."""
@@ -64,6 +75,6 @@ def known_of_many(archive: Archive, urls: Sequence[str]) -> dict[str, Known]:
 def _known(archive: Archive, row: Latest) -> Known:
     headers = archive.catalog.heads.read(bytes(row.head))
     final = (archive.answers.final_url(row.extra) if row.extra else "") or row.url
-    has_digest = any(name.lower() in DIGESTS for name, _ in headers)
+    has_digest = bool(validators_of(headers).digests)
     doubts = archive.catalog.lessons.distrusted(host_of(row.url)) if has_digest else frozenset()
     return Known(row.resource, row.version, row.number, bytes(row.sha1), row.raw_bytes, headers, final, doubts)

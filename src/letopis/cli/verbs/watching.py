@@ -10,6 +10,7 @@ from importlib import import_module
 import click
 
 from letopis.archive import Archive
+from letopis.catalog.watches import Watches
 from letopis.cli.context import Given, shared_options, verb
 from letopis.model import rfc3339
 from letopis.monitor.watcher import Judged, Watcher, row_shown, watcher
@@ -55,8 +56,18 @@ def run_verb(given: Given, once: bool) -> None:
             given.output.row(row_shown(judged), f"{rfc3339(judged.check.checked_at)} {sentences}")
 
     with given.open() as archive:
+        given.output.remark(_beginning(archive, once))
         count = asyncio.run(_run(archive, tell, once))
-    given.output.remark(f"{count} watches looked at")
+    given.output.remark(f"looked {count} times" if count != 1 else "looked once")
+
+
+def _beginning(archive: Archive, once: bool) -> str:
+    """What somebody who waits for the first line of the loop should know."""
+    watched = sum(Watches(archive.catalog.database).tag_counts().values())
+    if not watched:
+        return "nothing is watched yet; 'letopis watch add URL' begins" + ("" if once else ", also while this runs")
+    pages = "1 page" if watched == 1 else f"{watched} pages"
+    return f"watching {pages}" + ("" if once else "; changes are told here, Ctrl-C stops")
 
 
 async def _run(archive: Archive, tell: Callable[[Judged], None], once: bool) -> int:

@@ -18,7 +18,7 @@ from letopis.store.solid.matching import Run
 from letopis.store.solid.plan import kept, runs_between
 
 _RECENT = residue.TO_NEWEST
-_SHARE = 4.5  # of the eight that a read may take: large pages that change much are read faster for 5 % more
+_SHARE = 6.0  # of the eight that a read may take: large pages that change much are read faster for 2 % more
 _BEST = 11
 _FAST = 9
 # With so much residue a contest at full effort takes too long.

@@ -1,0 +1,44 @@
+"""Sections are frozen dataclasses in all that their users see."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
+
+import pytest
+
+from letopis.config import FetchSettings, Settings, StoreSettings
+
+
+def test_a_section_is_made_changed_and_compared_like_a_dataclass() -> None:
+    quick = FetchSettings(total=3.0)
+    assert is_dataclass(quick)
+    assert "total" in [row.name for row in fields(quick)]
+    assert (quick.total, quick.retries) == (3.0, FetchSettings().retries)
+    assert replace(quick, total=FetchSettings().total) == FetchSettings() != quick
+    assert len({FetchSettings(), FetchSettings(), quick}) == 2
+
+
+def test_sections_of_different_kinds_are_never_equal() -> None:
+    assert FetchSettings() != StoreSettings()
+
+
+def test_settings_cannot_be_changed_in_place() -> None:
+    with pytest.raises(FrozenInstanceError):
+        FetchSettings().total = 1.0  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        del FetchSettings().total
+
+
+def test_an_unknown_setting_is_refused() -> None:
+    with pytest.raises(TypeError, match="FetchSettings has no setting totl"):
+        FetchSettings(totl=1.0)  # type: ignore[call-arg]
+
+
+def test_settings_travel_to_other_processes() -> None:
+    changed = replace(Settings(), fetch=FetchSettings(retries=7))
+    assert pickle.loads(pickle.dumps(changed)) == changed
+
+
+def test_the_repr_names_what_is_set() -> None:
+    assert "retries=7" in repr(FetchSettings(retries=7))
