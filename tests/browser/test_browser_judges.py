@@ -26,7 +26,7 @@ VIEWS = ("map", "picture", "links", "pages", "changes", "broken", "ranks", "repo
 def addresses(browsed_world: World, job_page: str) -> list[str]:
     """Every page that has an address; the question before something is removed stands for itself."""
     world, home = browsed_world, browsed_world.url(0, 0)
-    views = [f"/site/{world.hosts[0]}?view={view}" for view in VIEWS]
+    views = [f"/site/{world.hosts[0]}?view={view}" for view in (*VIEWS, "changes&kind=changed", "report&kind=chain")]
     compare = [f"/compare/{home}?view={view}" for view in ("words", "sides", "visual", "links", "raw")]
     plain = ["/", "/search", "/search?q=garden", "/watches", "/crawl", "/jobs", job_page, "/duplicates", "/storage"]
     people = ["/settings", "/login", "/accounts", "/welcome", "/url/http://nowhere.example/"]

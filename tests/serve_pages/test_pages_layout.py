@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
-import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -24,8 +22,7 @@ from letopis.serve.pages.grid import Capture, months
 from letopis.serve.pages.heat import heat
 from letopis.serve.pages.languages import grouped as number
 from letopis.serve.pages.paging import part
-from letopis.serve.pages.remembered import Remembered
-from letopis.serve.pages.rendering import inside, size
+from letopis.serve.pages.rendering import inside, local, sentence, size
 from letopis.serve.pages.sections import by_hour, section_of
 from letopis.serve.pages.settings import shown
 from letopis.serve.pages.strip import strip
@@ -140,50 +137,29 @@ def test_lists_are_cut_into_parts_whatever_is_asked_for() -> None:
     assert (part([], "").pages, part([], "").later) == (1, None)
 
 
-def test_remembered_values_are_made_once_and_again_when_old() -> None:
-    now, made = [0.0], []
-
-    def make() -> int:
-        made.append(1)
-        return len(made)
-
-    known = Remembered(lambda: now[0])
-    assert [known.get("a", 5, make) for _ in range(3)] == [1, 1, 1]
-    now[0] = 5.0
-    assert known.get("a", 5, make) == 2
-    threads = [threading.Thread(target=known.get, args=("b", 5, make)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(made) == 3
-
-
-def test_dear_values_are_renewed_in_the_background_and_hold_longer() -> None:
-    now, made = [0.0], []
-
-    def make() -> int:
-        began = time.thread_time()
-        while time.thread_time() - began < 0.12:
-            pass
-        made.append(1)
-        return len(made)
-
-    known = Remembered(lambda: now[0])
-    assert known.soon("a", 1, make) == 1
-    now[0] = 2.0
-    assert known.get("a", 1, make) == 1
-    now[0] = 1000.0
-    assert known.get("a", 1, make) == 1
-    assert known.soon("b", 1, lambda: "next in line") == "next in line"
-    assert known.get("a", 1, make) == 2
-
-
 def test_values_are_written_for_people() -> None:
     assert [size(n) for n in (0, 999, 1000, 1_500_000, 10**16)] == ["0 B", "999 B", "1.0 kB", "1.5 MB", "10000.0 TB"]
     assert number(1234567) == "1\u202f234\u202f567"
     assert inside("http://a/b%20c") == "http://a/b%20c"
     assert inside("http://a/b%20c?d=e f") == "http://a/b%2520c%3Fd=e%20f"
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://x.org/a?from=x.org", "/a?from=x.org"),
+        ("https://x.org/", "/"),
+        ("http://www.x.org/a", "www.x.org/a"),
+        ("http://other.org/x.org/", "other.org/x.org/"),
+    ],
+)
+def test_a_list_of_a_site_leaves_out_its_own_name_alone(url: str, shown: str) -> None:
+    assert local(url, "x.org") == shown
+
+
+def test_messages_become_sentences_and_addresses_stay_as_they_are() -> None:
+    assert sentence("no page is known") == "No page is known."
+    assert sentence("http://x.org/ was never seen; try again") == "http://x.org/ was never seen; try again."
 
 
 def test_a_bare_date_means_all_of_that_day() -> None:

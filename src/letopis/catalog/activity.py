@@ -13,7 +13,7 @@ from letopis.urls import surt
 
 DAY = 86_400_000
 """Milliseconds."""
-_HOUR = 3_600_000
+HOUR = 3_600_000
 _TAIL = 200_000
 """Versions, counted from the newest, that activity looks back over: bounded work on any archive."""
 _OF_HOST_ALONE = (
@@ -140,7 +140,7 @@ class Activity:
 
     def changes_by_hour(self, host: str, since: int, until: int) -> list[HourRow]:
         """The same by hour of the day."""
-        hour = f"(c.time - c.time / {DAY} * {DAY}) / {_HOUR}"
+        hour = f"(c.time - c.time / {DAY} * {DAY}) / {HOUR}"
         return [HourRow(*row) for row in self._changes(hour, host, since, until)]
 
     def _changes(self, when: str, host: str, since: int, until: int) -> list[tuple[str, int, int]]:

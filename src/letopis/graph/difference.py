@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
+from heapq import nsmallest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from letopis.errors import NotFound
 from letopis.graph.columns import Ints
 from letopis.graph.graph import Graph, Mask, Snapshot
-from letopis.graph.segment import Bytes
+from letopis.graph.segment import Int32
 from letopis.graph.states import ERROR
 from letopis.urls import site as site_of
 
@@ -39,15 +40,89 @@ class EventRow(NamedTuple):
         return {name: value for name, value in self._asdict().items() if value not in ("", None)}
 
 
+class Difference:
+    """Events between two snapshots of one graph, kept as numbers: rows are made for those that are asked for."""
+
+    def __init__(self, old: Snapshot, new: Snapshot, site: str) -> None:
+        self._old, self._new = old, new
+        self._pages: dict[str, list[tuple[int, int]]] = {event: [] for event in EVENTS}
+        here = old.graph.of_site(site)
+        was, now = old.live & here, new.live & here
+        lost, found = np.flatnonzero(was & ~now).astype(np.int32), np.flatnonzero(now & ~was).astype(np.int32)
+        moves = _moves(old, new, lost, found)
+        left, reached = np.array(list(moves), np.int32), np.array(list(moves.values()), np.int32)
+        both = np.flatnonzero(was & now).astype(np.int32)
+        self._pages["moved"] += moves.items()
+        self._note_lost(lost[~np.isin(lost, left)])
+        self._note_found(found[~np.isin(found, reached)])
+        self._note_altered(np.concatenate([both, left]), np.concatenate([both, reached]))
+
+    def counts(self) -> dict[str, int]:
+        """How many events of each kind there are; kinds without any are left out."""
+        return {event: len(pages) for event, pages in self._pages.items() if pages}
+
+    def rows(self, event: str, most: int | None = None) -> list[EventRow]:
+        """Events of a kind by address, the first ones when there are more than `most`."""
+        found = self._pages[event]
+        shown = nsmallest(len(found) if most is None else most, found, lambda pair: (self._old.url(pair[0]), pair[1]))
+        if event in ("vanished", "broken"):
+            return self._lost_rows(event, [page for page, _ in shown])
+        return [self._row(event, page, other) for page, other in shown]
+
+    def _row(self, event: str, page: int, other: int) -> EventRow:
+        url = self._old.url(page)
+        if event == "moved":
+            title = _title(self._old, page) if self._old.live[other] else _title(self._new, other)
+            return EventRow(event, url, title, to=self._new.url(other))
+        before = _title(self._old, other) if event == "renamed" else ""
+        return EventRow(event, url, _title(self._new, page), before=before)
+
+    def _lost_rows(self, event: str, pages: list[int]) -> list[EventRow]:
+        linking = _linking(self._new, pages)
+        return [
+            EventRow(
+                event, self._old.url(page), _title(self._old, page),
+                status=int(self._new.status[self._new.ends[page]]), links=linking[page],
+            )
+            for page in pages
+        ]  # fmt: skip
+
+    def _note_lost(self, pages: Int32) -> None:
+        """Pages that are no longer there: redirected to a page that was there already, gone, or failing."""
+        ends = self._new.ends[pages]
+        led = (ends != pages) & self._new.live[ends]
+        gone = np.isin(self._new.status[ends], GONE) & ~led
+        self._pages["moved"] += zip(pages[led].tolist(), ends[led].tolist(), strict=True)
+        self._note("vanished", pages[gone])
+        self._note("broken", pages[~gone & ~led])
+
+    def _note_found(self, pages: Int32) -> None:
+        """Pages that are there now: for the first time, or again after an error."""
+        was_good = (self._old.kind[pages] == ERROR) & (self._old.version[pages] >= 0)
+        self._note("mended", pages[was_good])
+        self._note("appeared", pages[~was_good])
+
+    def _note_altered(self, before: Int32, after: Int32) -> None:
+        """Pages that are there at both dates with another title, or with another content that means something."""
+        other = self._old.version[before] != self._new.version[after]
+        before, after = before[other], after[other]
+        digests = self._new.graph.segment.digests
+        differ = digests[self._old.version[before]] != digests[self._new.version[after]]
+        changed = differ & _meant(self._new, self._old.time)[after]
+        for old, new, is_changed in zip(before.tolist(), after.tolist(), changed.tolist(), strict=True):
+            if _title(self._old, old) != _title(self._new, new):
+                self._pages["renamed"].append((new, old))
+            elif is_changed:
+                self._pages["changed"].append((new, old))
+
+    def _note(self, event: str, pages: Int32) -> None:
+        self._pages[event] += ((page, page) for page in pages.tolist())
+
+
 def map_difference(old: Snapshot, new: Snapshot, site: str) -> list[EventRow]:
     """Events between two snapshots of one graph, by kind and then by address. See docs/guide/map.md for the rules."""
-    here = old.graph.of_site(site)
-    was, now = old.live & here, new.live & here
-    moves = _moves(old, new, was & ~now, now & ~was)
-    rows = [*_moved(old, new, moves), *_lost(old, new, was & ~now, moves), *_found(old, new, now & ~was, moves)]
-    for page in np.flatnonzero(was & now):
-        rows += _altered(old, new, int(page), int(page))
-    return sorted(rows, key=lambda row: (EVENTS.index(row.event), row.url))
+    found = Difference(old, new, site)
+    return [row for event in EVENTS for row in found.rows(event)]
 
 
 def site_difference(graph: Graph, where: str, first: int, second: int) -> list[EventRow]:
@@ -59,84 +134,53 @@ def site_difference(graph: Graph, where: str, first: int, second: int) -> list[E
     return map_difference(graph.as_of(old, name), graph.as_of(new, name), name)
 
 
-def _moves(old: Snapshot, new: Snapshot, lost: Mask, found: Mask) -> dict[int, int]:
+def _moves(old: Snapshot, new: Snapshot, lost: Int32, found: Int32) -> dict[int, int]:
     """Pages that went to another address: it redirects there, or the same content is there and nowhere else."""
-    moves = {}
-    for page in np.flatnonzero(lost):
-        end = int(new.ends[page])
-        if end != page and new.live[end] and not old.live[end]:
-            moves[int(page)] = end
+    ends = new.ends[lost]
+    led = (ends != lost) & new.live[ends] & ~old.live[ends]
+    moves = dict(zip(lost[led].tolist(), ends[led].tolist(), strict=True))
     taken = set(moves.values())
-    there = _by_content(new, found)
-    for digest, pages in _by_content(old, lost).items():
-        targets = [page for page in there.get(digest, []) if page not in taken]
+    common = np.intersect1d(_digests(old, lost), _digests(new, found))
+    there = _by_content(new, found, common)
+    for digest, pages in _by_content(old, lost, common).items():
+        targets = [page for page in there[digest] if page not in taken]
         if len(pages) == 1 and len(targets) == 1 and pages[0] not in moves:
             moves[pages[0]] = targets[0]
     return moves
 
 
-def _by_content(moment: Snapshot, pages: Mask) -> dict[int, list[int]]:
+def _digests(moment: Snapshot, pages: Int32) -> Ints:
+    return moment.graph.segment.digests[moment.version[pages]]
+
+
+def _by_content(moment: Snapshot, pages: Int32, wanted: Ints) -> dict[int, list[int]]:
+    """Those of some pages that have one of the wanted contents."""
+    digests = _digests(moment, pages)
+    here = np.isin(digests, wanted)
     found: dict[int, list[int]] = {}
-    for page in np.flatnonzero(pages):
-        found.setdefault(_digest(moment, int(page)), []).append(int(page))
+    for page, digest in zip(pages[here].tolist(), digests[here].tolist(), strict=True):
+        found.setdefault(digest, []).append(page)
     return found
-
-
-def _digest(moment: Snapshot, page: int) -> int:
-    return int(moment.graph.segment.digests[moment.version[page]])
 
 
 def _title(moment: Snapshot, page: int) -> str:
     return moment.graph.segment.titles[int(moment.version[page])]
 
 
-def _moved(old: Snapshot, new: Snapshot, moves: dict[int, int]) -> Iterator[EventRow]:
-    for page, target in moves.items():
-        yield EventRow("moved", old.url(page), _title(new, target), to=new.url(target))
-        yield from _altered(old, new, page, target)
+def _linking(moment: Snapshot, pages: Iterable[int]) -> dict[int, int]:
+    """How many pages link to each of some addresses."""
+    wanted: Mask = np.zeros(len(moment.kind), bool)
+    wanted[list(pages)] = True
+    links = np.flatnonzero(wanted[moment.targets])
+    pairs = np.unique(moment.targets[links].astype(np.int64) * len(moment.kind) + moment.sources[links])
+    counts = np.bincount(pairs // len(moment.kind), minlength=len(moment.kind)) if len(pairs) else wanted * 0
+    return {page: int(counts[page]) for page in np.flatnonzero(wanted).tolist()}
 
 
-def _lost(old: Snapshot, new: Snapshot, lost: Mask, moves: dict[int, int]) -> Iterator[EventRow]:
-    """Pages that are no longer there: gone, redirected to a page that was there already, or failing."""
-    for page in np.flatnonzero(lost):
-        if int(page) in moves:
-            continue
-        end = int(new.ends[page])
-        url, title = old.url(page), _title(old, int(page))
-        if end != page and new.live[end]:
-            yield EventRow("moved", url, title, to=new.url(end))
-        else:
-            status = int(new.status[end])
-            event = "vanished" if status in GONE else "broken"
-            yield EventRow(event, url, title, status=status, links=_linking(new, int(page)))
-
-
-def _linking(moment: Snapshot, page: int) -> int:
-    return len(np.unique(moment.sources[moment.targets == page]))
-
-
-def _found(old: Snapshot, new: Snapshot, found: Mask, moves: dict[int, int]) -> Iterator[EventRow]:
-    """Pages that are there now: for the first time, or again after an error."""
-    targets = set(moves.values())
-    for page in np.flatnonzero(found):
-        if int(page) not in targets:
-            was_good = old.kind[page] == ERROR and old.version[page] >= 0
-            yield EventRow("mended" if was_good else "appeared", new.url(page), _title(new, int(page)))
-
-
-def _altered(old: Snapshot, new: Snapshot, page: int, target: int) -> Iterator[EventRow]:
-    """Whether a page that is there at both dates has another title or another content."""
-    before, after = _title(old, page), _title(new, target)
-    if before != after:
-        yield EventRow("renamed", new.url(target), after, before=before)
-    elif _digest(old, page) != _digest(new, target) and _meant(new, target, old.time):
-        yield EventRow("changed", new.url(target), after)
-
-
-def _meant(moment: Snapshot, page: int, after: int) -> bool:
-    """Whether some version since was a change that a person would call one, or was not judged."""
+def _meant(moment: Snapshot, after: int) -> Mask:
+    """Addresses of which some version since was a change that a person would call one, or was not judged."""
     history = moment.graph.history
-    versions: Ints = history.of(page).astype(np.int64)
-    times = moment.graph.history.times[np.searchsorted(history.pages, page) :][: len(versions)]
-    judged: Bytes = moment.graph.segment.judged[versions[(times > after) & (times <= moment.time)]]
-    return bool((judged != 0).any())
+    recent = (history.times > after) & (history.times <= moment.time)
+    found: Mask = np.zeros(len(moment.kind), bool)
+    found[history.pages[recent & (moment.graph.segment.judged[history.order] != 0)]] = True
+    return found

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from letopis.archive.leads import TYPE_CODES
 from letopis.errors import NotFound
 from letopis.graph.columns import Ints
 from letopis.graph.graph import NAVIGATION, Mask, Snapshot
-from letopis.graph.segment import DOCUMENT, TYPE_CODES, Bytes, Int32
+from letopis.graph.segment import DOCUMENT, Bytes, Int32
 from letopis.graph.states import ERROR
 from letopis.model import LinkType
 from letopis.urls import parse_user
@@ -66,12 +67,15 @@ def tree(moment: Snapshot, root: int, wanted: Mask, depth: int | None = None) ->
     bounds = np.searchsorted(sources, np.arange(len(wanted) + 1)).astype(np.int64)
     placed = np.zeros(len(wanted), bool)
     placed[root] = True
+    first = np.full(len(wanted), len(targets), np.int64)
     levels, parents = [np.array([root], np.int32)], [np.array([root], np.int32)]
     while len(levels[-1]) and (depth is None or len(levels) <= depth):
         places = _gather(bounds, levels[-1])
         places = places[~placed[targets[places]]]
-        _, first = np.unique(targets[places], return_index=True)
-        places = places[np.sort(first)]
+        order = np.arange(len(places))
+        # A page is met on one level only, so what an earlier level noted never stands in the way.
+        np.minimum.at(first, targets[places], order)
+        places = places[first[targets[places]] == order]
         levels.append(targets[places])
         parents.append(sources[places])
         placed[targets[places]] = True
@@ -125,8 +129,7 @@ def root_of(moment: Snapshot, site: str) -> int:
     return int(min(pages, key=lambda page: (len(moment.url(page)), moment.url(page))))
 
 
-def images(moment: Snapshot) -> dict[int, int]:
-    """How many pictures each page shows."""
+def images(moment: Snapshot) -> Ints:
+    """How many pictures each address shows."""
     pictures = moment.types == TYPE_CODES[LinkType.IMG]
-    counted = np.bincount(moment.sources[pictures], minlength=0)
-    return {int(page): int(counted[page]) for page in np.flatnonzero(counted)}
+    return np.bincount(moment.sources[pictures], minlength=len(moment.kind))

@@ -129,8 +129,11 @@ def rank_site(
     sources, targets = edges_between(moment, wanted)
     useful = inside[sources]
     sources, targets = sources[useful], targets[useful]
-    nodes = np.union1d(documents(moment, inside), targets).astype(np.int32)
-    links = _distinct(np.searchsorted(nodes, sources), np.searchsorted(nodes, targets), len(nodes))
+    ranked = np.zeros(len(moment.kind), bool)
+    ranked[documents(moment, inside)] = ranked[targets] = True
+    nodes = np.flatnonzero(ranked).astype(np.int32)
+    place = np.cumsum(ranked) - 1
+    links = _distinct(place[sources], place[targets], len(nodes))
     carried = _carried(start, nodes)
     return Ranked(nodes, pagerank(*links, len(nodes), damping=damping, start=carried, make_flow=make_flow))
 
@@ -142,7 +145,9 @@ def _outside(moment: Snapshot, inside: Mask, site: str | None) -> Mask:
 
 def _distinct(sources: npt.NDArray[np.int64], targets: npt.NDArray[np.int64], count: int) -> tuple[Int32, Int32]:
     """Each link once, self links not at all."""
-    pairs = np.unique((sources * count + targets)[sources != targets])
+    pairs = np.sort((sources * count + targets)[sources != targets])
+    # By hand: numpy finds unique numbers by a hash table that is ten times slower on numbers in a row.
+    pairs = pairs[np.append(True, pairs[1:] != pairs[:-1])] if len(pairs) else pairs
     return (pairs // max(1, count)).astype(np.int32), (pairs % max(1, count)).astype(np.int32)
 
 

@@ -110,16 +110,25 @@ def _rows(moment: Snapshot, links: Ints) -> list[LinkRow]:
 
 def broken_links(moment: Snapshot, site: str | None = None) -> Iterator[BrokenRow]:
     """Links on the live pages of a site that lead to an error or into a loop, each pair of addresses once."""
-    ends = moment.ends[moment.targets]
+    return broken_rows(moment, bad_links(moment, site))
+
+
+def bad_links(moment: Snapshot, site: str | None = None) -> Ints:
+    """The same by their numbers in the snapshot."""
     is_bad = (moment.kind == ERROR) | (moment.redirect >= 0)
-    links = np.flatnonzero(is_bad[ends])
+    links = np.flatnonzero(is_bad[moment.ends][moment.targets])
     if site is not None:
         links = links[moment.graph.of_site(site)[moment.sources[links]]]
     pairs = moment.sources[links].astype(np.int64) * len(moment.kind) + moment.targets[links]
-    links = links[np.sort(np.unique(pairs, return_index=True)[1])]
+    found: Ints = links[np.sort(np.unique(pairs, return_index=True)[1])]
+    return found
+
+
+def broken_rows(moment: Snapshot, links: Ints) -> Iterator[BrokenRow]:
+    """What there is to say of some links that are broken."""
     texts = moment.graph.texts(moment.places(links))
     for link, (text, _, _) in zip(links, texts, strict=True):
-        yield _broken(moment, int(link), int(ends[link]), text)
+        yield _broken(moment, int(link), int(moment.ends[moment.targets[link]]), text)
 
 
 def _broken(moment: Snapshot, link: int, end: int, text: str) -> BrokenRow:

@@ -57,7 +57,7 @@ class SiteMap:
         """All pages, each before those below it."""
         pictures = images(self.moment)
         for node in walk(self.tree):
-            yield node, _page(self.moment, node.page, pictures.get(node.page, 0))
+            yield node, map_page(self.moment, node.page, int(pictures[node.page]))
 
     def sums(self) -> Sums:
         """What the pages of the map are together."""
@@ -69,7 +69,7 @@ class SiteMap:
             errors=len(self.tree.pages) - len(live),
             levels=int(self.tree.depths[-1]),
             bytes=int(segment.sizes[versions].sum()),
-            images=sum(pictures.get(int(page), 0) for page in live),
+            images=int(pictures[live].sum()),
             types=Counter(segment.types[int(version)] for version in versions),
             languages=Counter(segment.languages[int(version)] for version in versions),
             titles=[segment.titles[int(version)] for version in versions[:_SAMPLE]],
@@ -91,7 +91,8 @@ def site_map(graph: Graph, site: str, at: int, *, depth: int | None = None, erro
     return SiteMap(name, from_millis(at), moment, found)
 
 
-def _page(moment: Snapshot, page: int, pictures: int) -> MapPage:
+def map_page(moment: Snapshot, page: int, pictures: int) -> MapPage:
+    """What a map shows of the page with a number."""
     segment = moment.graph.segment
     url, status, version = moment.url(page), int(moment.status[page]), int(moment.version[page])
     if not moment.live[page]:

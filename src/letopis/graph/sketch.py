@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from letopis.graph.graph import Snapshot
 from letopis.graph.hierarchy import edges_between
-from letopis.graph.ranking import rank_site
+from letopis.graph.ranking import Ranked, rank_site
 
 
 class Sketch(NamedTuple):
@@ -24,9 +24,12 @@ class Sketch(NamedTuple):
     total: int
 
 
-def sketch(moment: Snapshot, site: str, most: int) -> Sketch:
-    """At most `most` pages of a site with their links, each pair once in each direction; equal ranks by number."""
-    ranked = rank_site(moment, site)
+def sketch(moment: Snapshot, site: str, most: int, ranked: Ranked | None = None) -> Sketch:
+    """At most `most` pages of a site with their links, each pair once in each direction; equal ranks by number.
+
+    `ranked` are the ranks of the site, where they are known already.
+    """
+    ranked = ranked or rank_site(moment, site)
     order = np.lexsort((ranked.pages, -ranked.ranks))[:most]
     pages = ranked.pages[order]
     urls = [moment.url(page) for page in pages]

@@ -80,12 +80,15 @@ def speaking(language: Language) -> Iterator[Language]:
 
 def say(message: str, /, **values: Any) -> Markup:
     """A text of ours with values in its `{places}`; values are escaped unless they are markup."""
-    return escape(spoken().text(message)).format(**values)
+    text = escape(spoken().text(message))
+    return text.format(**values) if values else text
 
 
 def say_count(one: str, many: str, count: int, /, **values: Any) -> Markup:
     """The same for a text with a number, which stands in its place `{n}`."""
-    return escape(spoken().plural(one, many, count)).format(n=grouped(count), **values)
+    text = escape(spoken().plural(one, many, count))
+    # Formatting takes ten times as long, and long lists have a number in every row.
+    return text.format(n=grouped(count), **values) if values else Markup(str(text).replace("{n}", grouped(count)))  # noqa: S704
 
 
 def marked(message: str) -> str:

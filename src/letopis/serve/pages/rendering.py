@@ -57,6 +57,18 @@ def bare(url: str) -> str:
     return url.partition("://")[2] or url
 
 
+def local(url: str, site: str) -> str:
+    """The same as a list of a site shows it: without the site where that is its host."""
+    text = bare(url)
+    return text.removeprefix(site) if text.startswith(f"{site}/") else text
+
+
+def sentence(message: str) -> str:
+    """A message with a capital at its start, unless that is an address, and a full stop at its end."""
+    first = message.partition(" ")[0]
+    return f"{message if '://' in first else message[:1].upper() + message[1:]}."
+
+
 environment = Environment(
     loader=FileSystemLoader(_HERE / "templates"),
     autoescape=select_autoescape(default=True, default_for_string=True),
@@ -73,6 +85,8 @@ environment.filters |= {
     "share": share,
     "inside": inside,
     "bare": bare,
+    "local": local,
+    "sentence": sentence,
     "span": span,
     "rfc3339": rfc3339,
     "stamp": stamp14,

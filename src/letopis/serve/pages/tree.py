@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from letopis.graph import MapPage, SiteMap
+from letopis.graph import MapPage, Outline
 
 MOST_PAGES = 1500
 """Pages that one drawing of a map shows; more would only be scrolled past."""
@@ -60,39 +60,32 @@ class Names:
         return parts[0] if self._common and parts[-1] == self._common else title
 
 
-def branches(found: SiteMap) -> Drawn:
-    """The first pages of the map, breadth before depth where it is too large."""
-    kept = set(found.tree.pages[:MOST_PAGES].tolist())
-    rows = list(found.pages())
-    names = Names(page.title for _, page in rows)
+def branches(found: Outline) -> Drawn:
+    """The pages of an outline as they hang below each other."""
+    names = Names(row.page.title for row in found.rows)
     trail: list[Branch] = []
-    for node, page in rows:
-        del trail[node.depth :]
-        for above in trail:
-            above.below += 1
-        branch = Branch(page, names.of(page.title))
-        if trail and node.page in kept:
+    for row in found.rows:
+        del trail[row.depth :]
+        branch = Branch(row.page, names.of(row.page.title), [], row.below)
+        if trail:
             trail[-1].children.append(branch)
         trail.append(branch)
-    return Drawn(trail[0], min(len(rows), MOST_PAGES), len(rows))
+    return Drawn(trail[0], len(found.rows), found.total)
 
 
-def picture(found: SiteMap) -> Picture:
+def picture(found: Outline) -> Picture:
     """The same pages with their sizes; ids are numbers, since two pages may share a title."""
-    kept = set(found.tree.pages[:MOST_PAGES].tolist())
-    rows = list(found.pages())
-    names = Names(page.title for _, page in rows)
+    names = Names(row.page.title for row in found.rows)
     drawn = Picture([], [], [], [], [])
     trail: list[str] = []
-    for node, page in rows:
-        del trail[node.depth :]
-        if node.page in kept:
-            drawn.ids.append(str(node.page))
-            drawn.labels.append(cut(names.of(page.title) or page.url))
-            drawn.parents.append(trail[-1] if trail else "")
-            drawn.values.append(0 if node.children else max(page.bytes, 1))
-            drawn.texts.append(page.url)
-        trail.append(str(node.page))
+    for row in found.rows:
+        del trail[row.depth :]
+        drawn.ids.append(str(row.number))
+        drawn.labels.append(cut(names.of(row.page.title) or row.page.url))
+        drawn.parents.append(trail[-1] if trail else "")
+        drawn.values.append(row.weight)
+        drawn.texts.append(row.page.url)
+        trail.append(str(row.number))
     return drawn
 
 

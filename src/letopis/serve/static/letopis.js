@@ -53,3 +53,9 @@ for (const label of document.querySelectorAll("[data-choose-all]")) {
     for (const one of label.closest("form").querySelectorAll("input[name=url]")) one.checked = box.checked;
   });
 }
+
+// What is still being worked out is asked for again, while somebody looks.
+if (document.querySelector("[data-again]")) {
+  const again = () => (document.hidden ? setTimeout(again, 1000) : location.reload());
+  setTimeout(again, 1500);
+}
