@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from asking import QUICK, Told, ask, demo_web
+from lxml import etree
 
 from letopis.archive import Archive
 from letopis.cli.main import main
+from letopis.cli.verbs.exporting import KINDS as EXPORTED_BY_VERB
 from letopis.errors import NotFound, UsageError
+from letopis.jobs import language
+from letopis.jobs.language.export_step import KINDS as EXPORTED_BY_JOBS
+from letopis.jobs.language.running import Cancelled
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +118,48 @@ def test_export_writes_a_file_of_the_job_and_needs_a_place_for_it(known: tuple[P
             assert (folder / "jobs" / "1" / name).stat().st_size == int(told.get("bytes")) > 0
         with pytest.raises(UsageError, match="step 1, <export>: this job may write no files"):
             ask(archive, '<query><export kind="warc"/></query>')
+
+
+def test_folders_are_exported_as_one_file_with_the_same_bytes_each_time(known: tuple[Path, list[str]]) -> None:
+    folder, hosts = known
+    job = folder / "jobs" / "2"
+    with Archive(folder) as archive:
+        for kind, inside, counted in (
+            ("static", "index.html", {"files"}), ("parquet", "checks.parquet", {"checks", "versions", "links"}),
+        ):  # fmt: skip
+            text = f'<query><export kind="{kind}" site="{hosts[0]}"/></query>'
+            told = ask(archive, text, output=job).find("export")
+            assert set(told.keys()) - {"kind", "file", "bytes"} == counted
+            assert min(int(told.get(name)) for name in counted) > 0
+            made = (folder / told.get("file")).read_bytes()
+            assert len(made) == int(told.get("bytes"))
+            with zipfile.ZipFile(io.BytesIO(made)) as packed:
+                assert packed.testzip() is None
+                assert inside in packed.namelist()
+            ask(archive, text, output=job)
+            assert (folder / told.get("file")).read_bytes() == made
+    assert sorted(file.name for file in job.iterdir()) == ["export.parquet.zip", "export.static.zip"]
+
+
+class StoppedLater(Told):
+    """Stopped while a step is at work."""
+
+    def cancelled(self) -> bool:
+        self.shares.append(0.0)
+        return len(self.shares) > 5
+
+
+def test_an_export_that_is_stopped_leaves_nothing_behind(known: tuple[Path, list[str]]) -> None:
+    folder, _ = known
+    with Archive(folder) as archive, pytest.raises(Cancelled):
+        ask(archive, '<query><export kind="static"/></query>', StoppedLater(), output=folder / "jobs" / "3")
+    assert list((folder / "jobs" / "3").iterdir()) == []
+
+
+def test_jobs_export_every_kind_that_the_command_line_does() -> None:
+    schema = etree.parse(Path(language.__file__).parent / "query.xsd")
+    named = schema.xpath("//*[local-name()='simpleType'][@name='Kind']//@value")
+    assert set(EXPORTED_BY_JOBS) == set(EXPORTED_BY_VERB) == set(named)
 
 
 def test_wordfigure_settles_bases_that_the_next_step_sees(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from lxml import etree
 
 from letopis.config import Settings
 from letopis.errors import UsageError
+from letopis.jobs.language.export_step import export_step
 from letopis.jobs.language.link_steps import broken_step, links_step, map_step, mapdiff_step, pagerank_step
 from letopis.jobs.language.packages import package_named
 from letopis.jobs.language.page_steps import (
@@ -18,7 +19,7 @@ from letopis.jobs.language.page_steps import (
 from letopis.jobs.language.parsing import read_query, steps_of
 from letopis.jobs.language.running import Run, Step, run_steps
 from letopis.jobs.language.stylesheets import STYLESHEETS
-from letopis.jobs.language.upkeep_steps import check_step, cleaner_step, compact_step, diff_step, export_step
+from letopis.jobs.language.upkeep_steps import check_step, cleaner_step, compact_step, diff_step
 from letopis.jobs.language.word_steps import search_step, wordfigure_step, wordprefix_step
 from letopis.jobs.query import Query, Surroundings
 from letopis.urls import Rules, rules_from_element

@@ -1,21 +1,12 @@
-"""Steps that are verbs about single pages and the archive: check, diff, export, compact, cleaner."""
+"""Steps that are verbs about single pages and the archive: check, diff, compact, cleaner."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, replace
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from lxml import etree
 
-from letopis.errors import NotReady, UsageError
-from letopis.exchange.cdxj_out import export_cdxj
-from letopis.exchange.selecting import Selected
-from letopis.exchange.wacz_out import export_wacz
-from letopis.exchange.warc_out import export_warc
-from letopis.exchange.warc_writer import Compression
-from letopis.exchange.whole_file import whole_file
 from letopis.jobs.language.documents import attributes
 from letopis.jobs.language.markup import around, element, start
 from letopis.jobs.language.running import Cancelled, Run, flag, texts
@@ -25,7 +16,6 @@ from letopis.monitor import Monitor, check_row, sides_asked
 
 _AT_ONCE = 64
 """Checks between two looks at whether the job is still wanted."""
-_ENDINGS = {"gzip": ".warc.gz", "zstd": ".warc.zst", "none": ".warc"}
 
 
 def check_step(step: etree._Element, run: Run) -> bytes:
@@ -68,50 +58,6 @@ def diff_step(step: etree._Element, run: Run) -> bytes:
         shown = run.archive.difference(*sides, form)
     text = shown.decode("utf-8", "replace") if isinstance(shown, bytes) else shown
     return element("diff", attributes(step), text).encode()
-
-
-def export_step(step: etree._Element, run: Run) -> bytes:
-    """Writes a part of the archive to a file of the job; the result says where it lies."""
-    kind, compression = step.get("kind", ""), cast(Compression, step.get("compression", "gzip"))
-    ending = _ENDINGS[compression] if kind == "warc" else f".{kind}"
-    target = _folder(run) / step.get("file", f"export{ending}")
-    selected = Selected(
-        step.get("site", ""), run.moment(step, "from"), run.moment(step, "to"), flag(step, "latest"),
-        step.get("project", ""),
-    )  # fmt: skip
-    count = _write_export(run, kind, target, selected, compression)
-    about = {"kind": kind, "file": _shown(target, run), "records": count, "bytes": target.stat().st_size}
-    return element("export", about).encode()
-
-
-def _shown(target: Path, run: Run) -> str:
-    """Where a file lies in the archive; whoever reads the result need not know where the archive is."""
-    inside = target.is_relative_to(run.archive.folder)
-    return str(target.relative_to(run.archive.folder)) if inside else target.name
-
-
-def _write_export(run: Run, kind: str, target: Path, selected: Selected, compression: Compression) -> int:
-    if kind == "wacz":
-        return export_wacz(run.archive, target, selected, _stopping(run))
-    with whole_file(target) as out:
-        if kind == "cdxj":
-            return export_cdxj(run.archive, out, selected, _stopping(run))
-        return export_warc(run.archive, out, selected, compression, _stopping(run))
-
-
-def _stopping(run: Run) -> Callable[[int], None]:
-    return lambda done: run.go_on()
-
-
-def _folder(run: Run) -> Path:
-    folder = run.around.output
-    if folder is None:
-        raise UsageError("this job may write no files; leave <export> out or ask the owner of the archive")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise NotReady(f"cannot make {folder}: {error.strerror}; check its permissions") from None
-    return folder
 
 
 def compact_step(step: etree._Element, run: Run) -> bytes:
