@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 from bench.measuring import environment
@@ -45,9 +46,13 @@ def web(hosts: int, pages: int) -> Iterator[Web]:
         process.wait()
 
 
+Turn = tuple[int, float, float, float, float]
+"""Pages of a transaction, seconds waited for it, seconds held, CPU of its agent meanwhile, and when it ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class Crawl:
-    """One crawl. Seconds of CPU by part; agents without their start. `turns` are (pages, waited, held, CPU, end)."""
+    """One crawl. Seconds of CPU by part; agents without their start."""
 
     agents: int
     pages: int
@@ -58,13 +63,25 @@ class Crawl:
     web: float
     others: float
     """Cores that all other work of the machine took meanwhile."""
-    turns: list[tuple[int, float, float, float, float]]
+    by_agent: list[list[Turn]]
 
     @property
     def a_second(self) -> float:
-        """Pages a second of all agents together, from the first commit to the last: neither start nor farewell."""
-        first, *others = sorted(self.batches, key=lambda turn: turn[4])
-        return sum(turn[0] for turn in others) / (others[-1][4] - first[4])
+        """Pages a second of all agents together while all of them are at work.
+
+        That is from the moment when the last of them has made its first commit until nine tenths of all pages are
+        recorded: neither start nor sharing out, nor the end, where a few last links are followed one by one.
+        """
+        firsts = [
+            min(turn[4] for turn in turns if turn[0]) for turns in self.by_agent if any(turn[0] for turn in turns)
+        ]
+        batches = sorted(self.batches, key=lambda turn: turn[4])
+        sums = accumulate(turn[0] for turn in batches)
+        early = (turn for turn, pages in zip(batches, sums, strict=True) if pages <= 0.9 * self.pages)
+        within = [turn for turn in early if turn[4] > max(firsts)]
+        if not within:
+            raise SystemExit("the crawl was over before all agents worked; give it more --pages")
+        return sum(turn[0] for turn in within) / (within[-1][4] - max(firsts))
 
     @property
     def a_page(self) -> float:
@@ -72,9 +89,9 @@ class Crawl:
         return 1000 * self.agent / self.pages
 
     @property
-    def batches(self) -> list[tuple[int, float, float, float, float]]:
+    def batches(self) -> list[Turn]:
         """The turns that recorded pages."""
-        return [turn for turn in self.turns if turn[0]]
+        return [turn for turns in self.by_agent for turn in turns if turn[0]]
 
 
 def crawled(web: Web, agents: int, scaled: Services | None) -> Crawl:
@@ -94,7 +111,7 @@ def crawled(web: Web, agents: int, scaled: Services | None) -> Crawl:
     return Crawl(
         agents, sum(one["pages"] for one in told), max(one["seconds"] for one in told), sum(one["cpu"] for one in told),
         database, store, pages, max(0.0, all_work - database - store - pages - ours) / wall,
-        [tuple(turn) for one in told for turn in one["turns"]],
+        [[tuple(turn) for turn in one["turns"]] for one in told],
     )  # fmt: skip
 
 

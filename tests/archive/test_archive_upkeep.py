@@ -126,8 +126,11 @@ def test_packs_without_their_catalogue_are_no_new_archive(tmp_path: Path) -> Non
         with pytest.raises(Damaged, match="verify --repair"), Archive(tmp_path / "a"):
             pass
     assert not list((tmp_path / "a").glob("catalogue*"))
+    made_of_old_numbers = tmp_path / "a" / "index" / "links"
+    made_of_old_numbers.mkdir(parents=True)
     report = Archive.repair(placed(tmp_path / "a"))
     assert (report.rebuilt, report.versions, report.lost) == (True, len(puts), ())
+    assert not made_of_old_numbers.exists()
     assert [file.name for file in (tmp_path / "a").glob("catalogue*")] == ["catalogue.sqlite"]
     with Archive(tmp_path / "a") as archive:
         assert contents(archive, puts) == [put.body for put in puts]

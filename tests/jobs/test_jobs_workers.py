@@ -181,7 +181,6 @@ def test_two_daemons_share_a_queue(open_archive: Open, database: DatabaseSetting
     assert check_the_books(queue, archive, names) == {"done": 12}
 
 
-@pytest.mark.files
 def test_a_job_outlives_a_daemon_that_was_killed(open_archive: Open) -> None:
     archive = open_archive()
     queue = Questions(archive, parse)
@@ -196,7 +195,6 @@ def test_a_job_outlives_a_daemon_that_was_killed(open_archive: Open) -> None:
     assert check_the_books(queue, archive, {"a", "b"}) == {"done": 2}
 
 
-@pytest.mark.files
 def test_a_daemon_says_that_it_is_there_and_leaves_in_order(open_archive: Open) -> None:
     archive = open_archive()
     queue = Questions(archive, parse)

@@ -19,12 +19,14 @@ import time
 from pathlib import Path
 
 from letopis.archive import Archive
+from letopis.config import load
 from letopis.errors import LetopisError, UsageError
 from letopis.jobs.query import Query, Surroundings
 from letopis.jobs.supervisor import Supervisor
 from letopis.jobs.working import Language, obey
 
 COMMAND = (sys.executable, __file__)
+_PLACES = ("LETOPIS_DATABASE_", "LETOPIS_STORE_")
 _FORM = re.compile(rb"<query((?: \w+=\"[^\"]*\")*)>([a-z]+)( [\d.]+)?</query>")
 
 
@@ -99,8 +101,9 @@ def _die_within(seconds: float) -> None:
 
 
 def _daemon(folder: str) -> None:
-    """Looks after a queue until it is stopped or killed."""
-    with Archive(folder) as archive:
+    """Looks after a queue until it is stopped or killed, wherever the environment says that its archive lies."""
+    places = {name: value for name, value in os.environ.items() if name.startswith(_PLACES)}
+    with Archive(folder, settings=load(None, places, {})) as archive:
         supervisor = Supervisor(archive, command=COMMAND)
 
         async def run() -> None:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +12,7 @@ from typing import Any
 import distributed
 import numpy as np
 import pytest
+from dask_workers import OF_THE_LIBRARY, Workers
 from test_fleet import Web, assert_polite, by_one
 
 from letopis.archive import Archive
@@ -25,11 +22,7 @@ from letopis.demo import running
 from letopis.errors import UsageError
 from letopis.graph import flow_on, pagerank
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = OF_THE_LIBRARY
 DELAY = 0.05
 
 
@@ -37,44 +30,6 @@ DELAY = 0.05
 def web() -> Iterator[Web]:
     made = Web()
     with running(made.server):
-        yield made
-
-
-class Workers:
-    """A scheduler in this process and workers in processes of their own, all on loopback."""
-
-    def __init__(self, count: int) -> None:
-        self._cluster = distributed.LocalCluster(
-            n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0", scheduler_port=0, silence_logs=50
-        )
-        self.address: str = self._cluster.scheduler_address
-        self.processes = [self.start() for _ in range(count)]
-
-    def start(self) -> subprocess.Popen[bytes]:
-        words = [
-            sys.executable, "-m", "distributed.cli.dask_worker", self.address, "--host", "127.0.0.1", "--no-nanny",
-            "--no-dashboard", "--nthreads", "1",
-        ]  # fmt: skip
-        return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ))
-
-    def close(self) -> None:
-        for process in self.processes:
-            process.kill()
-            process.wait()
-        self._cluster.close()
-
-
-@pytest.fixture
-def workers() -> Iterator[Workers]:
-    made = Workers(2)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def client(workers: Workers) -> Iterator[Any]:
-    with distributed.Client(workers.address) as made:
-        made.wait_for_workers(2, timeout=60)
         yield made
 
 
@@ -103,7 +58,7 @@ def test_ranks_survive_a_killed_worker(client: Any, workers: Workers) -> None:
             nonlocal steps
             steps += 1
             if steps == 3:
-                workers.processes[0].kill()
+                workers.kill_one()
             return flow(shares)
 
         return deadly
@@ -163,7 +118,7 @@ def test_the_share_of_a_killed_worker_is_taken_over(
         deadline = time.monotonic() + 60
         while web.asked() < 40 and time.monotonic() < deadline:
             time.sleep(0.01)
-        workers.processes[0].send_signal(signal.SIGKILL)
+        workers.kill_one()
 
     killer = threading.Thread(target=kill)
     killer.start()

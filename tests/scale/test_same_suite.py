@@ -14,6 +14,6 @@ def test_the_suite_of_the_archive_passes_on_postgresql_and_s3() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(TESTS / "archive")],
         env={**os.environ, "LETOPIS_TEST_BACKEND": "scaled"}, cwd=TESTS.parent, capture_output=True, text=True,
-        timeout=300,
+        timeout=1800,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:]

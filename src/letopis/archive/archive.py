@@ -20,7 +20,7 @@ from letopis.archive.recording import Arrival, Recorded, Recorder
 from letopis.archive.writing import Gate, WriteGate
 from letopis.catalog import Catalog, Cursor, Sqlite, dialect_for
 from letopis.config import ArchiveSettings, Settings
-from letopis.errors import Damaged, NotReady
+from letopis.errors import Damaged, NotReady, UsageError
 from letopis.model import Check, Observation, Outcome, Put, PutResult, Stats, Version, from_millis, to_millis
 from letopis.store import Backend, LocalBackend, Store
 from letopis.urls import parse_user
@@ -28,6 +28,7 @@ from letopis.urls import parse_user
 if TYPE_CHECKING:
     from letopis.archive.compaction import CompactReport
     from letopis.archive.repairing import RepairReport
+    from letopis.archive.sharing import LentGate
     from letopis.archive.verifying import Problem
 
 BATCH = 256
@@ -217,6 +218,15 @@ class Archive:
         run = Compaction(self.catalog, self._gate, self.settings.store, to_millis(self.clock()))
         return run.run(effort, progress, stop)
 
+    def lent_gate(self, fence: int | None = None) -> LentGate:
+        """The right to upkeep that machines share: a new one, or the one that `fence` stands for."""
+        # Known only to archives that machines share, which load it when they are opened.
+        from letopis.archive.sharing import SharedGate  # noqa: PLC0415
+
+        if not isinstance(self._gate, SharedGate):
+            raise UsageError("several machines compact only what they share; set database.url and store.url")
+        return self._gate.lent(fence)
+
     def verify(self) -> Iterator[Problem]:
         """Checks every byte and every reference; an archive without problems yields nothing."""
         from letopis.archive.verifying import problems  # noqa: PLC0415
@@ -242,7 +252,7 @@ class Archive:
         if not settings.database.url:
             set_aside(Sqlite.file_in(Path(settings.archive.path)))
         with cls(settings=settings, rebuilding=True) as archive:
-            return rebuild(archive.catalog, archive._store)
+            return rebuild(archive.catalog, archive._store, archive.folder / "index")
 
     # Reading
 

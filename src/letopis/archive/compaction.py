@@ -14,13 +14,14 @@ from typing import Literal, NamedTuple
 from letopis.archive.facts import Note
 from letopis.archive.recording import SENT
 from letopis.archive.retention import is_limited, kept
-from letopis.archive.writing import Gate
+from letopis.archive.writing import UpkeepGate
 from letopis.catalog import Catalog, Cursor, ResourceRow, VersionRow
 from letopis.config import StoreSettings
 from letopis.store import Chain, Compacted, Entry, Place, Sites, Store
 
 SLICE_SECONDS = 10.0
 _SIBLINGS = 12
+_LISTED = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,31 @@ class _Seen(NamedTuple):
     content: int
 
 
-class Compaction:
-    """One run over all documents."""
+class Stretch(NamedTuple):
+    """Documents whose sorted key and number are above `after`, up to `until`; without it all that follow.
 
-    def __init__(self, catalog: Catalog, gate: Gate, settings: StoreSettings, now: int) -> None:
+    The last stretch also has the bodies that are no versions.
+    """
+
+    after: tuple[str, int]
+    until: tuple[str, int] | None
+
+
+class Done(NamedTuple):
+    """What was done with some documents."""
+
+    documents: int
+    moved: int
+    dropped: int
+
+
+EVERYTHING = Stretch(("", 0), None)
+
+
+class Compaction:
+    """One run over all documents, or over a stretch of them while others do the rest."""
+
+    def __init__(self, catalog: Catalog, gate: UpkeepGate, settings: StoreSettings, now: int) -> None:
         self._catalog = catalog
         self._gate = gate
         self._settings = settings
@@ -66,26 +88,48 @@ class Compaction:
         stop: Callable[[], bool],
     ) -> CompactReport:
         """Works through every document; `progress` hears how many are done."""
+        before, sparse = self.survey()
+        finished = self.work(EVERYTHING, sparse, effort, progress, stop)
+        return self.end(before, self.done, finished)
+
+    def survey(self) -> tuple[int, frozenset[int]]:
+        """Bytes of all packs, and the packs that are worth emptying."""
         self._gate.close()  # our own log can be emptied like any other
-        before = self._with_store(self._survey)
-        chains = self._chains()
+        with self._gate.open() as store:
+            return store.stats().pack_bytes, frozenset(store.sparse(self._catalog.contents.used()))
+
+    def work(
+        self,
+        stretch: Stretch,
+        sparse: frozenset[int],
+        effort: Literal["quick", "full"],
+        progress: Callable[[int], None] = lambda done: None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> bool:
+        """Works through the documents of a stretch; whether it came to the end of it."""
+        self._sparse = sparse
+        chains = self._chains(stretch)
         finished = False
         while not finished and not stop():
             finished = self._slice(chains, effort, progress, stop)
+        return finished
+
+    @property
+    def done(self) -> Done:
+        """What was done so far."""
+        return Done(self._documents, self._moved, self._dropped)
+
+    def end(self, before: int, done: Done, finished: bool) -> CompactReport:
+        """Removes what is empty now, and tells of it all."""
         released = self._with_store(self._release)
-        if finished and self._moved:
+        if finished and done.moved:
             self._catalog.defragment()
         after = self._with_store(lambda store: store.stats().pack_bytes) if released else before
-        return CompactReport(self._documents, self._moved, self._dropped, before, after, finished)
+        return CompactReport(*done, before, after, finished)
 
     def _with_store(self, work: Callable[[Store], int]) -> int:
         with self._gate.open() as store:
             return work(store)
-
-    def _survey(self, store: Store) -> int:
-        """Finds the packs that are worth emptying; bytes of all packs."""
-        self._sparse = frozenset(store.sparse(self._catalog.contents.used()))
-        return store.stats().pack_bytes
 
     def _slice(
         self,
@@ -118,16 +162,16 @@ class Compaction:
         self._moved += len(rows)
         self._ids.clear()
 
-    def _chains(self) -> Iterator[Chain]:
-        """Every document's kept versions, read when asked for so that their places are fresh."""
-        last = ("", 0)
-        while rows := self._catalog.resources.with_versions(last, 256):
-            for name, row in rows:
-                seen = [_Seen(v.time, v.status, v.head, v.content) for v in self._retained(row)]
-                yield replace(self._chain(row, seen), site=_site(name))
-                last = (name, row.id)
-        yield from self._error_chains()
-        yield from self._sent_chains()
+    def _chains(self, stretch: Stretch) -> Iterator[Chain]:
+        """The kept versions of each document, read when asked for so that their places are fresh."""
+        for name, row in listed(self._catalog, stretch.after):
+            if stretch.until is not None and (name, row.id) > stretch.until:
+                return
+            seen = [_Seen(v.time, v.status, v.head, v.content) for v in self._retained(row)]
+            yield replace(self._chain(row, seen), site=site_of(name))
+        if stretch.until is None:
+            yield from self._error_chains()
+            yield from self._sent_chains()
 
     def _siblings(self, site: bytes) -> Iterator[Entry]:
         """Newest versions of a few documents of a site."""
@@ -198,7 +242,14 @@ class Compaction:
         return row is not None and self._catalog.versions.has_check(row.id, row.versions, time)
 
 
-def _site(name: str) -> bytes:
+def listed(catalog: Catalog, after: tuple[str, int] = ("", 0)) -> Iterator[tuple[str, ResourceRow]]:
+    """Documents that have versions, each behind its sorted key, in the order of those."""
+    while rows := catalog.resources.with_versions(after, _LISTED):
+        yield from rows
+        after = (rows[-1][0], rows[-1][1].id)
+
+
+def site_of(name: str) -> bytes:
     """The host's part of a sorted key: what the keys of a site begin with."""
     host, end, _ = name.partition(")")
     return (host + end).encode()

@@ -7,6 +7,7 @@ headers of every version; what can be read of the old one is taken over.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,9 +57,14 @@ def drop_lost(catalog: Catalog, store: Store) -> RepairReport:
     return RepairReport(False, catalog.totals().versions, tuple(lost))
 
 
-def rebuild(catalog: Catalog, store: Store) -> RepairReport:
-    """Fills an empty catalogue from the packs; it opens for nobody before that has come to its end."""
+def rebuild(catalog: Catalog, store: Store, indexes: Path) -> RepairReport:
+    """Fills an empty catalogue from the packs; it opens for nobody before that has come to its end.
+
+    Versions get new numbers, so indexes made of the old ones are removed;
+    whoever asks next builds them again.
+    """
     with catalog.rebuilding():
+        shutil.rmtree(indexes, ignore_errors=True)
         places, lost = _register(catalog, store)
         recorder = Recorder(catalog, _NoStore(), record_same=True)
         for batch in _batches(store, places):

@@ -96,6 +96,17 @@ class SharedGate:
         """Logs that must stay whatever the catalogue says of them."""
         return self._claims.standing(cursor, self._now())
 
+    def lent(self, fence: int | None = None) -> LentGate:
+        """Upkeep that several machines do together: under a new lease, or under the fence of one that another holds."""
+        own = self._claims.take(UPKEEP, self._now(), self._now() + _LEASE_MILLIS) if fence is None else fence
+        if own is None:
+            raise Busy(f"another process compacts {self._settings.url}; wait until it is done or stop it")
+        return LentGate(self, self._claims, self._now, own)
+
+    def beside(self) -> Store:
+        """The store for upkeep beside others who do it too: no lease is taken."""
+        return Store.open(self._backend(Sharing(NoLease, self._number)), self._settings, write=True)
+
     def close(self) -> None:
         """Gives the claim up, so that the log can be emptied and removed."""
         with self._guard, suppress(LetopisError):
@@ -128,6 +139,44 @@ class SharedGate:
             raise Busy(f"another process compacts {self._settings.url}; wait until it is done or stop it")
         self._fence = fence
         return UpkeepLease(self._claims, fence)
+
+
+class LentGate:
+    """The right to upkeep, shared by all who know its fence; nothing is moved or removed once it is given back.
+
+    Whoever took the lease gives it back; a machine that was paused meanwhile
+    finds its fence outdated when it wants to commit.
+    """
+
+    def __init__(self, gate: SharedGate, claims: Claims, now: Callable[[], int], fence: int) -> None:
+        self._gate = gate
+        self._claims = claims
+        self._now = now
+        self.number = fence
+
+    def open(self) -> Store:
+        """The store for upkeep, beside others under the same lease."""
+        return self._gate.beside()
+
+    def fence(self, cursor: Cursor) -> None:
+        """Busy when the lease is over; else it is extended."""
+        self._claims.check(cursor, UPKEEP, self.number, self._now() + _LEASE_MILLIS)
+
+    def shut_out(self) -> None:
+        """From now on nobody but the caller may commit under this lease."""
+        self.number = self._claims.raised(UPKEEP, self.number, self._now() + _LEASE_MILLIS)
+
+    def others(self, cursor: Cursor) -> Standing:
+        """See `SharedGate.others`."""
+        return self._gate.others(cursor)
+
+    def close(self) -> None:
+        """Closes the log of this process, which can then be emptied like any other."""
+        self._gate.close()
+
+    def give_back(self) -> None:
+        """Ends the lease for all who work under it."""
+        self._claims.drop(UPKEEP, self.number)
 
 
 class UpkeepLease:

@@ -91,7 +91,14 @@ class Claims:
         if not cursor.run("UPDATE exclusive SET until = ? WHERE name = ? AND fence = ?", (until, name, fence)):
             raise Busy(f"the lease for {name} went to another process meanwhile; nothing was changed, start again")
 
-    def drop(self, name: str, fence: int) -> None:
-        """Gives an exclusive lease back; one that was lost is passed over."""
+    def raised(self, name: str, fence: int, until: int) -> int:
+        """The same lease under a new fence: whoever still works under the old one is refused from now on."""
         with self._database.transaction() as cursor:
-            cursor.run("UPDATE exclusive SET until = 0 WHERE name = ? AND fence = ?", (name, fence))
+            self.check(cursor, name, fence, until)
+            cursor.run("UPDATE exclusive SET fence = fence + 1 WHERE name = ?", (name,))
+        return fence + 1
+
+    def drop(self, name: str, fence: int) -> None:
+        """Gives an exclusive lease back, with whatever was done under it; one that was lost is passed over."""
+        with self._database.transaction() as cursor:
+            cursor.run("UPDATE exclusive SET fence = fence + 1, until = 0 WHERE name = ? AND fence = ?", (name, fence))

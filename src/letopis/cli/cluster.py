@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from typing import Any
 
 import click
 
+from letopis.archive.spreading import OnCluster, Spread, is_shared, require_shared
+from letopis.cli.context import Given
+from letopis.config import Settings
 from letopis.errors import MissingExtra, NotReady
 
 CLUSTER = click.option("--cluster", metavar="ADDRESS", help="Work on a Dask cluster (tcp://host:8786).")
 _PATIENCE = "10s"
+
+
+def use_cluster(given: Given, address: str | None) -> None:
+    """Takes up the option; UsageError when it names a cluster that cannot see the archive."""
+    given.set("cluster.address", address)
+    if address:
+        require_shared(given.settings())
 
 
 @contextmanager
@@ -30,6 +40,21 @@ def cluster(address: str) -> Iterator[Any]:
         yield client
 
 
-def workers(client: Any) -> int:
-    """How many tasks the cluster works on at once."""
-    return max(1, int(sum(client.nthreads().values())))
+@contextmanager
+def spread_over(settings: Settings, *, where_shared: bool = False) -> Iterator[Spread | None]:
+    """Whoever works on pieces of the archive: the cluster that is named, connected to when it is needed; else None.
+
+    Workers must see the archive; where they cannot, `where_shared` is content with None, others are refused.
+    """
+    if not settings.cluster.address or (where_shared and not is_shared(settings)):
+        yield None
+        return
+    with ExitStack() as stack:
+        client: list[Any] = []
+
+        def connected() -> Any:
+            if not client:
+                client.append(stack.enter_context(cluster(settings.cluster.address)))
+            return client[0]
+
+        yield OnCluster(connected, settings)

@@ -84,6 +84,7 @@ class Holding:
         self._leases = leases
         self._span = round(seconds * 1000)
         self._keeper = LeaseKeeper(_Store(leases), owner, seconds)
+        self._leaving: set[int] = set()
         self._next = 0
 
     @classmethod
@@ -94,13 +95,16 @@ class Holding:
     def queue(self) -> LeasedQueue:
         """The queue that answers with the hosts held here."""
         queue = LeasedQueue(self._catalog, self._leases, self.owner)
-        queue.holds = self._keeper.holds
+        queue.holds = lambda host: self._keeper.holds(host) and host not in self._leaving
         return queue
 
     def tend(self, frontier: Frontier, now: int) -> None:
         """Extends what is held, drops what was lost, and moves towards a fair share."""
         for host in self._keeper.keep(now):
             frontier.drop_host(host)
+            self._leaving.discard(host)
+        if self._leaving:
+            self._free(frontier, [host for host in self._leaving if frontier.idle(host)])
         if now < self._next:
             return
         if not self._keeper.held:
@@ -109,23 +113,32 @@ class Holding:
         self._next = now + max(_TICK, _TICK_AN_AGENT * agents)
         self._free(frontier, [host for host in self._leases.spent(self.owner, now) if frontier.idle(host)])
         fair = min(_MOST, -(-self._leases.busy_hosts(now) // agents))
-        self._share(frontier, len(self._keeper.held) - fair)
-        wanted = fair - len(self._keeper.held)
+        staying = [host for host in self._keeper.held if host not in self._leaving]
+        self._share(frontier, staying, len(staying) - fair)
+        wanted = fair - len(staying)
         if wanted > 0:
             frontier.notice(lease.host for lease in self._keeper.want(now, wanted))
 
-    def _share(self, frontier: Frontier, surplus: int) -> None:
-        """Gives hosts away of which nothing is under way or unrecorded, those with the least in memory first."""
+    def _share(self, frontier: Frontier, hosts: list[int], surplus: int) -> None:
+        """Gives surplus hosts away, those with the least in memory first.
+
+        What was begun of a host is finished and recorded before it goes: a
+        host that is always busy must not stay for ever with whoever came first.
+        """
         if surplus > 0:
-            idle = [host for host in self._keeper.held if frontier.idle(host)]
-            idle.sort(key=frontier.waiting_at)
-            self._free(frontier, idle[:surplus])
+            hosts.sort(key=lambda host: (not frontier.idle(host), frontier.waiting_at(host)))
+            for host in hosts[:surplus]:
+                frontier.retire(host)
+            self._leaving.update(hosts[:surplus])
+            self._free(frontier, [host for host in hosts[:surplus] if frontier.idle(host)])
 
     def _free(self, frontier: Frontier, hosts: Sequence[int]) -> None:
         """Gives hosts back: a host in whose place another one waits must not be held for nothing."""
-        for host in hosts:
-            frontier.drop_host(host)
-        self._keeper.give_up(hosts)
+        if hosts:
+            for host in hosts:
+                frontier.drop_host(host)
+            self._leaving.difference_update(hosts)
+            self._keeper.give_up(hosts)
 
     def safe(self, ticket: Ticket, now: int) -> bool:
         """Whether the ticket's host is ours for certain, for as long as a fetch begun now takes to be sent."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from letopis.archive import Archive
+from letopis.archive.spreading import Spread
 from letopis.errors import MissingExtra, NotReady
+from letopis.exchange.parts import Part, parts
 from letopis.exchange.selecting import Selected
 from letopis.exchange.whole_file import whole_file
 from letopis.extract import page
@@ -36,12 +38,20 @@ TABLES: Mapping[str, Mapping[str, str]] = {
 ROW_GROUP = 50_000
 """Rows that are held in memory and written together."""
 _NEWS = (Outcome.NEW, Outcome.CHANGED)
+_TableRow = tuple[str, dict[str, Any]]
 
 
 def export_parquet(
-    archive: Archive, target: Path, selected: Selected, progress: Callable[[int], None] = lambda done: None
+    archive: Archive,
+    target: Path,
+    selected: Selected,
+    progress: Callable[[int], None] = lambda done: None,
+    spread: Spread | None = None,
 ) -> dict[str, int]:
-    """Writes `checks.parquet`, `versions.parquet` and `links.parquet`; answers how many rows each has."""
+    """Writes `checks.parquet`, `versions.parquet` and `links.parquet`; answers how many rows each has.
+
+    `spread` reads pages and their links, else that is done here.
+    """
     arrow = _arrow()
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -50,8 +60,9 @@ def export_parquet(
     with ExitStack() as stack:
         outs = {name: stack.enter_context(whole_file(target / f"{name}.parquet")) for name in TABLES}
         tables = {name: _Table(arrow, name, outs[name], stack) for name in TABLES}
-        for row in selected.resources(archive):
-            _add_url(archive, row.url, selected.checks(archive, row.url), tables)
+        for rows in _rows(archive, selected, spread):
+            for name, row in rows:
+                tables[name].add(row)
             progress(tables["checks"].count)
         for table in tables.values():
             table.flush()
@@ -101,17 +112,25 @@ class _Table:
             self._rows = []
 
 
-def _add_url(archive: Archive, url: str, checks: list[Check], tables: dict[str, _Table]) -> None:
-    site = host(url)
-    numbers = {check.version for check in checks if check.outcome in _NEWS}
-    for check in checks:
-        tables["checks"].add(_check_row(check, site))
-    if not numbers:
-        return
-    for version in archive.versions(url):
-        if version.number in numbers:
-            for name, row in _version_rows(archive.get(url, version=version.number), site, version):
-                tables[name].add(row)
+def _rows(archive: Archive, selected: Selected, spread: Spread | None) -> Iterator[Iterable[_TableRow]]:
+    """Rows with the names of their tables; from here one by one, from elsewhere piece by piece."""
+    if spread is None:
+        return (_part_rows(archive, part) for part in parts(archive, selected))
+    return spread.each(_part_list, parts(archive, selected))
+
+
+def _part_list(archive: Archive, part: Part) -> list[_TableRow]:
+    return list(_part_rows(archive, part))
+
+
+def _part_rows(archive: Archive, part: Part) -> Iterator[_TableRow]:
+    for url in part.urls:
+        checks = part.selected.checks(archive, url)[part.start : part.end]
+        numbers = {check.version for check in checks if check.outcome in _NEWS}
+        yield from (("checks", _check_row(check, host(url))) for check in checks)
+        for version in archive.versions(url) if numbers else ():
+            if version.number in numbers:
+                yield from _version_rows(archive.get(url, version=version.number), host(url), version)
 
 
 def _check_row(check: Check, site: str) -> dict[str, Any]:
@@ -120,7 +139,7 @@ def _check_row(check: Check, site: str) -> dict[str, Any]:
     return row | {"host": site, "time": check.checked_at, "outcome": str(check.outcome)}
 
 
-def _version_rows(version: Version, site: str, listed: Version) -> Iterator[tuple[str, dict[str, Any]]]:
+def _version_rows(version: Version, site: str, listed: Version) -> Iterator[_TableRow]:
     """The row of a version, and those of its links in document order."""
     found = page(version.body, version.url, version.headers)
     names = [name for name in TABLES["versions"] if name not in ("host", "title", "language")]

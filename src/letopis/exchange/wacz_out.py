@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, cast
 
 from letopis.archive import Archive, identify
+from letopis.archive.spreading import Spread
 from letopis.exchange.cdx_lines import Located, record_line
 from letopis.exchange.selecting import Selected
 from letopis.exchange.sorted_lines import SortedLines
@@ -102,6 +103,7 @@ def export_wacz(
     target: Path,
     selected: Selected,
     progress: Callable[[int], None] = lambda done: None,
+    spread: Spread | None = None,
     *,
     warc_bytes: int = WARC_BYTES,
 ) -> int:
@@ -109,7 +111,7 @@ def export_wacz(
     with whole_file(target) as out, tempfile.TemporaryFile() as text:
         package, index, pages = Package(out), SortedLines(), PageList(text)
         try:
-            counted = _Counted(exported_records(archive, selected), pages, progress)
+            counted = _Counted(exported_records(archive, selected, spread), pages, progress)
             _write_warcs(package, counted, index, warc_bytes)
             _write_index(package, index)
             pages.close()

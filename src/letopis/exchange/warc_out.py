@@ -11,14 +11,17 @@ import json
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from itertools import chain
 from typing import BinaryIO, NamedTuple
 
 from letopis import __version__
 from letopis.archive import Archive, identify
+from letopis.archive.spreading import Spread
 from letopis.exchange.http_block import head_bytes
+from letopis.exchange.parts import Part, parts
 from letopis.exchange.selecting import Selected
 from letopis.exchange.warc_names import CHECK_TYPE
-from letopis.exchange.warc_writer import Compression, Record, WarcWriter
+from letopis.exchange.warc_writer import Compression, Record, member_of
 from letopis.model import Check, Outcome, rfc3339
 
 SOFTWARE = f"Letopis/{__version__}"
@@ -49,32 +52,57 @@ def export_warc(
     selected: Selected,
     compression: Compression = "gzip",
     progress: Callable[[int], None] = lambda done: None,
+    spread: Spread | None = None,
 ) -> int:
-    """Writes the selected part; answers how many records."""
-    writer = WarcWriter(out, compression)
-    writer.write(info_record())
+    """Writes the selected part; answers how many records. `spread` may read and compress them elsewhere."""
+    out.write(member_of(info_record(), compression))
     count = 1
-    for exported in exported_records(archive, selected):
-        writer.write(exported.record)
+    for member in _members(archive, selected, compression, spread):
+        out.write(member)
         count += 1
         progress(count)
     return count
 
 
-def exported_records(archive: Archive, selected: Selected) -> Iterator[Exported]:
+def _members(archive: Archive, selected: Selected, compression: Compression, spread: Spread | None) -> Iterator[bytes]:
+    """The records as they stand in a file; from here they come one by one, from elsewhere piece by piece."""
+    if spread is None:
+        return (member_of(one.record, compression) for one in exported_records(archive, selected))
+    pieces = ((compression, part) for part in parts(archive, selected))
+    return chain.from_iterable(spread.each(_part_members, pieces))
+
+
+def _part_members(archive: Archive, piece: tuple[Compression, Part]) -> list[bytes]:
+    compression, part = piece
+    return [member_of(one.record, compression) for one in _part_records(archive, part)]
+
+
+def exported_records(archive: Archive, selected: Selected, spread: Spread | None = None) -> Iterator[Exported]:
     """All records of the selected part, URL by URL, oldest check first."""
-    for row in selected.resources(archive):
-        yield from records_of(archive, selected.replayable(archive, row.url))
+    found = parts(archive, selected)
+    if spread is None:
+        return chain.from_iterable(_part_records(archive, part) for part in found)
+    return chain.from_iterable(spread.each(_part_exported, found))
 
 
-def records_of(archive: Archive, checks: list[Check]) -> Iterator[Exported]:
-    """The records of one URL's checks."""
+def _part_exported(archive: Archive, part: Part) -> list[Exported]:
+    return list(_part_records(archive, part))
+
+
+def _part_records(archive: Archive, part: Part) -> Iterator[Exported]:
+    for url in part.urls:
+        yield from records_of(archive, part.selected.replayable(archive, url), part.start, part.end)
+
+
+def records_of(archive: Archive, checks: list[Check], start: int = 0, end: int | None = None) -> Iterator[Exported]:
+    """The records of one URL's checks, or of a stretch of them, which may refer to checks before it."""
     originals: dict[int, Original] = {}
-    for check in checks:
+    for place, check in enumerate(checks[:end]):
         original = originals.get(check.version) if check.version is not None else None
         if check.outcome in _NEWS and check.version is not None:
             originals[check.version] = Original(check.checked_at, check.digest)
-        yield from check_records(archive, check, original)
+        if place >= start:
+            yield from check_records(archive, check, original)
 
 
 def check_records(archive: Archive, check: Check, original: Original | None) -> Iterator[Exported]:

@@ -57,17 +57,22 @@ _SQUEEZE: dict[Compression, Callable[[bytes], bytes]] = {
 }
 
 
+def member_of(record: Record, compression: Compression) -> bytes:
+    """A record as it stands in a file."""
+    return _SQUEEZE[compression](record.to_bytes())
+
+
 class WarcWriter:
     """Appends records to a stream and knows where each of them lies."""
 
     def __init__(self, out: BinaryIO, compression: Compression = "gzip") -> None:
         self._out = out
-        self._squeeze = _SQUEEZE[compression]
+        self._compression: Compression = compression
         self.size = 0
 
     def write(self, record: Record) -> Place:
         """Appends one record."""
-        data = self._squeeze(record.to_bytes())
+        data = member_of(record, self._compression)
         self._out.write(data)
         place = Place(self.size, len(data))
         self.size += len(data)

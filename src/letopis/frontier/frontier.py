@@ -177,6 +177,19 @@ class Frontier:
                 self._bench.remove(host)
                 del self._hosts[host_id]
 
+    def retire(self, host_id: int) -> None:
+        """Take nothing more of a host that goes to somebody else when what was begun of it is recorded.
+
+        The store must not hand out URLs of the host any more.
+        """
+        host = self._hosts.get(host_id)
+        if host is not None:
+            host.queues[NEW].clear()
+            host.queues[AGAIN].clear()
+            if not host.busy:
+                host.turn += 1  # voids its places on the bench
+                heapq.heappush(self._resting, (host.ready, host_id))
+
     def idle(self, host_id: int) -> bool:
         """Whether nothing of a host is under way or waits to be recorded: its facts are all in the store."""
         host = self._hosts.get(host_id)

@@ -27,28 +27,25 @@ def with_title_alone(page: Page) -> Page:
     return replace(page, blocks=titles, links=(), frame=frozenset())
 
 
-def document(schema: Any, span: Span, page: Page, bases: Mapping[str, str]) -> Any:
-    """The document that stands for one version."""
+def fields_of(span: Span, page: Page, bases: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of the document that stands for one version."""
     lines = lines_of(page)
     blocks = [(block.kind, words_of(block.text)) for block, _ in lines]
     links = [words_of(one_line(link.text)) for link in page.links if link.text and link.type in _TEXTUAL]
     stored = Stored(span.url, one_line(page.title), page.language, "\n".join(line for _, line in lines))
-    return tantivy.Document.from_dict(
-        {
-            "id": span.id,
-            "resource": span.resource,
-            "number": span.number,
-            "time": span.time,
-            "until": OPEN if span.until is None else span.until,
-            "state": NOW if span.until is None else OLD,
-            "site": host(span.url),
-            "language": page.language,
-            "type": page.content_type,
-            "page": stored.pack(),
-            **_word_fields(blocks, links, bases),
-        },
-        schema,
-    )
+    return {
+        "id": span.id,
+        "resource": span.resource,
+        "number": span.number,
+        "time": span.time,
+        "until": OPEN if span.until is None else span.until,
+        "state": NOW if span.until is None else OLD,
+        "site": host(span.url),
+        "language": page.language,
+        "type": page.content_type,
+        "page": stored.pack(),
+        **_word_fields(blocks, links, bases),
+    }
 
 
 def _word_fields(

@@ -12,8 +12,9 @@ from pathlib import Path
 import click
 
 from letopis.archive import Archive
+from letopis.archive.spreading import tasks_at_once
 from letopis.catalog.queues import Shard
-from letopis.cli.cluster import CLUSTER, workers
+from letopis.cli.cluster import CLUSTER
 from letopis.cli.cluster import cluster as cluster_at
 from letopis.cli.context import Given, verb
 from letopis.cli.progress import Progress
@@ -108,7 +109,7 @@ def _also_warc(archive: Archive, folder: Path | None) -> AbstractContextManager[
 def _on_cluster(settings: Settings, options: CrawlOptions, agents: int) -> Figures:
     """One agent for each task that the cluster works on at once, or as many as were asked for."""
     with cluster_at(settings.cluster.address) as client:
-        return crawl_on(client, settings, options, agents if agents > 1 else workers(client))
+        return crawl_on(client, settings, options, agents if agents > 1 else tasks_at_once(client))
 
 
 def _nothing(worker: Agent) -> None:

@@ -12,6 +12,8 @@ from typing import BinaryIO, cast
 import click
 
 from letopis.archive import Archive
+from letopis.archive.spreading import Spread
+from letopis.cli.cluster import CLUSTER, spread_over, use_cluster
 from letopis.cli.context import Given, verb
 from letopis.cli.progress import Progress
 from letopis.errors import UsageError
@@ -34,6 +36,7 @@ class Wanted:
     selected: Selected
     compression: Compression
     progress: Callable[[int], None]
+    spread: Spread | None
 
     @contextmanager
     def stream(self) -> Iterator[BinaryIO]:
@@ -54,17 +57,18 @@ class Wanted:
 
 def _warc(wanted: Wanted) -> dict[str, int]:
     with wanted.stream() as out:
-        return {"records": export_warc(wanted.archive, out, wanted.selected, wanted.compression, wanted.progress)}
+        count = export_warc(wanted.archive, out, wanted.selected, wanted.compression, wanted.progress, wanted.spread)
+    return {"records": count}
 
 
 def _cdxj(wanted: Wanted) -> dict[str, int]:
     with wanted.stream() as out:
-        return {"captures": export_cdxj(wanted.archive, out, wanted.selected, wanted.progress)}
+        return {"captures": export_cdxj(wanted.archive, out, wanted.selected, wanted.progress, wanted.spread)}
 
 
 def _wacz(wanted: Wanted) -> dict[str, int]:
     place = wanted.place("wacz", "FILE.wacz")
-    return {"records": export_wacz(wanted.archive, place, wanted.selected, wanted.progress)}
+    return {"records": export_wacz(wanted.archive, place, wanted.selected, wanted.progress, wanted.spread)}
 
 
 def _static(wanted: Wanted) -> dict[str, int]:
@@ -72,7 +76,9 @@ def _static(wanted: Wanted) -> dict[str, int]:
 
 
 def _parquet(wanted: Wanted) -> dict[str, int]:
-    return export_parquet(wanted.archive, wanted.place("parquet", "DIR"), wanted.selected, wanted.progress)
+    return export_parquet(
+        wanted.archive, wanted.place("parquet", "DIR"), wanted.selected, wanted.progress, wanted.spread
+    )
 
 
 KINDS: dict[str, Callable[[Wanted], dict[str, int]]] = {
@@ -89,6 +95,7 @@ KINDS: dict[str, Callable[[Wanted], dict[str, int]]] = {
     "letopis export warc -o all.warc.gz",
     "letopis export warc --site example.org --from 2024-01-01 > part.warc.gz",
     "letopis export wacz --project news -o news.wacz",
+    "letopis export warc -o all.warc.gz --cluster tcp://scheduler.example:8786",
 )
 @click.argument("kind", type=click.Choice(list(KINDS)))
 @click.option("-o", "--output", "target", type=click.Path(path_type=Path), help="Write to this file or folder.")
@@ -104,14 +111,23 @@ KINDS: dict[str, Callable[[Wanted], dict[str, int]]] = {
     show_default=True,
     help="Of each WARC record.",
 )
+@CLUSTER
 def export_verb(
     given: Given, kind: str, target: Path | None, site: str, project: str, start: str | None, end: str | None,
-    latest: bool, compression: str,
+    latest: bool, compression: str, cluster: str | None,
 ) -> None:  # fmt: skip
-    """Write the archive, or a part of it, in a format that other tools read."""
+    """Write the archive, or a part of it, in a format that other tools read.
+
+    A cluster reads and compresses pages for all formats but static, whose files are written here.
+    """
+    use_cluster(given, cluster)
     selected = Selected(site, given.moment(start), given.moment(end), latest, project)
-    with given.open(create=False) as archive, Progress("records", quiet=given.quiet) as bar:
-        done = KINDS[kind](Wanted(archive, target, selected, cast(Compression, compression), bar.show))
+    with (
+        given.open(create=False) as archive,
+        spread_over(archive.settings, where_shared=True) as spread,
+        Progress("records", quiet=given.quiet) as bar,
+    ):
+        done = KINDS[kind](Wanted(archive, target, selected, cast(Compression, compression), bar.show, spread))
     sentence = ", ".join(f"{count} {name}" for name, count in done.items())
     if given.as_json and target is not None:
         given.output.row(done, sentence)

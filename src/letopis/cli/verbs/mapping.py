@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 
 from letopis.archive import Archive
-from letopis.cli.cluster import CLUSTER, workers
+from letopis.archive.spreading import Spread, tasks_at_once
+from letopis.cli.cluster import CLUSTER, spread_over, use_cluster
 from letopis.cli.cluster import cluster as cluster_at
 from letopis.cli.context import Given, verb
 from letopis.cli.files import read_file, write_out
@@ -43,11 +44,22 @@ _AT = click.option("--at", metavar="TIME", help="As of this time; default: now."
 
 @contextmanager
 def _graph(given: Given) -> Iterator[tuple[Archive, Graph]]:
-    """The links of the archive, brought up to date first."""
-    with given.open(create=False) as archive, Progress("versions", quiet=given.quiet) as bar:
+    """The links of the archive, brought up to date first, the pages read here or by a cluster that sees them."""
+    with given.open(create=False) as archive, spread_over(archive.settings, where_shared=True) as spread:
         index = LinkIndex(archive)
-        index.catch_up(bar.show)
+        with Progress("versions", quiet=given.quiet) as bar:
+            _catch_up(archive, index, spread, bar)
         yield archive, index.graph()
+
+
+def _catch_up(archive: Archive, index: LinkIndex, spread: Spread | None, bar: Progress) -> None:
+    if spread is None:
+        index.catch_up(bar.show)
+    else:
+        # Loaded late on purpose: pages are mostly read already, and their parsers take a while to start.
+        from letopis.graph.prereading import catch_up_with  # noqa: PLC0415
+
+        catch_up_with(spread, archive, index, bar.show)
 
 
 def _millis(archive: Archive, moment: datetime | None) -> int:
@@ -60,6 +72,7 @@ def _millis(archive: Archive, moment: datetime | None) -> int:
     "letopis map example.org --at 2024-01-31 --format html > map.html",
     "letopis map example.org --format sitemap -o sitemap.xml",
     "letopis map example.org --xslt mine.xsl",
+    "letopis map example.org --cluster tcp://scheduler.example:8786",
     "letopis map diff example.org 2024-01-01 2024-02-01",
 )
 @click.argument("words", nargs=-1, required=True, metavar="SITE | diff SITE T1 T2")
@@ -72,14 +85,16 @@ def _millis(archive: Archive, moment: datetime | None) -> int:
 @click.option("--all", "errors", is_flag=True, help="Show pages that answer with an error too.")
 @click.option("--report", "findings", is_flag=True, help="Orphans, redirect chains, duplicates and depths instead.")
 @click.option("-o", "--output", "target", type=click.Path(path_type=Path), help="Write to a file.")
+@CLUSTER
 def map_verb(
     given: Given, words: tuple[str, ...], at: str | None, depth: int | None, form: str, xslt: Path | None,
-    errors: bool, findings: bool, target: Path | None,
+    errors: bool, findings: bool, target: Path | None, cluster: str | None,
 ) -> None:  # fmt: skip
     """Show the hierarchical map of SITE, or what happened to it between two times.
 
     A page hangs under the first page, breadth first from the home page, that links to it.
     """
+    use_cluster(given, cluster)
     if words[0] == "diff" and len(words) == 4:
         _show_difference(given, *words[1:])
         return
@@ -172,4 +187,4 @@ def _ranked(given: Given, moment: Snapshot, name: str | None, external: bool) ->
     if not address:
         return rank_site(moment, name, external=external)
     with cluster_at(address) as client:
-        return rank_site(moment, name, external=external, make_flow=flow_on(client, workers(client)))
+        return rank_site(moment, name, external=external, make_flow=flow_on(client, tasks_at_once(client)))

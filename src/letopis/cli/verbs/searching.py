@@ -10,13 +10,13 @@ from typing import Any
 import click
 
 from letopis.archive import Archive
+from letopis.cli.cluster import CLUSTER, spread_over, use_cluster
 from letopis.cli.context import Given, verb
 from letopis.cli.progress import Progress
 from letopis.errors import UnknownUrl, UsageError
 from letopis.model import BlockKind, rfc3339
 from letopis.search import (
     Category,
-    Duplicate,
     Hit,
     Question,
     WordIndex,
@@ -41,8 +41,8 @@ _LANG = click.option("--lang", "languages", multiple=True, metavar="CODE", help=
 @contextmanager
 def _words(given: Given, *, rebuild: bool = False) -> Iterator[WordIndex]:
     """The index of words, brought up to date first."""
-    with given.open(create=False) as archive:
-        index = WordIndex(archive)
+    with given.open(create=False) as archive, spread_over(archive.settings, where_shared=True) as spread:
+        index = WordIndex(archive, spread)
         with Progress("versions", quiet=given.quiet) as bar:
             if rebuild:
                 index.rebuild(bar.show)
@@ -57,6 +57,7 @@ def _words(given: Given, *, rebuild: bool = False) -> Iterator[WordIndex]:
     "letopis search '\"exact phrase\" prefix* site:example.org'",
     "letopis search archive --at 2024-01-31 --lang en --block h1",
     "letopis search -- 'archive -wayback'",
+    "letopis search --rebuild --cluster tcp://scheduler.example:8786",
 )
 @click.argument("query", required=False, default="")
 @_SITE
@@ -74,16 +75,18 @@ def _words(given: Given, *, rebuild: bool = False) -> Iterator[WordIndex]:
 @click.option("--facets", "faceted", is_flag=True, help="Count sites, languages and types of the answer instead.")
 @click.option("--explain", is_flag=True, help="Tell how each score comes about.")
 @click.option("--rebuild", is_flag=True, help="Build the index anew first.")
+@CLUSTER
 def search_verb(
     given: Given, query: str, sites: tuple[str, ...], project: str | None, blocks: tuple[str, ...],
     languages: tuple[str, ...], at: str | None, start: str | None, end: str | None, limit: int, offset: int,
-    faceted: bool, explain: bool, rebuild: bool,
+    faceted: bool, explain: bool, rebuild: bool, cluster: str | None,
 ) -> None:  # fmt: skip
     """Find pages by their words, best first.
 
     Plain words are found in all their forms, "words in quotes" as they stand. Further: prefix*, -not, OR, site:HOST,
     lang:CODE, type:MEDIA/TYPE, and title:word or h1:"a phrase" for a kind of block.
     """
+    use_cluster(given, cluster)
     with _words(given, rebuild=rebuild) as index:
         if rebuild and not query:
             return
@@ -95,7 +98,8 @@ def search_verb(
         if faceted:
             given.output.rows((asdict(facet) for facet in facets(index, question)), ("field", "value", "count"))
         else:
-            _show_hits(given, search(index, question, limit, offset), explain)
+            _show_hits(given, search(index, question, limit, offset, explain=explain), explain)
+            _show_lag(given, index.names_lag() if explain else 0)
 
 
 def _show_hits(given: Given, hits: list[Hit], explain: bool) -> None:
@@ -103,6 +107,11 @@ def _show_hits(given: Given, hits: list[Hit], explain: bool) -> None:
         given.output.row(_row(hit, explain), _shown(hit, explain))
     if not hits:
         given.output.remark("nothing found; try fewer words, another date, or a prefix*")
+
+
+def _show_lag(given: Given, behind: int) -> None:
+    if behind:
+        given.output.remark(f"what links call pages is {behind} versions behind; --rebuild takes it in now")
 
 
 def _row(hit: Hit, explain: bool) -> dict[str, Any]:
@@ -115,9 +124,11 @@ def _shown(hit: Hit, explain: bool) -> str:
     lines = [click.style(hit.title or hit.url, bold=True), f"  {hit.url}  {rfc3339(hit.time)}  version {hit.version}"]
     if explain:
         why = hit.why
+        fit = f"(words {why.words:.3f} + links {why.links:.3f})" if why.links else f"words {why.words:.3f}"
+        called = f', called "{why.named}" by links' if why.links else ""
         lines.append(
-            f"  {hit.score:.3f} = words {why.words:.3f} x freshness {why.freshness:.3f} x rank {why.rank:.3f}; "
-            f"found as {', '.join(hit.snippet.hits) or 'nothing in the text'}"
+            f"  {hit.score:.3f} = {fit} x freshness {why.freshness:.3f} x rank {why.rank:.3f}; "
+            f"found as {', '.join(hit.snippet.hits) or 'nothing in the text'}{called}"
         )
     return "\n".join([*lines, f"  {bold}", ""])
 
@@ -184,24 +195,32 @@ def _branch(category: Category, level: int) -> Iterator[str]:
         yield from (f"{indent}  {url}" for url in category.pages)
 
 
-@verb("duplicates", "letopis duplicates https://example.org/page", "letopis duplicates example.org --json")
+@verb(
+    "duplicates",
+    "letopis duplicates https://example.org/page",
+    "letopis duplicates example.org --json",
+    "letopis duplicates example.org --cluster tcp://scheduler.example:8786",
+)
 @click.argument("what", metavar="URL|SITE")
 @click.option("--least", type=click.FloatRange(0.1, 1.0), default=0.8, show_default=True, help="Likeness that counts.")
-def duplicates_verb(given: Given, what: str, least: float) -> None:
+@CLUSTER
+def duplicates_verb(given: Given, what: str, least: float, cluster: str | None) -> None:
     """Find other addresses with the same or nearly the same document: of one page, or within a site."""
+    use_cluster(given, cluster)
     with given.open(create=False) as archive, Progress("pages", quiet=given.quiet) as bar:
-        found = _found_duplicates(archive, what, least, bar)
+        find = duplicates_of if _is_page(archive, what) else duplicates_in
+        with spread_over(archive.settings, where_shared=True) as spread:
+            found = find(archive, what, least, bar.show, spread)
     if not given.output.rows((asdict(pair) for pair in found), ("url", "other", "likeness", "exact")):
         given.output.remark("no duplicates found")
 
 
-def _found_duplicates(archive: Archive, what: str, least: float, bar: Progress) -> list[Duplicate]:
+def _is_page(archive: Archive, what: str) -> bool:
     """An address that is a known page is meant as a page, everything else as a site."""
     if "/" in what.partition("://")[2].rstrip("/") or ("://" not in what and "/" in what):
-        return duplicates_of(archive, what, least, bar.show)
+        return True
     try:
-        address = parse_user(what)
-        archive.get(address)
+        archive.get(parse_user(what))
     except (UnknownUrl, UsageError):
-        return duplicates_in(archive, what, least, bar.show)
-    return duplicates_of(archive, what, least, bar.show) if "://" in what else duplicates_in(archive, what, least)
+        return False
+    return "://" in what

@@ -7,14 +7,19 @@ from pathlib import Path
 
 import click
 
+from letopis.catalog.partitions import partition
 from letopis.cli.context import Given, verb
 from letopis.errors import UsageError
 
 
 @verb("init", "letopis init", "letopis init --archive /srv/web")
 def init_verb(given: Given) -> None:
-    """Make an archive, or check that one is there."""
+    """Make an archive, or check that one is there; brings its tables to `database.partitions`."""
     with given.open() as archive:
+        wanted = archive.settings.database.partitions
+        if wanted != 1 or archive.catalog.database.dialect.name == "postgresql":
+            for table in partition(archive.catalog.database, wanted):
+                given.output.remark(f"table {table} lies in {wanted} partitions now")
         given.output.row({"archive": str(archive.folder)}, f"archive ready in {archive.folder}")
 
 

@@ -20,12 +20,17 @@ def stats_verb(given: Given) -> None:
 
 
 def _totals(archive: Archive) -> dict[str, Any]:
-    """Counts and rates; `links_lag` and `search_lag` are versions that the indexes will take in when asked next."""
+    """Counts and rates; `links_lag` and `search_lag` are versions that the indexes will take in when asked next.
+
+    `names_lag` are those whose links do not help to find pages yet; they do when there are some more.
+    """
+    words = WordIndex(archive)
     links, behind = LinkIndex(archive).known()
     totals = replace(archive.stats(), links=links)
     return asdict(totals) | {
         "ratio": round(totals.pack_bytes / totals.raw_bytes, 4) if totals.raw_bytes else None,
         "catalog_bytes_per_version": round(totals.catalog_bytes / totals.versions, 1) if totals.versions else None,
         "links_lag": behind,
-        "search_lag": WordIndex(archive).lag(),
+        "search_lag": words.lag(),
+        "names_lag": words.names_lag(),
     }
