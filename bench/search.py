@@ -1,7 +1,8 @@
 """Search over 20,000 pages: one word, the ten best with snippets, in CPU time (Q16).
 
 Ours answers as of now and as of a past day; bare tantivy and SQLite's FTS5 hold the newest pages alone and know
-nothing of dates, word forms, kinds of blocks or freshness. `python bench/search.py` makes its own pages.
+nothing of dates, word forms, kinds of blocks or freshness. `python bench/search.py` makes its own pages; with `--links`
+each has as many links to others, whose texts find those pages too, which is more than the peers answer.
 """
 
 from __future__ import annotations
@@ -52,21 +53,33 @@ def texts(count: int, words: list[str], chance: random.Random) -> Iterator[list[
         yield [" ".join(drawn[at : at + 60]) for at in range(0, 300, 60)]
 
 
-def page(title: str, paragraphs: Sequence[str]) -> bytes:
-    inner = "".join(f"<p>{text}</p>" for text in paragraphs)
+def page(title: str, paragraphs: Sequence[str], links: str = "") -> bytes:
+    inner = "".join(f"<p>{text}</p>" for text in paragraphs) + links
     return f'<html lang="xx"><head><title>{title}</title></head><body><h1>{title}</h1>{inner}</body></html>'.encode()
 
 
-def puts(pages: list[list[str]]) -> Iterator[Put]:
+def address(number: int) -> str:
+    return f"http://site{number % 50}.example/page{number}"
+
+
+def links_among(pages: list[list[str]], count: int, chance: random.Random) -> str:
+    """Links to any pages, each called by three words as frequent as in the texts."""
+    words = " ".join(chance.choice(pages)).split() if count else []
+    targets = (address(chance.randrange(len(pages))) for _ in range(count))
+    return " ".join(f'<a href="{target}">{" ".join(chance.sample(words, 3))}</a>' for target in targets)
+
+
+def puts(pages: list[list[str]], links: int = 0) -> Iterator[Put]:
     """Every page, and for each fourth one an older version with other words."""
+    chance = random.Random(6)
     for number, paragraphs in enumerate(pages):
-        url = f"http://site{number % 50}.example/page{number}"
+        shown = page(f"Page {number}", paragraphs, links_among(pages, links, chance))
         if number % 4 == 0:
             older = pages[(number + 7) % len(pages)]
-            yield Put(url, page(f"Page {number}", older), START)
-            yield Put(url, page(f"Page {number}", paragraphs), START + timedelta(days=20))
+            yield Put(address(number), page(f"Page {number}", older), START)
+            yield Put(address(number), shown, START + timedelta(days=20))
         else:
-            yield Put(url, page(f"Page {number}", paragraphs), START + timedelta(days=1))
+            yield Put(address(number), shown, START + timedelta(days=1))
 
 
 def bare_tantivy(folder: Path, pages: list[list[str]]) -> Callable[[str], object]:
@@ -78,7 +91,7 @@ def bare_tantivy(folder: Path, pages: list[list[str]]) -> Callable[[str], object
     index = tantivy.Index(schema, str(folder))
     writer = index.writer(64_000_000, 1)
     for number, paragraphs in enumerate(pages):
-        writer.add_document(Document(url=f"http://site{number % 50}.example/page{number}", text="\n".join(paragraphs)))
+        writer.add_document(Document(url=address(number), text="\n".join(paragraphs)))
     writer.commit()
     writer.wait_merging_threads()
     index.reload()
@@ -100,7 +113,7 @@ def bare_tantivy(folder: Path, pages: list[list[str]]) -> Callable[[str], object
 def full_text_5(file: Path, pages: list[list[str]]) -> Callable[[str], object]:
     connection = sqlite3.connect(file)
     connection.execute("CREATE VIRTUAL TABLE page USING fts5(url UNINDEXED, text)")
-    rows = ((f"http://site{n % 50}.example/page{n}", "\n".join(parts)) for n, parts in enumerate(pages))
+    rows = ((address(n), "\n".join(parts)) for n, parts in enumerate(pages))
     connection.executemany("INSERT INTO page VALUES (?, ?)", rows)
     connection.commit()
     question = (
@@ -110,8 +123,8 @@ def full_text_5(file: Path, pages: list[list[str]]) -> Callable[[str], object]:
     return lambda word: connection.execute(question, (word,)).fetchall()
 
 
-def ours(archive: Archive, pages: list[list[str]]) -> tuple[WordIndex, float]:
-    list(archive.put_many(puts(pages)))
+def ours(archive: Archive, pages: list[list[str]], links: int = 0) -> tuple[WordIndex, float]:
+    list(archive.put_many(puts(pages, links)))
     index = WordIndex(archive)
     start = time.process_time()
     taken = index.catch_up()
@@ -131,13 +144,13 @@ def measure(peers: dict[str, Callable[[str], object]], words: Sequence[str], rep
     return {name: sum(times) / len(times) / 1000 for name, times in best.items()}
 
 
-def run(count: int, repeats: int, folder: Path) -> dict[str, Any]:
+def run(count: int, repeats: int, folder: Path, links: int = 0) -> dict[str, Any]:
     chance = random.Random(5)
     words = vocabulary(30_000, chance)
     pages = list(texts(count, words, chance))
     asked = [words[rank] for rank in (2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)]
     with Archive(folder / "archive") as archive:
-        index, rate = ours(archive, pages)
+        index, rate = ours(archive, pages, links)
         peers: dict[str, Callable[[str], object]] = {
             "tantivy, bare": bare_tantivy(folder / "bare", pages),
             "ours, now": lambda word: search(index, parse_question(word)),
@@ -152,10 +165,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, default=20_000)
     parser.add_argument("--repeats", type=int, default=25)
+    parser.add_argument("--links", type=int, default=0, help="links of each page that name other pages")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as name:
-        result = run(args.pages, args.repeats, Path(name))
+        result = run(args.pages, args.repeats, Path(name), args.links)
     base = result["us"]["tantivy, bare"]
     ratios = {name: round(cost / base, 2) for name, cost in result["us"].items()}
     if args.json:

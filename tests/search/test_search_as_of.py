@@ -142,7 +142,7 @@ def test_sifting_gives_what_limiting_gives(
         question = parse_question(text, at=at)
         answers = []
         for share in (0.0, 2.0):
-            monkeypatch.setattr("letopis.search.searching._MOSTLY", share)
+            monkeypatch.setattr("letopis.search.called._MOSTLY", share)
             answers.append([(hit.url, hit.version, hit.score) for hit in search(index, question, 7)])
         assert answers[0] == answers[1]
         assert answers[0] or "-" in text

@@ -305,7 +305,7 @@ class Agent:
         if self._gate is not None and look.response.ip:
             self._addresses[ticket.host] = look.response.ip
         if look.outcome in (Outcome.NEW, Outcome.CHANGED) and not self._decisions.stores(look, ticket.depth):
-            look = replace(look, keep_body=False)
+            look = look._replace(keep_body=False)
         self._done.append(_Finished(ticket, look, returned, facts))
         return returned.asked
 

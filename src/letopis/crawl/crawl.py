@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from dataclasses import dataclass, field, replace
 
 from letopis.archive import Archive
+from letopis.archive.handover import Handover
 from letopis.catalog.addresses import Addresses
 from letopis.catalog.leases import HostLeases, check_clock
 from letopis.catalog.queues import Shard
@@ -96,6 +97,11 @@ def _patient(settings: FetchSettings) -> FetchSettings:
     return replace(settings, retry_status=())
 
 
+def visitor_of(archive: Archive, client: Client) -> Visitor:
+    """Looks at pages and, unless the settings say otherwise, hands their links over to the index."""
+    return Visitor(archive, client, handover=Handover(archive.folder) if archive.settings.crawl.map else None)
+
+
 Connect = Callable[[Archive], AbstractAsyncContextManager[tuple[Client, str]]]
 """How an agent gets at the web."""
 
@@ -120,7 +126,7 @@ async def agent(
         async with connect(archive) as (client, name):
             robots = RobotsBook(archive, client, name, obey=settings.crawl.robots, private_ok=options.private_ok)
             yield Agent(
-                archive, Visitor(archive, client), Frontier(queue, manners), queue, robots,
+                archive, visitor_of(archive, client), Frontier(queue, manners), queue, robots,
                 make_policy(settings.schedule, archive.catalog.queues.memory()), options.selection(settings.crawl),
                 manner, gate, holding, owed,
             )  # fmt: skip

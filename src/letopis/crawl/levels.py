@@ -11,13 +11,12 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import NamedTuple
 
 from letopis import extract
 from letopis.archive import Archive, Recorded
 from letopis.catalog import Cursor
-from letopis.crawl.crawl import connections
+from letopis.crawl.crawl import connections, visitor_of
 from letopis.crawl.decisions import Decisions
 from letopis.crawl.figures import Figures
 from letopis.crawl.robots_book import RobotsBook
@@ -168,7 +167,7 @@ class LevelCrawl:
         look = await self._visitor.look(url.url, self._manner)
         self._owe(url.host, look.response, robots.crawl_delay if robots is not None else None)
         if look.outcome in (Outcome.NEW, Outcome.CHANGED) and not self._decisions.stores(look, url.depth):
-            return replace(look, keep_body=False)
+            return look._replace(keep_body=False)
         return look
 
     def _owe(self, host: str, response: Response, delay: float | None) -> None:
@@ -216,7 +215,7 @@ class LevelCrawl:
             version = self._archive.get(look.response.url)
         except NotFound:
             return look
-        return replace(look, page=extract.page(version.body, version.url, version.headers))
+        return look._replace(page=extract.page(version.body, version.url, version.headers))
 
 
 def _each_once(urls: Iterable[NewUrl]) -> list[NewUrl]:
@@ -231,7 +230,7 @@ async def level_crawl(
     manner = Manner(limits_of(archive.settings.fetch), private_ok, follow=False)
     async with connections(archive) as (client, name):
         robots = RobotsBook(archive, client, name, obey=archive.settings.crawl.robots, private_ok=private_ok)
-        yield LevelCrawl(archive, Visitor(archive, client), robots, selection, manner, watching, most)
+        yield LevelCrawl(archive, visitor_of(archive, client), robots, selection, manner, watching, most)
 
 
 async def crawl_levels(

@@ -13,7 +13,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from letopis.extract.draft import MAX_BLOCKS, MAX_TEXT, Draft, fold
 from letopis.extract.html_frames import NAMED, is_frame, is_named_frame
-from letopis.extract.html_links import Finder
+from letopis.extract.html_links import METHODS, Finder
 from letopis.extract.html_names import BASE, BLOCKS, KIND_OF, PARAGRAPH, TEXT, Do, tags_of
 from letopis.extract.html_skim import parsed, skim
 from letopis.extract.source import Source
@@ -55,10 +55,7 @@ def read(source: Source, draft: Draft) -> None:
     if source.mode == "full":
         _read_full(tree, root, draft)
         return
-    finder = Finder(tree, draft, alts=False, base=tree.css_first("base[href]"))
-    _walk_elements(root, finder)
-    finder.style_attributes()
-    finder.settle()
+    _read_basic(body, tree, root, draft)
 
 
 def _read_full(tree: LexborHTMLParser, root: LexborNode, draft: Draft) -> None:
@@ -86,13 +83,17 @@ def _read_full(tree: LexborHTMLParser, root: LexborNode, draft: Draft) -> None:
     finder.settle()
 
 
-def _walk_elements(root: LexborNode, finder: Finder) -> None:
-    """The walk of mode `basic`: title and links."""
-    handlers = finder.handlers()
+def _read_basic(body: bytes, tree: LexborHTMLParser, root: LexborNode, draft: Draft) -> None:
+    """Title and links. The parser is asked to choose only what the page may have, as every choice costs a walk."""
+    low = body.lower()
+    finder = Finder(tree, draft, alts=False, base=tree.css_first("base[href]") if b"<base" in low else None)
     for node in root.traverse():
-        handler = handlers.get(node.tag_id)
-        if handler is not None:
-            handler(node)
+        method = METHODS.get(node.tag_id)
+        if method is not None:
+            method(finder, node)
+    if b"url(" in low:
+        finder.style_attributes()
+    finder.settle_basic()
 
 
 class _Walk:

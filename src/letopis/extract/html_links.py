@@ -71,6 +71,11 @@ class Finder:
         self._head.settle(self._draft)
         self._bound()
 
+    def settle_basic(self) -> None:
+        """The same without descriptions and dates."""
+        self._head.settle_basic(self._draft)
+        self._bound()
+
     def settle_leading(self) -> None:
         """The same of what leads to other documents alone."""
         self._head.settle_leading(self._draft)
@@ -106,10 +111,13 @@ class Finder:
         target = self.join(href)
         if target is None or len(self._links) > MAX_LINKS:
             return
+        kind = _AREA if node.tag_id == AREA else _A
+        if len(attributes) == 1 and text:  # nothing but an address, as most links
+            self._links.append(_new(Link, (target, kind, text, "", "")))
+            return
         if not text:
             self._bare = node.mem_id
-            text = attributes.get("alt") or ""
-        kind = _AREA if node.tag_id == AREA else _A
+            text = fold((attributes.get("alt") or "")[:MAX_FIELD])
         rel, title = attributes.get("rel") or "", attributes.get("title") or ""
         self._links.append(_new(Link, (target, kind, text, rel, title)))
 
@@ -145,7 +153,7 @@ class Finder:
 
     def _input(self, node: LexborNode) -> None:
         attributes = node.attributes
-        self._add(attributes.get("src"), _IMG, attributes.get("alt") or "")
+        self._add(attributes.get("src"), _IMG, fold((attributes.get("alt") or "")[:MAX_FIELD]))
 
     def _frame(self, node: LexborNode) -> None:
         attributes = node.attributes

@@ -53,14 +53,20 @@ class Head:
     def settle(self, draft: Draft) -> None:
         """Puts what was found into the draft."""
         meta = self.meta
-        draft.head(
-            description=meta.get("description") or meta.get("og:description", ""), keywords=meta.get("keywords", "")
-        )
+        if meta:
+            draft.head(
+                description=meta.get("description") or meta.get("og:description", ""), keywords=meta.get("keywords", "")
+            )
+            self.settle_basic(draft)
+        if meta or self.ld or self.times:
+            self._dates(draft)
+
+    def settle_basic(self, draft: Draft) -> None:
+        """The same without description and dates."""
         self.settle_leading(draft)
         if not draft.declared_language:
-            said = meta.get("http-equiv:content-language") or meta.get("og:locale", "")
-            draft.declared_language = primary(said)
-        self._dates(draft)
+            said = self.meta.get("http-equiv:content-language") or self.meta.get("og:locale", "")
+            draft.declared_language = primary(said) if said else ""
 
     def settle_leading(self, draft: Draft) -> None:
         """Only what matters for where the page leads: what robots may do, and another address to go to."""

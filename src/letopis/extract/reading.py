@@ -83,5 +83,5 @@ def _settle_robots(source: Source, draft: Draft) -> None:
 def _settle_headers(source: Source, draft: Draft) -> None:
     if not draft.declared_language:
         draft.declared_language = primary(source.header("content-language"))
-    if draft.modified is None:
+    if draft.modified is None and source.mode == "full":
         draft.modified = read_date(source.header("last-modified"))

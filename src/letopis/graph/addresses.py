@@ -83,9 +83,10 @@ class Addresses:
 
     def numbers(self, urls: Sequence[str]) -> list[int]:
         """The numbers of many addresses."""
-        recent = self._recent.get
-        found = [recent(url, -1) for url in urls]
-        return [number if number >= 0 else self.number(url) for number, url in zip(found, urls, strict=True)]
+        try:
+            return list(map(self._recent.__getitem__, urls))
+        except KeyError:
+            return [self.number(url) for url in urls]
 
     def host_number(self, name: str) -> int:
         """The number of a host, -1 when no address is on it."""

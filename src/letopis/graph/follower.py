@@ -17,7 +17,9 @@ import numpy as np
 from backports import zstd
 
 from letopis.archive import Archive
+from letopis.archive.handover import Received
 from letopis.catalog.indexing import rules_by_host
+from letopis.catalog.log import logged_since
 from letopis.catalog.spans import count_since
 from letopis.catalog.troubles import LogMark, check_mark, log_mark, log_times
 from letopis.errors import NotReady
@@ -59,6 +61,7 @@ class LinkIndex:
         self._folder = archive.folder / "index" / "links"
         self._links = Journal(self._folder / "links.log")
         self._texts = Journal(self._folder / "texts.log")
+        self._handed = Received(archive.folder)
         self._turn = threading.RLock()
         self._forget()
 
@@ -87,6 +90,8 @@ class LinkIndex:
                     self._read_new()
                     done += self._take_batch()
                 progress(done)
+            if done:
+                self._handed.drop(self.last)
         return done
 
     def known(self) -> tuple[int, int]:
@@ -153,13 +158,14 @@ class LinkIndex:
 
     def _take_batch(self) -> int:
         self._join_small()
-        rows = self._archive.catalog.versions.since(self.last, BATCH)
+        rows = logged_since(self._archive.catalog.database, self.last, BATCH)
         if not rows:
             return 0
+        handed = self._handed.between(rows[0].id, rows[-1].id)
         self._links.cut(self._frames[-1].end if self._frames else 0)
         self._texts.cut(self._texts_end())
         text_frame = max(self._texts.size(), len(MAGIC))
-        taken = take(self._archive, rows, self._addresses, self._last_links, text_frame)
+        taken = take(self._archive, rows, handed, self._addresses, self._last_links, text_frame)
         self._texts.append(zstd.compress(taken.texts, 6), len(rows), rows[-1].id)
         frame = self._links.append(taken.segment.pack(), len(rows), rows[-1].id)
         self._frames.append(frame)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from html import escape
 from itertools import islice
 from typing import NamedTuple
-from xml.sax.saxutils import escape, quoteattr
 
 from letopis.errors import UsageError
 from letopis.graph.site_map import MapPage, SiteMap
@@ -47,7 +47,7 @@ def as_xml(found: SiteMap) -> Iterator[str]:
 
 def _attribute(text: str) -> str:
     """A quoted attribute value without characters that XML cannot hold."""
-    return quoteattr(_clean(text))
+    return f'"{escape(_clean(text))}"'.replace("\n", "&#10;").replace("\t", "&#9;")
 
 
 def _clean(text: str) -> str:
@@ -99,14 +99,14 @@ def sitemap_files(found: SiteMap, name: str) -> list[SitemapFile]:
     named = [(f"{stem}-{number}.xml", part) for number, part in enumerate(parts, 1)]
     base = found.moment.url(int(found.tree.pages[0]))
     places = (join(base, f"/{part}") or part for part, _ in named)
-    index = "".join(f"<sitemap><loc>{escape(place)}</loc></sitemap>\n" for place in places)
+    index = "".join(f"<sitemap><loc>{escape(place, quote=False)}</loc></sitemap>\n" for place in places)
     head = f'{_DECLARATION}<sitemapindex xmlns="{_NAMESPACE}">\n{index}</sitemapindex>\n'
     return [SitemapFile(name, head), *(SitemapFile(part, _urlset(lines)) for part, lines in named)]
 
 
 def _entry(page: MapPage) -> str:
     assert page.time is not None
-    return f"<url><loc>{escape(page.url)}</loc><lastmod>{rfc3339(page.time)}</lastmod></url>\n"
+    return f"<url><loc>{escape(page.url, quote=False)}</loc><lastmod>{rfc3339(page.time)}</lastmod></url>\n"
 
 
 def _parts(entries: Iterator[str]) -> Iterator[list[str]]:

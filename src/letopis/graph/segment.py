@@ -11,17 +11,9 @@ import numpy.typing as npt
 
 from letopis.errors import Damaged
 from letopis.graph.columns import Array, Ints, Texts, pack, texts, unpack
-from letopis.model import LinkType
 
 Int32 = npt.NDArray[np.int32]
 Bytes = npt.NDArray[np.uint8]
-
-LINK_TYPES = (
-    LinkType.A, LinkType.IMG, LinkType.LINK, LinkType.SCRIPT, LinkType.IFRAME, LinkType.FORM, LinkType.AREA,
-    LinkType.CSS, LinkType.REDIRECT, LinkType.MEDIA, LinkType.FEED, LinkType.SITEMAP,
-)  # fmt: skip
-"""Types of links by the number that is stored; only ever appended to."""
-TYPE_CODES = {kind: code for code, kind in enumerate(LINK_TYPES)}
 
 SAME = -1
 """A count of links that stands for "those of the version of this page that was recorded before"."""

@@ -1,21 +1,23 @@
-"""From versions to a segment: pages are read, their addresses numbered, their links written down."""
+"""From versions to a segment: where their pages lead is numbered and written down.
+
+What a crawl has read of a page and handed over is not read again.
+"""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from xxhash import xxh3_64_intdigest
 
-from letopis import extract
-from letopis.archive import Archive
-from letopis.catalog import VersionRow
-from letopis.errors import LetopisError
+from letopis.archive import Archive, digest_text
+from letopis.archive.leads import Leads, Stretch
+from letopis.catalog.log import Logged
 from letopis.graph.addresses import Addresses
 from letopis.graph.columns import Texts
-from letopis.graph.segment import DOCUMENT, LIST, NOT_JUDGED, REQUISITE, SAME, TYPE_CODES, Segment
-from letopis.model import Link, Page, Version
+from letopis.graph.segment import DOCUMENT, LIST, NOT_JUDGED, REQUISITE, SAME, Segment
 from letopis.urls import url_key
 
 _LISTS = (
@@ -88,7 +90,7 @@ class _Draft:
         self.languages: list[str] = []
         self.targets: list[int] = []
         self.kinds = bytearray()
-        self.lines: list[str] = []
+        self.lines: list[bytes] = []
 
     def segment(self, addresses: Addresses, text_frame: int) -> Segment:
         """The columns; addresses that are new go with them."""
@@ -105,67 +107,58 @@ class _Draft:
         return Segment(*columns)
 
 
-def take(archive: Archive, rows: Sequence[VersionRow], addresses: Addresses, last: LastLinks, text_frame: int) -> Taken:
-    """Reads versions and answers with what they say about links."""
+def take(
+    archive: Archive, rows: Sequence[Logged], handed: Stretch, addresses: Addresses, last: LastLinks, text_frame: int
+) -> Taken:
+    """What versions say about links: as it was handed over, or read out of the archive."""
     draft = _Draft()
     for row in rows:
-        _take_one(archive, row, draft, addresses, last)
-    texts = "\n".join(draft.lines).encode("utf-8", "surrogatepass")
-    return Taken(draft.segment(addresses, text_frame), texts)
+        final = archive.answers.final_url(row.extra) if row.extra else ""
+        leads = handed.of(row.id, row.time, row.sha1) or _read(archive, row, final)
+        if leads is not None:
+            _take_one(row, final, leads, draft, addresses, last)
+    return Taken(draft.segment(addresses, text_frame), b"\n".join(draft.lines))
 
 
-def _take_one(archive: Archive, row: VersionRow, draft: _Draft, addresses: Addresses, last: LastLinks) -> None:
-    try:
-        version = archive.answers.by_id(row.id)
-    except LetopisError:
-        # Dropped meanwhile, or its bytes are lost: there is nothing to say about it.
-        return
-    final = archive.answers.final_url(row.extra)
-    page = extract.page(version.body, final or version.url, version.headers, detect_language=False, mode="basic")
-    number = addresses.number(version.url)
-    targets = addresses.numbers([link.target for link in page.links])
-    kinds = bytes(TYPE_CODES[link.type] for link in page.links)
-    lines = [_line(link) for link in page.links]
-    key = _links_key(targets, kinds, lines)
+def _read(archive: Archive, row: Logged, final: str) -> Leads | None:
+    # Loaded late on purpose: parsers take longer to start than links to be taken in, and a crawl hands over nearly all.
+    from letopis.graph.rereading import reread  # noqa: PLC0415
+
+    return reread(archive, row.id, final)
+
+
+def _take_one(row: Logged, final: str, leads: Leads, draft: _Draft, addresses: Addresses, last: LastLinks) -> None:
+    number = addresses.number(row.url)
+    targets = addresses.numbers(leads.targets)
+    key = _links_key(targets, leads)
     count = SAME
     if last.replaced(number, key):
         count = len(targets)
         draft.targets += targets
-        draft.kinds += kinds
-        draft.lines += lines
+        draft.kinds += leads.kinds
+        if targets:
+            draft.lines.append(leads.lines)
     end = addresses.number(final) if final else -1
-    draft.rows.append(_row(row, version, number, key, role_of(page), end, count))
-    _describe(draft, page)
+    draft.rows.append(_row(row, number, key, role_of(leads.content_type), end, count))
+    draft.types.append(leads.content_type)
+    draft.titles.append(leads.title)
+    draft.languages.append(leads.language)
 
 
-def _row(row: VersionRow, version: Version, page: int, key: int, role: int, final: int, count: int) -> _Row:
+def _row(row: Logged, page: int, key: int, role: int, final: int, count: int) -> _Row:
     judged = NOT_JUDGED if row.meaningful is None else int(row.meaningful)
-    digest = url_key(version.digest)
-    return _Row(row.id, page, row.time, row.status, version.raw_bytes, digest, key, judged, role, final, count)
+    digest = url_key(digest_text(row.sha1))
+    return _Row(row.id, page, row.time, row.status, row.raw_bytes, digest, key, judged, role, final, count)
 
 
-def role_of(page: Page) -> int:
+def role_of(kind: str) -> int:
     """What a document is for, by its type."""
-    kind = page.content_type
     if kind in _LISTS:
         return LIST
     return REQUISITE if kind.startswith(_REQUISITES) else DOCUMENT
 
 
-def _describe(draft: _Draft, page: Page) -> None:
-    draft.types.append(page.content_type)
-    draft.titles.append(page.title)
-    draft.languages.append(page.language)
-
-
-def _line(link: Link) -> str:
-    if link.rel or link.title:
-        return f"{link.text}\t{' '.join(link.rel.split())}\t{' '.join(link.title.split())}"
-    return link.text
-
-
-def _links_key(targets: list[int], kinds: bytes, lines: list[str]) -> int:
+def _links_key(targets: list[int], leads: Leads) -> int:
     """Never 0, which stands for "no links known"."""
-    text = "\n".join(lines).encode("utf-8", "surrogatepass")
-    key = xxh3_64_intdigest(np.array(targets, np.int32).tobytes() + kinds + b"\n" + text)
+    key = xxh3_64_intdigest(b"%b%b\n%b" % (array("i", targets).tobytes(), leads.kinds, leads.lines))
     return (key >> 1) | 1

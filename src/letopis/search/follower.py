@@ -13,22 +13,24 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import tantivy
 from tantivy import Query
 
-from letopis import extract
 from letopis.archive import Archive
-from letopis.catalog.indexing import title_only
+from letopis.archive.spreading import Spread, pieces_of
 from letopis.catalog.spans import Span, any_since, count_since, spans_from, spans_since, spans_up_to
 from letopis.catalog.troubles import log_mark
 from letopis.catalog.wordforms import word_rows
 from letopis.errors import LetopisError, NotReady, SettingError
 from letopis.search.bases import Bases
-from letopis.search.documents import document, mark_document, with_title_alone
+from letopis.search.documents import mark_document
+from letopis.search.names import NameReader, Names
+from letopis.search.pieces import PIECE, fields_in, fields_there
 from letopis.search.schema import FORMAT, OPEN, Mark, build_schema
 from letopis.search.snapshot import Snapshot
 
@@ -49,8 +51,10 @@ class WordIndex:
     is new, the others read what it wrote.
     """
 
-    def __init__(self, archive: Archive) -> None:
+    def __init__(self, archive: Archive, spread: Spread | None = None) -> None:
+        """`spread` reads the pages; without one they are read here."""
         self.archive = archive
+        self._spread = spread
         self._folder = archive.folder / "index" / "words"
         self._data = self._folder / f"v{FORMAT}"
         self._meta = str(self._data / "meta.json")
@@ -61,6 +65,7 @@ class WordIndex:
         self._bases: Bases | None = None
         self._mark = Mark()
         self._stamp = NOTHING
+        self._names = Names(archive, self._folder / "names")
 
     # Questions
 
@@ -71,6 +76,28 @@ class WordIndex:
                 self.catch_up()
             assert self._snapshot is not None
             return self._snapshot
+
+    def names(self, snapshot: Snapshot) -> NameReader | None:
+        """What links call pages, looked after when something was taken in; None where there is nothing."""
+        with self._turn:
+            if not self._names.is_settled(snapshot):
+                self._look_after_names(snapshot)
+            return self._names.reader
+
+    def names_lag(self) -> int:
+        """Versions recorded whose links do not name pages yet."""
+        with self._turn:
+            return self._names.lag()
+
+    def _look_after_names(self, snapshot: Snapshot) -> None:
+        bases = self.bases().signature
+        # Where links cannot be read or nothing can be written, what is there has to do: names only help.
+        with suppress(LetopisError):
+            if self._names.is_stale(bases):
+                with self._writing():
+                    if self._names.is_stale(bases):
+                        self._names.make(snapshot, bases)
+        self._names.settle(snapshot)
 
     def lag(self) -> int:
         """Versions recorded and not yet in the index; takes nothing in."""
@@ -106,6 +133,7 @@ class WordIndex:
         with self._turn:
             with self._writing():
                 self._start_over()
+                self._names.remove()
             return self.catch_up(progress)
 
     def take_again(self, resources: Iterable[int]) -> None:
@@ -279,18 +307,13 @@ class WordIndex:
         assert self._snapshot is not None
         return (0,) if self._snapshot.marks() >= _MARKS else ()
 
-    def _documents(self, spans: Iterable[Span]) -> Iterator[Any]:
-        titles = title_only(self.archive.catalog.database)
-        for span in spans:
-            try:
-                version = self.archive.answers.by_id(span.id)
-            except LetopisError:
-                # Dropped meanwhile, or its bytes are lost: there is nothing to find in it.
-                continue
-            page = extract.page(version.body, version.url, version.headers)
-            if span.resource in titles:
-                page = with_title_alone(page)
-            yield document(self._schema, span, page, self.bases().of(page.language))
+    def _documents(self, spans: list[Span]) -> Iterator[Any]:
+        """Documents in the order of their versions, worked out by whoever reads pages for us; a few of them here."""
+        if self._spread is None or len(spans) < PIECE:
+            found: Iterable[dict[str, Any]] = fields_in(self.archive, spans, self.bases())
+        else:
+            found = chain.from_iterable(self._spread.each(fields_there, pieces_of(spans, PIECE)))
+        return (tantivy.Document.from_dict(fields, self._schema) for fields in found)
 
 
 def _further(progress: Callable[[int], None], before: int, count: int) -> None:

@@ -3,31 +3,75 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 from tantivy import FieldType, Occur, Query
 
 from letopis.model import to_millis
 from letopis.search.query import Clause, Limit, Question, Term
 from letopis.search.schema import MARK, NOW
-from letopis.search.snapshot import Snapshot
 from letopis.search.words import is_wide
+
+
+class Vocabulary(Protocol):
+    """An index whose words are known in all their forms."""
+
+    schema: Any
+
+    def bases_of(self, form: str) -> tuple[str, ...]:
+        """Base forms under which a word can be found."""
+
+    def forms_of(self, base: str) -> tuple[str, ...]:
+        """Words seen with that base form, itself first."""
+
+
+Named = Mapping[int, float]
+"""Pages that links call by the words of a clause, and what that adds to their score."""
 
 
 class Matcher:
     """Makes queries for one state of the index."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Vocabulary) -> None:
         self._snapshot = snapshot
         self._schema = snapshot.schema
 
-    def query(self, question: Question, *, timed: bool = True) -> Any:
-        """The whole question as one query, or all of it but its time. Limits do not touch the score."""
-        parts = [(Occur.MustNot if c.negated else Occur.Must, self._clause(c)) for c in question.clauses]
-        parts += [(occur, Query.const_score_query(part, 0.0)) for occur, part in self._limits(question, timed)]
-        return Query.boolean_query(parts)
+    def query(self, question: Question, *, timed: bool = True, named: Sequence[Named] = ()) -> Any:
+        """The whole question as one query, or all of it but its time. Limits do not touch the score.
+
+        With `named`, one for each clause, its pages have what they are called as well as what stands on them.
+        """
+        return Query.boolean_query([*self._clauses(question, named), *self._around(question, timed)])
+
+    def called(self, question: Question, named: Sequence[Named], *, timed: bool) -> Any:
+        """The same question of the pages alone that are named; of one clause, names are left to be added."""
+        pages = sorted({page for clause in named for page in clause})
+        some = _any([self._page(page) for page in pages])
+        clauses = self._clauses(question, named)
+        if is_single(question):
+            clauses = [
+                (Occur.Should if occur is Occur.Must else occur, part) for occur, part in self._clauses(question)
+            ]
+        return Query.boolean_query(
+            [(Occur.Must, Query.const_score_query(some, 0.0)), *clauses, *self._around(question, timed)]
+        )
+
+    def _clauses(self, question: Question, named: Sequence[Named] = ()) -> list[tuple[Occur, Any]]:
+        parts = [(Occur.MustNot if c.negated else Occur.Must, self.clause(c)) for c in question.clauses]
+        if any(named):
+            return [(occur, self._or_named(part, pages)) for (occur, part), pages in zip(parts, named, strict=True)]
+        return parts
+
+    def _or_named(self, clause: Any, pages: Named) -> Any:
+        return _any([clause, *(Query.const_score_query(self._page(page), pages[page]) for page in pages)])
+
+    def _page(self, page: int) -> Any:
+        return Query.term_query(self._schema, "resource", page, "basic")
+
+    def _around(self, question: Question, timed: bool) -> list[tuple[Occur, Any]]:
+        return [(occur, Query.const_score_query(part, 0.0)) for occur, part in self._limits(question, timed)]
 
     def _limits(self, question: Question, timed: bool) -> Iterator[tuple[Occur, Any]]:
         if timed:
@@ -59,7 +103,8 @@ class Matcher:
             return Query.term_query(self._schema, field, values[0], "basic")
         return Query.term_set_query(self._schema, field, values)
 
-    def _clause(self, clause: Clause) -> Any:
+    def clause(self, clause: Clause) -> Any:
+        """One of its terms."""
         return _any([self.term(term) for term in clause.alternatives])
 
     def term(self, term: Term) -> Any:
@@ -95,6 +140,11 @@ class Matcher:
         bases = self._snapshot.bases_of(term.words[0])
         forms = {term.words[0], *(form for base in bases for form in self._snapshot.forms_of(base))}
         return "|".join(_bounded(form) for form in sorted(forms, key=lambda form: (-len(form), form)))
+
+
+def is_single(question: Question) -> bool:
+    """Whether one clause alone decides which pages are found."""
+    return sum(not clause.negated for clause in question.clauses) == 1
 
 
 def _bounded(first: str, rest: str = "") -> str:

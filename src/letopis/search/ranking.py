@@ -23,13 +23,18 @@ def freshness(time: int, moment: int) -> float:
 
 
 class Explanation(NamedTuple):
-    """The factors of a score: their product is the score. A tuple, since every candidate has one."""
+    """The parts of a score: what stands on the page and what links call it, times freshness, times rank.
+
+    `named` is the text of a link that fits best. A tuple, since every candidate has one.
+    """
 
     words: float
     freshness: float
     rank: float
+    links: float = 0.0
+    named: str = ""
 
     @property
     def score(self) -> float:
         """What answers are ordered by."""
-        return self.words * self.freshness * self.rank
+        return (self.words + self.links) * self.freshness * self.rank

@@ -5,58 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from letopis.model import from_millis, to_millis
+from letopis.search.called import NOTHING_ADDED, CalledSo, called_so, may_sift, moment_of
 from letopis.search.choosing import learned_rank
 from letopis.search.follower import WordIndex
+from letopis.search.hits import Hit
 from letopis.search.matching import Matcher
 from letopis.search.query import Question
 from letopis.search.ranking import Explanation, RankOf, freshness
 from letopis.search.schema import OPEN
 from letopis.search.snapshot import Snapshot
-from letopis.search.snippets import Snippet, snippet
+from letopis.search.snippets import snippet
 
 FACETS = ("site", "language", "type")
 WINDOW = 20
 """Neighbours, by words alone, among which freshness and rank may change the order."""
-_MOSTLY = 0.1
-"""Share of newest versions from which on sifting is tried."""
 _SIFTED = 1.5
 """How many hits of all times are sifted for each one of a moment that may be among them."""
-
-
-class Hit(NamedTuple):
-    """One page of an answer; `until` is None while the version is the newest. A tuple, since making them is hot."""
-
-    url: str
-    title: str
-    snippet: Snippet
-    time: datetime
-    until: datetime | None
-    version: int
-    language: str
-    why: Explanation
-
-    @property
-    def score(self) -> float:
-        """What hits are ordered by."""
-        return self.why.score
-
-
-def hit_row(hit: Hit) -> dict[str, Any]:
-    """A hit with the names that people's scripts rely on."""
-    return {
-        "url": hit.url,
-        "title": hit.title,
-        "snippet": hit.snippet.html,
-        "score": round(hit.score, 4),
-        "time": hit.time,
-        "version": hit.version,
-        "until": hit.until,
-        "language": hit.language,
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,33 +47,46 @@ class _Candidate(NamedTuple):
 
 
 def search(
-    index: WordIndex, question: Question, limit: int = 10, offset: int = 0, rank: RankOf | None = None
+    index: WordIndex,
+    question: Question,
+    limit: int = 10,
+    offset: int = 0,
+    rank: RankOf | None = None,
+    *,
+    explain: bool = False,
 ) -> list[Hit]:
     """The best pages, as of the question's moment; equal scores stand in the order of recording.
 
-    Without `rank` the ranks that the archive keeps order the answer, where it has any.
+    Without `rank` the ranks that the archive keeps order the answer, where it has any. With `explain`
+    hits tell what links call them, too.
     """
     rank = rank or learned_rank(index.archive)
     snapshot = index.snapshot()
     matcher = Matcher(snapshot)
+    called = called_so(index, snapshot, question)
     moment = to_millis(question.at or question.until or index.archive.clock())
-    chosen = _best(snapshot, matcher, question, moment, offset + limit, rank)[offset:]
+    chosen = _best(snapshot, matcher, question, moment, offset + limit, rank, called)[offset:]
     pattern = matcher.pattern(question)
     addresses = [candidate.address for candidate in chosen]
     ends, numbers = snapshot.numbers("until", addresses), snapshot.numbers("number", addresses)
-    return [_hit(snapshot, pattern, *row) for row in zip(chosen, ends, numbers, strict=True)]
+    added = called.added(snapshot.numbers("resource", addresses), explain) if called else repeat(NOTHING_ADDED)
+    return [_hit(snapshot, pattern, *row) for row in zip(chosen, ends, numbers, added, strict=False)]
 
 
-def _hit(snapshot: Snapshot, pattern: re.Pattern[str] | None, found: _Candidate, until: int, number: int) -> Hit:
+def _hit(
+    snapshot: Snapshot, pattern: re.Pattern[str] | None, found: _Candidate, until: int, number: int,
+    added: tuple[float, str],
+) -> Hit:  # fmt: skip
     url, title, language, text = snapshot.stored(found.address)
     ends = None if until == OPEN else from_millis(until)
-    why = Explanation(found.words, found.fresh, found.rank)
+    why = Explanation(max(0.0, found.words - added[0]), found.fresh, found.rank, *added)
     return Hit(url, title, snippet(text, pattern), from_millis(found.time), ends, number, language, why)
 
 
 def _best(
-    snapshot: Snapshot, matcher: Matcher, question: Question, moment: int, wanted: int, rank: RankOf | None
-) -> list[_Candidate]:
+    snapshot: Snapshot, matcher: Matcher, question: Question, moment: int, wanted: int, rank: RankOf | None,
+    called: CalledSo,
+) -> list[_Candidate]:  # fmt: skip
     """The best by words, window by window, each put in its final order.
 
     So the cost does not depend on how many pages fit, and what stands on the
@@ -114,11 +95,13 @@ def _best(
     count = WINDOW * (1 + (wanted - 1) // WINDOW)
     hits = _sifted(snapshot, matcher, question, count)
     if hits is not None:
-        return _in_windows(snapshot, hits, moment, rank)[:wanted]
+        best = called.among(snapshot, matcher, question, hits)[:count]
+        return _in_windows(snapshot, best, moment, rank)[:wanted]
     query = matcher.query(question)
     while True:
         hits = snapshot.hits(query, count)
-        found = _in_windows(snapshot, hits, moment, rank)
+        best = called.among(snapshot, matcher, question, hits)[:count]
+        found = _in_windows(snapshot, best, moment, rank)
         if question.spans:
             found = _one_each(snapshot, found)
         if len(found) >= wanted or len(hits) < count:
@@ -132,15 +115,12 @@ def _sifted(snapshot: Snapshot, matcher: Matcher, question: Question, count: int
     Where pages have few versions this is faster than a limit that is tried on
     every document, up to twice for past moments, and gives the same.
     """
-    positive, share = any(not clause.negated for clause in question.clauses), snapshot.share_now()
-    if question.spans or not positive or share < _MOSTLY:
+    positive = any(not clause.negated for clause in question.clauses)
+    if not positive or not may_sift(snapshot, question):
         return None
-    most = round(_SIFTED * count / share)
+    most = round(_SIFTED * count / snapshot.share_now())
     hits = snapshot.hits(matcher.query(question, timed=False), most)
-    addresses = [address for _, address in hits]
-    moment = OPEN - 1 if question.at is None else to_millis(question.at)
-    spans = zip(hits, snapshot.numbers("time", addresses), snapshot.numbers("until", addresses), strict=True)
-    kept = [hit for hit, time, until in spans if time <= moment < until]
+    kept = snapshot.standing(hits, moment_of(question))
     return kept[:count] if len(kept) >= count or len(hits) < most else None
 
 
@@ -179,7 +159,8 @@ def _one_each(snapshot: Snapshot, found: list[_Candidate]) -> list[_Candidate]:
 def count(index: WordIndex, question: Question) -> int:
     """How many versions fit, which is how many pages when a moment is asked for."""
     snapshot = index.snapshot()
-    found = snapshot.searcher.search(Matcher(snapshot).query(question), 1, count=True)
+    query = Matcher(snapshot).query(question, named=called_so(index, snapshot, question).weights())
+    found = snapshot.searcher.search(query, 1, count=True)
     return int(found.count)
 
 
@@ -187,7 +168,8 @@ def facets(index: WordIndex, question: Question, most: int = 20) -> list[Facet]:
     """Which sites, languages and types the answer has, the most frequent first."""
     snapshot = index.snapshot()
     asked = {name: {"terms": {"field": name, "size": most}} for name in FACETS}
-    answer = snapshot.searcher.aggregate(Matcher(snapshot).query(question), asked)
+    query = Matcher(snapshot).query(question, named=called_so(index, snapshot, question).weights())
+    answer = snapshot.searcher.aggregate(query, asked)
     found = [
         Facet(name, str(bucket["key"]), int(bucket["doc_count"]))
         for name in FACETS

@@ -48,10 +48,11 @@ class Snapshot:
         the dictionaries of all languages asked.
         """
         if form not in self._known:
-            self._known[form] = self._find_bases(form)
+            self._known[form] = self.find_bases(form)
         return self._known[form]
 
-    def _find_bases(self, form: str) -> tuple[str, ...]:
+    def find_bases(self, form: str) -> tuple[str, ...]:
+        """The same for whoever asks for many words, each once."""
         start = f">{form}="
         found = [term[len(start) :] for term, _ in self.searcher.terms_with_prefix("forms", start)]
         # As it stands: a base form itself, or a form that some language leaves alone.
@@ -69,11 +70,7 @@ class Snapshot:
 
     def hits(self, query: Any, limit: int) -> list[tuple[float, Any]]:
         """The best documents of a query."""
-        try:
-            hits: list[tuple[float, Any]] = self.searcher.search(query, limit, count=False).hits
-        except ValueError as error:
-            raise damaged(error) from None
-        return hits
+        return best_of(self.searcher, query, limit)
 
     def every(self, query: Any) -> list[Any]:
         """All documents of a query, in the order of the index."""
@@ -86,12 +83,27 @@ class Snapshot:
         values: list[int] = self.searcher.fast_field_values(field, list(addresses))
         return values
 
+    def standing(self, hits: Sequence[tuple[float, Any]], moment: int) -> list[tuple[float, Any]]:
+        """Those of some documents that were valid at a moment."""
+        addresses = [address for _, address in hits]
+        spans = zip(hits, self.numbers("time", addresses), self.numbers("until", addresses), strict=True)
+        return [hit for hit, time, until in spans if time <= moment < until]
+
     def stored(self, address: Any) -> Stored:
         """What is kept of a document."""
         try:
             return unpack_stored(self.searcher.doc(address).get_first("page"))
         except ValueError as error:
             raise damaged(error) from None
+
+
+def best_of(searcher: Any, query: Any, limit: int) -> list[tuple[float, Any]]:
+    """The best documents of a query with their scores."""
+    try:
+        hits: list[tuple[float, Any]] = searcher.search(query, limit, count=False).hits
+    except ValueError as error:
+        raise damaged(error) from None
+    return hits
 
 
 def damaged(error: Exception) -> Damaged:

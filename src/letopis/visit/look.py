@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from letopis.archive import Archive, Recorded, identify
 from letopis.catalog import Cursor
@@ -15,9 +14,11 @@ from letopis.visit.header import header_suffices
 from letopis.visit.known import Known, known_of
 
 if TYPE_CHECKING:
+    from letopis.archive.handover import Handover
     from letopis.visit.reading import Reader
 
 _REFUSED = (FailureKind.FORBIDDEN_ADDRESS, FailureKind.ROBOTS)
+_SAME = Change(same_bytes=True, same_text=True, meaningful=False)
 
 
 class Fetcher(Protocol):
@@ -27,8 +28,7 @@ class Fetcher(Protocol):
         """The answer, or what went wrong, never an exception."""
 
 
-@dataclass(frozen=True, slots=True)
-class Manner:
+class Manner(NamedTuple):
     """How to look: with which limits, at which addresses, how far.
 
     `head` asks for the header first and downloads only what it says has
@@ -50,8 +50,12 @@ class Manner:
 class Visitor:
     """Looks at URLs for whoever asks, and records what it saw."""
 
-    def __init__(self, archive: Archive, client: Fetcher, browser: Fetcher | None = None) -> None:
+    def __init__(
+        self, archive: Archive, client: Fetcher, browser: Fetcher | None = None, handover: Handover | None = None
+    ) -> None:
+        """With `handover` the index of links need not read again what is read here."""
         self._archive = archive
+        self._handover = handover
         self._client = client
         self._browser = browser
         self._doubts = Doubts(archive)
@@ -69,7 +73,7 @@ class Visitor:
             told = await self._client.fetch(_request(url, known, manner, "HEAD"))
             if header_suffices(told, known):
                 # Nothing was downloaded: the newest version stands for the body.
-                return self.judge(replace(told, skipped=told.status < 300), known, manner)
+                return self.judge(told._replace(skipped=told.status < 300), known, manner)
         response = await self._client.fetch(_request(url, known, manner))
         if response.warnings:
             self._doubts.note(response)
@@ -94,11 +98,12 @@ class Visitor:
             return Observation(response, Outcome.UNCHANGED, _signpost(response))
         identity = identify(response.body)
         if known is not None and known.is_same(identity):
-            return Observation(response, Outcome.UNCHANGED, change=Change(True, True, False), identity=identity)
+            return Observation(response, Outcome.UNCHANGED, change=_SAME, identity=identity)
         reader = self._reading()
         if manner.skim and known is None and not reader.learns_from(response.url, identity):
-            return Observation(response, Outcome.NEW, reader.skim(response), identity=identity)
-        return replace(reader.read(response, known), identity=identity)
+            page = reader.skim(response) if self._handover is None else reader.leads(response)
+            return Observation(response, Outcome.NEW, page, identity=identity)
+        return reader.read(response, known)._replace(identity=identity)
 
     def _reading(self) -> Reader:
         if self._reader is None:
@@ -121,7 +126,10 @@ class Visitor:
             if extend is not None:
                 extend(cursor, done)
 
-        return self._archive.record(looks, together)
+        done = self._archive.record(looks, together)
+        if self._handover is not None:
+            self._handover.add(looks, done)
+        return done
 
 
 def _signpost(response: Response) -> Page:
@@ -132,7 +140,7 @@ def _signpost(response: Response) -> Page:
 
 
 def _request(url: str, known: Known | None, manner: Manner, method: str = "GET") -> Request:
-    limits = replace(manner.limits, max_bytes=2**40) if manner.force else manner.limits
+    limits = manner.limits._replace(max_bytes=2**40) if manner.force else manner.limits
     if known is None:
         return Request(url, method=method, limits=limits, private_ok=manner.private_ok, follow=manner.follow)
     return Request(
@@ -141,8 +149,8 @@ def _request(url: str, known: Known | None, manner: Manner, method: str = "GET")
         limits=limits,
         private_ok=manner.private_ok,
         follow=manner.follow,
-        etag=known.etag,
-        last_modified=known.last_modified,
+        etag=known.told.etag,
+        last_modified=known.told.last_modified,
         unchanged_if=known.unchanged_if(),
         validators_for=known.final_url,
     )

@@ -46,6 +46,10 @@ class Reader:
         """The links of a page alone."""
         return extract.page(response.body, response.final_url, response.headers, detect_language=False, mode="skim")
 
+    def leads(self, response: Response) -> Page:
+        """The links of a page with their texts, and its title: all that the index of links asks of it."""
+        return extract.page(response.body, response.final_url, response.headers, detect_language=False, mode="basic")
+
     def save(self, cursor: Cursor, done: list[Recorded]) -> None:
         """Writes what was learned; part of the transaction that records `done`."""
         self._memory.save(cursor, done)
