@@ -291,7 +291,7 @@ def test_live_figures_tell_hosts_that_may_be_asked_and_how_fresh_copies_are(tmp_
         with running(archive) as web:
             figures = web.get("/crawl/figures").json()
             assert (figures["ready"], figures["freshness"]) == (2, None)
-            assert "Hosts ready" in web.get("/crawl").text
+            assert "May be asked now:" in web.get("/crawl").text
         _has_been_visited(archive, "http://a.example/")
         with running(archive) as web:
             figures = web.get("/crawl/figures").json()

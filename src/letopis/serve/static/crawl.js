@@ -43,7 +43,7 @@ function draw() {
 }
 
 function show(figures) {
-  for (const place of box.querySelectorAll("[data-value]")) place.textContent = grouped(figures[place.dataset.value]);
+  for (const place of document.querySelectorAll("[data-value]")) place.textContent = grouped(figures[place.dataset.value]);
   for (const place of box.querySelectorAll("[data-percent]")) place.textContent = percent(figures[place.dataset.percent]);
   document.querySelector("[data-hosts]")?.replaceChildren(...figures.hosts.map(hostRow));
   if (before) {
