@@ -11,14 +11,13 @@ from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
-from letopis import extract
 from letopis.archive import Archive
 from letopis.archive.handover import Handover
 from letopis.archive.leads import Handed, pack_leads
 from letopis.archive.spreading import Spread, pieces_of
 from letopis.catalog.log import Logged, logged_since
-from letopis.errors import LetopisError
 from letopis.graph.follower import LinkIndex
+from letopis.graph.rereading import page_of
 
 PIECE = 250
 """Versions that a worker reads at once."""
@@ -72,10 +71,5 @@ def packed(archive: Archive, reach: Reach) -> tuple[list[int], bytes]:
 
 
 def _read(archive: Archive, row: Logged) -> Handed | None:
-    try:
-        version = archive.answers.by_id(row.id)
-    except LetopisError:
-        return None
-    final = archive.answers.final_url(row.extra) if row.extra else ""
-    page = extract.page(version.body, final or version.url, version.headers, detect_language=False, mode="basic")
-    return Handed(row.id, row.time, row.sha1, page)
+    page = page_of(archive, row.id, archive.answers.final_url(row.extra) if row.extra else "")
+    return None if page is None else Handed(row.id, row.time, row.sha1, page)
