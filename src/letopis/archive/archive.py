@@ -17,10 +17,10 @@ from letopis.archive.beginning import NoCatalogue, refuse_packs
 from letopis.archive.clones import is_clone, refuse_clone
 from letopis.archive.reading import Answers
 from letopis.archive.recording import Arrival, Recorded, Recorder
-from letopis.archive.writing import Gate, WriteGate
+from letopis.archive.writing import Gate, Lent, WriteGate
 from letopis.catalog import Catalog, Cursor, Sqlite, dialect_for
 from letopis.config import ArchiveSettings, Settings
-from letopis.errors import Damaged, NotReady, UsageError
+from letopis.errors import Damaged, NotReady
 from letopis.model import Check, Observation, Outcome, Put, PutResult, Stats, Version, from_millis, to_millis
 from letopis.store import Backend, LocalBackend, Store
 from letopis.urls import parse_user
@@ -28,7 +28,6 @@ from letopis.urls import parse_user
 if TYPE_CHECKING:
     from letopis.archive.compaction import CompactReport
     from letopis.archive.repairing import RepairReport
-    from letopis.archive.sharing import LentGate
     from letopis.archive.verifying import Problem
 
 BATCH = 256
@@ -218,13 +217,8 @@ class Archive:
         run = Compaction(self.catalog, self._gate, self.settings.store, to_millis(self.clock()))
         return run.run(effort, progress, stop)
 
-    def lent_gate(self, fence: int | None = None) -> LentGate:
+    def lent_gate(self, fence: int | None = None) -> Lent:
         """The right to upkeep that machines share: a new one, or the one that `fence` stands for."""
-        # Known only to archives that machines share, which load it when they are opened.
-        from letopis.archive.sharing import SharedGate  # noqa: PLC0415
-
-        if not isinstance(self._gate, SharedGate):
-            raise UsageError("several machines compact only what they share; set database.url and store.url")
         return self._gate.lent(fence)
 
     def verify(self) -> Iterator[Problem]:
@@ -248,7 +242,7 @@ class Archive:
                     return drop_lost(archive.catalog, archive._store)
         except Damaged as error:
             if settings.database.url and not isinstance(error, NoCatalogue):
-                raise
+                raise Damaged(f"{error}; a database cannot be set aside: name an empty one in database.url") from error
         if not settings.database.url:
             set_aside(Sqlite.file_in(Path(settings.archive.path)))
         with cls(settings=settings, rebuilding=True) as archive:

@@ -14,7 +14,7 @@ from typing import Protocol
 from letopis.catalog import Catalog, Cursor
 from letopis.catalog.claims import Standing
 from letopis.config import StoreSettings
-from letopis.errors import Busy
+from letopis.errors import Busy, UsageError
 from letopis.store import Backend, Place, Store, Written
 
 PATIENCE_SECONDS = 60.0
@@ -74,6 +74,10 @@ class WriteGate:
         """There is no other writer."""
         return None
 
+    def lent(self, fence: int | None = None) -> Lent:
+        """Refused: other machines cannot see this archive."""
+        raise UsageError("several machines compact only what they share; set database.url and store.url")
+
     def close(self) -> None:
         """Nothing is held between transactions."""
 
@@ -94,8 +98,23 @@ class UpkeepGate(Protocol):
         """Gives up what is held."""
 
 
+class Lent(UpkeepGate, Protocol):
+    """The right to upkeep that several machines use at once, known by the number of its fence."""
+
+    number: int
+
+    def shut_out(self) -> None:
+        """From now on nobody but the caller may commit under it."""
+
+    def give_back(self) -> None:
+        """Ends it for all who work under it."""
+
+
 class Gate(UpkeepGate, Protocol):
     """The right to write, whoever keeps it."""
+
+    def lent(self, fence: int | None = None) -> Lent:
+        """A new right to upkeep for several machines, or the one that `fence` stands for; UsageError if none can be."""
 
     def transaction(self) -> AbstractContextManager[tuple[Cursor, Store]]:
         """A transaction of the catalogue with the store open for writing inside it."""
