@@ -164,20 +164,21 @@ class Supervisor:
     async def _end(self) -> None:
         """Tells all workers to stop, and those that do not listen are ended."""
         tasks = [package.task for package in self._packages.values() if package.task is not None]
-        self._signal(signal.SIGTERM)
+        self._tell_all(os.kill, signal.SIGTERM)
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=GRACE_SECONDS + 5)
             if late:
-                self._signal(signal.SIGKILL)
+                # With all that they started: whoever holds their standard error open keeps us waiting for its end.
+                self._tell_all(os.killpg, signal.SIGKILL)
                 await asyncio.wait(late)
         if self._only is None:
             await asyncio.to_thread(self._turns.keep, self._name, 0)
 
-    def _signal(self, number: signal.Signals) -> None:
+    def _tell_all(self, send: Callable[[int, int], None], number: signal.Signals) -> None:
         for package in self._packages.values():
             if package.process is not None and package.process.returncode is None:
-                with suppress(ProcessLookupError):
-                    package.process.send_signal(number)
+                with suppress(ProcessLookupError, PermissionError):
+                    send(package.process.pid, number)
 
 
 def next_packages(open_ones: Sequence[str], known: dict[str, Served], workers: int, now: float) -> list[str]:
