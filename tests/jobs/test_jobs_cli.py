@@ -164,14 +164,17 @@ def test_ctrl_c_leaves_the_job_in_the_queue(letopis: Shell, scripted_site: Scrip
     links = "".join(f"<a href='/{number}'>{number}</a>" for number in range(300))
     url = scripted_site.set("/", links.encode())
     text = f'<query package="downloader"><download maxlevel="2"><url>{url}</url></download></query>'
-    job = subprocess.Popen(
+    with subprocess.Popen(
         command(letopis.folder, "jobs", "submit", letopis.file(text), "--wait"),
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
-    # At a second a page it would take minutes.
-    wait_for(lambda: len(scripted_site.log) > 2)
-    os.killpg(job.pid, signal.SIGINT)
-    _, errors = job.communicate(timeout=60)
+    ) as job:  # fmt: skip
+        try:
+            # At a second a page it would take minutes.
+            wait_for(lambda: len(scripted_site.log) > 2)
+            os.killpg(job.pid, signal.SIGINT)
+            _, errors = job.communicate(timeout=60)
+        finally:
+            job.kill()
     assert job.returncode == 130
     assert "job 1 stays in the queue" in errors
     assert letopis.rows("jobs", "list")[0]["state"] == "queued"

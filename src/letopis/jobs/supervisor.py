@@ -90,8 +90,10 @@ class Supervisor:
                 with suppress(Busy):
                     for package in await asyncio.to_thread(self._look):
                         self._begin(package)
+                # Not wait_for, which swallows a Ctrl-C that comes in the moment of being woken.
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), POLL_SECONDS)
+                    async with asyncio.timeout(POLL_SECONDS):
+                        await self._wake.wait()
                 self._wake.clear()
         finally:
             await self._end()
