@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
@@ -12,13 +11,10 @@ from pathlib import Path
 
 import pytest
 from backports import zstd
+from bench.measuring import simulated_web
 from pacing import cpu, lowest
 from scripted_site import ScriptedSite
 from selectolax.lexbor import LexborHTMLParser
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from bench.measuring import simulated_web
 
 from letopis import Archive, Settings
 from letopis.catalog.database import Cursor

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from bench.pages import VIEWS, run, run_large
 from bench.serving.many_pages import Scale
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import fcntl
 import json
 import re
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from bench.serving.large_site import HOST, fill_site
 from served_archive import WebClient, at, look, running
 
 from letopis.archive import Archive
@@ -18,10 +18,6 @@ from letopis.graph import LinkIndex
 from letopis.serve.pages.remembered import Remembered
 from letopis.serve.pages.site import Ask, View
 from letopis.serve.pages.site_facts import MOST_LISTED, upper_map
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from bench.serving.large_site import HOST, fill_site
 
 END = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PAGES = 5_400

@@ -1,7 +1,8 @@
 """One crawling process: takes URLs from the frontier, looks at them, records batches.
 
-The way of a page: `Frontier.take` -> `Visitor.look` -> `Archive.record`
-(with what follows for the frontier in the same transaction) -> `give_back`.
+The way of a page: `Frontier.take` -> `Visitor.ask` -> `Frontier.give_back` ->
+`Judging` (`Visitor.judge`) -> `Planner` -> `Archive.record`, with what follows
+for the frontier in the same transaction.
 """
 
 from __future__ import annotations
@@ -10,27 +11,27 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from letopis.archive import Archive, Recorded
 from letopis.catalog import Cursor
-from letopis.catalog.queues import AGAIN, GONE
 from letopis.crawl.decisions import Decisions
 from letopis.crawl.durable import CatalogQueue
 from letopis.crawl.figures import Figures
 from letopis.crawl.holding import Holding, LeasesLost
 from letopis.crawl.ip_gate import AddressGate
+from letopis.crawl.judging import Answer, Finished, Judging
 from letopis.crawl.owed import Owed
+from letopis.crawl.planning import Planned, Planner
 from letopis.crawl.robots_book import RobotsBook
 from letopis.crawl.selection import Selection
 from letopis.errors import LetopisError, NotReady
 from letopis.fetch import Robots, retry_after
-from letopis.frontier import Frontier, HostFacts, NewUrl, Returned, Ticket
-from letopis.model import Failure, FailureKind, Observation, Outcome, Response, to_millis
-from letopis.schedule import Look, Optimal, Policy, VisitState
+from letopis.frontier import Frontier, NewUrl, Returned, Ticket
+from letopis.model import Failure, FailureKind, Response, to_millis
+from letopis.schedule import Optimal, Policy
 from letopis.urls import host as host_of
 from letopis.urls import join, url_key
-from letopis.visit import Manner, Visitor, known_of
+from letopis.visit import Known, Manner, Visitor, is_refused, known_of
 
 BATCH = 512
 """Most looks in one commit."""
@@ -58,20 +59,6 @@ class Limits:
     def less(self, fetched: int) -> Limits:
         """What is left of the limits after so many pages."""
         return self if self.pages is None else replace(self, pages=max(0, self.pages - fetched))
-
-
-class _Finished(NamedTuple):
-    ticket: Ticket
-    look: Observation
-    returned: Returned
-    host: HostFacts
-
-
-class _Outcome(NamedTuple):
-    """A finished look with what follows from it, decided once however often recording is tried."""
-
-    done: _Finished
-    plan: tuple[int, int | None, bytes, int]
 
 
 class Agent:
@@ -103,14 +90,15 @@ class Agent:
         self._holding = holding
         self._owed = owed
         self._decisions = Decisions(archive.settings.crawl)
+        self._planner = Planner(policy, self._decisions, archive.settings.change.count)
+        self._done = Judging(visitor, self._decisions, manner)
         self._mapped: set[str] = set()
         self._met: set[str] = set()
         self._listed: list[NewUrl] = []
         self._addresses: dict[str, str] = {}
         self._settings = archive.settings.crawl
         self._tasks: set[asyncio.Task[None]] = set()
-        self._done: list[_Finished] = []
-        self._kept: list[_Outcome] = []
+        self._kept: list[Planned] = []
         self._planned: list[NewUrl] = []
         self._kept_since = self._retry_at = 0.0
         self._failed: BaseException | None = None
@@ -143,6 +131,8 @@ class Agent:
                 break
             await self._wait(committed)
             self.figures.seconds = time.monotonic() - started
+            if self._done.is_due:
+                self._done.work()
             if self._must_commit(committed):
                 self._commit()
                 committed = time.monotonic()
@@ -196,7 +186,7 @@ class Agent:
             following = self._next(len(self._tasks) - 1)
             if following is None:
                 return
-            if len(self._done) >= BATCH or self._leaves_a_host(ticket, following):
+            if self._done.is_due or len(self._done) >= BATCH or self._leaves_a_host(ticket, following):
                 self._wake.set()
             ticket = following
 
@@ -283,30 +273,30 @@ class Agent:
         if robots is not None and not self._meets(ticket, robots.ip):
             return False
         if robots is not None and not robots.allowed(ticket.url):
-            look = self._refused(ticket.url, "robots.txt does not allow it")
-        elif not self._decisions.fetches(ticket.url, ticket.host, ticket.depth):
-            look = self._refused(ticket.url, "crawl.fetch_if does not allow it")
-        else:
-            await self._turn(ticket.host)
-            if not self._is_ours(ticket):
-                return False
-            if self._owed is not None:
-                address = self._frontier.address_of(ticket.host_id)
-                self._owed.begins(ticket.host, address, self._now(), self._least_pause(robots))
-            # A URL that had no version when it was queued needs no question about its last one.
-            known = known_of(self._archive, ticket.url) if ticket.known else None
-            look = await self._visitor.look_again(ticket.url, known, self._manner)
+            return self._finish(ticket, robots, None, self._refused(ticket.url, "robots.txt does not allow it"))
+        if not self._decisions.fetches(ticket.url, ticket.host, ticket.depth):
+            return self._finish(ticket, robots, None, self._refused(ticket.url, "crawl.fetch_if does not allow it"))
+        await self._turn(ticket.host)
+        if not self._is_ours(ticket):
+            return False
+        if self._owed is not None:
+            address = self._frontier.address_of(ticket.host_id)
+            self._owed.begins(ticket.host, address, self._now(), self._least_pause(robots))
+        # A URL that had no version when it was queued needs no question about its last one.
+        known = known_of(self._archive, ticket.url) if ticket.known else None
+        return self._finish(ticket, robots, known, await self._visitor.ask(ticket.url, known, self._manner))
+
+    def _finish(self, ticket: Ticket, robots: Robots | None, known: Known | None, response: Response) -> bool:
+        """Gives the host free; the answer is read later. Whether the host was asked."""
         self._read_sitemaps(ticket.url, robots)
         delay = robots.crawl_delay if robots is not None else None
-        returned = self._returned(look.response, delay, asked=look.outcome is not Outcome.REFUSED)
+        returned = self._returned(response, delay, asked=not is_refused(response))
         facts = self._frontier.give_back(ticket, returned)
         if self._owed is not None and returned.asked:
             self._owed.ended(ticket.host, facts, returned.finished)
-        if self._gate is not None and look.response.ip:
-            self._addresses[ticket.host] = look.response.ip
-        if look.outcome in (Outcome.NEW, Outcome.CHANGED) and not self._decisions.stores(look, ticket.depth):
-            look = look._replace(keep_body=False)
-        self._done.append(_Finished(ticket, look, returned, facts))
+        if self._gate is not None and response.ip:
+            self._addresses[ticket.host] = response.ip
+        self._done.add(Answer(ticket, response, known, returned, facts))
         return returned.asked
 
     def _is_ours(self, ticket: Ticket) -> bool:
@@ -359,10 +349,8 @@ class Agent:
             if target is not None:
                 self._listed.append(NewUrl(url_key(target), target, host_of(target), 0))
 
-    def _refused(self, url: str, why: str) -> Observation:
-        failure = Failure(FailureKind.ROBOTS, why)
-        response = Response(url, url, 0, (), b"", self._archive.clock(), failure=failure)
-        return Observation(response, Outcome.REFUSED)
+    def _refused(self, url: str, why: str) -> Response:
+        return Response(url, url, 0, (), b"", self._archive.clock(), failure=Failure(FailureKind.ROBOTS, why))
 
     def _returned(self, response: Response, delay: float | None, *, asked: bool) -> Returned:
         now = self._archive.clock()
@@ -392,8 +380,8 @@ class Agent:
 
     def _prepare(self) -> None:
         """Decides what follows from finished looks; each is decided once, for deciding teaches sieve and policy."""
-        batch, self._done = self._done, []
-        self._kept += [_Outcome(done, self._plan(done)) for done in batch]
+        batch = self._done.take()
+        self._kept += map(self._planner.planned, batch)
         found = [link for done in batch for link in self._links(done)] + self._listed
         self._listed = []
         fresh = self._selection.admitted(self._frontier.sift(found))
@@ -402,7 +390,7 @@ class Agent:
             self._met.clear()
         self._planned += self._decisions.schedules(fresh, self._archive.clock())
 
-    def _record(self, batch: list[_Outcome]) -> list[int]:
+    def _record(self, batch: list[Planned]) -> list[int]:
         """Hosts that got URLs."""
         hosts: list[int] = []
 
@@ -432,7 +420,7 @@ class Agent:
             raise error
         self._retry_at = now + _RETRY_SECONDS
 
-    def _follow(self, cursor: Cursor, batch: list[_Outcome]) -> list[int]:
+    def _follow(self, cursor: Cursor, batch: list[Planned]) -> list[int]:
         """What looks mean for their URLs, their hosts and the links they found; hosts that got URLs."""
         queues = self._archive.catalog.queues
         queues.finish(cursor, [each.plan for each in batch])
@@ -442,33 +430,8 @@ class Agent:
         queues.set_hosts(cursor, [(*facts[1:], number) for number, facts in latest.items()])
         return self._queue.add(self._planned, self._now())
 
-    def _links(self, done: _Finished) -> list[NewUrl]:
+    def _links(self, done: Finished) -> list[NewUrl]:
         depth = done.ticket.depth
         links = self._decisions.links(done.look, self._selection.links(done.look, depth, self._met), depth)
         self.figures.count(done.look, done.ticket.new, len(links))
         return links
-
-    def _plan(self, done: _Finished) -> tuple[int, int | None, bytes, int]:
-        """State, due time and visit record after a look."""
-        ticket, look = done.ticket, done.look
-        state = VisitState.from_bytes(ticket.schedule)
-        if look.outcome is Outcome.REFUSED or look.response.status in (404, 410):
-            changed = None
-        else:
-            changed = None if not look.response.available else self._counts_as_change(look)
-        decision = self._policy.next_visit(state, Look(done.returned.finished / 1000, changed, host=ticket.host_id))
-        gone = look.response.status in (404, 410) and ticket.new
-        gone = gone or not self._decisions.revisits(look, ticket.depth)
-        if gone and isinstance(self._policy, Optimal):
-            self._policy.forget(decision.state)
-        due = int(decision.due * 1000)
-        return (GONE if gone else AGAIN, None if gone else due, decision.state.to_bytes(), ticket.id)
-
-    def _counts_as_change(self, look: Observation) -> bool:
-        """What the schedule learns from."""
-        if look.outcome is Outcome.NEW:
-            return False
-        if look.outcome is not Outcome.CHANGED or look.change is None:
-            return False
-        counts_bytes = self._archive.settings.change.count == "bytes" or look.change.meaningful is None
-        return counts_bytes or bool(look.change.meaningful)

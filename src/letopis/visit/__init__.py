@@ -2,6 +2,6 @@
 
 from letopis.visit.answer import check_of
 from letopis.visit.known import Known, known_of, known_of_many
-from letopis.visit.look import Manner, Visitor
+from letopis.visit.look import Manner, Visitor, is_refused
 
-__all__ = ["Known", "Manner", "Visitor", "check_of", "known_of", "known_of_many"]
+__all__ = ["Known", "Manner", "Visitor", "check_of", "is_refused", "known_of", "known_of_many"]

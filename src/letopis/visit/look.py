@@ -67,17 +67,21 @@ class Visitor:
 
     async def look_again(self, url: str, known: Known | None, manner: Manner) -> Observation:
         """The same for whoever has asked what is known, as for many URLs at once."""
+        return self.judge(await self.ask(url, known, manner), known, manner)
+
+    async def ask(self, url: str, known: Known | None, manner: Manner) -> Response:
+        """Fetches alone; whoever asks judges the answer later."""
         if manner.browser:
-            return self.judge(await self._rendered(url, manner), known, manner)
+            return await self._rendered(url, manner)
         if manner.head and known is not None:
             told = await self._client.fetch(_request(url, known, manner, "HEAD"))
             if header_suffices(told, known):
                 # Nothing was downloaded: the newest version stands for the body.
-                return self.judge(told._replace(skipped=told.status < 300), known, manner)
+                return told._replace(skipped=told.status < 300)
         response = await self._client.fetch(_request(url, known, manner))
         if response.warnings:
             self._doubts.note(response)
-        return self.judge(response, known, manner)
+        return response
 
     async def _rendered(self, url: str, manner: Manner) -> Response:
         """Asked for without conditions: scripts may show news on a document that stays the same."""
@@ -86,7 +90,7 @@ class Visitor:
 
     def judge(self, response: Response, known: Known | None, manner: Manner) -> Observation:
         """What an answer means, given what was known."""
-        if response.failure is not None and response.failure.kind in _REFUSED:
+        if is_refused(response):
             return Observation(response, Outcome.REFUSED)
         if response.failure is not None and response.failure.kind is FailureKind.TOO_LARGE:
             return Observation(response, Outcome.TOO_LARGE)
@@ -130,6 +134,11 @@ class Visitor:
         if self._handover is not None:
             self._handover.add(looks, done)
         return done
+
+
+def is_refused(response: Response) -> bool:
+    """Whether nobody was asked, since that is not allowed."""
+    return response.failure is not None and response.failure.kind in _REFUSED
 
 
 def _signpost(response: Response) -> Page:
