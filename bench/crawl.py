@@ -2,8 +2,10 @@
 
 Ours fetches, reads, finds links, compares and archives durably; Scrapy
 follows links and stores nothing; wget, wget2 and httrack, where installed,
-store plain files; wrk, which only asks, is the bound. CPU is user and system
-time of the crawling processes alone; the web runs in its own.
+store plain files. Two bounds: the libraries that ours uses with nothing
+around them, and wrk, which only asks. CPU is user and system time of the
+crawling processes alone; the web runs in its own. All of them take turns, and
+of each the round counts that took least.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import venv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from shutil import which
@@ -102,6 +104,13 @@ def httrack(seed: str, folder: Path) -> Row | None:
     return Row("httrack", pages, 1000 * spent / pages)
 
 
+def bare(seed: str, folder: Path) -> Row:
+    """Fetching, parsing, joining, digesting, packing and keeping with our libraries and nothing around them."""
+    words = [sys.executable, str(ROOT / "bench" / "crawling" / "bare.py"), seed, str(folder), "busy|overload"]
+    spent, out, _ = measured(words, folder)
+    return Row("bare libraries", int(out), 1000 * spent / int(out))
+
+
 def bound(seed: str, folder: Path) -> Row | None:
     """What sending and receiving alone costs: wrk asks for the home page again and again, and reads nothing of it."""
     if which("wrk") is None:
@@ -112,32 +121,40 @@ def bound(seed: str, folder: Path) -> Row | None:
     return Row("wrk, the bound", pages, 1000 * spent / pages)
 
 
-def run(pages: int) -> list[Row]:
-    """All crawlers on the same web, one after the other."""
-    with simulated_web(1, pages) as seed, tempfile.TemporaryDirectory() as name:
-        folders = [Path(name) / str(number) for number in range(7)]
-        for folder in folders:
-            folder.mkdir()
-        rows = [
-            ours(seed, folders[0]),
-            scrapy(seed, folders[1], "Scrapy, default", DEFAULT),
-            scrapy(seed, folders[2], "Scrapy, tuned", TUNED),
-            wget(seed, folders[3]),
-            wget(seed, folders[4], "wget2"),
-            httrack(seed, folders[5]),
-            bound(seed, folders[6]),
-        ]
-        return [row for row in rows if row is not None]
+CRAWLERS: tuple[Callable[[str, Path], Row | None], ...] = (
+    ours,
+    lambda seed, folder: scrapy(seed, folder, "Scrapy, default", DEFAULT),
+    lambda seed, folder: scrapy(seed, folder, "Scrapy, tuned", TUNED),
+    wget,
+    lambda seed, folder: wget(seed, folder, "wget2"),
+    httrack,
+    bare,
+    bound,
+)
+
+
+def run(pages: int, rounds: int = 1, crawlers: Sequence[Callable[[str, Path], Row | None]] = CRAWLERS) -> list[Row]:
+    """All crawlers on the same web, one after the other, again and again; of each the round that took least."""
+    best: dict[str, Row] = {}
+    with simulated_web(1, pages) as seed:
+        for _ in range(rounds):
+            for crawler in crawlers:
+                with tempfile.TemporaryDirectory() as folder:
+                    row = crawler(seed, Path(folder))
+                if row is not None and (row.name not in best or row.cpu_ms_a_page < best[row.name].cpu_ms_a_page):
+                    best[row.name] = row
+    return list(best.values())
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Prints the table; goal: 20 x Scrapy default, and not slower than wget."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, default=1500)
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--corpus", help="not needed here")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
-    rows = run(options.pages)
+    rows = run(options.pages, options.rounds)
     if options.json:
         print(json.dumps([asdict(row) for row in rows]))
         return 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from letopis.catalog.heads import fields_json
 from letopis.model import Headers, Hop
 
 _JSON = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
@@ -24,8 +25,7 @@ class Note(NamedTuple):
 
     def pack(self) -> bytes:
         """Compact JSON; readers ignore further elements."""
-        kind = [] if self.version else [0]
-        return _JSON([self.status, self.headers, *kind]).encode("utf-8", "surrogatepass")
+        return b"[%d,%b%b]" % (self.status, fields_json(self.headers), b"" if self.version else b",0")
 
     @classmethod
     def unpack(cls, data: bytes) -> Note:

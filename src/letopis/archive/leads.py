@@ -69,7 +69,12 @@ def _lines(texts: Sequence[str], rels: Sequence[str], titles: Sequence[str]) -> 
         lines = "\n".join(texts)
         if "\t" not in lines and lines.count("\n") == len(texts) - 1:
             return lines
-    return "\n".join(map(_line, texts, rels, titles))
+    return "\n".join(
+        [
+            text if not (rel or title) and text.isprintable() else _line(text, rel, title)
+            for text, rel, title in zip(texts, rels, titles, strict=True)
+        ]
+    )
 
 
 def _line(text: str, rel: str, title: str) -> str:

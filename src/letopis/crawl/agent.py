@@ -269,19 +269,20 @@ class Agent:
         """Whether the host was asked."""
         if not self._is_ours(ticket):
             return False
-        robots = await self._robots.of(ticket.url)
+        robots = self._robots.known(ticket.url) or await self._robots.of(ticket.url)
         if robots is not None and not self._meets(ticket, robots.ip):
             return False
         if robots is not None and not robots.allowed(ticket.url):
             return self._finish(ticket, robots, None, self._refused(ticket.url, "robots.txt does not allow it"))
         if not self._decisions.fetches(ticket.url, ticket.host, ticket.depth):
             return self._finish(ticket, robots, None, self._refused(ticket.url, "crawl.fetch_if does not allow it"))
-        await self._turn(ticket.host)
-        if not self._is_ours(ticket):
-            return False
-        if self._owed is not None:
-            address = self._frontier.address_of(ticket.host_id)
-            self._owed.begins(ticket.host, address, self._now(), self._least_pause(robots))
+        if self._gate is not None:
+            await self._turn(self._gate, ticket.host)
+            if not self._is_ours(ticket):
+                return False
+        pause = self._least_pause(robots)
+        if self._owed is not None and pause:
+            self._owed.begins(ticket.host, self._frontier.address_of(ticket.host_id), self._now(), pause)
         # A URL that had no version when it was queued needs no question about its last one.
         known = known_of(self._archive, ticket.url) if ticket.known else None
         return self._finish(ticket, robots, known, await self._visitor.ask(ticket.url, known, self._manner))
@@ -324,13 +325,12 @@ class Agent:
         self._frontier.notice([ticket.host_id])
         return False
 
-    async def _turn(self, host: str) -> None:
+    async def _turn(self, gate: AddressGate, host: str) -> None:
         """Waits while another agent has just asked the same address."""
-        if self._gate is not None:
-            address = self._addresses.get(host, host)
-            wait = self._gate.reserve(address, self._now(), round(self._settings.delay * 1000))
-            if wait > 0:
-                await asyncio.sleep(wait / 1000)
+        address = self._addresses.get(host, host)
+        wait = gate.reserve(address, self._now(), round(self._settings.delay * 1000))
+        if wait > 0:
+            await asyncio.sleep(wait / 1000)
 
     def _least_pause(self, robots: Robots | None) -> int:
         """Milliseconds that a host is left alone after any fetch."""
@@ -356,7 +356,7 @@ class Agent:
         now = self._archive.clock()
         wait = retry_after(response, now) or 0.0
         return Returned(
-            self._now(), response.seconds, response.status, response.ip, wait, response.wire_bytes, delay, asked
+            to_millis(now), response.seconds, response.status, response.ip, wait, response.wire_bytes, delay, asked
         )
 
     def _now(self) -> int:

@@ -28,11 +28,12 @@ class RobotsBook:
         """The rules for a URL's host; None when robots.txt is not obeyed."""
         if not self._obey:
             return None
-        origin = url[: url.index("/", 8)]
-        known = self._known.get(origin)
-        if known is not None and not known.expired(self._archive.clock()):
-            return known
-        return await self._ask(origin)
+        return self.known(url) or await self._ask(_origin(url))
+
+    def known(self, url: str) -> Robots | None:
+        """The same where nobody has to be asked; None where somebody has."""
+        known = self._known.get(_origin(url))
+        return known if known is not None and not known.expired(self._archive.clock()) else None
 
     async def _ask(self, origin: str) -> Robots:
         """Many URLs of one host may wait for the same answer."""
@@ -53,3 +54,7 @@ class RobotsBook:
         if len(self._known) > _IN_MEMORY:
             self._known.popitem(last=False)
         return found
+
+
+def _origin(url: str) -> str:
+    return url[: url.index("/", 8)]

@@ -72,8 +72,10 @@ class Draft:
     def head(self, title: str = "", description: str = "", keywords: str = "") -> None:
         """Sets what describes the document and has not been set, each also as a block."""
         for kind, name, value in zip(_HEAD_KINDS, _HEAD_NAMES, (title, description, keywords), strict=True):
+            if not value or getattr(self, name):
+                continue
             text = fold(value[:MAX_FIELD])
-            if text and not getattr(self, name):
+            if text:
                 setattr(self, name, text)
                 self.blocks.append(Block(kind, text))
 

@@ -37,6 +37,7 @@ _MARKED = f'base[href],[style*="url("],{NAMED}'
 _RAW = (*tags_of(Do.SCRIPT), *tags_of(Do.STYLE), *tags_of(Do.TITLE))
 _HIDING = tags_of(Do.HIDE)
 _FRAMING = tags_of(Do.FRAMING)
+_TELLING = frozenset(METHODS) | {BASE}
 _SETTLED = frozenset(KIND_OF) - {PARAGRAPH}
 _new = tuple.__new__
 """Makes a named tuple somewhat faster than its constructor; a page has hundreds."""
@@ -85,13 +86,13 @@ def _read_full(tree: LexborHTMLParser, root: LexborNode, draft: Draft) -> None:
 
 def _read_basic(body: bytes, tree: LexborHTMLParser, root: LexborNode, draft: Draft) -> None:
     """Title and links. The parser is asked to choose only what the page may have, as every choice costs a walk."""
-    low = body.lower()
-    finder = Finder(tree, draft, alts=False, base=tree.css_first("base[href]") if b"<base" in low else None)
-    for node in root.traverse():
-        method = METHODS.get(node.tag_id)
-        if method is not None:
-            method(finder, node)
-    if b"url(" in low:
+    nodes = [(tag, node) for node in root.traverse() if (tag := node.tag_id) in _TELLING]
+    base = next((node for tag, node in nodes if tag == BASE and "href" in node.attributes), None)
+    finder = Finder(tree, draft, alts=False, base=base)
+    for tag, node in nodes:
+        if tag != BASE:
+            METHODS[tag](finder, node)
+    if b"url(" in body:
         finder.style_attributes()
     finder.settle_basic()
 

@@ -15,6 +15,7 @@ _MAGIC = (
     (b"\x1f\x8b\x08", "application/gzip"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/msword"),
 )
+_MARKED = (*(start for start, _ in _MAGIC), b"RIFF", b"PK\x03\x04")
 _ROOTS = (
     (b"html", "text/html"),
     (b"rss", "application/rss+xml"),
@@ -33,7 +34,7 @@ _MARKUP = re.compile(
 _ROOT = re.compile(
     rb"(?>\s|<\?[^>]{0,500}\?>|<!--.{0,4000}?-->|<!DOCTYPE[^>\[]{0,500}>)*+<([A-Za-z_][\w:.-]{0,60})", re.DOTALL
 )
-_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a]")
+_CONTROL = bytes((*range(0x09), *range(0x0E, 0x1B)))
 _SAMPLE = 4096
 _OPEN = ("", "text/plain", "application/octet-stream", "application/xml", "text/xml", "unknown/unknown", "*/*")
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
@@ -62,10 +63,12 @@ def sniff(body: bytes, claimed: str = "") -> str:
 
 
 def _by_magic(body: bytes, claim: str) -> str:
+    if not body.startswith(_MARKED):
+        return ""
     for start, name in _MAGIC:
         if body.startswith(start):
             return name
-    if body.startswith(b"RIFF") and body[8:12] == b"WEBP":
+    if body[8:12] == b"WEBP" and body.startswith(b"RIFF"):
         return "image/webp"
     if body.startswith(b"PK\x03\x04"):
         return _of_zip(body, claim)
@@ -123,4 +126,4 @@ def _root(body: bytes) -> str:
 def _binary(body: bytes) -> bool:
     """Bytes that no text has, UTF-16 aside."""
     head = body[:512]
-    return _CONTROL.search(head) is not None and not head.startswith(_BOMS)
+    return len(head.translate(None, _CONTROL)) < len(head) and not head.startswith(_BOMS)

@@ -109,7 +109,8 @@ def http_date(moment: datetime) -> str:
 
 def to_millis(moment: datetime) -> int:
     """Whole milliseconds since 1970, the form in which times are stored."""
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
+    since = moment - _EPOCH
+    return since.days * 86_400_000 + since.seconds * 1000 + since.microseconds // 1000
 
 
 def from_millis(millis: int) -> datetime:
