@@ -1,0 +1,111 @@
+"""Answers are read by the portion, in their order, and mean for the next visit what they did one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from letopis.archive import Archive
+from letopis.catalog.queues import AGAIN, GONE
+from letopis.config import Settings
+from letopis.crawl.decisions import Decisions
+from letopis.crawl.judging import PORTION, PORTION_BYTES, Answer, Judging
+from letopis.crawl.planning import Planned, Planner
+from letopis.frontier import HostFacts, Returned, Ticket
+from letopis.model import Failure, FailureKind, Limits, Outcome, Request, Response, from_millis
+from letopis.schedule import make_policy
+from letopis.visit import Manner, Visitor
+
+NOW = 1_700_000_000_000
+
+
+class Nobody:
+    async def fetch(self, request: Request) -> Response:
+        raise AssertionError("answers are here already")
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[Archive]:
+    with Archive(tmp_path / "a") as made:
+        yield made
+
+
+def answer(number: int, body: bytes = b"<p>page</p>", status: int = 200, failure: Failure | None = None) -> Answer:
+    url = f"http://site.example/{number}"
+    response = Response(url, url, status, (("Content-Type", "text/html"),), body, from_millis(NOW), failure=failure)
+    ticket = Ticket(1, "site.example", number, url, 0, True, 0, b"", 0, NOW, known=False)
+    return Answer(ticket, response, None, Returned(NOW), HostFacts(1, "", NOW, NOW, 0.0, 1, 0))
+
+
+def judging(archive: Archive, settings: Settings | None = None) -> Judging:
+    decisions = Decisions((settings or archive.settings).crawl)
+    return Judging(Visitor(archive, Nobody()), decisions, Manner(Limits(), skim=True))
+
+
+def test_answers_come_out_read_and_in_their_order(archive: Archive) -> None:
+    answers = judging(archive)
+    for number in range(5):
+        answers.add(answer(number, b"<p>number %d</p>" % number))
+    answers.work()
+    answers.add(answer(5))
+    assert len(answers) == 6
+    taken = answers.take()
+    assert [done.ticket.id for done in taken] == list(range(6))
+    assert {done.look.outcome for done in taken} == {Outcome.NEW}
+    assert all(done.look.page is not None for done in taken)
+    assert not answers
+    assert answers.take() == []
+
+
+def test_a_portion_is_due_by_number_and_by_bytes(archive: Archive) -> None:
+    answers = judging(archive)
+    due = [answers.add(answer(number)) for number in range(PORTION)]
+    assert due == [False] * (PORTION - 1) + [True]
+    answers.work()
+    assert not answers.is_due
+    assert len(answers) == PORTION
+    large = b"x" * (PORTION_BYTES // 2)
+    assert [answers.add(answer(number, large)) for number in (1, 2)] == [False, True]
+
+
+def test_what_is_not_to_be_stored_is_read_all_the_same(archive: Archive) -> None:
+    settings = replace(archive.settings, crawl=replace(archive.settings.crawl, store_if='path ~ "^/1"'))
+    answers = judging(archive, settings)
+    for number in (1, 2):
+        answers.add(answer(number))
+    kept, left = answers.take()
+    assert kept.look.keep_body
+    assert not left.look.keep_body
+    assert left.look.page is not None
+
+
+def planned(archive: Archive, given: Answer, revisit: str = "") -> Planned:
+    settings = replace(archive.settings, crawl=replace(archive.settings.crawl, revisit_if=revisit))
+    answers = judging(archive)
+    answers.add(given)
+    planner = Planner(make_policy(archive.settings.schedule), Decisions(settings.crawl), "meaning")
+    return planner.planned(answers.take()[0])
+
+
+def test_a_page_that_is_there_is_planned_again_and_one_that_never_was_is_not(archive: Archive) -> None:
+    state, due, record, number = planned(archive, answer(7)).plan
+    assert (state, number) == (AGAIN, 7)
+    assert due is not None
+    assert due > NOW
+    assert record
+    assert planned(archive, answer(8, b"", 404)).plan[:2] == (GONE, None)
+
+
+def test_what_could_not_be_had_is_tried_again(archive: Archive) -> None:
+    silent = answer(1, b"", 0, Failure(FailureKind.TIMEOUT, "no answer came"))
+    assert planned(archive, silent).plan[0] == AGAIN
+    refused = answer(2, b"", 0, Failure(FailureKind.ROBOTS, "robots.txt does not allow it"))
+    assert planned(archive, refused).done.look.outcome is Outcome.REFUSED
+    assert planned(archive, refused).plan[0] == AGAIN
+
+
+def test_the_owner_may_not_want_to_see_a_page_again(archive: Archive) -> None:
+    assert planned(archive, answer(1), 'path ~ "^/2"').plan[:2] == (GONE, None)
