@@ -18,7 +18,7 @@ from plotly.subplots import make_subplots
 
 from letopis.schedule.measures import measure
 from letopis.schedule.policies import Adaptive
-from letopis.schedule.simulate import POLICIES, SimulateRow, settings_for, simulate, visits_of
+from letopis.schedule.simulation import POLICIES, SimulateRow, settings_for, simulate, visits_of
 from letopis.schedule.worlds import Changes, World, make_world
 
 WORLDS: tuple[tuple[str, Changes], ...] = (

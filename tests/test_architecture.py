@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from importlib import import_module
 from pathlib import Path
 
 import letopis
@@ -119,6 +120,17 @@ def test_public_names_are_frozen() -> None:
     }  # fmt: skip
     assert wanted <= set(letopis.__all__)
     assert all(hasattr(letopis, name) for name in letopis.__all__)
+
+
+def test_names_loaded_late_are_there_and_no_module_takes_their_place() -> None:
+    """A module that is loaded becomes an attribute of its package: one of the same name would hide the other."""
+    late = [import_module(f"letopis.{unit}") for unit in sorted({unit for unit, _ in modules()})]
+    tables = {package.__name__: package for package in (letopis, *late) if hasattr(package, "_HOMES")}
+    assert len(tables) >= 5
+    for name, package in tables.items():
+        beside = {path.stem for path in Path(package.__file__ or "").parent.glob("*.py")}
+        assert not beside & set(package._HOMES), name
+        assert [public for public in package._HOMES if not hasattr(package, public)] == []
 
 
 def test_errors_carry_the_exit_status_of_the_command_line() -> None:

@@ -66,3 +66,11 @@ def test_pages_of_endless_blocks_are_folded() -> None:
 
 def test_an_empty_page_has_an_empty_fingerprint() -> None:
     assert len(fingerprint(made([]))) == 0
+
+
+def test_the_stored_form_stays_as_it_is() -> None:
+    long = Block(BlockKind.PARAGRAPH, "words and more words " * 9)
+    whole = fingerprint(made([Block(BlockKind.TITLE, "A title"), Block(BlockKind.ITEM, "menu"), long], frozenset({1})))
+    assert whole.to_bytes().hex() == (
+        "f103ab5a281233e5e9e739494b75f68a16af5edf9c115e5cbfdb729898c3f504f192008a0906049901"
+    )

@@ -123,3 +123,13 @@ def test_habits_stay_bounded_on_pages_that_are_always_new() -> None:
 def test_garbage_is_damaged(kind: type[HostProfile] | type[PageHabits], data: bytes) -> None:
     with contextlib.suppress(Damaged):
         assert kind.from_bytes(data).to_bytes()
+
+
+def test_the_stored_profile_stays_as_it_is() -> None:
+    host = HostProfile(capacity=8)
+    for n in range(140):
+        host.observe(prints(2**64 - 1, 1 << 63 if n % 2 else 300, n))
+    assert host.to_bytes().hex() == (
+        "b1088c010887000000000000008800000000000000890000000000000"
+        "08a000000000000008b000000000000002c010000000000000000000000000080ffffffffffffffff010101010146468c01"
+    )

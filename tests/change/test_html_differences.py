@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from letopis.change import Bounds, link_changes, links, side_by_side_html, visual
-from letopis.change.visual import safe_tag
+from letopis.change.visual_html import safe_tag
 from letopis.model import Link, LinkType, Page
 
 HEAD = "<head><title>Old</title><style>p{color:red}</style></head>"

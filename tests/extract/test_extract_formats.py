@@ -2,17 +2,16 @@ import gzip
 import io
 import json
 import struct
+import sys
 import zipfile
 import zlib
-from importlib.metadata import EntryPoint
+from importlib.metadata import Distribution
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.extract import (
-    Draft,
-    Format,
     Source,
     content_types,
     format_for,
@@ -315,38 +314,87 @@ def test_what_nobody_reads_keeps_its_type():
     assert (found.content_type, found.blocks, found.links) == ("video/mp4", (), ())
 
 
-def count_lines(source: Source, draft: Draft) -> None:
-    draft.title = f"{source.body.count(b'x')} lines"
+SAID = "[letopis.formats]\nlines = {module}:found\n"
+MADE = """from letopis.extract import Format
 
+def read(source, draft):
+    draft.title = f"{{source.body.count(b'x') {fault}}} lines"
 
-def broken(source: Source, draft: Draft) -> None:
-    raise KeyError("oops")
+found = Format(("application/x-lines",), read)
+"""
 
 
 @pytest.fixture
-def installed(monkeypatch):
-    def install(read):
-        found = Format(("application/x-lines",), read)
-        monkeypatch.setattr(EntryPoint, "load", lambda self: found)
-        monkeypatch.setattr(formats, "entry_points", lambda group: [EntryPoint("lines", "x:y", group)])
+def installed(monkeypatch, tmp_path):
+    """Installs a package with a format: in a folder, told by a folder of the name `about`, or zipped."""
+
+    def forget():
         formats._installed.cache_clear()
         format_for.cache_clear()
 
+    def install(module, about="{}-1.dist-info", fault="", packed=False):
+        files = {
+            f"{module}.py": MADE.format(fault=fault),
+            f"{about.format(module)}/entry_points.txt": SAID.format(module=module),
+            f"{about.format(module)}/METADATA": f"Metadata-Version: 2.1\nName: {module}\nVersion: 1\n",
+        }
+        place = tmp_path / ("packages.zip" if packed else "packages")
+        if packed:
+            place.write_bytes(zipped(files))
+        else:
+            for name, text in files.items():
+                (place / name).parent.mkdir(parents=True, exist_ok=True)
+                (place / name).write_text(text)
+        monkeypatch.syspath_prepend(place)
+        forget()
+
     yield install
     monkeypatch.undo()
-    formats._installed.cache_clear()
-    format_for.cache_clear()
+    forget()
 
 
-def test_a_format_comes_in_by_an_entry_point(installed):
-    installed(count_lines)
+@pytest.mark.parametrize(
+    ("module", "about", "packed"),
+    [
+        ("lines_wheel", "{}-1.dist-info", False),
+        ("lines_egg", "{}.egg-info", False),
+        ("lines_zipped", "{}-1.dist-info", True),
+    ],
+)
+def test_a_format_comes_in_by_an_entry_point(installed, module, about, packed):
+    installed(module, about, packed=packed)
     assert "application/x-lines" in content_types()
     assert read(b"x x", "application/x-lines").title == "2 lines"
 
 
 def test_a_fault_of_a_format_becomes_a_warning(installed):
-    installed(broken)
-    assert "KeyError" in read(b"x", "application/x-lines").warnings[0]
+    installed("lines_faulty", fault="/ 0")
+    assert "ZeroDivisionError" in read(b"x", "application/x-lines").warnings[0]
+
+
+def test_finders_of_packages_that_lie_in_no_folder_are_asked(installed, monkeypatch):
+    class Told(Distribution):
+        def read_text(self, filename):
+            said = {"METADATA": "Metadata-Version: 2.1\nName: told\nVersion: 1\n", "entry_points.txt": SAID}
+            return said.get(filename, "").format(module="lines_kept")
+
+        def locate_file(self, path):
+            return path
+
+    class Finder:
+        @staticmethod
+        def find_spec(name, path=None, target=None):
+            return None
+
+        @staticmethod
+        def find_distributions(context=None):
+            return [Told()]
+
+    installed("lines_kept", about="{}-1.nothing")
+    assert "application/x-lines" not in content_types()
+    formats._installed.cache_clear()
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder])
+    assert "application/x-lines" in content_types()
 
 
 @settings(max_examples=150, deadline=None)

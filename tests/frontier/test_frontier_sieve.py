@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.frontier import Sieve
+from letopis.frontier.sieve import Sieve
 
 keys = st.integers(-(2**63), 2**63 - 1).map(lambda key: key | 1)
 batches = st.lists(st.lists(keys | st.integers(-20, 20).map(lambda key: key | 1), max_size=40), max_size=12)
@@ -62,8 +62,8 @@ def test_beyond_its_bound_it_forgets_but_never_invents() -> None:
     assert not sieve.contains(random.integers(-(2**63), 2**63 - 1, 1000, dtype=np.int64)).any()
 
 
-def test_is_rebuilt_from_the_keys_of_a_store() -> None:
-    parts = [array([1, 3, 5]), array([5, 7])]
-    sieve = Sieve.rebuilt(parts, expected=100)
-    assert sieve.contains(array([1, 3, 5, 7])).all()
-    assert len(sieve) == 4
+def test_tells_the_places_of_plain_numbers_that_pass() -> None:
+    sieve = Sieve(expected=100)
+    assert sieve.places([1, 3, 5, 3, -7]) == [0, 1, 2, 4]
+    assert sieve.places([5, 9, -7]) == [1]
+    assert sieve.places([]) == []

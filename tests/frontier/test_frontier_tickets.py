@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.frontier import Frontier, Manners, MemoryQueue, NewUrl, Returned, Sieve, Ticket, UrlState
+from letopis.frontier import Frontier, Manners, MemoryQueue, NewUrl, Returned, Seen, Ticket, UrlState
 from letopis.urls import url_key
 
 
@@ -23,7 +23,7 @@ class Crawl:
         for host, ip in (ips or {}).items():
             self.store.host(host, ip)
         self.ips = ips or {}
-        self.frontier = Frontier(self.store, manners, Sieve())
+        self.frontier = Frontier(self.store, manners, Seen())
         self.random = Random(seed)
         self.now = 0
         self.out: list[tuple[int, Ticket]] = []

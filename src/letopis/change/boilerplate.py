@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-import numpy as np
+from struct import pack, unpack
 
 from letopis.change.fingerprint import Fingerprint
 from letopis.change.varint import Reader, packed, put_varint
@@ -78,8 +77,8 @@ class HostProfile:
         out = bytearray([_MAGIC])
         for number in (self.capacity, self.pages, len(blocks)):
             put_varint(out, number)
-        out += np.array(blocks, dtype="<u8").tobytes()
-        out += packed(np.array([self._counts[block] for block in blocks], np.uint64))
+        out += pack(f"<{len(blocks)}Q", *blocks)
+        out += packed([self._counts[block] for block in blocks])
         return bytes(out)
 
     @classmethod
@@ -91,7 +90,7 @@ class HostProfile:
         profile = cls(reader.varint(1 << 24))
         profile.pages = reader.varint(1 << 40)
         size = reader.varint(profile.capacity)
-        blocks = np.frombuffer(reader.take(8 * size), dtype="<u8").tolist()
+        blocks = unpack(f"<{size}Q", reader.take(8 * size))
         profile._counts = {block: reader.varint(1 << 40) for block in blocks}
         reader.finish()
         return profile

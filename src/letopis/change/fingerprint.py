@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import sqrt
+from struct import pack, unpack
 
-import numpy as np
 from xxhash import xxh3_64_intdigest
 
 from letopis.change.text_forms import letters
@@ -56,7 +56,7 @@ class Fingerprint:
         out = bytearray([_MAGIC])
         put_varint(out, len(self.hashes))
         out += self.text_hash.to_bytes(8, "little")
-        out += np.array(self.hashes, dtype="<u8").tobytes()
+        out += pack(f"<{len(self.hashes)}Q", *self.hashes)
         out += bytes([_CODES[kind] | (_FRAMED if i in self.frame else 0) for i, kind in enumerate(self.kinds)])
         for length in self.lengths:
             put_varint(out, length)
@@ -70,7 +70,7 @@ class Fingerprint:
             raise reader.broken("it begins wrongly")
         count = reader.varint(MAX_BLOCKS + 1)
         text_hash = int.from_bytes(reader.take(8), "little")
-        hashes = tuple(np.frombuffer(reader.take(8 * count), dtype="<u8").tolist())
+        hashes = unpack(f"<{count}Q", reader.take(8 * count))
         codes = reader.take(count)
         lengths = tuple(reader.varint(1 << 40) for _ in range(count))
         reader.finish()

@@ -9,20 +9,14 @@ runs that occur once on both sides, and what still does not fit is told as
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import chain
 from typing import Literal, NamedTuple, cast
-
-import numpy as np
-import numpy.typing as npt
-from rapidfuzz.distance import Indel
 
 Tag = Literal["equal", "replace", "insert", "delete"]
 _WINDOWS = (1, 4, 16)
 _ONE_CALL = 1 << 28  # cells of one exact comparison: 32 MiB of bits
 _SMALL = 1 << 16
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Op(NamedTuple):
@@ -156,6 +150,9 @@ def _placed(match: Match, kept_a: list[int], kept_b: list[int], at_a: int, at_b:
 
 
 def _exact(a: list[int], b: list[int], at_a: int, at_b: int) -> list[Match]:
+    # Loaded late on purpose, as below: pages that are new or stayed as they were are not compared.
+    from rapidfuzz.distance import Indel  # noqa: PLC0415
+
     table = cast("list[tuple[str, int, int, int, int]]", Indel.opcodes(a, b).as_list())
     return [Match(a1 + at_a, b1 + at_b, a2 - a1) for tag, a1, a2, b1, _ in table if tag == "equal"]
 
@@ -168,10 +165,11 @@ def _exact_or_split(a: list[int], b: list[int], budget: Budget, level: int) -> l
     if level == len(_WINDOWS):
         budget.coarse = True
         return []
-    anchors = _anchors(a, b, _WINDOWS[level])
-    if not anchors:
-        return _exact_or_split(a, b, budget, level + 1)
-    return _between(a, b, anchors, budget, level + 1)
+    # It needs numpy, and only what is too long for the exact comparison needs it.
+    from letopis.change.anchors import anchors  # noqa: PLC0415
+
+    found = [Match(i, j, _WINDOWS[level]) for i, j in anchors(a, b, _WINDOWS[level])]
+    return _between(a, b, found, budget, level + 1) if found else _exact_or_split(a, b, budget, level + 1)
 
 
 def _between(a: list[int], b: list[int], anchors: list[Match], budget: Budget, level: int) -> list[Match]:
@@ -186,52 +184,6 @@ def _between(a: list[int], b: list[int], anchors: list[Match], budget: Budget, l
             found.append(anchor)
         at_a, at_b = anchor.a + anchor.size, anchor.b + anchor.size
     return found
-
-
-def _anchors(a: list[int], b: list[int], width: int) -> list[Match]:
-    """Runs of `width` tokens that occur once in `a` and once in `b`, in an order both share."""
-    keys_a, at_a = _once(a, width)
-    keys_b, at_b = _once(b, width)
-    _, in_a, in_b = np.intersect1d(keys_a, keys_b, assume_unique=True, return_indices=True)
-    pairs = sorted(zip(at_a[in_a].tolist(), at_b[in_b].tolist(), strict=True))
-    found: list[Match] = []
-    end_a = end_b = 0
-    for i, j in _rising(pairs):
-        if i >= end_a and j >= end_b and a[i : i + width] == b[j : j + width]:
-            found.append(Match(i, j, width))
-            end_a, end_b = i + width, j + width
-    return found
-
-
-def _once(items: list[int], width: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-    """Hashes of the runs that occur exactly once, and where they begin; equal hashes are only a hint."""
-    size = len(items) - width + 1
-    if size <= 0:
-        return np.empty(0, np.uint64), np.empty(0, np.int64)
-    tokens = np.array(items, dtype=np.uint64)
-    hashes = np.zeros(size, dtype=np.uint64)
-    for k in range(width):
-        hashes = hashes * _MIX + tokens[k : k + size]
-    keys, first, counts = np.unique(hashes, return_index=True, return_counts=True)
-    return keys[counts == 1], first[counts == 1].astype(np.int64)
-
-
-def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest chain of pairs that rises on both sides (patience sorting)."""
-    tops: list[int] = []
-    at: list[int] = []
-    before: list[int] = []
-    for n, (_, j) in enumerate(pairs):
-        pile = bisect_left(tops, j)
-        before.append(at[pile - 1] if pile else -1)
-        tops[pile : pile + 1] = [j]
-        at[pile : pile + 1] = [n]
-    best: list[tuple[int, int]] = []
-    n = at[-1] if at else -1
-    while n >= 0:
-        best.append(pairs[n])
-        n = before[n]
-    return best[::-1]
 
 
 def _joined(found: list[Match]) -> list[Match]:

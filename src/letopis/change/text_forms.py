@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 _LOWER = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
 _PUNCTUATION = bytes(set(range(128)) - set(b"\n0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))
@@ -71,30 +72,8 @@ _CLOCK = (
 )
 _NO_SPAN = r"(?!\s?[-–—]\s?\d{1,2}[:.]\d\d)"  # opening hours do not tick
 _ZONE = r"(?:\s?(?:z\b|utc|gmt|ce?s?t\b|[ecmp][sd]t\b|[+-]\d{2}:?\d{2}))?"
-_ALWAYS = re.compile(
-    "|".join(
-        (
-            rf"\b(?:19|20)\d\d-?\d\d-?\d\d[t ]\d\d:?\d\d(?::?\d\d)?(?:\.\d{{1,9}})?{_ZONE}",
-            r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?:\d{6})?(?!\d)",
-            rf"(?<![\d.:])(?<![-–—])(?<![-–—]\s){_CLOCK}(?![\d:]){_NO_SPAN}{_ZONE}",
-            rf"\b(?:\d{{1,4}}|an?|one)\s?(?:{_UNITS})\s(?:ago|назад)\b|\bjust now\b",
-            rf"\b(?:vor|před|pred|il y a|hace)\s(?:\d{{1,4}}\s?)?(?:{_UNITS})\b",
-            rf"(?<![\d.,]){_NUMBER}\s?(?:{_COUNTED})\b|\b(?:{_COUNTED})\s?[:(]?\s?{_NUMBER}",
-            r"(?P<took>(?<![\d.,])\d{1,9}(?:[.,]\d{1,9})?\s?(?:ms|msec|milliseconds|s|sec|seconds|sekund\w*)\b)",
-            r"(?:©|\(c\)|copyright)\D{0,12}(?:\d{4}\s?[-–—]\s?)?\d{4}",
-            r"-?\d{1,3}(?:[.,]\d)?\s?°\s?(?:[cf]\b)?",
-            r"\b(?=[0-9a-f-]{0,40}\d)(?=[0-9a-f-]{0,40}[a-f])[0-9a-f]{8,128}(?:-[0-9a-f]{4,12}){0,4}\b",
-        )
-    )
-)
 _YEAR = r"(?:19|20)\d\d"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
-_DATES = re.compile(
-    rf"(?:\b(?:{_DAYS})\b\.?,?\s+)?(?:"
-    rf"\b{_YEAR}[-/.]\d{{1,2}}[-/.]\d{{1,2}}\b|\b\d{{1,2}}\s?[-/.]\s?\d{{1,2}}\s?[-/.]\s?(?:{_YEAR}|\d\d)\b"
-    rf"|\b{_DAY}\.?,?\s+(?:{_MONTHS})\b\.?(?:,?\s+{_YEAR}\b)?"
-    rf"|\b(?:{_MONTHS})\b\.?(?:\s+{_DAY}\b(?:,?\s+{_YEAR}\b)?|,?\s+{_YEAR}\b))"
-)
 _TOOK_NEAR = re.compile(r"generated|rendered|took|loaded|executed|queries|vygenerov|načten|erzeugt|generiert|сгенер")
 _HAS_DIGIT = re.compile(r"\d")
 _LEGAL = re.compile(r"\W{0,4}(?:©|\(c\)|copyright\b)\D{0,12}(?:19|20)\d\d")
@@ -105,6 +84,38 @@ _LONG = 2048
 _LEGAL_LINE = 400
 _MOST_FACT = 100
 _FEW_WORDS = 6
+
+
+@cache  # made at first use: these patterns take longer to make than a page to read
+def _always() -> re.Pattern[str]:
+    """What is stilled everywhere."""
+    return re.compile(
+        "|".join(
+            (
+                rf"\b(?:19|20)\d\d-?\d\d-?\d\d[t ]\d\d:?\d\d(?::?\d\d)?(?:\.\d{{1,9}})?{_ZONE}",
+                r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?:\d{6})?(?!\d)",
+                rf"(?<![\d.:])(?<![-–—])(?<![-–—]\s){_CLOCK}(?![\d:]){_NO_SPAN}{_ZONE}",
+                rf"\b(?:\d{{1,4}}|an?|one)\s?(?:{_UNITS})\s(?:ago|назад)\b|\bjust now\b",
+                rf"\b(?:vor|před|pred|il y a|hace)\s(?:\d{{1,4}}\s?)?(?:{_UNITS})\b",
+                rf"(?<![\d.,]){_NUMBER}\s?(?:{_COUNTED})\b|\b(?:{_COUNTED})\s?[:(]?\s?{_NUMBER}",
+                r"(?P<took>(?<![\d.,])\d{1,9}(?:[.,]\d{1,9})?\s?(?:ms|msec|milliseconds|s|sec|seconds|sekund\w*)\b)",
+                r"(?:©|\(c\)|copyright)\D{0,12}(?:\d{4}\s?[-–—]\s?)?\d{4}",
+                r"-?\d{1,3}(?:[.,]\d)?\s?°\s?(?:[cf]\b)?",
+                r"\b(?=[0-9a-f-]{0,40}\d)(?=[0-9a-f-]{0,40}[a-f])[0-9a-f]{8,128}(?:-[0-9a-f]{4,12}){0,4}\b",
+            )
+        )
+    )
+
+
+@cache
+def _dates() -> re.Pattern[str]:
+    """What is stilled where it is most of the block."""
+    return re.compile(
+        rf"(?:\b(?:{_DAYS})\b\.?,?\s+)?(?:"
+        rf"\b{_YEAR}[-/.]\d{{1,2}}[-/.]\d{{1,2}}\b|\b\d{{1,2}}\s?[-/.]\s?\d{{1,2}}\s?[-/.]\s?(?:{_YEAR}|\d\d)\b"
+        rf"|\b{_DAY}\.?,?\s+(?:{_MONTHS})\b\.?(?:,?\s+{_YEAR}\b)?"
+        rf"|\b(?:{_MONTHS})\b\.?(?:\s+{_DAY}\b(?:,?\s+{_YEAR}\b)?|,?\s+{_YEAR}\b))"
+    )
 
 
 def stilled(text: str) -> str:
@@ -123,7 +134,7 @@ def stilled(text: str) -> str:
     if len(text) <= _LEGAL_LINE and _LEGAL.match(lowered):
         return ""
     took = bool(_TOOK_NEAR.search(lowered))
-    calm = _ALWAYS.sub(lambda m: m[0] if m.lastgroup == "took" and not took else " ", lowered)
+    calm = _always().sub(lambda m: m[0] if m.lastgroup == "took" and not took else " ", lowered)
     return words_form(_dated(calm)) + text[_LONG:]
 
 
@@ -133,7 +144,7 @@ def is_fact(text: str) -> bool:
 
 
 def _dated(text: str) -> str:
-    bare = _DATES.sub(" ", text)
+    bare = _dates().sub(" ", text)
     return bare if len(words_form(bare).split()) <= _FEW_WORDS else text
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from collections.abc import Sequence
 
 from letopis.errors import Damaged
 
@@ -16,18 +15,17 @@ def put_varint(out: bytearray, value: int) -> None:
     out.append(value)
 
 
-def packed(numbers: npt.NDArray[np.uint64]) -> bytes:
+def packed(numbers: Sequence[int]) -> bytes:
     """Many numbers as `put_varint` writes them one after the other."""
-    digits = np.ones(len(numbers), np.int64)
-    for place in range(1, 9):
-        digits += numbers >= np.uint64(1 << 7 * place)
-    starts = np.cumsum(digits) - digits
-    out = np.zeros(int(digits.sum()), np.uint8)
-    for place in range(int(digits.max(initial=0))):
-        longer = digits > place
-        part = (numbers[longer] >> np.uint64(7 * place)).astype(np.uint8) & 0x7F
-        out[starts[longer] + place] = part | np.where(digits[longer] > place + 1, 0x80, 0).astype(np.uint8)
-    return out.tobytes()
+    if max(numbers, default=0) < 0x80:
+        return bytes(numbers)
+    out = bytearray()
+    for number in numbers:
+        if number < 0x80:  # most of them: a call each would cost more than all the rest
+            out.append(number)
+        else:
+            put_varint(out, number)
+    return bytes(out)
 
 
 class Reader:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-import numpy as np
-import numpy.typing as npt
-
 from letopis.catalog import Catalog, Cursor
 from letopis.catalog.queues import Shard
 from letopis.crawl.owed import Owed
@@ -66,7 +63,6 @@ class CatalogQueue:
     def _mine(self, hosts: Iterable[int]) -> list[int]:
         return [host for host in hosts if host % self._shard.agents == self._shard.rest]
 
-    def seen_keys(self) -> Iterator[npt.NDArray[np.int64]]:
+    def seen_keys(self) -> Iterator[Sequence[int]]:
         """See `QueueStore.seen_keys`."""
-        for part in self._catalog.queues.all_keys():
-            yield np.array(part, dtype=np.int64)
+        return self._catalog.queues.all_keys()

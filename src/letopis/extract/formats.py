@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from typing import NamedTuple
 
 from letopis.extract.draft import Draft
+from letopis.extract.installed import installed
 from letopis.extract.source import Source
 
-GROUP = "letopis.formats"
 Reader = Callable[[Source, Draft], None]
 
 
@@ -34,8 +34,7 @@ class Format:
     risky: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _BuiltIn:
+class _BuiltIn(NamedTuple):
     module: str
     types: tuple[str, ...]
     risky: bool = False
@@ -93,5 +92,4 @@ def _load(entry: _BuiltIn) -> Format:
 
 @lru_cache(maxsize=1)
 def _installed() -> tuple[Format, ...]:
-    found = (point.load() for point in entry_points(group=GROUP))
-    return tuple(one for one in found if isinstance(one, Format))
+    return tuple(one for one in installed() if isinstance(one, Format))

@@ -82,41 +82,41 @@ class Do(IntEnum):
     FRAMING = 16
 
 
-def _number(name: str) -> int:
-    """The parser's number of an element, found by parsing one where it may stand."""
-    wrapped = {"html": "", "body": "", "frameset": "<frameset>", "frame": "<frameset><frame>"}
-    table = (
-        "<table><caption></caption><thead><tr><th></th></tr></thead><tbody><tr><td></td></tr></tbody><tfoot></table>"
-    )
-    tree = LexborHTMLParser(wrapped.get(name, f"{table}<{name}>"))
-    found = tree.css_first(name)
-    if found is None:
-        raise RuntimeError(f"the HTML parser does not know <{name}>")
-    return found.tag_id
+_TABLE = "<table><caption></caption><thead><tr><th></th></tr></thead><tbody><tr><td>x</td></tr></tbody><tfoot></table>"
+_FRAMES = "<frameset><frame></frameset>"
+_TEXT = "-text"
 
 
-def _number_of_text() -> int:
-    found = LexborHTMLParser("<p>x").css_first("p")
-    if found is None or found.child is None:
-        raise RuntimeError("the HTML parser shows no text")
-    return found.child.tag_id
+def _numbers() -> dict[str, int]:
+    """The parser's numbers of all elements named here, and of text, found by parsing each where it may stand."""
+    names = dict.fromkeys((*KINDS, *_PLAIN_BLOCKS, *_HIDDEN, *_LINKING, "base"))
+    flow = "".join([f"<{name}></{name}>" for name in names])
+    found: dict[str, int] = {}
+    for page in (_TABLE + flow, _FRAMES):
+        root = LexborHTMLParser(page).root
+        found |= {str(node.tag): node.tag_id for node in root.traverse(include_text=True)} if root else {}
+    unknown = [name for name in (*names, _TEXT) if name not in found]
+    if unknown:
+        raise RuntimeError(f"the HTML parser does not know <{unknown[0]}>")
+    return found
 
 
-TEXT: int = _number_of_text()
-KIND_OF: dict[int, BlockKind] = {_number(name): kind for name, kind in KINDS.items()}
-BLOCKS: frozenset[int] = frozenset(map(_number, (*KINDS, *_PLAIN_BLOCKS)))
-PARAGRAPH: int = _number("p")
-ANCHOR: int = _number("a")
-AREA: int = _number("area")
-BASE: int = _number("base")
-CONTENT: frozenset[int] = frozenset(map(_number, ("article", "main")))
+_NUMBER = _numbers()
+TEXT: int = _NUMBER[_TEXT]
+KIND_OF: dict[int, BlockKind] = {_NUMBER[name]: kind for name, kind in KINDS.items()}
+BLOCKS: frozenset[int] = frozenset(_NUMBER[name] for name in (*KINDS, *_PLAIN_BLOCKS))
+PARAGRAPH: int = _NUMBER["p"]
+ANCHOR: int = _NUMBER["a"]
+AREA: int = _NUMBER["area"]
+BASE: int = _NUMBER["base"]
+CONTENT: frozenset[int] = frozenset(_NUMBER[name] for name in ("article", "main"))
 """Elements whose own header and footer belong to what a page says."""
-MENUS: frozenset[int] = frozenset(map(_number, ("nav", "menu")))
+MENUS: frozenset[int] = frozenset(_NUMBER[name] for name in ("nav", "menu"))
 """Elements that hold nothing but ways to other places."""
 ACTIONS: dict[int, Do] = {
     **dict.fromkeys(BLOCKS, Do.BLOCK),
-    **{_number(name): Do.HIDE for name in _HIDDEN},
-    **{_number(name): Do[action.upper()] for name, action in _LINKING.items()},
+    **{_NUMBER[name]: Do.HIDE for name in _HIDDEN},
+    **{_NUMBER[name]: Do[action.upper()] for name, action in _LINKING.items()},
 }
 
 

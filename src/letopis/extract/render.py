@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from datetime import datetime
-from typing import Any
-
-from lxml import etree
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from letopis.model import Block, BlockKind, Link, LinkType, Page, rfc3339
+
+if TYPE_CHECKING:
+    from lxml import etree
 
 _TEXTS = (
     "url",
@@ -23,8 +25,6 @@ _TEXTS = (
     "canonical",
     "refresh",
 )
-# What XML 1.0 cannot hold, whatever the escape.
-_UNFIT = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def to_json(page: Page, indent: int | None = None) -> str:
@@ -66,6 +66,8 @@ def _link(data: dict[str, str]) -> Link:
 
 def to_xml(page: Page) -> str:
     """`<page url= ...>` with `<block kind=>`, `<link target= type= ...>` and `<warning>` elements."""
+    from lxml import etree  # noqa: PLC0415 - nothing else here needs it, and every crawl starts
+
     root = etree.Element("page")
     for name in _TEXTS:
         _set(root, name.replace("_", "-"), getattr(page, name))
@@ -92,4 +94,10 @@ def _set(element: etree._Element, name: str, value: str) -> None:
 
 
 def _fit(text: str) -> str:
-    return _UNFIT.sub("\ufffd", text)
+    return _unfit().sub("\ufffd", text)
+
+
+@cache  # a set of so many characters takes long to make
+def _unfit() -> re.Pattern[str]:
+    """What XML 1.0 cannot hold, whatever the escape."""
+    return re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -1,4 +1,8 @@
-"""Which URL may be fetched now: states, seen set, host queues, manners, filters, traps."""
+"""Which URL may be fetched now: states, seen set, host queues, manners, filters, traps.
+
+The sieve of many URLs stands apart in `letopis.frontier.sieve`: it needs
+numpy, which takes longer to load than a small site takes to crawl.
+"""
 
 from letopis.frontier.expressions import Facts, Filter, parse_filter
 from letopis.frontier.focus import Focus, Interest, interest, score
@@ -7,7 +11,7 @@ from letopis.frontier.leases import Lease, LeaseKeeper, LeaseStore, MemoryLeases
 from letopis.frontier.memory import MemoryQueue
 from letopis.frontier.politeness import Bandwidth, Manners, Share, manners_of
 from letopis.frontier.queue import QueueStore
-from letopis.frontier.sieve import Sieve
+from letopis.frontier.seen import Seen
 from letopis.frontier.states import HostFacts, HostRow, NewUrl, QueuedUrl, Returned, Ticket, UrlState
 from letopis.frontier.traps import TrapJudge
 
@@ -30,8 +34,8 @@ __all__ = [
     "QueueStore",
     "QueuedUrl",
     "Returned",
+    "Seen",
     "Share",
-    "Sieve",
     "Ticket",
     "TrapJudge",
     "UrlState",

@@ -1,6 +1,6 @@
 """The frontier: which URL may be fetched now.
 
-Durable queues lie in a store; in memory are the sieve and a bounded number
+Durable queues lie in a store; in memory are the keys of what was seen and a bounded number
 of hosts with the next few URLs of each. A ticket is one URL whose host and
 address may both be asked now; a host has one ticket out at a time.
 """
@@ -10,11 +10,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
 from letopis.frontier.politeness import Bandwidth, Manners, Share, failures_after, pause
 from letopis.frontier.queue import QueueStore
-from letopis.frontier.sieve import Sieve
+from letopis.frontier.seen import Seen
 from letopis.frontier.states import HostFacts, HostRow, NewUrl, Returned, Ticket
 from letopis.frontier.workbench import AGAIN, KINDS, NEW, Host, Workbench
 
@@ -33,10 +31,10 @@ _NOBODY: frozenset[int] = frozenset()
 class Frontier:
     """Gives out tickets and takes them back. Not shared between threads."""
 
-    def __init__(self, store: QueueStore, manners: Manners, sieve: Sieve | None = None) -> None:
-        """Without a sieve one is rebuilt from the store."""
+    def __init__(self, store: QueueStore, manners: Manners, seen: Seen | None = None) -> None:
+        """What was seen is read from the store unless it is given."""
         self._store, self._manners = store, manners
-        self._sieve = sieve if sieve is not None else Sieve.rebuilt(store.seen_keys())
+        self._seen = seen if seen is not None else Seen.rebuilt(store.seen_keys())
         self._bench = Workbench()
         self._hosts: dict[int, Host] = {}
         self._resting: list[tuple[int, int]] = []
@@ -65,12 +63,11 @@ class Frontier:
 
         They count as seen from now on. After the transaction call `notice`;
         if it fails, the URLs must be stored by other means or they are lost
-        to this run (a restart rebuilds the sieve from what is stored).
+        to this run (a restart reads what is stored).
         """
         if not urls:
             return []
-        keys = np.fromiter((url.key for url in urls), dtype=np.int64, count=len(urls))
-        return [urls[place] for place in self._sieve.unseen(keys).nonzero()[0].tolist()]
+        return [urls[place] for place in self._seen.unseen([url.key for url in urls])]
 
     def add(self, urls: Sequence[NewUrl], now: int) -> int:
         """Sift and store at once: seeds and sitemaps. How many hosts got a URL."""

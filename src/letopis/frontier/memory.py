@@ -5,9 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from letopis.frontier.states import HostFacts, HostRow, NewUrl, QueuedUrl, UrlState
 
 
@@ -59,9 +56,9 @@ class MemoryQueue:
                 hosts[host] = None
         return list(hosts)
 
-    def seen_keys(self) -> Iterator[npt.NDArray[np.int64]]:
+    def seen_keys(self) -> Iterator[Sequence[int]]:
         """See `QueueStore.seen_keys`."""
-        yield np.fromiter(self._keys, dtype=np.int64, count=len(self._keys))
+        yield list(self._keys)
 
     def host(self, name: str, ip: str = "") -> int:
         """The id of a host, made when it is new."""

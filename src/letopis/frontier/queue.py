@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
-
 from letopis.frontier.states import HostRow, NewUrl, QueuedUrl
 
 
@@ -36,6 +33,6 @@ class QueueStore(Protocol):
         """Store unseen URLs as NEW and due at once; known ones are passed over. Ids of the hosts that got any."""
         ...
 
-    def seen_keys(self) -> Iterator[npt.NDArray[np.int64]]:
-        """The keys of all URLs ever stored, in parts; the sieve is rebuilt from them."""
+    def seen_keys(self) -> Iterator[Sequence[int]]:
+        """The keys of all URLs ever stored, in parts; what was seen is rebuilt from them."""
         ...

@@ -8,7 +8,7 @@ row, or in the next one that had room. There are no pointers and no objects:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -56,13 +56,9 @@ class Sieve:
         """Memory of the table."""
         return int(self._table.nbytes)
 
-    @classmethod
-    def rebuilt(cls, parts: Iterable[Keys], most_bytes: int = 1 << 30, expected: int = 0) -> Sieve:
-        """A sieve that has seen all keys of a store."""
-        sieve = cls(most_bytes, expected)
-        for part in parts:
-            sieve.unseen(part)
-        return sieve
+    def places(self, keys: Sequence[int]) -> list[int]:
+        """`unseen` for plain numbers: the places of those that pass."""
+        return self.unseen(np.fromiter(keys, dtype=np.int64, count=len(keys))).nonzero()[0].tolist()
 
     def unseen(self, keys: Keys) -> Mask:
         """Which keys pass; they count as seen from now on. Of equal keys the first passes."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from letopis import extract
 from letopis.archive import Archive, Identity, Recorded
 from letopis.catalog import Cursor
-from letopis.change import Fingerprint, PageHabits, compare, fingerprint
+from letopis.change import Fingerprint, PageHabits, fingerprint
 from letopis.model import Change, Headers, Observation, Outcome, Page, Response
 from letopis.visit.known import Known
 from letopis.visit.memory import Memory
@@ -56,6 +56,9 @@ class Reader:
 
     def _compare(self, url: str, page: Page, known: Known) -> Change:
         """Against the page's own last version; what recurs on the host or at every visit is noise."""
+        # Loaded late as well: a crawl that meets new pages compares none.
+        from letopis.change import compare  # noqa: PLC0415
+
         before = self._archive.answers.by_id(known.version)
         old = fingerprint(_page(before.body, known.final_url, before.headers))
         new = fingerprint(page)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from letopis.change.links import link_changes
+from letopis.change.link_lists import link_changes
 from letopis.change.text_diff import WORDS, Bounds, Level, pieces
 from letopis.model import Change, Link, Page
 
