@@ -155,6 +155,9 @@ def seen_bytes(count: int) -> tuple[float, float]:
     return size, (time.process_time() - begin) / (2000 * 60) * 1e6
 
 
+_FEWEST = 700_000
+
+
 class Drive:
     """Takes and gives back tickets on a made-up clock, recording in batches."""
 
@@ -211,6 +214,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--hosts", type=int, default=100_000)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args(argv)
+    if args.queued < _FEWEST:
+        parser.error(
+            f"--queued must be at least {_FEWEST:,}: so many tickets are taken of the smaller frontier ten times over"
+        )
     rows = run(args.seen, args.queued, args.hosts)
     if args.json:
         print(json.dumps([asdict(row) | {"held": row.held} for row in rows]))
