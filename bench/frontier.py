@@ -215,9 +215,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args(argv)
     if args.queued < _FEWEST:
-        parser.error(
-            f"--queued must be at least {_FEWEST:,}: so many tickets are taken of the smaller frontier ten times over"
-        )
+        parser.error(f"--queued must be at least {_FEWEST:,}: of a tenth of it 70,000 tickets are taken")
     rows = run(args.seen, args.queued, args.hosts)
     if args.json:
         print(json.dumps([asdict(row) | {"held": row.held} for row in rows]))

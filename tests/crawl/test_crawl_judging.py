@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from scripted_site import ScriptedSite
 
 from letopis.archive import Archive
 from letopis.catalog.queues import AGAIN, GONE
-from letopis.config import Settings
+from letopis.config import CrawlSettings, Settings
+from letopis.crawl import CrawlOptions, Limits, crawl
 from letopis.crawl.decisions import Decisions
 from letopis.crawl.judging import PORTION, PORTION_BYTES, Answer, Judging
 from letopis.crawl.planning import Planned, Planner
 from letopis.frontier import HostFacts, Returned, Ticket
-from letopis.model import Failure, FailureKind, Limits, Outcome, Request, Response, from_millis
+from letopis.model import Failure, FailureKind, Outcome, Request, Response, from_millis
+from letopis.model import Limits as Bounds
 from letopis.schedule import make_policy
 from letopis.visit import Manner, Visitor
 
@@ -42,7 +48,7 @@ def answer(number: int, body: bytes = b"<p>page</p>", status: int = 200, failure
 
 def judging(archive: Archive, settings: Settings | None = None) -> Judging:
     decisions = Decisions((settings or archive.settings).crawl)
-    return Judging(Visitor(archive, Nobody()), decisions, Manner(Limits(), skim=True))
+    return Judging(Visitor(archive, Nobody()), decisions, Manner(Bounds(), skim=True))
 
 
 def test_answers_come_out_read_and_in_their_order(archive: Archive) -> None:
@@ -109,3 +115,23 @@ def test_what_could_not_be_had_is_tried_again(archive: Archive) -> None:
 
 def test_the_owner_may_not_want_to_see_a_page_again(archive: Archive) -> None:
     assert planned(archive, answer(1), 'path ~ "^/2"').plan[:2] == (GONE, None)
+
+
+def test_large_pages_are_recorded_before_the_memory_is_full(
+    tmp_path: Path, scripted_site: ScriptedSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long a commit could wait by the clock: see `HEAVY`."""
+    monkeypatch.setattr(sys.modules["letopis.crawl.agent"], "HEAVY", 300_000)
+    monkeypatch.setattr("letopis.crawl.judging.PORTION_BYTES", 100_000)
+    links = "".join(f"<a href='/{number}'>page</a>" for number in range(12))
+    seed = scripted_site.set("/", links.encode())
+    for number in range(12):
+        scripted_site.set(f"/{number}", b"<p>%d</p>" % number + b"words " * 25_000)
+    settings = Settings(crawl=CrawlSettings(delay=0.0, commit_every=3600.0, sitemaps=False))
+    steps: list[int] = []
+    options = CrawlOptions((seed,), limits=Limits(once=True), private_ok=True)
+    with Archive(tmp_path / "large", settings=settings) as archive:
+        asyncio.run(crawl(archive, options, lambda figures: steps.append(figures.fetched)))
+    assert steps[-1] == 13
+    # Four times as much may wait, and the page that was under way.
+    assert max(after - before for before, after in itertools.pairwise([0, *steps])) <= 9

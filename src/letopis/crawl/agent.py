@@ -35,6 +35,8 @@ from letopis.visit import Known, Manner, Visitor, is_refused, known_of
 
 BATCH = 512
 """Most looks in one commit."""
+HEAVY = 64 * 1024 * 1024
+"""Bytes of bodies after which a commit waits no longer."""
 _FEW = 64
 """Looks for which an agent of a fleet waits twice `crawl.commit_every`: a commit takes the turn of all others."""
 _IDLE_SECONDS = 1.0
@@ -46,7 +48,7 @@ _RETRY_SECONDS = 1.0
 _PATIENCE_SECONDS = 300.0
 """How long an agent of a fleet keeps what it could not record while a service is away."""
 _PENDING = 4
-"""Commits' worth of finished looks that may wait; beyond it nothing new is begun."""
+"""Commits' worth of finished looks, by number or by bytes, that may wait; beyond it nothing new is begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +211,7 @@ class Agent:
             and not self._kept
             and under_way < self._settings.concurrency
             and len(self._done) < _PENDING * BATCH
+            and self._done.held < _PENDING * HEAVY
         )
 
     def _over(self) -> bool:
@@ -256,7 +259,7 @@ class Agent:
     def _must_commit(self, committed: float) -> bool:
         if self._kept:
             return time.monotonic() >= self._retry_at
-        if len(self._done) >= BATCH:
+        if len(self._done) >= BATCH or self._done.held >= HEAVY:
             return True
         return bool(self._done) and time.monotonic() - committed >= self._commit_pause()
 

@@ -48,6 +48,8 @@ class Judging:
         self._answers: list[Answer] = []
         self._bytes = 0
         self._finished: list[Finished] = []
+        self.held = 0
+        """Bytes of the bodies of all that is not taken yet."""
 
     def __len__(self) -> int:
         """Looks that are not recorded yet."""
@@ -55,8 +57,10 @@ class Judging:
 
     def add(self, answer: Answer) -> bool:
         """Whether there is a portion to `work` on now."""
+        size = len(answer.response.body)
         self._answers.append(answer)
-        self._bytes += len(answer.response.body)
+        self._bytes += size
+        self.held += size
         return self.is_due
 
     @property
@@ -72,7 +76,7 @@ class Judging:
     def take(self) -> list[Finished]:
         """All of them, which are the caller's then."""
         self.work()
-        finished, self._finished = self._finished, []
+        finished, self._finished, self.held = self._finished, [], 0
         return finished
 
     def _judged(self, answer: Answer) -> Finished:
