@@ -19,6 +19,7 @@ from letopis.catalog import Cursor
 from letopis.catalog.database import Database
 from letopis.cli.main import main as command
 from letopis.crawl import Agent, Figures
+from letopis.crawl.committing import Committing
 
 
 @dataclass(slots=True)
@@ -34,7 +35,7 @@ class Told:
 
 def watch(told: Told) -> None:
     """From now on, agents and transactions of this process are measured."""
-    run, transaction, record = Agent.run, Database.transaction, Agent._record
+    run, transaction, record = Agent.run, Database.transaction, Committing._record
     batch = 0
 
     async def timed_run(self: Agent, *words: Any, **named: Any) -> Figures:
@@ -46,7 +47,7 @@ def watch(told: Told) -> None:
             told.seconds += time.perf_counter() - began
             told.pages += self.figures.fetched
 
-    def counted(self: Agent, looks: list[Any]) -> list[int]:
+    def counted(self: Committing, looks: list[Any]) -> list[int]:
         nonlocal batch
         batch = len(looks)
         return record(self, looks)
@@ -64,7 +65,7 @@ def watch(told: Told) -> None:
 
     for owner, name, value in (
         (Agent, "run", timed_run),
-        (Agent, "_record", counted),
+        (Committing, "_record", counted),
         (Database, "transaction", timed),
     ):
         setattr(owner, name, value)

@@ -1,8 +1,8 @@
 """One crawling process: takes URLs from the frontier, looks at them, records batches.
 
 The way of a page: `Frontier.take` -> `Visitor.ask` -> `Frontier.give_back` ->
-`Judging` (`Visitor.judge`) -> `Planner` -> `Archive.record`, with what follows
-for the frontier in the same transaction.
+`Judging` (`Visitor.judge`) -> `Committing` (`Planner`, `Archive.record` with what
+follows for the frontier in the same transaction).
 """
 
 from __future__ import annotations
@@ -12,23 +12,21 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from letopis.archive import Archive, Recorded
-from letopis.catalog import Cursor
+from letopis.archive import Archive
+from letopis.crawl.committing import RETRY_SECONDS, Committing
 from letopis.crawl.decisions import Decisions
 from letopis.crawl.durable import CatalogQueue
 from letopis.crawl.figures import Figures
-from letopis.crawl.holding import Holding, LeasesLost
+from letopis.crawl.holding import Holding
 from letopis.crawl.ip_gate import AddressGate
-from letopis.crawl.judging import Answer, Finished, Judging
+from letopis.crawl.judging import Answer, Judging
 from letopis.crawl.owed import Owed
-from letopis.crawl.planning import Planned, Planner
 from letopis.crawl.robots_book import RobotsBook
 from letopis.crawl.selection import Selection
-from letopis.errors import LetopisError, NotReady
 from letopis.fetch import Robots, retry_after
 from letopis.frontier import Frontier, NewUrl, Returned, Ticket
 from letopis.model import Failure, FailureKind, Response, to_millis
-from letopis.schedule import Optimal, Policy
+from letopis.schedule import Policy
 from letopis.urls import host as host_of
 from letopis.urls import join, url_key
 from letopis.visit import Known, Manner, Visitor, is_refused, known_of
@@ -42,11 +40,6 @@ _FEW = 64
 _IDLE_SECONDS = 1.0
 _GRACE_SECONDS = 5.0
 _MAPPED = 100_000
-_MET = 100_000
-"""Addresses remembered as they stand in pages: the menus of a site are worked out once, not on every page."""
-_RETRY_SECONDS = 1.0
-_PATIENCE_SECONDS = 300.0
-"""How long an agent of a fleet keeps what it could not record while a service is away."""
 _PENDING = 4
 """Commits' worth of finished looks, by number or by bytes, that may wait; beyond it nothing new is begun."""
 
@@ -83,31 +76,24 @@ class Agent:
         self._archive = archive
         self._visitor = visitor
         self._frontier = frontier
-        self._queue = queue
         self._robots = robots
-        self._policy = policy
-        self._selection = selection
         self._manner = manner
         self._gate = gate
         self._holding = holding
         self._owed = owed
         self._decisions = Decisions(archive.settings.crawl)
-        self._planner = Planner(policy, self._decisions, archive.settings.change.count)
         self._done = Judging(visitor, self._decisions, manner)
+        self._committing = Committing(archive, visitor, frontier, queue, policy, selection, self._decisions, holding)
         self._mapped: set[str] = set()
-        self._met: set[str] = set()
         self._listed: list[NewUrl] = []
         self._addresses: dict[str, str] = {}
         self._settings = archive.settings.crawl
         self._tasks: set[asyncio.Task[None]] = set()
-        self._kept: list[Planned] = []
-        self._planned: list[NewUrl] = []
-        self._kept_since = self._retry_at = 0.0
         self._failed: BaseException | None = None
         self._wake = asyncio.Event()
         self._stopping = False
         self._limits = Limits()
-        self.figures = Figures()
+        self.figures = self._committing.figures
 
     def stop(self) -> None:
         """Begins nothing new; what is under way is finished and recorded."""
@@ -155,8 +141,8 @@ class Agent:
     async def _commit_all(self) -> None:
         """What is left, as long as that takes."""
         self._commit()
-        while self._kept:
-            await asyncio.sleep(_RETRY_SECONDS)
+        while self._committing.is_waiting:
+            await asyncio.sleep(RETRY_SECONDS)
             self._tend()
             self._commit()
 
@@ -208,7 +194,7 @@ class Agent:
         return (
             left
             and not self._stopping
-            and not self._kept
+            and not self._committing.is_waiting
             and under_way < self._settings.concurrency
             and len(self._done) < _PENDING * BATCH
             and self._done.held < _PENDING * HEAVY
@@ -223,7 +209,7 @@ class Agent:
         # What is not yet recorded may bring new links, so it is recorded before the question is asked.
         if self._done and self._goes_on():
             return False
-        if self._done or self._kept:
+        if self._done or self._committing.is_waiting:
             self._commit()
             return False
         return limits.once and self._nothing_due()
@@ -257,8 +243,8 @@ class Agent:
             await asyncio.sleep(0)
 
     def _must_commit(self, committed: float) -> bool:
-        if self._kept:
-            return time.monotonic() >= self._retry_at
+        if self._committing.is_waiting:
+            return time.monotonic() >= self._committing.retry_at
         if len(self._done) >= BATCH or self._done.held >= HEAVY:
             return True
         return bool(self._done) and time.monotonic() - committed >= self._commit_pause()
@@ -367,74 +353,5 @@ class Agent:
 
     def _commit(self) -> None:
         """Records finished looks and all that follows from them, in one transaction."""
-        self._prepare()
-        if not self._kept:
-            return
-        try:
-            hosts = self._record(self._kept)
-        except LeasesLost as lost:
-            self._let_go(lost.hosts)
-        except NotReady as error:
-            self._keep_for_later(error)
-        else:
-            self._frontier.recorded(each.done.ticket for each in self._kept)
-            self._kept, self._planned, self._kept_since = [], [], 0.0
-            self._frontier.notice(hosts)
-
-    def _prepare(self) -> None:
-        """Decides what follows from finished looks; each is decided once, for deciding teaches sieve and policy."""
-        batch = self._done.take()
-        self._kept += map(self._planner.planned, batch)
-        found = [link for done in batch for link in self._links(done)] + self._listed
-        self._listed = []
-        fresh = self._selection.admitted(self._frontier.sift(found))
-        self._met.update(link.url for link in found)
-        if len(self._met) > _MET:
-            self._met.clear()
-        self._planned += self._decisions.schedules(fresh, self._archive.clock())
-
-    def _record(self, batch: list[Planned]) -> list[int]:
-        """Hosts that got URLs."""
-        hosts: list[int] = []
-
-        def extend(cursor: Cursor, recorded: list[Recorded]) -> None:
-            if self._holding is not None:
-                self._holding.check(cursor, (each.done.ticket for each in batch), self._now())
-            with self._queue.inside(cursor):
-                hosts.extend(self._follow(cursor, batch))
-
-        self._visitor.record([each.done.look for each in batch], extend)
-        return hosts
-
-    def _let_go(self, hosts: set[int]) -> None:
-        """Looks at hosts that went to others are not ours to record; those fetch them again."""
-        gone = [each.done.ticket for each in self._kept if each.done.ticket.host_id in hosts]
-        self._kept = [each for each in self._kept if each.done.ticket.host_id not in hosts]
-        self._frontier.recorded(gone)
-        for host in hosts:
-            self._frontier.drop_host(host)
-        self._commit()
-
-    def _keep_for_later(self, error: LetopisError) -> None:
-        """An agent of a fleet waits for a service that is away; one alone tells its owner at once."""
-        now = time.monotonic()
-        self._kept_since = self._kept_since or now
-        if self._holding is None or now - self._kept_since > _PATIENCE_SECONDS:
-            raise error
-        self._retry_at = now + _RETRY_SECONDS
-
-    def _follow(self, cursor: Cursor, batch: list[Planned]) -> list[int]:
-        """What looks mean for their URLs, their hosts and the links they found; hosts that got URLs."""
-        queues = self._archive.catalog.queues
-        queues.finish(cursor, [each.plan for each in batch])
-        if isinstance(self._policy, Optimal):
-            queues.set_memory(cursor, self._policy.remember())
-        latest = {each.done.host.id: each.done.host for each in batch}
-        queues.set_hosts(cursor, [(*facts[1:], number) for number, facts in latest.items()])
-        return self._queue.add(self._planned, self._now())
-
-    def _links(self, done: Finished) -> list[NewUrl]:
-        depth = done.ticket.depth
-        links = self._decisions.links(done.look, self._selection.links(done.look, depth, self._met), depth)
-        self.figures.count(done.look, done.ticket.new, len(links))
-        return links
+        listed, self._listed = self._listed, []
+        self._committing.commit(self._done.take(), listed)
