@@ -40,6 +40,18 @@ def test_the_newest_version_is_one_read_and_one_decompression(opened, monkeypatc
     assert (found.body, found.decoded_bytes, len(reads)) == (pages[-1], len(pages[-1]), 1)
 
 
+def test_a_finished_pack_is_read_to_its_end_and_not_behind_it(tmp_path, monkeypatch):
+    place, name = LocalBackend(tmp_path), "00000001.pack"
+    draft = place.create(name)
+    draft.write(b"0123456789")
+    draft.commit()
+    asked = []
+    pread = os.pread
+    monkeypatch.setattr("os.pread", lambda fd, length, offset: asked.append(length) or pread(fd, length, offset))
+    assert [place.read(name, start, 99) for start in (0, 4, 10, 50)] == [b"0123456789", b"456789", b"", b""]
+    assert asked == [10, 6, 0, 0]
+
+
 def test_a_body_that_would_grow_is_stored_as_it_is(opened):
     noise = os.urandom(5000)
     placed = opened().append([item(noise), item(b"")])

@@ -7,13 +7,16 @@ from letopis.store.layout import (
     Kind,
     Method,
     Record,
+    TextAt,
     VersionHead,
     checked_record,
     encode_record,
     extent,
     fact_head,
+    frame_head,
     known,
     pack_header,
+    parse_frame_head,
     parse_pack_header,
     parse_version_head,
     version_head,
@@ -86,6 +89,19 @@ def test_unknown_kinds_are_skipped_or_refused_by_their_top_bit():
     assert not known(Record(0, 9, 0x93, 0, b"", b""), "x.log")
     with pytest.raises(NewerFormat, match="later release"):
         known(Record(0, 9, 0x13, 0, b"", b""), "x.log")
+
+
+@given(NUMBERS, NUMBERS, st.binary(max_size=9), st.none() | st.builds(TextAt, NUMBERS, NUMBERS))
+@settings(max_examples=60)
+def test_heads_of_frames_come_back_and_are_damaged_when_cut_short(back, slots, key, text):
+    data = frame_head(back, slots, key, text)
+    head = parse_frame_head(data)
+    assert (head.back, head.slots, head.text) == (back, slots, None if back else text)
+    assert parse_frame_head(data + varint(5) if text is not None else data) == head
+    whole = len(frame_head(back, slots, key))
+    for end in {*range(len(data))} - {whole}:
+        with pytest.raises(Damaged):
+            parse_frame_head(data[:end])
 
 
 def test_header_tells_flags_and_refuses_what_is_newer():

@@ -35,13 +35,13 @@ class Answers:
 
     def newest(self, url: str) -> Version:
         """The newest version with its body."""
-        return self._whole(url, lambda: newest(self._catalog.database, url))
+        return self._whole(url, newest, url)
 
     def numbered(self, url: str, number: int) -> Version:
         """Version `number` with its body; negative numbers count from the newest."""
         if number < 0:
             number += self.resource(url).versions
-        return self._whole(url, lambda: numbered(self._catalog.database, url, number))
+        return self._whole(url, numbered, url, number)
 
     def at(self, url: str, moment: datetime) -> Version:
         """The version valid at a time; the oldest one before the first."""
@@ -51,7 +51,7 @@ class Answers:
 
     def by_id(self, number: int) -> Version:
         """The version recorded under an id, with its body."""
-        return self._whole(f"version {number}", lambda: by_id(self._catalog.database, number))
+        return self._whole(f"version {number}", by_id, number)
 
     def as_sent(self, version: Version) -> Version:
         """The version with header and body of the server's answer, where a browser made the version of it."""
@@ -97,12 +97,13 @@ class Answers:
         body = self.supplier(content)
         return Decoded(body, len(body), ABSENT)
 
-    def _whole(self, url: str, find: Callable[[], Found | None]) -> Version:
+    def _whole(self, url: str, find: Callable[..., Found | None], *asked: str | int) -> Version:
         """Looks up and reads; once more when a compaction moved the bytes in between."""
+        database = self._catalog.database
         try:
-            return self._read(url, find())
+            return self._read(url, find(database, *asked))
         except Moved:
-            return self._read(url, find())
+            return self._read(url, find(database, *asked))
 
     def _read(self, url: str, found: Found | None) -> Version:
         if found is None:

@@ -106,24 +106,28 @@ class Database:
             cursor = self._local.cursor = Cursor(self._connect(), self.dialect)
         return cursor
 
-    def _ask(self, question: Callable[[Cursor], T]) -> T:
+    def _ask(self, question: Callable[[Cursor, str, Sequence[Any]], T], statement: str, values: Sequence[Any]) -> T:
         """Asks again once when the connection turns out to have been cut: a question changes nothing."""
-        with self.dialect.errors():
-            cursor = self._reader()
+        # Every read of a version comes through here, so errors are looked at only once there is one.
+        try:
+            cursor = getattr(self._local, "cursor", None) or self._reader()
             try:
-                return question(cursor)
+                return question(cursor, statement, values)
             except Exception:
                 if not self.dialect.lost(cursor.connection):
                     raise
-            return question(self._reader())
+            return question(self._reader(), statement, values)
+        except Exception:
+            with self.dialect.errors():
+                raise
 
     def one(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
         """The first row of a question outside any transaction."""
-        return self._ask(lambda cursor: cursor.one(statement, values))
+        return self._ask(Cursor.one, statement, values)
 
     def all(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         """All rows of a question outside any transaction."""
-        return self._ask(lambda cursor: cursor.all(statement, values))
+        return self._ask(Cursor.all, statement, values)
 
     def stream(self, statement: str, values: Sequence[Any] = (), size: int = 1000) -> Iterator[Row]:
         """Rows of a long answer, read piece by piece on a cursor of their own."""

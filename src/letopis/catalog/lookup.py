@@ -9,7 +9,7 @@ from letopis.catalog.rows import Reader, ResourceRow, VersionRow
 from letopis.urls import url_key
 
 _SELECT = (
-    "SELECT r.url, v.id, v.resource, v.number, v.time, v.status, h.data, v.extra, r.versions, "
+    "SELECT r.url, v.resource, v.number, v.time, h.data, r.versions, "
     "c.id, c.sha1, c.raw_bytes, c.stored_bytes, c.method, c.pack, c.place, c.slot "
 )
 _NEWEST = _SELECT + (
@@ -50,13 +50,10 @@ class Found(NamedTuple):
     """One version joined with its URL, its content and its packed header record."""
 
     url: str
-    id: int
     resource: int
     number: int
     time: int
-    status: int
     head: bytes | None
-    extra: str | None
     versions: int
     content: int
     sha1: bytes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 from letopis.errors import Damaged, UnknownVersion
@@ -34,6 +35,7 @@ class FrameCoder(NamedTuple):
         return own + [rest * (index + 1) // others - rest * index // others for index in range(others)]
 
 
+@cache
 def _solid() -> Any:
     """The package of solid frames, loaded at the first frame.
 
@@ -48,10 +50,10 @@ def _solid() -> Any:
 
 def _solid_decode(data: bytes, slot: int, newest: bytes | None, known: bytes) -> Decoded:
     try:
-        found = _solid().decode(data, slot, newest, known)
+        found: Decoded = _solid().decode(data, slot, newest, known)
     except UnknownVersion as error:
         raise Damaged(f"a solid frame has no slot {slot}; run verify") from error
-    return Decoded(found.body, found.decoded_bytes, Method.SOLID.label)
+    return found
 
 
 def _solid_decode_all(data: bytes, newest: bytes | None, known: bytes) -> list[bytes]:

@@ -17,7 +17,8 @@ PIECE = 1 << 20
 _LEVEL = 3
 _WHOLE: Final = ZstdCompressor.FLUSH_FRAME
 # Looking a member up in its enumeration is slow in Python 3.11: done once.
-_STORED, _ZSTD = Method.STORED, Method.ZSTD
+_STORED, _ZSTD, _BROTLI, _CODEC = Method.STORED, Method.ZSTD, Method.BROTLI, Method.CODEC
+_LABELS = {int(method): method.label for method in Method}
 _OWN = ("stored", "zstd", "brotli")
 
 
@@ -66,19 +67,19 @@ def _codecs() -> Any:
 
 def label_of(method: int, body: bytes) -> str:
     """The name of the method of a body, as people see it."""
-    return str(_codecs().by_id(body[0]).name) if method == Method.CODEC and body else Method(method).label
+    return str(_codecs().by_id(body[0]).name) if method == _CODEC and body else _LABELS[method]
 
 
 def expand(method: int, body: bytes) -> bytes:
     """The content of a body that stands for itself."""
-    if method == Method.STORED:
+    if method == _STORED:
         return body
-    if method == Method.CODEC:
+    if method == _CODEC:
         return bytes(_codecs().by_id(body[0] if body else 0).decode(body[1:]))
-    if method not in (Method.ZSTD, Method.BROTLI):
+    if method not in (_ZSTD, _BROTLI):
         raise Damaged(f"a record names the method {method}, which does not stand alone; run verify")
     try:
-        return decompress(body) if method == Method.ZSTD else bytes(brotli.decompress(body))
+        return decompress(body) if method == _ZSTD else bytes(brotli.decompress(body))
     except (ZstdError, brotli.error) as error:
         raise Damaged(f"a record cannot be decompressed ({error}); run verify") from error
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from xxhash import xxh3_64_intdigest
 
 from letopis.errors import Damaged, NewerFormat
-from letopis.store.varint import LONGEST, Cursor, varint, zigzag
+from letopis.store.varint import LONGEST, Cursor, number_at, varint, zigzag
 
 MAGIC = b"\x89LPK\r\n"
 VERSION = 2
@@ -24,10 +24,9 @@ _MUST_KNOW_FLAGS = 0xF0
 _MAY_SKIP_KIND = 0x80
 _MARKER = 0xF5
 _OWNER_BYTES = 2
-_START = struct.Struct("<BIBB")
 _MARK = struct.Struct("<BI")
 _HEADER = struct.Struct("<6sBBI")
-START_BYTES = _START.size
+START_BYTES = _MARK.size + 2
 MOST_RECORD_BYTES = 1 << 28
 """No record is longer; a length beyond it is damage."""
 MOST_START_BYTES = START_BYTES + 2 * LONGEST
@@ -63,6 +62,8 @@ class Method(IntEnum):
         return self.name.lower()
 
 
+# Looking a member up in its enumeration is slow in Python 3.11, and every read asks.
+_FIRST_KIND, _LAST_KIND = int(min(Kind)), int(max(Kind))
 _KINDS = {(kind, method): bytes((kind, method)) for kind in Kind for method in Method}
 
 
@@ -142,30 +143,30 @@ def extent(data: bytes, at: int = 0) -> Extent | None:
     """What the record at `at` of `data` claims to be (positions within data); None when none can start there."""
     if len(data) - at < START_BYTES + 2 or data[at] != _MARKER:
         return None
-    fields = Cursor(data, at + START_BYTES)
     try:
-        head, body = fields.varint(), fields.varint()
+        head, place = number_at(data, at + START_BYTES)
+        body, place = number_at(data, place)
     except Damaged:
         return None
     if head + body > MOST_RECORD_BYTES:
         return None
-    return Extent(data[at + 5], data[at + 6], fields.at, fields.at + head, fields.at + head + body)
+    return Extent(data[at + 5], data[at + 6], place, place + head, place + head + body)
 
 
 def checked_record(data: bytes, at: int, found: Extent, *, pack: int, offset: int) -> Record | None:
     """The record at `at` of `data`, which is at `offset` of its pack; None when its check fails or it is cut short."""
     if found.end > len(data):
         return None
-    rest = memoryview(data)[at + 5 : found.end]
-    if _START.unpack_from(data, at)[1] != _low32(rest, _seed(pack, offset)):
+    kind, method, head_at, body_at, end = found
+    check = xxh3_64_intdigest(memoryview(data)[at + _MARK.size : end], _seed(pack, offset)) & 0xFFFFFFFF
+    if _MARK.unpack_from(data, at)[1] != check:
         return None
-    head, body = data[found.head_at : found.body_at], data[found.body_at : found.end]
-    return Record(offset, offset + found.end - at, found.kind, found.method, head, body)
+    return Record(offset, offset + end - at, kind, method, data[head_at:body_at], data[body_at:end])
 
 
 def known(record: Record, name: str) -> bool:
     """Whether this release understands the record; False when it may be skipped."""
-    if Kind.VERSION <= record.kind <= Kind.TEXT:
+    if _FIRST_KIND <= record.kind <= _LAST_KIND:
         return True
     if record.kind & _MAY_SKIP_KIND:
         return False
@@ -200,12 +201,17 @@ def frame_head(back: int, count: int, key: bytes, text_at: TextAt | None = None)
 
 def parse_frame_head(head: bytes) -> FrameHead:
     """What the head of a frame record says."""
-    fields = Cursor(head)
-    back, count = fields.varint(), fields.varint()
+    back, at = number_at(head, 0)
+    count, at = number_at(head, at)
     if back:
         return FrameHead(back, count, b"", None)
-    mark = fields.take(_OWNER_BYTES)
-    return FrameHead(0, count, mark, TextAt(fields.varint(), fields.varint()) if fields.left else None)
+    end = at + _OWNER_BYTES
+    if len(head) < end:
+        raise Damaged("the head of a frame is cut short; run verify to see what is damaged")
+    if len(head) == end:
+        return FrameHead(0, count, head[at:end], None)
+    pack, after = number_at(head, end)
+    return FrameHead(0, count, head[at:end], TextAt(pack, number_at(head, after)[0]))
 
 
 def owner(key: bytes) -> bytes:

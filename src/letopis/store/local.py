@@ -13,10 +13,12 @@ from pathlib import Path
 
 from letopis.errors import Busy, NotReady
 
-_LISTED = (".log", ".pack")
+_FINISHED = ".pack"
+_LISTED = (".log", _FINISHED)
 _PART = ".part"
 _LOCK = "lock"
 _OPEN_FILES = 64
+_UNKNOWN = 1 << 62
 
 
 class Disk:
@@ -46,11 +48,13 @@ class Disk:
 class _File:
     """An open file that closes itself when the last user lets go of it."""
 
-    __slots__ = ("fd",)
+    __slots__ = ("fd", "size")
 
     def __init__(self, path: Path, flags: int) -> None:
         self.fd = -1
         self.fd = os.open(path, flags | os.O_CLOEXEC, 0o666)
+        self.size = _UNKNOWN
+        """Where it ends, if it never changes: nothing has to be asked for behind that."""
 
     def __del__(self) -> None:
         if self.fd >= 0:
@@ -101,6 +105,8 @@ class LocalBackend:
     def read(self, name: str, offset: int, length: int) -> bytes:
         """Bytes of a pack, by one pread in nearly all cases."""
         file = self._reader(name)
+        if offset + length > file.size:
+            length = max(0, file.size - offset)
         try:
             data = os.pread(file.fd, length, offset)
             while 0 < len(data) < length and (more := os.pread(file.fd, length - len(data), offset + len(data))):
@@ -184,6 +190,8 @@ class LocalBackend:
                 return file
         with _told(self.where, "read"):
             file = _File(self._folder / name, os.O_RDONLY)
+            if name.endswith(_FINISHED):
+                file.size = os.fstat(file.fd).st_size
         with self._guard:
             self._readers[name] = file
             while len(self._readers) > _OPEN_FILES:

@@ -101,7 +101,8 @@ class Packs:
 
     def record(self, pack: int, offset: int, guess: int = 0) -> Record:
         """The record at a place, checked. `guess` is its length where the caller knows it."""
-        self.flags(pack)
+        if pack not in self._flags:
+            self.flags(pack)
         length = min(max(guess + _START_READ, _FIRST_READ), _LARGEST_GUESS)
         data = self.span(pack, offset, length)
         found = extent(data)

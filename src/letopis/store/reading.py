@@ -7,12 +7,16 @@ from typing import NamedTuple, NoReturn
 
 from letopis.errors import Damaged, NewerFormat
 from letopis.store import coders
+from letopis.store.coders import FrameCoder
 from letopis.store.content import expand, label_of
 from letopis.store.layout import Kind, Method, Record, parse_frame_head
 from letopis.store.packs import Packs, damaged
 from letopis.store.texts import Texts, cost
 from letopis.store.values import Decoded, Moved, Place
 from letopis.store.varint import Cursor
+
+# Looking a member up in its enumeration is slow in Python 3.11, and every read asks.
+_VERSION, _FRAME, _PIECES = int(Kind.VERSION), int(Kind.FRAME), int(Method.PIECES)
 
 
 class _Group(NamedTuple):
@@ -41,11 +45,11 @@ class Reader:
 
     def decode(self, place: Place, record: Record) -> Decoded:
         """The content of a record that was already read."""
-        if record.kind == Kind.FRAME:
+        if record.kind == _FRAME:
             return self._from_frame(place, record)
-        if record.kind != Kind.VERSION:
+        if record.kind != _VERSION:
             raise Damaged("the record there holds no content")
-        if record.method == Method.PIECES:
+        if record.method == _PIECES:
             body = b"".join(self._pieces(place.pack, record))
         else:
             body = expand(record.method, record.body)
@@ -55,7 +59,7 @@ class Reader:
         """One content part by part, in bounded memory."""
         record = self._packs.record(place.pack, place.offset)
         try:
-            if record.kind == Kind.VERSION and record.method == Method.PIECES:
+            if record.kind == _VERSION and record.method == _PIECES:
                 yield from self._pieces(place.pack, record)
             else:
                 yield self.decode(place, record).body
@@ -76,13 +80,14 @@ class Reader:
             yield body
 
     def _from_frame(self, place: Place, record: Record) -> Decoded:
-        coder, group = coders.of(record.method), self._group(place.pack, record)
-        found = coder.decode(record.body, place.slot, group.newest, group.known)
-        return Decoded(found.body, found.decoded_bytes + group.made, found.method)
+        coder = coders.of(record.method)
+        _, newest, known, made = self._group(place.pack, record, coder)
+        found = coder.decode(record.body, place.slot, newest, known)
+        return Decoded(found.body, found.decoded_bytes + made, found.method) if made else found
 
-    def _group(self, pack: int, record: Record) -> _Group:
+    def _group(self, pack: int, record: Record, coder: FrameCoder) -> _Group:
         """What a frame needs from outside. Only what the frame asks for is read."""
-        head, coder = parse_frame_head(record.head), coders.of(record.method)
+        head = parse_frame_head(record.head)
         first = self._packs.record(pack, record.offset - head.back) if head.back else record
         at = parse_frame_head(first.head).text if head.back else head.text
         known = self.texts.get(at) if at is not None and coder.needs_known(record.body) else b""
@@ -100,8 +105,9 @@ class Reader:
             self._complain(Place(pack, record.offset, 0), error)
 
     def _all_of(self, pack: int, record: Record) -> list[bytes]:
-        group = self._group(pack, record)
-        bodies = coders.of(record.method).decode_all(record.body, group.newest, group.known)
+        coder = coders.of(record.method)
+        group = self._group(pack, record, coder)
+        bodies = coder.decode_all(record.body, group.newest, group.known)
         if len(bodies) != group.slots:
             raise Damaged(f"a frame holds {len(bodies)} contents and claims {group.slots}")
         return bodies

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from functools import cache
 from typing import NamedTuple
 
 from letopis.errors import Damaged, NewerFormat
@@ -67,6 +68,11 @@ def built_in(at: TextAt) -> bytes:
     """A text that comes with Letopis."""
     if at != GENERIC:
         raise NewerFormat(f"a frame needs the built-in text {at.offset}; read it with a later release of Letopis")
+    return _html()
+
+
+@cache
+def _html() -> bytes:
     # Late on purpose: the codecs take long to load, and newest versions that wait for compaction need none of them.
     from letopis.codec import html_dictionary  # noqa: PLC0415
 

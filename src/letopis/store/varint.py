@@ -34,6 +34,20 @@ def text(data: bytes) -> bytes:
     return varint(len(data)) + data
 
 
+def number_at(data: bytes, at: int) -> tuple[int, int]:
+    """The number at a place and where it ends; what is cut short or overlong is Damaged."""
+    if at < len(data) and data[at] < 0x80:
+        return data[at], at + 1
+    number = shift = 0
+    for byte in data[at : at + LONGEST]:
+        at += 1
+        if byte < 0x80:
+            return number | byte << shift, at
+        number |= (byte & 0x7F) << shift
+        shift += 7
+    raise Damaged("a number in a record is cut short; run verify to see what is damaged")
+
+
 class Cursor:
     """Reads fields one after the other; what is cut short or overlong is Damaged."""
 
@@ -51,18 +65,12 @@ class Cursor:
 
     def varint(self) -> int:
         """The next number."""
+        # Columns hold thousands of numbers, nearly all of one byte.
         if self.at < self._end and self._data[self.at] < 0x80:
             self.at += 1
             return self._data[self.at - 1]
-        number = shift = 0
-        for at in range(self.at, min(self.at + LONGEST, self._end)):
-            byte = self._data[at]
-            number |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                self.at = at + 1
-                return number
-            shift += 7
-        raise Damaged("a number in a record is cut short; run verify to see what is damaged")
+        number, self.at = number_at(self._data, self.at)
+        return number
 
     def zigzag(self) -> int:
         """The next signed number."""

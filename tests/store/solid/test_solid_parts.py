@@ -116,6 +116,24 @@ def test_known_text_of_any_kind_leaves_the_coder_in_step(known, text):
     assert stream.text_of(part, len(text) * 2 + len(known), known) == text + known + text
 
 
+@pytest.mark.parametrize("size", [0, 1, 33_000, 140_000])
+@pytest.mark.parametrize("other", [0, 1, 33_000, 140_000])
+def test_a_known_text_may_come_in_two_parts(size, other):
+    rng = random.Random(size + other)
+    known, newest = rng.randbytes(size), rng.randbytes(other)
+    text = (known[-500:] + newest[:500]) * 3 + b"more"
+    part = stream.parts([text], known + newest)[0]
+    assert b"".join(stream.pieces(part, len(text), known, newest)) == text
+    assert stream.text_of(memoryview(part), len(text), known + newest) == text
+    assert stream.overhead(known, newest) == stream.overhead(known + newest)
+
+
+@pytest.mark.parametrize("count", [0, 499, 500, 501, 2000])
+def test_bodies_with_few_and_many_marks_come_back(count):
+    body = b"\1 \0" * count + b" text " * 20_000 + b"\0\1"
+    assert marks.restored(marks.escape(body)) == body
+
+
 def test_an_encoder_that_unties_the_knot_costs_space_and_nothing_else(monkeypatch):
     monkeypatch.setattr("letopis.store.solid.stream._reads_back", lambda made, texts, known: False)
     texts = [b"first " * 50, b"", b"second " * 50]

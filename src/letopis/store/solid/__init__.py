@@ -6,7 +6,6 @@ rapidfuzz, which cost more time than most programs that only read will take.
 """
 
 from letopis.store.solid.reading import (
-    Decoded,
     decode,
     decode_all,
     decode_known,
@@ -15,4 +14,4 @@ from letopis.store.solid.reading import (
     newest_span,
 )
 
-__all__ = ["Decoded", "decode", "decode_all", "decode_known", "needs_known", "needs_newest", "newest_span"]
+__all__ = ["decode", "decode_all", "decode_known", "needs_known", "needs_newest", "newest_span"]

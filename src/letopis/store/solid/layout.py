@@ -11,6 +11,8 @@ from letopis.store.solid.tokens import END_SETS
 _FORMAT = 0x20
 _ENDS_SHIFT = 3
 _CHECK_BYTES = 2
+_FIRST_BYTES = range(_FORMAT, _FORMAT | len(END_SETS) << _ENDS_SHIFT)
+"""How frames of this format begin, whatever their flags and token ends."""
 MOST_BYTES = 1 << 30
 
 
@@ -55,7 +57,7 @@ def flags_of(data: bytes) -> int:
     if not data:
         raise Damaged("a solid frame is empty; restore this pack from a copy")
     first = data[0]
-    if first & 0xE0 != _FORMAT or first >> _ENDS_SHIFT & 3 >= len(END_SETS):
+    if first not in _FIRST_BYTES:
         raise NewerFormat(f"a solid frame has format {first:#04x}; read it with a later release of Letopis")
     return first & 7
 
@@ -64,13 +66,13 @@ def head_of(data: bytes) -> Head:
     """The head of a frame; raises what `flags_of` does, and Damaged for impossible lengths."""
     flags = flags_of(data)
     ends = data[0] >> _ENDS_SHIFT & 3
-    at = 1 + _CHECK_BYTES * bool(flags & Flags.KNOWN)
+    at = 1 + _CHECK_BYTES if flags & Flags.KNOWN else 1
     check = data[1:at]
     part = length = 0
     if flags & Flags.HOLDS_NEWEST:
         part, at = numbers.read(data, at)
         length, at = numbers.read(data, at)
     rest, at = numbers.read(data, at)
-    if min(part, length, rest) < 0 or length + rest > MOST_BYTES:
+    if length + rest > MOST_BYTES:
         raise Damaged("a solid frame declares impossible lengths; restore this pack from a copy")
     return Head(flags, ends, part, length, rest, check, at)

@@ -63,14 +63,17 @@ def read(text: bytes, at: int) -> tuple[int, int]:
         rank = RANK[text[at]]
         if rank < SHORT:
             return rank, at + 1
-        if rank < _LONG and (low := RANK[text[at + 1]]) < _BASE:
-            return _TWO_FROM + (rank - SHORT) * _BASE + low, at + 2
-        end = at + 2 if rank < _LONG else at + 2 + rank - _LONG
-        value = 0
-        for digit in text[at + 1 : end]:
-            value = value * _BASE + RANK[digit]
-        if value >= _NONE or end > len(text):
-            raise IndexError
-        return value + (_LONG_FROM if rank >= _LONG else _TWO_FROM + (rank - SHORT) * _BASE), end
-    except (IndexError, OverflowError):
-        raise Damaged("a number is broken in a solid frame; restore this pack from a copy") from None
+        if rank < _LONG:
+            low = RANK[text[at + 1]]
+            if low < _BASE:
+                return _TWO_FROM + (rank - SHORT) * _BASE + low, at + 2
+        elif rank < _NONE:
+            end = at + 2 + rank - _LONG
+            value = 0
+            for digit in text[at + 1 : end]:
+                value = value * _BASE + RANK[digit]
+            if value < _NONE and end <= len(text):
+                return value + _LONG_FROM, end
+    except IndexError:
+        pass
+    raise Damaged("a number is broken in a solid frame; restore this pack from a copy")

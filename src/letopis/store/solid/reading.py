@@ -6,7 +6,6 @@ The format is written down in docs/internals/solid-frames.md.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from letopis.errors import Damaged, UnknownVersion
@@ -14,17 +13,11 @@ from letopis.store.solid import marks, residue, stream, tokens, tokenwise
 from letopis.store.solid.known import check_of
 from letopis.store.solid.layout import MOST_BYTES, Flags, Head, flags_of, head_of
 from letopis.store.solid.tokens import END_SETS
+from letopis.store.values import Decoded
 
+METHOD = "solid"
 # Chains with so many bytes of scripts are worth arrays.
 _MUCH = 1 << 17
-
-
-@dataclass(frozen=True, slots=True)
-class Decoded:
-    """A version, and how much coder output was made to read it."""
-
-    body: bytes
-    decoded_bytes: int
 
 
 class _Opened(NamedTuple):
@@ -33,6 +26,8 @@ class _Opened(NamedTuple):
     newest: bytes
     ends: bytes
     scripts: list[bytes]
+    longest: int
+    """No token has more bytes."""
     made: int
 
 
@@ -65,15 +60,16 @@ def decode(data: bytes, slot: int, newest: bytes | None = None, known: bytes = b
     known = _fitting(head, known)
     if slot < 0:
         raise UnknownVersion(f"a frame has no version {slot}; count from 0")
-    if head.holds_newest and slot == 0:
-        form = stream.text_of(data[head.start : head.start + head.newest_part], head.newest_length, known)
-        return Decoded(_newest_body(head, form), len(form) + stream.overhead(known))
+    if slot == 0 and head.holds_newest:
+        part = memoryview(data)[head.start : head.start + head.newest_part]
+        form = stream.text_of(part, head.newest_length, known)
+        return Decoded(_newest_body(head, form), len(form) + stream.overhead(known), METHOD)
     # In a later frame the newest stands outside, so its first version is number 1 too.
     index = slot if head.holds_newest else slot + 1
     opened = _open(data, head, newest, known, index)
     if index > len(opened.scripts):
         raise UnknownVersion(f"the frame holds no version {slot}; ask for a smaller number")
-    return Decoded(_version(opened, index), opened.made)
+    return Decoded(_version(opened, index), opened.made, METHOD)
 
 
 def decode_known(data: bytes) -> bytes:
@@ -89,7 +85,7 @@ def decode_all(data: bytes, newest: bytes | None = None, known: bytes = b"") -> 
     for index, script in enumerate(opened.scripts, 1):
         base, at = residue.base_of(script, index)
         forms.append(tokenwise.apply(list(forms[base]), script, at, opened.ends))
-    return [_body(form) for form in forms[0 if head.holds_newest else 1 :]]
+    return [_body(opened, form) for form in forms[0 if head.holds_newest else 1 :]]
 
 
 def _fitting(head: Head, known: bytes) -> bytes:
@@ -108,23 +104,24 @@ def _open(data: bytes, head: Head, newest: bytes | None, known: bytes, wanted: i
         if newest is None:
             raise Damaged("a frame of old versions was read without the newest version; read that first")
         form = marks.opened(newest) if head.flags & Flags.OPENED else marks.escape(newest)
-        known += form
-    text = _decoded(data, head, known, wanted)
-    made = len(text) + stream.overhead(known)
+    text = _decoded(data, head, known, form, wanted)
+    made = len(text) + stream.overhead(known, form)
     if head.holds_newest:
         form, text = text[: head.newest_length], text[head.newest_length :]
         form = form if head.flags & Flags.OPENED else marks.escape(form)
     *scripts, rest = text.split(residue.STOP)
     if rest and (wanted is None or len(scripts) < wanted):
         raise Damaged("a solid frame ends inside a version; restore this pack from a copy")
-    return _Opened(form, END_SETS[head.ends], scripts, made)
+    longest = max(map(len, (form, *scripts))) + 1
+    return _Opened(form, END_SETS[head.ends], scripts, longest, made)
 
 
-def _decoded(data: bytes, head: Head, known: bytes, wanted: int | None) -> bytes:
+def _decoded(data: bytes, head: Head, known: bytes, newest: bytes, wanted: int | None) -> bytes:
     """The frame's text up to the end of the wanted version or a little further."""
     out = []
     passed, stops = -head.newest_length, 0
-    for piece in stream.pieces(data[head.start :], head.newest_length + head.residue_length, known):
+    whole = memoryview(data)[head.start :]
+    for piece in stream.pieces(whole, head.newest_length + head.residue_length, known, newest):
         out.append(piece)
         # NULs of the newest itself, which may be binary, do not count.
         stops += piece.count(residue.STOP, max(0, -passed))
@@ -146,7 +143,7 @@ def _version(opened: _Opened, index: int) -> bytes:
     form = tokens.cut(opened.newest, opened.ends)
     for script, at in reversed(chain):
         form = tokenwise.apply(form, script, at, opened.ends)
-    return _body(form)
+    return _body(opened, form)
 
 
 def _in_bulk(opened: _Opened, scripts: Sequence[bytes]) -> bytes:
@@ -156,8 +153,9 @@ def _in_bulk(opened: _Opened, scripts: Sequence[bytes]) -> bytes:
     return marks.restored(applied(opened.newest, scripts, opened.ends))
 
 
-def _body(form: list[bytes]) -> bytes:
-    if sum(map(len, form)) > MOST_BYTES:
+def _body(opened: _Opened, form: list[bytes]) -> bytes:
+    # Usual pages are far below, however long each of their tokens might be: no need to measure them.
+    if len(form) * opened.longest > MOST_BYTES and sum(map(len, form)) > MOST_BYTES:
         raise Damaged("a version unfolds to more than a gigabyte; restore this pack from a copy")
     return marks.restored(tokens.joined(form))
 

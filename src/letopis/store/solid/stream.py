@@ -32,6 +32,7 @@ _SPACER = hashlib.sha512(b"letopis solid").digest()[:41]
 _KNOT = b"".join((*_NOISE, _NOISE[2], _NOISE[0], _NOISE[3], _NOISE[1], _SPACER))
 _TIE = b"".join((_NOISE[1], _NOISE[3], _NOISE[0], _NOISE[2]))
 _TIE_PART = bytes.fromhex("f803807f02208a692c2001051542526a1b")
+_KNOT_LENGTH = len(_KNOT) + len(_TIE)
 
 
 def parts(texts: Sequence[bytes], known: bytes = b"", quality: int = 11) -> list[bytes]:
@@ -69,16 +70,15 @@ def _window(size: int) -> int:
     return min(24, max(16, size.bit_length()))
 
 
-def pieces(stream: bytes, length: int, known: bytes = b"") -> Iterator[bytes]:
-    """What leading parts of a stream decode to, piece by piece.
+def pieces(stream: bytes | memoryview, length: int, known: bytes = b"", newest: bytes = b"") -> Iterator[bytes]:
+    """What leading parts of a stream decode to, piece by piece; the known text may be given in two parts.
 
     Raises Damaged when the stream does not decode, or not to `length` bytes.
     """
-    coder = brotli.Decompressor()
-    skip = overhead(known)
+    coder, skip = _begun(known, newest)
     left = length + skip
     try:
-        piece = coder.process(_front(known) + stream + _LAST, output_buffer_limit=_STEP)
+        piece = coder.process(b"".join((stream, _LAST)), output_buffer_limit=_STEP)
         while piece and left >= 0:
             left -= len(piece)
             yield piece[skip:]
@@ -90,6 +90,23 @@ def pieces(stream: bytes, length: int, known: bytes = b"") -> Iterator[bytes]:
         raise _misfit()
 
 
+def _begun(known: bytes, newest: bytes = b"") -> tuple[brotli.Decompressor, int]:
+    """A decoder behind the known text, and how many bytes of that it has still to put out.
+
+    The text is taken off before the stream comes: a page with it in front would be copied twice more, and the
+    memory for that is asked from the system anew at each read.
+    """
+    coder, left = brotli.Decompressor(), overhead(known, newest)
+    if newest:
+        for part in chain(_blocks(known, first=True), _blocks(newest, first=not known), (_END_OF_KNOWN,)):
+            left -= len(coder.process(part))
+    elif known:
+        left -= len(coder.process(_front(known)))
+    while left and (piece := coder.process(b"")):
+        left -= len(piece)
+    return coder, left
+
+
 def _broken() -> Damaged:
     return Damaged("a solid frame does not decode; restore this pack from a copy")
 
@@ -98,19 +115,19 @@ def _misfit() -> Damaged:
     return Damaged("a solid frame decodes to another length than it declares; restore this pack from a copy")
 
 
-def overhead(known: bytes) -> int:
+def overhead(known: bytes, newest: bytes = b"") -> int:
     """Coder output that a known text causes in each read."""
-    return len(known) + len(_KNOT) + len(_TIE) if known else 0
+    return len(known) + len(newest) + _KNOT_LENGTH if known or newest else 0
 
 
-def text_of(stream: bytes, length: int, known: bytes = b"") -> bytes:
+def text_of(stream: bytes | memoryview, length: int, known: bytes = b"") -> bytes:
     """All that leading parts of a stream decode to, which must be `length` bytes, or Damaged is raised."""
     if length > _STEP:
         return b"".join(pieces(stream, length, known))
     # One call for a page of usual size: each read of a newest version comes through here.
-    coder, skip = brotli.Decompressor(), overhead(known)
+    coder, skip = _begun(known)
     try:
-        text: bytes = coder.process(_front(known) + stream + _LAST, output_buffer_limit=length + skip + 1)
+        text: bytes = coder.process(b"".join((stream, _LAST)), output_buffer_limit=length + skip + 1)
     except brotli.error as error:
         raise _broken() from error
     if len(text) != length + skip or not coder.is_finished():
@@ -124,16 +141,20 @@ def _front(known: bytes) -> bytes:
 
     A few are remembered: pages of one site, which lean on one text, are read together.
     """
-    if not known:
-        return b""
-    return _stored(known + _KNOT, first=True) + _TIE_PART
+    return _stored(known, first=True) + _END_OF_KNOWN
 
 
 def _stored(text: bytes, first: bool) -> bytes:
     """A text as blocks that a decoder merely copies; `first` in a stream or after others."""
-    blocks = [text[start : start + _STORED] for start in range(0, len(text), _STORED)]
-    heads = [_stored_head(len(block), first and not place) for place, block in enumerate(blocks)]
-    return b"".join(chain.from_iterable(zip(heads, blocks, strict=True)))
+    return b"".join(_blocks(text, first))
+
+
+def _blocks(text: bytes, first: bool) -> Iterator[bytes]:
+    """The head of each block and what it holds."""
+    for start in range(0, len(text), _STORED):
+        block = text[start : start + _STORED]
+        yield _stored_head(len(block), first and not start)
+        yield block
 
 
 def _stored_head(size: int, first: bool) -> bytes:
@@ -144,3 +165,6 @@ def _stored_head(size: int, first: bool) -> bytes:
     if first:
         head, width = head << 4 | 0b1111, width + 4
     return head.to_bytes((width + 7) // 8, "little")
+
+
+_END_OF_KNOWN = _stored(_KNOT, first=False) + _TIE_PART
