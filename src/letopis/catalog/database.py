@@ -91,8 +91,12 @@ class Database:
 
     def _connect(self) -> Connection:
         connection = self.dialect.connect()
-        if not self._opened:
-            self.dialect.prepare(connection)
+        try:
+            if not self._opened:
+                self.dialect.prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
         with self._opening:
             self._opened.append(connection)
         return connection

@@ -215,15 +215,17 @@ class Postgres:
         )
 
     def prepare(self, connection: Connection) -> None:
-        """Makes the row that writers lock; two processes may try it at once."""
-        cursor = connection.cursor()
-        for _ in range(_TRIES):
+        """Makes the row that writers lock; several processes may try it at once."""
+        cursor, errors = connection.cursor(), self._driver.errors
+        for tries_left in reversed(range(_TRIES)):
             try:
                 cursor.execute("CREATE TABLE IF NOT EXISTS turn (id INTEGER PRIMARY KEY)")
                 cursor.execute("INSERT INTO turn (id) VALUES (1) ON CONFLICT DO NOTHING")
                 return
-            except self._driver.errors.UniqueViolation:
-                continue  # the other one made it first
+            # Another one is making it in this moment: which of these comes depends on how far it is.
+            except (errors.UniqueViolation, errors.DuplicateTable, errors.DuplicateObject):
+                if not tries_left:
+                    raise
 
     def bulk(self, cursor: Any, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
         """COPY; a few rows by a statement that is prepared already."""
