@@ -68,13 +68,18 @@ def test_answers_come_out_read_and_in_their_order(archive: Archive) -> None:
 
 def test_a_portion_is_due_by_number_and_by_bytes(archive: Archive) -> None:
     answers = judging(archive)
-    due = [answers.add(answer(number)) for number in range(PORTION)]
-    assert due == [False] * (PORTION - 1) + [True]
+    for number in range(PORTION):
+        assert not answers.is_due
+        answers.add(answer(number))
+    assert answers.is_due
     answers.work()
     assert not answers.is_due
     assert len(answers) == PORTION
     large = b"x" * (PORTION_BYTES // 2)
-    assert [answers.add(answer(number, large)) for number in (1, 2)] == [False, True]
+    answers.add(answer(1, large))
+    assert not answers.is_due
+    answers.add(answer(2, large))
+    assert answers.is_due
 
 
 def test_what_is_not_to_be_stored_is_read_all_the_same(archive: Archive) -> None:

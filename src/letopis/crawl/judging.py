@@ -55,13 +55,12 @@ class Judging:
         """Looks that are not recorded yet."""
         return len(self._answers) + len(self._finished)
 
-    def add(self, answer: Answer) -> bool:
-        """Whether there is a portion to `work` on now."""
+    def add(self, answer: Answer) -> None:
+        """Lays an answer aside; see whether that `is_due` now."""
         size = len(answer.response.body)
         self._answers.append(answer)
         self._bytes += size
         self.held += size
-        return self.is_due
 
     @property
     def is_due(self) -> bool:
