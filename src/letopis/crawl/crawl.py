@@ -121,7 +121,7 @@ async def agent(
     if holding is not None:
         manners = replace(manners, batch=_LOADED)
     skim = not options.requisites and not reads_text(settings.crawl)
-    manner = Manner(limits_of(settings.fetch), options.private_ok, follow=False, skim=skim)
+    manner = Manner(limits_of(settings.fetch), options.private_ok, follow=False, skim=skim, reread=options.revisit_now)
     try:
         async with connect(archive) as (client, name):
             robots = RobotsBook(archive, client, name, obey=settings.crawl.robots, private_ok=options.private_ok)

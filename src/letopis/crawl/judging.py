@@ -81,6 +81,9 @@ class Judging:
     def _judged(self, answer: Answer) -> Finished:
         ticket, response, known, returned, host = answer
         look = self._visitor.judge(response, known, self._manner)
+        if known is not None and (ticket.new or self._manner.reread):
+            # A check, an import or a narrower crawl has met the page before; its links were never followed.
+            look = self._visitor.reread(look, known.final_url, self._manner)
         if look.outcome in _KEPT and not self._decisions.stores(look, ticket.depth):
             look = look._replace(keep_body=False)
         return Finished(ticket, look, returned, host)

@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from letopis import extract
 from letopis.archive import Archive, Recorded
 from letopis.catalog import Cursor
 from letopis.crawl.crawl import connections, visitor_of
@@ -21,7 +20,6 @@ from letopis.crawl.decisions import Decisions
 from letopis.crawl.figures import Figures
 from letopis.crawl.robots_book import RobotsBook
 from letopis.crawl.selection import Selection
-from letopis.errors import NotFound
 from letopis.fetch import limits_of, retry_after
 from letopis.frontier import Bandwidth, NewUrl, Returned, manners_of
 from letopis.frontier.politeness import failures_after, pause
@@ -202,20 +200,10 @@ class LevelCrawl:
     def _links(self, url: NewUrl, look: Observation, row: Recorded) -> list[NewUrl]:
         links: list[NewUrl] = []
         if self._selection.max_depth is None or url.depth <= self._selection.max_depth:
-            whole = self._with_page(look)
+            whole = self._visitor.reread(look, look.response.url, self._manner)
             links = self._decisions.links(whole, self._selection.links(whole, url.depth), url.depth)
         self.figures.count(look, row.first, len(links))
         return links
-
-    def _with_page(self, look: Observation) -> Observation:
-        """An unchanged page was not read again, but its links still lead on."""
-        if look.page is not None or look.outcome is not Outcome.UNCHANGED:
-            return look
-        try:
-            version = self._archive.get(look.response.url)
-        except NotFound:
-            return look
-        return look._replace(page=extract.page(version.body, version.url, version.headers))
 
 
 def _each_once(urls: Iterable[NewUrl]) -> list[NewUrl]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from letopis.archive import Archive, Recorded, identify
 from letopis.catalog import Cursor
+from letopis.errors import Damaged, NotFound
 from letopis.model import Change, FailureKind, Limits, Link, LinkType, Observation, Outcome, Page, Request, Response
 from letopis.urls import join
 from letopis.visit.doubts import Doubts
@@ -35,7 +36,8 @@ class Manner(NamedTuple):
     changed, or what is not known yet. `skim` reads pages that are new no
     further than their links, but for a sample that teaches what the pages
     of their host have in common. `browser` looks at pages as a browser shows
-    them; there is no header to ask first then.
+    them; there is no header to ask first then. `reread` wants the links of
+    pages that stayed the same as well.
     """
 
     limits: Limits
@@ -45,6 +47,7 @@ class Manner(NamedTuple):
     force: bool = False
     skim: bool = False
     browser: bool = False
+    reread: bool = False
 
 
 class Visitor:
@@ -108,6 +111,16 @@ class Visitor:
             page = reader.skim(response) if self._handover is None else reader.leads(response)
             return Observation(response, Outcome.NEW, page, identity=identity)
         return reader.read(response, known)._replace(identity=identity)
+
+    def reread(self, look: Observation, base: str, manner: Manner) -> Observation:
+        """A look at a page that stayed the same, with the page, which came from `base`: its links still lead on."""
+        if look.outcome is not Outcome.UNCHANGED or look.page is not None:
+            return look
+        try:
+            kept = self._archive.get(look.response.url)
+        except (Damaged, NotFound):
+            return look  # `verify` tells of it; the crawl goes on
+        return look._replace(page=self._reading().again(kept.body, base, kept.headers, skim=manner.skim))
 
     def _reading(self) -> Reader:
         if self._reader is None:

@@ -6,6 +6,8 @@ of comparison behind this module are loaded at the first page that needs them.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from letopis import extract
 from letopis.archive import Archive, Identity, Recorded
 from letopis.catalog import Cursor
@@ -49,6 +51,11 @@ class Reader:
     def leads(self, response: Response) -> Page:
         """The links of a page with their texts, and its title: all that the index of links asks of it."""
         return extract.page(response.body, response.final_url, response.headers, detect_language=False, mode="basic")
+
+    def again(self, body: bytes, url: str, headers: Headers, *, skim: bool) -> Page:
+        """A page whose bytes are known already, no further than its links where nothing else is asked."""
+        mode: Literal["skim", "full"] = "skim" if skim else "full"
+        return extract.page(body, url, headers, detect_language=False, mode=mode)
 
     def save(self, cursor: Cursor, done: list[Recorded]) -> None:
         """Writes what was learned; part of the transaction that records `done`."""

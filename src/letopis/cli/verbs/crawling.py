@@ -61,7 +61,11 @@ def _seconds(context: click.Context, option: click.Parameter, text: str | None) 
 @click.option("--sitemaps", is_flag=True, default=None, help="Plan what the hosts' sitemaps list.")
 @click.option("--share", hidden=True, help="Which part of the hosts an agent of a fleet has.")
 @click.option("--requisites", is_flag=True, help="Fetch images, styles and scripts of pages too.")
-@click.option("--revisit-now", is_flag=True, help="Make all known pages of the seeds' hosts due at once.")
+@click.option(
+    "--revisit-now",
+    is_flag=True,
+    help="Make all known pages of the seeds' hosts due at once, and follow their links again.",
+)
 @click.option("--once", is_flag=True, help="Stop when nothing is due.")
 @click.option("--warc", type=click.Path(path_type=Path), metavar="DIR", help="Write WARC files to this folder too.")
 def crawl_verb(
@@ -83,7 +87,7 @@ def crawl_verb(
     )  # fmt: skip
     if given.settings().cluster.address and share is None:
         figures = _on_cluster(given.settings(), options, agents)
-        given.output.row(figures.row(), _summary(figures))
+        _tell(given, figures)
         return
     with given.open() as archive, Progress("pages", total=limit, quiet=given.quiet) as bar:
         archive.require_writable()
@@ -94,7 +98,7 @@ def crawl_verb(
                 begun = _nothing if share is None else ends_with_its_leader
                 work = crawl(archive, options, _shown(bar), shard=_shard(share), signals=STOP_SIGNALS, begun=begun)
                 figures = asyncio.run(work)
-    given.output.row(figures.row(), _summary(figures))
+    _tell(given, figures)
 
 
 def _also_warc(archive: Archive, folder: Path | None) -> AbstractContextManager[None]:
@@ -143,5 +147,9 @@ def _remark(figures: Figures) -> str:
     return f"{figures.new} new, {figures.changed} changed, {sum(figures.errors.values())} failed"
 
 
-def _summary(figures: Figures) -> str:
-    return f"{figures.fetched} pages in {figures.seconds:.1f} s: {_remark(figures)}"
+def _tell(given: Given, figures: Figures) -> None:
+    given.output.row(figures.row(), f"{figures.fetched} pages in {figures.seconds:.1f} s: {_remark(figures)}")
+    if not figures.fetched:
+        given.output.remark(
+            "nothing was due; --revisit-now asks at once, and 'letopis why URL' tells when a page is next"
+        )
