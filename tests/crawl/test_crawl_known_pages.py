@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,8 +24,9 @@ def asked(site: ScriptedSite) -> list[str]:
 
 
 def crawl(folder: Path, seed: str, *words: str) -> None:
-    base = ["--archive", str(folder / "archive"), "-q", "crawl", seed, "--once", "--delay", "0"]
-    assert main([*base, *words]) == 0
+    # As a command of its own: agents are started with the words of the command line.
+    base = [sys.executable, "-m", "letopis.cli", "--archive", str(folder / "archive"), "-q"]
+    subprocess.run([*base, "crawl", seed, "--once", "--delay", "0", *words], check=True, stdout=subprocess.DEVNULL)
 
 
 @pytest.mark.parametrize("manner", [{}, {"validates": True, "ETag": '"1"'}], ids=["same bytes", "not modified"])
@@ -60,3 +64,41 @@ def test_a_crawl_that_has_nothing_to_do_says_what_could_be_done(
     assert main(["--archive", str(tmp_path / "archive"), "crawl", seed, "--once", "--delay", "0"]) == 0
     assert "nothing was due; --revisit-now asks at once" in capsys.readouterr().err
     assert asked(scripted_site) == ["/", "/a", "/b"]
+
+
+@pytest.fixture
+def old_site() -> Iterator[ScriptedSite]:
+    site = ScriptedSite()
+    yield site
+    site.close()
+
+
+@pytest.mark.parametrize("agents", ["1", "2"])
+def test_a_site_that_moved_to_another_host_is_crawled_there(
+    tmp_path: Path, scripted_site: ScriptedSite, old_site: ScriptedSite, agents: str
+) -> None:
+    seed = old_site.redirect("/", three_pages(scripted_site), 301)
+    crawl(tmp_path, seed, "--agents", agents)
+    assert sorted(asked(scripted_site)) == ["/", "/a", "/b"]
+    scripted_site.set("/b", b"<p>b <a href='/c'>c</a>")
+    scripted_site.set("/c", b"<p>c <a href='http://127.0.0.3:9/'>elsewhere</a>")
+    crawl(tmp_path, seed, "--revisit-now", "--agents", agents)
+    assert [path for _, path, _ in scripted_site.log].count("/c") == 1
+
+
+def test_pages_behind_a_seed_that_leads_elsewhere_are_still_chosen_by_pattern(
+    tmp_path: Path, scripted_site: ScriptedSite, old_site: ScriptedSite
+) -> None:
+    seed = old_site.redirect("/", three_pages(scripted_site))
+    crawl(tmp_path, seed, "--exclude", "/b$")
+    assert sorted(asked(scripted_site)) == ["/", "/a"]
+
+
+def test_only_seeds_take_a_crawl_to_another_host(
+    tmp_path: Path, scripted_site: ScriptedSite, old_site: ScriptedSite
+) -> None:
+    elsewhere = three_pages(scripted_site)
+    old_site.redirect("/away", elsewhere)
+    crawl(tmp_path, old_site.set("/", b"<a href='/away'>away</a>"))
+    assert [path for _, path, _ in old_site.log if path in ("/", "/away")] == ["/", "/away"]
+    assert asked(scripted_site) == []

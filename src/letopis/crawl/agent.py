@@ -67,7 +67,7 @@ class Agent:
         queue: CatalogQueue,
         robots: RobotsBook,
         policy: Policy,
-        selection: Selection,
+        select: Callable[[], Selection],
         manner: Manner,
         gate: AddressGate | None = None,
         holding: Holding | None = None,
@@ -83,7 +83,7 @@ class Agent:
         self._owed = owed
         self._decisions = Decisions(archive.settings.crawl)
         self._done = Judging(visitor, self._decisions, manner)
-        self._committing = Committing(archive, visitor, frontier, queue, policy, selection, self._decisions, holding)
+        self._committing = Committing(archive, visitor, frontier, queue, policy, select, self._decisions, holding)
         self._mapped: set[str] = set()
         self._listed: list[NewUrl] = []
         self._addresses: dict[str, str] = {}

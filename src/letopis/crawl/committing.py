@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from letopis.archive import Archive, Recorded
 from letopis.catalog import Cursor
@@ -36,16 +37,18 @@ class Committing:
         frontier: Frontier,
         queue: CatalogQueue,
         policy: Policy,
-        selection: Selection,
+        select: Callable[[], Selection],
         decisions: Decisions,
         holding: Holding | None,
     ) -> None:
+        """`select` is asked again when a page stands for a seed that has moved."""
         self._archive = archive
         self._visitor = visitor
         self._frontier = frontier
         self._queue = queue
         self._policy = policy
-        self._selection = selection
+        self._select = select
+        self._selection = select()
         self._decisions = decisions
         self._holding = holding
         self._planner = Planner(policy, decisions, archive.settings.change.count)
@@ -79,6 +82,9 @@ class Committing:
 
     def _links(self, done: Finished) -> list[NewUrl]:
         depth = done.ticket.depth
+        if depth == 0 and not self._selection.scope.reaches(done.ticket.url):
+            # A redirect that led here may be recorded by now, whoever followed it.
+            self._selection = self._select()
         links = self._decisions.links(done.look, self._selection.links(done.look, depth, self._met), depth)
         self.figures.count(done.look, done.ticket.new, len(links))
         return links

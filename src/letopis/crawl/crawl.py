@@ -21,6 +21,7 @@ from letopis.crawl.durable import CatalogQueue
 from letopis.crawl.figures import Figures
 from letopis.crawl.holding import Holding
 from letopis.crawl.ip_gate import AddressGate, IpGate
+from letopis.crawl.moved import moved_seeds
 from letopis.crawl.owed import Owed
 from letopis.crawl.robots_book import RobotsBook
 from letopis.crawl.selection import Selection
@@ -53,9 +54,9 @@ class CrawlOptions:
     private_ok: bool = True
     limits: Limits = field(default_factory=Limits)
 
-    def selection(self, settings: CrawlSettings) -> Selection:
-        """The pure decision about links."""
-        seeds = tuple(parse_user(seed) for seed in self.seeds)
+    def selection(self, settings: CrawlSettings, moved: tuple[str, ...] = ()) -> Selection:
+        """The pure decision about links; seeds that have `moved` count where they are now, too."""
+        seeds = (*map(parse_user, self.seeds), *moved)
         kind = self.scope if seeds else ScopeKind.ANY
         depth = self.depth if self.depth is not None else settings.max_depth or None
         return Selection(Scope(kind, seeds, self.include, self.exclude), depth, self.requisites)
@@ -64,12 +65,13 @@ class CrawlOptions:
 def plant(archive: Archive, options: CrawlOptions) -> None:
     """Makes the seeds wait for their visit; with `revisit_now` all known pages of their hosts too."""
     now = to_millis(archive.clock())
+    moved = moved_seeds(archive, options.seeds) if options.revisit_now else ()
     with archive.catalog.transaction() as cursor:
         for seed in options.seeds:
             url = parse_user(seed)
             archive.catalog.queues.plan(cursor, archive.catalog.resources.ensure(cursor, url).id, 0)
-            if options.revisit_now:
-                archive.catalog.queues.make_due(cursor, host_of(url), now)
+        for url in (*map(parse_user, options.seeds), *moved) if options.revisit_now else ():
+            archive.catalog.queues.make_due(cursor, host_of(url), now)
 
 
 @asynccontextmanager
@@ -127,7 +129,8 @@ async def agent(
             robots = RobotsBook(archive, client, name, obey=settings.crawl.robots, private_ok=options.private_ok)
             yield Agent(
                 archive, visitor_of(archive, client), Frontier(queue, manners), queue, robots,
-                make_policy(settings.schedule, archive.catalog.queues.memory()), options.selection(settings.crawl),
+                make_policy(settings.schedule, archive.catalog.queues.memory()),
+                lambda: options.selection(settings.crawl, moved_seeds(archive, options.seeds)),
                 manner, gate, holding, owed,
             )  # fmt: skip
         if owed is not None:

@@ -50,7 +50,7 @@ class Selection:
         found: dict[str, NewUrl] = {}
         location = redirect_of(look)
         if location:
-            self._take(found, location, depth)
+            self._take(found, location, depth, moves=depth == 0 and self.scope.reaches(look.response.url))
         if look.page is not None and "nofollow" not in look.page.robots:
             self._take_links(found, look.page, depth, met)
         return list(found.values())
@@ -74,10 +74,11 @@ class Selection:
                 # A host already named means admitted: what a page needs may lie anywhere.
                 found[link.target] = NewUrl(url_key(link.target), link.target, host_of(link.target), depth)
 
-    def _take(self, found: dict[str, NewUrl], target: str, depth: int) -> None:
+    def _take(self, found: dict[str, NewUrl], target: str, depth: int, *, moves: bool = False) -> None:
+        """With `moves` the target stands for a seed, and is admitted wherever it lies."""
         url = self.address(target)
         if url is not None and url not in found:
-            found[url] = NewUrl(url_key(url), url, "", depth)
+            found[url] = NewUrl(url_key(url), url, host_of(url) if moves and self.scope.chooses(url) else "", depth)
 
 
 def redirect_of(look: Observation) -> str:

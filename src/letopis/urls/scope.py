@@ -52,14 +52,17 @@ class Scope:
 
     def allows(self, url: str) -> bool:
         """Whether a normalised address may be fetched and followed."""
-        return self._inside(url) and self._chosen(url[:_SUBJECT_LIMIT])
+        return self.reaches(url) and self.chooses(url)
 
-    def _chosen(self, subject: str) -> bool:
+    def chooses(self, url: str) -> bool:
+        """Whether an address is included and not excluded, wherever it lies."""
+        subject = url[:_SUBJECT_LIMIT]
         if self._unwanted is not None and self._unwanted.search(subject):
             return False
         return self._wanted is None or self._wanted.search(subject) is not None
 
-    def _inside(self, url: str) -> bool:
+    def reaches(self, url: str) -> bool:
+        """Whether an address lies inside the kind's bounds."""
         if self.kind is ScopeKind.ANY:
             return True
         if self.kind is ScopeKind.PREFIX:
