@@ -102,3 +102,15 @@ def test_only_seeds_take_a_crawl_to_another_host(
     crawl(tmp_path, old_site.set("/", b"<a href='/away'>away</a>"))
     assert [path for _, path, _ in old_site.log if path in ("/", "/away")] == ["/", "/away"]
     assert asked(scripted_site) == []
+
+
+def test_a_crawl_tells_what_kept_it_from_pages(
+    tmp_path: Path, scripted_site: ScriptedSite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scripted_site.set("/robots.txt", b"User-agent: *\nDisallow: /a\n", Content_Type="text/plain")
+    seed = scripted_site.set("/", b"<a href='/a'>a</a> <a href='/gone'>gone</a>")
+    assert main(["--archive", str(tmp_path / "archive"), "crawl", seed, "--once", "--delay", "0"]) == 0
+    said = capsys.readouterr().out
+    assert "2 failed (" in said
+    assert "robots 1" in said
+    assert "404 1" in said

@@ -25,6 +25,8 @@ from letopis.model import parse_duration
 from letopis.urls import ScopeKind
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_KINDS = 4
+"""Kinds of failures that are told, the most frequent first."""
 
 
 def _seconds(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
@@ -148,7 +150,9 @@ def _remark(figures: Figures) -> str:
 
 
 def _tell(given: Given, figures: Figures) -> None:
-    given.output.row(figures.row(), f"{figures.fetched} pages in {figures.seconds:.1f} s: {_remark(figures)}")
+    kinds = ", ".join(f"{kind} {count}" for kind, count in figures.errors.most_common(_KINDS))
+    said = f"{figures.fetched} pages in {figures.seconds:.1f} s: {_remark(figures)}" + (f" ({kinds})" if kinds else "")
+    given.output.row(figures.row(), said)
     if not figures.fetched:
         given.output.remark(
             "nothing was due; --revisit-now asks at once, and 'letopis why URL' tells when a page is next"
