@@ -39,6 +39,20 @@ def test_a_page_that_was_checked_before_leads_a_crawl_on(
     assert asked(scripted_site) == ["/", "/", "/a", "/b"]
 
 
+@pytest.mark.parametrize("agents", ["1", "2"])
+def test_pages_on_the_way_that_were_checked_before_lead_on_too(
+    tmp_path: Path, scripted_site: ScriptedSite, agents: str
+) -> None:
+    seed = three_pages(scripted_site)
+    for url in (scripted_site.url("/a"), scripted_site.set("/elsewhere", b"<p>nobody links here")):
+        assert main(["--archive", str(tmp_path / "archive"), "-q", "check", url]) == 0
+    crawl(tmp_path, seed, "--agents", agents)
+    assert asked(scripted_site) == ["/a", "/", "/a", "/b"]
+    assert [path for _, path, _ in scripted_site.log].count("/elsewhere") == 1
+    crawl(tmp_path, seed, "--agents", agents)
+    assert asked(scripted_site) == ["/a", "/", "/a", "/b"]
+
+
 def test_a_wider_crawl_goes_on_from_pages_that_stayed_the_same(tmp_path: Path, scripted_site: ScriptedSite) -> None:
     seed = three_pages(scripted_site, validates=True, ETag='"1"')
     crawl(tmp_path, seed, "--depth", "1")

@@ -34,9 +34,10 @@ class Cursor:
         self._cursor.execute(self._sql(statement), storable_values(values))
         return int(self._cursor.rowcount)
 
-    def run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Executes once a row."""
+    def run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> int:
+        """Executes once a row; answers how many rows it touched in all."""
         self._cursor.executemany(self._sql(statement), map(storable_values, rows))
+        return max(0, int(self._cursor.rowcount))
 
     def bulk(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
         """Adds very many rows by the engine's fastest way; how many."""

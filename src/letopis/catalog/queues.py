@@ -70,13 +70,20 @@ class Queues:
             (host, now, limit),
         )
 
-    def add(self, cursor: Cursor, rows: Iterable[Sequence[Any]]) -> None:
-        """Stores unseen URLs as NEW: rows (key, url, host id, depth, priority); known ones are passed over."""
-        cursor.run_many(
+    def add(self, cursor: Cursor, rows: Sequence[Sequence[Any]]) -> None:
+        """Stores URLs as NEW: rows (key, url, host id, depth, priority); those ever planned are passed over."""
+        added = cursor.run_many(
             "INSERT INTO resource (url_key, url, host, state, depth, priority) SELECT ?, ?, ?, 1, ?, ? "
             "WHERE NOT EXISTS (SELECT 1 FROM resource WHERE url_key = ? AND url = ?)",
             ((*row, row[0], row[1]) for row in rows),
         )
+        if added < len(rows):
+            # Some were here before: what a check, an import or a put brought was never planned by anybody.
+            cursor.run_many(
+                "UPDATE resource SET state = 1, depth = ?, priority = ?, due = NULL "
+                "WHERE url_key = ? AND url = ? AND state = 0",
+                ((depth, priority, key, url) for key, url, _, depth, priority in rows),
+            )
 
     def plan(self, cursor: Cursor, resource: int, depth: int) -> None:
         """Makes a URL that is only known wait for its first visit."""
@@ -97,9 +104,9 @@ class Queues:
         )
 
     def all_keys(self, size: int = 100_000) -> Iterator[list[int]]:
-        """The keys of all URLs ever stored, in parts."""
+        """The keys of all URLs ever planned, in parts."""
         part: list[int] = []
-        for (key,) in self._database.stream("SELECT url_key FROM resource", size=10_000):
+        for (key,) in self._database.stream("SELECT url_key FROM resource WHERE state <> 0", size=10_000):
             part.append(key)
             if len(part) >= size:
                 yield part

@@ -34,5 +34,5 @@ class QueueStore(Protocol):
         ...
 
     def seen_keys(self) -> Iterator[Sequence[int]]:
-        """The keys of all URLs ever stored, in parts; what was seen is rebuilt from them."""
+        """The keys of all URLs ever planned, in parts; what was seen is rebuilt from them."""
         ...

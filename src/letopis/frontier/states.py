@@ -1,6 +1,6 @@
 """The states of a URL in the frontier, and the rows that pass its border.
 
-    KNOWN   seen as a link, nothing planned (out of scope, or put by hand)
+    KNOWN   in the archive by other ways (a check, an import, put by hand), never planned
     NEW     waits for its first visit
     AGAIN   visited, due again at a time
     HELD    not asked: a filter, a trap or the cap of its host keeps it back
