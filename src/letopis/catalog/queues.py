@@ -161,6 +161,24 @@ class Queues:
         assert row is not None
         return row[0], row[1], bytes(row[2] or b""), row[3], row[4]
 
+    def visited_hosts(self, most: int) -> list[str]:
+        """Names of hosts that crawls have asked."""
+        rows = self._database.all("SELECT name FROM host WHERE fetched > 0 ORDER BY id LIMIT ?", (most,))
+        return [str(row[0]) for row in rows]
+
+    def plans(self) -> str:
+        """The crawls that were asked for, as whoever asked keeps them; empty at the start."""
+        row = self._database.one("SELECT value FROM meta WHERE name = 'crawls'")
+        return str(row[0]) if row else ""
+
+    def set_plans(self, cursor: Cursor, text: str) -> None:
+        """Replaces them, in the transaction that plans the seeds."""
+        cursor.run(
+            "INSERT INTO meta (name, value) VALUES ('crawls', ?) "
+            "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            (text,),
+        )
+
     def memory(self) -> bytes:
         """What the revisit policy remembers of all pages; empty at the start."""
         row = self._database.one("SELECT value FROM meta WHERE name = 'schedule'")

@@ -14,7 +14,7 @@ from letopis.archive.handover import Handover
 from letopis.catalog.addresses import Addresses
 from letopis.catalog.leases import HostLeases, check_clock
 from letopis.catalog.queues import Shard
-from letopis.config import CrawlSettings, FetchSettings
+from letopis.config import FetchSettings
 from letopis.crawl.agent import Agent, Limits
 from letopis.crawl.decisions import reads_text
 from letopis.crawl.durable import CatalogQueue
@@ -23,6 +23,7 @@ from letopis.crawl.holding import Holding
 from letopis.crawl.ip_gate import AddressGate, IpGate
 from letopis.crawl.moved import moved_seeds
 from letopis.crawl.owed import Owed
+from letopis.crawl.plans import Plan, keep_plan, kept_plans, scopes_of
 from letopis.crawl.robots_book import RobotsBook
 from letopis.crawl.selection import Selection
 from letopis.errors import LetopisError, NotReady, UsageError
@@ -30,7 +31,7 @@ from letopis.fetch import Client, CookieJar, CurlTransport, Transport, limits_of
 from letopis.frontier import Frontier, manners_of
 from letopis.model import to_millis
 from letopis.schedule import make_policy
-from letopis.urls import Scope, ScopeKind, parse_user
+from letopis.urls import Scope, ScopeKind, Scopes, parse_user
 from letopis.urls import host as host_of
 from letopis.visit import Manner, Visitor
 
@@ -54,12 +55,26 @@ class CrawlOptions:
     private_ok: bool = True
     limits: Limits = field(default_factory=Limits)
 
-    def selection(self, settings: CrawlSettings, moved: tuple[str, ...] = ()) -> Selection:
-        """The pure decision about links; seeds that have `moved` count where they are now, too."""
-        seeds = (*map(parse_user, self.seeds), *moved)
-        kind = self.scope if seeds else ScopeKind.ANY
-        depth = self.depth if self.depth is not None else settings.max_depth or None
-        return Selection(Scope(kind, seeds, self.include, self.exclude), depth, self.requisites)
+    def plan(self) -> Plan:
+        """What of it holds for whoever goes on with the crawl."""
+        seeds = tuple(map(parse_user, self.seeds))
+        return Plan(seeds, str(self.scope), self.include, self.exclude, self.depth, self.requisites)
+
+
+def selection_of(archive: Archive, options: CrawlOptions) -> Selection:
+    """The decision about links. Without seeds a crawl goes as far as those that it goes on with, and no further."""
+    settings = archive.settings.crawl
+    depth = options.depth if options.depth is not None else settings.max_depth or None
+    if options.seeds or options.scope is ScopeKind.ANY:
+        seeds = (*map(parse_user, options.seeds), *moved_seeds(archive, options.seeds))
+        return Selection(Scope(options.scope, seeds, options.include, options.exclude), depth, options.requisites)
+    plans = kept_plans(archive)
+    chosen = Scope(ScopeKind.ANY, (), options.include, options.exclude)
+    if depth is None and plans:
+        depths = [plan.depth for plan in plans]
+        depth = None if None in depths else max(filter(None, depths), default=0)
+    requisites = options.requisites or any(plan.requisites for plan in plans)
+    return Selection(Scopes(scopes_of(archive, plans), chosen), depth, requisites)
 
 
 def plant(archive: Archive, options: CrawlOptions) -> None:
@@ -70,6 +85,8 @@ def plant(archive: Archive, options: CrawlOptions) -> None:
         for seed in options.seeds:
             url = parse_user(seed)
             archive.catalog.queues.plan(cursor, archive.catalog.resources.ensure(cursor, url).id, 0)
+        if options.seeds:
+            keep_plan(archive, cursor, options.plan())
         for url in (*map(parse_user, options.seeds), *moved) if options.revisit_now else ():
             archive.catalog.queues.make_due(cursor, host_of(url), now)
 
@@ -130,7 +147,7 @@ async def agent(
             yield Agent(
                 archive, visitor_of(archive, client), Frontier(queue, manners), queue, robots,
                 make_policy(settings.schedule, archive.catalog.queues.memory()),
-                lambda: options.selection(settings.crawl, moved_seeds(archive, options.seeds)),
+                lambda: selection_of(archive, options),
                 manner, gate, holding, owed,
             )  # fmt: skip
         if owed is not None:

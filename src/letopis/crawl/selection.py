@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from letopis.frontier import NewUrl
 from letopis.model import LinkType, Observation, Page
-from letopis.urls import Rules, Scope, url_key, without_tracking
+from letopis.urls import Rules, Scope, Scopes, url_key, without_tracking
 from letopis.urls import host as host_of
 
 FOLLOWED = frozenset({LinkType.A, LinkType.AREA, LinkType.IFRAME, LinkType.REDIRECT, LinkType.FEED, LinkType.SITEMAP})
@@ -22,7 +22,7 @@ class Selection:
     `max_depth` None means as deep as the links go.
     """
 
-    scope: Scope
+    scope: Scope | Scopes
     max_depth: int | None = None
     requisites: bool = False
     rules: Rules = field(default_factory=Rules)

@@ -10,13 +10,13 @@ from letopis.urls.surt import surt
 if TYPE_CHECKING:
     from letopis.urls.rules import Fit, Redirect, Rules, Variable, VarList, Verdict, rules_from_tables
     from letopis.urls.rules_xml import rules_from_element, rules_from_xml, rules_to_xml
-    from letopis.urls.scope import Scope, ScopeKind
+    from letopis.urls.scope import Scope, ScopeKind, Scopes
     from letopis.urls.tracking import is_tracking, without_tracking
 
 _HOMES = {
     **dict.fromkeys(("Fit", "Redirect", "Rules", "VarList", "Variable", "Verdict", "rules_from_tables"), "rules"),
     **dict.fromkeys(("rules_from_element", "rules_from_xml", "rules_to_xml"), "rules_xml"),
-    **dict.fromkeys(("Scope", "ScopeKind"), "scope"),
+    **dict.fromkeys(("Scope", "ScopeKind", "Scopes"), "scope"),
     **dict.fromkeys(("is_tracking", "without_tracking"), "tracking"),
 }
 
@@ -27,6 +27,7 @@ __all__ = [
     "Rules",
     "Scope",
     "ScopeKind",
+    "Scopes",
     "VarList",
     "Variable",
     "Verdict",

@@ -85,6 +85,26 @@ class Scope:
                 return ""
 
 
+@dataclass(frozen=True, slots=True)
+class Scopes:
+    """Several scopes as one: an address that any of them allows, and that `chosen` chooses."""
+
+    scopes: tuple[Scope, ...]
+    chosen: Scope
+
+    def allows(self, url: str) -> bool:
+        """Whether a normalised address may be fetched and followed."""
+        return self.chosen.chooses(url) and any(scope.allows(url) for scope in self.scopes)
+
+    def reaches(self, url: str) -> bool:
+        """Whether an address lies inside the bounds of any."""
+        return any(scope.reaches(url) for scope in self.scopes)
+
+    def chooses(self, url: str) -> bool:
+        """Whether an address is included and not excluded, wherever it lies."""
+        return self.chosen.chooses(url) and any(scope.chooses(url) for scope in self.scopes)
+
+
 def _unschemed(url: str) -> str:
     """Without the scheme: http and https are one place."""
     return url.partition("://")[2]

@@ -1,0 +1,115 @@
+"""Whoever goes on with a crawl goes as far as it was told to go, and no further."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from scripted_site import ScriptedSite
+
+from letopis.archive import Archive
+from letopis.cli.main import main
+from letopis.config import CrawlSettings, Settings
+from letopis.crawl import CrawlOptions, Limits, crawl, plant
+from letopis.crawl.plans import kept_plans
+from letopis.urls import ScopeKind
+
+
+@pytest.fixture
+def other_site() -> Iterator[ScriptedSite]:
+    site = ScriptedSite()
+    site.set("/", b"<a href='/x'>x</a>")
+    yield site
+    site.close()
+
+
+@pytest.fixture
+def seed(scripted_site: ScriptedSite, other_site: ScriptedSite) -> str:
+    """A site of four pages in a row, each with a link to the other site."""
+    for number in range(1, 4):
+        links = f"<a href='{other_site.url('/')}'>away</a> <a href='/{number + 1}'>next</a>"
+        scripted_site.set(f"/{number}", links.encode())
+    return scripted_site.set("/", b"<a href='/1'>first</a> <a href='/private/1'>private</a>")
+
+
+def run(folder: Path, *words: str) -> None:
+    assert main(["--archive", str(folder / "archive"), "-q", "crawl", "--once", "--delay", "0", *words]) == 0
+
+
+def asked(site: ScriptedSite) -> list[str]:
+    return [path for _, path, _ in site.log if path not in ("/robots.txt", "/sitemap.xml")]
+
+
+def test_a_crawl_without_seeds_stays_on_the_hosts_of_those_it_goes_on_with(
+    tmp_path: Path, scripted_site: ScriptedSite, other_site: ScriptedSite, seed: str
+) -> None:
+    run(tmp_path, seed, "--limit", "1")
+    run(tmp_path)
+    assert {"/", "/1", "/2", "/3"} <= set(asked(scripted_site))
+    assert other_site.log == []
+
+
+def test_patterns_and_depth_hold_for_whoever_goes_on(tmp_path: Path, scripted_site: ScriptedSite, seed: str) -> None:
+    run(tmp_path, seed, "--limit", "1", "--exclude", "private", "--depth", "2")
+    run(tmp_path)
+    assert asked(scripted_site) == ["/", "/1", "/2"]
+
+
+def test_more_may_be_left_out_but_nothing_is_added(tmp_path: Path, scripted_site: ScriptedSite, seed: str) -> None:
+    run(tmp_path, seed, "--limit", "1", "--exclude", "private")
+    run(tmp_path, "--exclude", "/2$")
+    assert asked(scripted_site) == ["/", "/1"]
+
+
+def test_everywhere_has_to_be_said(
+    tmp_path: Path, scripted_site: ScriptedSite, other_site: ScriptedSite, seed: str
+) -> None:
+    run(tmp_path, seed, "--limit", "1")
+    run(tmp_path, "--scope", "any")
+    assert asked(other_site)[:1] == ["/"]
+
+
+def test_what_is_planted_while_a_crawl_runs_is_crawled_as_far_as_it_was_meant(
+    tmp_path: Path, scripted_site: ScriptedSite, other_site: ScriptedSite, seed: str
+) -> None:
+    """As the daemon does it, for which the web interface plans."""
+    settings = Settings(crawl=CrawlSettings(delay=0.0, commit_every=0.05, sitemaps=False))
+    with Archive(tmp_path / "archive", settings=settings) as archive:
+        plant(archive, CrawlOptions((other_site.url("/x"),), ScopeKind.PAGE))
+        planted = False
+
+        def look(figures: object) -> None:
+            nonlocal planted
+            if not planted:
+                planted = True
+                plant(archive, CrawlOptions((seed,)))
+
+        asyncio.run(crawl(archive, CrawlOptions(limits=Limits(once=True)), look))
+        asyncio.run(crawl(archive, CrawlOptions(limits=Limits(once=True))))
+        assert [plan.scope for plan in kept_plans(archive)] == ["page", "host"]
+    assert {"/", "/1", "/2", "/3"} <= set(asked(scripted_site))
+    assert asked(other_site) == ["/x"]
+
+
+def test_an_archive_that_remembers_no_crawl_stays_on_the_hosts_it_has_visited(
+    tmp_path: Path, scripted_site: ScriptedSite, other_site: ScriptedSite, seed: str
+) -> None:
+    run(tmp_path, seed, "--limit", "1")
+    with Archive(tmp_path / "archive") as archive, archive.catalog.transaction() as cursor:
+        archive.catalog.queues.set_plans(cursor, "")
+    run(tmp_path)
+    assert {"/", "/1", "/2", "/3"} <= set(asked(scripted_site))
+    assert other_site.log == []
+
+
+def test_the_same_seeds_asked_again_replace_what_was_kept_of_them(tmp_path: Path) -> None:
+    with Archive(tmp_path / "archive") as archive:
+        for depth in (1, 2):
+            plant(archive, CrawlOptions(("http://a.example/",), depth=depth))
+        plant(archive, CrawlOptions(("http://b.example/",), exclude=("x",), requisites=True))
+        plans = kept_plans(archive)
+    assert [(plan.seeds, plan.depth) for plan in plans] == [(("http://a.example/",), 2), (("http://b.example/",), None)]
+    assert plans[1].exclude == ("x",)
+    assert plans[1].requisites
