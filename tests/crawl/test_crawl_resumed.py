@@ -13,8 +13,9 @@ from letopis.archive import Archive
 from letopis.cli.main import main
 from letopis.config import CrawlSettings, Settings
 from letopis.crawl import CrawlOptions, Limits, crawl, plant
-from letopis.crawl.plans import kept_plans
+from letopis.crawl.plans import forget_site, kept_plans
 from letopis.urls import ScopeKind
+from letopis.urls import host as host_of
 
 
 @pytest.fixture
@@ -113,3 +114,20 @@ def test_the_same_seeds_asked_again_replace_what_was_kept_of_them(tmp_path: Path
     assert [(plan.seeds, plan.depth) for plan in plans] == [(("http://a.example/",), 2), (("http://b.example/",), None)]
     assert plans[1].exclude == ("x",)
     assert plans[1].requisites
+
+
+def test_a_site_that_was_dropped_is_not_crawled_again_whoever_links_there(
+    tmp_path: Path, scripted_site: ScriptedSite, other_site: ScriptedSite, seed: str
+) -> None:
+    """As the REST interface drops it: its planned pages, and that it was ever asked for."""
+    run(tmp_path, other_site.url("/"), "--limit", "1")
+    with Archive(tmp_path / "archive") as archive:
+        with archive.catalog.transaction() as cursor:
+            forget_site(archive, cursor, host_of(other_site.url("/")))
+            archive.catalog.queues.drop(cursor, host_of(other_site.url("/")))
+        assert kept_plans(archive) == []
+        plant(archive, CrawlOptions((seed,)))
+    before = len(other_site.log)
+    run(tmp_path)
+    assert {"/", "/1", "/2", "/3"} <= set(asked(scripted_site))
+    assert len(other_site.log) == before

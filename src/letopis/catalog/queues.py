@@ -126,9 +126,9 @@ class Queues:
         )
 
     def drop(self, cursor: Cursor, host: str) -> int:
-        """Plans no visit of a host any more; what is under way still ends as it would."""
+        """Plans no visit of a host any more, whoever links there; what is under way still ends as it would."""
         return cursor.run(
-            "UPDATE resource SET state = 0, due = NULL "
+            "UPDATE resource SET state = 3, due = NULL "
             "WHERE state IN (1, 2) AND host = (SELECT id FROM host WHERE name = ?)",
             (host,),
         )

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from letopis.archive import Archive
 from letopis.catalog.activity import Activity
 from letopis.crawl import CrawlOptions, plant
+from letopis.crawl.plans import forget_site
 from letopis.fetch import private_ok
 from letopis.jobs.guarding import refuse_private
 from letopis.model import to_millis
@@ -102,4 +103,5 @@ def drop_crawl(
 
 def _dropped(archive: Archive, host: str) -> DroppedShape:
     with archive.catalog.transaction() as cursor:
+        forget_site(archive, cursor, host)
         return DroppedShape(site=host, dropped=archive.catalog.queues.drop(cursor, host))
