@@ -13,6 +13,7 @@ from letopis.archive import Archive
 from letopis.cli.main import main
 from letopis.config import CrawlSettings, Settings
 from letopis.crawl import CrawlOptions, Limits, crawl, plant
+from letopis.crawl.moved import may_move
 from letopis.crawl.plans import forget_site, kept_plans
 from letopis.urls import ScopeKind
 from letopis.urls import host as host_of
@@ -131,3 +132,20 @@ def test_a_site_that_was_dropped_is_not_crawled_again_whoever_links_there(
     run(tmp_path)
     assert {"/", "/1", "/2", "/3"} <= set(asked(scripted_site))
     assert len(other_site.log) == before
+
+
+@pytest.mark.parametrize(
+    ("seed_at", "target", "may"),
+    [
+        ("http://example.org/", "https://www.example.org/", True),
+        ("http://example.org/", "http://93.184.216.34/", True),
+        ("http://example.org/", "http://127.0.0.1:8080/", False),
+        ("http://example.org/", "http://10.0.0.1/", False),
+        ("http://example.org/", "http://[::1]/", False),
+        ("http://example.org/", "http://localhost/", False),
+        ("http://127.0.0.1/", "http://127.0.0.2:81/", True),
+        ("http://localhost:8000/", "http://127.0.0.1/", True),
+    ],
+)
+def test_a_seed_of_the_internet_does_not_move_into_a_private_network(seed_at: str, target: str, may: bool) -> None:
+    assert may_move(seed_at, target) is may

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
+from letopis.crawl.moved import may_move
 from letopis.frontier import NewUrl
 from letopis.model import LinkType, Observation, Page
 from letopis.urls import Rules, Scope, Scopes, url_key, without_tracking
@@ -50,7 +51,9 @@ class Selection:
         found: dict[str, NewUrl] = {}
         location = redirect_of(look)
         if location:
-            self._take(found, location, depth, moves=depth == 0 and self.scope.reaches(look.response.url))
+            seed = look.response.url
+            moves = depth == 0 and self.scope.reaches(seed) and may_move(seed, location)
+            self._take(found, location, depth, moves=moves)
         if look.page is not None and "nofollow" not in look.page.robots:
             self._take_links(found, look.page, depth, met)
         return list(found.values())
