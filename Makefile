@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 WORKERS ?= 2
+PACKAGES := packages/letopis-demo/pyproject.toml packages/letopis-migrate/pyproject.toml
 
 ifdef UV
 INSTALL := $(UV) pip install -q --python $(BIN)/python
@@ -11,7 +12,7 @@ else
 INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: setup setup-dev run test lint check-types unit scaled coverage bench clean browser requirements
+.PHONY: setup setup-dev run test lint check-types unit scaled coverage metrics bench clean browser requirements
 
 setup: $(VENV)/.ready
 setup-dev: $(VENV)/.ready-dev
@@ -19,14 +20,14 @@ setup-dev: $(VENV)/.ready-dev
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.ready: requirements.txt pyproject.toml | $(BIN)/python
+$(VENV)/.ready: requirements.txt pyproject.toml $(PACKAGES) | $(BIN)/python
 	$(INSTALL) --require-hashes -r requirements.txt
-	$(INSTALL) --no-deps -e .
+	$(INSTALL) --no-deps -e . -e packages/letopis-demo -e packages/letopis-migrate
 	touch $@
 
-$(VENV)/.ready-dev: requirements-dev.txt pyproject.toml | $(BIN)/python
+$(VENV)/.ready-dev: requirements-dev.txt pyproject.toml $(PACKAGES) | $(BIN)/python
 	$(INSTALL) --require-hashes -r requirements-dev.txt
-	$(INSTALL) --no-deps -e .
+	$(INSTALL) --no-deps -e . -e packages/letopis-demo -e packages/letopis-migrate
 	touch $@ $(VENV)/.ready
 
 # With a letopis.toml in this folder: that job. Without: the demo web, crawled and shown.
@@ -55,6 +56,10 @@ scaled: setup-dev
 # The same tests with what they cover: twice the time.
 coverage: setup-dev
 	$(BIN)/pytest -q -n $(WORKERS) --cov --cov-report=term:skip-covered tests
+
+# The shape of the code in figures, each beside its bound.
+metrics: setup-dev
+	$(BIN)/python tools/metrics.py
 
 # Browser tests need Debian's Chromium; elsewhere they are skipped, loudly.
 browser:

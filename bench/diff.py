@@ -20,7 +20,7 @@ from time import process_time
 
 from lxml.html.diff import htmldiff
 
-from letopis.change import as_json, chars, side_by_side_html, unified, visual, words
+from letopis.change import char_diff, diff_as_json, side_by_side_html, unified_diff, visual_html, word_diff
 
 Pair = tuple[str, str]
 Work = Callable[[str, str], object]
@@ -73,12 +73,12 @@ def difflib_unified(old: str, new: str) -> object:
 
 
 OURS: dict[str, Work] = {
-    "ours visual": visual,
+    "ours visual": visual_html,
     "ours side by side": side_by_side_html,
-    "ours unified": unified,
-    "ours words": words,
-    "ours chars": chars,
-    "ours json": as_json,
+    "ours unified": unified_diff,
+    "ours words": word_diff,
+    "ours chars": char_diff,
+    "ours json": diff_as_json,
 }
 PEERS: dict[str, Work] = {
     "lxml htmldiff": htmldiff,

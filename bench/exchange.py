@@ -38,7 +38,7 @@ from warcio.warcwriter import WARCWriter
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench.measuring import measured
-from letopis.demo import World
+from letopis_demo import World
 
 GOAL = 3.0
 BIN = Path(sys.executable).parent

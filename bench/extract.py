@@ -18,7 +18,7 @@ from urllib.parse import urljoin
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
-from letopis.extract import page
+from letopis.extract import read_page
 
 URL = "https://example.org/folder/page.html"
 HEADERS = (("Content-Type", "text/html"),)
@@ -31,19 +31,19 @@ def bare(body: bytes) -> object:
 
 
 def ours_skim(body: bytes) -> object:
-    return page(body, URL, HEADERS, mode="skim", detect_language=False)
+    return read_page(body, URL, HEADERS, mode="skim", detect_language=False)
 
 
 def ours_basic(body: bytes) -> object:
-    return page(body, URL, HEADERS, mode="basic", detect_language=False)
+    return read_page(body, URL, HEADERS, mode="basic", detect_language=False)
 
 
 def ours_full(body: bytes) -> object:
-    return page(body, URL, HEADERS, detect_language=False)
+    return read_page(body, URL, HEADERS, detect_language=False)
 
 
 def ours_language(body: bytes) -> object:
-    return page(body, URL, HEADERS)
+    return read_page(body, URL, HEADERS)
 
 
 def lxml_links(body: bytes) -> object:

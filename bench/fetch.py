@@ -20,7 +20,7 @@ from typing import Any
 
 import pycurl
 
-from letopis.config.sections import FetchSettings
+from letopis.config.settings import FetchSettings
 from letopis.fetch import Client, CookieJar, CurlTransport
 from letopis.model import Limits, Request
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from letopis.frontier import Frontier, HostRow, Manners, NewUrl, QueuedUrl, Returned, Seen, UrlState
+from letopis.frontier import FetchResult, Frontier, FrontierState, HostState, NewUrl, Politeness, QueuedUrl, SeenUrls
 from letopis.frontier.sieve import Sieve
 
 SCHEMA = """
@@ -71,7 +71,7 @@ class SqliteQueue:
         run.executescript(INDEXES)
         run.commit()
 
-    def hosts_due(self, now: int, new: bool, limit: int, after: int, cap: int) -> list[HostRow]:
+    def hosts_due(self, now: int, new: bool, limit: int, after: int, cap: int) -> list[HostState]:
         """See `QueueStore`."""
         sql = (
             "SELECT id, name, ip, ready, ip_ready, crawl_delay, fetched, failures, fence FROM host WHERE id > ? "
@@ -79,7 +79,7 @@ class SqliteQueue:
             "AND (? = 0 OR fetched < ?) ORDER BY id LIMIT ?"
         )
         least = cap if new else 0
-        return [HostRow(*row) for row in self._database.execute(sql, (after, _state(new), now, least, least, limit))]
+        return [HostState(*row) for row in self._database.execute(sql, (after, _state(new), now, least, least, limit))]
 
     def next_due(self, now: int) -> int | None:
         """See `QueueStore`."""
@@ -104,13 +104,13 @@ class SqliteQueue:
 
     def record(self, ids: Sequence[int], due: int) -> None:
         """The visits are over: the URLs are due again later."""
-        values = ((int(UrlState.AGAIN), due, number) for number in ids)
+        values = ((int(FrontierState.AGAIN), due, number) for number in ids)
         self._database.executemany("UPDATE resource SET state = ?, due = ? WHERE id = ?", values)
         self._database.commit()
 
 
 def _state(new: bool) -> int:
-    return int(UrlState.NEW if new else UrlState.AGAIN)
+    return int(FrontierState.NEW if new else FrontierState.AGAIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +161,11 @@ _FEWEST = 700_000
 class Drive:
     """Takes and gives back tickets on a made-up clock, recording in batches."""
 
-    def __init__(self, folder: Path, hosts: int, urls: int, manners: Manners) -> None:
+    def __init__(self, folder: Path, hosts: int, urls: int, politeness: Politeness) -> None:
         self.store = SqliteQueue(folder / f"queue-{hosts}.sqlite")
         self.store.fill(hosts, urls)
         self.before = resident()
-        self.frontier = Frontier(self.store, manners, Seen())
+        self.frontier = Frontier(self.store, politeness, SeenUrls())
         self.now = 1_000_000
 
     def run(self, tickets: int, out: int = 64) -> float:
@@ -175,7 +175,7 @@ class Drive:
             begin = time.process_time()
             batch = [ticket for ticket in (self.frontier.take(self.now) for _ in range(out)) if ticket is not None]
             for ticket in batch:
-                self.frontier.give_back(ticket, Returned(self.now + 5, 0.005, 200))
+                self.frontier.give_back(ticket, FetchResult(self.now + 5, 0.005, 200))
             self.frontier.recorded(batch)
             spent += time.process_time() - begin
             self.store.record([ticket.id for ticket in batch], self.now + 10**9)
@@ -188,10 +188,10 @@ def run(seen: int, queued: int, hosts: int) -> list[FrontierRow]:
     """All figures."""
     size, link = seen_bytes(seen)
     with tempfile.TemporaryDirectory() as folder:
-        large = Drive(Path(folder), hosts, queued, Manners(delay=1.0))
+        large = Drive(Path(folder), hosts, queued, Politeness(delay=1.0))
         first = large.run(60_000)
         held = (resident() - large.before) / queued
-        small = Drive(Path(folder), hosts // 10, queued // 10, Manners(delay=1.0))
+        small = Drive(Path(folder), hosts // 10, queued // 10, Politeness(delay=1.0))
         small.run(20_000)
         cost = [(large.run(10_000), small.run(10_000)) for _ in range(5)]
     more, less = min(pair[0] for pair in cost), min(pair[1] for pair in cost)

@@ -69,7 +69,7 @@ def by_rustworkx(sources: Any, targets: Any) -> None:
 
 
 def by_ours(sources: Any, targets: Any) -> None:
-    from letopis.graph import pagerank  # noqa: PLC0415
+    from letopis.index.page_ranks import pagerank  # noqa: PLC0415
 
     pagerank(sources, targets, NODES)
 
@@ -122,12 +122,19 @@ def million_pages(folder: Path) -> tuple[Any, int]:
     """A site of a million pages, ten links each, one address in a hundred answering 404."""
     from backports import zstd  # noqa: PLC0415
 
-    from letopis.graph.addresses import Addresses  # noqa: PLC0415
-    from letopis.graph.columns import Texts  # noqa: PLC0415
-    from letopis.graph.graph import Graph, History  # noqa: PLC0415
-    from letopis.graph.journal import Journal  # noqa: PLC0415
-    from letopis.graph.segment import Segment  # noqa: PLC0415
-    from letopis.graph.states import ERROR, Answered, as_states, stretches  # noqa: PLC0415
+    from letopis.index.link_graph import Graph, GraphHistory  # noqa: PLC0415
+    from letopis.index.link_storage import (  # noqa: PLC0415
+        LinkJournal,
+        LinkSegment,
+        TextColumn,
+    )
+    from letopis.index.url_table import (  # noqa: PLC0415
+        ERROR,
+        UrlCheck,
+        UrlTable,
+        url_state_rows,
+        url_states_of,
+    )
     from letopis.urls import url_key  # noqa: PLC0415
 
     urls = ["http://big.example/"] + [f"http://big.example/{number}.html" for number in range(1, NODES)]
@@ -136,23 +143,24 @@ def million_pages(folder: Path) -> tuple[Any, int]:
     targets = chance.integers(0, NODES, (NODES, 10)).astype(np.int32)
     targets[:, 0] = (pages.astype(np.int64) * 5 + 1) % NODES
     small = np.zeros(NODES, np.uint8)
-    segment = Segment(
-        names=Texts.of(["big.example"]), urls=Texts.of(urls), keys=np.array([url_key(url) for url in urls]),
+    segment = LinkSegment(
+        names=TextColumn.of(["big.example"]), urls=TextColumn.of(urls), keys=np.array([url_key(url) for url in urls]),
         hosts=np.zeros(NODES, np.int32), ids=np.arange(1, NODES + 1), pages=pages,
         times=np.full(NODES, 1000), statuses=np.full(NODES, 200, np.int16), sizes=np.full(NODES, 9000),
         digests=np.arange(NODES), link_keys=np.arange(NODES), judged=small, roles=small,
-        finals=np.full(NODES, -1, np.int32), counts=np.full(NODES, 10, np.int32), types=Texts.of(["text/html"] * NODES),
-        titles=Texts.of([f"Page {number}" for number in range(NODES)]), languages=Texts.of(["en"] * NODES),
+        finals=np.full(NODES, -1, np.int32), counts=np.full(NODES, 10, np.int32),
+        types=TextColumn.of(["text/html"] * NODES),
+        titles=TextColumn.of([f"Page {number}" for number in range(NODES)]), languages=TextColumn.of(["en"] * NODES),
         targets=targets.reshape(-1), kinds=np.zeros(NODES * 10, np.uint8),
         text_frames=np.zeros(1, np.int64), text_links=np.full(1, NODES * 10),
     )  # fmt: skip
-    broken = [row for url in range(99, NODES, 100) for row in stretches(url, [Answered(2000, ERROR, 404)])]
-    journal = Journal(folder / "links.log")
+    broken = [row for url in range(99, NODES, 100) for row in url_state_rows(url, [UrlCheck(2000, ERROR, 404)])]
+    journal = LinkJournal(folder / "links.log")
     journal.append(segment.pack(), NODES, NODES)
-    texts = Journal(folder / "texts.log")
+    texts = LinkJournal(folder / "texts.log")
     texts.append(zstd.compress(b"\n" * (LINKS - 1), 1), NODES, NODES)
-    addresses = Addresses.of(segment)
-    return Graph(segment, History(segment, segment.times), addresses, as_states(broken), texts), journal.size()
+    addresses = UrlTable.of(segment)
+    return Graph(segment, GraphHistory(segment, segment.times), addresses, url_states_of(broken), texts), journal.size()
 
 
 def run_map() -> list[Row]:
@@ -171,7 +179,9 @@ def _facts(graph: Any) -> int:
 
 
 def _ask(graph: Any, disk: int) -> list[Row]:
-    from letopis.graph import MAP_FORMATS, broken_links, site_map  # noqa: PLC0415
+    from letopis.index.link_reports import broken_links  # noqa: PLC0415
+    from letopis.index.map_formats import MAP_FORMATS  # noqa: PLC0415
+    from letopis.index.site_maps import site_map  # noqa: PLC0415
 
     rows = [_row("index on disk", disk / LINKS, "B a link")]
     tracemalloc.start()

@@ -32,7 +32,7 @@ from served_archive import running  # type: ignore[import-not-found]  # noqa: E4
 from bench.serving.large_site import HOST, fill_site  # noqa: E402
 from bench.serving.many_pages import Scale, fill  # noqa: E402
 from letopis.archive import Archive  # noqa: E402
-from letopis.demo import World  # noqa: E402
+from letopis_demo import World  # noqa: E402
 
 GOAL = 300.0
 VIEWS = ("map", "picture", "links", "pages", "changes", "broken", "ranks", "report")

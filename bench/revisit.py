@@ -16,12 +16,20 @@ from pathlib import Path
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from letopis.schedule.measures import measure
-from letopis.schedule.policies import Adaptive
-from letopis.schedule.simulation import POLICIES, SimulateRow, settings_for, simulate, visits_of
-from letopis.schedule.worlds import Changes, World, make_world
+from letopis.schedule.policies import AdaptivePolicy
+from letopis.schedule.simulation import (
+    POLICIES,
+    ChangePattern,
+    SimulatedWorld,
+    SimulationRow,
+    make_world,
+    measure_visits,
+    simulate,
+    simulate_visits,
+    simulation_settings,
+)
 
-WORLDS: tuple[tuple[str, Changes], ...] = (
+WORLDS: tuple[tuple[str, ChangePattern], ...] = (
     ("uniform:2m-80m", "poisson"),
     ("uniform:2m-80m", "periodic"),
     ("lognormal:60m:1.8", "poisson"),
@@ -41,7 +49,7 @@ class RevisitRow:
     seed: int
     cpu_seconds: float
     goal: float
-    result: SimulateRow
+    result: SimulationRow
 
     @property
     def held(self) -> bool:
@@ -71,7 +79,7 @@ def run(pages: int = 1000, hours: float = 24.0, seeds: Sequence[int] = (1, 2, 3)
                 yield RevisitRow(periods, changes, seed, spent, GOALS.get(policy, 0.0), row)
 
 
-def document() -> list[SimulateRow]:
+def document() -> list[SimulationRow]:
     """The document's simulation: 1000 pages, exact periods of 2-80 min, interval 20 min, coefficient 0.2."""
     return simulate(1000, "uniform:2m-80m", "exact", 1200.0, 24.0, 1, ["uniform", "adaptive", "optimal", "captured"])
 
@@ -81,7 +89,7 @@ def sweep(coefficients: Sequence[float], days: Sequence[float]) -> Iterator[Swee
     for coefficient in coefficients:
         for period in days:
             visits, world = _adaptive_year(coefficient, period)
-            got = measure(visits, world.changes, 1.0, world.seconds)
+            got = measure_visits(visits, world.changes, 1.0, world.seconds)
             yield SweepRow(coefficient, period, got.hits, got.captured)
 
 
@@ -92,15 +100,15 @@ def over_time(
     for coefficient in coefficients:
         visits, world = _adaptive_year(coefficient, 1.0)
         for day in range(step, until + 1, step):
-            got = measure(visits, world.changes, 1.0, day * DAY)
+            got = measure_visits(visits, world.changes, 1.0, day * DAY)
             yield coefficient, day, got.hits, got.captured
 
 
-def _adaptive_year(coefficient: float, period_days: float) -> tuple[list[list[float]], World]:
+def _adaptive_year(coefficient: float, period_days: float) -> tuple[list[list[float]], SimulatedWorld]:
     text = f"uniform:{period_days * DAY}s-{period_days * DAY}s"
     world = make_world(20, text, "exact", 365 * DAY, 1)
-    settings = replace(settings_for(5 * DAY), increase=coefficient, decrease=coefficient)
-    return visits_of(Adaptive(settings), world, DAY), world
+    settings = replace(simulation_settings(5 * DAY), increase=coefficient, decrease=coefficient)
+    return simulate_visits(AdaptivePolicy(settings), world, DAY), world
 
 
 def plot(file: Path) -> None:
@@ -132,7 +140,7 @@ def _print_worlds(rows: Sequence[RevisitRow]) -> None:
         print(f"{got.age:9.0f}{got.visits_per_budget:10.4f}{got.of_oracle:10.4f}{goal}{row.cpu_seconds:7.1f}")
 
 
-def _print_document(rows: Sequence[SimulateRow]) -> None:
+def _print_document(rows: Sequence[SimulationRow]) -> None:
     print("\nthe document's set-up (exact periods); its own comparison was not at equal visits")
     print(f"{'policy':12}{'captured':>10}{'hits':>8}{'fresh':>8}{'age s':>8}{'v/budget':>10}   document's figures")
     for row in rows:

@@ -24,7 +24,9 @@ import tantivy
 from tantivy import Document, Query, SnippetGenerator
 
 from letopis import Archive, Put
-from letopis.search import WordIndex, parse_question, search
+from letopis.index.query_language import parse_word_query
+from letopis.index.search_results import search
+from letopis.index.word_index import WordIndex
 
 GOAL = 1.3
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -153,8 +155,8 @@ def run(count: int, repeats: int, folder: Path, links: int = 0) -> dict[str, Any
         index, rate = ours(archive, pages, links)
         peers: dict[str, Callable[[str], object]] = {
             "tantivy, bare": bare_tantivy(folder / "bare", pages),
-            "ours, now": lambda word: search(index, parse_question(word)),
-            "ours, as of a past day": lambda word: search(index, parse_question(word, at=PAST)),
+            "ours, now": lambda word: search(index, parse_word_query(word)),
+            "ours, as of a past day": lambda word: search(index, parse_word_query(word, at=PAST)),
             "SQLite FTS5": full_text_5(folder / "fts.db", pages),
         }
         costs = measure(peers, asked, repeats)

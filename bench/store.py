@@ -32,7 +32,7 @@ from bench.storing.corpus import Document, arrivals, load
 from bench.storing.peers import PEERS
 from letopis.archive import Archive
 from letopis.config import Settings
-from letopis.config import load as settings
+from letopis.config import load_settings as settings
 
 GOALS = {"Q1": 0.92, "Q2": 0.88, "Q3": 120.0, "Q4": 0.8, "Q5": 8.0, "Q6": 2.0, "Q19": 1.3}
 _BOUND, _WORK = 2_000_000, 8

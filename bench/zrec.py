@@ -30,10 +30,10 @@ from typing import Any
 import numpy as np
 from backports import zstd
 
-from letopis.zrec import NoRanges, Reader, Traffic, pack, sync
-from letopis.zrec.align import align
-from letopis.zrec.chunk import ChunkCoder
-from letopis.zrec.index import Index, borders
+from letopis.zrec import NoRanges, Traffic, ZrecReader, pack, sync
+from letopis.zrec.chunk_index import ChunkIndex, group_borders
+from letopis.zrec.chunks import ChunkCoder
+from letopis.zrec.index_journal import align_chunks
 
 LEVEL = 19
 GOALS = {"size grouped": 1.12, "size ungrouped": 1.18, "A -> B": 0.60, "A -> C": 0.45}
@@ -394,13 +394,13 @@ def align_seconds(chunks: int) -> float:
     new = np.where(rng.integers(0, 50, chunks) == 0, rng.integers(0, 2**32, chunks, dtype=np.uint32), old)
     one, two = _index(old), _index(new)
     before = process_time()
-    align(one, two)
+    align_chunks(one, two)
     return process_time() - before
 
 
-def _index(hashes: np.typing.NDArray[np.uint32]) -> Index:
+def _index(hashes: np.typing.NDArray[np.uint32]) -> ChunkIndex:
     ones = np.ones(len(hashes), np.int64)
-    return Index(ones, ones, hashes, np.bitwise_xor.reduceat(hashes, borders(hashes)[:-1]))
+    return ChunkIndex(ones, ones, hashes, np.bitwise_xor.reduceat(hashes, group_borders(hashes)[:-1]))
 
 
 def run(corpus: Path, folder: Path) -> tuple[list[Row], list[tuple[str, int]]]:
@@ -415,7 +415,7 @@ def run(corpus: Path, folder: Path) -> tuple[list[Row], list[tuple[str, int]]]:
         rows.append(Row(label, size, "solid zstd -19", reference, size / reference, GOALS[label], note))
     for key in "BC":
         rows += wire_rows(texts, folder, key)
-    with Reader(folder / "1-A.zrec") as reader:
+    with ZrecReader(folder / "1-A.zrec") as reader:
         table = document_table(texts["A"], reader.dictionary, reader.header.dictionary_size)
     seconds = align_seconds(1_000_000)
     rows.append(Row("align 1 M chunks, s CPU", round(seconds, 2), "bound", 10, seconds / 10, 1.0))

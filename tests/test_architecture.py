@@ -11,19 +11,22 @@ import letopis
 SOURCE = Path(letopis.__file__).parent
 
 LAYERS = [
-    {"cli", "serve"},
-    {"jobs", "crawl", "monitor", "exchange", "demo"},
-    {"visit", "frontier", "schedule", "graph", "search"},
+    {"cli", "api", "web", "replay", "jobs"},
+    {"operations"},
+    {"daemon", "crawl", "monitor", "exchange"},
+    {"frontier", "look", "schedule"},
+    {"index"},
     {"archive"},
     {"store", "catalog"},
     {"fetch", "extract", "change", "codec", "zrec"},
-    {"urls", "model", "config", "errors"},
+    {"urls", "model", "config", "errors", "binary"},
 ]
 RANK = {unit: rank for rank, layer in enumerate(LAYERS) for unit in layer}
 FREE_NEIGHBOURS = {
-    ("cli", "serve"),
+    ("cli", "api"), ("cli", "jobs"), ("api", "web"), ("api", "replay"), ("web", "api"), ("replay", "api"),
+    ("api", "jobs"), ("web", "jobs"), ("web", "replay"), ("replay", "web"),
     ("urls", "model"), ("urls", "errors"), ("model", "errors"), ("config", "errors"), ("config", "model"),
-    ("jobs", "crawl"), ("jobs", "monitor"), ("jobs", "exchange"), ("frontier", "schedule"), ("search", "graph"),
+    ("binary", "errors"), ("daemon", "api"), ("daemon", "jobs"), ("daemon", "crawl"), ("daemon", "monitor"), ("frontier", "look"), ("frontier", "schedule"),
 }  # fmt: skip
 """Within a layer only these may know each other."""
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import letopis.errors
-from letopis.cli.main import letopis as cli
-from letopis.cli.registry import VERBS, load_verb
-from letopis.config import table
+from letopis.cli.main import VERBS, load_verb
+from letopis.cli.main import root_command as cli
+from letopis.config import settings_table
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -32,7 +32,7 @@ def test_every_verb_is_in_the_reference() -> None:
 
 def test_every_setting_is_in_the_reference_with_its_default_and_help() -> None:
     text = reference("settings.md")
-    assert [row.name for row in table().values() if f"`{row.name}`" not in text or row.help not in text] == []
+    assert [row.name for row in settings_table().values() if f"`{row.name}`" not in text or row.help not in text] == []
 
 
 def test_every_error_is_in_the_reference_with_its_exit_status() -> None:
@@ -98,9 +98,9 @@ def test_commands_shown_in_the_docs_are_understood(where: str, line: str) -> Non
 
 
 def _given() -> object:
-    from letopis.cli.context import Given
+    from letopis.cli.context import CliContext
 
-    return Given()
+    return CliContext()
 
 
 def links(path: Path) -> list[str]:

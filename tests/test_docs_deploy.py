@@ -19,9 +19,9 @@ import yaml
 from scripted_site import ScriptedSite
 from services import ObjectServer
 
-from letopis.cli.context import Given
-from letopis.cli.main import letopis as cli
-from letopis.config import table
+from letopis.cli.context import CliContext
+from letopis.cli.main import root_command as cli
+from letopis.config import settings_table
 
 DEPLOY = Path(__file__).parent.parent / "docs" / "deploy"
 GUIDE = (DEPLOY / "scale-out.md").read_text()
@@ -144,14 +144,14 @@ def test_every_line_of_the_guide_is_typed_or_accounted_for() -> None:
 
 def understood(words: list[str]) -> None:
     """UsageError of the command line when a verb or an option does not exist."""
-    context = cli.make_context("letopis", list(words), obj=Given())
+    context = cli.make_context("letopis", list(words), obj=CliContext())
     name, command, rest = cli.resolve_command(context, [*context._protected_args, *context.args])
     assert command is not None
     command.make_context(name or "", rest, parent=context)
 
 
 def is_setting(name: str) -> bool:
-    known = {"LETOPIS_" + row.name.upper().replace(".", "_") for row in table().values()}
+    known = {"LETOPIS_" + row.name.upper().replace(".", "_") for row in settings_table().values()}
     return name in known | {"LETOPIS_ARCHIVE", "LETOPIS_CONFIG"}
 
 

@@ -7,9 +7,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from letopis.api.access import required_permission
+from letopis.api.app import create_app
 from letopis.archive import Archive
-from letopis.serve import create_app
-from letopis.serve.rights import needed
 
 TARGET = Path(__file__).parent.parent / "docs" / "reference" / "http.md"
 _NEEDS = {0: "nobody", 1: "read", 2: "write", 4: "owner"}
@@ -34,7 +34,10 @@ def text() -> str:
 
 def _entry(path: str, method: str, operation: dict[str, Any]) -> str:
     said = (operation.get("description") or operation.get("summary") or "").split("\n")[0]
-    lines = [f"### `{method.upper()} {path}`\n", f"{said} Needs: {_NEEDS[needed(method.upper(), path)]}.\n"]
+    lines = [
+        f"### `{method.upper()} {path}`\n",
+        f"{said} Needs: {_NEEDS[required_permission(method.upper(), path)]}.\n",
+    ]
     rows = [_parameter(parameter) for parameter in operation.get("parameters", [])]
     if rows:
         lines += ["| parameter | in | required | meaning |", "| --- | --- | --- | --- |", *rows, ""]

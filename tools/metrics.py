@@ -132,7 +132,9 @@ def main() -> int:
 def _line(figure: Figure) -> str:
     bounds: list[Any] = [f"at least {figure.least:g}"] if figure.least is not None else []
     bounds += [f"at most {figure.most:g}"] if figure.most is not None else []
-    return f"{figure.name:32} {figure.value:>10g}   {' and '.join(bounds):28} {'' if figure.holds else 'BROKEN'}".rstrip()
+    return (
+        f"{figure.name:32} {figure.value:>10g}   {' and '.join(bounds):28} {'' if figure.holds else 'BROKEN'}".rstrip()
+    )
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 import letopis.errors
-from letopis.cli.main import letopis as root
-from letopis.cli.registry import VERBS, load_verb
-from letopis.config import table
+from letopis.cli.main import VERBS, load_verb
+from letopis.cli.main import root_command as root
+from letopis.config import settings_table
 
 TARGET = Path(__file__).parent.parent / "docs" / "reference"
 
@@ -45,7 +45,7 @@ def settings() -> str:
     ]
     lines[1] += " under its section, or in the environment as `LETOPIS_SECTION_NAME`.\n"
     section = ""
-    for row in table().values():
+    for row in settings_table().values():
         if row.name.split(".")[0] != section:
             section = row.name.split(".")[0]
             lines += [f"\n## {section}\n", "| setting | default | meaning |", "| --- | --- | --- |"]

@@ -21,11 +21,12 @@ from remembered_world import answered_job, end_of, remember, small_world  # noqa
 from served_archive import running  # noqa: E402
 
 from letopis.archive import Archive  # noqa: E402
-from letopis.catalog.accounts import Accounts  # noqa: E402
-from letopis.catalog.projects import Projects  # noqa: E402
-from letopis.demo import World  # noqa: E402
-from letopis.graph import MAP_FORMATS, LinkIndex, site_map  # noqa: E402
+from letopis.catalog.accounts import Accounts, Projects  # noqa: E402
+from letopis.index.link_index import LinkIndex  # noqa: E402
+from letopis.index.map_formats import MAP_FORMATS  # noqa: E402
+from letopis.index.site_maps import site_map  # noqa: E402
 from letopis.model import rfc3339, stamp14, to_millis  # noqa: E402
+from letopis_demo import World  # noqa: E402
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
@@ -147,7 +148,7 @@ def take(browser: Any, base: str, address: str, shot: Shot, out: Path) -> None:
     )  # fmt: skip
     page = context.new_page()
     page.set_default_timeout(120_000)
-    page.on("console", lambda said: print("console:", shot.page, said.text, file=sys.stderr))  # noqa: T201
+    page.on("console", lambda said: print("console:", shot.page, said.text, file=sys.stderr))
     if shot.page != "login":
         context.request.post("/login", form={"name": "olga", "password": PASSWORD}, max_redirects=0)
     page.goto(address, wait_until="networkidle")

@@ -106,6 +106,6 @@ class _Document:
 
 
 def _read(file: Path) -> Fingerprint:
-    """As `letopis.visit` reads: everything but the language."""
+    """As `letopis.look` reads: everything but the language."""
     url = f"https://{file.parts[-3]}.test/{file.parts[-2]}"
-    return fingerprint(extract.page(file.read_bytes(), url, _HEADERS, detect_language=False))
+    return fingerprint(extract.read_page(file.read_bytes(), url, _HEADERS, detect_language=False))

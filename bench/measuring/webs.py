@@ -17,7 +17,7 @@ def simulated_web(hosts: int, pages: int, *more: str) -> Iterator[str]:
     """A web that stands still and asks for no pauses; the address of its first home page, ending in a slash."""
     words = ["--hosts", str(hosts), "--pages", str(pages), *_STILL, *more]
     process = subprocess.Popen(
-        [sys.executable, "-m", "letopis.demo", *words], stdout=subprocess.PIPE, text=True, env=environment()
+        [sys.executable, "-m", "letopis_demo", *words], stdout=subprocess.PIPE, text=True, env=environment()
     )
     assert process.stdout is not None
     try:

@@ -18,8 +18,8 @@ from typing import Any
 from letopis.catalog import Cursor
 from letopis.catalog.database import Database
 from letopis.cli.main import main as command
-from letopis.crawl import Agent, Figures
-from letopis.crawl.committing import Committing
+from letopis.crawl import Agent, CrawlStats
+from letopis.crawl.commits import BatchCommitter
 
 
 @dataclass(slots=True)
@@ -35,10 +35,10 @@ class Told:
 
 def watch(told: Told) -> None:
     """From now on, agents and transactions of this process are measured."""
-    run, transaction, record = Agent.run, Database.transaction, Committing._record
+    run, transaction, record = Agent.run, Database.transaction, BatchCommitter._record
     batch = 0
 
-    async def timed_run(self: Agent, *words: Any, **named: Any) -> Figures:
+    async def timed_run(self: Agent, *words: Any, **named: Any) -> CrawlStats:
         began, cpu = time.perf_counter(), time.process_time()
         try:
             return await run(self, *words, **named)
@@ -47,7 +47,7 @@ def watch(told: Told) -> None:
             told.seconds += time.perf_counter() - began
             told.pages += self.figures.fetched
 
-    def counted(self: Committing, looks: list[Any]) -> list[int]:
+    def counted(self: BatchCommitter, looks: list[Any]) -> list[int]:
         nonlocal batch
         batch = len(looks)
         return record(self, looks)
@@ -65,7 +65,7 @@ def watch(told: Told) -> None:
 
     for owner, name, value in (
         (Agent, "run", timed_run),
-        (Committing, "_record", counted),
+        (BatchCommitter, "_record", counted),
         (Database, "transaction", timed),
     ):
         setattr(owner, name, value)
@@ -75,7 +75,7 @@ def main(argv: Sequence[str]) -> int:
     """Runs `letopis ARGV`, then tells."""
     told = Told()
     watch(told)
-    import_module("letopis.visit.reading")  # otherwise loaded at the first page
+    import_module("letopis.look.noise")  # otherwise loaded at the first page
     status = command(argv)
     sys.stdout.write(json.dumps(asdict(told)) + "\n")
     return status

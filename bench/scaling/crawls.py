@@ -34,7 +34,7 @@ def web(hosts: int, pages: int) -> Iterator[Web]:
     """The simulated web in a process of its own."""
     words = ["--port", "0", "--hosts", str(hosts), "--pages", str(pages), "--crawl-delay", "0", "--speed", "0"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "letopis.demo", *words, "--skip", "10"],
+        [sys.executable, "-m", "letopis_demo", *words, "--skip", "10"],
         stdout=subprocess.PIPE, text=True, env=environment(),
     )  # fmt: skip
     assert process.stdout is not None

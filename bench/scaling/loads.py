@@ -11,7 +11,7 @@ from pathlib import Path
 
 from letopis.archive import Archive
 from letopis.catalog.leases import HostLeases
-from letopis.config import load
+from letopis.config import load_settings
 from letopis.model import Put
 
 PAGE = "<html><title>{0}</title><p>{0} is one of many pages, each a little different: {1}</html>"
@@ -40,7 +40,7 @@ def leases(archive: Archive, name: str, count: int, batch: int) -> None:
 
 def main(argv: Sequence[str]) -> int:
     kind, name, count, batch, folder = argv
-    settings = load(None, {**os.environ, "LETOPIS_ARCHIVE": str(Path(folder) / name)}, {})
+    settings = load_settings(None, {**os.environ, "LETOPIS_ARCHIVE": str(Path(folder) / name)}, {})
     with Archive.open(settings) as archive:
         print("ready", flush=True)
         sys.stdin.readline()

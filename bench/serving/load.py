@@ -75,7 +75,7 @@ def _tell(result: Load, as_json: bool) -> None:
 
 
 def _demo() -> tuple[subprocess.Popen[str], str]:
-    command = [sys.executable, "-m", "letopis.demo", "--pages", "2000", "--crawl-delay", "0", "--speed", "0"]
+    command = [sys.executable, "-m", "letopis_demo", "--pages", "2000", "--crawl-delay", "0", "--speed", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     found = re.search(r"http://\S+", process.stdout.readline())

@@ -16,8 +16,8 @@ from letopis.archive import Archive
 from letopis.catalog.database import Cursor
 from letopis.catalog.watches import Watches
 from letopis.model import to_millis
-from letopis.monitor.listing import row_of
-from letopis.monitor.watch import Named, WatchSpec
+from letopis.monitor.watch import WatchedUrl, WatchSpec
+from letopis.monitor.watcher import new_watch_row
 from letopis.urls import url_key
 
 _DAY = 86_400_000
@@ -127,7 +127,7 @@ def _watches(archive: Archive, scale: Scale) -> None:
     now = to_millis(archive.clock())
     spec = WatchSpec(every=3600.0)
     rows = [
-        row_of(Named(f"http://big.example/{i * 10}.html", "page", f"tag{i % 7}"), spec, now + i)
+        new_watch_row(WatchedUrl(f"http://big.example/{i * 10}.html", "page", f"tag{i % 7}"), spec, now + i)
         for i in range(min(scale.watches, scale.urls // 10))
     ]
     with archive.catalog.transaction() as cursor:

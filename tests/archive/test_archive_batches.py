@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from services import SCALED
 
 from letopis import Archive, Put
-from letopis.catalog.additions import Additions
-from letopis.catalog.rows import VersionRow
+from letopis.catalog.schema import VersionRow
+from letopis.catalog.versions import PendingRows
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 URLS = ("http://a.example/", "http://a.example/page", "http://b.example/")
@@ -69,7 +69,7 @@ def test_versions_of_a_batch_have_rising_numbers_above_all_before(tmp_path: Path
         list(archive.put_many(Put(url, b"x" + url.encode()) for url in URLS))
         before = [row.id for row in archive.catalog.versions.all()]
         with archive.transaction() as (cursor, _):
-            new = Additions(cursor, 5)
+            new = PendingRows(cursor, 5)
             row = VersionRow(0, 1, 1, 2**41, 1, 1, 200, None, None)
             given_out = [new.version(row), new.version(row._replace(number=2))]
             new.write()

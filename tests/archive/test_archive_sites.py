@@ -12,7 +12,7 @@ import pytest
 from letopis.archive import Archive
 from letopis.config import Settings, StoreSettings
 from letopis.model import Put
-from letopis.store.layout import Kind
+from letopis.store.pack_format import RecordKind
 
 # Texts of sites are for packs in files; what is shared by many machines has none.
 pytestmark = pytest.mark.files
@@ -55,7 +55,7 @@ def exact(archive: Archive) -> bool:
 def texts(archive: Archive) -> int:
     store = archive._store
     records = (record for pack, size in store.sizes().items() for record in store._facts.records(pack, size))
-    return sum(record.kind == Kind.TEXT for record in records)
+    return sum(record.kind == RecordKind.TEXT for record in records)
 
 
 def test_each_site_gets_one_text_and_every_version_reads_back(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from served_archive import WebClient, running
 
 from letopis.archive import Archive
 from letopis.catalog.accounts import Accounts
-from letopis.demo import World
-from letopis.search import WordIndex
+from letopis.index.word_index import WordIndex
+from letopis_demo import World
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 FLAGS += ["--disable-sync", "--no-first-run"]

@@ -15,8 +15,8 @@ from ranged_folder import serving
 from walked_world import walk_twice, walked_world
 
 from letopis.archive import Archive
-from letopis.exchange import Selected, export_wacz
-from letopis.exchange.static import export_static
+from letopis.exchange import ExportSelection, export_wacz
+from letopis.exchange.static_copy import export_static
 
 pytestmark = pytest.mark.browser
 CACHE = Path(__file__).parents[2] / ".bench" / "replayweb"
@@ -48,7 +48,7 @@ def player(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_static_copy_is_browsed_from_its_files(chromium: Any, walked: Archive, tmp_path: Path) -> None:
-    export_static(walked, tmp_path / "copy", Selected())
+    export_static(walked, tmp_path / "copy", ExportSelection())
     page = chromium.new_page()
     try:
         asked: list[str] = []
@@ -68,7 +68,7 @@ def test_static_copy_is_browsed_from_its_files(chromium: Any, walked: Archive, t
 
 
 def test_redirects_of_the_copy_lead_on(chromium: Any, walked: Archive, tmp_path: Path) -> None:
-    export_static(walked, tmp_path / "copy", Selected())
+    export_static(walked, tmp_path / "copy", ExportSelection())
     redirect = next((tmp_path / "copy" / "news1.example~http" / "r" / "5").glob("2~*.html"))
     page = chromium.new_page()
     try:
@@ -80,7 +80,7 @@ def test_redirects_of_the_copy_lead_on(chromium: Any, walked: Archive, tmp_path:
 
 def test_wacz_replays_in_replayweb_page(chromium: Any, walked: Archive, player: Path) -> None:
     world = walked_world()
-    export_wacz(walked, player / "world.wacz", Selected())
+    export_wacz(walked, player / "world.wacz", ExportSelection())
     context = chromium.new_context()
     try:
         with serving(player) as folder:

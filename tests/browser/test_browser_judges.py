@@ -13,7 +13,7 @@ import pytest
 from looks import in_every_look
 from served_archive import Answer, WebClient
 
-from letopis.demo import World
+from letopis_demo import World
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 

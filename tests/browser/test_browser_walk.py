@@ -11,7 +11,7 @@ import pytest
 from looks import NARROW, WIDE, in_every_look
 from served_archive import WebClient
 
-from letopis.demo import World
+from letopis_demo import World
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 

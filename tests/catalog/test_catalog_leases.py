@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from letopis.archive import Archive
-from letopis.catalog.addresses import Addresses
-from letopis.catalog.leases import HostLeases
+from letopis.catalog.leases import AddressSlots, HostLeases
 
 
 @pytest.fixture
@@ -56,13 +55,13 @@ def test_hosts_that_were_given_back_owe_nothing(archive: Archive) -> None:
 
 
 def test_turns_at_an_address_follow_each_other(archive: Archive) -> None:
-    addresses = Addresses(archive.catalog.database)
+    addresses = AddressSlots(archive.catalog.database)
     assert [addresses.reserve("192.0.2.1", 10_000, 500) for _ in range(3)] == [0, 500, 1000]
     assert addresses.reserve("192.0.2.2", 10_000, 500) == 0
     assert addresses.reserve("192.0.2.1", 20_000, 500) == 0
 
 
 def test_a_clock_that_was_set_back_does_not_silence_an_address(archive: Archive) -> None:
-    addresses = Addresses(archive.catalog.database)
+    addresses = AddressSlots(archive.catalog.database)
     addresses.reserve("192.0.2.1", 10**12, 500)
     assert addresses.reserve("192.0.2.1", 10_000, 500) == 0

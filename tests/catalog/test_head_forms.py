@@ -6,7 +6,7 @@ from backports import zstd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.catalog import heads
+from letopis.catalog import contents
 
 FIELDS = st.lists(st.tuples(st.text(min_size=1, max_size=20), st.text(max_size=80)), max_size=20).map(tuple)
 USUAL = (("Content-Type", "text/html; charset=utf-8"), ("Content-Length", "30214"), ("ETag", '"d41d8cd98f00b204"'))
@@ -15,19 +15,23 @@ USUAL = (("Content-Type", "text/html; charset=utf-8"), ("Content-Length", "30214
 @given(FIELDS)
 @settings(max_examples=200)
 def test_headers_survive_packing_whatever_they_hold(fields: tuple[tuple[str, str], ...]) -> None:
-    assert heads._unpack(heads._pack(fields)) == fields
+    assert contents._unpack_headers(contents._pack_headers(fields)) == fields
 
 
 @given(FIELDS)
 @settings(max_examples=100)
 def test_form_of_the_first_archives_is_told_apart_and_read(fields: tuple[tuple[str, str], ...]) -> None:
-    packed = heads._pack(fields)
-    assert not packed.startswith(heads._ZSTD)
-    first = zstd.compress(heads._json(packed), 3, zstd_dict=zstd.ZstdDict(heads._DICTIONARY, is_raw=True))
-    assert heads._unpack(first) == fields
+    packed = contents._pack_headers(fields)
+    assert not packed.startswith(contents._ZSTD_MAGIC)
+    first = zstd.compress(
+        contents._inflate_record(packed), 3, zstd_dict=zstd.ZstdDict(contents._HEADER_DICTIONARY, is_raw=True)
+    )
+    assert contents._unpack_headers(first) == fields
 
 
 def test_usual_headers_take_no_more_than_in_the_first_form() -> None:
-    packed = heads._pack(USUAL)
-    first = zstd.compress(heads._json(packed), 3, zstd_dict=zstd.ZstdDict(heads._DICTIONARY, is_raw=True))
+    packed = contents._pack_headers(USUAL)
+    first = zstd.compress(
+        contents._inflate_record(packed), 3, zstd_dict=zstd.ZstdDict(contents._HEADER_DICTIONARY, is_raw=True)
+    )
     assert len(packed) <= len(first) + 2

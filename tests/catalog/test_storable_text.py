@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scripted_site import ScriptedSite
 
 from letopis import Archive, Monitor, Put
-from letopis.catalog.texts import storable, storable_values
+from letopis.catalog.database import storable_text, storable_values
 from letopis.config import DatabaseSettings, Settings
 from letopis.errors import BadUrl
 from letopis.model import Outcome
@@ -33,10 +33,10 @@ def engine(request: pytest.FixtureRequest) -> Settings:
 @given(st.text(st.characters(codec=None), max_size=20))
 @settings(max_examples=200, deadline=None)
 def test_any_text_becomes_storable_and_stays_so(text: str) -> None:
-    made = storable(text)
+    made = storable_text(text)
     made.encode()
     assert "\0" not in made
-    assert storable(made) is made
+    assert storable_text(made) is made
     assert len(made) <= len(text)
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.change import Filter, FilterKind, filter_page, filter_source, filter_text
-from letopis.change.jsonpath import find
+from letopis.change import ContentFilter, FilterKind, filter_page, filter_source, filter_text
+from letopis.change.filters import jsonpath_values
 from letopis.errors import UsageError
 from letopis.model import Page
 
@@ -19,8 +19,8 @@ MakePage = Callable[..., Page]
 HTML = "<html><body><div id=a><p class=x>One</p><p>Two</p></div><div class=ad>Buy</div></body></html>"
 
 
-def one(kind: str, expression: str) -> list[Filter]:
-    return [Filter(FilterKind(kind), expression)]
+def one(kind: str, expression: str) -> list[ContentFilter]:
+    return [ContentFilter(FilterKind(kind), expression)]
 
 
 def test_css_keeps_what_matches() -> None:
@@ -124,20 +124,20 @@ DOCUMENT: Any = {
     ],
 )
 def test_paths_find_values(path: str, values: list[Any]) -> None:
-    assert find(DOCUMENT, path) == values
+    assert jsonpath_values(DOCUMENT, path) == values
 
 
 @pytest.mark.parametrize("path", ["$.a[", "$..", "$.a[?(1)]", "$.a b", "$[::0]", "$[-:]", "$[(@.length-1)]"])
 def test_unreadable_paths_are_told(path: str) -> None:
     with pytest.raises(UsageError):
-        find(DOCUMENT, path)
+        jsonpath_values(DOCUMENT, path)
 
 
 def test_deep_documents_do_not_exhaust_the_stack() -> None:
     deep: Any = 1
     for _ in range(50_000):
         deep = [deep]
-    assert len(find(deep, "$..*")) == 50_000
+    assert len(jsonpath_values(deep, "$..*")) == 50_000
     with pytest.raises(UsageError, match="needs a JSON document"):
         filter_source("[" * 200_000, "application/json", one("jsonpath", "$"))
 
@@ -145,15 +145,15 @@ def test_deep_documents_do_not_exhaust_the_stack() -> None:
 def test_exploding_paths_are_stopped() -> None:
     wide = [[list(range(50)) for _ in range(50)] for _ in range(50)]
     with pytest.raises(UsageError, match="narrower"):
-        find(wide, "$..*..*")
+        jsonpath_values(wide, "$..*..*")
 
 
 @given(st.text(alphabet="$.[]*'\"ab01:,-? ", max_size=15))
 @settings(max_examples=300, deadline=None)
 def test_any_path_is_read_or_refused(path: str) -> None:
     with contextlib.suppress(UsageError):
-        assert isinstance(find(DOCUMENT, path), list)
+        assert isinstance(jsonpath_values(DOCUMENT, path), list)
 
 
 def test_removing_everything_leaves_nothing() -> None:
-    assert filter_source("<div><p>one</p></div>", "text/html", [Filter(FilterKind.REMOVE, "*")]) == ""
+    assert filter_source("<div><p>one</p></div>", "text/html", [ContentFilter(FilterKind.REMOVE, "*")]) == ""

@@ -11,21 +11,21 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from letopis.change import (
-    Filter,
+    ContentFilter,
     FilterKind,
     Fingerprint,
     HostProfile,
     PageHabits,
-    apply_delta,
+    apply_binary_delta,
     compare,
     filter_source,
     fingerprint,
-    make_delta,
-    visual,
+    make_binary_delta,
+    visual_html,
 )
+from letopis.change.deltas import apply_text_delta, make_text_delta
 from letopis.change.duplicates import shingles, signature, signature_from_bytes, signature_to_bytes
-from letopis.change.storage_diff import apply, encode
-from letopis.change.text_forms import is_fact, stilled
+from letopis.change.fingerprints import is_version_or_mail, without_clocks
 from letopis.errors import LetopisError
 from letopis.model import Block, BlockKind, Page
 
@@ -102,12 +102,12 @@ STORED: dict[str, tuple[Callable[[random.Random], bytes], Callable[[bytes], obje
     "host": (lambda rand: profile(rand).to_bytes(), HostProfile.from_bytes),
     "signature": (lambda rand: signature_to_bytes(signature(shingles(some_page(rand)))), signature_from_bytes),
     "text difference": (
-        lambda rand: encode(b"old\nlines", text(rand).encode()),
-        lambda data: apply(b"old\nlines", data),
+        lambda rand: make_text_delta(b"old\nlines", text(rand).encode()),
+        lambda data: apply_text_delta(b"old\nlines", data),
     ),
     "binary difference": (
-        lambda rand: make_delta(b"an old file", text(rand).encode()),
-        lambda data: apply_delta(b"an old file", data, 1 << 16),
+        lambda rand: make_binary_delta(b"an old file", text(rand).encode()),
+        lambda data: apply_binary_delta(b"an old file", data, 1 << 16),
     ),
 }
 
@@ -132,8 +132,8 @@ def test_any_text_is_stilled() -> None:
     alphabet = "0123456789 .:-–/©°@vVčж\n\x00\ud800" + "agoviewsjan"
     for _ in range(ROUNDS):
         given = "".join(rand.choices(alphabet, k=rand.randint(0, 60)))
-        assert stilled(stilled(given)) is not None
-        assert is_fact(given) in (True, False)
+        assert without_clocks(without_clocks(given)) is not None
+        assert is_version_or_mail(given) in (True, False)
 
 
 def test_any_filter_works_or_is_refused() -> None:
@@ -146,7 +146,7 @@ def test_any_filter_works_or_is_refused() -> None:
         expression = "".join(rand.choices("$.[]*'\"ab01:,-?/@()#p>x{}|^+\\ ", k=rand.randint(1, 10)))
         body, content_type = (document, "application/json") if kind is FilterKind.JSONPATH else (source, "text/html")
         try:
-            filter_source(body, content_type, [Filter(kind, expression)])
+            filter_source(body, content_type, [ContentFilter(kind, expression)])
         except LetopisError:
             refused += 1
     assert 0 < refused < ROUNDS
@@ -159,7 +159,7 @@ def test_marked_pages_hold_nothing_that_acts() -> None:
     parts += ['<a href="javascript:x()">', "<iframe srcdoc=x>", "</table>", "<textarea>", "<noscript>"]
     for _ in range(ROUNDS // 10):
         old, new = ("".join(rand.choices(parts, k=rand.randint(0, 15))) for _ in range(2))
-        tree = LexborHTMLParser(visual(old, new))
+        tree = LexborHTMLParser(visual_html(old, new))
         assert tree.css_first("script, iframe, object, math") is None
         attributes = [pair for node in tree.css("*") for pair in node.attributes.items()]
         assert not any(name.startswith("on") for name, _ in attributes)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from letopis.change.varint import Reader, packed, put_varint
+from letopis.binary import CheckedByteReader, append_varint, encode_varints
 
 NUMBERS = st.lists(st.integers(0, 2**63 - 1) | st.integers(0, 300), max_size=60)
 
@@ -12,17 +12,17 @@ NUMBERS = st.lists(st.integers(0, 2**63 - 1) | st.integers(0, 300), max_size=60)
 def test_many_numbers_are_written_as_one_by_one(numbers):
     out = bytearray()
     for number in numbers:
-        put_varint(out, number)
-    assert packed(numbers) == bytes(out)
+        append_varint(out, number)
+    assert encode_varints(numbers) == bytes(out)
 
 
 @given(NUMBERS)
 def test_numbers_come_back(numbers):
-    reader = Reader(packed(numbers), "list")
+    reader = CheckedByteReader(encode_varints(numbers), "list")
     assert [reader.varint(2**63) for _ in numbers] == numbers
     reader.finish()
 
 
 def test_numbers_are_written_as_ever():
     numbers = [0, 1, 127, 128, 300, 16383, 16384, 2**40, 2**63 - 1]
-    assert packed(numbers).hex() == "00017f8001ac02ff7f808001808080808020ffffffffffffffff7f"
+    assert encode_varints(numbers).hex() == "00017f8001ac02ff7f808001808080808020ffffffffffffffff7f"

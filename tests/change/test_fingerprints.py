@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.change import Fingerprint, fingerprint
-from letopis.change.fingerprint import KINDS, MAX_BLOCKS
+from letopis.change.fingerprints import BLOCK_KINDS, MAX_BLOCKS
 from letopis.errors import Damaged
 from letopis.model import Block, BlockKind, Page
 
-BLOCKS = st.lists(st.builds(Block, st.sampled_from(KINDS), st.text(max_size=40)), max_size=12)
+BLOCKS = st.lists(st.builds(Block, st.sampled_from(BLOCK_KINDS), st.text(max_size=40)), max_size=12)
 
 
 def made(blocks: list[Block], frame: frozenset[int] = frozenset()) -> Page:

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from letopis.change import Bounds, link_changes, links, side_by_side_html, visual
-from letopis.change.visual_html import safe_tag
+from letopis.change import DiffBounds, link_changes, link_diff, side_by_side_html, visual_html
+from letopis.change.visual_diff import safe_tag
 from letopis.model import Link, LinkType, Page
 
 HEAD = "<head><title>Old</title><style>p{color:red}</style></head>"
@@ -25,7 +25,7 @@ def shown(html: str) -> str:
 
 
 def test_words_are_marked_in_the_new_page() -> None:
-    html = visual(OLD, NEW)
+    html = visual_html(OLD, NEW)
     assert '<p>The <del class="letopis">quick </del><ins class="letopis">slow </ins>fox</p>' in html
     assert "<title>New</title>" in html
     assert "p{color:red}" in html
@@ -33,24 +33,26 @@ def test_words_are_marked_in_the_new_page() -> None:
 
 
 def test_equal_pages_have_no_marks() -> None:
-    html = visual(OLD, OLD)
+    html = visual_html(OLD, OLD)
     assert "<ins" not in html
     assert "<del" not in html
 
 
 def test_volatile_attributes_are_no_difference() -> None:
-    html = visual("<p class=a1 data-n=1>Text</p>", "<p class=b2 data-n=2>Text</p>")
+    html = visual_html("<p class=a1 data-n=1>Text</p>", "<p class=b2 data-n=2>Text</p>")
     assert "<ins" not in html
     assert 'class="b2"' in html
 
 
 def test_new_pictures_are_marked() -> None:
-    assert '<ins class="letopis"><img src="b.png"></ins>' in visual("<p><img src=a.png></p>", "<p><img src=b.png></p>")
+    assert '<ins class="letopis"><img src="b.png"></ins>' in visual_html(
+        "<p><img src=a.png></p>", "<p><img src=b.png></p>"
+    )
 
 
 def test_deleted_rows_do_not_break_the_table() -> None:
     old = "<table><tr><td>one</td></tr><tr><td>two</td></tr></table><p>end</p>"
-    html = visual(old, "<table><tr><td>one</td></tr></table><p>end</p>")
+    html = visual_html(old, "<table><tr><td>one</td></tr></table><p>end</p>")
     table = LexborHTMLParser(html).css_first("table")
     assert table is not None
     assert table.text(strip=True) == "one"
@@ -116,9 +118,9 @@ def assert_inert(html: str) -> None:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_nothing_in_the_result_can_run(attack: str) -> None:
-    assert_inert(visual("<p>old text</p>", f"<p>new text</p>{attack}<p>end</p>"))
-    assert_inert(visual(f"<p>old text</p>{attack}<p>end</p>", "<p>new</p>"))
-    assert_inert(visual(f"<div>{attack}</div>", f"<b>{attack}</b>"))
+    assert_inert(visual_html("<p>old text</p>", f"<p>new text</p>{attack}<p>end</p>"))
+    assert_inert(visual_html(f"<p>old text</p>{attack}<p>end</p>", "<p>new</p>"))
+    assert_inert(visual_html(f"<div>{attack}</div>", f"<b>{attack}</b>"))
 
 
 @given(
@@ -129,7 +131,7 @@ def test_nothing_in_the_result_can_run(attack: str) -> None:
 )
 @settings(max_examples=120, deadline=None)
 def test_mixed_markup_stays_inert(parts: list[str]) -> None:
-    assert_inert(visual("<p>old</p>" + "".join(parts[::2]), "".join(parts)))
+    assert_inert(visual_html("<p>old</p>" + "".join(parts[::2]), "".join(parts)))
 
 
 @given(
@@ -143,13 +145,13 @@ def test_mixed_markup_stays_inert(parts: list[str]) -> None:
 def test_the_new_text_is_always_whole(parts: list[str], data: st.DataObject) -> None:
     new = "".join(parts)
     old = "".join(data.draw(st.permutations(parts)))
-    squeezed = "".join(shown(visual(old, new)).split())
+    squeezed = "".join(shown(visual_html(old, new)).split())
     assert squeezed == "".join(shown(f"<html><body>{new}</body></html>").split())
 
 
 def test_remote_pictures_load_only_when_asked() -> None:
-    assert "http: https:" not in visual(OLD, NEW)
-    far = visual(OLD, NEW, base_url="http://example.test/?a=1&b='\"", remote=True)
+    assert "http: https:" not in visual_html(OLD, NEW)
+    far = visual_html(OLD, NEW, base_url="http://example.test/?a=1&b='\"", remote=True)
     assert "img-src data: http: https:" in far
     assert '<base href="http://example.test/?a=1&amp;b=&#x27;&quot;"' in far
 
@@ -200,8 +202,8 @@ def huge(seed: int, size: int) -> str:
 def test_unrelated_large_pages_are_compared_in_bounded_time() -> None:
     old, new = huge(1, 5_000_000), huge(2, 5_000_000)
     started = process_time()
-    bounds = Bounds(seconds=0.5)
-    visual(old, new, bounds=bounds)
+    bounds = DiffBounds(seconds=0.5)
+    visual_html(old, new, bounds=bounds)
     side_by_side_html(old, new)
     assert process_time() - started < 10
 
@@ -210,7 +212,7 @@ def test_hostile_markup_is_compared_in_bounded_time() -> None:
     pairs = [("<" * 300_000, "<a" * 150_000), ("<p>" * 60_000, "<b>" * 300), ('<p title="' * 20_000, "<!--" * 50_000)]
     for old, new in pairs:
         started = process_time()
-        visual(old, new)
+        visual_html(old, new)
         assert process_time() - started < 5
 
 
@@ -222,10 +224,10 @@ def test_links_added_and_removed() -> None:
     changes = link_changes(page_of("a", "b", "b"), page_of("c", "b", "d", "c"))
     assert [link.target for link in changes.added] == ["c", "d"]
     assert [link.target for link in changes.removed] == ["a"]
-    assert links(page_of("a"), page_of("b")) == "- a a  to a\n+ a b  to b\n"
-    assert links(page_of("a"), page_of("a")) == ""
+    assert link_diff(page_of("a"), page_of("b")) == "- a a  to a\n+ a b  to b\n"
+    assert link_diff(page_of("a"), page_of("a")) == ""
 
 
 def test_comments_inside_menus_and_drawings_hide_nothing_that_runs() -> None:
     for opaque in ("<select><!--<p><script>x()</script>-->", "<svg><!--</p><script>x()</script>-->"):
-        assert "<script" not in visual("", opaque)
+        assert "<script" not in visual_html("", opaque)

@@ -9,10 +9,10 @@ import pytest
 from letopis.change import HostProfile, fingerprint
 from letopis.change.duplicates import (
     band_keys,
+    candidate_groups,
     content_digest,
-    estimated_likeness,
-    exact_likeness,
-    groups,
+    estimated_similarity,
+    exact_similarity,
     shingles,
     signature,
     signature_from_bytes,
@@ -37,8 +37,8 @@ def test_the_estimate_is_near_the_truth(page: MakePage) -> None:
     for share in (0, 5, 10, 18, 20):
         one, two = text(1), text(1)[:share] + text(2)[share:]
         first, second = shingles(page(*one)), shingles(page(*two))
-        truth = exact_likeness(first, second)
-        assert abs(estimated_likeness(signature(first), signature(second)) - truth) < 0.15
+        truth = exact_similarity(first, second)
+        assert abs(estimated_similarity(signature(first), signature(second)) - truth) < 0.15
 
 
 def test_near_copies_share_a_band_and_strangers_do_not(page: MakePage) -> None:
@@ -55,7 +55,7 @@ def test_near_copies_share_a_band_and_strangers_do_not(page: MakePage) -> None:
 def test_groups_join_copies_under_many_addresses(page: MakePage) -> None:
     bodies = {"a": text(1), "b": text(1), "c": text(2), "d": [*text(1)[:-1], "other end"], "e": text(3)}
     rows = [(name, band_keys(signature(shingles(page(*body))))) for name, body in bodies.items()]
-    assert groups(rows) == [["a", "b", "d"]]
+    assert candidate_groups(rows) == [["a", "b", "d"]]
 
 
 def test_the_frame_of_a_host_does_not_make_its_pages_alike(page: MakePage) -> None:
@@ -64,8 +64,8 @@ def test_the_frame_of_a_host_does_not_make_its_pages_alike(page: MakePage) -> No
     for seed in range(10):
         host.observe(fingerprint(page(*frame, *text(seed, 60))))
     one, two = page(*frame, *text(1, 60)), page(*frame, *text(2, 60))
-    assert exact_likeness(shingles(one), shingles(two)) > 0.5
-    assert exact_likeness(shingles(one, host), shingles(two, host)) == 0
+    assert exact_similarity(shingles(one), shingles(two)) > 0.5
+    assert exact_similarity(shingles(one, host), shingles(two, host)) == 0
 
 
 def test_keys_fit_a_signed_column(page: MakePage) -> None:
@@ -74,9 +74,9 @@ def test_keys_fit_a_signed_column(page: MakePage) -> None:
 
 def test_empty_and_tiny_pages_are_handled(page: MakePage) -> None:
     none, word = shingles(page()), shingles(page("word"))
-    assert exact_likeness(none, none) == 1
-    assert exact_likeness(none, word) == 0
-    assert estimated_likeness(signature(none), signature(none)) == 1
+    assert exact_similarity(none, none) == 1
+    assert exact_similarity(none, word) == 0
+    assert estimated_similarity(signature(none), signature(none)) == 1
     assert len(word) == 1
 
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.change import Level, apply_delta, make_delta
-from letopis.change.binary import read_header
-from letopis.change.storage_diff import LEVELS, apply, encode
+from letopis.change import DiffLevel, apply_binary_delta, make_binary_delta
+from letopis.change.deltas import TEXT_DELTA_LEVELS, apply_text_delta, make_text_delta, read_delta_header
 from letopis.errors import Damaged, DocumentTooLarge, LetopisError, NewerFormat, UsageError
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -20,17 +19,17 @@ NEW = OLD.replace(b"line 7 of the old", b"line 7 of the new").replace(b"line 30 
 TEXT = st.text(alphabet="ab \n<é", max_size=60).map(lambda text: text.encode())
 
 
-@given(TEXT, TEXT, st.sampled_from(LEVELS))
+@given(TEXT, TEXT, st.sampled_from(TEXT_DELTA_LEVELS))
 @settings(max_examples=250, deadline=None)
-def test_text_differences_are_exact_at_every_level(old: bytes, new: bytes, level: Level) -> None:
-    assert apply(old, encode(old, new, level)) == new
+def test_text_differences_are_exact_at_every_level(old: bytes, new: bytes, level: DiffLevel) -> None:
+    assert apply_text_delta(old, make_text_delta(old, new, level)) == new
 
 
 @given(st.binary(max_size=200), st.binary(max_size=200))
 @settings(max_examples=150, deadline=None)
 def test_any_bytes_survive_both_kinds(old: bytes, new: bytes) -> None:
-    assert apply(old, encode(old, new, 3)) == new
-    assert apply_delta(old, make_delta(old, new)) == new
+    assert apply_text_delta(old, make_text_delta(old, new, 3)) == new
+    assert apply_binary_delta(old, make_binary_delta(old, new)) == new
 
 
 @given(
@@ -39,15 +38,15 @@ def test_any_bytes_survive_both_kinds(old: bytes, new: bytes) -> None:
 @settings(max_examples=300, deadline=None)
 def test_garbage_is_damaged_for_text_differences(data: bytes, head: bytes) -> None:
     with pytest.raises(Damaged):
-        apply(b"some old text\n", head + data)
+        apply_text_delta(b"some old text\n", head + data)
 
 
 @given(st.integers(0, 400), st.integers(1, 255))
 @settings(max_examples=200, deadline=None)
 def test_a_flipped_byte_is_noticed(at: int, flip: int) -> None:
     for old, delta, undo in (
-        (OLD, bytearray(encode(OLD, NEW, 2)), apply),
-        (OLD, bytearray(make_delta(OLD, NEW)), apply_delta),
+        (OLD, bytearray(make_text_delta(OLD, NEW, 2)), apply_text_delta),
+        (OLD, bytearray(make_binary_delta(OLD, NEW)), apply_binary_delta),
     ):
         delta[at % len(delta)] ^= flip
         with contextlib.suppress(LetopisError):
@@ -55,78 +54,78 @@ def test_a_flipped_byte_is_noticed(at: int, flip: int) -> None:
 
 
 def test_finer_levels_are_smaller_before_compression() -> None:
-    sizes = [len(encode(OLD, NEW, level)) for level in LEVELS]
+    sizes = [len(make_text_delta(OLD, NEW, level)) for level in TEXT_DELTA_LEVELS]
     assert sizes[0] > sizes[1] >= sizes[2]
     assert sizes[0] < 80
 
 
 def test_an_unknown_level_is_refused() -> None:
     with pytest.raises(UsageError):
-        encode(OLD, NEW, 4)  # type: ignore[arg-type]
+        make_text_delta(OLD, NEW, 4)  # type: ignore[arg-type]
 
 
 def test_a_difference_for_another_text_is_noticed() -> None:
     with pytest.raises(Damaged):
-        apply(OLD.replace(b"line 2", b"line x"), encode(OLD, NEW, 1))
+        apply_text_delta(OLD.replace(b"line 2", b"line x"), make_text_delta(OLD, NEW, 1))
 
 
 def test_a_difference_that_promises_too_much_is_refused() -> None:
     with pytest.raises(Damaged):
-        apply(OLD, encode(OLD, NEW, 1), max_bytes=100)
+        apply_text_delta(OLD, make_text_delta(OLD, NEW, 1), max_bytes=100)
     with pytest.raises(DocumentTooLarge):
-        apply_delta(OLD, make_delta(OLD, NEW), max_bytes=100)
+        apply_binary_delta(OLD, make_binary_delta(OLD, NEW), max_bytes=100)
 
 
 def test_golden_files_of_earlier_releases_are_read() -> None:
     """Written once by the first release; never to be made again."""
-    for level in LEVELS:
-        assert apply(OLD, (GOLDEN / f"text-level-{level}.delta").read_bytes()) == NEW
-    assert apply_delta(OLD, (GOLDEN / "binary-v1.delta").read_bytes()) == NEW
+    for level in TEXT_DELTA_LEVELS:
+        assert apply_text_delta(OLD, (GOLDEN / f"text-level-{level}.delta").read_bytes()) == NEW
+    assert apply_binary_delta(OLD, (GOLDEN / "binary-v1.delta").read_bytes()) == NEW
 
 
 def test_binary_differences_of_like_files_are_small() -> None:
     old = random.Random(1).randbytes(200_000)
     new = old[:90_000] + b"inserted" + old[95_000:]
-    delta = make_delta(old, new)
+    delta = make_binary_delta(old, new)
     assert len(delta) < 300
-    assert read_header(delta).method == 2
+    assert read_delta_header(delta).method == 2
 
 
 def test_the_whole_file_is_kept_when_that_is_smaller() -> None:
     rand = random.Random(2)
-    assert read_header(make_delta(rand.randbytes(1000), rand.randbytes(1000))).method == 0
-    assert read_header(make_delta(b"", b"abc " * 1000)).method == 1
+    assert read_delta_header(make_binary_delta(rand.randbytes(1000), rand.randbytes(1000))).method == 0
+    assert read_delta_header(make_binary_delta(b"", b"abc " * 1000)).method == 1
 
 
 def test_a_difference_is_not_applied_to_another_file() -> None:
     with pytest.raises(UsageError, match="another old file"):
-        apply_delta(OLD + b"x", make_delta(OLD, NEW))
+        apply_binary_delta(OLD + b"x", make_binary_delta(OLD, NEW))
 
 
 BROKEN = {
     "empty": b"",
     "not-a-difference": b"GIF89a" + bytes(100),
-    "header-cut": make_delta(OLD, NEW)[:40],
-    "unknown-method": make_delta(OLD, NEW)[:5] + b"\x09" + make_delta(OLD, NEW)[6:],
-    "version-zero": make_delta(OLD, NEW)[:4] + b"\x00" + make_delta(OLD, NEW)[5:],
-    "payload-cut": make_delta(OLD, NEW)[:-3],
-    "payload-tail": make_delta(OLD, NEW) + b"tail",
-    "payload-garbage": make_delta(OLD, NEW)[:78] + b"garbage",
-    "wrong-result": make_delta(OLD, NEW)[:38] + bytes(32) + make_delta(OLD, NEW)[70:],
-    "wrong-size": make_delta(OLD, NEW)[:70] + (5).to_bytes(8, "little") + make_delta(OLD, NEW)[78:],
+    "header-cut": make_binary_delta(OLD, NEW)[:40],
+    "unknown-method": make_binary_delta(OLD, NEW)[:5] + b"\x09" + make_binary_delta(OLD, NEW)[6:],
+    "version-zero": make_binary_delta(OLD, NEW)[:4] + b"\x00" + make_binary_delta(OLD, NEW)[5:],
+    "payload-cut": make_binary_delta(OLD, NEW)[:-3],
+    "payload-tail": make_binary_delta(OLD, NEW) + b"tail",
+    "payload-garbage": make_binary_delta(OLD, NEW)[:78] + b"garbage",
+    "wrong-result": make_binary_delta(OLD, NEW)[:38] + bytes(32) + make_binary_delta(OLD, NEW)[70:],
+    "wrong-size": make_binary_delta(OLD, NEW)[:70] + (5).to_bytes(8, "little") + make_binary_delta(OLD, NEW)[78:],
 }
 
 
 @pytest.mark.parametrize("fault", BROKEN)
 def test_broken_differences_are_named_damaged(fault: str) -> None:
     with pytest.raises(Damaged):
-        apply_delta(OLD, BROKEN[fault])
+        apply_binary_delta(OLD, BROKEN[fault])
 
 
 def test_a_later_format_is_told_apart() -> None:
-    delta = make_delta(OLD, NEW)
+    delta = make_binary_delta(OLD, NEW)
     with pytest.raises(NewerFormat):
-        apply_delta(OLD, delta[:4] + b"\x02" + delta[5:])
+        apply_binary_delta(OLD, delta[:4] + b"\x02" + delta[5:])
 
 
 def test_hostile_pairs_are_encoded_in_bounded_time() -> None:
@@ -137,7 +136,7 @@ def test_hostile_pairs_are_encoded_in_bounded_time() -> None:
         (b"\n" * 200_000, b" \n" * 100_000),
     ]
     for old, new in pairs:
-        for level in LEVELS:
+        for level in TEXT_DELTA_LEVELS:
             started = process_time()
-            assert apply(old, encode(old, new, level)) == new
+            assert apply_text_delta(old, make_text_delta(old, new, level)) == new
             assert process_time() - started < 8

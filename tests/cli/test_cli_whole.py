@@ -11,9 +11,9 @@ import pytest
 
 from letopis.archive import Archive
 from letopis.cli.main import main
-from letopis.cli.whole import WholeRow, run_whole, simulated_crawl
 from letopis.config import CrawlSettings, ScheduleSettings, Settings
-from letopis.demo import World
+from letopis.daemon.simulation import SimulatedDay, crawl_demo_world, crawl_world
+from letopis_demo import World
 
 
 @pytest.mark.parametrize("share", [0.5, 0.2])
@@ -26,7 +26,7 @@ def test_unseen_pages_keep_their_share_while_revisits_alone_would_fill_every_min
         crawl=CrawlSettings(delay=1200.0, commit_every=0.0, new_share=share),
         schedule=ScheduleSettings(policy="uniform", interval=3600.0, min=60.0),
     )
-    rows = run_whole(tmp_path / "a", world, settings, 3)
+    rows = crawl_world(tmp_path / "a", world, settings, 3)
     starved = [row for row in rows if row.new_share is not None and row.new_share < share - 0.05]
     assert starved == []
     assert all(row.visits > 130 for row in rows), "every minute was used"
@@ -37,13 +37,13 @@ def test_unseen_pages_keep_their_share_while_revisits_alone_would_fill_every_min
 
 
 def test_the_crawler_knows_how_fresh_its_copies_are(tmp_path: Path) -> None:
-    rows = simulated_crawl(tmp_path / "a", "uniform", pages=100, interval=36_000.0, days=6, seed=3)
+    rows = crawl_demo_world(tmp_path / "a", "uniform", pages=100, interval=36_000.0, days=6, seed=3)
     learned = rows[1:]
     assert _off(learned) < 0.03, rows
     assert 0.5 < mean(row.freshness for row in learned) < 0.95, "the world leaves something to be believed"
 
 
-def _off(rows: list[WholeRow]) -> float:
+def _off(rows: list[SimulatedDay]) -> float:
     return abs(mean(row.estimate for row in rows) - mean(row.freshness for row in rows))
 
 

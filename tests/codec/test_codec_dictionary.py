@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from letopis import codec
 from letopis.codec import Dictionary, with_dictionary
-from letopis.codec.dictionary import MAX_DICTIONARY
-from letopis.demo import World
+from letopis.codec.methods import MAX_DICTIONARY
 from letopis.errors import CodecRefused, Damaged, NewerFormat, UsageError
+from letopis_demo import World
 
 WORLD = World(3, 1, 60)
 PAGES = [WORLD.body(url, WORLD.start) for url in WORLD.urls(WORLD.hosts[0])]

@@ -8,34 +8,41 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.codec.frequent import FrequentWords
-from letopis.codec.matching import matcher
-from letopis.codec.preprocess import WORDS_1, WORDS_1I, WORDS_2, WORDS_2I, StaticWords
-from letopis.codec.tags import BOTH_CASES, LOWER
+from letopis.codec.word_substitution import (
+    HTML_WORDS,
+    HTML_WORDS_BOTH_CASES,
+    WORDS_1,
+    WORDS_1I,
+    WORDS_2,
+    WORDS_2I,
+    FrequentWords,
+    StaticWords,
+    word_pattern,
+)
 from letopis.errors import CodecRefused, Damaged
 
 BOUND = 1 << 20
 STATIC = {"1": WORDS_1, "1i": WORDS_1I, "2": WORDS_2, "2i": WORDS_2I}
 pieces = st.sampled_from(
-    [*BOTH_CASES, b"<bo", b"<B", b"<bODY", b"clas=", b"=", b"<", b" ", b"text", b"\xc3\xa1", b"\0"]
+    [*HTML_WORDS_BOTH_CASES, b"<bo", b"<B", b"<bODY", b"clas=", b"=", b"<", b" ", b"text", b"\xc3\xa1", b"\0"]
 )
 documents = st.lists(st.one_of(pieces, st.binary(max_size=6)), max_size=60).map(b"".join)
 
 
 def test_the_dictionary_has_56_words_in_the_order_of_the_format() -> None:
-    assert len(LOWER) == 56
-    assert len(BOTH_CASES) == len(set(BOTH_CASES)) == 112
-    assert LOWER[:3] == (b"</a>", b"</b>", b"</body>")
-    assert LOWER[17:21] == (b"</ul>", b"<a", b"<b", b"<body")
-    assert LOWER[27] == b"<img "
-    assert LOWER[38] == b"<title>"
-    assert LOWER[41] == b"align="
-    assert LOWER[-1] == b"width="
-    assert BOTH_CASES[56] == b"</A>"
+    assert len(HTML_WORDS) == 56
+    assert len(HTML_WORDS_BOTH_CASES) == len(set(HTML_WORDS_BOTH_CASES)) == 112
+    assert HTML_WORDS[:3] == (b"</a>", b"</b>", b"</body>")
+    assert HTML_WORDS[17:21] == (b"</ul>", b"<a", b"<b", b"<body")
+    assert HTML_WORDS[27] == b"<img "
+    assert HTML_WORDS[38] == b"<title>"
+    assert HTML_WORDS[41] == b"align="
+    assert HTML_WORDS[-1] == b"width="
+    assert HTML_WORDS_BOTH_CASES[56] == b"</A>"
 
 
 def test_the_longest_word_wins_at_the_leftmost_place() -> None:
-    found = matcher([b"<h", b"<html", b"html>", b"a"]).split(b"<htm<html>a")
+    found = word_pattern([b"<h", b"<html", b"html>", b"a"]).split(b"<htm<html>a")
     assert found == [b"", b"<h", b"tm", b"<html", b">", b"a", b""]
 
 

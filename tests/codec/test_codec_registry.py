@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis import codec
-from letopis.codec.plain import Gzip
+from letopis.codec.methods import Gzip
 from letopis.errors import CodecRefused, Damaged, UsageError
 
 NAMES = codec.names()

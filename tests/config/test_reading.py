@@ -5,21 +5,21 @@ from pathlib import Path
 import pytest
 
 import letopis
-from letopis.config import Settings, load, table
+from letopis.config import Settings, load_settings, settings_table
 from letopis.errors import SettingError
 
 
 def test_defaults_need_no_configuration() -> None:
-    assert load() == Settings()
+    assert load_settings() == Settings()
 
 
 def test_every_setting_has_help_and_a_variable() -> None:
-    assert all(row.help and row.variable.startswith("LETOPIS_") for row in table().values())
+    assert all(row.help and row.variable.startswith("LETOPIS_") for row in settings_table().values())
 
 
 def test_every_default_survives_being_written_and_read() -> None:
-    texts = {row.variable: _text(row.default) for row in table().values() if row.default not in ((), "")}
-    assert load(environ=texts) == Settings()
+    texts = {row.variable: _text(row.default) for row in settings_table().values() if row.default not in ((), "")}
+    assert load_settings(environ=texts) == Settings()
 
 
 def _text(value: object) -> str:
@@ -29,13 +29,13 @@ def _text(value: object) -> str:
 def test_file_then_environment_then_command_line(tmp_path: Path) -> None:
     file = tmp_path / "letopis.toml"
     file.write_text('[crawl]\ndelay = "500ms"\nmax_per_host = 5\n[store]\npack_bytes = "1MiB"\n')
-    settings = load(file, {"LETOPIS_CRAWL_MAX_PER_HOST": "6"}, {"crawl.concurrency": 7})
+    settings = load_settings(file, {"LETOPIS_CRAWL_MAX_PER_HOST": "6"}, {"crawl.concurrency": 7})
     assert (settings.crawl.delay, settings.crawl.max_per_host, settings.crawl.concurrency) == (0.5, 6, 7)
     assert settings.store.pack_bytes == 1024 * 1024
 
 
 def test_archive_variable_names_the_folder() -> None:
-    assert load(environ={"LETOPIS_ARCHIVE": "here"}).archive.path == "here"
+    assert load_settings(environ={"LETOPIS_ARCHIVE": "here"}).archive.path == "here"
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_archive_variable_names_the_folder() -> None:
 )
 def test_unknown_key_names_the_nearest_one(name: str, nearest: str) -> None:
     with pytest.raises(SettingError, match=f"did you mean '{nearest}'"):
-        load(given={name: 1})
+        load_settings(given={name: 1})
 
 
 @pytest.mark.parametrize(
@@ -63,28 +63,28 @@ def test_unknown_key_names_the_nearest_one(name: str, nearest: str) -> None:
 )  # fmt: skip
 def test_value_that_does_not_fit_says_what_does(name: str, value: object, says: str) -> None:
     with pytest.raises(SettingError, match=says):
-        load(given={name: value})
+        load_settings(given={name: value})
 
 
 def test_broken_file_is_one_sentence(tmp_path: Path) -> None:
     file = tmp_path / "letopis.toml"
     file.write_text("[crawl\n")
     with pytest.raises(SettingError, match="not valid TOML"):
-        load(file)
+        load_settings(file)
     with pytest.raises(SettingError, match="cannot read"):
-        load(tmp_path / "absent.toml")
+        load_settings(tmp_path / "absent.toml")
 
 
 def test_key_outside_any_section_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "letopis.toml"
     file.write_text("delay = 3\n")
     with pytest.raises(SettingError, match="no setting 'delay'"):
-        load(file)
+        load_settings(file)
 
 
 def test_mistyped_variable_names_the_nearest_one() -> None:
     with pytest.raises(SettingError, match="LETOPIS_CRAWL_DELAY"):
-        load(environ={"LETOPIS_CRAWL_DELAI": "1"})
+        load_settings(environ={"LETOPIS_CRAWL_DELAI": "1"})
 
 
 def test_every_setting_is_read_somewhere() -> None:
@@ -92,4 +92,4 @@ def test_every_setting_is_read_somewhere() -> None:
     source = Path(letopis.__file__).parent
     texts = [path.read_text() for path in source.rglob("*.py") if path.parent.name != "config"]
     code = "\n".join(texts)
-    assert [name for name in table() if f".{name.split('.')[1]}" not in code] == []
+    assert [name for name in settings_table() if f".{name.split('.')[1]}" not in code] == []

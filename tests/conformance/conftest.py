@@ -2,16 +2,16 @@
 
 import pytest
 
-from letopis.archive.sharing import UpkeepLease
+from letopis.archive.shared_gate import UpkeepLease
 from letopis.catalog import Database, Sqlite
-from letopis.catalog.claims import UPKEEP, Claims
+from letopis.catalog.leases import UPKEEP, PackClaims
 from letopis.errors import Busy
-from letopis.store import BlockCache, Bucket, LocalBackend, ObjectBackend, Sharing
+from letopis.store import BlockCache, Bucket, LocalBackend, ObjectBackend, WriterCoordination
 
 
 def shared_backend(bucket, folder):
     """A bucket whose writers agree through a catalogue."""
-    claims = Claims(Database(Sqlite(folder / "claims.sqlite")))
+    claims = PackClaims(Database(Sqlite(folder / "claims.sqlite")))
 
     def lease():
         fence = claims.take(UPKEEP, 0, 1)
@@ -19,7 +19,7 @@ def shared_backend(bucket, folder):
             raise Busy("another process writes to the bucket")
         return UpkeepLease(claims, fence)
 
-    return ObjectBackend(bucket, BlockCache(folder / "cache", 1 << 20), Sharing(lease, claims.number))
+    return ObjectBackend(bucket, BlockCache(folder / "cache", 1 << 20), WriterCoordination(lease, claims.number))
 
 
 @pytest.fixture(params=["local", "objects"])

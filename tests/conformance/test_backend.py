@@ -4,9 +4,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from letopis.config.sections import StoreSettings
+from letopis.config.settings import StoreSettings
 from letopis.errors import Busy
-from letopis.store import Backend, Chain, Entry, Item, Store, sha1_digest
+from letopis.store import Backend, ChainEntry, Store, VersionChain, VersionItem, sha1_digest
 
 
 def test_it_has_the_whole_protocol(backend: Backend):
@@ -172,13 +172,15 @@ def test_ranges_are_those_of_the_bytes_written(backend, parts, offset, length):
 
 def test_a_store_lives_on_it(backend):
     bodies = [b"version %d " % number * 40 for number in range(6)]
-    items = [Item(b"key", number, b"n", sha1_digest(body), body) for number, body in enumerate(bodies)]
+    items = [VersionItem(b"key", number, b"n", sha1_digest(body), body) for number, body in enumerate(bodies)]
     with Store.open(backend, StoreSettings(), write=True) as store:
         places = [placed.place for placed in store.append(items)]
         store.sync()
     with Store.open(backend.again(), StoreSettings(), write=True) as store:
-        entries = [Entry(item.time, item.note, item.digest, place) for item, place in zip(items, places, strict=True)]
-        (batch,) = store.compact([Chain(b"key", tuple(reversed(entries)))])
+        entries = [
+            ChainEntry(item.time, item.note, item.digest, place) for item, place in zip(items, places, strict=True)
+        ]
+        (batch,) = store.compact([VersionChain(b"key", tuple(reversed(entries)))])
         moved = {move.old: move.new for move in batch.moves}
         assert store.release({place.pack for place in moved.values()}) > 0
         assert [store.read(moved[place]).body for place in places] == bodies

@@ -15,9 +15,9 @@ from deadlydisk import KillingDisk, PowerlessDisk
 from ledger import Ledger
 from pagemaker import site_history
 
-from letopis.config.sections import StoreSettings
-from letopis.store import Disk, LocalBackend, Sites, Store, sha1_digest
-from letopis.store.layout import Kind
+from letopis.config.settings import StoreSettings
+from letopis.store import Disk, LocalBackend, SiteTexts, Store, sha1_digest
+from letopis.store.pack_format import RecordKind
 
 ROUNDS = {"": 40, "1": 1000}.get(LONG := os.environ.get("LETOPIS_LONG", "")) or int(LONG)
 SETTINGS = StoreSettings(pack_bytes=20_000)
@@ -40,14 +40,14 @@ def test_the_rounds_have_known_texts_to_lose(tmp_path):
     work(tmp_path / "store", tmp_path / "journal", "with texts", Disk())
     with Store.open(LocalBackend(tmp_path / "store"), SETTINGS, write=False) as store:
         kinds = [record.kind for pack, size in store.sizes().items() for record in store._facts.records(pack, size)]
-    assert Kind.TEXT in kinds
+    assert RecordKind.TEXT in kinds
 
 
 def work(folder, journal, seed, disk):
     """Puts, compacts and releases until it is killed or done."""
     rng = random.Random(seed)
     ledger = SiteLedger(journal)
-    sites = Sites(ledger.siblings)
+    sites = SiteTexts(ledger.siblings)
     store = Store.open(LocalBackend(folder, disk=disk), SETTINGS, write=True)
     for _ in range(_STEPS):
         if rng.random() < 0.8:

@@ -21,8 +21,8 @@ import pytest
 
 from letopis.archive import Archive
 from letopis.config import CrawlSettings, ScheduleSettings, Settings
-from letopis.crawl import CrawlOptions, Figures, Limits, crawl
-from letopis.demo import DemoServer, World, running
+from letopis.crawl import CrawlLimits, CrawlOptions, CrawlStats, crawl
+from letopis_demo import DemoServer, World, running
 
 NOON = datetime(2026, 1, 10, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -66,8 +66,8 @@ def settings(**crawling: object) -> Settings:
     return Settings(crawl=CrawlSettings(delay=DELAY, commit_every=0.2, **crawling), schedule=schedule)  # type: ignore[arg-type]
 
 
-def run(archive: Archive, web: Web, **options: object) -> Figures:
-    wanted = CrawlOptions(tuple(web.world.seeds()), exclude=QUIET, limits=Limits(once=True), **options)  # type: ignore[arg-type]
+def run(archive: Archive, web: Web, **options: object) -> CrawlStats:
+    wanted = CrawlOptions(tuple(web.world.seeds()), exclude=QUIET, limits=CrawlLimits(once=True), **options)  # type: ignore[arg-type]
     return asyncio.run(crawl(archive, wanted))
 
 
@@ -131,10 +131,10 @@ def test_pages_that_are_due_are_visited_again_and_changes_found(web: Web, tmp_pa
 
 def test_limit_and_depth_are_kept(web: Web, tmp_path: Path) -> None:
     with Archive(tmp_path / "a", settings=settings()) as archive:
-        options = CrawlOptions(tuple(web.world.seeds()), exclude=QUIET, depth=0, limits=Limits(once=True))
+        options = CrawlOptions(tuple(web.world.seeds()), exclude=QUIET, depth=0, limits=CrawlLimits(once=True))
         assert asyncio.run(crawl(archive, options)).fetched == 4
     with Archive(tmp_path / "b", settings=settings()) as archive:
-        options = CrawlOptions(tuple(web.world.seeds()), exclude=QUIET, limits=Limits(pages=7, once=True))
+        options = CrawlOptions(tuple(web.world.seeds()), exclude=QUIET, limits=CrawlLimits(pages=7, once=True))
         assert asyncio.run(crawl(archive, options)).fetched == 7
 
 

@@ -15,15 +15,14 @@ from scripted_site import ScriptedSite
 from letopis.archive import Archive
 from letopis.catalog.queues import AGAIN, GONE
 from letopis.config import CrawlSettings, Settings
-from letopis.crawl import CrawlOptions, Limits, crawl
-from letopis.crawl.decisions import Decisions
-from letopis.crawl.judging import PORTION, PORTION_BYTES, Answer, Judging
-from letopis.crawl.planning import Planned, Planner
-from letopis.frontier import HostFacts, Returned, Ticket
+from letopis.crawl import CrawlLimits, CrawlOptions, crawl
+from letopis.crawl.commits import READ_BATCH, READ_BATCH_BYTES, PendingLook, PendingLooks, PlannedLook, RevisitPlanner
+from letopis.crawl.selection import CrawlDecisions
+from letopis.frontier import FetchResult, HostUpdate, Ticket
+from letopis.look import LookOptions, Visitor
 from letopis.model import Failure, FailureKind, Outcome, Request, Response, from_millis
 from letopis.model import Limits as Bounds
 from letopis.schedule import make_policy
-from letopis.visit import Manner, Visitor
 
 NOW = 1_700_000_000_000
 
@@ -39,16 +38,16 @@ def archive(tmp_path: Path) -> Iterator[Archive]:
         yield made
 
 
-def answer(number: int, body: bytes = b"<p>page</p>", status: int = 200, failure: Failure | None = None) -> Answer:
+def answer(number: int, body: bytes = b"<p>page</p>", status: int = 200, failure: Failure | None = None) -> PendingLook:
     url = f"http://site.example/{number}"
     response = Response(url, url, status, (("Content-Type", "text/html"),), body, from_millis(NOW), failure=failure)
     ticket = Ticket(1, "site.example", number, url, 0, True, 0, b"", 0, NOW, known=False)
-    return Answer(ticket, response, None, Returned(NOW), HostFacts(1, "", NOW, NOW, 0.0, 1, 0))
+    return PendingLook(ticket, response, None, FetchResult(NOW), HostUpdate(1, "", NOW, NOW, 0.0, 1, 0))
 
 
-def judging(archive: Archive, settings: Settings | None = None) -> Judging:
-    decisions = Decisions((settings or archive.settings).crawl)
-    return Judging(Visitor(archive, Nobody()), decisions, Manner(Bounds(), skim=True))
+def judging(archive: Archive, settings: Settings | None = None) -> PendingLooks:
+    decisions = CrawlDecisions((settings or archive.settings).crawl)
+    return PendingLooks(Visitor(archive, Nobody()), decisions, LookOptions(Bounds(), skim=True))
 
 
 def test_answers_come_out_read_and_in_their_order(archive: Archive) -> None:
@@ -68,14 +67,14 @@ def test_answers_come_out_read_and_in_their_order(archive: Archive) -> None:
 
 def test_a_portion_is_due_by_number_and_by_bytes(archive: Archive) -> None:
     answers = judging(archive)
-    for number in range(PORTION):
+    for number in range(READ_BATCH):
         assert not answers.is_due
         answers.add(answer(number))
     assert answers.is_due
     answers.work()
     assert not answers.is_due
-    assert len(answers) == PORTION
-    large = b"x" * (PORTION_BYTES // 2)
+    assert len(answers) == READ_BATCH
+    large = b"x" * (READ_BATCH_BYTES // 2)
     answers.add(answer(1, large))
     assert not answers.is_due
     answers.add(answer(2, large))
@@ -93,11 +92,11 @@ def test_what_is_not_to_be_stored_is_read_all_the_same(archive: Archive) -> None
     assert left.look.page is not None
 
 
-def planned(archive: Archive, given: Answer, revisit: str = "") -> Planned:
+def planned(archive: Archive, given: PendingLook, revisit: str = "") -> PlannedLook:
     settings = replace(archive.settings, crawl=replace(archive.settings.crawl, revisit_if=revisit))
     answers = judging(archive)
     answers.add(given)
-    planner = Planner(make_policy(archive.settings.schedule), Decisions(settings.crawl), "meaning")
+    planner = RevisitPlanner(make_policy(archive.settings.schedule), CrawlDecisions(settings.crawl), "meaning")
     return planner.planned(answers.take()[0])
 
 
@@ -127,14 +126,14 @@ def test_large_pages_are_recorded_before_the_memory_is_full(
 ) -> None:
     """However long a commit could wait by the clock: see `HEAVY`."""
     monkeypatch.setattr(sys.modules["letopis.crawl.agent"], "HEAVY", 300_000)
-    monkeypatch.setattr("letopis.crawl.judging.PORTION_BYTES", 100_000)
+    monkeypatch.setattr("letopis.crawl.commits.READ_BATCH_BYTES", 100_000)
     links = "".join(f"<a href='/{number}'>page</a>" for number in range(12))
     seed = scripted_site.set("/", links.encode())
     for number in range(12):
         scripted_site.set(f"/{number}", b"<p>%d</p>" % number + b"words " * 25_000)
     settings = Settings(crawl=CrawlSettings(delay=0.0, commit_every=3600.0, sitemaps=False))
     steps: list[int] = []
-    options = CrawlOptions((seed,), limits=Limits(once=True), private_ok=True)
+    options = CrawlOptions((seed,), limits=CrawlLimits(once=True), private_ok=True)
     with Archive(tmp_path / "large", settings=settings) as archive:
         asyncio.run(crawl(archive, options, lambda figures: steps.append(figures.fetched)))
     assert steps[-1] == 13

@@ -20,8 +20,8 @@ from logged_web import LoggedWeb, least_pause, logged_web, overlapping, wait_for
 
 from letopis.archive import Archive
 from letopis.config import CrawlSettings, ScheduleSettings, Settings
-from letopis.crawl import CrawlOptions, Limits, crawl
-from letopis.demo import World
+from letopis.crawl import CrawlLimits, CrawlOptions, crawl
+from letopis_demo import World
 
 LONG = bool(os.environ.get("LETOPIS_LONG"))
 ROUNDS = 200 if LONG else 6
@@ -79,7 +79,7 @@ def told(archive: Archive) -> dict[str, tuple[list[tuple[int, str]], bytes]]:
 
 def undisturbed(web: LoggedWeb, folder: Path) -> tuple[dict[str, tuple[list[tuple[int, str]], bytes]], tuple[int, ...]]:
     with Archive(folder, settings=SETTINGS) as archive:
-        options = CrawlOptions(tuple(web.world.seeds()), exclude=(QUIET,), limits=Limits(once=True))
+        options = CrawlOptions(tuple(web.world.seeds()), exclude=(QUIET,), limits=CrawlLimits(once=True))
         asyncio.run(crawl(archive, options))
         return told(archive), counted(archive)
 

@@ -13,9 +13,9 @@ import pytest
 from logged_web import LoggedWeb, least_pause, logged_web, overlapping, spans
 from scripted_site import ScriptedSite
 
-from letopis.crawl.owed import Owed
-from letopis.demo import World
-from letopis.frontier import HostRow
+from letopis.frontier import HostState
+from letopis.look.politeness import PauseJournal
+from letopis_demo import World
 
 DELAY = 0.2
 NEARLY = 0.98
@@ -66,9 +66,9 @@ def noted(folder: Path, copy: Path, host: str) -> int:
     for file in folder.glob("owed-*"):
         shutil.copy(file, copy)
     now = round(time.time() * 1000)
-    owed = Owed(copy, 99, now)
+    owed = PauseJournal(copy, 99, now)
     owed.close()
-    return owed.corrected(HostRow(1, host)).ready - now
+    return owed.corrected(HostState(1, host)).ready - now
 
 
 def test_retry_after_is_kept_and_outlives_a_kill(scripted_site: ScriptedSite, tmp_path: Path) -> None:

@@ -12,9 +12,8 @@ from scripted_site import ScriptedSite
 from letopis.archive import Archive
 from letopis.cli.main import main
 from letopis.config import CrawlSettings, Settings
-from letopis.crawl import CrawlOptions, Limits, crawl, plant
-from letopis.crawl.moved import may_move
-from letopis.crawl.plans import forget_site, kept_plans
+from letopis.crawl import CrawlLimits, CrawlOptions, crawl, enqueue_seeds
+from letopis.crawl.selection import forget_site_plans, may_follow_move, saved_plans
 from letopis.urls import ScopeKind
 from letopis.urls import host as host_of
 
@@ -79,18 +78,18 @@ def test_what_is_planted_while_a_crawl_runs_is_crawled_as_far_as_it_was_meant(
     """As the daemon does it, for which the web interface plans."""
     settings = Settings(crawl=CrawlSettings(delay=0.0, commit_every=0.05, sitemaps=False))
     with Archive(tmp_path / "archive", settings=settings) as archive:
-        plant(archive, CrawlOptions((other_site.url("/x"),), ScopeKind.PAGE))
+        enqueue_seeds(archive, CrawlOptions((other_site.url("/x"),), ScopeKind.PAGE))
         planted = False
 
         def look(figures: object) -> None:
             nonlocal planted
             if not planted:
                 planted = True
-                plant(archive, CrawlOptions((seed,)))
+                enqueue_seeds(archive, CrawlOptions((seed,)))
 
-        asyncio.run(crawl(archive, CrawlOptions(limits=Limits(once=True)), look))
-        asyncio.run(crawl(archive, CrawlOptions(limits=Limits(once=True))))
-        assert [plan.scope for plan in kept_plans(archive)] == ["page", "host"]
+        asyncio.run(crawl(archive, CrawlOptions(limits=CrawlLimits(once=True)), look))
+        asyncio.run(crawl(archive, CrawlOptions(limits=CrawlLimits(once=True))))
+        assert [plan.scope for plan in saved_plans(archive)] == ["page", "host"]
     assert {"/", "/1", "/2", "/3"} <= set(asked(scripted_site))
     assert asked(other_site) == ["/x"]
 
@@ -109,9 +108,9 @@ def test_an_archive_that_remembers_no_crawl_stays_on_the_hosts_it_has_visited(
 def test_the_same_seeds_asked_again_replace_what_was_kept_of_them(tmp_path: Path) -> None:
     with Archive(tmp_path / "archive") as archive:
         for depth in (1, 2):
-            plant(archive, CrawlOptions(("http://a.example/",), depth=depth))
-        plant(archive, CrawlOptions(("http://b.example/",), exclude=("x",), requisites=True))
-        plans = kept_plans(archive)
+            enqueue_seeds(archive, CrawlOptions(("http://a.example/",), depth=depth))
+        enqueue_seeds(archive, CrawlOptions(("http://b.example/",), exclude=("x",), requisites=True))
+        plans = saved_plans(archive)
     assert [(plan.seeds, plan.depth) for plan in plans] == [(("http://a.example/",), 2), (("http://b.example/",), None)]
     assert plans[1].exclude == ("x",)
     assert plans[1].requisites
@@ -124,10 +123,10 @@ def test_a_site_that_was_dropped_is_not_crawled_again_whoever_links_there(
     run(tmp_path, other_site.url("/"), "--limit", "1")
     with Archive(tmp_path / "archive") as archive:
         with archive.catalog.transaction() as cursor:
-            forget_site(archive, cursor, host_of(other_site.url("/")))
+            forget_site_plans(archive, cursor, host_of(other_site.url("/")))
             archive.catalog.queues.drop(cursor, host_of(other_site.url("/")))
-        assert kept_plans(archive) == []
-        plant(archive, CrawlOptions((seed,)))
+        assert saved_plans(archive) == []
+        enqueue_seeds(archive, CrawlOptions((seed,)))
     before = len(other_site.log)
     run(tmp_path)
     assert {"/", "/1", "/2", "/3"} <= set(asked(scripted_site))
@@ -148,4 +147,4 @@ def test_a_site_that_was_dropped_is_not_crawled_again_whoever_links_there(
     ],
 )
 def test_a_seed_of_the_internet_does_not_move_into_a_private_network(seed_at: str, target: str, may: bool) -> None:
-    assert may_move(seed_at, target) is may
+    assert may_follow_move(seed_at, target) is may

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from letopis.demo import LOG_FIELDS, DemoServer, SimulatedClock, World, running
 from letopis.errors import NotReady
+from letopis_demo import LOG_FIELDS, DemoServer, SimulatedClock, World, running
 
 WORLD = World(seed=2, hosts=7, pages_per_host=40)
 NOON = WORLD.start + timedelta(hours=4)
@@ -149,7 +149,7 @@ def test_simulated_time_runs_faster_than_ours() -> None:
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_the_process_says_where_it_listens_and_stops_cleanly(tmp_path: Path, ending: signal.Signals) -> None:
     log = tmp_path / "requests.log"
-    command = [sys.executable, "-m", "letopis.demo", "--hosts", "2", "--speed", "3600", "--log", str(log)]
+    command = [sys.executable, "-m", "letopis_demo", "--hosts", "2", "--speed", "3600", "--log", str(log)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     line = process.stdout.readline()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.demo.streams import NEVER, Fixed, Periodic, Poisson, Stream, moments
+from letopis_demo.streams import NEVER, Fixed, Periodic, Poisson, Stream, moments
 
 START = 1_700_000_000_000
 streams: st.SearchStrategy[Stream] = st.one_of(

@@ -11,17 +11,17 @@ from lxml import etree
 from protego import Protego
 from selectolax.lexbor import LexborHTMLParser
 
-from letopis.demo import Fact, World
-from letopis.demo.sites import CYCLE, KINDS, children, page_at, parent, path
 from letopis.errors import UnknownUrl, UsageError
 from letopis.model import header
+from letopis_demo import World, WorldFact
+from letopis_demo.sites import CYCLE, KINDS, child_pages, page_at, page_path, parent_page
 
 MILLI = timedelta(milliseconds=1)
 WEB = World(seed=5, hosts=7, pages_per_host=120)
 END = WEB.start + timedelta(days=30)
 
 
-def facts(kind: str) -> list[Fact]:
+def facts(kind: str) -> list[WorldFact]:
     return [fact for host in WEB.hosts for fact in WEB.facts(host) if fact.kind == kind]
 
 
@@ -255,10 +255,10 @@ def test_pages_are_whole_html_in_their_language_and_charset() -> None:
 def test_addresses_and_numbers_of_pages_are_one_to_one() -> None:
     for kind in KINDS:
         for page in range(400):
-            assert page_at(kind, path(kind, page)) == (page, False)
-            assert page == 0 or page in children(parent(page), 400)
-        assert page_at(kind, path(kind, 77, True)) == (77, True)
-        for wrong in ("/nowhere/", "/x/y-12.html", "//", "", "/" + "9" * 40 + ".html", path(kind, 77) + "/"):
+            assert page_at(kind, page_path(kind, page)) == (page, False)
+            assert page == 0 or page in child_pages(parent_page(page), 400)
+        assert page_at(kind, page_path(kind, 77, True)) == (77, True)
+        for wrong in ("/nowhere/", "/x/y-12.html", "//", "", "/" + "9" * 40 + ".html", page_path(kind, 77) + "/"):
             assert page_at(kind, wrong) is None
     assert CYCLE == 7
 

@@ -15,16 +15,15 @@ from scripted_site import ScriptedSite
 from served_archive import running
 
 from letopis.archive import Archive
-from letopis.exchange import Selected, cdxj_in, export_cdxj, import_sources
-from letopis.exchange.cdx_lines import Located, record_line
-from letopis.exchange.sorted_lines import SortedLines
-from letopis.exchange.warc_out import exported_records
-from letopis.exchange.warc_writer import WarcWriter
+from letopis.exchange import ExportSelection, cdx_import, export_cdxj, import_sources
+from letopis.exchange.cdx import RecordLocation, SortedLines, record_line
+from letopis.exchange.warc_export import exported_records
+from letopis.exchange.warc_records import WarcWriter
 
 
 def lines_of(archive: Archive, **selection: object) -> list[str]:
     out = io.BytesIO()
-    export_cdxj(archive, out, Selected(**selection))  # type: ignore[arg-type]
+    export_cdxj(archive, out, ExportSelection(**selection))  # type: ignore[arg-type]
     return out.getvalue().decode().splitlines()
 
 
@@ -34,10 +33,10 @@ def indexed(archive: Archive, folder: Path, skip: int = 0) -> tuple[Path, int]:
     lines = []
     with (folder / "all.warc.gz").open("wb") as out:
         writer = WarcWriter(out)
-        for exported in exported_records(archive, Selected()):
+        for exported in exported_records(archive, ExportSelection()):
             place = writer.write(exported.record)
             if exported.record.kind != "metadata":
-                lines.append(record_line(exported.check, exported.check.digest, Located("all.warc.gz", *place)))
+                lines.append(record_line(exported.check, exported.check.digest, RecordLocation("all.warc.gz", *place)))
     (folder / "all.cdxj").write_text("".join(f"{line}\n" for line in lines[skip:]))
     return folder / "all.cdxj", writer.size
 
@@ -102,7 +101,7 @@ def test_a_large_index_on_a_server_is_read_in_pieces(
     walked: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     indexed(walked, tmp_path / "warcs")
-    monkeypatch.setattr(cdxj_in, "READ_BYTES", 1000)
+    monkeypatch.setattr(cdx_import, "READ_BYTES", 1000)
     with serving(tmp_path / "warcs") as server, Archive(tmp_path / "again") as second:
         import_sources(second, [f"{server.address}/all.cdxj"])
         assert sum(path == "/all.cdxj" for path, _ in server.asked) > 5

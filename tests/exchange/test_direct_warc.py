@@ -12,8 +12,8 @@ from walked_world import walk_twice, walked_world
 from letopis.archive import Archive
 from letopis.cli.main import main
 from letopis.errors import NotReady
-from letopis.exchange import Selected, export_warc, import_files
-from letopis.exchange.direct import DirectWarc, written_directly
+from letopis.exchange import ExportSelection, export_warc, import_files
+from letopis.exchange.warc_export import CrawlWarcWriter, recording_to_warc
 from letopis.model import Put
 
 
@@ -23,7 +23,7 @@ def names(folder: Path) -> list[str]:
 
 def test_what_is_recorded_is_in_the_files(tmp_path: Path) -> None:
     with Archive(tmp_path / "a") as archive:
-        with written_directly(archive, tmp_path / "warc"):
+        with recording_to_warc(archive, tmp_path / "warc"):
             walk_twice(archive, walked_world())
         assert [name.endswith("-00000.warc.gz") for name in names(tmp_path / "warc")] == [True]
         with Archive(tmp_path / "b") as second:
@@ -34,16 +34,16 @@ def test_what_is_recorded_is_in_the_files(tmp_path: Path) -> None:
 
 def test_records_are_those_of_an_export(tmp_path: Path) -> None:
     with Archive(tmp_path / "a") as archive:
-        with written_directly(archive, tmp_path / "warc"):
+        with recording_to_warc(archive, tmp_path / "warc"):
             list(archive.put_many([Put("http://a.example/", b"one")]))
         with (tmp_path / "export.warc.gz").open("wb") as out:
-            export_warc(archive, out, Selected())
+            export_warc(archive, out, ExportSelection())
     assert next((tmp_path / "warc").iterdir()).read_bytes() == (tmp_path / "export.warc.gz").read_bytes()
 
 
 def test_nothing_is_written_after_its_end_nor_without_records(tmp_path: Path) -> None:
     with Archive(tmp_path / "a") as archive:
-        with written_directly(archive, tmp_path / "warc"):
+        with recording_to_warc(archive, tmp_path / "warc"):
             pass
         archive.put("http://a.example/", b"one")
         assert archive.followers == []
@@ -52,7 +52,7 @@ def test_nothing_is_written_after_its_end_nor_without_records(tmp_path: Path) ->
 
 def test_files_are_changed_at_a_size(tmp_path: Path) -> None:
     with Archive(tmp_path / "a") as archive:
-        with written_directly(archive, tmp_path / "warc", most=20_000):
+        with recording_to_warc(archive, tmp_path / "warc", most=20_000):
             walk_twice(archive, walked_world())
         files = sorted((tmp_path / "warc").iterdir())
         assert len(files) > 2
@@ -62,7 +62,7 @@ def test_files_are_changed_at_a_size(tmp_path: Path) -> None:
 
 
 def test_a_batch_is_on_disk_before_it_is_acknowledged(tmp_path: Path) -> None:
-    with Archive(tmp_path / "a") as archive, written_directly(archive, tmp_path / "warc"):
+    with Archive(tmp_path / "a") as archive, recording_to_warc(archive, tmp_path / "warc"):
         archive.put("http://a.example/", b"one")
         (name,) = names(tmp_path / "warc")
         assert name.endswith(".warc.gz.open")
@@ -75,14 +75,14 @@ def test_a_batch_is_on_disk_before_it_is_acknowledged(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cut", [1, 40, 200])
 def test_a_half_written_record_is_cut_off_at_the_next_start(tmp_path: Path, cut: int) -> None:
     with Archive(tmp_path / "a") as archive:
-        with written_directly(archive, tmp_path / "warc"):
+        with recording_to_warc(archive, tmp_path / "warc"):
             archive.put("http://a.example/", b"one")
             archive.put("http://a.example/", b"two" * 500)
         whole = next((tmp_path / "warc").iterdir())
         data = whole.read_bytes()
         whole.with_name(whole.name + ".open").write_bytes(data[:-cut])
         whole.unlink()
-        DirectWarc(archive, tmp_path / "warc").close()
+        CrawlWarcWriter(archive, tmp_path / "warc").close()
     assert names(tmp_path / "warc") == [whole.name]
     left = whole.read_bytes()
     assert data.startswith(left)
@@ -92,9 +92,9 @@ def test_a_half_written_record_is_cut_off_at_the_next_start(tmp_path: Path, cut:
 
 
 def test_files_that_another_process_writes_are_left_alone(tmp_path: Path) -> None:
-    with Archive(tmp_path / "a") as archive, written_directly(archive, tmp_path / "warc"):
+    with Archive(tmp_path / "a") as archive, recording_to_warc(archive, tmp_path / "warc"):
         archive.put("http://a.example/", b"one")
-        with written_directly(archive, tmp_path / "warc"):
+        with recording_to_warc(archive, tmp_path / "warc"):
             archive.put("http://a.example/", b"two")
             assert all(name.endswith(".open") for name in names(tmp_path / "warc"))
             assert len(names(tmp_path / "warc")) == 2
@@ -104,7 +104,7 @@ def test_files_that_another_process_writes_are_left_alone(tmp_path: Path) -> Non
 def test_a_folder_that_cannot_be_made_is_said_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with Archive(tmp_path / "a") as archive, pytest.raises(NotReady, match="--warc"):
-        DirectWarc(archive, tmp_path / "file" / "warc")
+        CrawlWarcWriter(archive, tmp_path / "file" / "warc")
 
 
 def test_a_crawl_writes_them_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

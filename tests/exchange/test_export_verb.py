@@ -9,7 +9,7 @@ import pytest
 from walked_world import walk_twice, walked_world
 
 from letopis.archive import Archive
-from letopis.catalog.projects import Projects
+from letopis.catalog.accounts import Projects
 from letopis.cli.main import main
 
 

@@ -18,16 +18,16 @@ from hypothesis import strategies as st
 from written_warc import response
 
 from letopis.archive import Archive
-from letopis.exchange import ImportReport, Selected, export_warc, import_sources
-from letopis.exchange.capture import Capture, failed
-from letopis.exchange.taking import import_captures
+from letopis.exchange import ExportSelection, ImportReport, export_warc, import_sources
+from letopis.exchange.captures import import_captures
+from letopis.exchange.sources import ImportedCapture, failed_capture
 
 START = datetime(2024, 1, 31, 12, tzinfo=UTC)
 
 
-def capture(step: int, status: int, body: bytes) -> Capture:
+def capture(step: int, status: int, body: bytes) -> ImportedCapture:
     date = (START + timedelta(seconds=step)).isoformat()
-    return Capture("https://example.org/", date, status, (("Content-Type", "text/html"),), body, decoded=True)
+    return ImportedCapture("https://example.org/", date, status, (("Content-Type", "text/html"),), body, decoded=True)
 
 
 looks = st.lists(
@@ -75,7 +75,7 @@ def test_failures_come_in_once(tmp_path: Path) -> None:
     with Archive(tmp_path / "archive") as archive:
         report = ImportReport()
         for _ in range(2):
-            lost = failed("https://example.org/", START.isoformat(), "no route")
+            lost = failed_capture("https://example.org/", START.isoformat(), "no route")
             import_captures(archive, iter([lost]), "one", report)
         assert (report.checks, report.same) == (1, 1)
         assert archive.history("https://example.org/")[0].error == "no route"
@@ -83,7 +83,7 @@ def test_failures_come_in_once(tmp_path: Path) -> None:
 
 def test_our_own_export_comes_in_once(every_kind: Archive, tmp_path: Path) -> None:
     with (tmp_path / "all.warc.gz").open("wb") as out:
-        export_warc(every_kind, out, Selected())
+        export_warc(every_kind, out, ExportSelection())
     with Archive(tmp_path / "again") as archive:
         first = import_sources(archive, [str(tmp_path / "all.warc.gz")])
         again = import_sources(archive, [str(tmp_path / "all.warc.gz")])

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from letopis.archive import Archive
 from letopis.errors import UsageError
 from letopis.exchange import import_sources
-from letopis.exchange.migrate import Asked, Kind, recognised
-from letopis.exchange.migrate.naming import address, dated
+from letopis.exchange.sources import SourceHints, SourceKind
+from letopis_migrate.folders import date_in_path, file_url
+from letopis_migrate.readers import recognised_kind
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
 
@@ -32,20 +33,20 @@ NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
     ],
 )
 def test_names_tell_a_moment_and_a_page(path: str, moment: datetime, rest: str) -> None:
-    found = dated(path)
+    found = date_in_path(path)
     assert found is not None
     assert (datetime.fromisoformat(found[0]), found[1]) == (moment, rest)
 
 
 @pytest.mark.parametrize("path", ["page.html", "20241331.html", "2024.html", "12345678901234567890.html", ""])
 def test_names_without_a_date_tell_nothing(path: str) -> None:
-    assert dated(path) is None
+    assert date_in_path(path) is None
 
 
 @given(st.datetimes(datetime(1991, 1, 1), datetime(2099, 1, 1)), st.sampled_from(["", "-page", "_a b"]))
 @settings(max_examples=200)
 def test_every_second_comes_back_from_its_name(moment: datetime, rest: str) -> None:
-    found = dated(f"{moment:%Y%m%d%H%M%S}{rest}.html")
+    found = date_in_path(f"{moment:%Y%m%d%H%M%S}{rest}.html")
     assert found is not None
     assert datetime.fromisoformat(found[0]) == moment.replace(microsecond=0, tzinfo=UTC)
     assert found[1] == (f"{rest[1:]}.html" if rest else "")
@@ -54,10 +55,10 @@ def test_every_second_comes_back_from_its_name(moment: datetime, rest: str) -> N
 @given(st.text(max_size=60))
 @settings(max_examples=300)
 def test_any_name_is_read_without_an_error(path: str) -> None:
-    found = dated(path)
+    found = date_in_path(path)
     if found is not None:
         assert datetime.fromisoformat(found[0]).tzinfo is not None
-    assert address("https://example.org/", path).startswith("https://example.org/")
+    assert file_url("https://example.org/", path).startswith("https://example.org/")
 
 
 def write(folder: Path, files: dict[str, bytes]) -> Path:
@@ -73,9 +74,9 @@ def test_a_folder_becomes_the_history_of_its_pages(tmp_path: Path) -> None:
         tmp_path / "saved",
         {"20240131.html": b"<p>1", "20240201.html": b"<p>2", "b/20240131.html": b"<p>b", "b/notes.txt": b"x"},
     )
-    assert recognised(source) is Kind.DATED
+    assert recognised_kind(source) is SourceKind.DATED
     with Archive(tmp_path / "archive") as archive:
-        report = import_sources(archive, [str(source)], asked=Asked("https://example.org/news/"))
+        report = import_sources(archive, [str(source)], asked=SourceHints("https://example.org/news/"))
         assert (report.checks, dict(report.refused)) == (3, {"no date in its name": 1})
         assert [v.time.day for v in archive.versions("https://example.org/news/")] == [31, 1]
         assert archive.get("https://example.org/news/b").body == b"<p>b"
@@ -85,7 +86,7 @@ def test_a_folder_becomes_the_history_of_its_pages(tmp_path: Path) -> None:
 def test_one_address_is_that_of_all_files(tmp_path: Path) -> None:
     source = write(tmp_path / "saved", {"20240131-a.html": b"<p>1", "20240201-b.html": b"<p>2"})
     with Archive(tmp_path / "archive") as archive:
-        import_sources(archive, [str(source)], asked=Asked("https://example.org/page"))
+        import_sources(archive, [str(source)], asked=SourceHints("https://example.org/page"))
         assert len(archive.versions("https://example.org/page")) == 2
 
 
@@ -110,7 +111,7 @@ def test_a_folder_without_addresses_says_what_to_do(tmp_path: Path) -> None:
 
 def test_an_address_that_is_none_says_what_to_do() -> None:
     with pytest.raises(UsageError, match="https://"):
-        Asked("example.org/")
+        SourceHints("example.org/")
 
 
 def test_an_unknown_folder_says_what_to_do(tmp_path: Path) -> None:
@@ -129,7 +130,7 @@ def test_links_that_lead_out_and_pipes_are_named_and_not_read(tmp_path: Path) ->
     os.mkfifo(source / "20240104.html")
     (source / "20240105.html").symlink_to(source / "20240105.html")
     with Archive(tmp_path / "archive") as archive:
-        report = import_sources(archive, [str(source)], asked=Asked("https://example.org/"))
+        report = import_sources(archive, [str(source)], asked=SourceHints("https://example.org/"))
         assert report.refused["a link that leads out of the folder"] == 1
         assert report.refused["neither a file nor a folder"] == 1
         assert report.refused.total() == 4
@@ -143,5 +144,5 @@ def test_a_huge_file_is_named_and_not_read(tmp_path: Path) -> None:
     with (source / "20240201.html").open("wb") as file:
         file.truncate(300 * 1024 * 1024)
     with Archive(tmp_path / "archive") as archive:
-        report = import_sources(archive, [str(source)], asked=Asked("https://example.org/"))
+        report = import_sources(archive, [str(source)], asked=SourceHints("https://example.org/"))
         assert dict(report.refused) == {"larger than 256 MiB": 1}

@@ -20,8 +20,9 @@ from ranged_folder import serving
 from letopis.archive import Archive
 from letopis.errors import LetopisError
 from letopis.exchange import import_sources
-from letopis.exchange.migrate import Asked, Kind, recognised
-from letopis.exchange.migrate.wget import with_head
+from letopis.exchange.sources import SourceHints, SourceKind
+from letopis_migrate.mirrors import split_saved_head
+from letopis_migrate.readers import recognised_kind
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC).timestamp()
 INDEX = b'<html><body><a href="b.html">b</a> <a href="sub/?q=1">q</a> <img src="i.png"></body></html>'
@@ -53,9 +54,9 @@ def test_a_mirror_of_wget_comes_in_with_its_headers(site: str, tmp_path: Path) -
     mirror = tmp_path / "mirror"
     mirror.mkdir()
     run("wget", "-q", "-r", "--save-headers", site, cwd=mirror)
-    assert recognised(mirror) is Kind.WGET
+    assert recognised_kind(mirror) is SourceKind.WGET
     with Archive(tmp_path / "archive") as archive:
-        report = import_sources(archive, [str(mirror)], asked=Asked("http://"))
+        report = import_sources(archive, [str(mirror)], asked=SourceHints("http://"))
         assert dict(report.refused) == {}
         page = archive.get(site)
         assert (page.body, dict(page.headers)["Content-Type"]) == (INDEX, "text/html")
@@ -102,21 +103,23 @@ def test_a_tree_without_hosts_lies_below_the_address(tmp_path: Path) -> None:
     (tmp_path / "mirror").mkdir()
     (tmp_path / "mirror" / "b.html").write_bytes(b"<p>b")
     with Archive(tmp_path / "archive") as archive:
-        import_sources(archive, [str(tmp_path / "mirror")], kind=Kind.WGET, asked=Asked("https://example.org/sub/"))
+        import_sources(
+            archive, [str(tmp_path / "mirror")], kind=SourceKind.WGET, asked=SourceHints("https://example.org/sub/")
+        )
         assert archive.get("https://example.org/sub/b.html").body == b"<p>b"
 
 
 @given(st.binary(max_size=400))
 @settings(max_examples=300)
 def test_any_bytes_are_a_body_with_or_without_a_head(body: bytes) -> None:
-    status, headers, rest = with_head(body)
+    status, headers, rest = split_saved_head(body)
     assert body.endswith(rest)
     assert bool(headers) or (status, rest) == (200, body) or body.startswith(b"HTTP/")
 
 
 def test_a_mirror_of_httrack_comes_in(site: str, tmp_path: Path) -> None:
     run("httrack", site, "-O", tmp_path / "mirror", "-q", "-s0", cwd=tmp_path)
-    assert recognised(tmp_path / "mirror") is Kind.HTTRACK
+    assert recognised_kind(tmp_path / "mirror") is SourceKind.HTTRACK
     with Archive(tmp_path / "archive") as archive:
         report = import_sources(archive, [str(tmp_path / "mirror")])
         assert dict(report.refused) == {}

@@ -20,8 +20,9 @@ from letopis.archive import Archive
 from letopis.cli import main
 from letopis.errors import LetopisError, UsageError
 from letopis.exchange import import_sources
-from letopis.exchange.migrate import Asked, Kind, recognised, standing_checks
-from letopis.exchange.migrate.yaml_list import documents
+from letopis.exchange.sources import SourceHints, SourceKind
+from letopis_migrate.readers import recognised_kind, tool_watches
+from letopis_migrate.urlwatch import yaml_documents
 
 PAGE = "https://example.org/news"
 NOON = 1706702400
@@ -49,7 +50,7 @@ def guid(location: str) -> str:
     return hashlib.sha1(location.encode()).hexdigest()
 
 
-def told(archive: Archive, source: Path, kind: Kind | None = None) -> str:
+def told(archive: Archive, source: Path, kind: SourceKind | None = None) -> str:
     """What an import says: checks and reasons, or the sentence of its error."""
     try:
         report = import_sources(archive, [str(source)], kind=kind)
@@ -80,7 +81,7 @@ def urlwatch_folder(folder: Path, jobs: str = JOBS) -> Path:
 
 def test_a_database_of_urlwatch_comes_in(tmp_path: Path) -> None:
     folder = urlwatch_folder(tmp_path / "urlwatch")
-    assert recognised(folder) is recognised(folder / "cache.db") is Kind.URLWATCH
+    assert recognised_kind(folder) is recognised_kind(folder / "cache.db") is SourceKind.URLWATCH
     with Archive(tmp_path / "archive") as archive:
         report = import_sources(archive, [str(folder / "cache.db")])
         assert (report.checks, report.versions) == (3, 2)
@@ -100,12 +101,12 @@ def test_other_tables_with_the_same_columns_come_in(tmp_path: Path) -> None:
         database.execute("CREATE TABLE snapshots (guid TEXT, timestamp REAL, data TEXT)")
         database.execute("INSERT INTO snapshots VALUES (?, ?, ?)", (guid(PAGE), NOON + 0.5, "text"))
     with Archive(tmp_path / "archive") as archive:
-        import_sources(archive, [str(tmp_path / "cache.db")], asked=Asked(PAGE))
+        import_sources(archive, [str(tmp_path / "cache.db")], asked=SourceHints(PAGE))
         assert archive.versions(PAGE)[0].time.timestamp() == NOON + 0.5
 
 
 def test_jobs_of_urlwatch_become_watches(tmp_path: Path) -> None:
-    news, app = standing_checks(urlwatch_folder(tmp_path / "urlwatch"), Kind.URLWATCH, Asked())
+    news, app = tool_watches(urlwatch_folder(tmp_path / "urlwatch"), SourceKind.URLWATCH, SourceHints())
     chosen = (("css", "main"), ("css", "#price"), ("include", "a\\.b"), ("exclude", "ad[0-9]"))
     assert (news.url, news.filters, news.left_out) == (PAGE, chosen, ("shellpipe",))
     assert (app.url, app.paused) == ("https://example.org/app", True)
@@ -125,7 +126,7 @@ def test_jobs_of_urlwatch_become_watches(tmp_path: Path) -> None:
 def test_traps_in_yaml_are_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "urls.yaml").write_text(text)
     with pytest.raises(UsageError):
-        documents(tmp_path / "urls.yaml")
+        yaml_documents(tmp_path / "urls.yaml")
 
 
 def test_a_view_that_runs_for_ever_is_no_table(tmp_path: Path) -> None:
@@ -134,7 +135,7 @@ def test_a_view_that_runs_for_ever_is_no_table(tmp_path: Path) -> None:
             "CREATE VIEW CacheEntry AS WITH RECURSIVE n(guid) AS (SELECT 1 UNION ALL SELECT guid + 1 FROM n) "
             "SELECT guid, 0 AS timestamp, '' AS data FROM n"
         )
-    assert recognised(tmp_path / "cache.db") is None
+    assert recognised_kind(tmp_path / "cache.db") is None
 
 
 @given(place=st.integers(0, 8191), value=st.integers(0, 255))
@@ -145,7 +146,7 @@ def test_a_damaged_database_is_reported(tmp_path_factory: pytest.TempPathFactory
     data[place % len(data)] = value
     (folder / "cache.db").write_bytes(data)
     with Archive(folder / "archive") as archive:
-        assert told(archive, folder / "cache.db", Kind.URLWATCH)
+        assert told(archive, folder / "cache.db", SourceKind.URLWATCH)
 
 
 def changedetection_folder(folder: Path, *, new: bool) -> Path:
@@ -175,7 +176,7 @@ def changedetection_folder(folder: Path, *, new: bool) -> Path:
 @pytest.mark.parametrize("new", [False, True])
 def test_a_folder_of_changedetection_comes_in(tmp_path: Path, new: bool) -> None:
     folder = changedetection_folder(tmp_path / "data", new=new)
-    assert recognised(folder) is Kind.CHANGEDETECTION
+    assert recognised_kind(folder) is SourceKind.CHANGEDETECTION
     with Archive(tmp_path / "archive") as archive:
         report = import_sources(archive, [str(folder)])
         assert (report.checks, dict(report.refused)) == (3, {"its snapshot is not there or cannot be read": 1})

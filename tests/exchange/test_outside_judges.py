@@ -21,7 +21,7 @@ from served_archive import running
 from walked_world import walked_world
 
 from letopis.archive import Archive
-from letopis.exchange import Selected, export_wacz, export_warc, import_sources
+from letopis.exchange import ExportSelection, export_wacz, export_warc, import_sources
 
 BENCH = Path(__file__).parents[2] / ".bench"
 HOMES = {
@@ -45,7 +45,7 @@ def program(home: str, name: str) -> Path:
 def warc(walked: Archive, tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("judged") / "world.warc.gz"
     with file.open("wb") as out:
-        export_warc(walked, out, Selected())
+        export_warc(walked, out, ExportSelection())
     return file
 
 
@@ -60,7 +60,7 @@ def test_warcio_check_is_clean(warc: Path) -> None:
 
 
 def test_wacz_validate_is_clean(walked: Archive, tmp_path: Path) -> None:
-    export_wacz(walked, tmp_path / "world.wacz", Selected())
+    export_wacz(walked, tmp_path / "world.wacz", ExportSelection())
     assert "Validation succeeded" in run(program("judges", "wacz"), "validate", "-f", tmp_path / "world.wacz")
 
 
@@ -74,7 +74,7 @@ def test_a_wacz_of_others_comes_in(walked: Archive, warc: Path, tmp_path: Path) 
 
 def test_our_index_is_the_one_that_cdxj_indexer_makes(walked: Archive, warc: Path, tmp_path: Path) -> None:
     theirs = run(program("judges", "cdxj-indexer"), "--sort", warc).splitlines()
-    export_wacz(walked, tmp_path / "world.wacz", Selected())
+    export_wacz(walked, tmp_path / "world.wacz", ExportSelection())
     with zipfile.ZipFile(tmp_path / "world.wacz") as package:
         ours = gzip.decompress(package.read("indexes/index.cdx.gz")).decode().splitlines()
     assert ours == [line.replace('"world.warc.gz"', '"data-00000.warc.gz"') for line in theirs]

@@ -11,12 +11,11 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from exchanged_archives import START
 
-from letopis.archive import Archive, Arrival
-from letopis.catalog.projects import Projects
+from letopis.archive import Archive, NewCapture
+from letopis.catalog.accounts import Projects
 from letopis.errors import NotFound, UnknownUrl, UsageError
-from letopis.exchange import Selected
-from letopis.exchange.static import export_static
-from letopis.exchange.static.folder import LIST
+from letopis.exchange import ExportSelection
+from letopis.exchange.static_copy import COPY_LIST, export_static
 from letopis.model import Outcome, Put, to_millis
 
 STYLE = b"@import 'more.css'; a { b: url( \"bg.png\" ) }"
@@ -58,13 +57,17 @@ def small(tmp_path: Path) -> Archive:
     list(archive.put_many(puts))
     moved = (("Location", "page.html"), ("Content-Type", "text/html"))
     archive.commit(
-        [Arrival("https://a.example/docs/old", to_millis(START), 301, moved, b"", Outcome.UNCHANGED, versioned=False)]
+        [
+            NewCapture(
+                "https://a.example/docs/old", to_millis(START), 301, moved, b"", Outcome.UNCHANGED, versioned=False
+            )
+        ]
     )
     return archive
 
 
 def test_links_lead_to_files_and_those_outside_stay_absolute(small: Archive, tmp_path: Path) -> None:
-    export_static(small, tmp_path / "copy", Selected())
+    export_static(small, tmp_path / "copy", ExportSelection())
     text = (tmp_path / "copy" / "a.example/docs/page.html").read_text()
     assert re.search(r'<a href="other~[0-9a-f]{12}\.html#part">', text)
     assert re.search(r'<link rel="stylesheet" href="style~[0-9a-f]{12}\.css" *>', text)
@@ -81,26 +84,26 @@ def test_links_lead_to_files_and_those_outside_stay_absolute(small: Archive, tmp
 
 
 def test_style_sheets_are_rewritten_too(small: Archive, tmp_path: Path) -> None:
-    export_static(small, tmp_path / "copy", Selected())
+    export_static(small, tmp_path / "copy", ExportSelection())
     style = next((tmp_path / "copy" / "a.example/docs").glob("style~*.css")).read_text()
     assert style == "@import 'https://a.example/docs/more.css'; a { b: url( \"bg.png\" ) }"
 
 
 def test_pages_keep_their_charset_and_say_it(small: Archive, tmp_path: Path) -> None:
-    export_static(small, tmp_path / "copy", Selected())
+    export_static(small, tmp_path / "copy", ExportSelection())
     page = next((tmp_path / "copy" / "a.example/docs").glob("other~*.html")).read_bytes()
     assert page == '<meta charset="windows-1250"><p>šťáva'.encode("cp1250")
 
 
 def test_redirects_are_small_pages(small: Archive, tmp_path: Path) -> None:
-    export_static(small, tmp_path / "copy", Selected())
+    export_static(small, tmp_path / "copy", ExportSelection())
     page = next((tmp_path / "copy" / "a.example/docs").glob("old~*.html")).read_text()
     assert 'http-equiv="refresh" content="0; url=page.html"' in page
 
 
 def test_a_site_brings_what_its_pages_need_from_elsewhere(small: Archive, tmp_path: Path) -> None:
     list(small.put_many([Put("https://cdn.example/page.html", b"not needed", START)]))
-    export_static(small, tmp_path / "copy", Selected(site="a.example"))
+    export_static(small, tmp_path / "copy", ExportSelection(site="a.example"))
     made = files(tmp_path / "copy")
     assert "cdn.example/i.png" in made
     assert "cdn.example/page.html" not in made
@@ -109,20 +112,20 @@ def test_a_site_brings_what_its_pages_need_from_elsewhere(small: Archive, tmp_pa
 def test_selection_by_project_and_by_time(small: Archive, tmp_path: Path) -> None:
     Projects(small.catalog.database).add("one", "", ["https://a.example/docs/bg.png"], 0)
     list(small.put_many([Put("https://a.example/docs/bg.png", b"newer", START + timedelta(days=1), "image/png")]))
-    export_static(small, tmp_path / "copy", Selected(project="one", until=START + timedelta(hours=1)))
+    export_static(small, tmp_path / "copy", ExportSelection(project="one", until=START + timedelta(hours=1)))
     made = files(tmp_path / "copy")
     assert made.pop("a.example/docs/bg.png") == b"\x89PNG"
-    assert set(made) == {"index.html", LIST}
+    assert set(made) == {"index.html", COPY_LIST}
 
 
 @pytest.mark.parametrize("selection", [{"site": "never.example"}, {"project": "nothing"}])
 def test_an_unknown_part_is_an_error(small: Archive, tmp_path: Path, selection: dict[str, str]) -> None:
     with pytest.raises((UnknownUrl, NotFound)):
-        export_static(small, tmp_path / "copy", Selected(**selection))  # type: ignore[arg-type]
+        export_static(small, tmp_path / "copy", ExportSelection(**selection))  # type: ignore[arg-type]
 
 
 def test_every_relative_link_of_a_copy_leads_to_a_file(walked: Archive, tmp_path: Path) -> None:
-    export_static(walked, tmp_path / "copy", Selected())
+    export_static(walked, tmp_path / "copy", ExportSelection())
     made = files(tmp_path / "copy")
     checked = 0
     for name, data in made.items():
@@ -139,19 +142,19 @@ def test_every_relative_link_of_a_copy_leads_to_a_file(walked: Archive, tmp_path
 
 
 def test_a_second_run_writes_only_what_changed(small: Archive, tmp_path: Path) -> None:
-    first = export_static(small, tmp_path / "copy", Selected())
+    first = export_static(small, tmp_path / "copy", ExportSelection())
     before = files(tmp_path / "copy")
     assert (first.written, first.removed) == (first.files, 0)
-    again = export_static(small, tmp_path / "copy", Selected())
+    again = export_static(small, tmp_path / "copy", ExportSelection())
     assert (again.files, again.written, again.removed) == (first.files, 0, 0)
     assert files(tmp_path / "copy") == before
     list(small.put_many([Put("https://a.example/docs/bg.png", b"newer", START + timedelta(days=1), "image/png")]))
-    assert export_static(small, tmp_path / "copy", Selected()).written == 1
+    assert export_static(small, tmp_path / "copy", ExportSelection()).written == 1
 
 
 def test_what_is_no_longer_selected_is_removed(small: Archive, tmp_path: Path) -> None:
-    export_static(small, tmp_path / "copy", Selected())
-    report = export_static(small, tmp_path / "copy", Selected(site="cdn.example"))
+    export_static(small, tmp_path / "copy", ExportSelection())
+    report = export_static(small, tmp_path / "copy", ExportSelection(site="cdn.example"))
     assert report.removed > 0
     assert not (tmp_path / "copy" / "a.example").exists()
 
@@ -162,10 +165,10 @@ def test_a_stopped_run_is_resumed(walked: Archive, tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        export_static(walked, tmp_path / "copy", Selected(), stop)
-    resumed = export_static(walked, tmp_path / "copy", Selected())
+        export_static(walked, tmp_path / "copy", ExportSelection(), stop)
+    resumed = export_static(walked, tmp_path / "copy", ExportSelection())
     assert resumed.written == resumed.files - 10
-    export_static(walked, tmp_path / "whole", Selected())
+    export_static(walked, tmp_path / "whole", ExportSelection())
     assert files(tmp_path / "copy") == files(tmp_path / "whole")
 
 
@@ -174,13 +177,13 @@ def test_a_folder_with_other_files_is_not_touched(small: Archive, tmp_path: Path
     folder.mkdir()
     (folder / "letter.txt").write_text("mine")
     with pytest.raises(UsageError, match="holds other files"):
-        export_static(small, folder, Selected())
+        export_static(small, folder, ExportSelection())
     assert files(folder) == {"letter.txt": b"mine"}
 
 
 def test_a_forged_list_of_files_removes_nothing_outside(small: Archive, tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("mine")
     (tmp_path / "copy").mkdir()
-    (tmp_path / "copy" / LIST).write_text(f"../letter.txt\n{tmp_path}/letter.txt\na/../../letter.txt\n")
-    export_static(small, tmp_path / "copy", Selected())
+    (tmp_path / "copy" / COPY_LIST).write_text(f"../letter.txt\n{tmp_path}/letter.txt\na/../../letter.txt\n")
+    export_static(small, tmp_path / "copy", ExportSelection())
     assert (tmp_path / "letter.txt").read_text() == "mine"

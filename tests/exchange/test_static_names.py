@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.errors import BadUrl
-from letopis.exchange.static.names import MOST_LENGTH, file_name, is_file_name, link_to
+from letopis.exchange.static_names import MOST_LENGTH, file_name, is_file_name, link_to
 from letopis.urls import normalize
 
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)

@@ -15,9 +15,9 @@ import pytest
 from exchanged_archives import START, URL, looked, told
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
-from letopis.archive import Archive, Details
+from letopis.archive import Archive, CheckDetails
 from letopis.errors import Damaged
-from letopis.exchange import Selected, export_wacz, import_sources
+from letopis.exchange import ExportSelection, export_wacz, import_sources
 from letopis.model import Outcome
 
 
@@ -88,12 +88,12 @@ def check_pages(package: zipfile.ZipFile) -> None:
 
 
 def test_export_holds_every_rule_of_the_format(walked: Archive, tmp_path: Path) -> None:
-    export_wacz(walked, tmp_path / "world.wacz", Selected())
+    export_wacz(walked, tmp_path / "world.wacz", ExportSelection())
     check_wacz(tmp_path / "world.wacz")
 
 
 def test_pages_have_titles_and_the_newest_of_each_its_text(walked: Archive, tmp_path: Path) -> None:
-    export_wacz(walked, tmp_path / "world.wacz", Selected())
+    export_wacz(walked, tmp_path / "world.wacz", ExportSelection())
     with zipfile.ZipFile(tmp_path / "world.wacz") as package:
         pages = [json.loads(line) for line in package.read("pages/pages.jsonl").splitlines()[1:]]
     texts = [page["url"] for page in pages if page.get("text")]
@@ -103,12 +103,12 @@ def test_pages_have_titles_and_the_newest_of_each_its_text(walked: Archive, tmp_
 
 def test_twice_exported_is_byte_identical(walked: Archive, tmp_path: Path) -> None:
     for name in ("a.wacz", "b.wacz"):
-        export_wacz(walked, tmp_path / name, Selected())
+        export_wacz(walked, tmp_path / name, ExportSelection())
     assert (tmp_path / "a.wacz").read_bytes() == (tmp_path / "b.wacz").read_bytes()
 
 
 def test_round_trip_gives_the_same_archive(every_kind: Archive, tmp_path: Path) -> None:
-    export_wacz(every_kind, tmp_path / "all.wacz", Selected())
+    export_wacz(every_kind, tmp_path / "all.wacz", ExportSelection())
     with Archive(tmp_path / "again") as second:
         report = import_sources(second, [str(tmp_path / "all.wacz")])
         assert dict(report.refused) == {}
@@ -116,8 +116,8 @@ def test_round_trip_gives_the_same_archive(every_kind: Archive, tmp_path: Path) 
 
 
 def test_a_check_that_was_too_large_stays_one(every_kind: Archive, tmp_path: Path) -> None:
-    every_kind.commit([looked(9, 200, None, Outcome.TOO_LARGE, versioned=False, details=Details(length=10**9))])
-    export_wacz(every_kind, tmp_path / "all.wacz", Selected())
+    every_kind.commit([looked(9, 200, None, Outcome.TOO_LARGE, versioned=False, details=CheckDetails(length=10**9))])
+    export_wacz(every_kind, tmp_path / "all.wacz", ExportSelection())
     check_wacz(tmp_path / "all.wacz")
     with Archive(tmp_path / "again") as second:
         import_sources(second, [str(tmp_path / "all.wacz")])
@@ -126,7 +126,7 @@ def test_a_check_that_was_too_large_stays_one(every_kind: Archive, tmp_path: Pat
 
 
 def test_large_exports_are_parted_into_several_warc_files(walked: Archive, tmp_path: Path) -> None:
-    export_wacz(walked, tmp_path / "parts.wacz", Selected(), warc_bytes=20_000)
+    export_wacz(walked, tmp_path / "parts.wacz", ExportSelection(), warc_bytes=20_000)
     check_wacz(tmp_path / "parts.wacz")
     with zipfile.ZipFile(tmp_path / "parts.wacz") as package:
         warcs = [name for name in package.namelist() if name.startswith("archive/")]
@@ -137,12 +137,12 @@ def test_large_exports_are_parted_into_several_warc_files(walked: Archive, tmp_p
 
 
 def test_an_empty_selection_is_a_valid_file(every_kind: Archive, tmp_path: Path) -> None:
-    export_wacz(every_kind, tmp_path / "none.wacz", Selected(until=START - timedelta(days=1)))
+    export_wacz(every_kind, tmp_path / "none.wacz", ExportSelection(until=START - timedelta(days=1)))
     check_wacz(tmp_path / "none.wacz")
 
 
 def test_a_span_brings_the_version_along_that_its_checks_found_again(every_kind: Archive, tmp_path: Path) -> None:
-    span = Selected(since=START + timedelta(minutes=30), until=START + timedelta(hours=2))
+    span = ExportSelection(since=START + timedelta(minutes=30), until=START + timedelta(hours=2))
     export_wacz(every_kind, tmp_path / "span.wacz", span)
     with zipfile.ZipFile(tmp_path / "span.wacz") as package:
         data = io.BytesIO(package.read("archive/data-00000.warc.gz"))
@@ -161,7 +161,7 @@ def test_a_stopped_export_leaves_nothing_behind(walked: Archive, tmp_path: Path)
     target.parent.mkdir()
     target.write_bytes(b"the one before")
     with pytest.raises(KeyboardInterrupt):
-        export_wacz(walked, target, Selected(), stop)
+        export_wacz(walked, target, ExportSelection(), stop)
     assert [file.name for file in target.parent.iterdir()] == ["world.wacz"]
     assert target.read_bytes() == b"the one before"
 
@@ -179,7 +179,7 @@ def changed(source: Path, target: Path, name: str, change: Any) -> Path:
 
 @pytest.fixture
 def exported(every_kind: Archive, tmp_path: Path) -> Path:
-    export_wacz(every_kind, tmp_path / "sound.wacz", Selected())
+    export_wacz(every_kind, tmp_path / "sound.wacz", ExportSelection())
     return tmp_path / "sound.wacz"
 
 

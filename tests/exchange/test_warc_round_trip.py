@@ -11,7 +11,7 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 from warcio.checker import Checker
 
 from letopis.archive import Archive
-from letopis.exchange import Selected, export_warc, import_files
+from letopis.exchange import ExportSelection, export_warc, import_files
 
 HOUR = timedelta(hours=1)
 SAMPLES = Path(os.environ.get("LETOPIS_CORPUS_WARC", Path(__file__).parents[3] / "shared" / "corpus" / "warc"))
@@ -25,7 +25,7 @@ def filled(folder: Path) -> Archive:
 
 def exported(archive: Archive, **selection: object) -> bytes:
     out = io.BytesIO()
-    export_warc(archive, out, Selected(**selection))  # type: ignore[arg-type]
+    export_warc(archive, out, ExportSelection(**selection))  # type: ignore[arg-type]
     return out.getvalue()
 
 
@@ -47,7 +47,7 @@ def test_the_same_part_is_exported_to_the_same_bytes(tmp_path: Path) -> None:
 def test_other_readers_find_nothing_wrong(tmp_path: Path, compression: str, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / {"gzip": "a.warc.gz", "zstd": "a.warc.zst", "none": "a.warc"}[compression]
     with filled(tmp_path / "a") as archive, file.open("wb") as out:
-        export_warc(archive, out, Selected(), compression)  # type: ignore[arg-type]
+        export_warc(archive, out, ExportSelection(), compression)  # type: ignore[arg-type]
     kinds = [record.record_type for record in ArchiveIterator(str(file), parse_http=True)]
     assert (kinds.count(WarcRecordType.response), kinds.count(WarcRecordType.revisit)) == (6, 2)
     if compression != "zstd":

@@ -17,8 +17,7 @@ from written_warc import response
 from letopis.archive import Archive
 from letopis.errors import DocumentTooLarge, LetopisError
 from letopis.exchange import import_sources
-from letopis.exchange.codings import undo
-from letopis.exchange.taking import unchunked
+from letopis.exchange.captures import unchunked, undo_coding
 
 SAMPLES = Path(os.environ.get("LETOPIS_CORPUS", Path(__file__).parents[3] / "shared" / "corpus")) / "warc"
 BAD = {
@@ -97,21 +96,21 @@ def test_damaged_bytes_never_pass_in_silence(
 def test_codings_are_undone_up_to_a_bound(coding: str) -> None:
     plain = bytes(1 << 20)
     pack = {"br": brotli.compress, "zstd": zstd.compress, "deflate": zlib.compress}.get(coding, gzip.compress)
-    assert undo(coding, pack(plain)) == plain
+    assert undo_coding(coding, pack(plain)) == plain
     with pytest.raises(DocumentTooLarge):
-        undo(coding, pack(plain), limit=1000)
+        undo_coding(coding, pack(plain), limit=1000)
 
 
 def test_deflate_without_its_header_is_undone() -> None:
     squeeze = zlib.compressobj(wbits=-15)
-    assert undo("deflate", squeeze.compress(b"text") + squeeze.flush()) == b"text"
+    assert undo_coding("deflate", squeeze.compress(b"text") + squeeze.flush()) == b"text"
 
 
 @given(st.sampled_from(["gzip", "deflate", "br", "zstd", "none"]), st.binary(max_size=200))
 @settings(max_examples=300)
 def test_any_bytes_are_undone_or_refused(coding: str, body: bytes) -> None:
     try:
-        plain = undo(coding, body, limit=10_000)
+        plain = undo_coding(coding, body, limit=10_000)
     except (ValueError, DocumentTooLarge):
         return
     assert len(plain) <= 10_000

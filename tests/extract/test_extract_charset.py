@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.extract import decode, page
+from letopis.extract import decode, read_page
 
 CZECH = "Příliš žluťoučký kůň úpěl ďábelské ódy. Šťastná žena řekla, že její číšník přišel dřív než ostatní hosté."
 SLOVAK = "Kŕdeľ ďatľov učí koňa žrať kôru. Šťastná žena povedala, že jej čašník prišiel skôr ako ostatní hostia, ľudia."
@@ -41,7 +41,7 @@ def test_text_comes_out_right_whatever_is_declared(text, charset, declared):
 def test_the_header_may_lie(text, charset):
     body = html(text, "").encode(charset)
     wrong = "iso-8859-2" if charset == "cp1250" else "windows-1250"
-    found = page(body, "http://a.org/", (("Content-Type", f"text/html; charset={wrong}"),), detect_language=False)
+    found = read_page(body, "http://a.org/", (("Content-Type", f"text/html; charset={wrong}"),), detect_language=False)
     assert found.blocks[-1].text == text
 
 
@@ -51,7 +51,9 @@ def test_a_byte_order_mark_wins():
         (codecs.BOM_UTF16_LE, "utf-16-le"),
         (codecs.BOM_UTF16_BE, "utf-16-be"),
     ):
-        found = page(mark + html(CZECH, "windows-1252").encode(name), "http://a.org/", (("Content-Type", "text/html"),))
+        found = read_page(
+            mark + html(CZECH, "windows-1252").encode(name), "http://a.org/", (("Content-Type", "text/html"),)
+        )
         assert (found.charset, found.blocks[-1].text) == (name, CZECH)
 
 

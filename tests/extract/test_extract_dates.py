@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from letopis.extract.dates import read_date
+from letopis.extract.metadata import read_date
 
 MOMENTS = st.integers(631_152_000, 7_258_032_000).map(lambda seconds: datetime.fromtimestamp(seconds, UTC))
 LIKE_SERVERS = r"[A-Z][a-z]{2}, \d\d (Jan|Sep|Dec|Abc|[A-Z][a-z]{2}) [012]\d{3} \d\d:\d\d:\d\d GMT"

@@ -16,8 +16,8 @@ from letopis.extract import (
     content_types,
     format_for,
     formats,
-    page,
-    read_apart,
+    read_in_own_process,
+    read_page,
     sitemap_entries,
     sniff,
 )
@@ -30,7 +30,7 @@ ODT = "application/vnd.oasis.opendocument.text"
 
 def read(body, content_type="", **options):
     headers = (("Content-Type", content_type),) if content_type else ()
-    return page(body, URL, headers, detect_language=False, **options)
+    return read_page(body, URL, headers, detect_language=False, **options)
 
 
 def zipped(files):
@@ -305,7 +305,7 @@ def test_a_missing_library_is_named(monkeypatch):
 
 def test_a_hang_is_stopped():
     source = Source(b"<div>" * 200_000, URL, "text/html")
-    found = read_apart(source, detect_language=False, seconds=2.0)
+    found = read_in_own_process(source, detect_language=False, seconds=2.0)
     assert "2 s" in found.warnings[0]
 
 
@@ -329,7 +329,7 @@ def installed(monkeypatch, tmp_path):
     """Installs a package with a format: in a folder, told by a folder of the name `about`, or zipped."""
 
     def forget():
-        formats._installed.cache_clear()
+        formats._installed_formats.cache_clear()
         format_for.cache_clear()
 
     def install(module, about="{}-1.dist-info", fault="", packed=False):
@@ -392,7 +392,7 @@ def test_finders_of_packages_that_lie_in_no_folder_are_asked(installed, monkeypa
 
     installed("lines_kept", about="{}-1.nothing")
     assert "application/x-lines" not in content_types()
-    formats._installed.cache_clear()
+    formats._installed_formats.cache_clear()
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder])
     assert "application/x-lines" in content_types()
 

@@ -7,13 +7,12 @@ import zipfile
 
 import pytest
 
-from letopis.extract import decode, page
-from letopis.extract.css import css_refs
-from letopis.extract.dates import read_date
-from letopis.extract.html_guard import needs_guard
-from letopis.extract.html_links import candidates
-from letopis.extract.language import primary
-from letopis.extract.sniff import sniff
+from letopis.extract import decode, read_page
+from letopis.extract.detection import sniff
+from letopis.extract.extraction import needs_own_process
+from letopis.extract.html_links import srcset_urls
+from letopis.extract.metadata import primary_language, read_date
+from letopis.extract.simple_formats import css_refs
 from letopis.model import BlockKind, LinkType
 
 ROUNDS = 20_000 if os.environ.get("LETOPIS_LONG") else 150
@@ -99,7 +98,7 @@ def test_broken_documents_are_pages_all_the_same(content_type):
     rand = random.Random(content_type)
     for _ in range(ROUNDS):
         body = broken(rand, SEEDS[content_type])
-        found = page(body, URL, (("Content-Type", content_type),), detect_language=False, apart=False)
+        found = read_page(body, URL, (("Content-Type", content_type),), detect_language=False, apart=False)
         assert found.url == URL
         assert all(isinstance(block.kind, BlockKind) and block.text for block in found.blocks)
         assert all(link.target and isinstance(link.type, LinkType) for link in found.links)
@@ -110,7 +109,9 @@ def test_modes_agree_on_where_a_broken_page_leads():
     rand = random.Random(5)
     for _ in range(ROUNDS):
         body = broken(rand, HTML.encode())
-        full, skimmed = (page(body, URL, detect_language=False, apart=False, mode=mode) for mode in ("full", "skim"))
+        full, skimmed = (
+            read_page(body, URL, detect_language=False, apart=False, mode=mode) for mode in ("full", "skim")
+        )
         leading = (LinkType.A, LinkType.AREA)
         assert [x.target for x in skimmed.links if x.type in leading] == [
             x.target for x in full.links if x.type in leading
@@ -125,7 +126,7 @@ def test_small_parsers_take_any_text():
         assert isinstance(decode(data, text[:12]).text, str)
         assert isinstance(sniff(data, text[:20]), str)
         assert all(isinstance(ref, str) for ref in css_refs(text))
-        assert all(candidates(text))
+        assert all(srcset_urls(text))
         read_date(text)
-        assert primary(text).isascii()
-        assert needs_guard(data) is False
+        assert primary_language(text).isascii()
+        assert needs_own_process(data) is False

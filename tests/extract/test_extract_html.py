@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.extract import page
-from letopis.extract.draft import MAX_LINKS
-from letopis.extract.html_guard import needs_guard
-from letopis.extract.html_links import candidates
+from letopis.extract import read_page
+from letopis.extract.extraction import needs_own_process
+from letopis.extract.html_links import srcset_urls
+from letopis.extract.pages import MAX_LINKS
 from letopis.model import BlockKind, LinkType
 
 URL = "http://example.org/dir/page.html"
@@ -13,7 +13,7 @@ URL = "http://example.org/dir/page.html"
 
 def read(markup, **options):
     body = markup.encode() if isinstance(markup, str) else markup
-    return page(body, URL, (("Content-Type", "text/html; charset=utf-8"),), detect_language=False, **options)
+    return read_page(body, URL, (("Content-Type", "text/html; charset=utf-8"),), detect_language=False, **options)
 
 
 def blocks(markup):
@@ -129,7 +129,7 @@ def test_rel_and_title_of_links_are_kept():
 
 
 def test_the_head_is_understood():
-    found = page(
+    found = read_page(
         b"""<html lang=cs-CZ><head><title> A  title </title><link rel=canonical href=/c>
         <meta name=robots content='NOINDEX, nofollow'>
         <meta property=article:published_time content=2024-05-06T07:08:09+02:00>
@@ -221,7 +221,7 @@ def test_a_million_links_are_bounded_and_said():
     ids=["deep", "wide", "mixed"],
 )
 def test_pages_that_would_keep_the_parser_busy_are_noticed(bomb):
-    assert needs_guard(bomb)
+    assert needs_own_process(bomb)
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_pages_that_would_keep_the_parser_busy_are_noticed(bomb):
     ids=["many", "data", "list", "text"],
 )
 def test_large_honest_pages_are_read_here(honest):
-    assert not needs_guard(honest)
+    assert not needs_own_process(honest)
 
 
 def test_a_deep_page_below_the_guard_is_read():
@@ -255,7 +255,7 @@ def test_a_deep_page_below_the_guard_is_read():
     ],
 )
 def test_srcset_lists_its_addresses(srcset, expected):
-    assert candidates(srcset) == expected
+    assert srcset_urls(srcset) == expected
 
 
 tags = st.sampled_from(

@@ -1,7 +1,7 @@
 import pytest
 
-from letopis.extract import page
-from letopis.extract.language import primary
+from letopis.extract import read_page
+from letopis.extract.metadata import primary_language
 
 TEXTS = {
     "cs": (
@@ -34,7 +34,7 @@ TEXTS = {
 @pytest.mark.parametrize("declared", ["", "en", "cs", "right"])
 def test_the_text_decides_about_the_language(language, declared):
     said = language if declared == "right" else declared
-    found = page(
+    found = read_page(
         f"<html lang='{said}'><p>{TEXTS[language]}".encode(), "http://a.org/", (("Content-Type", "text/html"),)
     )
     assert found.language == language
@@ -42,7 +42,7 @@ def test_the_text_decides_about_the_language(language, declared):
 
 
 def test_too_little_text_leaves_what_is_declared():
-    assert page(b"<html lang=fr><p>OK", "http://a.org/", (("Content-Type", "text/html"),)).language == "fr"
+    assert read_page(b"<html lang=fr><p>OK", "http://a.org/", (("Content-Type", "text/html"),)).language == "fr"
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_too_little_text_leaves_what_is_declared():
     [("cs-CZ", "cs"), ("EN_us.UTF-8", "en"), ("", ""), ("x", ""), ("<script>", ""), ("čeština", "")],
 )
 def test_language_tags_are_cut(tag, expected):
-    assert primary(tag) == expected
+    assert primary_language(tag) == expected

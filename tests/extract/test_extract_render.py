@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from letopis.extract import page_from_json, to_json, to_xml
+from letopis.extract import page_from_json, page_to_json, page_to_xml
 from letopis.model import Block, BlockKind, Link, LinkType, Page
 
 texts = st.text(max_size=30)
@@ -29,13 +29,13 @@ pages = st.builds(
 @settings(max_examples=150, deadline=None)
 @given(pages)
 def test_json_gives_the_page_back(page):
-    assert page_from_json(to_json(page)) == page
+    assert page_from_json(page_to_json(page)) == page
 
 
 @settings(max_examples=150, deadline=None)
 @given(pages)
 def test_xml_is_well_formed_whatever_the_page_holds(page):
-    root = etree.fromstring(to_xml(page))
+    root = etree.fromstring(page_to_xml(page))
     assert len(root.findall("block")) == len(page.blocks)
     assert len(root.findall("link")) == len(page.links)
 
@@ -48,5 +48,5 @@ def test_xml_names_what_it_shows():
         blocks=(Block(BlockKind.H1, "x & y"),),
         links=(Link("http://b.org/", LinkType.A, "b"),),
     )
-    assert '<block kind="h1">x &amp; y</block>' in to_xml(page)
-    assert '<link target="http://b.org/" type="a">b</link>' in to_xml(page)
+    assert '<block kind="h1">x &amp; y</block>' in page_to_xml(page)
+    assert '<link target="http://b.org/" type="a">b</link>' in page_to_xml(page)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.extract.rewriting import Rewriter
+from letopis.extract.rewriter import Rewriter
 
 
 def led(text: str) -> str:

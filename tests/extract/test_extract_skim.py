@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.extract import page
-from letopis.extract.draft import MAX_LINKS
+from letopis.extract import read_page
+from letopis.extract.pages import MAX_LINKS
 from letopis.model import LinkType
 
 URL = "http://example.org/dir/page.html"
@@ -22,7 +22,7 @@ REFS = st.sampled_from(("/a", "b?x=2&a=1", "http://other.example/", "#top", "mai
 
 def both(markup):
     headers = (("Content-Type", "text/html; charset=utf-8"),)
-    return page(markup, URL, headers, detect_language=False), page(markup, URL, headers, mode="skim")
+    return read_page(markup, URL, headers, detect_language=False), read_page(markup, URL, headers, mode="skim")
 
 
 def leads(found):
@@ -53,7 +53,7 @@ def test_skimming_reads_references_in_any_charset(charset, tag):
     word = "日本" if "jp" in charset or "jis" in charset else "čaj"
     body = f"<html><p>{word} {word}</p>{tag.format(word)}</html>".encode(charset)
     headers = (("Content-Type", f"text/html; charset={charset}"),)
-    whole, skimmed = (page(body, URL, headers, detect_language=False, mode=mode) for mode in ("full", "skim"))
+    whole, skimmed = (read_page(body, URL, headers, detect_language=False, mode=mode) for mode in ("full", "skim"))
     assert leads(skimmed) == leads(whole)
     assert leads(whole)
 
@@ -67,4 +67,4 @@ def test_skimming_leaves_texts_alone():
 @pytest.mark.parametrize("mode", ["skim", "full"])
 def test_a_million_links_are_bounded_in_any_mode(mode):
     body = b"".join(b"<a href=/%d>" % number for number in range(60_000))
-    assert len(page(body, URL, detect_language=False, mode=mode, apart=False).links) <= MAX_LINKS + 1
+    assert len(read_page(body, URL, detect_language=False, mode=mode, apart=False).links) <= MAX_LINKS + 1

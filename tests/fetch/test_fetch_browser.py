@@ -16,7 +16,7 @@ import pytest
 from misbehaving_site import Site
 from scripted_site import ScriptedSite
 
-from letopis.config.sections import FetchSettings
+from letopis.config.settings import FetchSettings
 from letopis.errors import MissingExtra
 from letopis.fetch import BrowserFetcher, Client, CurlTransport
 from letopis.fetch.browser import find_browser, require_browser
@@ -189,7 +189,7 @@ async def test_a_hostile_page_reaches_nobody_on_private_addresses(
     client: Client, browser: BrowserFetcher, listeners: tuple[socket.socket, socket.socket]
 ) -> None:
     """By no way that a browser knows: pictures, frames, scripts, sockets, calls, connections made ahead of time."""
-    from letopis.fetch.rendering import Visit
+    from letopis.fetch.chromium import PageRenderer
 
     tcp, udp = listeners
     page = HOSTILE.format(tcp=tcp.getsockname()[1], udp=udp.getsockname()[1]).encode()
@@ -197,7 +197,7 @@ async def test_a_hostile_page_reaches_nobody_on_private_addresses(
     sent = Response(url, url, 200, (("Content-Type", "text/html"),), page, now())
     request = Request(url, private_ok=False, limits=Limits(total_seconds=60))
     chromium = await browser._running()
-    found = await Visit(client, request, sent, time.monotonic() + 60).run(chromium.browser)
+    found = await PageRenderer(client, request, sent, time.monotonic() + 60).run(chromium.browser)
     assert b"fetch refused" in found.body
     assert b"socket refused" in found.body
     with pytest.raises(BlockingIOError):

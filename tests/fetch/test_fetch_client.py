@@ -11,8 +11,8 @@ import pytest
 from behaviours import PAGE, md5
 from misbehaving_site import Site
 
-from letopis.config.sections import FetchSettings
-from letopis.fetch import Client, CookieJar, CurlTransport, limits_of, once, retry_after
+from letopis.config.settings import FetchSettings
+from letopis.fetch import Client, CookieJar, CurlTransport, fetch_once, limits_of, retry_after
 from letopis.model import FailureKind, Limits, Request, Response
 
 SETTINGS = FetchSettings(headers=("X-Mine: yes",))
@@ -226,7 +226,7 @@ async def test_many_at_once(client: Client, misbehaving_site: Site) -> None:
 
 
 def test_once_is_for_scripts(misbehaving_site: Site) -> None:
-    assert once(Request(misbehaving_site.url("ok")), FetchSettings(retries=0)).body == PAGE
+    assert fetch_once(Request(misbehaving_site.url("ok")), FetchSettings(retries=0)).body == PAGE
 
 
 def test_limits_follow_the_settings() -> None:

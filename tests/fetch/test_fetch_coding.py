@@ -9,7 +9,7 @@ from backports import zstd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.fetch.coding import Decoder, DecodingStopped, codings
+from letopis.fetch.content_coding import Decoder, DecodingStopped, content_codings
 from letopis.model import FailureKind
 
 LIMIT = 1 << 20
@@ -134,7 +134,7 @@ def test_codings_that_were_not_asked_for_are_refused(names: tuple[str, ...]) -> 
 
 
 def test_names_of_codings_are_folded() -> None:
-    assert codings("X-GZip, identity , br") == ("gzip", "br")
+    assert content_codings("X-GZip, identity , br") == ("gzip", "br")
 
 
 @given(st.binary(max_size=300), st.sampled_from(sorted(CODERS)))

@@ -7,7 +7,7 @@ import pytest
 from behaviours import RECORDS
 from misbehaving_site import Site
 
-from letopis.config.sections import FetchSettings
+from letopis.config.settings import FetchSettings
 from letopis.errors import NotFound, Refused, RemoteChanged, Unavailable
 from letopis.fetch import Client, CurlTransport, RangeReader
 

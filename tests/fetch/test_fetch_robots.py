@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from misbehaving_site import Site
 
-from letopis.config.sections import FetchSettings
-from letopis.fetch import Client, CurlTransport, Robots, fetch_robots
-from letopis.fetch.robots import LIFETIME, MAX_BYTES, agent_token, judge
+from letopis.config.settings import FetchSettings
+from letopis.fetch import Client, CurlTransport
+from letopis.look.robots import MAX_ROBOTS_BYTES, ROBOTS_LIFETIME, Robots, agent_token, fetch_robots, robots_of_response
 from letopis.model import Failure, FailureKind, Response
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -25,7 +25,7 @@ async def client() -> AsyncIterator[Client]:
 
 
 def answered(status: int, body: bytes = b"", *headers: tuple[str, str]) -> Robots:
-    return judge(Response("u", "u", status, tuple(headers), body, NOW), AGENT, NOW)
+    return robots_of_response(Response("u", "u", status, tuple(headers), body, NOW), AGENT, NOW)
 
 
 async def test_rules_of_the_own_group_are_obeyed(client: Client, misbehaving_site: Site) -> None:
@@ -36,9 +36,9 @@ async def test_rules_of_the_own_group_are_obeyed(client: Client, misbehaving_sit
     assert (theirs.allowed(f"{base}/private"), theirs.allowed(f"{base}/not-letopis/x")) == (False, True)
     assert (theirs.crawl_delay, ours.crawl_delay) == (2.0, None)
     assert ours.sitemaps == ("http://127.0.0.1/sitemap.xml",)
-    assert ours.expires_at == NOW + LIFETIME
+    assert ours.expires_at == NOW + ROBOTS_LIFETIME
     assert not ours.expired(NOW)
-    assert ours.expired(NOW + LIFETIME)
+    assert ours.expired(NOW + ROBOTS_LIFETIME)
 
 
 async def test_a_missing_file_allows_everything(client: Client, misbehaving_site: Site) -> None:
@@ -93,9 +93,9 @@ def test_retry_after_is_honoured_within_a_day() -> None:
 
 def test_half_a_line_at_the_cut_is_not_a_rule() -> None:
     head = b"User-agent: *\nDisallow: /a\n"
-    body = (head + b"#" * (MAX_BYTES - len(head) - 12) + b"\nDisallow: /private\n")[:MAX_BYTES]
+    body = (head + b"#" * (MAX_ROBOTS_BYTES - len(head) - 12) + b"\nDisallow: /private\n")[:MAX_ROBOTS_BYTES]
     too_large = Failure(FailureKind.TOO_LARGE, "")
-    robots = judge(Response("u", "u", 200, (), body, NOW, failure=too_large), AGENT, NOW)
+    robots = robots_of_response(Response("u", "u", 200, (), body, NOW, failure=too_large), AGENT, NOW)
     assert not robots.allowed("http://x.test/a")
     assert robots.allowed("http://x.test/b")
 

@@ -18,9 +18,9 @@ import uvloop
 from behaviours import PAGE
 from misbehaving_site import Site
 
-from letopis.config.sections import FetchSettings
+from letopis.config.settings import FetchSettings
 from letopis.fetch import Client, CookieJar, CurlTransport
-from letopis.fetch.cookies import MAX_PER_DOMAIN, within_bounds
+from letopis.fetch.curl import MAX_PER_DOMAIN, cookies_within_bounds
 from letopis.model import FailureKind, Limits, Request, Response
 
 
@@ -255,7 +255,7 @@ async def test_a_flood_of_cookies_is_cut_back(misbehaving_site: Site) -> None:
 
 def test_a_flood_of_one_domain_leaves_the_cookies_of_others() -> None:
     lines = ["kept.test\tFALSE\t/\tFALSE\t0\ta\tb"] + [f".flood.test\tTRUE\t/\tFALSE\t0\tc{n}\tv" for n in range(9000)]
-    kept = within_bounds(lines)
+    kept = cookies_within_bounds(lines)
     assert kept[0].startswith("kept.test")
     assert kept[-1] == lines[-1]
     assert len(kept) == 1 + MAX_PER_DOMAIN

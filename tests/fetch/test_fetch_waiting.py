@@ -6,17 +6,17 @@ import asyncio
 
 import pytest
 
-from letopis.fetch.waiting import Waiter
+from letopis.fetch.curl_multi import TransferWaiter
 
 
-async def _told(waiter: Waiter, seen: list[object]) -> None:
+async def _told(waiter: TransferWaiter, seen: list[object]) -> None:
     seen.append(await waiter)
 
 
 @pytest.mark.parametrize(("at_once", "then"), [(True, [(0, "")]), (False, [])], ids=["at once", "in the next turn"])
 async def test_the_task_goes_on_inside_finish_where_that_is_wanted(at_once: bool, then: list[object]) -> None:
     loop, seen = asyncio.get_running_loop(), list[object]()
-    waiter, after = Waiter(loop=loop), loop.create_future()
+    waiter, after = TransferWaiter(loop=loop), loop.create_future()
     task = asyncio.create_task(_told(waiter, seen))
     await asyncio.sleep(0)
 
@@ -32,7 +32,7 @@ async def test_the_task_goes_on_inside_finish_where_that_is_wanted(at_once: bool
 
 async def test_inside_another_task_it_waits_for_the_next_turn() -> None:
     seen: list[object] = []
-    waiter = Waiter(loop=asyncio.get_running_loop())
+    waiter = TransferWaiter(loop=asyncio.get_running_loop())
     task = asyncio.create_task(_told(waiter, seen))
     await asyncio.sleep(0)
     waiter.finish(7, "refused", at_once=True)
@@ -42,20 +42,20 @@ async def test_inside_another_task_it_waits_for_the_next_turn() -> None:
 
 
 async def test_what_has_ended_already_is_not_waited_for() -> None:
-    waiter = Waiter(loop=asyncio.get_running_loop())
+    waiter = TransferWaiter(loop=asyncio.get_running_loop())
     waiter.finish(0, "", at_once=True)
     assert await waiter == (0, "")
 
 
 async def test_only_the_first_verdict_counts() -> None:
-    waiter = Waiter(loop=asyncio.get_running_loop())
+    waiter = TransferWaiter(loop=asyncio.get_running_loop())
     waiter.finish(0, "", at_once=True)
     waiter.finish(28, "too late", at_once=True)
     assert await waiter == (0, "")
 
 
 async def test_a_cancelled_task_ends_and_a_late_verdict_is_harmless() -> None:
-    waiter = Waiter(loop=asyncio.get_running_loop())
+    waiter = TransferWaiter(loop=asyncio.get_running_loop())
     task = asyncio.create_task(_told(waiter, []))
     await asyncio.sleep(0)
     task.cancel()
@@ -67,7 +67,7 @@ async def test_a_cancelled_task_ends_and_a_late_verdict_is_harmless() -> None:
 
 async def test_further_listeners_hear_of_it_too() -> None:
     seen: list[object] = []
-    waiter = Waiter(loop=asyncio.get_running_loop())
+    waiter = TransferWaiter(loop=asyncio.get_running_loop())
     task = asyncio.create_task(_told(waiter, seen))
     await asyncio.sleep(0)
     waiter.add_done_callback(lambda done: seen.append("listener"))

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.errors import UsageError
-from letopis.frontier import Facts, parse_filter
+from letopis.frontier import FilterFacts, parse_crawl_filter
 
-PAGE = Facts(
+PAGE = FilterFacts(
     url="http://a.cz/en/x", host="a.cz", path="/en/x", depth=3, type="text/html", status=200, bytes=5000, lang="en",
     words="the old town square",
 )  # fmt: skip
@@ -30,19 +30,19 @@ PAGE = Facts(
     ],
 )
 def test_expressions_mean_what_they_say(text: str, expected: bool) -> None:
-    assert parse_filter(text).passes(PAGE) is expected
+    assert parse_crawl_filter(text).passes(PAGE) is expected
 
 
 @pytest.mark.parametrize(
     "text", ["status == 404", "not status == 404", "status == 404 and depth < 9", "not (status in (1, 2))"]
 )
 def test_never_refuses_for_want_of_knowledge(text: str) -> None:
-    assert parse_filter(text).passes(Facts(depth=3))
+    assert parse_crawl_filter(text).passes(FilterFacts(depth=3))
 
 
 def test_what_is_known_decides_despite_what_is_not() -> None:
-    assert not parse_filter("depth > 5 and status == 200").passes(Facts(depth=3))
-    assert not parse_filter("not (depth == 3 or status == 200)").passes(Facts(depth=3))
+    assert not parse_crawl_filter("depth > 5 and status == 200").passes(FilterFacts(depth=3))
+    assert not parse_crawl_filter("not (depth == 3 or status == 200)").passes(FilterFacts(depth=3))
 
 
 @pytest.mark.parametrize(
@@ -65,18 +65,18 @@ def test_what_is_known_decides_despite_what_is_not() -> None:
 )
 def test_errors_point_at_the_column(text: str, column: int) -> None:
     with pytest.raises(UsageError, match=f"column {column}:"):
-        parse_filter(text)
+        parse_crawl_filter(text)
 
 
 def test_depth_and_length_are_bounded() -> None:
     with pytest.raises(UsageError, match="50 levels"):
-        parse_filter("(" * 500 + "depth < 1" + ")" * 500)
+        parse_crawl_filter("(" * 500 + "depth < 1" + ")" * 500)
     with pytest.raises(UsageError, match="4096"):
-        parse_filter("depth < 1 or " * 1000)
+        parse_crawl_filter("depth < 1 or " * 1000)
 
 
 @given(st.text(alphabet='()<>=!~,"\\ andornti5depthwos', max_size=40))
 @settings(max_examples=400)
 def test_any_text_is_a_filter_or_a_usage_error(text: str) -> None:
     with suppress(UsageError):
-        assert parse_filter(text).passes(PAGE) in (True, False)
+        assert parse_crawl_filter(text).passes(PAGE) in (True, False)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.frontier import MemoryQueue, NewUrl, Seen
+from letopis.frontier import MemoryQueue, NewUrl, SeenUrls
 from letopis.frontier.sieve import Sieve
 
 KEYS = st.integers(-(2**63), 2**63 - 1) | st.integers(-20, 20)
@@ -19,7 +19,7 @@ BATCHES = st.lists(st.lists(KEYS, max_size=40), max_size=12)
 def test_a_set_a_sieve_and_what_goes_over_from_one_to_the_other_answer_alike(
     batches: list[list[int]], few: int
 ) -> None:
-    small, between, large = Seen(few=1 << 30), Seen(few=few), Sieve()
+    small, between, large = SeenUrls(few=1 << 30), SeenUrls(few=few), Sieve()
     for batch in batches:
         assert small.unseen(batch) == between.unseen(batch) == large.places(batch)
         assert len(small) == len(between) == len(large)
@@ -27,7 +27,7 @@ def test_a_set_a_sieve_and_what_goes_over_from_one_to_the_other_answer_alike(
 
 @pytest.mark.parametrize("few", [0, 100])
 def test_of_equal_keys_the_first_passes_and_the_lowest_bit_does_not_count(few: int) -> None:
-    seen = Seen(few)
+    seen = SeenUrls(few)
     assert seen.unseen([4, 5, 8, 4, 9, -1, -2]) == [0, 2, 5]
     assert seen.unseen([5, 6, 0]) == [1, 2]
     assert seen.unseen([]) == []
@@ -36,7 +36,7 @@ def test_of_equal_keys_the_first_passes_and_the_lowest_bit_does_not_count(few: i
 def test_is_rebuilt_from_the_keys_of_a_store() -> None:
     store = MemoryQueue()
     store.add([NewUrl(key, f"http://a.test/{key}", "a.test", 0) for key in (2, 4, 6)], 0)
-    seen = Seen.rebuilt(store.seen_keys())
+    seen = SeenUrls.rebuilt(store.seen_keys())
     assert len(seen) == 3
     assert seen.unseen([2, 4, 6, 8]) == [3]
 

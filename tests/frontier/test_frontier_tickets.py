@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.frontier import Frontier, Manners, MemoryQueue, NewUrl, Returned, Seen, Ticket, UrlState
+from letopis.frontier import FetchResult, Frontier, FrontierState, MemoryQueue, NewUrl, Politeness, SeenUrls, Ticket
 from letopis.urls import url_key
 
 
@@ -18,12 +18,12 @@ def new(host: str, page: int | str, depth: int = 0, priority: float = 0.0) -> Ne
 class Crawl:
     """Runs a frontier on a made-up clock and notes when each fetch began and ended."""
 
-    def __init__(self, manners: Manners, ips: dict[str, str] | None = None, seed: int = 0) -> None:
+    def __init__(self, politeness: Politeness, ips: dict[str, str] | None = None, seed: int = 0) -> None:
         self.store = MemoryQueue()
         for host, ip in (ips or {}).items():
             self.store.host(host, ip)
         self.ips = ips or {}
-        self.frontier = Frontier(self.store, manners, Seen())
+        self.frontier = Frontier(self.store, politeness, SeenUrls())
         self.random = Random(seed)
         self.now = 0
         self.out: list[tuple[int, Ticket]] = []
@@ -52,7 +52,7 @@ class Crawl:
         self._record(again_after)
 
     def _finish(self, ticket: Ticket, again_after: int) -> None:
-        facts = self.frontier.give_back(ticket, Returned(self.now, ip=self.ips.get(ticket.host, "")))
+        facts = self.frontier.give_back(ticket, FetchResult(self.now, ip=self.ips.get(ticket.host, "")))
         self.log.append((ticket.taken, self.now, ticket))
         self.unrecorded.append((ticket, facts))
         if self.random.random() < 0.5:
@@ -60,7 +60,7 @@ class Crawl:
 
     def _record(self, again_after: int) -> None:
         for ticket, facts in self.unrecorded:
-            state = UrlState.AGAIN if again_after else UrlState.GONE
+            state = FrontierState.AGAIN if again_after else FrontierState.GONE
             self.store.record(ticket.id, state, self.now + again_after, facts)
         self.frontier.recorded(ticket for ticket, _ in self.unrecorded)
         self.unrecorded.clear()
@@ -76,7 +76,7 @@ def test_every_url_is_taken_once_and_delays_are_kept(
 ) -> None:
     names = [f"h{number}.example" for number in range(len(sizes))]
     ips = {name: f"10.0.0.{ip}" for name, (_, ip) in zip(names, sizes, strict=True)}
-    crawl = Crawl(Manners(delay=delay, ip_delay=ip_delay, most_hosts=places, batch=3), ips, seed)
+    crawl = Crawl(Politeness(delay=delay, ip_delay=ip_delay, most_hosts=places, batch=3), ips, seed)
     urls = [new(name, page) for name, (count, _) in zip(names, sizes, strict=True) for page in range(count)]
     crawl.frontier.add(urls, 0)
     crawl.frontier.add(urls, 0)
@@ -94,20 +94,20 @@ def test_every_url_is_taken_once_and_delays_are_kept(
 
 
 def test_a_host_has_one_ticket_out_at_a_time() -> None:
-    crawl = Crawl(Manners(delay=0.0, ip_delay=0.0))
+    crawl = Crawl(Politeness(delay=0.0, ip_delay=0.0))
     crawl.frontier.add([new("a.example", page) for page in range(5)], 0)
     ticket = crawl.frontier.take(0)
     assert ticket is not None
     assert crawl.frontier.take(0) is None
     assert crawl.frontier.in_flight == 1
-    crawl.frontier.give_back(ticket, Returned(10))
+    crawl.frontier.give_back(ticket, FetchResult(10))
     second = crawl.frontier.take(10)
     assert second is not None
     assert second.url != ticket.url
 
 
 def test_better_urls_of_a_host_come_first() -> None:
-    crawl = Crawl(Manners(delay=0.0))
+    crawl = Crawl(Politeness(delay=0.0))
     crawl.frontier.add([new("a.example", 1, 3), new("a.example", 2, 1), new("a.example", 3, 9, priority=2.0)], 0)
     crawl.run()
     assert [ticket.url[-1] for *_, ticket in crawl.log] == ["3", "2", "1"]
@@ -115,7 +115,7 @@ def test_better_urls_of_a_host_come_first() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9, 1.0])
 def test_the_share_of_new_urls_is_kept_while_both_kinds_are_ready(share: float) -> None:
-    crawl = Crawl(Manners(delay=0.1, ip_delay=0.0, new_share=share))
+    crawl = Crawl(Politeness(delay=0.1, ip_delay=0.0, new_share=share))
     crawl.frontier.add([new(f"h{host}.example", page) for host in range(60) for page in range(5)], 0)
     crawl.run(again_after=1, fetches=300)
     for host in range(60):
@@ -127,14 +127,14 @@ def test_the_share_of_new_urls_is_kept_while_both_kinds_are_ready(share: float) 
 
 
 def test_never_seen_urls_are_fetched_though_revisits_are_always_due() -> None:
-    crawl = Crawl(Manners(delay=0.1, ip_delay=0.0, new_share=0.1))
+    crawl = Crawl(Politeness(delay=0.1, ip_delay=0.0, new_share=0.1))
     crawl.frontier.add([new("a.example", page) for page in range(30)], 0)
     crawl.run(again_after=1, fetches=3000)
     assert len({ticket.url for *_, ticket in crawl.log}) == 30
 
 
 def test_a_cap_of_pages_holds_for_each_host_but_not_for_revisits() -> None:
-    crawl = Crawl(Manners(delay=0.0, max_per_host=3, batch=2))
+    crawl = Crawl(Politeness(delay=0.0, max_per_host=3, batch=2))
     crawl.frontier.add([new(host, page) for host in ("a.example", "b.example") for page in range(10)], 0)
     crawl.run(again_after=1000, fetches=60)
     pages = {ticket.url for *_, ticket in crawl.log}
@@ -142,7 +142,7 @@ def test_a_cap_of_pages_holds_for_each_host_but_not_for_revisits() -> None:
 
 
 def test_more_hosts_than_places_all_come_round() -> None:
-    crawl = Crawl(Manners(delay=0.5, ip_delay=0.0, most_hosts=70, batch=2))
+    crawl = Crawl(Politeness(delay=0.5, ip_delay=0.0, most_hosts=70, batch=2))
     crawl.frontier.add([new(f"h{host}.example", page) for host in range(300) for page in range(7)], 0)
     crawl.run(most_out=10)
     assert len(crawl.log) == 2100
@@ -152,11 +152,11 @@ def test_more_hosts_than_places_all_come_round() -> None:
 
 
 def test_refusals_slow_one_host_and_leave_the_others_alone() -> None:
-    crawl = Crawl(Manners(delay=0.0, ip_delay=0.0))
+    crawl = Crawl(Politeness(delay=0.0, ip_delay=0.0))
     crawl.frontier.add([new("busy.example", 1), new("busy.example", 2), new("calm.example", 1)], 0)
     tickets = {ticket.host: ticket for ticket in (crawl.frontier.take(0), crawl.frontier.take(0)) if ticket}
-    facts = crawl.frontier.give_back(tickets["busy.example"], Returned(100, status=429, retry_after=60.0))
-    crawl.frontier.give_back(tickets["calm.example"], Returned(100))
+    facts = crawl.frontier.give_back(tickets["busy.example"], FetchResult(100, status=429, retry_after=60.0))
+    crawl.frontier.give_back(tickets["calm.example"], FetchResult(100))
     assert (facts.ready, facts.failures) == (60_100, 1)
     assert crawl.frontier.take(60_099) is None
     assert crawl.frontier.next_ready(1000) == 60_100
@@ -166,11 +166,11 @@ def test_refusals_slow_one_host_and_leave_the_others_alone() -> None:
 
 
 def test_a_crash_loses_nothing_but_what_was_under_way() -> None:
-    crawl = Crawl(Manners(delay=0.0))
+    crawl = Crawl(Politeness(delay=0.0))
     crawl.frontier.add([new("a.example", page) for page in range(6)], 0)
     crawl.run(fetches=3)
-    after_crash = Frontier(crawl.store, Manners(delay=0.0))
-    assert after_crash.sift([new("a.example", page) for page in range(6)]) == []
+    after_crash = Frontier(crawl.store, Politeness(delay=0.0))
+    assert after_crash.filter_unseen([new("a.example", page) for page in range(6)]) == []
     done = {ticket.url for *_, ticket in crawl.log}
     crawl.frontier, crawl.out = after_crash, []
     crawl.run()
@@ -180,21 +180,21 @@ def test_a_crash_loses_nothing_but_what_was_under_way() -> None:
 
 
 def test_politeness_survives_a_restart() -> None:
-    crawl = Crawl(Manners(delay=100.0, ip_delay=100.0), {"a.example": "10.0.0.1", "b.example": "10.0.0.1"})
+    crawl = Crawl(Politeness(delay=100.0, ip_delay=100.0), {"a.example": "10.0.0.1", "b.example": "10.0.0.1"})
     crawl.frontier.add([new("a.example", 1), new("a.example", 2), new("b.example", 1)], 0)
     crawl.run(fetches=1)
     ended = crawl.log[0][1]
-    after = Frontier(crawl.store, Manners(delay=100.0, ip_delay=100.0))
+    after = Frontier(crawl.store, Politeness(delay=100.0, ip_delay=100.0))
     assert after.take(ended + 99_999) is None
     assert after.take(ended + 100_000) is not None
 
 
 def test_waits_when_the_bandwidth_is_used_up() -> None:
-    crawl = Crawl(Manners(delay=0.0, ip_delay=0.0, bandwidth=1000))
+    crawl = Crawl(Politeness(delay=0.0, ip_delay=0.0, bandwidth=1000))
     crawl.frontier.add([new(f"h{host}.example", 1) for host in range(3)], 0)
     ticket = crawl.frontier.take(0)
     assert ticket is not None
-    crawl.frontier.give_back(ticket, Returned(0, bytes=5000))
+    crawl.frontier.give_back(ticket, FetchResult(0, bytes=5000))
     assert crawl.frontier.take(0) is None
     ready = crawl.frontier.next_ready(0)
     assert ready is not None
@@ -203,18 +203,18 @@ def test_waits_when_the_bandwidth_is_used_up() -> None:
 
 
 def test_a_lost_host_gives_no_more_tickets() -> None:
-    crawl = Crawl(Manners(delay=0.0))
+    crawl = Crawl(Politeness(delay=0.0))
     crawl.frontier.add([new("a.example", page) for page in range(4)], 0)
     ticket = crawl.frontier.take(0)
     assert ticket is not None
     crawl.frontier.drop_host(ticket.host_id)
     crawl.frontier.drop_host(999)
     assert crawl.frontier.take(0) is None
-    crawl.frontier.give_back(ticket, Returned(5))
+    crawl.frontier.give_back(ticket, FetchResult(5))
 
 
 def test_tells_when_nothing_is_planned_and_when_the_next_url_gets_due() -> None:
-    crawl = Crawl(Manners(delay=0.0))
+    crawl = Crawl(Politeness(delay=0.0))
     assert crawl.frontier.take(0) is None
     assert crawl.frontier.next_ready(0) is None
     crawl.frontier.add([new("a.example", 1)], 0)
@@ -229,12 +229,12 @@ def test_tells_when_nothing_is_planned_and_when_the_next_url_gets_due() -> None:
 
 
 def test_hosts_in_long_pauses_keep_no_places_and_come_back_in_time() -> None:
-    crawl = Crawl(Manners(delay=0.0, ip_delay=0.0, most_hosts=4, batch=2))
+    crawl = Crawl(Politeness(delay=0.0, ip_delay=0.0, most_hosts=4, batch=2))
     crawl.frontier.add([new(f"h{host}.example", page) for host in range(100) for page in range(2)], 0)
     refused = 0
     while (ticket := crawl.frontier.take(1000)) is not None:
-        facts = crawl.frontier.give_back(ticket, Returned(1000, status=503, retry_after=500.0))
-        crawl.store.record(ticket.id, UrlState.GONE, 0, facts)
+        facts = crawl.frontier.give_back(ticket, FetchResult(1000, status=503, retry_after=500.0))
+        crawl.store.record(ticket.id, FrontierState.GONE, 0, facts)
         crawl.frontier.recorded([ticket])
         refused += 1
     assert refused == 100
@@ -246,12 +246,12 @@ def test_hosts_in_long_pauses_keep_no_places_and_come_back_in_time() -> None:
 
 
 def test_a_long_pause_of_a_finished_host_is_not_waited_for() -> None:
-    crawl = Crawl(Manners(delay=0.0))
+    crawl = Crawl(Politeness(delay=0.0))
     crawl.frontier.add([new("a.example", 1)], 0)
     ticket = crawl.frontier.take(0)
     assert ticket is not None
-    facts = crawl.frontier.give_back(ticket, Returned(10, status=503, retry_after=5000.0))
-    crawl.store.record(ticket.id, UrlState.GONE, 0, facts)
+    facts = crawl.frontier.give_back(ticket, FetchResult(10, status=503, retry_after=5000.0))
+    crawl.store.record(ticket.id, FrontierState.GONE, 0, facts)
     crawl.frontier.recorded([ticket])
     assert crawl.frontier.take(20) is None
     assert crawl.frontier.next_ready(20) is None
@@ -266,21 +266,21 @@ def test_a_long_pause_of_a_finished_host_is_not_waited_for() -> None:
 
 
 def test_knows_whether_anything_still_waits() -> None:
-    crawl = Crawl(Manners(delay=5.0))
+    crawl = Crawl(Politeness(delay=5.0))
     assert crawl.frontier.take(0) is None
     assert not crawl.frontier.waits(0)
     crawl.frontier.add([new("a.example", 1), new("a.example", 2)], 0)
     ticket = crawl.frontier.take(0)
     assert ticket is not None
-    facts = crawl.frontier.give_back(ticket, Returned(100))
+    facts = crawl.frontier.give_back(ticket, FetchResult(100))
     assert crawl.frontier.take(100) is None
     assert crawl.frontier.waits(100)
-    crawl.store.record(ticket.id, UrlState.AGAIN, 10**9, facts)
+    crawl.store.record(ticket.id, FrontierState.AGAIN, 10**9, facts)
     crawl.frontier.recorded([ticket])
     second = crawl.frontier.take(5100)
     assert second is not None
-    facts = crawl.frontier.give_back(second, Returned(5200))
-    crawl.store.record(second.id, UrlState.AGAIN, 10**9, facts)
+    facts = crawl.frontier.give_back(second, FetchResult(5200))
+    crawl.store.record(second.id, FrontierState.AGAIN, 10**9, facts)
     crawl.frontier.recorded([second])
     assert crawl.frontier.take(5300) is None
     assert not crawl.frontier.waits(5300)
@@ -288,15 +288,15 @@ def test_knows_whether_anything_still_waits() -> None:
 
 
 def test_links_of_the_last_page_are_taken_as_soon_as_they_are_recorded() -> None:
-    crawl = Crawl(Manners(delay=0.0, ip_delay=0.0))
+    crawl = Crawl(Politeness(delay=0.0, ip_delay=0.0))
     crawl.frontier.add([new("a.example", 0)], 0)
     for page in range(1, 50):
         ticket = crawl.frontier.take(page * 10)
         assert ticket is not None
-        facts = crawl.frontier.give_back(ticket, Returned(page * 10 + 5))
+        facts = crawl.frontier.give_back(ticket, FetchResult(page * 10 + 5))
         assert crawl.frontier.take(page * 10 + 5) is None
-        crawl.store.record(ticket.id, UrlState.AGAIN, 10**9, facts)
-        hosts = crawl.store.add(crawl.frontier.sift([new("a.example", page)]), page * 10 + 6)
+        crawl.store.record(ticket.id, FrontierState.AGAIN, 10**9, facts)
+        hosts = crawl.store.add(crawl.frontier.filter_unseen([new("a.example", page)]), page * 10 + 6)
         crawl.frontier.recorded([ticket])
         crawl.frontier.notice(hosts)
         assert crawl.frontier.next_ready(page * 10 + 6) == page * 10 + 6

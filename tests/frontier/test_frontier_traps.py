@@ -1,7 +1,7 @@
 import pytest
 
-from letopis.frontier import TrapJudge
-from letopis.frontier.traps import pattern
+from letopis.frontier import TrapDetector
+from letopis.frontier.traps import url_pattern
 
 SITE = "http://a.example"
 
@@ -20,7 +20,7 @@ SITE = "http://a.example"
     ],
 )
 def test_recognises_traps_by_their_shape(path: str, reason: str) -> None:
-    assert reason in TrapJudge().why(SITE + path, 2026)
+    assert reason in TrapDetector().why(SITE + path, 2026)
 
 
 @pytest.mark.parametrize(
@@ -37,11 +37,11 @@ def test_recognises_traps_by_their_shape(path: str, reason: str) -> None:
     ],
 )
 def test_lets_ordinary_addresses_pass(path: str) -> None:
-    assert TrapJudge().why(SITE + path, 2026) == ""
+    assert TrapDetector().why(SITE + path, 2026) == ""
 
 
 def test_bounds_the_pages_of_one_pattern_for_each_host() -> None:
-    judge = TrapJudge(most_pages=10)
+    judge = TrapDetector(most_pages=10)
     verdicts = [judge.why(f"{SITE}/day/{day}", 2026) for day in range(20)]
     assert [bool(verdict) for verdict in verdicts] == [False] * 10 + [True] * 10
     assert judge.why("http://b.example/day/1", 2026) == ""
@@ -49,12 +49,12 @@ def test_bounds_the_pages_of_one_pattern_for_each_host() -> None:
 
 
 def test_parameters_count_by_their_names() -> None:
-    assert pattern("/l", "b=2&a=1") == pattern("/l", "a=9&b=x")
-    assert pattern("/x/0f3a9c77de01b2c4", "") == pattern("/x/9912ccaa00bb77ff", "")
+    assert url_pattern("/l", "b=2&a=1") == url_pattern("/l", "a=9&b=x")
+    assert url_pattern("/x/0f3a9c77de01b2c4", "") == url_pattern("/x/9912ccaa00bb77ff", "")
 
 
 def test_memory_is_bounded_and_busy_patterns_are_remembered() -> None:
-    judge = TrapJudge(most_pages=100, most_patterns=1000)
+    judge = TrapDetector(most_pages=100, most_patterns=1000)
     for number in range(20_000):
         judge.why(f"{SITE}/p{chr(97 + number % 26)}{number}x{'abcdefghij'[number % 10] * (number % 50)}/", 2026)
         judge.why(f"{SITE}/endless/{number}", 2026)
@@ -63,5 +63,5 @@ def test_memory_is_bounded_and_busy_patterns_are_remembered() -> None:
 
 
 def test_limits_can_be_turned_off() -> None:
-    judge = TrapJudge(most_depth=0, most_pages=0)
+    judge = TrapDetector(most_depth=0, most_pages=0)
     assert judge.why(SITE + "/" + "/".join(str(part) for part in range(40)), 2026) == ""

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 from pacing import cpu, lowest
 
-from letopis.change import unified, visual
+from letopis.change import unified_diff, visual_html
 
 BENCH = Path(__file__).parents[2] / "bench"
 
@@ -51,12 +51,12 @@ def test_q11_no_false_alarms_and_all_changes_seen(change: ModuleType) -> None:
 def test_q21_marked_page_of_100_kb_within_60_ms() -> None:
     diff = script("diff")
     old, new = diff.related(100_000)
-    assert lowest(lambda: cpu(lambda: visual(old, new), 3), 0.060) <= 0.060
-    assert lowest(lambda: cpu(lambda: unified(old, new), 3), 0.060) <= 0.060
+    assert lowest(lambda: cpu(lambda: visual_html(old, new), 3), 0.060) <= 0.060
+    assert lowest(lambda: cpu(lambda: unified_diff(old, new), 3), 0.060) <= 0.060
 
 
 @pytest.mark.timed
 def test_q21_unrelated_pages_of_1_mb_within_2_s() -> None:
     diff = script("diff")
     old, new = diff.unrelated(1_000_000)
-    assert lowest(lambda: cpu(lambda: visual(old, new), 1), 2.0) <= 2.0
+    assert lowest(lambda: cpu(lambda: visual_html(old, new), 1), 2.0) <= 2.0

@@ -6,7 +6,7 @@ import hashlib
 from random import Random
 
 from letopis import codec
-from letopis.demo import World
+from letopis_demo import World
 
 DIGEST = "f57daf9a7b5af4146988be3a8727c50389e697f4d41f856e0959c86c10d7e00e"
 

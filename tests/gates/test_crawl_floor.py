@@ -18,7 +18,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from letopis import Archive, Settings
 from letopis.catalog.database import Cursor
-from letopis.crawl import CrawlOptions, Limits, crawl
+from letopis.crawl import CrawlLimits, CrawlOptions, crawl
 
 PAGES = 300
 STATEMENTS_A_PAGE = 0.5
@@ -35,7 +35,7 @@ def archive_at(folder: Path) -> Archive:
 
 def crawled(archive: Archive, seed: str) -> int:
     """How many new pages a crawl of the whole site brings."""
-    options = CrawlOptions((seed,), exclude=("busy|overload",), limits=Limits(once=True))
+    options = CrawlOptions((seed,), exclude=("busy|overload",), limits=CrawlLimits(once=True))
     return asyncio.run(crawl(archive, options)).new
 
 

@@ -7,7 +7,7 @@ import pytest
 from pacing import cpu, lowest
 from selectolax.lexbor import LexborHTMLParser
 
-from letopis.extract import page
+from letopis.extract import read_page
 from letopis.urls import join
 
 URL = "https://example.org/folder/page.html"
@@ -36,11 +36,11 @@ def test_the_data_is_the_same_everywhere():
 
 @pytest.mark.timed
 def test_reading_a_page_stays_within_its_floor():
-    found = page(BODY, URL, detect_language=False)
+    found = read_page(BODY, URL, detect_language=False)
     assert (len(found.blocks), len(found.links)) == (121, 60)
 
     def share():
-        return cpu(lambda: page(BODY, URL, detect_language=False), 25) / cpu(lambda: LexborHTMLParser(BODY), 25)
+        return cpu(lambda: read_page(BODY, URL, detect_language=False), 25) / cpu(lambda: LexborHTMLParser(BODY), 25)
 
     assert lowest(share, FLOOR) < FLOOR
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from letopis import Archive, Put
-from letopis.graph import LinkIndex
+from letopis.index.link_index import LinkIndex
 from letopis.model import to_millis
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -12,9 +12,10 @@ from pacing import lowest
 
 from letopis import Archive
 from letopis.config import SearchSettings
-from letopis.demo import languages
-from letopis.search import parse_question, search
-from letopis.search.bases import Bases
+from letopis.index.base_forms import BaseForms
+from letopis.index.query_language import parse_word_query
+from letopis.index.search_results import search
+from letopis_demo import languages
 
 MOST = 3.0
 """Of the cost of bare tantivy: on 1,000 pages the fixed part of a question weighs most."""
@@ -40,8 +41,8 @@ def test_a_question_costs_little_more_than_bare_tantivy(tmp_path: Path) -> None:
         index, _ = bench.ours(archive, pages)
         askers = {
             "bare": bench.bare_tantivy(tmp_path / "bare", pages),
-            "now": lambda word: search(index, parse_question(word)),
-            "past": lambda word: search(index, parse_question(word, at=bench.PAST)),
+            "now": lambda word: search(index, parse_word_query(word)),
+            "past": lambda word: search(index, parse_word_query(word, at=bench.PAST)),
         }
 
         def share() -> float:
@@ -54,8 +55,8 @@ def test_a_question_costs_little_more_than_bare_tantivy(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("language", "floor"), [(languages.CZECH, 0.96), (languages.SLOVAK, 0.96), (languages.RUSSIAN, 1.0)]
 )
-def test_inflected_forms_have_the_base_of_their_first_form(language: languages.Language, floor: float) -> None:
-    bases = Bases(SearchSettings()).of(language.code)
+def test_inflected_forms_have_the_base_of_their_first_form(language: languages.DemoLanguage, floor: float) -> None:
+    bases = BaseForms(SearchSettings()).of(language.code)
     forms = [(form, row[1]) for row in language.nouns for form in row[2:]]
     joined = sum(bases[form] == bases[first] for form, first in forms)
     assert joined >= floor * len(forms)

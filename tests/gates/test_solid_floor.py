@@ -5,7 +5,7 @@ import lzma
 import random
 
 from letopis.store import solid
-from letopis.store.solid.writing import Way, encode, size_of
+from letopis.store.solid.frame_writer import SolidOptions, encode_solid, frames_size
 
 DIGEST = "120b48402d8fb86a19214a5a"
 DOCUMENTS, VERSIONS = 4, 25
@@ -34,16 +34,16 @@ def test_frames_stay_below_solid_xz_of_everything():
     assert hashlib.sha256(whole).hexdigest()[:24] == DIGEST
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME}]
     bar = len(lzma.compress(whole, format=lzma.FORMAT_XZ, filters=filters))
-    frames = [encode(bodies) for bodies in documents]
+    frames = [encode_solid(bodies) for bodies in documents]
     # 0.921 when this was pinned.
-    assert sum(map(size_of, frames)) <= 0.93 * bar
+    assert sum(map(frames_size, frames)) <= 0.93 * bar
     for bodies, made in zip(documents, frames, strict=True):
         assert [body for frame in made for body in solid.decode_all(frame.data, bodies[0])] == bodies
 
 
 def test_reading_makes_a_bounded_amount_of_coder_output():
     bodies = history(9)
-    frames = encode(bodies, bound=100_000)
+    frames = encode_solid(bodies, bound=100_000)
     newest = solid.decode(frames[0].data, 0)
     sizes = iter(bodies)
     for frame in frames:
@@ -55,5 +55,5 @@ def test_reading_makes_a_bounded_amount_of_coder_output():
 
 def test_no_level_of_differences_beats_the_contest_of_levels():
     bodies = history(3)
-    best = size_of(encode(bodies))
-    assert best <= min(size_of(encode(bodies, way=Way(level=level))) for level in (1, 2, 3))
+    best = frames_size(encode_solid(bodies))
+    assert best <= min(frames_size(encode_solid(bodies, way=SolidOptions(level=level))) for level in (1, 2, 3))

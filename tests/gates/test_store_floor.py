@@ -13,8 +13,8 @@ from ledger import Ledger
 from pacing import cpu, lowest
 from pagemaker import history, site_history
 
-from letopis.config.sections import StoreSettings
-from letopis.store import LocalBackend, Sites, Store, sha1_digest
+from letopis.config.settings import StoreSettings
+from letopis.store import LocalBackend, SiteTexts, Store, sha1_digest
 
 DOCUMENTS, VERSIONS, SIZE = 6, 12, 30_000
 DIGEST = "4ad3f7771020d5837d267a2a"
@@ -106,7 +106,7 @@ def size_of_five_pages(folder, site):
     with Store.open(LocalBackend(folder), StoreSettings(), write=True) as store:
         ledger.put(store, [(b"%d" % number, 1, b"", site_history(1, number, 1)[0]) for number in range(5)])
         chains = [replace(chain, site=site) for chain in ledger.chains()]
-        for batch in store.compact(chains, sites=Sites(lambda _: [chain.entries[0] for chain in chains])):
+        for batch in store.compact(chains, sites=SiteTexts(lambda _: [chain.entries[0] for chain in chains])):
             ledger.move(batch)
         store.release(ledger.live(), ledger.keep)
         return store.stats().pack_bytes

@@ -12,9 +12,10 @@ import pytest
 from lxml import html
 
 from letopis import Archive
-from letopis.demo import World
-from letopis.graph import Graph, LinkIndex
+from letopis.index.link_graph import Graph
+from letopis.index.link_index import LinkIndex
 from letopis.model import Observation, Outcome, Response, to_millis
+from letopis_demo import World
 
 WORLD = World(seed=11, hosts=3, pages_per_host=130, noisy=0.0, pace=0.2, article_every=timedelta(hours=9))
 # An odd minute: the busy page of every host is not busy then.

@@ -13,23 +13,14 @@ from lxml import etree, html
 from letopis import Archive, Put
 from letopis.cli import main
 from letopis.errors import NotFound, UsageError
-from letopis.graph import (
-    MAP_FORMATS,
-    LinkIndex,
-    SiteMap,
-    broken_links,
-    links_in,
-    links_out,
-    map_data,
-    map_difference,
-    rank_rows,
-    rank_site,
-    report,
-    site_map,
-    sitemap_files,
-    sketch,
-    transform,
-)
+from letopis.index import map_formats
+from letopis.index.link_index import LinkIndex
+from letopis.index.link_reports import broken_links, links_in, links_out, rank_rows, site_report
+from letopis.index.map_formats import MAP_FORMATS, sitemap_files
+from letopis.index.page_ranks import rank_site, site_diagram
+from letopis.index.site_events import map_difference
+from letopis.index.site_maps import SiteMap, site_map
+from letopis.index.xslt import run_xslt
 from letopis.model import Failure, FailureKind, Observation, Outcome, Response, to_millis
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -161,7 +152,7 @@ def test_a_chain_of_thousands_of_pages_is_no_problem(site: Site) -> None:
 def test_a_sitemap_is_split_by_the_protocols_rule(small: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = etree.fromstring("".join(MAP_FORMATS["sitemap"].write(small.map())).encode())
     assert len(whole.findall("{*}url/{*}loc")) == 4
-    monkeypatch.setattr(map_data, "SITEMAP_URLS", 3)
+    monkeypatch.setattr(map_formats, "SITEMAP_URLS", 3)
     files = sitemap_files(small.map(), "sitemap.xml")
     assert [file.name for file in files] == ["sitemap.xml", "sitemap-1.xml", "sitemap-2.xml"]
     index = etree.fromstring(files[0].text.encode())
@@ -180,7 +171,7 @@ XSLT = (
 def test_a_stylesheet_makes_of_the_map_what_it_likes(small: Site) -> None:
     style = XSLT.format('<xsl:template match="/"><xsl:value-of select="count(//page)"/> pages</xsl:template>')
     document = "".join(MAP_FORMATS["xml"].write(small.map())).encode()
-    assert transform(document, style.encode()) == b"4 pages"
+    assert run_xslt(document, style.encode()) == b"4 pages"
 
 
 @pytest.mark.parametrize(
@@ -194,7 +185,7 @@ def test_a_stylesheet_makes_of_the_map_what_it_likes(small: Site) -> None:
 )
 def test_stylesheets_that_reach_out_or_never_end_are_refused(template: str) -> None:
     with pytest.raises(UsageError, match="stylesheet"):
-        transform(b"<map/>", XSLT.format(template).encode(), seconds=5)
+        run_xslt(b"<map/>", XSLT.format(template).encode(), seconds=5)
 
 
 def test_a_redirect_stands_for_where_it_leads(site: Site) -> None:
@@ -208,7 +199,7 @@ def test_a_redirect_stands_for_where_it_leads(site: Site) -> None:
         ("http://x.org/old", "redirect")
     ]
     assert links_out(moment, "http://x.org/old")[0].target == "http://x.org/new"
-    chains = [row for row in report(site.map()) if row.finding == "chain"]
+    chains = [row for row in site_report(site.map()) if row.finding == "chain"]
     assert [len(row.urls) for row in chains] == [3]
 
 
@@ -302,7 +293,7 @@ def test_the_report_finds_orphans_duplicates_and_depths(small: Site) -> None:
     small.answers("/alone", page("A", "/island"))
     small.answers("/island", page("Island", "/island"))
     small.answers("/twin", page("A", "/c", "/b"))
-    rows = {(row.finding, row.detail): row.urls for row in report(small.map())}
+    rows = {(row.finding, row.detail): row.urls for row in site_report(small.map())}
     found = {finding for finding, _ in rows}
     assert {"orphan", "unreachable", "duplicate-title", "duplicate-content", "depth"} <= found
     assert rows["duplicate-content", "2 pages"] == ("http://x.org/a", "http://x.org/twin")
@@ -358,10 +349,10 @@ def test_a_sketch_has_the_pages_of_highest_rank_and_the_links_between_them(tmp_p
     site.archive.put(leaf, page("Leaf", "/hub"), START)
     site.archive.put(lone, page("Lone", "/hub"), START)
     moment = site.index.graph().as_of(NOW)
-    found = sketch(moment, "a.example", 3)
+    found = site_diagram(moment, "a.example", 3)
     assert found.urls == [row.url for row in rank_rows(moment, rank_site(moment, "a.example"), 3)]
     assert found.total == 4
     named = [(found.urls[source], found.urls[target]) for source, target in found.links]
     assert sorted(named) == sorted([(home, hub), (hub, home), (hub, leaf), (leaf, hub)])
-    assert sketch(moment, "nowhere.example", 3) == ([], [], [], 0)
+    assert site_diagram(moment, "nowhere.example", 3) == ([], [], [], 0)
     site.archive.close()

@@ -9,7 +9,11 @@ from urllib.parse import urlsplit
 import pytest
 from chronicle import DATES, WORLD, Archived, Seen
 
-from letopis.graph import MAP_FORMATS, broken_links, links_in, links_out, map_difference, rank_rows, rank_site, site_map
+from letopis.index.link_reports import broken_links, links_in, links_out, rank_rows
+from letopis.index.map_formats import MAP_FORMATS
+from letopis.index.page_ranks import rank_site
+from letopis.index.site_events import map_difference
+from letopis.index.site_maps import site_map
 from letopis.model import to_millis
 
 HOSTS = WORLD.hosts

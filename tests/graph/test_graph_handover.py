@@ -15,16 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis import Archive
-from letopis.archive.handover import Handover, Received, folder_of
+from letopis.archive.link_cache import LinkCacheReader, LinkCacheWriter, link_cache_folder
 from letopis.config import CrawlSettings, Settings
-from letopis.crawl import CrawlOptions, Limits, crawl
-from letopis.demo import DemoServer, World, running
-from letopis.extract import page
-from letopis.graph import LinkIndex
-from letopis.graph.journal import Journal
+from letopis.crawl import CrawlLimits, CrawlOptions, crawl
+from letopis.extract import read_page
+from letopis.index.link_index import LinkIndex
+from letopis.index.link_storage import LinkJournal
+from letopis.look import LookOptions, Visitor, known_versions
 from letopis.model import Limits as FetchLimits
 from letopis.model import Request, Response
-from letopis.visit import Manner, Visitor, known_of_many
+from letopis_demo import DemoServer, World, running
 
 LONG = 20 if os.environ.get("LETOPIS_LONG") else 1
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -63,8 +63,11 @@ class Web:
 
 def look_at(archive: Archive, web: Web, *, skim: bool) -> None:
     """Looks at all pages as a crawl does, and hands them over."""
-    visitor, manner = Visitor(archive, web, handover=Handover(archive.folder)), Manner(FetchLimits(), skim=skim)
-    known = known_of_many(archive, list(web.pages))
+    visitor, manner = (
+        Visitor(archive, web, link_cache=LinkCacheWriter(archive.folder)),
+        LookOptions(FetchLimits(), skim=skim),
+    )
+    known = known_versions(archive, list(web.pages))
 
     async def looks() -> None:
         visitor.record([await visitor.look_again(url, known.get(url), manner) for url in web.pages])
@@ -77,7 +80,7 @@ def built(archive: Archive) -> list[bytes]:
     index = LinkIndex(archive)
     index.catch_up()
     folder = archive.folder / "index" / "links"
-    return [payload for name in ("links.log", "texts.log") for _, payload in Journal(folder / name).frames()]
+    return [payload for name in ("links.log", "texts.log") for _, payload in LinkJournal(folder / name).frames()]
 
 
 def assert_same_without(archive: Archive, handed: list[bytes]) -> None:
@@ -110,7 +113,7 @@ def test_both_ways_give_the_same_index(
 @given(MARKUP, TYPES, st.sampled_from(("utf-8", "windows-1250", "utf-16")))
 def test_a_page_read_whole_has_the_links_of_one_read_for_its_links(markup: str, kind: str, charset: str) -> None:
     body, headers = markup.encode(charset, "replace"), (("Content-Type", kind),)
-    whole, basic = (page(body, SITE, headers, detect_language=False, mode=mode) for mode in ("full", "basic"))
+    whole, basic = (read_page(body, SITE, headers, detect_language=False, mode=mode) for mode in ("full", "basic"))
     assert (whole.links, whole.title, whole.language) == (basic.links, basic.title, basic.language)
 
 
@@ -128,7 +131,7 @@ def crawled(tmp_path: Path) -> Iterator[Archive]:
     with running(server), Archive(tmp_path / "a", settings=settings, clock=clock) as archive:
         seeds = tuple(server.world.seeds())
         for _ in range(2):
-            options = CrawlOptions(seeds, exclude=("busy", "overload"), limits=Limits(once=True), revisit_now=True)
+            options = CrawlOptions(seeds, exclude=("busy", "overload"), limits=CrawlLimits(once=True), revisit_now=True)
             asyncio.run(crawl(archive, options))
             day[0] += timedelta(days=2)
         yield archive
@@ -137,12 +140,12 @@ def crawled(tmp_path: Path) -> Iterator[Archive]:
 def test_a_crawl_hands_over_what_it_reads(crawled: Archive) -> None:
     rows = crawled.catalog.versions.since(0, 10_000)
     assert len(rows) > 100
-    received = Received(crawled.folder).between(1, rows[-1].id)
+    received = LinkCacheReader(crawled.folder).between(1, rows[-1].id)
     sha1 = {row.id: crawled.catalog.contents.by_id(row.content).sha1 for row in rows}  # type: ignore[union-attr]
     handed = [row for row in rows if received.of(row.id, row.time, bytes(sha1[row.id]))]
     assert len(handed) > 0.9 * len(rows)
     taken = built(crawled)
-    assert not list(folder_of(crawled.folder).iterdir())
+    assert not list(link_cache_folder(crawled.folder).iterdir())
     assert_same_without(crawled, taken)
 
 
@@ -153,9 +156,9 @@ def test_a_crawl_that_is_told_not_to_map_hands_nothing_over(tmp_path: Path) -> N
         asyncio.run(
             crawl(
                 archive,
-                CrawlOptions(tuple(server.world.seeds()), exclude=("busy", "overload"), limits=Limits(once=True)),
+                CrawlOptions(tuple(server.world.seeds()), exclude=("busy", "overload"), limits=CrawlLimits(once=True)),
             )
         )
         assert archive.stats().versions > 5
-        assert not folder_of(archive.folder).exists()
+        assert not link_cache_folder(archive.folder).exists()
         assert LinkIndex(archive).catch_up() == archive.stats().versions

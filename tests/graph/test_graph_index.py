@@ -15,11 +15,18 @@ from hypothesis import strategies as st
 from letopis import Archive
 from letopis.config import Settings, StoreSettings
 from letopis.errors import Damaged, LetopisError
-from letopis.graph import LinkIndex, links_out
-from letopis.graph.columns import Texts, pack, texts, unpack
-from letopis.graph.follower import SMALL
-from letopis.graph.journal import Journal
-from letopis.graph.segment import empty_segment, join_segments, unpack_segment
+from letopis.index.link_index import MAX_SMALL_FRAMES, LinkIndex
+from letopis.index.link_reports import links_out
+from letopis.index.link_storage import (
+    LinkJournal,
+    TextColumn,
+    empty_segment,
+    join_segments,
+    pack_columns,
+    text_column,
+    unpack_columns,
+    unpack_segment,
+)
 from letopis.model import to_millis
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -189,11 +196,11 @@ def test_a_log_that_was_rebuilt_rebuilds_the_index(tmp_path: Path) -> None:
 
 def test_many_small_frames_become_one(archive: Archive) -> None:
     index = LinkIndex(archive)
-    for number in range(SMALL + 3):
+    for number in range(MAX_SMALL_FRAMES + 3):
         archive.put(f"{HOME}{number}", page("x", str(number + 1)), at=START)
         index.catch_up()
-    frames = [frame.versions for frame, _ in Journal(log_of(archive)).frames()]
-    assert sum(frames) == SMALL + 3
+    frames = [frame.versions for frame, _ in LinkJournal(log_of(archive)).frames()]
+    assert sum(frames) == MAX_SMALL_FRAMES + 3
     assert len(frames) < 5
     assert targets_at(LinkIndex(archive), START, f"{HOME}7") == targets_at(index, START, f"{HOME}7") == ["x", "8"]
 
@@ -214,9 +221,9 @@ numbers = st.lists(st.integers(-(2**31), 2**31 - 1), max_size=50)
 @given(numbers, st.lists(st.integers(0, 255), max_size=50), st.lists(st.text(max_size=20), max_size=20))
 def test_columns_come_back_as_they_were(ints: list[int], small: list[int], words: list[str]) -> None:
     columns = [np.array(ints, np.int32), np.array(ints, np.int64), np.array(small, np.uint8)]
-    *arrays, lengths, data = unpack(pack([*columns, Texts.of(words)]))
+    *arrays, lengths, data = unpack_columns(pack_columns([*columns, TextColumn.of(words)]))
     assert [array.tolist() for array in arrays] == [ints, ints, small]
-    found = texts(lengths, data)
+    found = text_column(lengths, data)
     assert [found[place] for place in range(len(found))] == words
 
 

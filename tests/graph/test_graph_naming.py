@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis import Archive
-from letopis.graph import Graph, LinkIndex, names
-from letopis.graph.naming import MOST_SPANS, MOST_TEXTS, OPEN, Span, common, joined
+from letopis.index.anchors import MAX_SPANS, MAX_TEXTS, OPEN_END, TimeSpan, anchor_texts, common_spans, joined_spans
+from letopis.index.link_graph import Graph
+from letopis.index.link_index import LinkIndex
 from letopis.model import Observation, Outcome, Response, to_millis
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -38,7 +39,7 @@ def page(**texts: str) -> bytes:
 def told(graph: Graph, at: datetime, **options: int) -> dict[str, set[str]]:
     """Texts about each address at a time."""
     found: defaultdict[str, set[str]] = defaultdict(set)
-    for name in names(graph, **options):
+    for name in anchor_texts(graph, **options):
         if any(since <= to_millis(at) < until for since, until in name.spans):
             found[graph.addresses[name.target]].add(name.text)
     return dict(found)
@@ -50,7 +51,7 @@ def seen_by_reader(archived: Archived, at: datetime) -> dict[str, set[str]]:
         for target, element, text in seen.links if seen.status == 200 else ():
             if element == "a" and text and target != url:
                 found[target].add(text)
-    return {target: texts for target, texts in found.items() if len(texts) <= MOST_TEXTS}
+    return {target: texts for target, texts in found.items() if len(texts) <= MAX_TEXTS}
 
 
 @pytest.mark.parametrize("at", DATES)
@@ -75,9 +76,9 @@ def test_a_text_stands_from_the_first_link_to_the_last(archive: Archive) -> None
     archive.put(HOME + "b", page(a="one"), at=START + 2 * DAY)
     archive.put(HOME, page(a="two"), at=START + 3 * DAY)
     archive.put(HOME + "b", page(), at=START + 5 * DAY)
-    (one, two) = sorted(names(LinkIndex(archive).graph()), key=lambda name: name.text)
+    (one, two) = sorted(anchor_texts(LinkIndex(archive).graph()), key=lambda name: name.text)
     assert (one.text, one.links, one.spans) == ("one", 2, ((to_millis(START), to_millis(START + 5 * DAY)),))
-    assert (two.text, two.spans) == ("two", ((to_millis(START + 3 * DAY), OPEN),))
+    assert (two.text, two.spans) == ("two", ((to_millis(START + 3 * DAY), OPEN_END),))
 
 
 def test_a_page_that_answers_with_an_error_says_nothing_meanwhile(archive: Archive) -> None:
@@ -95,33 +96,33 @@ def test_a_page_says_nothing_about_itself_and_pictures_say_nothing(archive: Arch
     archive.put(
         HOME, b"<a href=/>home</a><img src=/i alt=picture><a href=/b></a><link rel=x href=/c title=t>", at=START
     )
-    assert list(names(LinkIndex(archive).graph())) == []
+    assert list(anchor_texts(LinkIndex(archive).graph())) == []
 
 
 def test_texts_and_their_times_are_bounded(archive: Archive) -> None:
     index = LinkIndex(archive)
-    for number in range(MOST_TEXTS + 10):
+    for number in range(MAX_TEXTS + 10):
         archive.put(f"{HOME}{number}", page(a=f"text {number}", b="often"), at=START)
-    for number in range(2 * MOST_SPANS + 9):
+    for number in range(2 * MAX_SPANS + 9):
         archive.put(HOME, page(c="now" if number % 2 == 0 else ""), at=START + number * DAY)
-    found = {name.text: name for name in names(index.graph())}
-    assert len([text for text in found if text.startswith("text")]) == MOST_TEXTS
-    assert found["often"].links == MOST_TEXTS + 10
-    assert len(found["now"].spans) == MOST_SPANS
+    found = {name.text: name for name in anchor_texts(index.graph())}
+    assert len([text for text in found if text.startswith("text")]) == MAX_TEXTS
+    assert found["often"].links == MAX_TEXTS + 10
+    assert len(found["now"].spans) == MAX_SPANS
     assert found["now"].spans[0][0] == to_millis(START)
 
 
 def test_an_empty_graph_names_nothing(archive: Archive) -> None:
-    assert list(names(LinkIndex(archive).graph())) == []
+    assert list(anchor_texts(LinkIndex(archive).graph())) == []
 
 
 @settings(max_examples=200, deadline=None)
 @given(spans, spans)
-def test_times_are_joined_and_shared_as_sets_of_moments_are(some: list[Span], others: list[Span]) -> None:
-    def moments(of: list[Span]) -> set[int]:
+def test_times_are_joined_and_shared_as_sets_of_moments_are(some: list[TimeSpan], others: list[TimeSpan]) -> None:
+    def moments(of: list[TimeSpan]) -> set[int]:
         return {moment for since, until in of for moment in range(since, until)}
 
-    apart = joined(some)
+    apart = joined_spans(some)
     assert moments(apart) == moments(some)
     assert all(before[1] < after[0] for before, after in pairwise(apart))
-    assert moments(common(joined(some), joined(others))) == moments(some) & moments(others)
+    assert moments(common_spans(joined_spans(some), joined_spans(others))) == moments(some) & moments(others)

@@ -11,21 +11,10 @@ from chronicle import DATES, WORLD, Archived
 
 from letopis.catalog.activity import DAY, Activity
 from letopis.errors import NotFound
-from letopis.graph import (
-    EVENTS,
-    Difference,
-    Moments,
-    SiteMap,
-    bad_links,
-    broken_links,
-    broken_rows,
-    changes_of,
-    findings,
-    map_difference,
-    outline,
-    report,
-    site_map,
-)
+from letopis.index.link_graph import GraphTimes
+from letopis.index.link_reports import broken_link_numbers, broken_links, broken_rows, site_findings, site_report
+from letopis.index.site_events import EVENT_KINDS, SiteDifference, map_difference, site_changes
+from letopis.index.site_maps import SiteMap, map_outline, site_map
 from letopis.model import to_millis
 
 HOSTS = list(WORLD.hosts)
@@ -57,7 +46,7 @@ def descendants(found: SiteMap) -> Counter[int]:
 def test_an_outline_is_the_upper_part_of_the_map_with_the_numbers_of_the_whole(archived: Archived, most: int) -> None:
     for found in maps(archived, DATES[-1]) + maps(archived, DATES[1], depth=2):
         whole = {node.page: (node, page) for node, page in found.pages()}
-        upper, below = outline(found, most), descendants(found)
+        upper, below = map_outline(found, most), descendants(found)
         shown = set(found.tree.pages[:most].tolist())
         assert upper.total == len(whole)
         assert [row.number for row in upper.rows] == [page for page in whole if page in shown]
@@ -69,7 +58,7 @@ def test_an_outline_is_the_upper_part_of_the_map_with_the_numbers_of_the_whole(a
 
 
 def test_every_date_shows_what_the_last_change_before_it_does(archived: Archived) -> None:
-    moments = Moments(archived.graph)
+    moments = GraphTimes(archived.graph)
     times = {to_millis(at) + step for at in DATES for step in (-1, 0, 1, 40_000)}
     for time in times:
         last = moments.last(time)
@@ -84,18 +73,18 @@ def test_every_date_shows_what_the_last_change_before_it_does(archived: Archived
 def test_events_are_counted_in_all_and_listed_from_the_first(archived: Archived, most: int) -> None:
     for host in HOSTS:
         old, new = (archived.graph.as_of(to_millis(DATES[place]), host) for place in (0, -1))
-        found, rows = Difference(old, new, host), map_difference(old, new, host)
+        found, rows = SiteDifference(old, new, host), map_difference(old, new, host)
         assert found.counts() == Counter(row.event for row in rows)
-        listed = [row for event in EVENTS for row in found.rows(event, most)]
-        assert listed == [row for event in EVENTS for row in [one for one in rows if one.event == event][:most]]
-        assert rows == sorted(rows, key=lambda row: (EVENTS.index(row.event), row.url))
+        listed = [row for event in EVENT_KINDS for row in found.rows(event, most)]
+        assert listed == [row for event in EVENT_KINDS for row in [one for one in rows if one.event == event][:most]]
+        assert rows == sorted(rows, key=lambda row: (EVENT_KINDS.index(row.event), row.url))
 
 
 def test_changes_from_the_index_are_those_of_the_catalogue(archived: Archived) -> None:
     first, last = to_millis(DATES[1]) // DAY, to_millis(DATES[-1]) // DAY + 1
     counted = 0
     for host in HOSTS:
-        found = changes_of(archived.graph, host, first * DAY, last * DAY)
+        found = site_changes(archived.graph, host, first * DAY, last * DAY)
         days = zip(found.pages.tolist(), (found.times // DAY).tolist(), strict=True)
         counts = Counter((archived.graph.addresses[page], day) for page, day in days)
         rows = Activity(archived.archive.catalog.database).changes(host, first * DAY, last * DAY)
@@ -106,8 +95,8 @@ def test_changes_from_the_index_are_those_of_the_catalogue(archived: Archived) -
 
 def test_parts_of_reports_and_broken_links_are_those_of_the_whole(archived: Archived) -> None:
     for found in maps(archived, DATES[-1]):
-        rows = [row for row in report(found) if row.finding != "depth"]
-        parts = [(kind, detail, tuple(map(found.moment.url, pages))) for kind, detail, pages in findings(found)]
+        rows = [row for row in site_report(found) if row.finding != "depth"]
+        parts = [(kind, detail, tuple(map(found.moment.url, pages))) for kind, detail, pages in site_findings(found)]
         assert parts == [tuple(row) for row in rows]
-        links = bad_links(found.moment, found.site)
+        links = broken_link_numbers(found.moment, found.site)
         assert list(broken_rows(found.moment, links[:2])) == list(broken_links(found.moment, found.site))[:2]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.graph import pagerank
+from letopis.index.page_ranks import pagerank
 
 
 def exact(sources: np.ndarray, targets: np.ndarray, count: int) -> np.ndarray:

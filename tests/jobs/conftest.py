@@ -19,7 +19,7 @@ from tiny_language import parse
 
 from letopis.archive import Archive
 from letopis.config import DatabaseSettings, JobsSettings, Settings
-from letopis.jobs import Questions
+from letopis.jobs import JobSubmitter
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -56,5 +56,5 @@ def archive(open_archive: Callable[..., Archive], database: DatabaseSettings, cl
 
 
 @pytest.fixture
-def queue(archive: Archive) -> Questions:
-    return Questions(archive, parse)
+def queue(archive: Archive) -> JobSubmitter:
+    return JobSubmitter(archive, parse)

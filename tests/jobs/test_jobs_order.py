@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from letopis.archive import Archive
-from letopis.catalog.job_turns import Turns
+from letopis.catalog.job_claims import JobClaims
 from letopis.catalog.jobs import JobRow, Jobs, NewJob
-from letopis.jobs.order import place
+from letopis.jobs.queue import queue_position
 
 FACTS = st.tuples(st.integers(0, 1), st.integers(-3, 3), st.integers(0, 1), st.integers(0, 4))
 
@@ -33,9 +33,9 @@ def test_sql_takes_jobs_in_the_order_of_the_pure_rule(
 ) -> None:
     package = f"p{number}"
     rows = queued(archive, package, facts)
-    wanted = [row.id for row in sorted(rows, key=place)]
+    wanted = [row.id for row in sorted(rows, key=queue_position)]
     assert [row.id for row in Jobs(archive.catalog.database).waiting(package, 100)] == wanted
-    turns, taken = Turns(archive.catalog.database), []
+    turns, taken = JobClaims(archive.catalog.database), []
     while (claim := turns.take(package, "w", 0, 1)) is not None:
         taken.append(claim.job)
         turns.put_back(claim, "")
@@ -47,4 +47,4 @@ def test_sql_takes_jobs_in_the_order_of_the_pure_rule(
 def test_the_four_rules_in_their_rank(archive: Archive) -> None:
     # (system, priority, automatic, submitted)
     rows = queued(archive, "p", [(1, 9, 0, 0), (0, 0, 1, 0), (0, 0, 0, 2), (0, 0, 0, 1), (0, 5, 1, 9), (1, 9, 1, 0)])
-    assert [rows.index(row) for row in sorted(rows, key=place)] == [4, 3, 2, 1, 0, 5]
+    assert [rows.index(row) for row in sorted(rows, key=queue_position)] == [4, 3, 2, 1, 0, 5]

@@ -9,29 +9,29 @@ from still_clock import Clock
 from tiny_language import parse
 
 from letopis.archive import Archive
-from letopis.catalog.accounts import OWN, READ, WRITE
-from letopis.catalog.job_turns import Ended, Turns
+from letopis.catalog.job_claims import JobClaims, JobOutcome
 from letopis.config import DatabaseSettings
 from letopis.errors import NotFound, Refused, UsageError
-from letopis.jobs import COMMAND_LINE, Asker, Questions, QueueFull, Wanted, clean
-from letopis.jobs.retention import files_of
+from letopis.jobs import COMMAND_LINE, JobFilter, JobSubmitter, QueueFull, Requester, remove_old_jobs
+from letopis.jobs.queue import job_output_folder
 from letopis.model import to_millis
+from letopis.model.rights import OWN, READ, WRITE
 
-ANNA = Asker("anna", READ | WRITE, "http")
-BERT = Asker("bert", READ | WRITE, "http")
-OLGA = Asker("olga", READ | WRITE | OWN, "http")
+ANNA = Requester("anna", READ | WRITE, "http")
+BERT = Requester("bert", READ | WRITE, "http")
+OLGA = Requester("olga", READ | WRITE | OWN, "http")
 
 
 def finish(archive: Archive, package: str = "p", state: str = "done", steps: bytes = b"<a/>") -> int:
     """Works off the first job of a package."""
-    turns, now = Turns(archive.catalog.database), to_millis(archive.clock())
+    turns, now = JobClaims(archive.catalog.database), to_millis(archive.clock())
     claim = turns.take(package, "test", now, now + 1000)
     assert claim is not None
-    assert turns.finish(claim, now, Ended(state, "" if state == "done" else "why", steps, "a line\n"))
+    assert turns.finish(claim, now, JobOutcome(state, "" if state == "done" else "why", steps, "a line\n"))
     return claim.job
 
 
-def test_an_archive_without_jobs_answers_empty(queue: Questions) -> None:
+def test_an_archive_without_jobs_answers_empty(queue: JobSubmitter) -> None:
     assert queue.listed(COMMAND_LINE) == []
     assert queue.favourites(COMMAND_LINE) == []
     assert queue.counts() == {}
@@ -41,7 +41,7 @@ def test_an_archive_without_jobs_answers_empty(queue: Questions) -> None:
         queue.show(2**70, COMMAND_LINE)
 
 
-def test_a_job_is_queued_done_and_read(queue: Questions, archive: Archive, clock: Clock) -> None:
+def test_a_job_is_queued_done_and_read(queue: JobSubmitter, archive: Archive, clock: Clock) -> None:
     job = queue.submit(b'<query package="p" name="n" priority="3">say</query>', ANNA)
     assert (job.state, job.package, job.name, job.priority, job.owner) == ("queued", "p", "n", 3, "anna")
     with pytest.raises(NotFound, match="no result yet"):
@@ -56,20 +56,20 @@ def test_a_job_is_queued_done_and_read(queue: Questions, archive: Archive, clock
     assert queue.text(job.id, ANNA) == b'<query package="p" name="n" priority="3">say</query>'
 
 
-def test_a_failure_is_told_in_the_result(queue: Questions, archive: Archive) -> None:
+def test_a_failure_is_told_in_the_result(queue: JobSubmitter, archive: Archive) -> None:
     job = queue.submit(b"<query>say</query>", ANNA)
     finish(archive, state="failed", steps=b"")
     assert b'state="failed">\n<error>why</error>\n</result>' in queue.result(job.id, ANNA)
 
 
 @pytest.mark.parametrize("data", [b"", b"no", b'<query priority="1001">say</query>', b"<query>" + b"x" * 2**20])
-def test_what_makes_no_sense_is_refused_and_nothing_is_queued(queue: Questions, data: bytes) -> None:
+def test_what_makes_no_sense_is_refused_and_nothing_is_queued(queue: JobSubmitter, data: bytes) -> None:
     with pytest.raises(UsageError):
         queue.submit(data, ANNA)
     assert queue.listed(COMMAND_LINE) == []
 
 
-def test_permissions_decide_who_sees_and_who_asks(queue: Questions) -> None:
+def test_permissions_decide_who_sees_and_who_asks(queue: JobSubmitter) -> None:
     hidden = queue.submit(b'<query permission="4">say</query>', OLGA)
     open_one = queue.submit(b'<query permission="1">say</query>', ANNA)
     assert [job.id for job in queue.listed(BERT)] == [open_one.id]
@@ -80,14 +80,14 @@ def test_permissions_decide_who_sees_and_who_asks(queue: Questions) -> None:
         queue.submit(b'<query permission="4">say</query>', ANNA)
 
 
-def test_owners_of_a_job_see_it_after_they_lost_the_permission(queue: Questions) -> None:
+def test_owners_of_a_job_see_it_after_they_lost_the_permission(queue: JobSubmitter) -> None:
     job = queue.submit(b'<query permission="4">say</query>', OLGA)
-    assert queue.show(job.id, Asker("olga", READ, "http")).id == job.id
+    assert queue.show(job.id, Requester("olga", READ, "http")).id == job.id
     with pytest.raises(NotFound):
-        queue.show(job.id, Asker("", READ, "http"))
+        queue.show(job.id, Requester("", READ, "http"))
 
 
-def test_a_waiting_job_is_cancelled_by_its_owner_or_an_owner_of_the_archive(queue: Questions) -> None:
+def test_a_waiting_job_is_cancelled_by_its_owner_or_an_owner_of_the_archive(queue: JobSubmitter) -> None:
     first, second = queue.submit_many([b"<query>say</query>"] * 2, ANNA)
     with pytest.raises(Refused, match="belongs to 'anna'"):
         queue.cancel(first.id, BERT)
@@ -97,18 +97,18 @@ def test_a_waiting_job_is_cancelled_by_its_owner_or_an_owner_of_the_archive(queu
         queue.cancel(first.id, ANNA)
 
 
-def test_lists_are_chosen_and_paged(queue: Questions) -> None:
+def test_lists_are_chosen_and_paged(queue: JobSubmitter) -> None:
     for number in range(6):
         queue.submit(b'<query package="%s">say</query>' % (b"p" if number % 2 else b"q"), ANNA if number < 3 else BERT)
     assert [job.id for job in queue.listed(ANNA, limit=2)] == [6, 5]
-    assert [job.id for job in queue.listed(ANNA, Wanted(before=5), limit=2)] == [4, 3]
-    assert [job.id for job in queue.listed(ANNA, Wanted(package="q"))] == [5, 3, 1]
-    assert [job.id for job in queue.listed(ANNA, Wanted(owner="bert"))] == [6, 5, 4]
-    assert queue.listed(ANNA, Wanted(state="done")) == []
+    assert [job.id for job in queue.listed(ANNA, JobFilter(before=5), limit=2)] == [4, 3]
+    assert [job.id for job in queue.listed(ANNA, JobFilter(package="q"))] == [5, 3, 1]
+    assert [job.id for job in queue.listed(ANNA, JobFilter(owner="bert"))] == [6, 5, 4]
+    assert queue.listed(ANNA, JobFilter(state="done")) == []
 
 
 def test_nobody_fills_the_queue(open_archive: Callable[..., Archive], database: DatabaseSettings) -> None:
-    queue = Questions(open_archive(database, queued=3), parse)
+    queue = JobSubmitter(open_archive(database, queued=3), parse)
     first = queue.submit_many([b"<query>say</query>"] * 3, ANNA)[0]
     with pytest.raises(QueueFull, match="'anna' has 3 jobs"):
         queue.submit(b"<query>say</query>", ANNA)
@@ -117,7 +117,7 @@ def test_nobody_fills_the_queue(open_archive: Callable[..., Archive], database: 
     assert queue.submit(b"<query>say</query>", ANNA).state == "queued"
 
 
-def test_asking_again_makes_a_new_job_but_not_while_it_waits(queue: Questions, archive: Archive) -> None:
+def test_asking_again_makes_a_new_job_but_not_while_it_waits(queue: JobSubmitter, archive: Archive) -> None:
     job = queue.submit(b"<query>say</query>", ANNA)
     assert queue.refresh(job.id, ANNA).id == job.id
     finish(archive)
@@ -125,7 +125,7 @@ def test_asking_again_makes_a_new_job_but_not_while_it_waits(queue: Questions, a
     assert (again.id, again.owner, again.state) == (job.id + 1, "bert", "queued")
 
 
-def test_questions_are_kept_asked_and_forgotten(queue: Questions, archive: Archive) -> None:
+def test_questions_are_kept_asked_and_forgotten(queue: JobSubmitter, archive: Archive) -> None:
     kept = queue.keep(b'<query name="news">say</query>', ANNA)
     assert (kept.name, kept.owner, kept.answer, kept.due) == ("news", "anna", None, None)
     assert queue.listed(ANNA) == []
@@ -142,7 +142,7 @@ def test_questions_are_kept_asked_and_forgotten(queue: Questions, archive: Archi
     assert queue.show(job.id, ANNA).stored is None
 
 
-def test_names_belong_to_their_owners(queue: Questions) -> None:
+def test_names_belong_to_their_owners(queue: JobSubmitter) -> None:
     queue.keep(b'<query name="news">say</query>', ANNA)
     queue.keep(b'<query name="news" package="q">say</query>', BERT)
     assert queue.favourite("news", ANNA).package == "p"
@@ -151,33 +151,33 @@ def test_names_belong_to_their_owners(queue: Questions) -> None:
     assert [(row.owner, row.package) for row in queue.favourites(OLGA)] == [("anna", "p"), ("bert", "r")]
 
 
-def test_a_question_without_a_name_is_kept_once(queue: Questions) -> None:
+def test_a_question_without_a_name_is_kept_once(queue: JobSubmitter) -> None:
     for _ in range(2):
         queue.submit(b"<query>say</query>", ANNA, keep=True)
     assert len(queue.favourites(ANNA)) == 1
 
 
 def test_the_cleaner_forgets_what_is_old_but_not_the_answer_of_a_kept_question(
-    queue: Questions, archive: Archive, clock: Clock
+    queue: JobSubmitter, archive: Archive, clock: Clock
 ) -> None:
     plain = queue.submit(b"<query>say</query>", ANNA)
     kept = queue.submit(b'<query name="k">say</query>', ANNA, keep=True)
     finish(archive), finish(archive)
-    files_of(archive, plain.id).mkdir(parents=True)
+    job_output_folder(archive, plain.id).mkdir(parents=True)
     clock.pass_by(29 * 86400)
-    assert clean(archive) == 0
+    assert remove_old_jobs(archive) == 0
     waiting = queue.submit(b"<query>say</query>", ANNA)
     clock.pass_by(2 * 86400)
-    assert clean(archive) == 1
+    assert remove_old_jobs(archive) == 1
     assert [job.id for job in queue.listed(ANNA)] == [waiting.id, kept.id]
-    assert not files_of(archive, plain.id).exists()
+    assert not job_output_folder(archive, plain.id).exists()
     assert queue.result(kept.id, ANNA)
 
 
-def test_numbers_are_never_given_out_twice(queue: Questions, archive: Archive, clock: Clock) -> None:
+def test_numbers_are_never_given_out_twice(queue: JobSubmitter, archive: Archive, clock: Clock) -> None:
     last = [queue.submit(b"<query>say</query>", ANNA).id for _ in range(3)][-1]
     for _ in range(3):
         finish(archive)
     clock.pass_by(1)
-    assert clean(archive, older_than=0) == 2
+    assert remove_old_jobs(archive, older_than=0) == 2
     assert queue.submit(b"<query>say</query>", ANNA).id == last + 1

@@ -8,22 +8,29 @@ from hypothesis import strategies as st
 from still_clock import Clock
 
 from letopis.archive import Archive
-from letopis.catalog.job_turns import Ended, Turns
+from letopis.catalog.job_claims import JobClaims, JobOutcome
 from letopis.errors import UsageError
-from letopis.jobs import COMMAND_LINE, Asker, Questions
-from letopis.jobs.planning import plan_refreshes
-from letopis.jobs.refreshing import HALF_LIFE, SHORTEST, Bounds, first_interval, use_interval, weight_now
+from letopis.jobs import COMMAND_LINE, JobSubmitter, Requester
+from letopis.jobs.query import (
+    SHORTEST_REFRESH,
+    USE_HALF_LIFE,
+    RefreshBounds,
+    decayed_use_weight,
+    enqueue_due_refreshes,
+    first_refresh_interval,
+    refresh_interval_by_use,
+)
 from letopis.model import to_millis
 
 HOUR, DAY = 3_600_000, 86_400_000
-BOUNDS = Bounds(600_000, 7 * DAY)
+BOUNDS = RefreshBounds(600_000, 7 * DAY)
 
 
 def work_off(archive: Archive, state: str = "done") -> int:
-    turns, now = Turns(archive.catalog.database), to_millis(archive.clock())
+    turns, now = JobClaims(archive.catalog.database), to_millis(archive.clock())
     claim = turns.take("p", "w", now, now + 1000)
     assert claim is not None
-    turns.finish(claim, now, Ended(state, "", b"<a/>", ""))
+    turns.finish(claim, now, JobOutcome(state, "", b"<a/>", ""))
     return claim.job
 
 
@@ -31,85 +38,87 @@ def work_off(archive: Archive, state: str = "done") -> int:
 @settings(max_examples=100)
 def test_more_use_never_means_a_longer_interval(one: float, other: float) -> None:
     low, high = sorted((one, other))
-    assert BOUNDS.least <= use_interval(high, BOUNDS) <= use_interval(low, BOUNDS) <= BOUNDS.most
+    assert BOUNDS.least <= refresh_interval_by_use(high, BOUNDS) <= refresh_interval_by_use(low, BOUNDS) <= BOUNDS.most
 
 
 @given(st.floats(0, 1e6), st.integers(-DAY, 1000 * DAY))
 @settings(max_examples=100)
 def test_looks_fade(weight: float, since: int) -> None:
-    assert 0 <= weight_now(weight, since) <= weight
-    assert weight_now(weight, HALF_LIFE) == pytest.approx(weight / 2)
+    assert 0 <= decayed_use_weight(weight, since) <= weight
+    assert decayed_use_weight(weight, USE_HALF_LIFE) == pytest.approx(weight / 2)
 
 
 def test_steady_use_gives_about_one_refresh_a_look() -> None:
     weight = 0.0
     for _ in range(2000):
-        weight = weight_now(weight, HOUR) + 1
-    assert use_interval(weight, BOUNDS) == pytest.approx(HOUR, rel=0.05)
+        weight = decayed_use_weight(weight, HOUR) + 1
+    assert refresh_interval_by_use(weight, BOUNDS) == pytest.approx(HOUR, rel=0.05)
 
 
 @pytest.mark.parametrize(
-    ("refresh", "millis"), [("", 0), ("1h", HOUR), ("1s", SHORTEST), ("use", BOUNDS.most), ("7 days", 7 * DAY)]
+    ("refresh", "millis"), [("", 0), ("1h", HOUR), ("1s", SHORTEST_REFRESH), ("use", BOUNDS.most), ("7 days", 7 * DAY)]
 )
 def test_first_intervals(refresh: str, millis: int) -> None:
-    assert first_interval(refresh, BOUNDS) == millis
+    assert first_refresh_interval(refresh, BOUNDS) == millis
 
 
 @pytest.mark.parametrize("refresh", ["often", "0", "1000000y", "-1h"])
 def test_what_is_no_interval_is_refused(refresh: str) -> None:
     with pytest.raises(UsageError):
-        first_interval(refresh, BOUNDS)
+        first_refresh_interval(refresh, BOUNDS)
 
 
-def test_a_fixed_refresh_comes_an_interval_after_the_answer(queue: Questions, archive: Archive, clock: Clock) -> None:
+def test_a_fixed_refresh_comes_an_interval_after_the_answer(
+    queue: JobSubmitter, archive: Archive, clock: Clock
+) -> None:
     first = queue.submit(b'<query name="n" refresh="1h">say</query>', COMMAND_LINE)
     clock.pass_by(7200)
-    assert plan_refreshes(archive) == 0  # still waits
+    assert enqueue_due_refreshes(archive) == 0  # still waits
     work_off(archive)
     clock.pass_by(3599)
-    assert plan_refreshes(archive) == 0
+    assert enqueue_due_refreshes(archive) == 0
     clock.pass_by(1)
-    assert plan_refreshes(archive) == 1
-    assert plan_refreshes(archive) == 0
+    assert enqueue_due_refreshes(archive) == 1
+    assert enqueue_due_refreshes(archive) == 0
     again = queue.listed(COMMAND_LINE)[0]
     assert (again.automatic, again.owner, again.name, again.id) == (1, first.owner, "n", first.id + 1)
     work_off(archive, "failed")
     assert queue.favourite("n", COMMAND_LINE).answer == first.id
     clock.pass_by(3600)
-    assert plan_refreshes(archive) == 1
+    assert enqueue_due_refreshes(archive) == 1
 
 
-def test_a_lost_refresh_does_not_end_the_rhythm(queue: Questions, archive: Archive, clock: Clock) -> None:
+def test_a_lost_refresh_does_not_end_the_rhythm(queue: JobSubmitter, archive: Archive, clock: Clock) -> None:
     queue.submit(b'<query name="n" refresh="1h">say</query>', COMMAND_LINE)
-    turns, now = Turns(archive.catalog.database), to_millis(clock())
+    turns, now = JobClaims(archive.catalog.database), to_millis(clock())
     turns.take("p", "killed", now, now + 1000)
     clock.pass_by(1)
     assert turns.reap(to_millis(clock())) == [1]
     clock.pass_by(3600)
-    assert plan_refreshes(archive) == 1
+    assert enqueue_due_refreshes(archive) == 1
 
 
 def test_an_asked_refresh_takes_the_place_of_the_automatic_one(
-    queue: Questions, archive: Archive, clock: Clock
+    queue: JobSubmitter, archive: Archive, clock: Clock
 ) -> None:
     queue.submit(b'<query name="n" refresh="1h">say</query>', COMMAND_LINE)
     work_off(archive)
     clock.pass_by(3600)
-    plan_refreshes(archive)
+    enqueue_due_refreshes(archive)
     automatic = queue.listed(COMMAND_LINE)[0]
     assert queue.refresh("n", COMMAND_LINE)._replace(automatic=1) == automatic
     assert queue.show(automatic.id, COMMAND_LINE).automatic == 0
 
 
-def test_a_cancelled_refresh_comes_again_later(queue: Questions, archive: Archive, clock: Clock) -> None:
+def test_a_cancelled_refresh_comes_again_later(queue: JobSubmitter, archive: Archive, clock: Clock) -> None:
     job = queue.submit(b'<query name="n" refresh="1h">say</query>', COMMAND_LINE)
     queue.cancel(job.id, COMMAND_LINE)
     clock.pass_by(3600)
-    assert plan_refreshes(archive) == 1
+    assert enqueue_due_refreshes(archive) == 1
 
 
 def test_use_brings_the_next_refresh_nearer_and_disuse_takes_it_away(
-    queue: Questions, archive: Archive, clock: Clock
+    queue: JobSubmitter, archive: Archive, clock: Clock
 ) -> None:
     job = queue.submit(b'<query name="n" refresh="use">say</query>', COMMAND_LINE)
     work_off(archive)
@@ -124,21 +133,21 @@ def test_use_brings_the_next_refresh_nearer_and_disuse_takes_it_away(
     assert calm.due is not None
     assert busy.due < calm.due
     clock.pass_by(7 * 3600)
-    assert plan_refreshes(archive) == 1
+    assert enqueue_due_refreshes(archive) == 1
     for _ in range(100):
         work_off(archive)
         due = queue.favourite("n", COMMAND_LINE).due
         assert due is not None
         clock.pass_by((due - to_millis(clock())) / 1000)
-        plan_refreshes(archive)
+        enqueue_due_refreshes(archive)
         if queue.favourite("n", COMMAND_LINE).every == BOUNDS.most:
             return
     raise AssertionError("the interval never grew back")
 
 
-def test_a_stranger_gets_no_more_through_the_refresh_of_another(queue: Questions, archive: Archive) -> None:
+def test_a_stranger_gets_no_more_through_the_refresh_of_another(queue: JobSubmitter, archive: Archive) -> None:
     """A question of the command line that is asked again through HTTP is held to what HTTP may do."""
     queue.keep(b'<query name="n">say</query>', COMMAND_LINE)
-    assert queue.refresh("n", Asker("anna", 3, "http")).origin == "http"
+    assert queue.refresh("n", Requester("anna", 3, "http")).origin == "http"
     work_off(archive)
     assert queue.refresh("n", COMMAND_LINE).origin == "cli"

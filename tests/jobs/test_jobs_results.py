@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from letopis.catalog.jobs import JobRow
 from letopis.jobs.language import result_json
-from letopis.jobs.results import result_xml
+from letopis.jobs.queue import result_xml
 
 JOB = JobRow(7, None, "p", "n", "anna", "cli", 0, 0, 0, 1, "done", 0, 1000, 2500, "", 1.0, "", 0)
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 import threading
 
 from letopis.archive import Archive
-from letopis.catalog.job_turns import Claim, Ended, Told, Turns
-from letopis.jobs import COMMAND_LINE, Questions
+from letopis.catalog.job_claims import JobClaim, JobClaims, JobOutcome, WorkerReport
+from letopis.jobs import COMMAND_LINE, JobSubmitter
 
-DONE = Ended("done", "", b"<a/>", "log\n")
-
-
-def turns_of(archive: Archive) -> Turns:
-    return Turns(archive.catalog.database)
+DONE = JobOutcome("done", "", b"<a/>", "log\n")
 
 
-def taken(turns: Turns, now: int = 0, until: int = 10, holder: str = "w", package: str = "p") -> Claim:
+def turns_of(archive: Archive) -> JobClaims:
+    return JobClaims(archive.catalog.database)
+
+
+def taken(turns: JobClaims, now: int = 0, until: int = 10, holder: str = "w", package: str = "p") -> JobClaim:
     claim = turns.take(package, holder, now, until)
     assert claim is not None
     return claim
 
 
-def test_nothing_is_taken_from_an_empty_queue(archive: Archive, queue: Questions) -> None:
+def test_nothing_is_taken_from_an_empty_queue(archive: Archive, queue: JobSubmitter) -> None:
     turns = turns_of(archive)
     assert turns.take("p", "w", 0, 10) is None
     queue.submit(b"<query>say</query>", COMMAND_LINE)
@@ -30,7 +30,7 @@ def test_nothing_is_taken_from_an_empty_queue(archive: Archive, queue: Questions
     assert turns.open_packages(2) == []
 
 
-def test_a_package_has_one_turn_and_others_have_theirs(archive: Archive, queue: Questions) -> None:
+def test_a_package_has_one_turn_and_others_have_theirs(archive: Archive, queue: JobSubmitter) -> None:
     queue.submit_many([b"<query>say</query>"] * 2 + [b'<query package="q">say</query>'], COMMAND_LINE)
     turns = turns_of(archive)
     assert turns.open_packages(0) == ["p", "q"]
@@ -42,11 +42,11 @@ def test_a_package_has_one_turn_and_others_have_theirs(archive: Archive, queue: 
     assert taken(turns, now=5).job == 2
 
 
-def test_a_sign_of_life_keeps_the_turn(archive: Archive, queue: Questions) -> None:
+def test_a_sign_of_life_keeps_the_turn(archive: Archive, queue: JobSubmitter) -> None:
     queue.submit_many([b"<query>say</query>"] * 2, COMMAND_LINE)
     turns = turns_of(archive)
     claim = taken(turns)
-    assert turns.beat(claim, 30, Told("1/2 map", 0.25, "so far\n"))
+    assert turns.beat(claim, 30, WorkerReport("1/2 map", 0.25, "so far\n"))
     assert turns.take("p", "other", 29, 99) is None
     assert turns.reap(29) == []
     job = queue.show(claim.job, COMMAND_LINE)
@@ -55,13 +55,13 @@ def test_a_sign_of_life_keeps_the_turn(archive: Archive, queue: Questions) -> No
     assert queue.log(claim.job, COMMAND_LINE) == "so far\n"
 
 
-def test_a_worker_that_was_thought_dead_can_write_nothing(archive: Archive, queue: Questions) -> None:
+def test_a_worker_that_was_thought_dead_can_write_nothing(archive: Archive, queue: JobSubmitter) -> None:
     queue.submit_many([b"<query>say</query>"] * 2, COMMAND_LINE)
     turns = turns_of(archive)
     late = taken(turns, until=10, holder="late")
     fresh = taken(turns, now=10, until=2**62, holder="fresh")
     assert (late.job, fresh.job) == (1, 2)
-    assert not turns.beat(late, 99, Told("x", 0.5, None))
+    assert not turns.beat(late, 99, WorkerReport("x", 0.5, None))
     assert not turns.finish(late, 11, DONE)
     assert not turns.put_back(late, "")
     assert turns.abandon("late", 11, "gone", "") is None
@@ -72,7 +72,9 @@ def test_a_worker_that_was_thought_dead_can_write_nothing(archive: Archive, queu
     assert queue.show(2, COMMAND_LINE).state == "done"
 
 
-def test_jobs_of_the_dead_are_said_to_have_failed_also_when_nothing_follows(archive: Archive, queue: Questions) -> None:
+def test_jobs_of_the_dead_are_said_to_have_failed_also_when_nothing_follows(
+    archive: Archive, queue: JobSubmitter
+) -> None:
     queue.submit(b"<query>say</query>", COMMAND_LINE)
     turns = turns_of(archive)
     taken(turns)
@@ -81,18 +83,18 @@ def test_jobs_of_the_dead_are_said_to_have_failed_also_when_nothing_follows(arch
     assert turns.reap(10) == []
 
 
-def test_a_worker_known_to_be_dead_is_told_at_once(archive: Archive, queue: Questions) -> None:
+def test_a_worker_known_to_be_dead_is_told_at_once(archive: Archive, queue: JobSubmitter) -> None:
     queue.submit_many([b"<query>say</query>"] * 2, COMMAND_LINE)
     turns = turns_of(archive)
     claim = taken(turns, until=2**62, holder="w7")
-    turns.beat(claim, 2**62, Told("s", 0.0, "before\n"))
+    turns.beat(claim, 2**62, WorkerReport("s", 0.0, "before\n"))
     assert turns.abandon("w7", 3, "it was killed", "last words\n") == 1
     assert queue.show(1, COMMAND_LINE).message == "it was killed"
     assert queue.log(1, COMMAND_LINE) == "before\nlast words\n"
     assert taken(turns, now=3, until=2**62).job == 2
 
 
-def test_a_job_put_back_keeps_its_place(archive: Archive, queue: Questions) -> None:
+def test_a_job_put_back_keeps_its_place(archive: Archive, queue: JobSubmitter) -> None:
     queue.submit_many([b"<query>say</query>"] * 2, COMMAND_LINE)
     turns = turns_of(archive)
     assert turns.put_back(taken(turns), "stopped\n")
@@ -100,7 +102,7 @@ def test_a_job_put_back_keeps_its_place(archive: Archive, queue: Questions) -> N
     assert taken(turns).job == 1
 
 
-def test_a_running_job_learns_that_it_is_unwanted(archive: Archive, queue: Questions) -> None:
+def test_a_running_job_learns_that_it_is_unwanted(archive: Archive, queue: JobSubmitter) -> None:
     queue.submit(b"<query>say</query>", COMMAND_LINE)
     turns = turns_of(archive)
     claim = taken(turns, until=2**62)
@@ -109,13 +111,13 @@ def test_a_running_job_learns_that_it_is_unwanted(archive: Archive, queue: Quest
     assert turns.unwanted(claim)
 
 
-def test_many_takers_never_share_a_job(archive: Archive, queue: Questions) -> None:
+def test_many_takers_never_share_a_job(archive: Archive, queue: JobSubmitter) -> None:
     queue.submit_many([b"<query>say</query>"] * 12, COMMAND_LINE)
     done: list[int] = []
     inside = threading.Semaphore(1)
 
     def work(name: str) -> None:
-        turns = Turns(archive.catalog.database)
+        turns = JobClaims(archive.catalog.database)
         while len(done) < 12:
             claim = turns.take("p", name, 0, 2**62)
             if claim is not None:

@@ -17,11 +17,11 @@ from tiny_language import COMMAND, parse
 from letopis.archive import Archive
 from letopis.catalog.jobs import ENDED, JobRow
 from letopis.config import DatabaseSettings
-from letopis.jobs import COMMAND_LINE, Asker, Questions, QueueFull
-from letopis.jobs.supervisor import Served, Supervisor, next_packages
+from letopis.jobs import COMMAND_LINE, JobSubmitter, QueueFull, Requester
+from letopis.jobs.supervisor import PackageState, Supervisor, next_packages
 
 ROUNDS = 40 if os.environ.get("LETOPIS_LONG") else 2
-ANNA, BERT = Asker("anna", 3, "http"), Asker("bert", 3, "http")
+ANNA, BERT = Requester("anna", 3, "http"), Requester("bert", 3, "http")
 Open = Callable[..., Archive]
 
 
@@ -37,15 +37,15 @@ def work(archive: Archive, over: Callable[[], bool], **options: float) -> None:
     asyncio.run(supervisor.run_until(patient))
 
 
-def all_ended(queue: Questions) -> bool:
+def all_ended(queue: JobSubmitter) -> bool:
     return set(queue.counts()) <= set(ENDED)
 
 
 def worked_off(
-    archive: Archive, *files: bytes, during: Callable[[Questions], None] = lambda queue: None
+    archive: Archive, *files: bytes, during: Callable[[JobSubmitter], None] = lambda queue: None
 ) -> list[JobRow]:
     """The jobs after all of them have ended; `during` is called while they run."""
-    queue = Questions(archive, parse)
+    queue = JobSubmitter(archive, parse)
     numbers = [job.id for job in queue.submit_many(files, COMMAND_LINE)]
 
     def over() -> bool:
@@ -75,7 +75,7 @@ def test_every_end_is_told(open_archive: Open, database: DatabaseSettings) -> No
         b"<query>deaf</query>",
         b"<query>say</query>",
     )
-    queue = Questions(archive, parse)
+    queue = JobSubmitter(archive, parse)
     assert (said.state, after.state) == ("done", "done")
     assert b"<say>say private for command line</say>" in queue.result(said.id, COMMAND_LINE)
     assert (failed.state, failed.message) == ("failed", "the site is closed; try tomorrow")
@@ -92,7 +92,7 @@ def test_every_end_is_told(open_archive: Open, database: DatabaseSettings) -> No
 def test_cancel_reaches_the_running_step(open_archive: Open) -> None:
     seen: list[float] = []
 
-    def cancel(queue: Questions) -> None:
+    def cancel(queue: JobSubmitter) -> None:
         for job in queue.listed(COMMAND_LINE):
             if job.state == "running" and job.progress > 0 and not job.unwanted:
                 seen.append(job.progress)
@@ -107,7 +107,7 @@ def test_cancel_reaches_the_running_step(open_archive: Open) -> None:
     assert "what it had recorded is kept" in first.message
 
 
-def _cancel_deaf(queue: Questions) -> None:
+def _cancel_deaf(queue: JobSubmitter) -> None:
     job = queue.show(2, COMMAND_LINE)
     if job.state == "running" and not job.unwanted:
         queue.cancel(2, COMMAND_LINE)
@@ -115,7 +115,7 @@ def _cancel_deaf(queue: Questions) -> None:
 
 def test_an_orderly_stop_puts_the_job_back(open_archive: Open) -> None:
     archive = open_archive()
-    queue = Questions(archive, parse)
+    queue = JobSubmitter(archive, parse)
     queue.submit(b'<query name="a">wait 1000</query>', COMMAND_LINE)
     work(archive, lambda: bool(lines(archive)))
     job = queue.show(1, COMMAND_LINE)
@@ -123,7 +123,7 @@ def test_an_orderly_stop_puts_the_job_back(open_archive: Open) -> None:
     assert "it waits again" in queue.log(1, COMMAND_LINE)
 
 
-def check_the_books(queue: Questions, archive: Archive, names: set[str]) -> Counter[str]:
+def check_the_books(queue: JobSubmitter, archive: Archive, names: set[str]) -> Counter[str]:
     """Each job ended once; what is done began and ended once; no package had two at once."""
     jobs = queue.listed(COMMAND_LINE, limit=1000)
     trace = lines(archive)
@@ -151,7 +151,7 @@ def test_kill_9_at_any_moment(open_archive: Open, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("TINY_DIE_WITHIN", "1.2")
     monkeypatch.setenv("TINY_DEATHS", str(deaths))
     archive = open_archive()
-    queue = Questions(archive, parse)
+    queue = JobSubmitter(archive, parse)
     names: set[str] = set()
     for round_number in range(10 * ROUNDS):
         if round_number >= ROUNDS and deaths.exists():
@@ -169,7 +169,7 @@ def test_kill_9_at_any_moment(open_archive: Open, monkeypatch: pytest.MonkeyPatc
 
 def test_two_daemons_share_a_queue(open_archive: Open, database: DatabaseSettings) -> None:
     archive = open_archive(database)
-    queue = Questions(archive, parse)
+    queue = JobSubmitter(archive, parse)
     files = [f'<query package="{"pq"[n % 2]}" name="{n}">wait 0.02</query>'.encode() for n in range(12)]
     names = {job.name for job in queue.submit_many(files, COMMAND_LINE)}
 
@@ -183,7 +183,7 @@ def test_two_daemons_share_a_queue(open_archive: Open, database: DatabaseSetting
 
 def test_a_job_outlives_a_daemon_that_was_killed(open_archive: Open) -> None:
     archive = open_archive()
-    queue = Questions(archive, parse)
+    queue = JobSubmitter(archive, parse)
     queue.submit_many([b'<query name="a">wait 1</query>', b'<query name="b">say</query>'], COMMAND_LINE)
     daemon = subprocess.Popen([*COMMAND, str(archive.folder)])
     wait_for(lambda: bool(lines(archive)))
@@ -197,7 +197,7 @@ def test_a_job_outlives_a_daemon_that_was_killed(open_archive: Open) -> None:
 
 def test_a_daemon_says_that_it_is_there_and_leaves_in_order(open_archive: Open) -> None:
     archive = open_archive()
-    queue = Questions(archive, parse)
+    queue = JobSubmitter(archive, parse)
     daemon = subprocess.Popen([*COMMAND, str(archive.folder)])
     queue.submit(b'<query name="a">wait 1000</query>', COMMAND_LINE)
     wait_for(lambda: bool(lines(archive)))
@@ -217,7 +217,7 @@ def wait_for(holds: Callable[[], bool]) -> None:
 
 def test_ten_thousand_jobs_of_one_keep_nobody_else_waiting(open_archive: Open) -> None:
     archive = open_archive(queued=10_000)
-    queue = Questions(archive, parse)
+    queue = JobSubmitter(archive, parse)
     queue.submit_many([b'<query package="p" name="many">wait 0.01</query>'] * 10_000, ANNA)
     with pytest.raises(QueueFull):
         queue.submit(b"<query>say</query>", ANNA)
@@ -229,7 +229,7 @@ def test_ten_thousand_jobs_of_one_keep_nobody_else_waiting(open_archive: Open) -
 
 def test_one_place_is_shared_by_all_packages(open_archive: Open) -> None:
     archive = open_archive(workers=1, queued=10_000)
-    queue = Questions(archive, parse)
+    queue = JobSubmitter(archive, parse)
     queue.submit_many([b'<query package="p">wait 0.01</query>'] * 2_000, ANNA)
     short = queue.submit(b'<query package="q">say</query>', BERT)
     work(archive, lambda: queue.show(short.id, BERT).state == "done", slice_seconds=0.2)
@@ -237,7 +237,7 @@ def test_one_place_is_shared_by_all_packages(open_archive: Open) -> None:
 
 
 def test_places_go_to_those_who_waited_longest_and_the_dying_pause() -> None:
-    known = {"a": Served(served=5.0), "b": Served(served=3.0), "c": Served(served=9.0, failures=3)}
+    known = {"a": PackageState(served=5.0), "b": PackageState(served=3.0), "c": PackageState(served=9.0, failures=3)}
     assert next_packages(["a", "b", "c", "d"], known, 2, 10.0) == ["d", "b"]
     assert next_packages(["a", "b", "c", "d"], known, 9, 10.0) == ["d", "b", "a"]
     assert next_packages(["c"], known, 9, 13.0) == ["c"]
@@ -246,7 +246,7 @@ def test_places_go_to_those_who_waited_longest_and_the_dying_pause() -> None:
 
 def test_private_addresses_are_for_the_command_line(open_archive: Open) -> None:
     archive = open_archive()
-    queue = Questions(archive, parse)
+    queue = JobSubmitter(archive, parse)
     queue.submit(b"<query>say</query>", ANNA)
     work(archive, lambda: all_ended(queue))
     assert b"say public for anna" in queue.result(1, ANNA)

@@ -19,23 +19,23 @@ import time
 from pathlib import Path
 
 from letopis.archive import Archive
-from letopis.config import load
+from letopis.config import load_settings
 from letopis.errors import LetopisError, UsageError
-from letopis.jobs.query import Query, Surroundings
+from letopis.jobs.execution import JobLanguage, run_worker
+from letopis.jobs.query import JobContext, JobQuery
 from letopis.jobs.supervisor import Supervisor
-from letopis.jobs.working import Language, obey
 
 COMMAND = (sys.executable, __file__)
 _PLACES = ("LETOPIS_DATABASE_", "LETOPIS_STORE_")
 _FORM = re.compile(rb"<query((?: \w+=\"[^\"]*\")*)>([a-z]+)( [\d.]+)?</query>")
 
 
-def parse(data: bytes) -> Query:
+def parse(data: bytes) -> JobQuery:
     found = _FORM.fullmatch(data)
     if found is None:
         raise UsageError("this is no job file; write <query>say</query>")
     given = dict(re.findall(r"(\w+)=\"([^\"]*)\"", found[1].decode()))
-    return Query(
+    return JobQuery(
         given.get("package", "p"),
         given.get("name", ""),
         int(given.get("priority", "0")),
@@ -45,7 +45,7 @@ def parse(data: bytes) -> Query:
     )
 
 
-def perform(query: Query, around: Surroundings) -> bytes:
+def perform(query: JobQuery, around: JobContext) -> bytes:
     found = _FORM.fullmatch(query.xml)
     assert found is not None
     word, amount = found[2].decode(), float(found[3] or 0)
@@ -57,7 +57,7 @@ def perform(query: Query, around: Surroundings) -> bytes:
     return b"<say>%s</say>" % answer
 
 
-def _work(word: str, amount: float, around: Surroundings) -> bytes:
+def _work(word: str, amount: float, around: JobContext) -> bytes:
     if word == "wait":
         _until(around, amount or 1e9)
     elif word == "deaf":
@@ -75,7 +75,7 @@ def _work(word: str, amount: float, around: Surroundings) -> bytes:
     return word.encode() + (b" private" if around.private_allowed else b" public") + b" for " + around.user.encode()
 
 
-def _until(around: Surroundings, seconds: float) -> None:
+def _until(around: JobContext, seconds: float) -> None:
     begun = time.monotonic()
     while time.monotonic() - begun < seconds:
         around.progress.share((time.monotonic() - begun) / seconds)
@@ -84,7 +84,7 @@ def _until(around: Surroundings, seconds: float) -> None:
         time.sleep(0.005)
 
 
-def trace(around: Surroundings, line: str) -> None:
+def trace(around: JobContext, line: str) -> None:
     with Path(around.archive.folder, "trace").open("a") as file:
         file.write(line + "\n")
 
@@ -103,7 +103,7 @@ def _die_within(seconds: float) -> None:
 def _daemon(folder: str) -> None:
     """Looks after a queue until it is stopped or killed, wherever the environment says that its archive lies."""
     places = {name: value for name, value in os.environ.items() if name.startswith(_PLACES)}
-    with Archive(folder, settings=load(None, places, {})) as archive:
+    with Archive(folder, settings=load_settings(None, places, {})) as archive:
         supervisor = Supervisor(archive, command=COMMAND)
 
         async def run() -> None:
@@ -118,4 +118,4 @@ if __name__ == "__main__":
         sys.exit(_daemon(sys.argv[1]))
     if "TINY_DIE_WITHIN" in os.environ:
         _die_within(float(os.environ["TINY_DIE_WITHIN"]))
-    sys.exit(obey(Language(parse, perform), grace=0.5))
+    sys.exit(run_worker(JobLanguage(parse, perform), grace=0.5))

@@ -13,9 +13,9 @@ from lxml import etree
 
 from letopis.archive import Archive, utc_now
 from letopis.config import CrawlSettings, JobsSettings, Settings
-from letopis.demo import DemoServer, World, running
-from letopis.jobs.language import parse, perform
-from letopis.jobs.query import Surroundings
+from letopis.jobs.language import parse_job_file, run_query
+from letopis.jobs.query import JobContext
+from letopis_demo import DemoServer, World, running
 
 NOON = datetime(2026, 1, 10, 12, tzinfo=UTC)
 QUICK = Settings(crawl=CrawlSettings(delay=0.0))
@@ -74,11 +74,11 @@ def ask(
     archive: Archive, text: str, told: Told | None = None, *, private: bool = True, output: Path | None = None
 ) -> etree._Element:
     """The result of a query as one element with one child a step."""
-    query = parse(text.encode(), archive.settings)
-    around = Surroundings(
+    query = parse_job_file(text.encode(), archive.settings)
+    around = JobContext(
         archive, archive.settings, told or Told(), "tester", private, output, getattr(archive, "clock", utc_now)
     )
-    return etree.fromstring(b"<result>" + perform(query, around) + b"</result>")
+    return etree.fromstring(b"<result>" + run_query(query, around) + b"</result>")
 
 
 def with_packages(folder: Path) -> Settings:

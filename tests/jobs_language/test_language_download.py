@@ -11,12 +11,12 @@ import pytest
 from asking import QUICK, Told, ask
 from scripted_site import ScriptedSite
 
-from letopis.archive import Archive, Recorded
+from letopis.archive import Archive, RecordedCapture
 from letopis.catalog import Cursor
 from letopis.config import CrawlSettings, DatabaseSettings, Settings
-from letopis.crawl import Selection, Watching, crawl_levels
+from letopis.crawl import CrawlSelection, LevelHooks, crawl_levels
 from letopis.errors import NotReady, UsageError
-from letopis.jobs.language import Cancelled
+from letopis.jobs.language import JobCancelled
 from letopis.urls import Scope
 
 GOOD = "/pub/index.php?idpage=1&language=cz&version=1"
@@ -200,7 +200,7 @@ def test_a_cancelled_download_stops_between_pages_and_keeps_what_it_has(
         scripted_site.set(f"/{number}", page())
     told = Told()
     told.on_log = lambda line: setattr(told, "stopped", True)
-    with pytest.raises(Cancelled):
+    with pytest.raises(JobCancelled):
         ask(archive, f'<query><download maxlevel="1"><url>{host}/</url></download><cleaner/></query>', told)
     assert asked(scripted_site) == ["/"]
     assert archive.stats().versions == 1
@@ -258,12 +258,12 @@ def test_basic_mode_takes_nothing_from_pages_that_were_there_before(
 def test_what_stops_a_commit_in_the_midst_of_a_level_is_told_as_it_is(
     tmp_path: Path, scripted_site: ScriptedSite
 ) -> None:
-    def full(cursor: Cursor, done: list[Recorded]) -> None:
+    def full(cursor: Cursor, done: list[RecordedCapture]) -> None:
         raise NotReady("the disk is full")
 
     scripted_site.set("/", page())
     settings = Settings(crawl=CrawlSettings(delay=0.0, commit_every=0.0))
     with Archive(tmp_path / "a", settings=settings) as archive, pytest.raises(NotReady, match="the disk is full"):
-        asyncio.run(crawl_levels(archive, [scripted_site.url("/")], Selection(Scope()), Watching(extend=full)))
+        asyncio.run(crawl_levels(archive, [scripted_site.url("/")], CrawlSelection(Scope()), LevelHooks(extend=full)))
     with Archive(tmp_path / "a") as archive:
         assert archive.stats().versions == 0

@@ -15,11 +15,11 @@ import pytest
 from asking import with_packages
 
 from letopis.errors import UsageError
-from letopis.graph import Bounds
-from letopis.jobs.language import parse, transform
-from letopis.jobs.language.stylesheets import QUERY_BOUNDS, run_stylesheet
+from letopis.index.xslt import XsltLimits
+from letopis.jobs.language import parse_job_file, transform_result
+from letopis.jobs.language.packages import QUERY_BOUNDS, run_stylesheet
 
-TIGHT = Bounds(seconds=3.0, memory=512 << 20, output=1 << 20)
+TIGHT = XsltLimits(seconds=3.0, memory=512 << 20, output=1 << 20)
 
 
 def laughs(levels: int = 12) -> str:
@@ -86,7 +86,7 @@ def test_document_types_and_entities_are_refused(
 ) -> None:
     text = text.replace("SECRET", str(secret)).replace("LISTENER", listener[0])
     with bounded(), pytest.raises(UsageError) as caught:
-        parse(text.encode(encoding))
+        parse_job_file(text.encode(encoding))
     assert "document type" in str(caught.value) or "not well-formed XML" in str(caught.value)
     assert "SECRET" not in str(caught.value)
     assert listener[1] == []
@@ -95,7 +95,7 @@ def test_document_types_and_entities_are_refused(
 def test_inclusions_are_no_part_of_the_language(secret: Path) -> None:
     text = f'<query xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="{secret}" parse="text"/></query>'
     with pytest.raises(UsageError, match="include"):
-        parse(text.encode())
+        parse_job_file(text.encode())
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_inclusions_are_no_part_of_the_language(secret: Path) -> None:
 )
 def test_huge_and_deep_files_are_refused_quickly_with_a_short_sentence(text: str, told: str) -> None:
     with bounded(), pytest.raises(UsageError, match=told) as caught:
-        parse(text.encode())
+        parse_job_file(text.encode())
     assert len(str(caught.value)) < 800
 
 
@@ -191,7 +191,7 @@ def test_a_hostile_package_is_refused_at_submission(tmp_path: Path) -> None:
         style('<xsl:call-template name="a"/>', '<xsl:template name="a"><xsl:call-template name="a"/></xsl:template>')
     )
     with pytest.raises(UsageError, match=r"query\.xsl of package 'bad': .*endless recursion"):
-        parse(b'<query package="bad"><x/></query>', with_packages(tmp_path))
+        parse_job_file(b'<query package="bad"><x/></query>', with_packages(tmp_path))
     assert QUERY_BOUNDS.seconds <= 10
 
 
@@ -202,9 +202,9 @@ def test_a_schema_of_a_package_reads_no_other_file(tmp_path: Path, secret: Path)
     include = f'<xs:include schemaLocation="file://{secret}"/>'
     (folder / "query.xsd").write_text(f'<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">{include}</xs:schema>')
     with pytest.raises(UsageError, match="a schema of a package is one file"):
-        parse(b'<query package="bad"><x/></query>', with_packages(tmp_path))
+        parse_job_file(b'<query package="bad"><x/></query>', with_packages(tmp_path))
 
 
 def test_an_unknown_stylesheet_is_named_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match=r"there is no stylesheet '\.\./x'; known are map-page"):
-        transform(b"<result/>", "../x")
+        transform_result(b"<result/>", "../x")

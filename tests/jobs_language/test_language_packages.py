@@ -15,8 +15,8 @@ from lxml import etree, html
 
 from letopis.archive import Archive
 from letopis.errors import NotFound, UsageError
-from letopis.jobs.language import STYLESHEETS, packages, parse, perform, stylesheet_of, transform
-from letopis.jobs.query import Surroundings
+from letopis.jobs.language import STYLESHEETS, packages, parse_job_file, run_query, stylesheet_of, transform_result
+from letopis.jobs.query import JobContext
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "jobs.md"
 
@@ -51,9 +51,9 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Known]:
 
 def answered(archive: Archive, text: str) -> tuple[bytes, bytes | str | None]:
     """The result of a query with its root, and its stylesheet."""
-    query = parse(text.encode(), archive.settings)
-    around = Surroundings(archive, archive.settings, Told(), "me", True, None, archive.clock)
-    return b"<result>" + perform(query, around) + b"</result>", stylesheet_of(query, archive.settings)
+    query = parse_job_file(text.encode(), archive.settings)
+    around = JobContext(archive, archive.settings, Told(), "me", True, None, archive.clock)
+    return b"<result>" + run_query(query, around) + b"</result>", stylesheet_of(query, archive.settings)
 
 
 def news_folder(place: Path) -> Path:
@@ -73,7 +73,7 @@ def test_the_news_package_of_the_guide_turns_a_site_into_a_map_diff_and_rss(know
         result, stylesheet = answered(archive, f'<query package="news"><news site="{known.host}"/></query>')
         mapped = ask(archive, f'<query><mapdiff site="{known.host}" from="7 days ago"/></query>')
         assert stylesheet is not None
-        feed = feedparser.parse(transform(result, stylesheet))
+        feed = feedparser.parse(transform_result(result, stylesheet))
     events = mapped.findall("mapdiff/event")
     appeared = [event for event in events if event.get("event") in ("appeared", "renamed", "moved", "changed")]
     assert feed.bozo == 0
@@ -81,7 +81,7 @@ def test_the_news_package_of_the_guide_turns_a_site_into_a_map_diff_and_rss(know
     assert len(feed.entries) == len(appeared) > 0
     assert {entry.link for entry in feed.entries} == {event.get("to") or event.get("url") for event in appeared}
     with pytest.raises(UsageError, match=r"line 1: Element 'news'.*'site'"):
-        parse(b'<query package="news"><news/></query>', settings)
+        parse_job_file(b'<query package="news"><news/></query>', settings)
 
 
 def test_packages_of_all_origins_are_listed(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_package_that_cannot_be_used_says_why(files: dict[str, str], told: str
     for name, text in files.items():
         (folder / name).write_text(text.replace("GOOD", sheet("<cleaner/>")).replace("WRONG", sheet("<dance/>")))
     with pytest.raises(UsageError, match=told):
-        parse(b'<query package="mine"><anything/></query>', with_packages(tmp_path))
+        parse_job_file(b'<query package="mine"><anything/></query>', with_packages(tmp_path))
 
 
 def sheet(steps: str) -> str:
@@ -131,7 +131,7 @@ def sheet(steps: str) -> str:
 
 def test_unknown_doubled_and_misnamed_packages_are_told(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="there is no package 'nowhere'; known are downloader"):
-        parse(b'<query package="nowhere"><x/></query>', with_packages(tmp_path))
+        parse_job_file(b'<query package="nowhere"><x/></query>', with_packages(tmp_path))
     shutil.copytree(news_folder(tmp_path / "first"), tmp_path / "second" / "sengine")
     with pytest.raises(UsageError, match="there are two packages 'sengine'"):
         packages(with_packages(tmp_path / "second"))
@@ -162,7 +162,7 @@ def test_the_stylesheet_of_a_result_is_the_querys_own_else_its_packages(tmp_path
 
     def chosen(attributes: str) -> bytes | str | None:
         return stylesheet_of(
-            parse(f"<query {attributes}><news site='x.example'/></query>".encode(), settings), settings
+            parse_job_file(f"<query {attributes}><news site='x.example'/></query>".encode(), settings), settings
         )
 
     assert chosen("package='news'") == (folder / "result.xsl").read_bytes()
@@ -171,10 +171,10 @@ def test_the_stylesheet_of_a_result_is_the_querys_own_else_its_packages(tmp_path
     with pytest.raises(UsageError, match="xslt of <query>: there is no stylesheet 'absent'"):
         chosen("package='news' xslt='absent'")
     (folder / "other.xsl").unlink()
-    query = parse(b"<query package='news' xslt='other.xsl'><news site='x.example'/></query>")
+    query = parse_job_file(b"<query package='news' xslt='other.xsl'><news site='x.example'/></query>")
     with pytest.raises(UsageError, match=r"there is no stylesheet 'other\.xsl' in package 'news'"):
         stylesheet_of(query, settings)
-    assert stylesheet_of(parse(b"<query><cleaner/></query>"), settings) is None
+    assert stylesheet_of(parse_job_file(b"<query><cleaner/></query>"), settings) is None
 
 
 def test_the_packaged_stylesheets_make_pages_feeds_and_text(known: Known) -> None:
@@ -184,7 +184,7 @@ def test_the_packaged_stylesheets_make_pages_feeds_and_text(known: Known) -> Non
         )
         result, _ = answered(archive, f"<query>{steps}</query>")
     found = etree.fromstring(result)
-    made = {name: transform(result, name) for name in STYLESHEETS}
+    made = {name: transform_result(result, name) for name in STYLESHEETS}
 
     listed = html.fromstring(made["map-page"])
     assert len(listed.findall(".//li")) == len(list(found.find("map").iter("page")))
@@ -206,4 +206,4 @@ def test_the_packaged_stylesheets_make_pages_feeds_and_text(known: Known) -> Non
 
 def test_stylesheets_take_results_that_lack_what_they_show() -> None:
     for name in STYLESHEETS:
-        assert transform(b'<result state="failed"><error>no</error></result>', name)
+        assert transform_result(b'<result state="failed"><error>no</error></result>', name)

@@ -13,20 +13,23 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from letopis.errors import UsageError
-from letopis.jobs.language import STEPS, canonical, parse, result_json, schema
+from letopis.jobs.language import STEPS, canonical_xml, language_schema, parse_job_file, result_json
 
 
 def test_all_attributes_of_the_root_are_read() -> None:
     text = b'<query package="sengine" name="my question" priority="7" refresh="1h" permission="3"><cleaner/></query>'
-    query = parse(text)
+    query = parse_job_file(text)
     assert (query.package, query.name, query.priority, query.refresh, query.permission) == (
         "sengine", "my question", 7, "1h", 3,
     )  # fmt: skip
 
 
 def test_the_documents_root_means_the_same_and_its_marks_are_read_over() -> None:
-    plain = parse(b'<query package="downloader"><cleaner/></query>')
-    assert parse(b'<senginequery package="downloader" idquery="none" iduser="1"><cleaner/></senginequery>') == plain
+    plain = parse_job_file(b'<query package="downloader"><cleaner/></query>')
+    assert (
+        parse_job_file(b'<senginequery package="downloader" idquery="none" iduser="1"><cleaner/></senginequery>')
+        == plain
+    )
     assert (plain.name, plain.priority, plain.refresh, plain.permission) == ("", 0, "", 1)
 
 
@@ -41,12 +44,12 @@ def test_the_documents_root_means_the_same_and_its_marks_are_read_over() -> None
     ],
 )
 def test_a_query_without_a_package_goes_where_its_slowest_step_belongs(steps: str, home: str) -> None:
-    assert parse(f"<query>{steps}</query>".encode()).package == home
+    assert parse_job_file(f"<query>{steps}</query>".encode()).package == home
 
 
 def test_comments_instructions_spelling_and_order_of_attributes_do_not_matter() -> None:
-    one = parse(b"<?xml version='1.0'?><!-- a --><query name='n' package='sengine'><?x y?><cleaner/></query>")
-    two = parse(b'<query package="sengine" name="n"><cleaner></cleaner></query>')
+    one = parse_job_file(b"<?xml version='1.0'?><!-- a --><query name='n' package='sengine'><?x y?><cleaner/></query>")
+    two = parse_job_file(b'<query package="sengine" name="n"><cleaner></cleaner></query>')
     assert one == two
 
 
@@ -84,12 +87,12 @@ WRONG = [
 @pytest.mark.parametrize(("text", "told"), WRONG)
 def test_what_is_wrong_is_named_with_line_and_element(text: str, told: str) -> None:
     with pytest.raises(UsageError) as caught:
-        parse(text.encode())
+        parse_job_file(text.encode())
     assert told in str(caught.value)
 
 
 def test_the_schema_is_a_schema_and_knows_exactly_the_steps_that_there_are() -> None:
-    root = etree.fromstring(schema())
+    root = etree.fromstring(language_schema())
     etree.XMLSchema(root)
     xs = "{http://www.w3.org/2001/XMLSchema}"
     [choice] = root.findall(f"{xs}complexType[@name='Query']/{xs}choice")
@@ -141,17 +144,17 @@ MANY = 200_000 if os.environ.get("LETOPIS_LONG") else 100
 @given(job_files())
 @settings(max_examples=MANY, deadline=None)
 def test_reading_a_query_again_changes_nothing(data: bytes) -> None:
-    query = parse(data)
-    again = parse(query.xml)
+    query = parse_job_file(data)
+    again = parse_job_file(query.xml)
     assert again == query
-    assert parse(canonical(etree.fromstring(again.xml))) == query
+    assert parse_job_file(canonical_xml(etree.fromstring(again.xml))) == query
 
 
 @given(st.binary(max_size=300) | st.text("<>/query&;!DOCTYPE[]\"' ='", max_size=200).map(str.encode))
 @settings(max_examples=3 * MANY, deadline=None)
 def test_any_bytes_are_a_query_or_a_sentence(data: bytes) -> None:
     with suppress(UsageError):
-        assert parse(data).xml
+        assert parse_job_file(data).xml
 
 
 @given(job_files(), st.data())
@@ -161,7 +164,7 @@ def test_damaged_job_files_are_queries_or_a_sentence(data: bytes, draws: st.Data
     cut = draws.draw(st.integers(0, 20))
     inserted = draws.draw(st.sampled_from([b"", b"<", b">", b"&", b"&x;", b"\0", b"<map/>", b'"', b"<!--", b"]]>"]))
     with suppress(UsageError):
-        assert parse(data[:at] + inserted + data[at + cut :]).xml
+        assert parse_job_file(data[:at] + inserted + data[at + cut :]).xml
 
 
 def test_results_have_a_json_form_however_deep_they_are() -> None:

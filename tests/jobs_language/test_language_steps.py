@@ -14,11 +14,11 @@ from lxml import etree
 
 from letopis.archive import Archive
 from letopis.cli.main import main
-from letopis.cli.verbs.exporting import KINDS as EXPORTED_BY_VERB
+from letopis.cli.verbs.exchange import EXPORTERS as EXPORTED_BY_VERB
 from letopis.errors import NotFound, UsageError
 from letopis.jobs import language
-from letopis.jobs.language.export_step import KINDS as EXPORTED_BY_JOBS
-from letopis.jobs.language.running import Cancelled
+from letopis.jobs.language.steps import JOB_EXPORTERS as EXPORTED_BY_JOBS
+from letopis.jobs.language.steps import JobCancelled
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +151,7 @@ class StoppedLater(Told):
 
 def test_an_export_that_is_stopped_leaves_nothing_behind(known: tuple[Path, list[str]]) -> None:
     folder, _ = known
-    with Archive(folder) as archive, pytest.raises(Cancelled):
+    with Archive(folder) as archive, pytest.raises(JobCancelled):
         ask(archive, '<query><export kind="static"/></query>', StoppedLater(), output=folder / "jobs" / "3")
     assert list((folder / "jobs" / "3").iterdir()) == []
 

@@ -10,16 +10,25 @@ from hypothesis import strategies as st
 
 from letopis.config import MonitorSettings
 from letopis.model import Check, Outcome, to_millis
-from letopis.monitor.deciding import Alert, Difference, History, WatchState, decide
-from letopis.monitor.rules import Condition, ConditionKind, parse_rules
-from letopis.monitor.watch import Named, Watch, WatchSpec, settled
+from letopis.monitor.alerts import Alert, WatchDifference, WatchHistory, WatchState, decide_alerts
+from letopis.monitor.watch import (
+    AlertCondition,
+    AlertConditionKind,
+    Watch,
+    WatchedUrl,
+    WatchSpec,
+    parse_alert_rules,
+    settle_watch,
+)
 
 URL = "http://example.org/"
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def watch(when: str, *conditions: Condition) -> Watch:
-    return settled(Named(URL), WatchSpec(when=parse_rules(when), conditions=conditions), None, MonitorSettings())
+def watch(when: str, *conditions: AlertCondition) -> Watch:
+    return settle_watch(
+        WatchedUrl(URL), WatchSpec(when=parse_alert_rules(when), conditions=conditions), None, MonitorSettings()
+    )
 
 
 def check(minute: int, status: int = 200, final: str = URL, outcome: Outcome = Outcome.UNCHANGED) -> Check:
@@ -31,10 +40,10 @@ def check(minute: int, status: int = 200, final: str = URL, outcome: Outcome = O
 
 
 def say(
-    rules: Watch, state: WatchState, *checks: Check, version: int | None = 1, change: Difference | None = None
+    rules: Watch, state: WatchState, *checks: Check, version: int | None = 1, change: WatchDifference | None = None
 ) -> tuple[list[str], WatchState]:
     now = checks[-1].checked_at if checks else START
-    alerts, after = decide(rules, History(state, checks, version, now), change)
+    alerts, after = decide_alerts(rules, WatchHistory(state, checks, version, now), change)
     return [str(alert.kind) for alert in alerts], after
 
 
@@ -47,20 +56,22 @@ def test_first_version_is_no_change() -> None:
 
 
 def test_counted_change_is_told_once() -> None:
-    rules, change = watch("changed"), Difference(True, ("new",), ("old",), 0.5, "-old\n+new")
+    rules, change = watch("changed"), WatchDifference(True, ("new",), ("old",), 0.5, "-old\n+new")
     said, state = say(rules, SEEN, check(1, outcome=Outcome.CHANGED), version=2, change=change)
     assert said == ["changed"]
     assert say(rules, state, check(2), version=2)[0] == []
 
 
 def test_change_that_does_not_count_is_not_told_but_moves_on() -> None:
-    said, state = say(watch("changed"), SEEN, check(1), version=2, change=Difference(False, ("noise",)))
+    said, state = say(watch("changed"), SEEN, check(1), version=2, change=WatchDifference(False, ("noise",)))
     assert (said, state.version, state.changed) == ([], 2, SEEN.changed)
 
 
 def test_all_conditions_must_hold() -> None:
-    rules = watch("changed", Condition(ConditionKind.ADDS, "price"), Condition(ConditionKind.MORE_THAN, "10"))
-    small = Difference(True, ("Price 9",), (), 0.05)
+    rules = watch(
+        "changed", AlertCondition(AlertConditionKind.ADDS, "price"), AlertCondition(AlertConditionKind.MORE_THAN, "10")
+    )
+    small = WatchDifference(True, ("Price 9",), (), 0.05)
     assert say(rules, SEEN, check(1), version=2, change=small)[0] == []
     assert say(rules, SEEN, check(1), version=2, change=replace(small, share=0.2))[0] == ["changed"]
 
@@ -100,7 +111,7 @@ def test_not_changed_for_a_week_is_told_once_until_it_changes() -> None:
     said, state = say(rules, SEEN, check(week))
     assert said == ["unchanged"]
     assert say(rules, state, check(week + 1))[0] == []
-    state = say(rules, state, check(week + 2), version=2, change=Difference(True))[1]
+    state = say(rules, state, check(week + 2), version=2, change=WatchDifference(True))[1]
     assert say(rules, state, check(2 * week), version=2)[0] == []
     assert say(rules, state, check(2 * week + 2), version=2)[0] == ["unchanged"]
 
@@ -118,9 +129,9 @@ statuses = st.lists(st.sampled_from([200, 304, 404, 500, 0]), min_size=1, max_si
 def test_judging_in_one_go_or_in_parts_gives_the_same_alerts(codes: list[int], cut: int) -> None:
     rules = watch("status,unavailable:2,recovered,redirect")
     checks = [check(minute, status) for minute, status in enumerate(codes)]
-    whole, end = decide(rules, History(SEEN, checks, 1, START), None)
-    first, middle = decide(rules, History(SEEN, checks[:cut], 1, START), None)
-    second, last = decide(rules, History(middle, checks[cut:], 1, START), None)
+    whole, end = decide_alerts(rules, WatchHistory(SEEN, checks, 1, START), None)
+    first, middle = decide_alerts(rules, WatchHistory(SEEN, checks[:cut], 1, START), None)
+    second, last = decide_alerts(rules, WatchHistory(middle, checks[cut:], 1, START), None)
     assert (whole, end) == (first + second, last)
 
 
@@ -128,8 +139,8 @@ def test_judging_in_one_go_or_in_parts_gives_the_same_alerts(codes: list[int], c
 @settings(max_examples=60, deadline=None)
 def test_state_survives_its_stored_form(codes: list[int]) -> None:
     alerts: list[Alert]
-    alerts, state = decide(
-        watch("unavailable"), History(SEEN, [check(n, code) for n, code in enumerate(codes)], 1, START), None
+    alerts, state = decide_alerts(
+        watch("unavailable"), WatchHistory(SEEN, [check(n, code) for n, code in enumerate(codes)], 1, START), None
     )
     assert WatchState.from_json(state.to_json()) == state
     assert len(alerts) <= len(codes)

@@ -17,13 +17,11 @@ from letopis.catalog.watches import Watches
 from letopis.config import ChangeSettings, FetchSettings, MonitorSettings, Settings
 from letopis.errors import NotReady, Refused, UnknownUrl, UsageError
 from letopis.model import Outcome
-from letopis.monitor.book import WatchBook
-from letopis.monitor.checker import checker
-from letopis.monitor.messages import Message
-from letopis.monitor.outbox import MOST_ATTEMPTS, Outbox, pause_after
-from letopis.monitor.rules import Condition, ConditionKind, parse_rules
-from letopis.monitor.watch import WatchSpec
-from letopis.monitor.watcher import Judged, Watcher
+from letopis.monitor.checker import open_checker
+from letopis.monitor.notifications import MAX_ATTEMPTS, Notification, Outbox, retry_pause
+from letopis.monitor.watch import AlertCondition, AlertConditionKind, WatchSpec, parse_alert_rules
+from letopis.monitor.watch_list import WatchList
+from letopis.monitor.watcher import Watcher, WatchResult
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -45,20 +43,20 @@ class World:
     def __init__(self, folder: Path, settings: Settings) -> None:
         self.clock = Clock()
         self.archive = Archive(folder, clock=self.clock, settings=settings)
-        self.book = WatchBook(self.archive)
+        self.book = WatchList(self.archive)
         self.watches = Watches(self.archive.catalog.database)
-        self.sent: list[tuple[str, Message]] = []
+        self.sent: list[tuple[str, Notification]] = []
         self.failing = False
 
-    def send(self, target: str, message: Message, guarded: bool) -> None:
+    def send(self, target: str, message: Notification, guarded: bool) -> None:
         if self.failing:
             raise NotReady("nobody answers")
         self.sent.append((target, message))
 
-    async def run(self, after: timedelta = HOUR) -> list[Judged]:
+    async def run(self, after: timedelta = HOUR) -> list[WatchResult]:
         self.clock.now += after
-        told: list[Judged] = []
-        async with checker(self.archive) as checks:
+        told: list[WatchResult] = []
+        async with open_checker(self.archive) as checks:
             await Watcher(self.archive, checks, Outbox(self.archive, self.send), told.append, lambda: 0.0).run_due()
         return told
 
@@ -185,7 +183,7 @@ async def test_noise_is_not_told_unless_bytes_count(
 
 async def test_conditions_on_the_difference(world: World, scripted_site: ScriptedSite) -> None:
     url = scripted_site.set("/page", OLD)
-    world.book.add([url], replace(SPEC, conditions=(Condition(ConditionKind.ADDS, "september"),)))
+    world.book.add([url], replace(SPEC, conditions=(AlertCondition(AlertConditionKind.ADDS, "september"),)))
     await world.run()
     scripted_site.set("/page", NEW)
     await world.run()
@@ -197,7 +195,7 @@ async def test_conditions_on_the_difference(world: World, scripted_site: Scripte
 
 async def test_down_and_up_again(world: World, scripted_site: ScriptedSite) -> None:
     url = scripted_site.set("/page", OLD)
-    world.book.add([url], replace(SPEC, when=parse_rules("unavailable:2,recovered")))
+    world.book.add([url], replace(SPEC, when=parse_alert_rules("unavailable:2,recovered")))
     for status in (200, 410, 410, 410, 200, 200):
         scripted_site.set("/page", OLD, status=status)
         await world.run()
@@ -209,7 +207,7 @@ async def test_redirect_target_and_silence(world: World, scripted_site: Scripted
     scripted_site.set("/a", OLD)
     scripted_site.set("/b", OLD)
     url = scripted_site.redirect("/short", "/a")
-    world.book.add([url], replace(SPEC, when=parse_rules("redirect,unchanged:1d")))
+    world.book.add([url], replace(SPEC, when=parse_alert_rules("redirect,unchanged:1d")))
     await world.run()
     scripted_site.redirect("/short", "/b")
     await world.run()
@@ -275,7 +273,7 @@ async def test_failed_delivery_is_kept_and_tried_again(world: World, scripted_si
     await world.run(timedelta(seconds=1))
     assert [row.attempts for row in world.watches.deliveries(number)] == [1], "not before its time"
     world.failing = False
-    await world.run(pause_after(1))
+    await world.run(retry_pause(1))
     assert [(row.state, row.attempts) for row in world.watches.deliveries(number)] == [("sent", 2)]
     await world.run()
     assert world.kinds() == ["changed"]
@@ -288,10 +286,10 @@ async def test_delivery_is_given_up_in_the_end(world: World, scripted_site: Scri
     scripted_site.set("/page", NEW)
     world.failing = True
     await world.run(timedelta(days=1200))
-    for attempt in range(1, MOST_ATTEMPTS + 3):
-        await world.run(pause_after(attempt))
+    for attempt in range(1, MAX_ATTEMPTS + 3):
+        await world.run(retry_pause(attempt))
     row = world.watches.deliveries(world.book.alerts()[0].id)[0]
-    assert (row.state, row.attempts, row.error) == ("failed", MOST_ATTEMPTS, "nobody answers")
+    assert (row.state, row.attempts, row.error) == ("failed", MAX_ATTEMPTS, "nobody answers")
 
 
 async def test_crash_before_judging_tells_after_the_restart(world: World, scripted_site: ScriptedSite) -> None:
@@ -308,7 +306,7 @@ async def test_crash_before_judging_tells_after_the_restart(world: World, script
         raise Crash
 
     world.clock.now += HOUR
-    async with checker(world.archive) as checks:
+    async with open_checker(world.archive) as checks:
         work = Watcher(world.archive, checks, Outbox(world.archive, world.send))
         work._record = crash  # type: ignore[assignment, method-assign]
         with pytest.raises(Crash):
@@ -331,7 +329,7 @@ async def test_crash_between_sending_and_noting_repeats_with_the_same_key(
     world.failing = True
     await world.run()
     world.failing = False
-    world.clock.now += pause_after(1)
+    world.clock.now += retry_pause(1)
     row, _ = world.watches.waiting(2**60)[0]
     assert world.watches.claim(row, row.due + 1)
     assert not world.watches.claim(row, row.due + 2), "a claimed delivery is nobody else's"
@@ -349,7 +347,7 @@ async def test_real_sinks_take_the_message(world: World, scripted_site: Scripted
     await world.run()
     scripted_site.set("/page", NEW)
     world.clock.now += HOUR
-    async with checker(world.archive) as checks:
+    async with open_checker(world.archive) as checks:
         await Watcher(world.archive, checks, Outbox(world.archive)).run_due()
     number = world.book.alerts()[0].id
     states = {row.target: (row.state, row.error) for row in world.watches.deliveries(number)}
@@ -384,18 +382,18 @@ def test_nothing_watched_costs_no_table_and_is_no_error(world: World) -> None:
 
 def test_templates_fill_title_and_message(make_world: Callable[..., World]) -> None:
     from letopis.catalog.watches import AlertRow
-    from letopis.monitor.messages import message_of
+    from letopis.monitor.notifications import notification_of
 
     row = AlertRow(3, "http://e/", "changed", 0, "It changed", json.dumps({"tag": "t", "difference": "+x"}))
     settings = MonitorSettings(title="[$tag] $kind $unknown", message="$sentence: $difference at $time")
-    message = message_of(row, settings)
+    message = notification_of(row, settings)
     assert message.title == "[t] changed $unknown"
     assert message.body == "It changed: +x at 1970-01-01T00:00:00Z"
 
 
 async def test_watcher_stops_when_told(world: World, scripted_site: ScriptedSite) -> None:
     world.book.add([scripted_site.set("/page", OLD)], SPEC)
-    async with checker(world.archive) as checks:
+    async with open_checker(world.archive) as checks:
         work = Watcher(world.archive, checks, Outbox(world.archive, world.send), lambda judged: work.stop())
         await work.run()
     assert len(scripted_site.log) == 1

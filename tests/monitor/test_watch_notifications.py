@@ -22,13 +22,13 @@ from scripted_site import ScriptedSite
 from letopis import Archive
 from letopis.catalog.watches import Watches
 from letopis.config import Settings, StoreSettings
-from letopis.demo import DemoServer, running
-from letopis.demo import World as DemoWorld
 from letopis.model import Outcome
-from letopis.monitor.book import WatchBook
-from letopis.monitor.outbox import Outbox, pause_after
+from letopis.monitor.notifications import Outbox, retry_pause
 from letopis.monitor.watch import WatchSpec
-from letopis.monitor.watcher import watcher
+from letopis.monitor.watch_list import WatchList
+from letopis.monitor.watcher import open_watcher
+from letopis_demo import DemoServer, running
+from letopis_demo import World as DemoWorld
 
 OLD = b"<h1>Hours</h1><main><p>Open from nine to five on every working day.</p></main>"
 NEW = b"<h1>Hours</h1><main><p>Closed for the whole of August, see you later.</p></main>"
@@ -102,7 +102,7 @@ class Later:
 
 def run_due(archive: Archive) -> None:
     async def once() -> None:
-        async with watcher(archive) as work:
+        async with open_watcher(archive) as work:
             await work.run_due()
 
     asyncio.run(once())
@@ -111,7 +111,7 @@ def run_due(archive: Archive) -> None:
 def changed_once(archive: Archive, clock: Later, site: ScriptedSite, target: str) -> int:
     """Watches a page until it has changed; the number of the alert."""
     url = site.set("/page", OLD)
-    book = WatchBook(archive)
+    book = WatchList(archive)
     book.add([url], WatchSpec(every=600, notify=(target,)))
     run_due(archive)
     site.set("/page", NEW)
@@ -147,7 +147,7 @@ def test_service_that_refuses_is_tried_again(tmp_path: Path, scripted_site: Scri
         number = changed_once(archive, clock, scripted_site, f"json://{sink.address}/")
         watches = Watches(archive.catalog.database)
         assert [row.state for row in watches.deliveries(number)] == ["pending"]
-        clock.ahead += pause_after(1)
+        clock.ahead += retry_pause(1)
         assert asyncio.run(Outbox(archive).send_due()) == 1
         assert [(row.state, row.attempts) for row in watches.deliveries(number)] == [("sent", 2)]
 
@@ -160,7 +160,7 @@ def test_hook_that_fails_with_503_is_tried_again_and_told_once(
     with Archive(tmp_path / "a", clock=clock) as archive:
         number = changed_once(archive, clock, scripted_site, f"http://{sink.address}/hook")
         for attempt in (1, 2, 3):
-            clock.ahead += pause_after(attempt)
+            clock.ahead += retry_pause(attempt)
             run_due(archive)
         rows = Watches(archive.catalog.database).deliveries(number)
     assert [(row.state, row.attempts) for row in rows] == [("sent", 3)]
@@ -187,7 +187,7 @@ def test_alert_of_a_killed_process_is_delivered_once_by_the_next(
         for _ in range(3):
             run_due(archive)
             clock.ahead += timedelta(hours=1)
-        assert [row.kind for row in WatchBook(archive).alerts()] == ["changed"]
+        assert [row.kind for row in WatchList(archive).alerts()] == ["changed"]
     assert [message["kind"] for _, message in sink.got] == ["changed"] * 2, "refused, then taken, then never again"
 
 
@@ -228,7 +228,7 @@ def test_same_content_that_is_recorded_again_is_unchanged_in_history(
     settings = Settings(store=StoreSettings(same="record"))
     clock = Later()
     with Archive(tmp_path / "a", settings=settings, clock=clock) as archive:
-        WatchBook(archive).add([url], replace(WatchSpec(), every=600))
+        WatchList(archive).add([url], replace(WatchSpec(), every=600))
         for body in (OLD, OLD, NEW):
             scripted_site.set("/page", body)
             run_due(archive)

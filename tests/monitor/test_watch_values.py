@@ -10,16 +10,24 @@ from hypothesis import strategies as st
 
 from letopis.config import MonitorSettings
 from letopis.errors import MissingExtra, Refused, UsageError
-from letopis.monitor import sinks
-from letopis.monitor.rules import Condition, ConditionKind, Rule, RuleKind, parse_rules
-from letopis.monitor.watch import Named, WatchSpec, settled
+from letopis.monitor import notifications
+from letopis.monitor.watch import (
+    AlertCondition,
+    AlertConditionKind,
+    AlertKind,
+    AlertRule,
+    WatchedUrl,
+    WatchSpec,
+    parse_alert_rules,
+    settle_watch,
+)
 
 SETTINGS = MonitorSettings()
 URL = "http://example.org/"
 
 
 def test_when_of_page_65_is_understood() -> None:
-    rules = parse_rules("changed,status,unavailable:3,recovered,redirect,unchanged:7d")
+    rules = parse_alert_rules("changed,status,unavailable:3,recovered,redirect,unchanged:7d")
     assert [str(rule.kind) for rule in rules] == [
         "changed", "status", "unavailable", "recovered", "redirect", "unchanged",
     ]  # fmt: skip
@@ -31,20 +39,20 @@ def test_when_of_page_65_is_understood() -> None:
 )
 def test_refuses_other_words(text: str) -> None:
     with pytest.raises(UsageError):
-        parse_rules(text)
+        parse_alert_rules(text)
 
 
 rules = st.one_of(
-    st.sampled_from([RuleKind.CHANGED, RuleKind.STATUS, RuleKind.RECOVERED, RuleKind.REDIRECT]).map(Rule),
-    st.integers(1, 9999).map(lambda count: Rule(RuleKind.UNAVAILABLE, float(count))),
-    st.integers(1, 10**8).map(lambda seconds: Rule(RuleKind.UNCHANGED, float(seconds))),
+    st.sampled_from([AlertKind.CHANGED, AlertKind.STATUS, AlertKind.RECOVERED, AlertKind.REDIRECT]).map(AlertRule),
+    st.integers(1, 9999).map(lambda count: AlertRule(AlertKind.UNAVAILABLE, float(count))),
+    st.integers(1, 10**8).map(lambda seconds: AlertRule(AlertKind.UNCHANGED, float(seconds))),
 )
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
 conditions = st.one_of(
-    st.tuples(st.sampled_from([ConditionKind.CONTAINS, ConditionKind.ADDS, ConditionKind.REMOVES]), texts).map(
-        lambda pair: Condition(*pair)
-    ),
-    st.integers(0, 100).map(lambda share: Condition(ConditionKind.MORE_THAN, f"{share}%")),
+    st.tuples(
+        st.sampled_from([AlertConditionKind.CONTAINS, AlertConditionKind.ADDS, AlertConditionKind.REMOVES]), texts
+    ).map(lambda pair: AlertCondition(*pair)),
+    st.integers(0, 100).map(lambda share: AlertCondition(AlertConditionKind.MORE_THAN, f"{share}%")),
 )
 specs = st.builds(
     WatchSpec,
@@ -68,27 +76,27 @@ def test_specification_survives_its_stored_form(spec: WatchSpec) -> None:
 @given(specs, specs)
 @settings(max_examples=60, deadline=None)
 def test_interval_is_never_below_the_minimum(spec: WatchSpec, tag: WatchSpec) -> None:
-    watch = settled(Named(URL), spec, tag, SETTINGS)
+    watch = settle_watch(WatchedUrl(URL), spec, tag, SETTINGS)
     assert watch.every >= SETTINGS.min_interval
     assert watch.when
     assert watch.origin == spec.origin
 
 
 def test_own_values_win_over_the_tag_and_the_tag_over_settings() -> None:
-    tag = WatchSpec(every=600, notify=("file:/t",), when=(Rule(RuleKind.STATUS),))
-    assert settled(Named(URL, tag="t"), WatchSpec(), tag, SETTINGS).every == 600
-    assert settled(Named(URL, tag="t"), WatchSpec(every=60), tag, SETTINGS).every == 60
-    assert settled(Named(URL, tag="t"), WatchSpec(cron="@daily"), tag, SETTINGS).cron == "@daily"
-    assert settled(Named(URL, tag="t"), WatchSpec(), tag, SETTINGS).notify == ("file:/t",)
-    assert settled(Named(URL), WatchSpec(), None, SETTINGS).every == SETTINGS.every
+    tag = WatchSpec(every=600, notify=("file:/t",), when=(AlertRule(AlertKind.STATUS),))
+    assert settle_watch(WatchedUrl(URL, tag="t"), WatchSpec(), tag, SETTINGS).every == 600
+    assert settle_watch(WatchedUrl(URL, tag="t"), WatchSpec(every=60), tag, SETTINGS).every == 60
+    assert settle_watch(WatchedUrl(URL, tag="t"), WatchSpec(cron="@daily"), tag, SETTINGS).cron == "@daily"
+    assert settle_watch(WatchedUrl(URL, tag="t"), WatchSpec(), tag, SETTINGS).notify == ("file:/t",)
+    assert settle_watch(WatchedUrl(URL), WatchSpec(), None, SETTINGS).every == SETTINGS.every
 
 
 def test_next_time_by_interval_by_cron_and_with_jitter() -> None:
     now = datetime(2026, 3, 4, 12, 0, 30, tzinfo=UTC)
-    plain = settled(Named(URL), WatchSpec(every=60, jitter=10), None, SETTINGS)
+    plain = settle_watch(WatchedUrl(URL), WatchSpec(every=60, jitter=10), None, SETTINGS)
     assert plain.next_time(now, 0.0) == now + timedelta(seconds=60)
     assert plain.next_time(now, 0.5) == now + timedelta(seconds=65)
-    timed = settled(Named(URL), WatchSpec(cron="0 * * * *"), None, SETTINGS)
+    timed = settle_watch(WatchedUrl(URL), WatchSpec(cron="0 * * * *"), None, SETTINGS)
     assert timed.next_time(now, 0.9) == datetime(2026, 3, 4, 13, tzinfo=UTC)
 
 
@@ -101,27 +109,27 @@ def test_refuses_impossible_times(wrong: dict[str, object]) -> None:
 def test_conditions_ask_of_the_difference() -> None:
     added, removed = ["The price is 10"], ["In stock"]
 
-    def holds(kind: ConditionKind, value: str) -> bool:
-        return Condition(kind, value).holds(added, removed, 0.25)
+    def holds(kind: AlertConditionKind, value: str) -> bool:
+        return AlertCondition(kind, value).holds(added, removed, 0.25)
 
-    assert holds(ConditionKind.CONTAINS, "IN STOCK")
-    assert holds(ConditionKind.ADDS, "price")
-    assert not holds(ConditionKind.ADDS, "stock")
-    assert holds(ConditionKind.REMOVES, "stock")
-    assert holds(ConditionKind.MORE_THAN, "24.9%")
-    assert not holds(ConditionKind.MORE_THAN, "25")
+    assert holds(AlertConditionKind.CONTAINS, "IN STOCK")
+    assert holds(AlertConditionKind.ADDS, "price")
+    assert not holds(AlertConditionKind.ADDS, "stock")
+    assert holds(AlertConditionKind.REMOVES, "stock")
+    assert holds(AlertConditionKind.MORE_THAN, "24.9%")
+    assert not holds(AlertConditionKind.MORE_THAN, "25")
     for wrong in ("x", "101", "-1"):
         with pytest.raises(UsageError):
-            Condition(ConditionKind.MORE_THAN, wrong)
+            AlertCondition(AlertConditionKind.MORE_THAN, wrong)
 
 
 def test_targets_are_refused_when_the_watch_is_made() -> None:
-    assert sinks.accept("https://example.org/hook", "http", "cli") == "https://example.org/hook"
-    assert sinks.accept("file:/tmp/x", "cli", "cli") == "file:/tmp/x"
-    assert sinks.accept("file:/tmp/x", "http", "always") == "file:/tmp/x"
+    assert notifications.validate_target("https://example.org/hook", "http", "cli") == "https://example.org/hook"
+    assert notifications.validate_target("file:/tmp/x", "cli", "cli") == "file:/tmp/x"
+    assert notifications.validate_target("file:/tmp/x", "http", "always") == "file:/tmp/x"
     with pytest.raises(Refused, match="owner"):
-        sinks.accept("file:/etc/passwd", "http", "cli")
+        notifications.validate_target("file:/etc/passwd", "http", "cli")
     with pytest.raises(UsageError):
-        sinks.accept("file://elsewhere/x", "cli", "cli")
+        notifications.validate_target("file://elsewhere/x", "cli", "cli")
     with pytest.raises((UsageError, MissingExtra)):
-        sinks.accept("nonsense", "cli", "cli")
+        notifications.validate_target("nonsense", "cli", "cli")

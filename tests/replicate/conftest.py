@@ -14,7 +14,7 @@ from served_archive import fill
 from static_site import static_site
 
 from letopis.archive import Archive
-from letopis.demo import World
+from letopis_demo import World
 
 
 @pytest.fixture(scope="session")

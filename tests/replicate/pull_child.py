@@ -11,7 +11,7 @@ from typing import Any
 
 from letopis.catalog.database import Cursor
 from letopis.config import Settings
-from letopis.exchange.replica import PullOptions, Selection, clone, pull
+from letopis.exchange.replica import CloneSelection, PullOptions, clone, pull
 
 
 class Fuse:
@@ -50,7 +50,7 @@ def main(origin: str, copy: str, left: str) -> None:
     if (folder / "replica" / "release.json").exists():
         pull(folder, PullOptions(), Settings())
     else:
-        clone(origin, folder, Selection(), Settings())
+        clone(origin, folder, CloneSelection(), Settings())
 
 
 if __name__ == "__main__":

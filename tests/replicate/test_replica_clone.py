@@ -15,7 +15,7 @@ from served_archive import HTML, PAGE, at, running
 from letopis.archive import Archive
 from letopis.cli.main import main
 from letopis.errors import Busy, NotFound, Refused, Unavailable, UsageError
-from letopis.exchange.replica import PullOptions, Selection, attach, clone, detach, publish, pull
+from letopis.exchange.replica import CloneSelection, PullOptions, clone, detach, fetch_on_demand, publish, pull
 from letopis.model import to_millis
 
 
@@ -51,12 +51,12 @@ def test_a_server_without_ranges_serves_as_well(replica: Replica, tmp_path: Path
     replica.publish()
     replica.pull()
     replica.assert_equal()
-    replica.clone(Selection(site="example.org"), tmp_path / "site")
+    replica.clone(CloneSelection(site="example.org"), tmp_path / "site")
 
 
 def test_a_site_has_its_addresses_only_and_costs_less(replica: Replica) -> None:
     whole = replica.clone(path=replica.folder / "whole")
-    report = replica.clone(Selection(site="example.org"))
+    report = replica.clone(CloneSelection(site="example.org"))
     with Archive(replica.copy) as copy:
         assert list(copy.verify()) == []
         urls = [row.url for row in copy.catalog.resources.all()]
@@ -73,7 +73,7 @@ def test_a_site_has_its_addresses_only_and_costs_less(replica: Replica) -> None:
 
 
 def test_a_span_has_whole_histories_and_the_contents_valid_in_it(replica: Replica) -> None:
-    replica.clone(Selection(site="example.org", since=to_millis(at(25)), until=to_millis(at(29))))
+    replica.clone(CloneSelection(site="example.org", since=to_millis(at(25)), until=to_millis(at(29))))
     with Archive(replica.copy) as copy:
         assert copy.history(PAGE) == replica.archive.history(PAGE)
         assert copy.get(PAGE, version=0).body == HTML % 1
@@ -83,10 +83,10 @@ def test_a_span_has_whole_histories_and_the_contents_valid_in_it(replica: Replic
 
 
 def test_a_lazy_clone_fetches_what_is_read_and_keeps_it(replica: Replica) -> None:
-    report = replica.clone(Selection(lazy=True))
+    report = replica.clone(CloneSelection(lazy=True))
     assert report.absent > 20
     assert report.packs_fetched == report.contents_fetched == 0
-    with attach(Archive(replica.copy)) as copy:
+    with fetch_on_demand(Archive(replica.copy)) as copy:
         assert list(copy.verify()) == []
         before = len(replica.site.asked)
         assert copy.get(PAGE, version=0).body == HTML % 1
@@ -102,20 +102,20 @@ def test_a_lazy_clone_fetches_what_is_read_and_keeps_it(replica: Replica) -> Non
 
 
 def test_a_lazy_clone_says_so_when_its_origin_is_away(replica: Replica) -> None:
-    replica.clone(Selection(lazy=True))
+    replica.clone(CloneSelection(lazy=True))
     replica.site.cut = lambda path, size: 0
-    with attach(Archive(replica.copy)) as copy, pytest.raises(Unavailable, match="away"):
+    with fetch_on_demand(Archive(replica.copy)) as copy, pytest.raises(Unavailable, match="away"):
         copy.get(PAGE)
     replica.site.cut = lambda path, size: None
     shutil.rmtree(replica.published / "packs")
-    with attach(Archive(replica.copy)) as copy, pytest.raises(Unavailable, match="letopis pull"):
+    with fetch_on_demand(Archive(replica.copy)) as copy, pytest.raises(Unavailable, match="letopis pull"):
         copy.get(PAGE)
 
 
 def test_a_lazy_clone_notices_wrong_bytes(replica: Replica) -> None:
-    replica.clone(Selection(lazy=True))
+    replica.clone(CloneSelection(lazy=True))
     replica.site.spoil = lambda path, data: bytes(byte ^ 1 for byte in data) if "packs" in path else data
-    with attach(Archive(replica.copy)) as copy:
+    with fetch_on_demand(Archive(replica.copy)) as copy:
         for url in (PAGE, "http://sub.example.org/a"):
             with pytest.raises(Exception, match="not what its index promises") as caught:
                 copy.get(url)
@@ -124,8 +124,8 @@ def test_a_lazy_clone_notices_wrong_bytes(replica: Replica) -> None:
 
 
 def test_filling_makes_a_lazy_clone_whole(replica: Replica) -> None:
-    replica.clone(Selection(lazy=True))
-    with attach(Archive(replica.copy)) as copy:
+    replica.clone(CloneSelection(lazy=True))
+    with fetch_on_demand(Archive(replica.copy)) as copy:
         copy.get(PAGE)
     assert replica.pull(fill=True).absent == 0
     replica.assert_equal()
@@ -155,7 +155,7 @@ def test_a_clone_records_nothing_until_it_is_detached(replica: Replica) -> None:
 
 
 def test_a_partial_clone_is_not_detached(replica: Replica) -> None:
-    replica.clone(Selection(lazy=True))
+    replica.clone(CloneSelection(lazy=True))
     with pytest.raises(Refused, match="--fill"):
         detach(replica.copy, replica.settings)
 
@@ -165,7 +165,7 @@ def test_a_folder_in_use_is_not_made_a_clone(replica: Replica, tmp_path: Path) -
         replica.clone(path=tmp_path / "origin")
     replica.clone()
     with pytest.raises(UsageError, match="another origin or selection"):
-        replica.clone(Selection(lazy=True))
+        replica.clone(CloneSelection(lazy=True))
 
 
 def test_nothing_published_makes_nothing(replica: Replica, tmp_path: Path) -> None:
@@ -194,20 +194,20 @@ def test_a_clone_can_be_published_onward(replica: Replica, tmp_path: Path) -> No
     replica.clone()
     with Archive(replica.copy) as copy:
         publish(copy, tmp_path / "onward")
-    clone(str(tmp_path / "onward"), tmp_path / "third", Selection(), replica.settings)
+    clone(str(tmp_path / "onward"), tmp_path / "third", CloneSelection(), replica.settings)
     replica.assert_equal(tmp_path / "third")
 
 
 def test_a_partial_clone_is_not_published_onward(replica: Replica, tmp_path: Path) -> None:
-    replica.clone(Selection(lazy=True))
+    replica.clone(CloneSelection(lazy=True))
     with Archive(replica.copy) as copy, pytest.raises(Refused, match="--fill"):
         publish(copy, tmp_path / "onward")
 
 
 @pytest.mark.parametrize("lazy", [False, True])
 def test_a_clone_serves_mementos(replica: Replica, lazy: bool) -> None:
-    replica.clone(Selection(lazy=lazy))
-    with attach(Archive(replica.copy)) as copy, running(copy) as web:
+    replica.clone(CloneSelection(lazy=lazy))
+    with fetch_on_demand(Archive(replica.copy)) as copy, running(copy) as web:
         answer = web.get(f"/web/20240101120000id_/{PAGE}")
         assert answer.body == HTML % 1
         assert answer.headers["memento-datetime"] == "Mon, 01 Jan 2024 12:00:00 GMT"
@@ -249,7 +249,7 @@ def test_times_are_taken_as_people_write_them(
 def test_an_empty_archive_is_cloned_and_grows(replica: Replica, tmp_path: Path) -> None:
     with Archive(tmp_path / "empty") as origin:
         publish(origin, tmp_path / "out")
-        assert clone(str(tmp_path / "out"), replica.copy, Selection(), replica.settings).versions == 0
+        assert clone(str(tmp_path / "out"), replica.copy, CloneSelection(), replica.settings).versions == 0
         origin.put("http://first.example/", b"first")
         publish(origin, tmp_path / "out")
         assert pull(replica.copy, PullOptions(), replica.settings).versions == 1

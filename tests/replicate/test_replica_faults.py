@@ -16,7 +16,7 @@ from replica_world import Replica
 
 from letopis.archive import Archive
 from letopis.errors import LetopisError
-from letopis.exchange.replica import PullOptions, Selection, clone, pull
+from letopis.exchange.replica import CloneSelection, PullOptions, clone, pull
 
 LONG = bool(os.environ.get("LETOPIS_LONG"))
 ROUNDS = 400 if LONG else 10
@@ -149,7 +149,7 @@ def test_a_lying_server_cannot_spoil_a_site_clone(replica: Replica, tmp_path: Pa
         replica.site.spoil = liar(rng)
         target = tmp_path / f"site{seed}"
         try:
-            clone(replica.site.address, target, Selection(site="example.org"), replica.settings)
+            clone(replica.site.address, target, CloneSelection(site="example.org"), replica.settings)
             ended.add("right")
         except LetopisError as wrong:
             ended.add(type(wrong).__name__)

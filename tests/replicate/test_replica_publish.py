@@ -14,11 +14,11 @@ from replica_world import Replica, assert_equal
 from letopis.archive import Archive
 from letopis.catalog.accounts import Accounts
 from letopis.errors import Damaged
-from letopis.exchange.replica import Selection, clone, publish
-from letopis.exchange.replica.publishing import GRACE_SECONDS
-from letopis.monitor.book import WatchBook
+from letopis.exchange.replica import CloneSelection, clone, publish
+from letopis.exchange.replica.publication import GRACE_SECONDS
 from letopis.monitor.watch import WatchSpec
-from letopis.zrec import Reader, verify
+from letopis.monitor.watch_list import WatchList
+from letopis.zrec import ZrecReader, verify
 
 CHILD = Path(__file__).parents[1] / "crash" / "archive_child.py"
 
@@ -49,7 +49,7 @@ def test_a_second_publish_writes_only_what_is_new(replica: Replica) -> None:
         f"packs/00000001.log.{len(before['packs/00000001.log.0'])}",
     ]
     assert verify(replica.published / "index-00000002.zrec").sound
-    with Reader(replica.published / "index-00000002.zrec") as reader:
+    with ZrecReader(replica.published / "index-00000002.zrec") as reader:
         assert reader.header.ordered
         assert list(reader.records()) == sorted(reader.records())
 
@@ -85,7 +85,7 @@ def test_nothing_private_is_published(replica: Replica) -> None:
     replica.archive.put("http://public.example/", b"public words")
     replica.publish()
     found = files(replica.published)
-    with Reader(max(replica.published.glob("index-*"))) as reader:
+    with ZrecReader(max(replica.published.glob("index-*"))) as reader:
         found["index, unpacked"] = b"\n".join(reader.records())
     assert b"public.example" in found["index, unpacked"]
     for name, data in found.items():
@@ -101,7 +101,7 @@ def plant_secrets(archive: Archive) -> list[str]:
     user = accounts.add("secretname", "owner", "secretpassword", 0, email="secret@mail.example")
     token = accounts.create_token("secrettoken", user, "write", 0)
     spec = WatchSpec(every=60.0, notify=("https://notify.secret/hook",))
-    WatchBook(archive).add(["http://watched.secret/"], spec, "secrettag")
+    WatchList(archive).add(["http://watched.secret/"], spec, "secrettag")
     with archive.catalog.transaction() as cursor:
         archive.catalog.resources.ensure(cursor, "http://planned.secret/")
     (archive.folder / "cookies.txt").write_text("secretcookie")
@@ -140,7 +140,7 @@ def test_an_archive_is_published_while_another_process_writes(tmp_path: Path, re
                 for _ in range(12):
                     child.stdout.readline()
                 publish(archive, out, grace=0)
-                report = clone(str(out), tmp_path / f"copy{number}", Selection(), replica.settings)
+                report = clone(str(out), tmp_path / f"copy{number}", CloneSelection(), replica.settings)
                 assert report.versions >= 12 * (number + 1)
                 with Archive(tmp_path / f"copy{number}") as copy:
                     assert list(copy.verify()) == []
@@ -150,5 +150,5 @@ def test_an_archive_is_published_while_another_process_writes(tmp_path: Path, re
         child.stdout.close()
     with Archive(folder) as archive:
         publish(archive, out)
-        clone(str(out), tmp_path / "last", Selection(), replica.settings)
+        clone(str(out), tmp_path / "last", CloneSelection(), replica.settings)
         assert_equal(archive, tmp_path / "last")

@@ -13,14 +13,14 @@ from static_site import nginx_or_plain
 
 from letopis.archive import Archive
 from letopis.errors import Damaged, Refused, UsageError
-from letopis.exchange.replica import PullOptions, Selection, clone, publish, pull
+from letopis.exchange.replica import CloneSelection, PullOptions, clone, publish, pull
 
 
 def test_ten_percent_new_versions_cost_little_more_than_what_is_new(replica: Replica, tmp_path: Path) -> None:
     replica.add(400)
     replica.publish()
     with nginx_or_plain(replica.published, tmp_path / "nginx") as address:
-        clone(address, replica.copy, Selection(), replica.settings)
+        clone(address, replica.copy, CloneSelection(), replica.settings)
         versions = replica.archive.stats().versions
         replica.add(versions // 10, start=400)
         made = replica.publish()
@@ -97,7 +97,7 @@ def test_the_full_effort_is_read_by_range_too(tmp_path: Path, replica: Replica) 
         for number in range(6):
             origin.put("http://small.example/", body(number))
         publish(origin, tmp_path / "out")
-        clone(str(tmp_path / "out"), replica.copy, Selection(), replica.settings)
+        clone(str(tmp_path / "out"), replica.copy, CloneSelection(), replica.settings)
         origin.put("http://small.example/", body(6))
         origin.put("http://small.example/other", body(7))
         origin.compact()

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from letopis.archive import Archive
 from letopis.config import Settings
 from letopis.errors import Damaged, NewerFormat, Refused
-from letopis.exchange.replica import clone, records, release
-from letopis.exchange.replica.layout import is_index_name, pack_file
-from letopis.exchange.replica.planning import Demand, PackFiles
-from letopis.exchange.replica.records import CheckRecord, ContentRecord, SegmentRecord
-from letopis.exchange.replica.selection import Selection
-from letopis.zrec import Release
+from letopis.exchange.replica import clone, index_records, release
+from letopis.exchange.replica.clone_state import CloneSelection
+from letopis.exchange.replica.index_records import CheckRecord, ContentRecord, SegmentRecord
+from letopis.exchange.replica.pack_files import PackDemand, PackFiles
+from letopis.exchange.replica.release import is_index_name, pack_file
+from letopis.zrec import ZrecRelease
 
 _SMALL = st.integers(0, 2**40)
 _CONTENTS = st.builds(
@@ -55,27 +55,27 @@ _CHECKS = st.builds(
 @given(_CHECKS)
 @settings(max_examples=150)
 def test_a_check_is_read_as_it_was_written(check: CheckRecord) -> None:
-    line = records.check_line(records.key_for(check.url), check)
+    line = index_records.check_line(index_records.surt_key(check.url), check)
     assert b"\n" not in line
-    assert records.parse_check(line) == check
+    assert index_records.parse_check(line) == check
 
 
 @given(st.integers(0, 10**9), st.lists(st.tuples(st.text(), st.text()), max_size=5))
 @settings(max_examples=100)
 def test_headers_are_read_as_they_were_written(number: int, headers: list[tuple[str, str]]) -> None:
-    assert records.parse_head(records.head_line(number, tuple(headers))) == (number, tuple(headers))
+    assert index_records.parse_head(index_records.head_line(number, tuple(headers))) == (number, tuple(headers))
 
 
 @given(st.data())
 @settings(max_examples=150)
 def test_any_line_is_read_or_refused(data: st.DataObject) -> None:
     check = data.draw(_CHECKS)
-    line = bytearray(records.check_line(records.key_for(check.url), check))
+    line = bytearray(index_records.check_line(index_records.surt_key(check.url), check))
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(line) - 1))
         line[at : at + data.draw(st.integers(0, 2))] = data.draw(st.binary(max_size=3))
         line = line or bytearray(b"x")
-    for parse in (records.parse_check, records.parse_head, records.parse_segment):
+    for parse in (index_records.parse_check, index_records.parse_head, index_records.parse_segment):
         try:
             parse(bytes(line))
         except Damaged:
@@ -85,7 +85,7 @@ def test_any_line_is_read_or_refused(data: st.DataObject) -> None:
 def test_a_check_under_the_key_of_another_site_is_refused() -> None:
     check = CheckRecord("http://bad.example/", 0, 200, 1, 2, None, None, None, None, None)
     with pytest.raises(Damaged):
-        records.parse_check(records.check_line(records.key_for("http://good.example/"), check))
+        index_records.parse_check(index_records.check_line(index_records.surt_key("http://good.example/"), check))
 
 
 @pytest.mark.parametrize(
@@ -93,9 +93,9 @@ def test_a_check_under_the_key_of_another_site_is_refused() -> None:
 )
 def test_names_that_lead_elsewhere_are_no_pack_files(name: str) -> None:
     assert pack_file(name) is None
-    line = records.segment_line(SegmentRecord(1, 0, name, 5, "00" * 32))
+    line = index_records.segment_line(SegmentRecord(1, 0, name, 5, "00" * 32))
     with pytest.raises(Damaged):
-        records.parse_segment(line)
+        index_records.parse_segment(line)
 
 
 def test_only_plain_names_are_indexes() -> None:
@@ -104,14 +104,16 @@ def test_only_plain_names_are_indexes() -> None:
 
 
 def made() -> release.ArchiveRelease:
-    zrec = Release("index-00000003.zrec", "2026-01-01T00:00:00Z", 10, "ab" * 32, "cd" * 32, (("ef" * 16, 4),))
-    return release.ArchiveRelease("12" * 16, 3, "2026-01-01T00:00:00Z", zrec.name, zrec, release.Counts(1, 2, 3, 4, 5))
+    zrec = ZrecRelease("index-00000003.zrec", "2026-01-01T00:00:00Z", 10, "ab" * 32, "cd" * 32, (("ef" * 16, 4),))
+    return release.ArchiveRelease(
+        "12" * 16, 3, "2026-01-01T00:00:00Z", zrec.name, zrec, release.ReleaseCounts(1, 2, 3, 4, 5)
+    )
 
 
 def test_a_release_is_read_as_it_was_written() -> None:
-    assert release.parse(release.encode(made())) == made()
+    assert release.parse_archive_release(release.encode_archive_release(made())) == made()
     signed = made().signed(b"key")
-    again = release.parse(release.encode(signed))
+    again = release.parse_archive_release(release.encode_archive_release(signed))
     again.check_signature(b"key")
     for wrong in (again, made()):
         with pytest.raises(Refused):
@@ -119,10 +121,10 @@ def test_a_release_is_read_as_it_was_written() -> None:
 
 
 def test_a_later_release_is_told_from_a_broken_one() -> None:
-    fields = json.loads(release.encode(made()))
+    fields = json.loads(release.encode_archive_release(made()))
     with pytest.raises(NewerFormat):
-        release.parse(json.dumps(fields | {"version": 2}).encode())
-    release.parse(json.dumps(fields | {"later": 1}).encode())
+        release.parse_archive_release(json.dumps(fields | {"version": 2}).encode())
+    release.parse_archive_release(json.dumps(fields | {"later": 1}).encode())
     for name, value in [
         ("serial", 0),
         ("serial", "3"),
@@ -132,13 +134,13 @@ def test_a_later_release_is_told_from_a_broken_one() -> None:
         ("zrec", []),
     ]:
         with pytest.raises(Damaged):
-            release.parse(json.dumps(fields | {name: value}).encode())
+            release.parse_archive_release(json.dumps(fields | {name: value}).encode())
     with pytest.raises(Damaged):
-        release.parse(b"x" * 70_000)
+        release.parse_archive_release(b"x" * 70_000)
 
 
 def test_any_mutation_of_a_release_is_read_or_refused() -> None:
-    good = release.encode(made())
+    good = release.encode_archive_release(made())
     for seed in range(3000):
         rng = random.Random(seed)
         data = bytearray(good)
@@ -146,7 +148,7 @@ def test_any_mutation_of_a_release_is_read_or_refused() -> None:
             at = rng.randrange(len(data))
             data[at : at + rng.randrange(3)] = rng.randbytes(rng.randrange(3))
         try:
-            release.parse(bytes(data))
+            release.parse_archive_release(bytes(data))
         except Damaged:
             continue
 
@@ -159,13 +161,13 @@ def test_a_pack_file_is_fetched_whole_when_half_of_it_is_needed_and_nothing_is_m
     )
     files = PackFiles([second, first, other])
     content = ContentRecord(b"a" * 20, 1, 60, 60, "zstd", 1, 10, 0)
-    demand = Demand(files, frozenset())
+    demand = PackDemand(files, frozenset())
     for place, key in ((10, 1), (110, 2)):
         for _ in range(3):
             demand.add(content._replace(place=place, identity=key, stored_bytes=60 if key == 1 else 30))
     demand.add(content._replace(pack=2, identity=3))
     assert demand.whole({}) == [first, second]
-    few = Demand(files, frozenset())
+    few = PackDemand(files, frozenset())
     few.add(content._replace(place=110, identity=2))
     assert few.whole({}) == []
     assert few.whole({1: 100}) == [second]
@@ -181,21 +183,21 @@ def test_a_span_wants_what_was_valid_in_it() -> None:
     error = CheckRecord("http://a/", 25, 404, 1, 3, 1, None, None, None, content)
     told = sorted([*checks, error], key=lambda check: check.time)
 
-    def times(selection: Selection) -> list[int]:
+    def times(selection: CloneSelection) -> list[int]:
         return [check.time for check in selection.wanted(told)]
 
-    assert times(Selection()) == [10, 20, 25, 30]
-    assert times(Selection(since=15, until=19)) == [10]
-    assert times(Selection(since=20)) == [20, 25, 30]
-    assert times(Selection(until=24)) == [10, 20]
-    assert times(Selection(lazy=True)) == []
-    assert Selection(site="example.org").knows("http://example.org/x")
-    assert not Selection(site="example.org").knows("http://other.org/x")
+    assert times(CloneSelection()) == [10, 20, 25, 30]
+    assert times(CloneSelection(since=15, until=19)) == [10]
+    assert times(CloneSelection(since=20)) == [20, 25, 30]
+    assert times(CloneSelection(until=24)) == [10, 20]
+    assert times(CloneSelection(lazy=True)) == []
+    assert CloneSelection(site="example.org").knows("http://example.org/x")
+    assert not CloneSelection(site="example.org").knows("http://other.org/x")
 
 
 def test_the_golden_publication_stays_readable(tmp_path: Path) -> None:
     golden = Path(__file__).parents[1] / "formats" / "replica" / "published"
-    report = clone(str(golden), tmp_path / "copy", Selection(), Settings())
+    report = clone(str(golden), tmp_path / "copy", CloneSelection(), Settings())
     assert (report.serial, report.documents, report.versions, report.checks) == (2, 2, 5, 6)
     with Archive(tmp_path / "copy") as copy:
         assert list(copy.verify()) == []

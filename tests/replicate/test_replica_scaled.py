@@ -8,7 +8,7 @@ from replica_world import assert_equal, body
 
 from letopis.archive import Archive
 from letopis.config import Settings
-from letopis.exchange.replica import PullOptions, Selection, clone, publish, pull
+from letopis.exchange.replica import CloneSelection, PullOptions, clone, publish, pull
 
 
 def test_a_scaled_out_archive_is_published_and_cloned(scaled_settings: Settings, tmp_path: Path) -> None:
@@ -16,7 +16,7 @@ def test_a_scaled_out_archive_is_published_and_cloned(scaled_settings: Settings,
         for number in range(4):
             origin.put(f"http://scaled.example/{number % 2}", body(number))
         publish(origin, tmp_path / "out")
-        clone(str(tmp_path / "out"), tmp_path / "copy", Selection(), scaled_settings)
+        clone(str(tmp_path / "out"), tmp_path / "copy", CloneSelection(), scaled_settings)
         assert_equal(origin, tmp_path / "copy")
         origin.compact(effort="quick")
         origin.put("http://scaled.example/0", body(9))

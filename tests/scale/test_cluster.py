@@ -17,10 +17,10 @@ from test_fleet import Web, assert_polite, by_one
 
 from letopis.archive import Archive
 from letopis.config import CrawlSettings, Settings
-from letopis.crawl import CrawlOptions, Limits, crawl_on
-from letopis.demo import running
+from letopis.crawl import CrawlLimits, CrawlOptions, crawl_on_cluster
 from letopis.errors import UsageError
-from letopis.graph import flow_on, pagerank
+from letopis.index.page_ranks import cluster_flow, pagerank
+from letopis_demo import running
 
 pytestmark = OF_THE_LIBRARY
 DELAY = 0.05
@@ -43,7 +43,7 @@ def random_links(pages: int, links: int) -> tuple[np.ndarray, np.ndarray]:
 def test_ranks_of_a_cluster_are_those_of_one_process(client: Any) -> None:
     sources, targets = random_links(20_000, 450_000)
     alone = pagerank(sources, targets, 20_000)
-    together = pagerank(sources, targets, 20_000, make_flow=flow_on(client, 2))
+    together = pagerank(sources, targets, 20_000, make_flow=cluster_flow(client, 2))
     assert np.allclose(alone, together, rtol=0, atol=1e-6)
 
 
@@ -52,7 +52,7 @@ def test_ranks_survive_a_killed_worker(client: Any, workers: Workers) -> None:
     steps = 0
 
     def make(*links: Any) -> Callable[[np.ndarray], np.ndarray]:
-        flow = flow_on(client, 2)(*links)
+        flow = cluster_flow(client, 2)(*links)
 
         def deadly(shares: np.ndarray) -> np.ndarray:
             nonlocal steps
@@ -69,7 +69,7 @@ def test_ranks_survive_a_killed_worker(client: Any, workers: Workers) -> None:
 
 
 def options(web: Web) -> CrawlOptions:
-    return CrawlOptions(tuple(web.server.world.seeds()), exclude=("busy", "overload"), limits=Limits(once=True))
+    return CrawlOptions(tuple(web.server.world.seeds()), exclude=("busy", "overload"), limits=CrawlLimits(once=True))
 
 
 def crawling(settings: Settings, folder: Path) -> Settings:
@@ -87,7 +87,7 @@ def test_agents_of_a_cluster_find_what_one_finds(
     web: Web, client: Any, scaled_settings: Settings, tmp_path: Path
 ) -> None:
     settings = crawling(scaled_settings, tmp_path)
-    figures = crawl_on(client, settings, options(web), 2)
+    figures = crawl_on_cluster(client, settings, options(web), 2)
     assert figures.fetched > 100
     assert_polite(web)
     assert statuses(settings) == {url: status for url, (status, _) in by_one(web, tmp_path / "alone").items()}
@@ -102,8 +102,8 @@ def test_a_local_cluster_crawls_and_ranks(web: Web, scaled_settings: Settings, t
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        crawl_on(client, settings, options(web), 2)
-        together = pagerank(sources, targets, 20_000, make_flow=flow_on(client, 2))
+        crawl_on_cluster(client, settings, options(web), 2)
+        together = pagerank(sources, targets, 20_000, make_flow=cluster_flow(client, 2))
     assert_polite(web)
     assert statuses(settings) == {url: status for url, (status, _) in by_one(web, tmp_path / "alone").items()}
     assert np.allclose(pagerank(sources, targets, 20_000), together, rtol=0, atol=1e-6)
@@ -122,7 +122,7 @@ def test_the_share_of_a_killed_worker_is_taken_over(
 
     killer = threading.Thread(target=kill)
     killer.start()
-    crawl_on(client, settings, options(web), 2)
+    crawl_on_cluster(client, settings, options(web), 2)
     killer.join()
     assert_polite(web)
     assert statuses(settings) == {url: status for url, (status, _) in by_one(web, tmp_path / "alone").items()}
@@ -130,4 +130,4 @@ def test_the_share_of_a_killed_worker_is_taken_over(
 
 def test_a_cluster_needs_a_shared_archive(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"database\.url"):
-        crawl_on(None, Settings(), CrawlOptions(("http://example.org/",)), 2)
+        crawl_on_cluster(None, Settings(), CrawlOptions(("http://example.org/",)), 2)

@@ -13,23 +13,35 @@ import distributed
 import pytest
 from dask_workers import OF_THE_LIBRARY, Workers
 
-from letopis.archive import Archive, joint_compaction, spreading
+from letopis.archive import Archive, cluster
+from letopis.archive.cluster import (
+    ClusterRunner,
+    CompactionTask,
+    LocalRunner,
+    PieceRunner,
+    compact_jointly,
+    compact_range,
+    document_ranges,
+)
 from letopis.archive.compaction import CompactReport
-from letopis.archive.joint_compaction import Order, compact_jointly, compact_stretch, stretches
-from letopis.archive.spreading import Here, OnCluster, Spread
 from letopis.config import ArchiveSettings, Settings
 from letopis.errors import Busy, NotReady, UsageError
-from letopis.exchange import parts
-from letopis.exchange.cdxj_out import export_cdxj
-from letopis.exchange.parquet_out import export_parquet
-from letopis.exchange.selecting import Selected
-from letopis.exchange.wacz_out import export_wacz
-from letopis.exchange.warc_out import export_warc
-from letopis.graph import MAP_FORMATS, LinkIndex, prereading, site_map
-from letopis.graph.prereading import catch_up_with
+from letopis.exchange import selection
+from letopis.exchange.cdx import export_cdxj
+from letopis.exchange.parquet_export import export_parquet
+from letopis.exchange.selection import ExportSelection
+from letopis.exchange.wacz_export import export_wacz
+from letopis.exchange.warc_export import export_warc
+from letopis.index import link_index, near_duplicates
+from letopis.index import word_index as words_follower
+from letopis.index.link_index import LinkIndex, catch_up_on_cluster
+from letopis.index.map_formats import MAP_FORMATS
+from letopis.index.near_duplicates import duplicates_in_site, duplicates_of_page
+from letopis.index.query_language import parse_word_query
+from letopis.index.search_results import search
+from letopis.index.site_maps import site_map
+from letopis.index.word_index import WordIndex
 from letopis.model import Put, to_millis
-from letopis.search import WordIndex, alike, duplicates_in, duplicates_of, parse_question, search
-from letopis.search import follower as words_follower
 
 pytestmark = OF_THE_LIBRARY
 HOSTS, PAGES = 3, 12
@@ -64,12 +76,12 @@ def settings(scaled_settings: Settings, tmp_path: Path) -> Settings:
 def filled(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Archive]:
     """An archive of some hundred versions, cut into many small pieces by whoever leads."""
     for module, name, value in (
-        (prereading, "PIECE", 10),
-        (prereading, "_STRETCH", 60),
+        (link_index, "PIECE", 10),
+        (link_index, "_STRETCH", 60),
         (words_follower, "PIECE", 10),
-        (alike, "_PIECE", 4),
-        (parts, "_URLS", 4),
-        (joint_compaction, "DOCUMENTS", 4),
+        (near_duplicates, "_PIECE", 4),
+        (selection, "_URLS", 4),
+        (cluster, "DOCUMENTS", 4),
     ):
         monkeypatch.setattr(module, name, value)
     with Archive.open(settings) as archive:
@@ -78,14 +90,14 @@ def filled(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Arch
 
 
 @pytest.fixture
-def spread(client: Any, settings: Settings) -> Spread:
-    return OnCluster(lambda: client, settings)
+def spread(client: Any, settings: Settings) -> PieceRunner:
+    return ClusterRunner(lambda: client, settings)
 
 
 class Deadly:
     """Kills a worker when the first answer has come."""
 
-    def __init__(self, spread: Spread, workers: Workers) -> None:
+    def __init__(self, spread: PieceRunner, workers: Workers) -> None:
         self._spread = spread
         self._workers = workers
         self.killed = False
@@ -99,21 +111,23 @@ class Deadly:
 
 
 @pytest.fixture
-def deadly(spread: Spread, workers: Workers) -> Deadly:
+def deadly(spread: PieceRunner, workers: Workers) -> Deadly:
     return Deadly(spread, workers)
 
 
-def links_of(archive: Archive, folder: str, spread: Spread | None) -> tuple[bytes, str]:
+def links_of(archive: Archive, folder: str, spread: PieceRunner | None) -> tuple[bytes, str]:
     """The file of the index, and a map made of it."""
     archive.folder = archive.folder.with_name(folder)
     index = LinkIndex(archive)
-    took = index.catch_up() if spread is None else catch_up_with(spread, archive, index)
+    took = index.catch_up() if spread is None else catch_up_on_cluster(spread, archive, index)
     assert took == 3 * HOSTS * PAGES
     found = site_map(index.graph(), "h1.example", to_millis(NOON + timedelta(days=9)))
     return (archive.folder / "index" / "links" / "links.log").read_bytes(), "".join(MAP_FORMATS["json"].write(found))
 
 
-def test_pages_read_by_a_cluster_make_the_same_index_of_links_and_the_same_map(filled: Archive, spread: Spread) -> None:
+def test_pages_read_by_a_cluster_make_the_same_index_of_links_and_the_same_map(
+    filled: Archive, spread: PieceRunner
+) -> None:
     assert links_of(filled, "here", None) == links_of(filled, "there", spread)
 
 
@@ -123,17 +137,21 @@ def test_an_index_of_links_is_whole_when_a_worker_is_killed(filled: Archive, dea
     assert deadly.killed
 
 
-def words_found(archive: Archive, folder: str, spread: Spread | None) -> list[list[tuple[str, int, float]]]:
+def words_found(archive: Archive, folder: str, spread: PieceRunner | None) -> list[list[tuple[str, int, float]]]:
     """What some questions find, without what depends on the hour of asking."""
     archive.folder = archive.folder.with_name(folder)
     index = WordIndex(archive, spread)
     assert index.catch_up() == 3 * HOSTS * PAGES
     then = NOON + timedelta(days=1, hours=6)
-    asked = [parse_question("word3x7"), parse_question('"told on day 1"', at=then), parse_question("title:page child")]
+    asked = [
+        parse_word_query("word3x7"),
+        parse_word_query('"told on day 1"', at=then),
+        parse_word_query("title:page child"),
+    ]
     return [[(hit.url, hit.version, hit.why.words) for hit in search(index, one, 50)] for one in asked]
 
 
-def test_words_read_by_a_cluster_are_found_as_those_read_here(filled: Archive, spread: Spread) -> None:
+def test_words_read_by_a_cluster_are_found_as_those_read_here(filled: Archive, spread: PieceRunner) -> None:
     alone = words_found(filled, "here", None)
     assert all(alone)
     assert words_found(filled, "there", spread) == alone
@@ -145,43 +163,45 @@ def test_an_index_of_words_is_whole_when_a_worker_is_killed(filled: Archive, dea
     assert deadly.killed
 
 
-def test_duplicates_are_those_that_one_process_finds(filled: Archive, spread: Spread) -> None:
-    inside = duplicates_in(filled, "h0.example", 0.7)
+def test_duplicates_are_those_that_one_process_finds(filled: Archive, spread: PieceRunner) -> None:
+    inside = duplicates_in_site(filled, "h0.example", 0.7)
     assert len(inside) > 5
-    assert duplicates_in(filled, "h0.example", 0.7, spread=spread) == inside
-    everywhere = duplicates_of(filled, "http://h0.example/4", 0.7)
+    assert duplicates_in_site(filled, "h0.example", 0.7, spread=spread) == inside
+    everywhere = duplicates_of_page(filled, "http://h0.example/4", 0.7)
     assert {pair.other for pair in everywhere} >= {"http://h1.example/4", "http://h2.example/5"}
-    assert duplicates_of(filled, "http://h0.example/4", 0.7, spread=spread) == everywhere
+    assert duplicates_of_page(filled, "http://h0.example/4", 0.7, spread=spread) == everywhere
 
 
 def test_duplicates_are_found_when_a_worker_is_killed(filled: Archive, deadly: Deadly) -> None:
-    assert duplicates_in(filled, "h0.example", 0.7, spread=deadly) == duplicates_in(filled, "h0.example", 0.7)
+    assert duplicates_in_site(filled, "h0.example", 0.7, spread=deadly) == duplicates_in_site(filled, "h0.example", 0.7)
     assert deadly.killed
 
 
 @pytest.mark.parametrize("latest", [False, True])
-def test_a_warc_of_a_cluster_has_the_same_bytes(filled: Archive, spread: Spread, latest: bool) -> None:
+def test_a_warc_of_a_cluster_has_the_same_bytes(filled: Archive, spread: PieceRunner, latest: bool) -> None:
     alone, together = io.BytesIO(), io.BytesIO()
-    chosen = Selected(latest=latest)
+    chosen = ExportSelection(latest=latest)
     assert export_warc(filled, alone, chosen) == export_warc(filled, together, chosen, spread=spread)
     assert alone.getvalue() == together.getvalue()
 
 
 def test_a_warc_is_whole_when_a_worker_is_killed(filled: Archive, deadly: Deadly) -> None:
     alone, together = io.BytesIO(), io.BytesIO()
-    export_warc(filled, alone, Selected())
-    export_warc(filled, together, Selected(), spread=deadly)
+    export_warc(filled, alone, ExportSelection())
+    export_warc(filled, together, ExportSelection(), spread=deadly)
     assert alone.getvalue() == together.getvalue()
     assert deadly.killed
 
 
-def test_other_exports_of_a_cluster_have_the_same_bytes(filled: Archive, spread: Spread, tmp_path: Path) -> None:
+def test_other_exports_of_a_cluster_have_the_same_bytes(filled: Archive, spread: PieceRunner, tmp_path: Path) -> None:
     alone, together = io.BytesIO(), io.BytesIO()
-    assert export_cdxj(filled, alone, Selected()) == export_cdxj(filled, together, Selected(), spread=spread)
+    assert export_cdxj(filled, alone, ExportSelection()) == export_cdxj(
+        filled, together, ExportSelection(), spread=spread
+    )
     assert alone.getvalue() == together.getvalue()
     for name, how in (("here", None), ("there", spread)):
-        export_wacz(filled, tmp_path / f"{name}.wacz", Selected(), spread=how)
-        export_parquet(filled, tmp_path / name, Selected(), spread=how)
+        export_wacz(filled, tmp_path / f"{name}.wacz", ExportSelection(), spread=how)
+        export_parquet(filled, tmp_path / name, ExportSelection(), spread=how)
     assert (tmp_path / "here.wacz").read_bytes() == (tmp_path / "there.wacz").read_bytes()
     for table in ("checks", "versions", "links"):
         file = f"{table}.parquet"
@@ -190,10 +210,10 @@ def test_other_exports_of_a_cluster_have_the_same_bytes(filled: Archive, spread:
 
 def test_a_long_history_is_exported_in_stretches(filled: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     alone, stretched = io.BytesIO(), io.BytesIO()
-    export_warc(filled, alone, Selected())
-    monkeypatch.setattr(parts, "_VERSIONS", 2)
-    assert len(list(parts.parts(filled, Selected()))) > HOSTS * PAGES
-    export_warc(filled, stretched, Selected(), spread=Here(filled))
+    export_warc(filled, alone, ExportSelection())
+    monkeypatch.setattr(selection, "_VERSIONS", 2)
+    assert len(list(selection.export_parts(filled, ExportSelection()))) > HOSTS * PAGES
+    export_warc(filled, stretched, ExportSelection(), spread=LocalRunner(filled))
     assert alone.getvalue() == stretched.getvalue()
 
 
@@ -211,7 +231,7 @@ def assert_compacted(archive: Archive, report: CompactReport, before: dict[tuple
     assert list(archive.verify()) == []
 
 
-def test_a_cluster_compacts_as_one_process_does(filled: Archive, spread: Spread) -> None:
+def test_a_cluster_compacts_as_one_process_does(filled: Archive, spread: PieceRunner) -> None:
     before = bodies(filled)
     assert_compacted(filled, compact_jointly(filled, spread), before)
     assert compact_jointly(filled, spread).moved == 0
@@ -229,47 +249,47 @@ def test_a_compaction_is_whole_when_a_worker_is_killed(filled: Archive, deadly: 
 def test_whoever_comes_back_after_a_joint_compaction_moves_nothing(filled: Archive) -> None:
     """A worker that was given up and goes on later would fill a pack that was found to be empty."""
     before = bodies(filled)
-    gate = filled.lent_gate()
-    late = Order(next(stretches(filled.catalog)), frozenset(), "full", to_millis(NOON), gate.number)
-    gate.shut_out()
+    gate = filled.joint_upkeep_gate()
+    late = CompactionTask(next(document_ranges(filled.catalog)), frozenset(), "full", to_millis(NOON), gate.number)
+    gate.raise_fence()
     with pytest.raises(Busy, match="went to another"):
-        compact_stretch(filled, late)
+        compact_range(filled, late)
     gate.give_back()
     with pytest.raises(Busy, match="went to another"):
-        compact_stretch(filled, late)
-    assert_compacted(filled, compact_jointly(filled, Here(filled)), before)
+        compact_range(filled, late)
+    assert_compacted(filled, compact_jointly(filled, LocalRunner(filled)), before)
 
 
 def test_two_joint_compactions_exclude_each_other(filled: Archive) -> None:
-    gate = filled.lent_gate()
+    gate = filled.joint_upkeep_gate()
     with pytest.raises(Busy, match="another process compacts"):
-        compact_jointly(filled, Here(filled))
+        compact_jointly(filled, LocalRunner(filled))
     gate.give_back()
 
 
 def test_pieces_need_an_archive_that_workers_can_see() -> None:
     with pytest.raises(UsageError, match=r"database\.url"):
-        OnCluster(lambda: None, Settings())
+        ClusterRunner(lambda: None, Settings())
 
 
-def test_an_error_of_a_piece_reaches_whoever_asked(filled: Archive, spread: Spread) -> None:
-    late = Order(next(stretches(filled.catalog)), frozenset(), "full", to_millis(NOON), 0)
+def test_an_error_of_a_piece_reaches_whoever_asked(filled: Archive, spread: PieceRunner) -> None:
+    late = CompactionTask(next(document_ranges(filled.catalog)), frozenset(), "full", to_millis(NOON), 0)
     with pytest.raises(Busy, match="went to another"):
-        list(spread.each(compact_stretch, [late, late, late]))
+        list(spread.each(compact_range, [late, late, late]))
 
 
 def test_nobody_connects_to_a_cluster_for_nothing(settings: Settings) -> None:
     def connect() -> Any:
         raise AssertionError("nothing is to be done")
 
-    assert list(OnCluster(connect, settings).each(compact_stretch, [])) == []
+    assert list(ClusterRunner(connect, settings).each(compact_range, [])) == []
 
 
 def test_a_cluster_without_workers_says_so(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spreading, "_PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(cluster, "_WORKER_WAIT_SECONDS", 0.1)
     with (
         distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as empty,
         distributed.Client(empty) as alone,
         pytest.raises(NotReady, match="no workers"),
     ):
-        list(OnCluster(lambda: alone, settings).each(compact_stretch, [1]))  # type: ignore[list-item]
+        list(ClusterRunner(lambda: alone, settings).each(compact_range, [1]))  # type: ignore[list-item]

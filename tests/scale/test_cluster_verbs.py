@@ -10,14 +10,13 @@ import pytest
 from dask_workers import OF_THE_LIBRARY, Workers
 from services import variables
 
-from letopis.archive import Archive, joint_compaction
+from letopis.archive import Archive, cluster
 from letopis.cli.main import main
 from letopis.config import ArchiveSettings, Settings
-from letopis.exchange import parts
-from letopis.graph import prereading
+from letopis.exchange import selection
+from letopis.index import link_index, near_duplicates
+from letopis.index import word_index as words_follower
 from letopis.model import Put
-from letopis.search import alike
-from letopis.search import follower as words_follower
 
 pytestmark = OF_THE_LIBRARY
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -36,8 +35,8 @@ def run(
 ) -> Run:
     """Verbs on an archive of twenty pages, on machines that are told apart by the folder of their indexes."""
     for module, name, value in (
-        (prereading, "PIECE", 5), (words_follower, "PIECE", 5), (alike, "_PIECE", 5), (parts, "_URLS", 5),
-        (joint_compaction, "DOCUMENTS", 5),
+        (link_index, "PIECE", 5), (words_follower, "PIECE", 5), (near_duplicates, "_PIECE", 5), (selection, "_URLS", 5),
+        (cluster, "DOCUMENTS", 5),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
     for name, value in variables(scaled_settings.database.url, scaled_settings.store).items():

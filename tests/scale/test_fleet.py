@@ -19,11 +19,11 @@ import pytest
 from services import ObjectServer, variables
 
 from letopis.archive import Archive
-from letopis.archive.reading import Answers
+from letopis.archive.reader import RecordReader
 from letopis.catalog import Catalog, Sqlite
 from letopis.config import Settings, StoreSettings
-from letopis.demo import DemoServer, World, running
 from letopis.store import LocalBackend, Store
+from letopis_demo import DemoServer, World, running
 
 NOON = datetime(2026, 1, 10, 12, tzinfo=UTC)
 DELAY = 0.05
@@ -131,7 +131,7 @@ def by_one(web: Web, folder: Path) -> dict[str, tuple[int, str]]:
         check=True, capture_output=True, timeout=120, env=outside(),
     )  # fmt: skip
     catalog = Catalog(Sqlite(folder / "catalogue.sqlite"))
-    answers = Answers(catalog, Store.open(LocalBackend(folder / "packs"), StoreSettings(), write=False))
+    answers = RecordReader(catalog, Store.open(LocalBackend(folder / "packs"), StoreSettings(), write=False))
     rows = list(catalog.resources.all())
     found = {row.url: (check.status, check.outcome) for row in rows for check in answers.history(row.url)[-1:]}
     catalog.close()

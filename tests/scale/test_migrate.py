@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from letopis import Archive, Put
-from letopis.archive import moving
-from letopis.archive.moving import move_archive
-from letopis.catalog import copying
+from letopis.archive import migration
+from letopis.archive.migration import move_archive
+from letopis.catalog import table_copy
 from letopis.catalog.accounts import Accounts
 from letopis.cli.main import main
 from letopis.config import ArchiveSettings, Settings
@@ -57,7 +57,7 @@ def test_a_move_that_was_interrupted_goes_on(
         pass
 
     copied: list[str] = []
-    copy = copying.copy_table
+    copy = table_copy.copy_table
 
     def dies(*given: object) -> int:
         if len(copied) == 3:
@@ -66,7 +66,7 @@ def test_a_move_that_was_interrupted_goes_on(
         return copy(*given)  # type: ignore[arg-type]
 
     with filled(tmp_path / "a") as files, Archive(tmp_path / "b", settings=scaled_settings) as scaled:
-        monkeypatch.setattr(moving, "copy_table", dies)
+        monkeypatch.setattr(migration, "copy_table", dies)
         with pytest.raises(Killed):
             move_archive(files, scaled)
         monkeypatch.undo()
@@ -79,13 +79,13 @@ def test_a_move_that_was_interrupted_goes_on(
 def test_every_lazily_made_table_of_the_archive_is_known() -> None:
     """A unit that adds tables must say whether they move."""
     machines = {"claims.py", "leases.py", "addresses.py", "extras.py"}
-    folder = Path(copying.__file__).parent
+    folder = Path(table_copy.__file__).parent
     makers = {path.name for path in folder.glob("*.py") if "CREATE TABLE IF NOT EXISTS" in path.read_text()} - machines
-    listed = {table.name for ddl in copying.TOPICS.values() for table in copying.tables(ddl)}
+    listed = {table.name for ddl in table_copy.TOPICS.values() for table in table_copy.tables_in(ddl)}
     made = {
         table.name
         for name in makers
-        for table in copying.tables((folder / name).read_text().replace('"\n    "', ""))
+        for table in table_copy.tables_in((folder / name).read_text().replace('"\n    "', ""))
         if name not in ("copying.py", "dialect.py")
     }
     assert made <= listed

@@ -14,7 +14,7 @@ from services import ObjectServer, variables
 from test_fleet import LEASE, Fleet, Web, assert_complete, assert_polite
 
 from letopis.config import Settings
-from letopis.demo import running
+from letopis_demo import running
 
 AGENTS = 4
 WHY_NOT = why_not()

@@ -10,14 +10,14 @@ import pytest
 from services import variables
 
 from letopis.archive import Archive
-from letopis.archive.moving import move_archive
-from letopis.catalog.likeness import Likeness
-from letopis.catalog.partitions import partition, partitions_of
+from letopis.archive.migration import move_archive
+from letopis.catalog.index_state import NearDuplicateHashes
+from letopis.catalog.schema import count_partitions, partition_tables
 from letopis.cli.main import main
 from letopis.config import ArchiveSettings, Settings
 from letopis.errors import UsageError
+from letopis.index.near_duplicates import duplicates_of_page
 from letopis.model import Check, Put
-from letopis.search import duplicates_of
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 URLS = [f"http://h{number % 3}.example/{number}" for number in range(12)]
@@ -41,7 +41,7 @@ def histories(archive: Archive) -> dict[str, list[Check]]:
 
 
 def partitions(archive: Archive, table: str = "capture") -> int:
-    return partitions_of(archive.catalog.database, table)
+    return count_partitions(archive.catalog.database, table)
 
 
 def test_checks_are_the_same_whatever_their_tables_lie_in(settings: Settings) -> None:
@@ -50,8 +50,8 @@ def test_checks_are_the_same_whatever_their_tables_lie_in(settings: Settings) ->
         before = histories(archive)
         assert sum(map(len, before.values())) == 96
         for wanted in (4, 8, 1):
-            assert partition(archive.catalog.database, wanted) == ["capture"]
-            assert partition(archive.catalog.database, wanted) == [], "the number is right already"
+            assert partition_tables(archive.catalog.database, wanted) == ["capture"]
+            assert partition_tables(archive.catalog.database, wanted) == [], "the number is right already"
             assert partitions(archive) == (wanted if wanted > 1 else 0)
             assert histories(archive) == before
 
@@ -59,7 +59,7 @@ def test_checks_are_the_same_whatever_their_tables_lie_in(settings: Settings) ->
 def test_an_archive_works_on_with_partitions(settings: Settings, tmp_path: Path) -> None:
     with Archive.open(settings) as archive, Archive(tmp_path / "plain") as plain:
         fill(archive, 0, 4)
-        partition(archive.catalog.database, 4)
+        partition_tables(archive.catalog.database, 4)
         fill(archive, 4, 9)
         archive.compact()
         fill(plain, 0, 9)
@@ -72,7 +72,7 @@ def test_an_archive_works_on_with_partitions(settings: Settings, tmp_path: Path)
 def test_the_checks_of_a_page_are_looked_for_in_one_partition(settings: Settings) -> None:
     with Archive.open(settings) as archive:
         fill(archive, 0, 8)
-        partition(archive.catalog.database, 8)
+        partition_tables(archive.catalog.database, 8)
         database = archive.catalog.database
         plan = [row[0] for row in database.all("EXPLAIN SELECT * FROM capture WHERE resource = 3 ORDER BY time")]
         assert len({word for line in plan for word in line.split() if word.startswith("capture_8_")}) <= 2
@@ -98,12 +98,12 @@ def test_init_makes_the_partitions_that_the_settings_name(
 
 def test_partitions_need_postgresql(tmp_path: Path) -> None:
     with Archive(tmp_path / "a") as archive, pytest.raises(UsageError, match=r"database\.url"):
-        partition(archive.catalog.database, 4)
+        partition_tables(archive.catalog.database, 4)
 
 
 def test_an_archive_with_partitions_moves_like_any_other(settings: Settings, tmp_path: Path) -> None:
     with Archive.open(settings) as archive, Archive(tmp_path / "files") as files:
-        partition(archive.catalog.database, 4)
+        partition_tables(archive.catalog.database, 4)
         fill(archive, 0, 6)
         move_archive(archive, files)
         assert histories(files) == histories(archive)
@@ -116,25 +116,25 @@ def page(number: int) -> bytes:
 
 def test_hashes_of_pages_find_what_reading_all_of_them_finds(settings: Settings, tmp_path: Path) -> None:
     with Archive.open(settings) as archive, Archive(tmp_path / "plain") as plain:
-        partition(archive.catalog.database, 4)
+        partition_tables(archive.catalog.database, 4)
         for one in (archive, plain):
             list(one.put_many(Put(url, page(number), NOON) for number, url in enumerate(URLS)))
-        found = duplicates_of(archive, URLS[4], 0.8)
+        found = duplicates_of_page(archive, URLS[4], 0.8)
         assert len(found) >= 3
-        assert found == duplicates_of(plain, URLS[4], 0.8)
+        assert found == duplicates_of_page(plain, URLS[4], 0.8)
         assert partitions(archive, "likeness") == 4, "as many as the others have"
 
 
 def test_hashes_follow_the_log_of_versions(settings: Settings) -> None:
     with Archive.open(settings) as archive:
         list(archive.put_many(Put(url, page(4 * number), NOON) for number, url in enumerate(URLS[:4])))
-        likeness = Likeness(archive.catalog.database)
+        likeness = NearDuplicateHashes(archive.catalog.database)
         assert likeness.last() == 0
-        assert duplicates_of(archive, URLS[0], 0.99) == []
+        assert duplicates_of_page(archive, URLS[0], 0.99) == []
         last = likeness.last()
         assert last > 0
         archive.put(URLS[3], page(0), NOON + timedelta(days=1))
-        assert [(pair.other, pair.exact) for pair in duplicates_of(archive, URLS[0], 0.99)] == [(URLS[3], True)]
+        assert [(pair.other, pair.exact) for pair in duplicates_of_page(archive, URLS[0], 0.99)] == [(URLS[3], True)]
         assert likeness.last() > last
         archive.put(URLS[3], b"<p>nothing alike any more, and not much of it", NOON + timedelta(days=2))
-        assert duplicates_of(archive, URLS[0], 0.99) == [], "a hash that it had once makes it no duplicate"
+        assert duplicates_of_page(archive, URLS[0], 0.99) == [], "a hash that it had once makes it no duplicate"

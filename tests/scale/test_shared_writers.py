@@ -13,10 +13,10 @@ import pytest
 from services import ObjectServer
 
 from letopis import Archive, Put
-from letopis.archive import Recorded
-from letopis.archive.arrivals import put_arrival
+from letopis.archive import RecordedCapture
+from letopis.archive.records import capture_of_put
 from letopis.catalog import Cursor
-from letopis.catalog.claims import UPKEEP, Claims
+from letopis.catalog.leases import UPKEEP, PackClaims
 from letopis.config import Settings
 from letopis.errors import Busy, NotReady
 
@@ -92,11 +92,11 @@ def test_a_transaction_that_was_cut_leaves_nothing(scaled_settings: Settings, tm
     with Archive(tmp_path / "a", settings=scaled_settings) as archive:
         archive.put(URL, b"one", START)
 
-        def cut(cursor: Cursor, done: list[Recorded]) -> None:
+        def cut(cursor: Cursor, done: list[RecordedCapture]) -> None:
             kill_connections(scaled_settings)
 
         with pytest.raises(NotReady, match=r"database\.url"):
-            archive.commit([put_arrival(Put(URL, b"lost"), URL, START + DAY)], cut)
+            archive.commit([capture_of_put(Put(URL, b"lost"), URL, START + DAY)], cut)
         assert len(archive.versions(URL)) == 1
         assert archive.put(URL, b"two", START + DAY).number == 1
         assert list(archive.verify()) == []
@@ -120,7 +120,7 @@ def test_an_object_store_that_is_away_is_one_sentence_and_nothing_is_recorded(
 
 def test_upkeep_under_an_old_fence_changes_nothing(scaled_settings: Settings, tmp_path: Path) -> None:
     with Archive(tmp_path / "a", settings=scaled_settings) as archive:
-        claims = Claims(archive.catalog.database)
+        claims = PackClaims(archive.catalog.database)
         paused = claims.take(UPKEEP, now=0, until=10)
         assert claims.take(UPKEEP, now=5, until=15) is None
         assert claims.take(UPKEEP, now=10, until=20) is not None

@@ -11,8 +11,8 @@ import pytest
 from letopis.catalog import Catalog, dialect_for
 from letopis.catalog.leases import HostLeases
 from letopis.config import CrawlSettings
-from letopis.crawl.holding import Holding
-from letopis.frontier import Frontier, Returned, Ticket, manners_of
+from letopis.crawl.catalog_queue import LeaseManager
+from letopis.frontier import FetchResult, Frontier, Ticket, politeness_of
 from letopis.urls import url_key
 
 HOSTS, PAGES = 4, 50
@@ -25,12 +25,12 @@ class Member:
     def __init__(self, database: str, stack: ExitStack) -> None:
         catalog = Catalog(dialect_for(database, Path()))
         stack.callback(catalog.close)
-        self.holding = Holding.named(catalog, HostLeases(catalog.database, 0, 0), 60)
-        self.frontier = Frontier(self.holding.queue(), manners_of(CrawlSettings(delay=0)))
+        self.lease_manager = LeaseManager.named(catalog, HostLeases(catalog.database, 0, 0), 60)
+        self.frontier = Frontier(self.lease_manager.queue(), politeness_of(CrawlSettings(delay=0)))
         self.catalog = catalog
 
     def tend(self, now: int) -> None:
-        self.holding.tend(self.frontier, now)
+        self.lease_manager.tend(self.frontier, now)
 
     def begin_all(self, now: int) -> list[Ticket]:
         """A look at every host that is ready."""
@@ -38,11 +38,11 @@ class Member:
 
     def give_back(self, tickets: list[Ticket], now: int) -> None:
         for ticket in tickets:
-            self.frontier.give_back(ticket, Returned(now, asked=True))
+            self.frontier.give_back(ticket, FetchResult(now, asked=True))
 
     def record(self, tickets: list[Ticket], now: int) -> None:
         with self.catalog.transaction() as cursor:
-            self.holding.check(cursor, tickets, now)
+            self.lease_manager.check(cursor, tickets, now)
             cursor.run_many("UPDATE resource SET state = 0 WHERE id = ?", [(ticket.id,) for ticket in tickets])
         self.frontier.recorded(tickets)
 

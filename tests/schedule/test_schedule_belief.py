@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.schedule import Trust, age_of_change, rate_from_history
-from letopis.schedule.belief import changed, dated, fade, prior, unchanged
+from letopis.schedule import DateTrust, age_of_change, rate_from_history
+from letopis.schedule.change_rate import belief_changed, belief_dated, belief_unchanged, fade_belief, prior_belief
 
 beliefs = st.tuples(st.floats(0.3, 300), st.floats(1, 1e7))
 spans = st.floats(1, 1e7)
@@ -16,7 +16,7 @@ spans = st.floats(1, 1e7)
 @settings(max_examples=200)
 def test_a_change_raises_the_rate_and_silence_lowers_it(belief: tuple[float, float], seconds: float) -> None:
     mean = belief[0] / belief[1]
-    raised, lowered = changed(belief, seconds), unchanged(belief, seconds)
+    raised, lowered = belief_changed(belief, seconds), belief_unchanged(belief, seconds)
     assert raised[0] / raised[1] >= mean * (1 - 1e-9)
     assert lowered[0] / lowered[1] < mean
 
@@ -29,20 +29,20 @@ def test_moments_after_a_change_are_those_of_the_true_posterior(belief: tuple[fl
     exponent = shape * logs - np.exp(logs)
     density = np.exp(exponent - exponent.max()) * -np.expm1(-np.exp(logs) * seconds / scale)
     mean = float((np.exp(logs) * density).sum() / density.sum()) / scale
-    got = changed(belief, seconds)
+    got = belief_changed(belief, seconds)
     assert got[0] / got[1] == pytest.approx(mean, rel=1e-3)
 
 
 def test_beliefs_agree_with_the_whole_history() -> None:
     random = np.random.default_rng(3)
     for true in (1 / 300, 1 / 3600, 1 / 40000):
-        belief, with_change, without = prior(3600.0), [], []
+        belief, with_change, without = prior_belief(3600.0), [], []
         for seconds in random.uniform(0.3, 2.0, 600) / true:
             if random.uniform() < -math.expm1(-true * seconds):
-                belief = changed(belief, seconds)
+                belief = belief_changed(belief, seconds)
                 with_change.append(seconds)
             else:
-                belief = unchanged(belief, seconds)
+                belief = belief_unchanged(belief, seconds)
                 without.append(seconds)
         exact = rate_from_history(with_change, without)
         assert belief[0] / belief[1] == pytest.approx(exact, rel=0.05)
@@ -62,19 +62,19 @@ def test_equal_intervals_have_the_closed_form() -> None:
 def test_dated_changes_give_changes_over_observed_time() -> None:
     belief = (0.0, 0.0)
     for age in (10.0, 30.0):
-        belief = dated(belief, age)
-    belief = unchanged(belief, 100.0)
+        belief = belief_dated(belief, age)
+    belief = belief_unchanged(belief, 100.0)
     assert belief[0] / belief[1] == pytest.approx(2 / 140)
 
 
 def test_fading_keeps_the_mean_and_bounds_the_weight() -> None:
-    shape, scale = fade((500.0, 1000.0), 200.0)
+    shape, scale = fade_belief((500.0, 1000.0), 200.0)
     assert (shape, shape / scale) == (200.0, pytest.approx(0.5))
-    assert fade((5.0, 10.0), 200.0) == (5.0, 10.0)
+    assert fade_belief((5.0, 10.0), 200.0) == (5.0, 10.0)
 
 
 def test_trust_is_earned_by_right_dates_and_lost_by_wrong_ones() -> None:
-    trust = Trust()
+    trust = DateTrust()
     for visit in range(10):
         trust = trust.after(True, visit * 100.0 + 50, visit * 100.0, visit * 100.0 + 100)
     assert trust.earned

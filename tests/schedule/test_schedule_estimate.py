@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from letopis.config import ScheduleSettings
-from letopis.schedule import Look, Policy, Uniform, VisitState, estimated_freshness, make_policy, make_world
+from letopis.schedule import (
+    RevisitPolicy,
+    UniformPolicy,
+    VisitResult,
+    VisitState,
+    estimated_freshness,
+    make_policy,
+    make_world,
+)
 
 HOUR = 3600.0
 
@@ -43,7 +51,7 @@ def test_the_estimate_is_within_three_points_of_the_truth(policy: str, periods: 
     assert max(off) < 0.03
 
 
-def _off(policy: Policy, changes: list[np.ndarray], until: float) -> float:
+def _off(policy: RevisitPolicy, changes: list[np.ndarray], until: float) -> float:
     """How far the estimate is from the truth at one time, pages being first visited over ten hours."""
     states, fresh = [], 0
     for page, times in enumerate(changes):
@@ -51,7 +59,7 @@ def _off(policy: Policy, changes: list[np.ndarray], until: float) -> float:
         seen = bisect_right(known, due)
         while due <= until:
             now, position = due, bisect_right(known, due)
-            decision = policy.next_visit(state, Look(now, position > seen))
+            decision = policy.next_visit(state, VisitResult(now, position > seen))
             state, due, seen = decision.state, decision.due, position
         states.append(state)
         fresh += bisect_right(known, until) == seen
@@ -59,8 +67,8 @@ def _off(policy: Policy, changes: list[np.ndarray], until: float) -> float:
 
 
 def test_time_between_visits_is_summed_by_what_they_found() -> None:
-    policy = Uniform(ScheduleSettings())
+    policy = UniformPolicy(ScheduleSettings())
     state = VisitState()
     for now, changed in ((0.0, False), (10.0, False), (30.0, True), (60.0, False)):
-        state = policy.next_visit(state, Look(now, changed)).state
+        state = policy.next_visit(state, VisitResult(now, changed)).state
     assert (state.quiet, state.busy, state.changes) == (40.0, 20.0, 1)

@@ -5,57 +5,57 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.config.sections import DAY, ScheduleSettings
+from letopis.config.settings import DAY, ScheduleSettings
 from letopis.errors import Damaged
-from letopis.schedule import Adaptive, Look, Optimal, Uniform, VisitState, make_policy
+from letopis.schedule import AdaptivePolicy, OptimalPolicy, UniformPolicy, VisitResult, VisitState, make_policy
 
 HOUR = 3600.0
 
 
 def test_uniform_comes_back_after_the_same_interval() -> None:
-    policy = Uniform(ScheduleSettings(interval=HOUR))
-    first = policy.next_visit(VisitState(), Look(100.0, True))
+    policy = UniformPolicy(ScheduleSettings(interval=HOUR))
+    first = policy.next_visit(VisitState(), VisitResult(100.0, True))
     assert first.due == 100.0 + HOUR
-    assert policy.next_visit(first.state, Look(first.due, True)).due == first.due + HOUR
+    assert policy.next_visit(first.state, VisitResult(first.due, True)).due == first.due + HOUR
 
 
 def test_adaptive_follows_the_documents_rule_with_its_defaults() -> None:
-    policy = Adaptive(ScheduleSettings())
-    first = policy.next_visit(VisitState(), Look(0.0, True))
+    policy = AdaptivePolicy(ScheduleSettings())
+    first = policy.next_visit(VisitState(), VisitResult(0.0, True))
     assert first.due == 5 * DAY
-    shorter = policy.next_visit(first.state, Look(5 * DAY, True))
+    shorter = policy.next_visit(first.state, VisitResult(5 * DAY, True))
     assert shorter.state.interval == pytest.approx(4 * DAY)
-    longer = policy.next_visit(shorter.state, Look(9 * DAY, False))
+    longer = policy.next_visit(shorter.state, VisitResult(9 * DAY, False))
     assert longer.state.interval == pytest.approx(4.8 * DAY)
-    quiet = policy.next_visit(longer.state, Look(13.8 * DAY, False))
+    quiet = policy.next_visit(longer.state, VisitResult(13.8 * DAY, False))
     assert quiet.state.interval == pytest.approx(8.8 * DAY)
     assert quiet.why.rule == "quiet"
 
 
 def test_adaptive_keeps_within_its_bounds() -> None:
-    policy = Adaptive(ScheduleSettings())
+    policy = AdaptivePolicy(ScheduleSettings())
     state, now = VisitState(), 0.0
     for _ in range(60):
-        state, now, _ = policy.next_visit(state, Look(now, True))
+        state, now, _ = policy.next_visit(state, VisitResult(now, True))
     assert state.interval == 0.5 * DAY
     for _ in range(60):
-        state, now, _ = policy.next_visit(state, Look(now, False))
+        state, now, _ = policy.next_visit(state, VisitResult(now, False))
     assert state.interval == 365 * DAY
 
 
 @pytest.mark.parametrize("name", ["uniform", "adaptive", "optimal"])
 def test_failures_are_retried_with_growing_pauses_and_teach_nothing(name: str) -> None:
     policy = make_policy(ScheduleSettings(policy=name, min=60.0, interval=HOUR, max=DAY))
-    state = policy.next_visit(VisitState(), Look(0.0, True)).state
+    state = policy.next_visit(VisitState(), VisitResult(0.0, True)).state
     pauses, failed = [], state
     for _ in range(12):
-        failed, due, why = policy.next_visit(failed, Look(1000.0, None))
+        failed, due, why = policy.next_visit(failed, VisitResult(1000.0, None))
         pauses.append(due - 1000.0)
         assert "failed" in why.sentence
     assert pauses[:3] == [60.0, 120.0, 240.0]
     assert pauses[-1] == DAY
     assert failed._replace(failures=0) == state
-    assert policy.next_visit(failed, Look(2000.0, False)).state.failures == 0
+    assert policy.next_visit(failed, VisitResult(2000.0, False)).state.failures == 0
 
 
 looks = st.lists(st.tuples(st.floats(1, 1e6), st.sampled_from([True, False, None])), max_size=30)
@@ -69,7 +69,7 @@ def test_every_decision_lies_within_the_bounds_and_explains_itself(history: list
     state, now = VisitState(), 1e9
     for seconds, changed in [(1.0, True), *history]:
         now += seconds
-        state, due, why = policy.next_visit(state, Look(now, changed))
+        state, due, why = policy.next_visit(state, VisitResult(now, changed))
         assert 300.0 * (1 - 1e-9) <= due - now <= 30 * DAY * (1 + 1e-9)
         assert state.changes < max(state.visits, 1)
         assert why.sentence.endswith(f"({name})")
@@ -77,44 +77,44 @@ def test_every_decision_lies_within_the_bounds_and_explains_itself(history: list
 
 
 def test_optimal_visits_pages_that_change_sooner_than_those_that_do_not() -> None:
-    policy = Optimal(ScheduleSettings(interval=HOUR, min=1.0))
+    policy = OptimalPolicy(ScheduleSettings(interval=HOUR, min=1.0))
     active = quiet = VisitState()
     now = 0.0
     for visit in range(40):
-        active = policy.next_visit(active, Look(now, visit % 2 == 0)).state
-        quiet = policy.next_visit(quiet, Look(now, visit == 0)).state
+        active = policy.next_visit(active, VisitResult(now, visit % 2 == 0)).state
+        quiet = policy.next_visit(quiet, VisitResult(now, visit == 0)).state
         now += HOUR
     assert active.interval < quiet.interval
     assert policy.explain(active).interval == pytest.approx(active.interval, rel=0.2)
 
 
 def test_a_weightier_page_is_visited_sooner() -> None:
-    policy = Optimal(ScheduleSettings(interval=HOUR, min=1.0))
-    plain = policy.next_visit(VisitState(), Look(0.0, True))
-    heavy = policy.next_visit(VisitState(), Look(0.0, True, weight=10.0))
+    policy = OptimalPolicy(ScheduleSettings(interval=HOUR, min=1.0))
+    plain = policy.next_visit(VisitState(), VisitResult(0.0, True))
+    heavy = policy.next_visit(VisitState(), VisitResult(0.0, True, weight=10.0))
     assert heavy.due < plain.due
 
 
 def test_no_page_waits_longer_than_exploration_allows() -> None:
-    policy = Optimal(ScheduleSettings(interval=HOUR, min=1.0, exploration=0.05))
+    policy = OptimalPolicy(ScheduleSettings(interval=HOUR, min=1.0, exploration=0.05))
     state, now = VisitState(), 0.0
     for _ in range(200):
-        state, now, why = policy.next_visit(state, Look(now, False))
+        state, now, why = policy.next_visit(state, VisitResult(now, False))
     assert why.interval <= HOUR / 0.05 * (1 + 1e-9)
 
 
 def test_a_trusted_date_tells_a_fresh_change_from_an_old_one() -> None:
-    policy = Optimal(ScheduleSettings(interval=HOUR, min=1.0))
-    state = policy.next_visit(VisitState(), Look(0.0, True)).state
-    fresh = policy.next_visit(state, Look(HOUR, True, modified_age=10.0)).state
-    old = policy.next_visit(state, Look(HOUR, True, modified_age=3500.0)).state
+    policy = OptimalPolicy(ScheduleSettings(interval=HOUR, min=1.0))
+    state = policy.next_visit(VisitState(), VisitResult(0.0, True)).state
+    fresh = policy.next_visit(state, VisitResult(HOUR, True, modified_age=10.0)).state
+    old = policy.next_visit(state, VisitResult(HOUR, True, modified_age=3500.0)).state
     assert fresh.shape / fresh.scale == pytest.approx(2 / 3610)
     assert old.shape / old.scale == pytest.approx(2 / 7100)
 
 
 def test_a_host_limit_holds_its_pages_back() -> None:
     random = Random(4)
-    policy = Optimal(ScheduleSettings(interval=HOUR, min=1.0))
+    policy = OptimalPolicy(ScheduleSettings(interval=HOUR, min=1.0))
     policy.limit_host(7, 10 / (4 * HOUR))
     states = {(host, page): VisitState() for host in (7, 8) for page in range(10)}
     agenda = [(page * 60.0, host, page) for host, page in states]
@@ -123,7 +123,7 @@ def test_a_host_limit_holds_its_pages_back() -> None:
         now, host, page = min(agenda)
         before = states[host, page]
         changed = random.random() > math.exp((before.last_visit - now) / (4 * HOUR))
-        states[host, page], due, _ = policy.next_visit(before, Look(now, changed, host=host))
+        states[host, page], due, _ = policy.next_visit(before, VisitResult(now, changed, host=host))
         visits[host] += now > 200 * HOUR
         agenda[agenda.index((now, host, page))] = (due, host, page)
     assert visits[7] == pytest.approx(1000, rel=0.1)
@@ -132,21 +132,21 @@ def test_a_host_limit_holds_its_pages_back() -> None:
 
 def test_what_was_learned_survives_a_restart() -> None:
     settings_ = ScheduleSettings(policy="optimal", interval=HOUR, min=1.0)
-    policy = Optimal(settings_)
+    policy = OptimalPolicy(settings_)
     state, now = VisitState(), 0.0
     for visit in range(50):
-        state, now, _ = policy.next_visit(state, Look(now, visit % 3 == 0))
-    again = Optimal(settings_, policy.remember())
+        state, now, _ = policy.next_visit(state, VisitResult(now, visit % 3 == 0))
+    again = OptimalPolicy(settings_, policy.remember())
     assert again.remember() == policy.remember()
-    assert again.next_visit(state, Look(now, True)) == policy.next_visit(state, Look(now, True))
+    assert again.next_visit(state, VisitResult(now, True)) == policy.next_visit(state, VisitResult(now, True))
     policy.forget(state)
     assert policy.pace.pages == 0
     with pytest.raises(Damaged):
-        Optimal(settings_, b"nonsense")
+        OptimalPolicy(settings_, b"nonsense")
 
 
 def test_sentences_have_the_numbers() -> None:
-    policy = Optimal(ScheduleSettings(interval=HOUR, min=1.0))
-    why = policy.next_visit(VisitState(), Look(0.0, True)).why
+    policy = OptimalPolicy(ScheduleSettings(interval=HOUR, min=1.0))
+    why = policy.next_visit(VisitState(), VisitResult(0.0, True)).why
     assert "about one change in 1 h" in why.sentence
     assert why.sentence.startswith("0 of 0 later visits found a change")

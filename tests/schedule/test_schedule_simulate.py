@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from letopis.errors import UsageError
-from letopis.schedule import POLICIES, make_world, measure, simulate
+from letopis.schedule import POLICIES, make_world, measure_visits, simulate
 
 
 def test_measures_of_a_page_worked_out_by_hand() -> None:
-    got = measure([[0.0, 10.0, 20.0, 30.0]], [np.array([4.0, 6.0, 25.0])], 10.0, 40.0)
+    got = measure_visits([[0.0, 10.0, 20.0, 30.0]], [np.array([4.0, 6.0, 25.0])], 10.0, 40.0)
     assert got.visits == 3
     assert got.freshness == pytest.approx((10 + 5 + 10) / 30)
     assert got.age == pytest.approx(5 * 5 / 2 / 30)
@@ -15,7 +15,7 @@ def test_measures_of_a_page_worked_out_by_hand() -> None:
 
 
 def test_age_counts_from_the_unseen_change_also_before_the_measured_time() -> None:
-    got = measure([[0.0]], [np.array([5.0])], 10.0, 20.0)
+    got = measure_visits([[0.0]], [np.array([5.0])], 10.0, 20.0)
     assert (got.freshness, got.visits) == (0.0, 0)
     assert got.age == pytest.approx((15.0**2 - 5.0**2) / 2 / 10)
 

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.schedule import best_rates, freshness
-from letopis.schedule.rhythm import Rhythm
-from letopis.schedule.worth import Age, Weighted
+from letopis.schedule import expected_freshness, optimal_rates
+from letopis.schedule.worth import AgeObjective, ChangeRhythm, FreshnessObjective
 
 beliefs = st.tuples(st.floats(0.3, 300), st.floats(1, 1e7))
 alphas = st.sampled_from([0.0, 0.3, 0.5, 1.0])
@@ -16,7 +15,7 @@ alphas = st.sampled_from([0.0, 0.3, 0.5, 1.0])
 @given(beliefs, alphas, st.floats(1e-3, 50))
 @settings(max_examples=300)
 def test_a_visit_pays_when_it_is_worth_the_price(belief: tuple[float, float], alpha: float, times: float) -> None:
-    objective = Weighted(alpha)
+    objective = FreshnessObjective(alpha)
     seconds = times * belief[1] / belief[0]
     price = objective.worth(belief, seconds)
     again = objective.pays_after(belief, price)
@@ -27,38 +26,38 @@ def test_a_visit_pays_when_it_is_worth_the_price(belief: tuple[float, float], al
 @given(beliefs, st.floats(1e-3, 50))
 @settings(max_examples=200)
 def test_age_always_pays_some_day(belief: tuple[float, float], times: float) -> None:
-    price = Age().worth(belief, times * belief[1] / belief[0])
-    again = Age().pays_after(belief, price)
+    price = AgeObjective().worth(belief, times * belief[1] / belief[0])
+    again = AgeObjective().pays_after(belief, price)
     assert math.isfinite(again)
-    assert Age().worth(belief, again) == pytest.approx(price, rel=1e-3)
+    assert AgeObjective().worth(belief, again) == pytest.approx(price, rel=1e-3)
 
 
 def test_well_known_rates_have_the_worth_of_the_formula() -> None:
     rate, seconds = 1 / 3600, 5000.0
     belief = (1e6, 1e6 / rate)
     expected = (1 - (1 + rate * seconds) * math.exp(-rate * seconds)) / rate
-    assert Weighted(0.0).worth(belief, seconds) == pytest.approx(expected, rel=1e-4)
-    assert Weighted(1.0).worth(belief, seconds) == pytest.approx(expected * rate, rel=1e-4)
+    assert FreshnessObjective(0.0).worth(belief, seconds) == pytest.approx(expected, rel=1e-4)
+    assert FreshnessObjective(1.0).worth(belief, seconds) == pytest.approx(expected * rate, rel=1e-4)
 
 
 def test_freshness_abandons_pages_that_change_too_fast_and_age_never_does() -> None:
     fast = (200.0, 200.0 * 5.0)
-    assert Weighted(0.0).pays_after(fast, 60.0) == math.inf
-    assert Age().pays_after(fast, 60.0**2) < math.inf
+    assert FreshnessObjective(0.0).pays_after(fast, 60.0) == math.inf
+    assert AgeObjective().pays_after(fast, 60.0**2) < math.inf
 
 
 @given(beliefs, alphas, st.floats(0, 3), st.floats(0.01, 3))
 @settings(max_examples=200)
 def test_a_flat_rhythm_changes_nothing(belief: tuple[float, float], alpha: float, phase: float, times: float) -> None:
-    objective = Weighted(alpha)
+    objective = FreshnessObjective(alpha)
     price = objective.worth(belief, times * belief[1] / belief[0])
-    flat = Rhythm().pays_after(objective, belief, phase, price)
+    flat = ChangeRhythm().pays_after(objective, belief, phase, price)
     assert flat == pytest.approx(objective.pays_after(belief, price), rel=5e-3)
 
 
 def test_a_rhythm_is_found_in_regular_pages_and_not_in_random_ones() -> None:
     random = np.random.default_rng(1)
-    regular, chance = Rhythm(), Rhythm()
+    regular, chance = ChangeRhythm(), ChangeRhythm()
     for _ in range(6000):
         start = random.uniform(0, 1.2)
         end = start + random.uniform(0.05, 0.5)
@@ -67,7 +66,7 @@ def test_a_rhythm_is_found_in_regular_pages_and_not_in_random_ones() -> None:
     assert regular.regular
     assert not chance.regular
     assert regular.hazard[1] < 0.2 < regular.hazard[7]
-    again = Rhythm.from_bytes(regular.to_bytes())
+    again = ChangeRhythm.from_bytes(regular.to_bytes())
     assert again.hazard == regular.hazard
     assert again.to_bytes() == regular.to_bytes()
 
@@ -75,13 +74,13 @@ def test_a_rhythm_is_found_in_regular_pages_and_not_in_random_ones() -> None:
 def test_best_rates_use_the_budget_and_beat_even_and_proportional_visits() -> None:
     rates = 1.0 / np.random.default_rng(2).lognormal(8.0, 1.5, 500)
     budget = 500 / 1200.0
-    best = best_rates(rates, budget)
+    best = optimal_rates(rates, budget)
     assert best.sum() == pytest.approx(budget, rel=1e-6)
     for other in (np.full(500, budget / 500), rates * budget / rates.sum()):
-        assert freshness(rates, best).mean() > freshness(rates, other).mean()
+        assert expected_freshness(rates, best).mean() > expected_freshness(rates, other).mean()
 
 
 def test_weights_by_rate_make_proportional_visits_best() -> None:
     rates = np.array([1 / 100.0, 1 / 1000.0, 1 / 9000.0])
-    best = best_rates(rates, 0.01, weights=rates)
+    best = optimal_rates(rates, 0.01, weights=rates)
     assert best / rates == pytest.approx(np.full(3, 0.01 / rates.sum()), rel=1e-6)

@@ -14,12 +14,15 @@ import pytest
 from word_chronicle import DATES
 
 from letopis import Archive
-from letopis.catalog.projects import Projects
+from letopis.api.app import create_app
+from letopis.catalog.accounts import Projects
 from letopis.cli.main import main
-from letopis.demo import World
 from letopis.errors import NotFound
-from letopis.search import WordIndex, duplicates_in, duplicates_of, parse_question, search
-from letopis.serve import create_app
+from letopis.index.near_duplicates import duplicates_in_site, duplicates_of_page
+from letopis.index.query_language import parse_word_query
+from letopis.index.search_results import search
+from letopis.index.word_index import WordIndex
+from letopis_demo import World
 
 PROSE = "The archive keeps what the pages of this network said and the readers of it are with the record. "
 DAY = timedelta(days=1)
@@ -172,7 +175,7 @@ def test_titles_count_more_and_fresh_pages_come_first(small: Archive) -> None:
     small.put("http://a.example/new", page("Other", PROSE + "A lighthouse!"), DATES[0])
     small.put("http://a.example/title", page("Lighthouse", PROSE + "A thing."), long_ago)
     index = WordIndex(small)
-    hits = search(index, parse_question("lighthouse"))
+    hits = search(index, parse_word_query("lighthouse"))
     assert [hit.url.rpartition("/")[2] for hit in hits] == ["title", "new", "old"]
     assert hits[1].why.words == pytest.approx(hits[2].why.words)
     assert hits[1].why.freshness == 1.0
@@ -186,10 +189,10 @@ def test_a_rank_of_pages_can_be_mixed_in(small: Archive) -> None:
     weights = {"http://a.example/": 0.5, "http://b.example/": 3.0, "http://c.example/": 1.0}
     rows = {url: small.catalog.resources.find(url) for url in weights}
     ranks = {row.id: weights[url] for url, row in rows.items() if row is not None}
-    hits = search(index, parse_question("archive"), rank=ranks.__getitem__)
+    hits = search(index, parse_word_query("archive"), rank=ranks.__getitem__)
     assert [hit.url[7] for hit in hits] == ["b", "c", "a"]
     assert [hit.why.rank for hit in hits] == [3.0, 1.0, 0.5]
-    assert [hit.url[7] for hit in search(index, parse_question("archive"))] == ["a", "b", "c"]
+    assert [hit.url[7] for hit in search(index, parse_word_query("archive"))] == ["a", "b", "c"]
 
 
 # Duplicates
@@ -203,7 +206,7 @@ def test_planted_twins_are_found(small: Archive) -> None:
         answer = world.answer(host, url.removeprefix(f"http://{host}"), (), DATES[0])
         if answer.status == 200:
             small.put(url, answer.body, DATES[0], dict(answer.headers)["Content-Type"])
-    found = {frozenset((pair.url, pair.other)) for pair in duplicates_in(small, host, 0.7)}
+    found = {frozenset((pair.url, pair.other)) for pair in duplicates_in_site(small, host, 0.7)}
     assert planted
     assert found == planted
 
@@ -218,10 +221,10 @@ def test_duplicates_tell_equal_bytes_from_nearly_equal_text(small: Archive) -> N
     )
     small.put("http://a.example/4", b"", DATES[0])
     small.put("http://a.example/5", b"\x89PNG", DATES[0], "image/png")
-    pairs = duplicates_of(small, "http://a.example/1")
+    pairs = duplicates_of_page(small, "http://a.example/1")
     assert [(pair.other, pair.exact) for pair in pairs] == [("http://b.example/1", True), ("http://a.example/2", False)]
     assert 0.9 < pairs[1].likeness < 1
-    inside = duplicates_in(small, "a.example")
+    inside = duplicates_in_site(small, "a.example")
     assert [(pair.url, pair.other) for pair in inside] == [("http://a.example/1", "http://a.example/2")]
     with pytest.raises(NotFound):
-        duplicates_in(small, "none.example")
+        duplicates_in_site(small, "none.example")

@@ -8,8 +8,10 @@ from datetime import datetime, timedelta
 import pytest
 from word_chronicle import DATES, WORLD, SlowReader
 
-from letopis.demo.languages import CZECH, RUSSIAN
-from letopis.search import WordIndex, count, facets, parse_question, search
+from letopis.index.query_language import parse_word_query
+from letopis.index.search_results import count_results, search, search_facets
+from letopis.index.word_index import WordIndex
+from letopis_demo.languages import CZECH, RUSSIAN
 
 Chronicle = tuple[WordIndex, SlowReader]
 CZECH_HOSTS = tuple(host for host in WORLD.hosts if WORLD.kind(host).language is CZECH)
@@ -19,9 +21,9 @@ MOMENTS = [*DATES, DATES[1] + timedelta(days=2), DATES[-1] + timedelta(days=400)
 
 
 def found(index: WordIndex, text: str, at: datetime | None, **limits: tuple[str, ...]) -> set[str]:
-    question = parse_question(text, at=at, **limits)  # type: ignore[arg-type]
+    question = parse_word_query(text, at=at, **limits)  # type: ignore[arg-type]
     hits = search(index, question, 1000)
-    assert len(hits) == len({hit.url for hit in hits}) == count(index, question)
+    assert len(hits) == len({hit.url for hit in hits}) == count_results(index, question)
     return {hit.url for hit in hits}
 
 
@@ -97,18 +99,18 @@ def test_a_span_finds_whatever_stood_at_some_time_of_it(chronicle: Chronicle) ->
     index, reader = chronicle
     words = noun(CZECH, "předmět")
     ever = of_hosts(set().union(*(reader.with_any(words, date) for date in DATES)), CZECH_HOSTS)
-    question = parse_question("předmět", sites=CZECH_HOSTS, since=DATES[0], until=DATES[-1])
+    question = parse_word_query("předmět", sites=CZECH_HOSTS, since=DATES[0], until=DATES[-1])
     hits = search(index, question, 1000)
     assert {hit.url for hit in hits} == ever
     assert len(hits) == len(ever)
-    early = search(index, parse_question("předmět", sites=CZECH_HOSTS, until=DATES[0]), 1000)
+    early = search(index, parse_word_query("předmět", sites=CZECH_HOSTS, until=DATES[0]), 1000)
     assert {hit.url for hit in early} == of_hosts(reader.with_any(words, DATES[0]), CZECH_HOSTS)
 
 
 def test_rows_name_the_version_that_stood_then(chronicle: Chronicle) -> None:
     index, _ = chronicle
     for at in DATES:
-        for hit in search(index, parse_question("projekt", at=at), 20):
+        for hit in search(index, parse_word_query("projekt", at=at), 20):
             version = index.archive.get(hit.url, at=at)
             assert (hit.version, hit.time) == (version.number, version.time)
             assert hit.until == version.valid_until
@@ -116,7 +118,7 @@ def test_rows_name_the_version_that_stood_then(chronicle: Chronicle) -> None:
 
 def test_pages_of_an_answer_fit_together(chronicle: Chronicle) -> None:
     index, _ = chronicle
-    question = parse_question("archiv")
+    question = parse_word_query("archiv")
     whole = [hit.url for hit in search(index, question, 60)]
     parts = [hit.url for offset in range(0, 60, 7) for hit in search(index, question, min(7, 60 - offset), offset)]
     assert parts == whole
@@ -124,11 +126,11 @@ def test_pages_of_an_answer_fit_together(chronicle: Chronicle) -> None:
 
 def test_facets_count_what_the_answer_has(chronicle: Chronicle) -> None:
     index, _ = chronicle
-    question = parse_question("archiv", at=DATES[2])
+    question = parse_word_query("archiv", at=DATES[2])
     urls = found(index, "archiv", DATES[2])
-    by_site = {facet.value: facet.count for facet in facets(index, question) if facet.field == "site"}
+    by_site = {facet.value: facet.count for facet in search_facets(index, question) if facet.field == "site"}
     assert by_site == {host: n for host in WORLD.hosts if (n := len(of_hosts(urls, (host,))))}
-    languages = {facet.value: facet.count for facet in facets(index, question) if facet.field == "language"}
+    languages = {facet.value: facet.count for facet in search_facets(index, question) if facet.field == "language"}
     assert sum(languages.values()) == len(urls)
     assert found(index, "archiv lang:cs", DATES[2]) | found(index, "archiv -lang:cs", DATES[2]) == urls
 
@@ -139,10 +141,10 @@ def test_sifting_gives_what_limiting_gives(
 ) -> None:
     index, _ = chronicle
     for text in ("archiv", "katedra -knihovna", "new OR report", "site:news1.example projekt"):
-        question = parse_question(text, at=at)
+        question = parse_word_query(text, at=at)
         answers = []
         for share in (0.0, 2.0):
-            monkeypatch.setattr("letopis.search.called._MOSTLY", share)
+            monkeypatch.setattr("letopis.index.search_results._MOSTLY", share)
             answers.append([(hit.url, hit.version, hit.score) for hit in search(index, question, 7)])
         assert answers[0] == answers[1]
         assert answers[0] or "-" in text

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from letopis import Archive
 from letopis.config import SearchSettings, Settings
-from letopis.demo import languages
-from letopis.search import WordIndex, parse_question, search, wordfigure
-from letopis.search.affixes import Affixes, parse_affixes
-from letopis.search.bases import Bases
-from letopis.search.inflection import Inflection
+from letopis.index.base_forms import BaseForms
+from letopis.index.hunspell import AffixFile, HunspellDictionary, parse_affix_file
+from letopis.index.query_language import parse_word_query
+from letopis.index.search_results import search
+from letopis.index.word_index import WordIndex, derive_base_forms
+from letopis_demo import languages
 
 PLACES = ("/usr/share/hunspell", str(Path(__file__).parents[2] / ".bench/hunspell/usr/share/hunspell"))
 MOMENT = datetime(2026, 5, 1, tzinfo=UTC)
@@ -33,7 +34,7 @@ def hunspell_file(name: str) -> Path:
     return found[0]
 
 
-def expanded(affixes: Affixes, entries: list[tuple[str, str]]) -> dict[str, str]:
+def expanded(affixes: AffixFile, entries: list[tuple[str, str]]) -> dict[str, str]:
     """Every form that the rules make, written out: words, then one rule, then two."""
     found = {word: word for word, _ in entries}
     for depth in (1, 2):
@@ -43,7 +44,7 @@ def expanded(affixes: Affixes, entries: list[tuple[str, str]]) -> dict[str, str]
     return found
 
 
-def forms(affixes: Affixes, word: str, flags: list[str], depth: int) -> Iterator[str]:
+def forms(affixes: AffixFile, word: str, flags: list[str], depth: int) -> Iterator[str]:
     rules = [rule for flag in flags for rule in affixes.rules.get(flag, ())]
     if depth == 1:
         yield from (form for rule in rules if (form := rule.form(word)) is not None)
@@ -73,15 +74,15 @@ def affix_files(draw: st.DrawFn) -> str:
 @given(affix_files(), st.lists(st.tuples(LETTERS, st.sampled_from(["", "X", "YZ", "XYZ"])), max_size=6))
 @settings(max_examples=300, deadline=None)
 def test_taking_forms_apart_equals_writing_all_forms_out(aff: str, entries: list[tuple[str, str]]) -> None:
-    affixes = parse_affixes(aff.encode())
+    affixes = parse_affix_file(aff.encode())
     dictionary = "\n".join([str(len(entries)), *(f"{word}/{flags}" for word, flags in entries)])
-    found, truth = Inflection(affixes, dictionary.encode()), expanded(affixes, entries)
+    found, truth = HunspellDictionary(affixes, dictionary.encode()), expanded(affixes, entries)
     tried = {*truth, *("".join(letters) for size in (1, 2, 3, 4) for letters in product("ab", repeat=size))}
     assert {form: found.base(form) for form in tried if form} == {form: truth.get(form) for form in tried if form}
 
 
 def test_czech_rules_of_hunspell_join_inflected_forms() -> None:
-    bases = Bases(SearchSettings(affixes=(f"cs={hunspell_file('cs_CZ.aff')}",))).of("cs")
+    bases = BaseForms(SearchSettings(affixes=(f"cs={hunspell_file('cs_CZ.aff')}",))).of("cs")
     pairs = [(form, row[1]) for row in languages.CZECH.nouns for form in row[2:]]
     joined = sum(bases[form] == bases[first] for form, first in pairs)
     assert joined >= 0.98 * len(pairs)
@@ -100,11 +101,11 @@ def test_czech_rules_of_hunspell_serve_search_and_wordfigure(tmp_path: Path) -> 
         index = WordIndex(archive)
 
         def found(word: str) -> list[str]:
-            return sorted(hit.url[7] for hit in search(index, parse_question(word)))
+            return sorted(hit.url[7] for hit in search(index, parse_word_query(word)))
 
         assert found("přednáška") == found("přednáškou") == ["a", "b"]
         assert found("kvrdlica") == ["d"]
         # What no dictionary knows, an ending joins; what the rules know stays as it is.
-        assert wordfigure(index, "ou", "a") == [("kvrdlicou", "kvrdlica")]
+        assert derive_base_forms(index, "ou", "a") == [("kvrdlicou", "kvrdlica")]
         assert found("kvrdlica") == found("kvrdlicou") == ["c", "d"]
         assert found("přednáška") == ["a", "b"]

@@ -12,8 +12,10 @@ from word_chronicle import DATES
 from letopis import Archive
 from letopis.config import SearchSettings, Settings, StoreSettings
 from letopis.errors import SettingError
+from letopis.index.query_language import parse_word_query
+from letopis.index.search_results import search
+from letopis.index.word_index import WordIndex
 from letopis.model import Observation, Outcome, Response
-from letopis.search import WordIndex, parse_question, search
 
 URL = "http://example.org/page"
 DAY = timedelta(days=1)
@@ -26,7 +28,7 @@ def page(text: str) -> bytes:
 
 def urls(index: WordIndex, text: str, day: float | None = None) -> list[tuple[str, int]]:
     at = None if day is None else START + day * DAY
-    return sorted((hit.url, hit.version) for hit in search(index, parse_question(text, at=at), 100))
+    return sorted((hit.url, hit.version) for hit in search(index, parse_word_query(text, at=at), 100))
 
 
 def look(url: str, text: str, day: float) -> Observation:

@@ -17,8 +17,10 @@ from word_chronicle import DATES
 from letopis import Archive, Put
 from letopis.cli.main import main
 from letopis.config import Settings, StoreSettings
-from letopis.search import WordIndex, count, facets, parse_question, search
-from letopis.search.names import MOST_PAGES
+from letopis.index.anchor_index import MAX_PAGES
+from letopis.index.query_language import parse_word_query
+from letopis.index.search_results import count_results, search, search_facets
+from letopis.index.word_index import WordIndex
 
 DAY = timedelta(days=1)
 START = DATES[0]
@@ -41,7 +43,7 @@ def index(small: Archive) -> WordIndex:
 
 
 def found(index: WordIndex, words: str, at: datetime | None = None, **limits: datetime) -> list[str]:
-    return [hit.url for hit in search(index, parse_question(words, at=at, **limits))]
+    return [hit.url for hit in search(index, parse_word_query(words, at=at, **limits))]
 
 
 def test_a_page_is_found_by_what_links_call_it(index: WordIndex) -> None:
@@ -67,27 +69,29 @@ def test_words_of_a_page_and_of_its_names_go_together(index: WordIndex) -> None:
 
 
 def test_a_kind_of_block_asks_for_the_page_itself(index: WordIndex) -> None:
-    question = parse_question("citrus", blocks=("paragraph",))
+    question = parse_word_query("citrus", blocks=("paragraph",))
     assert [hit.url for hit in search(index, question)] == [HOME]
 
 
 def test_names_count_less_than_words_and_are_explained(index: WordIndex) -> None:
-    home, fruit = search(index, parse_question("citrus"), explain=True)
+    home, fruit = search(index, parse_word_query("citrus"), explain=True)
     assert (fruit.why.words, fruit.why.named) == (pytest.approx(0.0, abs=1e-6), "Citrus")
     assert 0 < fruit.why.links < home.why.words
-    roses = next(hit for hit in search(index, parse_question("roses")) if hit.url == ROSES)
-    alone = search(index, parse_question("roses", blocks=("paragraph",)))
+    roses = next(hit for hit in search(index, parse_word_query("roses")) if hit.url == ROSES)
+    alone = search(index, parse_word_query("roses", blocks=("paragraph",)))
     assert roses.why.words > 0 < roses.why.links
     assert roses.score == pytest.approx((roses.why.words + roses.why.links) * roses.why.freshness)
     assert {hit.why.links for hit in alone} == {0.0}
 
 
 def test_counts_and_facets_know_what_is_found_by_names(index: WordIndex) -> None:
-    question = parse_question("citrus site:x.org")
-    assert count(index, question) == len(search(index, question)) == 2
-    assert [(facet.value, facet.count) for facet in facets(index, question) if facet.field == "site"] == [("x.org", 2)]
-    assert count(index, parse_question("citrus site:other.org")) == 0
-    assert search(index, parse_question("citrus", resources=frozenset())) == []
+    question = parse_word_query("citrus site:x.org")
+    assert count_results(index, question) == len(search(index, question)) == 2
+    assert [(facet.value, facet.count) for facet in search_facets(index, question) if facet.field == "site"] == [
+        ("x.org", 2)
+    ]
+    assert count_results(index, parse_word_query("citrus site:other.org")) == 0
+    assert search(index, parse_word_query("citrus", resources=frozenset())) == []
 
 
 def test_pages_of_an_answer_fit_together_whoever_names_them(small: Archive) -> None:
@@ -95,18 +99,18 @@ def test_pages_of_an_answer_fit_together_whoever_names_them(small: Archive) -> N
     for number in range(60):
         text = "A harbour with ships" if number >= 30 else "Ships"
         small.put(f"{HOME}n{number}", page(f"{text} {number}"), START)
-    index, question = WordIndex(small), parse_question("harbour")
+    index, question = WordIndex(small), parse_word_query("harbour")
     whole = [hit.url for hit in search(index, question, 100)]
-    assert len(whole) == len(set(whole)) == 31 + MOST_PAGES == count(index, question)
+    assert len(whole) == len(set(whole)) == 31 + MAX_PAGES == count_results(index, question)
     parts = [hit.url for start in range(0, 60, 10) for hit in search(index, question, 10, start)]
     assert parts == whole
 
 
 def test_few_pages_are_added_however_many_are_called_so(small: Archive) -> None:
-    names = {f"n{number}": "Harbour" for number in range(2 * MOST_PAGES)}
+    names = {f"n{number}": "Harbour" for number in range(2 * MAX_PAGES)}
     small.put(HOME, page("start", **names), START)
     list(small.put_many(Put(HOME + name, page("Ships"), START) for name in names))
-    assert len(search(WordIndex(small), parse_question("harbour"), 1000)) == MOST_PAGES + 1
+    assert len(search(WordIndex(small), parse_word_query("harbour"), 1000)) == MAX_PAGES + 1
 
 
 # A small web of nonsense with a history, and what stands on its pages and is said of them, without any index.
@@ -156,10 +160,10 @@ def test_at_every_date_a_slow_reader_finds_the_same_pages(
             archive.put(shown.url, shown.body, START + shown.day * DAY)
         index = WordIndex(archive)
         for day in range(6):
-            question = parse_question(" ".join(f'"{word}"' for word in sorted(words)), at=START + day * DAY)
+            question = parse_word_query(" ".join(f'"{word}"' for word in sorted(words)), at=START + day * DAY)
             hits = search(index, question, 100)
             assert {hit.url for hit in hits} == slowly(once, words, day)
-            assert len(hits) == count(index, question)
+            assert len(hits) == count_results(index, question)
 
 
 # Following

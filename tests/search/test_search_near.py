@@ -11,11 +11,13 @@ from lxml import html
 from word_chronicle import DATES, WORLD, SlowReader
 
 from letopis import Archive
-from letopis.demo.languages import CZECH
 from letopis.errors import NotFound, UsageError
+from letopis.index.base_forms import simplemma_base
+from letopis.index.query_language import WordQuery, parse_word_query
+from letopis.index.word_analysis import nearby_words, phrase_lifetime, site_categories
+from letopis.index.word_index import WordIndex
 from letopis.model import Observation, Outcome, Response
-from letopis.search import Question, WordIndex, categories, near, parse_question, when
-from letopis.search.bases import simple_base
+from letopis_demo.languages import CZECH
 
 Chronicle = tuple[WordIndex, SlowReader]
 
@@ -27,7 +29,7 @@ def test_relevance_is_the_sum_of_inverse_distances_in_base_forms(small: Archive)
     )
     small.put("http://a.example/", f"<html lang=cs><p>{text}</p><p>techniky</p></html>".encode(), DATES[0],
               "text/html; charset=utf-8")  # fmt: skip
-    found = {row.word: row.relevance for row in near(WordIndex(small), "katedrou", 3)}
+    found = {row.word: row.relevance for row in nearby_words(WordIndex(small), "katedrou", 3)}
     # katedra(0) řídicí(1) technika(2) být(3) při(4) katedra(5) kybernetika(6) podle(7) který(8)
     assert found["řídicí"] == pytest.approx(1)
     assert found["technika"] == pytest.approx(1 / 2 + 1 / 3)
@@ -48,10 +50,10 @@ def test_words_near_katedra_equal_a_slow_scan(chronicle: Chronicle, at: datetime
             for place in (place for place, word in enumerate(words) if word in forms):
                 for other in range(max(0, place - 5), min(len(words), place + 6)):
                     if words[other] not in forms:
-                        sums[simple_base(words[other], "cs").lower()] += 1 / abs(other - place)
+                        sums[simplemma_base(words[other], "cs").lower()] += 1 / abs(other - place)
     slow = {word: round(total, 6) for word, total in sums.items() if len(word) > 1}
-    question = Question(limits=parse_question("x", sites=(host,)).limits, at=at)
-    found = {row.word: row.relevance for row in near(index, "katedra", 5, question, 10_000)}
+    question = WordQuery(limits=parse_word_query("x", sites=(host,)).limits, at=at)
+    found = {row.word: row.relevance for row in nearby_words(index, "katedra", 5, question, 10_000)}
     assert slow
     assert found == slow
 
@@ -70,7 +72,7 @@ def running_text(host: str, url: str, at: datetime) -> list[list[str]]:
 
 def test_near_wants_one_word(small: Archive) -> None:
     with pytest.raises(UsageError):
-        near(WordIndex(small), "two words")
+        nearby_words(WordIndex(small), "two words")
 
 
 def test_a_phrase_is_followed_through_time(small: Archive) -> None:
@@ -84,19 +86,19 @@ def test_a_phrase_is_followed_through_time(small: Archive) -> None:
     ):
         small.put(url, page(text), DATES[0] + number * day)
     index = WordIndex(small)
-    stood = when(index, "terms of service")
+    stood = phrase_lifetime(index, "terms of service")
     assert (stood.first, stood.first_url) == (DATES[0] + day, first)
     assert (stood.last, stood.last_url, stood.gone) == (DATES[0] + 2 * day, second, None)
     assert (stood.pages, stood.versions) == (2, 2)
-    there = when(index, "terms of service", "a.example")
+    there = phrase_lifetime(index, "terms of service", "a.example")
     assert (there.last, there.gone, there.versions) == (DATES[0] + day, DATES[0] + 3 * day, 1)
     response = Response(second, second, 304, (), b"", DATES[0] + 9 * day)
     small.record([Observation(response, Outcome.UNCHANGED)])
-    assert when(index, "terms of service").last == DATES[0] + 9 * day
+    assert phrase_lifetime(index, "terms of service").last == DATES[0] + 9 * day
     with pytest.raises(NotFound):
-        when(index, "service of terms")
+        phrase_lifetime(index, "service of terms")
     with pytest.raises(NotFound):
-        when(index, "terms of service", "c.example")
+        phrase_lifetime(index, "terms of service", "c.example")
 
 
 def test_when_equals_the_scan_of_the_known_history(chronicle: Chronicle) -> None:
@@ -104,7 +106,7 @@ def test_when_equals_the_scan_of_the_known_history(chronicle: Chronicle) -> None
     for word in ("nová katedra", "rychlý archiv", "dlouhé období"):
         pattern = re.compile(rf"(?<!\w){word}(?!\w)", re.IGNORECASE)
         seen = [at for texts in reader.seen.values() for at, text in texts if pattern.search(text)]
-        stood = when(index, word)
+        stood = phrase_lifetime(index, word)
         assert (stood.first, stood.last) == (min(seen), max(seen))
 
 
@@ -120,24 +122,24 @@ def test_categories_are_named_by_key_words_of_their_pages(small: Archive) -> Non
             body = f"<html lang=en><title>{name} {number}</title><nav><a href=/>Home menu</a></nav><p>{text}</p></html>"
             small.put(f"http://a.example/{name}/{number}", body.encode(), DATES[0])
     index = WordIndex(small)
-    tree = categories(index, "a.example")
+    tree = site_categories(index, "a.example")
     groups = {tuple(sorted({url.split("/")[3] for url in category.pages})): category for category in tree}
     assert set(groups) == {("music",), ("sport",), ("food",)}
     for (topic,), category in groups.items():
         assert category.name in {*topics[topic].split(), topic}
         assert len(category.pages) == 4
-    assert categories(index, "http://a.example/") == tree
-    assert categories(WordIndex(small), "a.example") == tree
+    assert site_categories(index, "http://a.example/") == tree
+    assert site_categories(WordIndex(small), "a.example") == tree
 
 
 def test_every_page_is_in_the_tree_once_on_each_level(chronicle: Chronicle) -> None:
     index, reader = chronicle
     host = WORLD.hosts[0]
-    tree = categories(index, host, DATES[1])
+    tree = site_categories(index, host, DATES[1])
     pages = [url for category in tree for url in category.pages]
     assert sorted(pages) == sorted(url for url in reader.at(DATES[1]) if url.split("/")[2] == host)
     for category in tree:
         if category.children:
             assert sorted(url for child in category.children for url in child.pages) == sorted(category.pages)
     with pytest.raises(NotFound):
-        categories(index, "nowhere.example")
+        site_categories(index, "nowhere.example")

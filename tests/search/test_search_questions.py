@@ -9,37 +9,36 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.errors import UsageError
+from letopis.index.query_language import FieldFilter, QueryClause, QueryTerm, parse_word_query
 from letopis.model import BlockKind
-from letopis.search import parse_question
-from letopis.search.query import Clause, Limit, Term
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def test_words_phrases_prefixes_and_exclusions_are_told_apart() -> None:
-    question = parse_question('Katedra "řídicí techniky" arch* -kybernetika')
+    question = parse_word_query('Katedra "řídicí techniky" arch* -kybernetika')
     assert question.clauses == (
-        Clause((Term(("katedra",)),)),
-        Clause((Term(("řídicí", "techniky"), exact=True),)),
-        Clause((Term(("arch",), prefix=True),)),
-        Clause((Term(("kybernetika",)),), negated=True),
+        QueryClause((QueryTerm(("katedra",)),)),
+        QueryClause((QueryTerm(("řídicí", "techniky"), exact=True),)),
+        QueryClause((QueryTerm(("arch",), prefix=True),)),
+        QueryClause((QueryTerm(("kybernetika",)),), negated=True),
     )
 
 
 def test_limits_are_taken_out_of_the_words() -> None:
-    question = parse_question("page site:Example.ORG -lang:DE type:text/html site:http://other.example:81/x")
+    question = parse_word_query("page site:Example.ORG -lang:DE type:text/html site:http://other.example:81/x")
     assert question.limits == (
-        Limit("site", "example.org"),
-        Limit("language", "de", negated=True),
-        Limit("type", "text/html"),
-        Limit("site", "other.example:81"),
+        FieldFilter("site", "example.org"),
+        FieldFilter("language", "de", negated=True),
+        FieldFilter("type", "text/html"),
+        FieldFilter("site", "other.example:81"),
     )
-    assert question.clauses == (Clause((Term(("page",)),)),)
+    assert question.clauses == (QueryClause((QueryTerm(("page",)),)),)
 
 
 def test_kinds_of_blocks_stand_before_a_word_or_hold_for_all() -> None:
-    assert parse_question('h1:"two words"').clauses[0].alternatives[0].blocks == (BlockKind.H1,)
-    mixed = parse_question("title:one two", blocks=("cell", "item")).clauses
+    assert parse_word_query('h1:"two words"').clauses[0].alternatives[0].blocks == (BlockKind.H1,)
+    mixed = parse_word_query("title:one two", blocks=("cell", "item")).clauses
     assert [clause.alternatives[0].blocks for clause in mixed] == [
         (BlockKind.TITLE,),
         (BlockKind.CELL, BlockKind.ITEM),
@@ -47,7 +46,7 @@ def test_kinds_of_blocks_stand_before_a_word_or_hold_for_all() -> None:
 
 
 def test_or_joins_its_neighbours() -> None:
-    clauses = parse_question("one two OR three four").clauses
+    clauses = parse_word_query("one two OR three four").clauses
     assert [[term.words for term in clause.alternatives] for clause in clauses] == [
         [("one",)],
         [("two",), ("three",)],
@@ -56,31 +55,31 @@ def test_or_joins_its_neighbours() -> None:
 
 
 def test_what_falls_apart_into_words_is_a_phrase() -> None:
-    assert parse_question("e-mail").clauses[0].alternatives[0] == Term(("e", "mail"), exact=True)
-    assert parse_question("中文").clauses[0].alternatives[0] == Term(("中", "文"), exact=True)
-    assert parse_question("10:30").clauses[0].alternatives[0] == Term(("10", "30"), exact=True)
+    assert parse_word_query("e-mail").clauses[0].alternatives[0] == QueryTerm(("e", "mail"), exact=True)
+    assert parse_word_query("中文").clauses[0].alternatives[0] == QueryTerm(("中", "文"), exact=True)
+    assert parse_word_query("10:30").clauses[0].alternatives[0] == QueryTerm(("10", "30"), exact=True)
 
 
 @pytest.mark.parametrize("text", ["", "   ", "-", '"', 'a "b', "!?", "OR"])
 def test_a_question_without_words_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
-        parse_question(text)
+        parse_word_query(text)
 
 
 def test_an_unknown_kind_and_a_moment_with_a_span_are_refused() -> None:
     with pytest.raises(UsageError, match="paragraph"):
-        parse_question("x", blocks=("chapter",))
+        parse_word_query("x", blocks=("chapter",))
     with pytest.raises(UsageError, match="--at"):
-        parse_question("x", at=NOW, since=NOW)
+        parse_word_query("x", at=NOW, since=NOW)
     with pytest.raises(UsageError, match="fewer"):
-        parse_question(" ".join(f"w{number}" for number in range(100)))
+        parse_word_query(" ".join(f"w{number}" for number in range(100)))
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8") | st.sampled_from(' "*-:ORsite'), max_size=80))
 @settings(max_examples=300, deadline=None)
 def test_any_text_is_read_or_refused_with_a_sentence(text: str) -> None:
     try:
-        question = parse_question(text)
+        question = parse_word_query(text)
     except UsageError:
         return
     assert question.clauses or question.limits

@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from letopis import Archive
-from letopis.archive.weights import Weights
+from letopis.archive.weights import PageWeights
 from letopis.cli.main import main
 from letopis.config import SearchSettings, Settings
-from letopis.search import WordIndex, parse_question, search
-from letopis.search.choosing import choice_weight, note_chosen, note_shown
+from letopis.index.query_language import parse_word_query
+from letopis.index.search_ranking import choice_weight, record_choice, record_shown
+from letopis.index.search_results import search
+from letopis.index.word_index import WordIndex
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 PAGES = st.integers(1, 10_000)
@@ -34,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 def order(folder: Path) -> list[str]:
     with Archive(folder, clock=lambda: AT) as archive:
-        return [hit.title for hit in search(WordIndex(archive), parse_question("comet"))]
+        return [hit.title for hit in search(WordIndex(archive), parse_word_query("comet"))]
 
 
 def test_ranks_that_were_worked_out_order_the_answers(folder: Path) -> None:
@@ -59,9 +61,9 @@ def test_a_damaged_file_of_weights_orders_nothing(folder: Path, damage: bytes) -
 @given(st.dictionaries(PAGES, st.floats(0.15, 1e6), max_size=40), PAGES)
 def test_weights_come_back_as_they_were_saved(tmp_path_factory: pytest.TempPathFactory, ranks, other) -> None:
     place = tmp_path_factory.mktemp("w")
-    made = Weights.of(ranks.items())
+    made = PageWeights.of(ranks.items())
     made.save(place)
-    found = Weights.load(place)
+    found = PageWeights.load(place)
     assert found is not None
     for page in [*ranks, other]:
         assert found.weight(page) == made.weight(page)
@@ -75,10 +77,10 @@ def test_pages_that_people_choose_move_up_only_where_that_is_learned(folder: Pat
     for learn in (False, True):
         settings = Settings(search=SearchSettings(learn=learn))
         with Archive(folder, clock=lambda: AT, settings=settings) as archive:
-            note_shown(archive, [famous, "http://example.org/quiet", "http://example.org/unknown"])
+            record_shown(archive, [famous, "http://example.org/quiet", "http://example.org/unknown"])
             for _ in range(5):
-                note_chosen(archive, famous)
-            titles = [hit.title for hit in search(WordIndex(archive), parse_question("comet"))]
+                record_choice(archive, famous)
+            titles = [hit.title for hit in search(WordIndex(archive), parse_word_query("comet"))]
         assert titles == (["famous", "quiet"] if learn else ["quiet", "famous"])
 
 
@@ -90,7 +92,7 @@ def test_a_chosen_page_is_visited_again_soon(folder: Path) -> None:
         far = 2 * 10**12
         with archive.catalog.transaction() as cursor:
             archive.catalog.queues.finish(cursor, [(2, far, b"", row.id)])
-        note_chosen(archive, url)
+        record_choice(archive, url)
         assert archive.catalog.queues.plan_of(row.id)[1] == 1000 * (AT.timestamp() + archive.settings.schedule.min)
 
 

@@ -8,9 +8,8 @@ from html import unescape
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.search.matching import _bounded, compiled
-from letopis.search.snippets import snippet
-from letopis.search.stored import BODY, FRAME, Stored, unpack_stored
+from letopis.index.page_text import BODY, FRAME, StoredPage, snippet, unpack_stored_page
+from letopis.index.word_snapshot import _word_pattern, compiled_pattern
 
 
 def stored(*lines: str) -> str:
@@ -18,7 +17,7 @@ def stored(*lines: str) -> str:
 
 
 def pattern(*words: str) -> re.Pattern[str]:
-    return compiled(tuple(_bounded(word) for word in words))
+    return compiled_pattern(tuple(_word_pattern(word) for word in words))
 
 
 def test_the_pages_own_text_comes_before_its_frame_and_its_head() -> None:
@@ -78,5 +77,5 @@ def test_a_snippet_is_a_piece_of_the_page_and_marks_what_it_says(blocks: list[st
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\n"), max_size=40), st.text(max_size=80))
 @settings(max_examples=100, deadline=None)
 def test_stored_pages_come_back(title: str, text: str) -> None:
-    page = Stored("http://a.example/", title, "cs", text.encode("utf-8", "replace").decode())
-    assert unpack_stored(page.pack()) == page
+    page = StoredPage("http://a.example/", title, "cs", text.encode("utf-8", "replace").decode())
+    assert unpack_stored_page(page.pack()) == page

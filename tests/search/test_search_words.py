@@ -12,11 +12,12 @@ from word_chronicle import DATES
 from letopis import Archive
 from letopis.config import SearchSettings, Settings
 from letopis.errors import SettingError, UsageError
-from letopis.search import WordIndex, lock, parse_question, release, search, wordfigure
-from letopis.search.affixes import parse_affixes
-from letopis.search.bases import Bases
-from letopis.search.inflection import Inflection
-from letopis.search.words import lowered, settled, words_of
+from letopis.index.base_forms import BaseForms
+from letopis.index.hunspell import HunspellDictionary, parse_affix_file
+from letopis.index.page_text import lowered, nfc, split_words
+from letopis.index.query_language import parse_word_query
+from letopis.index.search_results import search
+from letopis.index.word_index import WordIndex, derive_base_forms, lock_base_form, release_base_form
 
 AFF = """# a comment
 SET UTF-8
@@ -51,8 +52,8 @@ ENGLISH = (
 )
 
 
-def inflection(aff: str = AFF, dic: str = DIC) -> Inflection:
-    return Inflection(parse_affixes(aff.encode()), dic.encode())
+def inflection(aff: str = AFF, dic: str = DIC) -> HunspellDictionary:
+    return HunspellDictionary(parse_affix_file(aff.encode()), dic.encode())
 
 
 def test_affix_files_give_base_forms() -> None:
@@ -91,20 +92,20 @@ def test_flags_are_read_in_every_spelling(head: str, rules: str, entry: str) -> 
 
 
 def test_older_charsets_are_read() -> None:
-    rules = parse_affixes(AFF.replace("UTF-8", "ISO8859-2").encode("iso8859-2"))
-    assert Inflection(rules, DIC.encode("iso8859-2")).base("katedře") == "katedra"
+    rules = parse_affix_file(AFF.replace("UTF-8", "ISO8859-2").encode("iso8859-2"))
+    assert HunspellDictionary(rules, DIC.encode("iso8859-2")).base("katedře") == "katedra"
 
 
 def test_an_unknown_charset_is_named() -> None:
     with pytest.raises(SettingError, match="klingon"):
-        parse_affixes(b"SET klingon\n")
+        parse_affix_file(b"SET klingon\n")
 
 
 @given(st.binary(max_size=300), st.binary(max_size=200))
 @settings(max_examples=150, deadline=None)
 def test_broken_affix_files_do_no_harm(aff: bytes, dic: bytes) -> None:
-    found = Inflection(parse_affixes(b"SET UTF-8\nSFX A Y 1\nSFX A 0 s .\n" + aff), dic)
-    for form in words_of(settled(dic.decode("utf-8", "replace"))):
+    found = HunspellDictionary(parse_affix_file(b"SET UTF-8\nSFX A Y 1\nSFX A 0 s .\n" + aff), dic)
+    for form in split_words(nfc(dic.decode("utf-8", "replace"))):
         assert found.base(form) != ""
 
 
@@ -112,14 +113,14 @@ def test_an_affix_file_of_the_settings_comes_before_the_dictionaries(tmp_path: P
     (tmp_path / "cs.aff").write_text(AFF)
     (tmp_path / "cs.dic").write_text("1\npřednáška/Z\n")
     with pytest.raises(SettingError, match="LANGUAGE=FILE"):
-        Bases(SearchSettings(affixes=("cs.aff",)))
+        BaseForms(SearchSettings(affixes=("cs.aff",)))
     with pytest.raises(SettingError, match=r"search\.affixes"):
-        Bases(SearchSettings(affixes=(f"cs={tmp_path}/none.aff",)))
+        BaseForms(SearchSettings(affixes=(f"cs={tmp_path}/none.aff",)))
     known = Settings(search=SearchSettings(affixes=(f"cs={tmp_path}/cs.aff",)))
     for given_settings, count in ((Settings(), 0), (known, 1)):
         with Archive(tmp_path / f"a{count}", settings=given_settings) as archive:
             archive.put("http://a.example/", CZECH.format("přednáškou").encode(), DATES[0], "text/html; charset=utf-8")
-            assert len(search(WordIndex(archive), parse_question("přednáška"))) == count
+            assert len(search(WordIndex(archive), parse_word_query("přednáška"))) == count
 
 
 def test_endings_settled_by_people_join_forms_and_locks_part_them(small: Archive) -> None:
@@ -128,20 +129,20 @@ def test_endings_settled_by_people_join_forms_and_locks_part_them(small: Archive
     index = WordIndex(small)
 
     def found(word: str) -> list[str]:
-        return sorted(hit.url for hit in search(index, parse_question(word)))
+        return sorted(hit.url for hit in search(index, parse_word_query(word)))
 
     assert found("přednáška") == ["http://b.example/"]
-    assert wordfigure(index, "ou", "a") == [("přednáškou", "přednáška")]
-    assert wordfigure(index, "ou", "a") == []
+    assert derive_base_forms(index, "ou", "a") == [("přednáškou", "přednáška")]
+    assert derive_base_forms(index, "ou", "a") == []
     both = ["http://a.example/", "http://b.example/"]
     assert found("přednáška") == found("přednáškou") == both
-    lock(index, "Přednáškou")
+    lock_base_form(index, "Přednáškou")
     assert found("přednáška") == ["http://b.example/"]
     assert found("přednáškou") == ["http://a.example/"]
-    assert wordfigure(index, "ou", "a") == []
-    release(index, "přednáškou")
-    assert wordfigure(index, "ou", "a") == [("přednáškou", "přednáška")]
-    assert sorted(hit.url for hit in search(WordIndex(small), parse_question("přednáška"))) == both
+    assert derive_base_forms(index, "ou", "a") == []
+    release_base_form(index, "přednáškou")
+    assert derive_base_forms(index, "ou", "a") == [("přednáškou", "přednáška")]
+    assert sorted(hit.url for hit in search(WordIndex(small), parse_word_query("přednáška"))) == both
 
 
 @pytest.mark.parametrize(
@@ -153,26 +154,26 @@ def test_a_base_form_finds_inflected_forms_and_back(small: Archive, text: str, b
     for name, word in (("a", base), ("b", form)):
         small.put(f"http://{name}.example/", text.format(word).encode(), DATES[0], "text/html; charset=utf-8")
     index = WordIndex(small)
-    found = [{hit.url for hit in search(index, parse_question(asked))} for asked in (base, form)]
+    found = [{hit.url for hit in search(index, parse_word_query(asked))} for asked in (base, form)]
     assert found == [{"http://a.example/", "http://b.example/"}] * 2
-    assert [hit.url for hit in search(index, parse_question(f'"{form}"'))] == ["http://b.example/"]
+    assert [hit.url for hit in search(index, parse_word_query(f'"{form}"'))] == ["http://b.example/"]
 
 
 def test_a_locked_word_is_its_own_base_whatever_the_dictionaries_say(small: Archive) -> None:
     text = "The servers are described here and the pages of it are about the servers of this network"
     small.put("http://a.example/", f"<html lang=en><p>{text}</p></html>".encode(), DATES[0])
     index = WordIndex(small)
-    assert len(search(index, parse_question("server"))) == 1
-    lock(index, "servers")
-    assert search(index, parse_question("server")) == []
-    assert len(search(index, parse_question("servers"))) == 1
+    assert len(search(index, parse_word_query("server"))) == 1
+    lock_base_form(index, "servers")
+    assert search(index, parse_word_query("server")) == []
+    assert len(search(index, parse_word_query("servers"))) == 1
 
 
 def test_wordfigure_and_lock_want_one_word(small: Archive) -> None:
     with pytest.raises(UsageError):
-        wordfigure(WordIndex(small), "")
+        derive_base_forms(WordIndex(small), "")
     with pytest.raises(UsageError):
-        lock(WordIndex(small), "two words")
+        lock_base_form(WordIndex(small), "two words")
 
 
 @pytest.mark.parametrize(
@@ -181,11 +182,11 @@ def test_wordfigure_and_lock_want_one_word(small: Archive) -> None:
      ("ru", "отчётом", "отчет"), ("de", "häuser", "haus"), ("xx", "pages", "pages"), ("cs", "lt0001x01", "lt0001x01")],
 )  # fmt: skip
 def test_base_forms_come_from_dictionaries(language: str, form: str, base: str) -> None:
-    assert Bases(SearchSettings()).of(language)[form] == base
+    assert BaseForms(SearchSettings()).of(language)[form] == base
 
 
 @given(st.text(max_size=60))
 @settings(max_examples=200, deadline=None)
 def test_lowering_keeps_every_character_at_its_place(text: str) -> None:
     assert len(lowered(text)) == len(text)
-    assert words_of(settled(text)) == words_of(lowered(settled(text)))
+    assert split_words(nfc(text)) == split_words(lowered(nfc(text)))

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from letopis import Archive, Put
-from letopis.demo import World
-from letopis.search import WordIndex
+from letopis.index.word_index import WordIndex
+from letopis_demo import World
 
 WORLD = World(seed=3, hosts=5, pages_per_host=24, noisy=0.0)
 DATES = [WORLD.start + timedelta(days=days, hours=1) for days in (0, 6, 13, 25)]

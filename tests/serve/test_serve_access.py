@@ -11,11 +11,12 @@ import pytest
 from served_archive import PAGE, WebClient, fill, running
 from starlette.routing import Mount
 
+from letopis.api.access import PUBLIC, required_permission
+from letopis.api.app import create_app
+from letopis.api.sessions import LOGIN_TRIES, LOGIN_WINDOW, LoginThrottle
 from letopis.archive import Archive
-from letopis.catalog.accounts import OWN, READ, ROLES, WRITE, Accounts
-from letopis.serve import create_app
-from letopis.serve.rights import OPEN, needed
-from letopis.serve.throttle import TRIES, WINDOW, Throttle
+from letopis.catalog.accounts import Accounts
+from letopis.model.rights import OWN, READ, ROLES, WRITE
 
 PASSWORD = "correct horse"
 
@@ -31,11 +32,11 @@ EXPECTED: dict[str, int] = {
     "GET /api/v1/tokens": WRITE, "POST /api/v1/tokens": WRITE, "DELETE /api/v1/tokens/{name}": WRITE,
     "GET /api/v1/users": OWN, "POST /api/v1/users": OWN, "DELETE /api/v1/users/{name}": OWN,
     "PUT /api/v1/users/{name}/password": OWN, "GET /api/v1/audit": OWN,
-    "GET /healthz": OPEN, "GET /metrics": READ, "GET /docs": OPEN, "GET /openapi.json": OPEN,
-    "GET /login": OPEN, "POST /login": OPEN, "POST /setup": OPEN, "POST /logout": READ,
+    "GET /healthz": PUBLIC, "GET /metrics": READ, "GET /docs": PUBLIC, "GET /openapi.json": PUBLIC,
+    "GET /login": PUBLIC, "POST /login": PUBLIC, "POST /setup": PUBLIC, "POST /logout": READ,
     "POST /crawl": OWN, "GET /welcome": OWN, "POST /welcome": OWN,
     "GET /accounts": WRITE, "POST /accounts/users": OWN, "POST /accounts/users/remove": OWN,
-    "GET /language/{code}": OPEN,
+    "GET /language/{code}": PUBLIC,
     "GET /api/v1/crawls": READ, "POST /api/v1/crawls": OWN, "DELETE /api/v1/crawls": OWN,
     "GET /api/v1/jobs": READ, "POST /api/v1/jobs": WRITE, "DELETE /api/v1/jobs/{id}": WRITE,
     "POST /api/v1/jobs/{id}/refresh": WRITE, "GET /api/v1/jobs/{id}/result": READ, "POST /jobs": WRITE,
@@ -87,7 +88,7 @@ def test_every_route_is_in_the_table_or_follows_the_rule(people: Any) -> None:
     for name in found:
         method, path = name.split(" ")
         rule = READ if method == "GET" else WRITE
-        assert needed(method, path) == EXPECTED.get(name, rule), name
+        assert required_permission(method, path) == EXPECTED.get(name, rule), name
 
 
 @pytest.mark.parametrize("role", ["nobody", "guest", "user", "owner"])
@@ -96,7 +97,7 @@ def test_no_route_lets_anyone_do_more_than_the_table_says(people: Any, role: str
     mask = ROLES.get(role, READ)
     for name in routes(create_app(archive)):
         method, path = name.split(" ")
-        needs = needed(method, path)
+        needs = required_permission(method, path)
         if name in SIGNING or (needs & mask == needs and path == "/api/v1/events"):
             continue
         # A broken body proves the order: whoever may not come in is told so before the body is looked at.
@@ -179,7 +180,7 @@ def test_changes_by_cookie_need_the_token_of_the_form(people: Any) -> None:
 
 
 def session_of(archive: Archive, held: str) -> str:
-    from letopis.serve.sessions import Sessions
+    from letopis.api.sessions import Sessions
 
     session = Sessions(Accounts(archive.catalog.database)).read({"headers": [(b"cookie", held.encode())]})
     assert session is not None
@@ -222,27 +223,27 @@ def test_guessing_passwords_is_slowed_down(make_archive: Any) -> None:
     archive = make_archive()
     Accounts(archive.catalog.database).add("anna", "user", PASSWORD, 0)
     with running(archive) as web:
-        tries = [sign_in(web, "anna", "wrong password") for _ in range(TRIES + 1)]
-        assert [one.status for one in tries] == [401] * TRIES + [429]
+        tries = [sign_in(web, "anna", "wrong password") for _ in range(LOGIN_TRIES + 1)]
+        assert [one.status for one in tries] == [401] * LOGIN_TRIES + [429]
         assert int(tries[-1].headers["retry-after"]) > 0
         assert sign_in(web, "anna").status == 429
-    assert [deed.action for deed in _audit(archive)].count("login failed") == TRIES
+    assert [deed.action for deed in _audit(archive)].count("login failed") == LOGIN_TRIES
 
 
 def _audit(archive: Archive) -> Any:
-    from letopis.catalog.audit import Audit
+    from letopis.catalog.accounts import AuditLog
 
-    return Audit(archive.catalog.database).latest(100)
+    return AuditLog(archive.catalog.database).latest(100)
 
 
 def test_a_throttle_forgets_after_its_window() -> None:
     now = [0.0]
-    throttle = Throttle(lambda: now[0])
-    for _ in range(TRIES):
+    throttle = LoginThrottle(lambda: now[0])
+    for _ in range(LOGIN_TRIES):
         throttle.failed("a")
     assert throttle.wait("a", "b") > 0
     assert throttle.wait("b") == 0
-    now[0] = WINDOW + 1
+    now[0] = LOGIN_WINDOW + 1
     assert throttle.wait("a") == 0
 
 
@@ -250,7 +251,7 @@ def test_the_first_owner_needs_the_code_from_the_terminal(make_archive: Any) -> 
     import asyncio
     import threading
 
-    from letopis.serve import Server, listen
+    from letopis.api.server import Server, listen
 
     archive = make_archive()
     server, ready = Server(archive, listen("127.0.0.1", 0)), threading.Event()

@@ -13,7 +13,7 @@ from served_archive import running
 
 from letopis.archive import digest_text, identify
 from letopis.catalog import captures
-from letopis.serve.cdx.rows import EMPTY_DIGEST, digests
+from letopis.replay.cdx_rows import EMPTY_DIGEST, digests
 
 
 def rows(web: Any, dialect: str = "/cdx/search/cdx", **parameters: Any) -> list[list[str]]:
@@ -96,7 +96,7 @@ def test_resume_keys_lead_through_the_whole_answer(web: Any, output: str) -> Non
 
 
 def test_pages_cover_everything_once(web: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("letopis.serve.cdx.query.URLS_PER_BLOCK", 2)
+    monkeypatch.setattr("letopis.replay.cdx_query.URLS_PER_BLOCK", 2)
     pages = int(web.get("/cdx/search/cdx?url=*.example.org&showNumPages=true").text)
     assert pages == 4
     paged = [row for page in range(pages) for row in rows(web, url="*.example.org", page=page)]

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from served_archive import PAGE, at, fill, running
 
-from letopis.catalog.projects import Projects
+from letopis.api.app import create_app
+from letopis.catalog.accounts import Projects
 from letopis.errors import NotReady
-from letopis.monitor.book import WatchBook
 from letopis.monitor.watch import WatchSpec
-from letopis.serve import create_app
+from letopis.monitor.watch_list import WatchList
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 
@@ -109,7 +109,7 @@ def test_unknown_paths_are_problems(web: Any, path: str) -> None:
 def test_watches_of_a_tag_have_a_feed(make_archive: Any) -> None:
     archive = make_archive()
     fill(archive)
-    WatchBook(archive).add([PAGE], WatchSpec(), "press room")
+    WatchList(archive).add([PAGE], WatchSpec(), "press room")
     with running(archive) as web:
         found = ElementTree.fromstring(web.get("/feed/tag/press%20room").body)
         assert web.get("/feed/tag/unknown").status == 404

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from served_archive import HTML, PAGE, at, look, running
 
 from letopis.archive import Archive
-from letopis.serve.memento import timemap
-from letopis.serve.stamps import earliest, http_stamp, latest, parse_http_date, stamp
+from letopis.replay import memento
+from letopis.replay.addresses import earliest_millis, http_date, latest_millis, parse_http_date, timestamp
 
 STAMPS = ["20240101120000", "20240101121000", "20240101122000", "20240101123000", "20240101124000"]
 
@@ -180,7 +180,7 @@ def test_timemaps_list_every_capture(web: Any) -> None:
 
 
 def test_timemaps_of_very_many_captures_come_in_pages(web: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timemap, "PAGE", 2)
+    monkeypatch.setattr(memento, "TIMEMAP_PAGE", 2)
     address, seen, pages = f"/web/timemap/link/{PAGE}", [], 0
     while address:
         named = links(web.get(address).text)
@@ -242,9 +242,9 @@ def test_nonsense_addresses_are_refused_politely(web: Any, path: str) -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.integers(min_value=-30_000_000_000_000, max_value=250_000_000_000_000))
 def test_stamps_go_both_ways(millis: int) -> None:
-    assert earliest(stamp(millis)) == millis // 1000 * 1000 == parse_http_date(http_stamp(millis))
+    assert earliest_millis(timestamp(millis)) == millis // 1000 * 1000 == parse_http_date(http_date(millis))
 
 
 @given(st.text("0123456789", min_size=1, max_size=14))
 def test_every_timestamp_has_an_earliest_and_a_latest_moment(digits: str) -> None:
-    assert earliest(digits) <= latest(digits)
+    assert earliest_millis(digits) <= latest_millis(digits)

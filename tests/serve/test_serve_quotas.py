@@ -9,9 +9,8 @@ from typing import Any
 from served_archive import WebClient, running
 
 from letopis.archive import Archive
-from letopis.catalog.accounts import Accounts
-from letopis.catalog.choices import Choices
-from letopis.catalog.usage import Usage, next_day
+from letopis.catalog.accounts import Accounts, DailyUsage, seconds_to_next_day
+from letopis.catalog.index_state import SearchChoices
 from letopis.config import SearchSettings, Settings
 from letopis.model import to_millis
 
@@ -54,12 +53,12 @@ def test_watches_added_in_a_day_are_limited(make_archive: Any) -> None:
 
 
 def test_counts_begin_anew_at_midnight(make_archive: Any) -> None:
-    usage = Usage(make_archive().catalog.database)
+    usage = DailyUsage(make_archive().catalog.database)
     evening = to_millis(datetime(2026, 3, 1, 23, 59, 59, tzinfo=UTC))
     assert usage.spent("anna", "checks", evening) == 0
     assert [usage.take("anna", "checks", 1, evening) for _ in range(2)] == [True, False]
     assert usage.spent("anna", "checks", evening) == 1
-    assert next_day(evening) == 2
+    assert seconds_to_next_day(evening) == 2
     assert usage.spent("anna", "checks", evening + 1000) == 0
     assert usage.take("anna", "checks", 1, evening + 1000)
 
@@ -89,7 +88,7 @@ def test_a_chosen_answer_counts_only_where_the_owner_wants_that(make_archive: An
         answer = web.get("/search/chosen?url=http%3A%2F%2Fexample.org%2Fcomet")
         assert (answer.status, answer.headers["location"]) == (303, "/url/http://example.org/comet")
         assert web.get("/search/chosen?url=javascript%3Ax").status in (400, 404)
-    assert Choices(archive.catalog.database).often() == {}
+    assert SearchChoices(archive.catalog.database).often() == {}
 
 
 def test_choices_are_counted_from_the_page_and_by_programs(tmp_path: Path) -> None:
@@ -101,4 +100,4 @@ def test_choices_are_counted_from_the_page_and_by_programs(tmp_path: Path) -> No
             assert "/search/chosen?url=http%3A//example.org/comet" in web.get("/search?q=comet").text
             web.get("/search/chosen?url=http%3A%2F%2Fexample.org%2Fcomet")
             web.post("/api/v1/search/chosen", {"url": "http://example.org/comet"}, **heads["anna"])
-        assert list(Choices(archive.catalog.database).often().values()) == [(1, 2)]
+        assert list(SearchChoices(archive.catalog.database).often().values()) == [(1, 2)]

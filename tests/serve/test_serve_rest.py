@@ -221,7 +221,7 @@ def test_events_tell_open_pages_of_new_versions(own: Any, monkeypatch: pytest.Mo
     from http.client import HTTPConnection
 
     archive, web, _ = own
-    monkeypatch.setattr("letopis.serve.rest.changes.POLL_SECONDS", 0.02)
+    monkeypatch.setattr("letopis.api.watches.POLL_SECONDS", 0.02)
     connection = HTTPConnection(web.netloc, timeout=20)
     connection.request("GET", "/api/v1/events")
     stream = connection.getresponse()

@@ -10,8 +10,8 @@ from remembered_world import remember
 from served_archive import WebClient, running
 
 from letopis.archive import Archive
-from letopis.demo import World
-from letopis.search import WordIndex
+from letopis.index.word_index import WordIndex
+from letopis_demo import World
 
 
 @pytest.fixture(scope="session")

@@ -11,8 +11,8 @@ from served_archive import at, look
 from letopis.archive import Archive
 from letopis.catalog.activity import DAY, Activity
 from letopis.model import Outcome, to_millis
-from letopis.monitor.book import WatchBook
 from letopis.monitor.watch import WatchSpec
+from letopis.monitor.watch_list import WatchList
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_the_same_bytes_are_found_with_those_who_hold_them(archive: Archive) -> 
 
 
 def test_watches_come_in_parts_and_are_counted_by_tag(archive: Archive) -> None:
-    book = WatchBook(archive)
+    book = WatchList(archive)
     assert (book.part("", 10, 0), book.tag_counts()) == ([], {})
     book.add([f"http://example.org/{number}" for number in range(4)], WatchSpec(every=60.0), "news")
     book.add(["http://example.org/gone"], WatchSpec(every=60.0))

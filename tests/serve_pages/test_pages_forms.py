@@ -12,8 +12,8 @@ from served_archive import WebClient, at, running
 
 from letopis.archive import Archive
 from letopis.catalog.accounts import Accounts
-from letopis.monitor.book import WatchBook
 from letopis.monitor.watch import WatchSpec
+from letopis.monitor.watch_list import WatchList
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -54,16 +54,16 @@ def test_a_watch_is_added_and_removed_by_somebody_with_an_account(web: WebClient
     url = "http://example.org/"
     fields = {"url": url, "every": "2h", "css": "main", "when": "changed,unavailable:3", "csrf": csrf}
     assert send(web, "/watches", cookie, **fields) == (303, "/watches?done=added")
-    watch = WatchBook(archive).entries()[0].watch
+    watch = WatchList(archive).entries()[0].watch
     assert (watch.url, watch.every, watch.filters, watch.origin) == (url, 7200.0, (("css", "main"),), "http")
     assert "every 2 h" in web.get("/watches", Cookie=cookie).text
     asked = send(web, "/watches/many", cookie, url=url, action="remove", csrf=csrf)
     assert asked[0] == 200
     assert "Remove 1 watch?" in asked[1]
-    assert len(WatchBook(archive).entries()) == 1
+    assert len(WatchList(archive).entries()) == 1
     sure = send(web, "/watches/many", cookie, url=url, action="remove", confirmed="1", csrf=csrf)
     assert sure == (303, "/watches?done=removed")
-    assert WatchBook(archive).entries() == []
+    assert WatchList(archive).entries() == []
 
 
 def test_several_watches_rest_go_on_and_change_their_tag_at_once(web: WebClient, archive: Archive) -> None:
@@ -72,12 +72,12 @@ def test_several_watches_rest_go_on_and_change_their_tag_at_once(web: WebClient,
     assert send(web, "/watches", cookie, url="\n".join(urls), csrf=csrf)[0] == 303
     chosen = {"url": urls[:2], "csrf": csrf}
     assert send(web, "/watches/many", cookie, action="pause", **chosen)[0] == 303
-    assert [entry.paused for entry in WatchBook(archive).entries()] == [True, True, False]
+    assert [entry.paused for entry in WatchList(archive).entries()] == [True, True, False]
     assert web.get("/watches", Cookie=cookie).text.count(">paused<") == 2
     assert send(web, "/watches/many", cookie, action="resume", **chosen)[0] == 303
-    assert not any(entry.paused for entry in WatchBook(archive).entries())
+    assert not any(entry.paused for entry in WatchList(archive).entries())
     assert send(web, "/watches/many", cookie, action="tag", tag="news", **chosen)[0] == 303
-    assert [entry.watch.tag for entry in WatchBook(archive).entries()] == ["news", "news", ""]
+    assert [entry.watch.tag for entry in WatchList(archive).entries()] == ["news", "news", ""]
     assert web.get("/watches?tag=news", Cookie=cookie).text.count('name="url" value="') == 2
 
 
@@ -93,14 +93,14 @@ def test_a_sitemap_is_a_source_of_watches(web: WebClient, archive: Archive) -> N
     cookie, csrf = sign_in(web, "uwe")
     fields = {"url": "http://example.org/sitemap.xml", "kind": "sitemap", "csrf": csrf}
     assert send(web, "/watches", cookie, **fields)[0] == 303
-    assert WatchBook(archive).entries()[0].watch.kind == "sitemap"
+    assert WatchList(archive).entries()[0].watch.kind == "sitemap"
 
 
 def test_changes_are_unread_for_each_person_until_they_look(web: WebClient, archive: Archive) -> None:
     url = "http://example.org/page"
     archive.put(url, b"<p>one</p>", at(0))
     archive.put(url, b"<p>two</p>", at(1))
-    WatchBook(archive).add([url], WatchSpec(every=60.0))
+    WatchList(archive).add([url], WatchSpec(every=60.0))
     uwe, csrf = sign_in(web, "uwe")
     olga, _ = sign_in(web, "olga")
     mark = 'class="dot"'
@@ -127,7 +127,7 @@ def test_nobody_changes_anything_without_an_account_or_a_token(web: WebClient, a
     for path in ("/watches", "/watches/many", "/crawl"):
         assert send(web, path, url="http://example.org/")[0] == 401
         assert send(web, path, cookie, url="http://example.org/")[0] == 403
-    assert WatchBook(archive).entries() == []
+    assert WatchList(archive).entries() == []
 
 
 def test_owners_alone_plan_a_crawl(web: WebClient, archive: Archive) -> None:

@@ -15,15 +15,22 @@ from hypothesis import strategies as st
 from jinja2 import nodes
 from served_archive import WebClient
 
-from letopis import serve
-from letopis.demo import World
+from letopis import web
 from letopis.errors import Damaged
-from letopis.serve.pages.catalogue import read_catalogue
-from letopis.serve.pages.languages import CZECH, ENGLISH, preferred, say, say_count, speaking
-from letopis.serve.pages.rendering import environment, share, size
+from letopis.web.languages import (
+    CZECH,
+    ENGLISH,
+    preferred_language,
+    read_translations,
+    translate,
+    translate_count,
+    use_language,
+)
+from letopis.web.pages import environment, human_size, share
+from letopis_demo import World
 
 VIEWS = ("map", "picture", "links", "pages", "changes", "broken", "ranks", "report")
-SERVE = Path(serve.__file__).parent
+SERVE = Path(web.__file__).parent
 
 
 def said_in_templates() -> Iterator[tuple[str, ...]]:
@@ -89,16 +96,16 @@ def test_no_visible_word_of_a_template_is_left_out() -> None:
     ],
 )
 def test_czech_plural_forms(count: int, text: str) -> None:
-    with speaking(CZECH):
-        assert say_count("{n} page", "{n} pages", count) == text
+    with use_language(CZECH):
+        assert translate_count("{n} page", "{n} pages", count) == text
 
 
 def test_english_is_the_text_itself_and_values_are_escaped() -> None:
-    assert say_count("{n} page", "{n} pages", 1) == "1 page"
-    assert say("Open {page}", page="<b>") == "Open &lt;b&gt;"
-    with speaking(CZECH):
-        assert (size(1500), share(0.125)) == ("1,5 kB", "12,5\u00a0%")
-    assert size(1500) == "1.5 kB"
+    assert translate_count("{n} page", "{n} pages", 1) == "1 page"
+    assert translate("Open {page}", page="<b>") == "Open &lt;b&gt;"
+    with use_language(CZECH):
+        assert (human_size(1500), share(0.125)) == ("1,5 kB", "12,5\u00a0%")
+    assert human_size(1500) == "1.5 kB"
 
 
 @pytest.mark.parametrize(
@@ -107,13 +114,13 @@ def test_english_is_the_text_itself_and_values_are_escaped() -> None:
      ("cs;q=0", "en"), ("*", "en"), ("cs;q=x", "en")],
 )  # fmt: skip
 def test_the_browser_tells_the_language(header: str, code: str) -> None:
-    assert preferred(header).code == code
+    assert preferred_language(header).code == code
 
 
 @given(st.text(max_size=60))
 @hypothesis_settings(max_examples=100, deadline=None)
 def test_any_header_gives_a_language(header: str) -> None:
-    assert preferred(header) in (ENGLISH, CZECH)
+    assert preferred_language(header) in (ENGLISH, CZECH)
 
 
 def test_a_choice_in_the_footer_holds_and_leads_back(pages: WebClient) -> None:
@@ -147,6 +154,6 @@ def test_a_damaged_catalogue_names_its_line(tmp_path: Path) -> None:
     broken = tmp_path / "xx.po"
     broken.write_text('msgid "a"\nmsgstr "b"\nnonsense\n')
     with pytest.raises(Damaged, match="line 3"):
-        read_catalogue(broken)
+        read_translations(broken)
     broken.write_text('msgid ""\n"two "\n"lines"\nmsgstr "dva"\n" řádky"\n')
-    assert read_catalogue(broken).texts == {"two lines": "dva řádky"}
+    assert read_translations(broken).texts == {"two lines": "dva řádky"}

@@ -14,10 +14,10 @@ from bench.serving.large_site import HOST, fill_site
 from served_archive import WebClient, at, look, running
 
 from letopis.archive import Archive
-from letopis.graph import LinkIndex
-from letopis.serve.pages.remembered import Remembered
-from letopis.serve.pages.site import Ask, View
-from letopis.serve.pages.site_facts import MOST_LISTED, upper_map
+from letopis.index.link_index import LinkIndex
+from letopis.web.cache import PageCache
+from letopis.web.site_report import MOST_LISTED, upper_map
+from letopis.web.sites import SiteQuery, SiteView
 
 END = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PAGES = 5_400
@@ -143,10 +143,10 @@ def test_nobody_waits_for_the_index_and_the_answer_comes_by_itself(tmp_path: Pat
 def test_a_page_is_on_the_map_as_soon_as_its_links_are_looked_at_again(tmp_path: Path) -> None:
     seconds = [0.0]
     with Archive(tmp_path / "archive", clock=lambda: at(10)) as archive:
-        known = Remembered(lambda: seconds[0])
+        known = PageCache(lambda: seconds[0])
 
         def titles() -> list[str]:
-            view = View(archive, known, "example.org", at(10), at(0), Ask("map", "", "", "", ""))
+            view = SiteView(archive, known, "example.org", at(10), at(0), SiteQuery("map", "", "", "", ""))
             found = view.now("map", upper_map)
             assert found
             return [row.page.title for row in found.rows]

@@ -12,7 +12,7 @@ from served_archive import WebClient, at, running
 
 from letopis.archive import Archive
 from letopis.catalog.accounts import Accounts
-from letopis.monitor.book import WatchBook
+from letopis.monitor.watch_list import WatchList
 
 FORM = "application/x-www-form-urlencoded"
 WORD = "a long password"
@@ -123,7 +123,7 @@ def test_the_first_start_leads_from_the_owner_to_the_first_watch(tmp_path: Path)
         assert str(archive.folder) in olga.see("/welcome")
         assert "not a" in olga.send("/welcome", url="", what="watch")[1]
         assert olga.send("/welcome", url="http://example.org/", what="watch") == (303, "/watches?done=added")
-        assert WatchBook(archive).entries()[0].watch.every == 3600.0
+        assert WatchList(archive).entries()[0].watch.every == 3600.0
         assert olga.send("/welcome", url="http://example.org/", what="crawl") == (303, "/crawl?planted=1")
         assert olga.send("/welcome", url="http://127.0.0.1/", what="crawl")[0] == 422
 

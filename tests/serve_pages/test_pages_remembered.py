@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from letopis.errors import NotFound
-from letopis.serve.pages.remembered import Remembered
+from letopis.web.cache import PageCache
 
 
 class Made:
@@ -33,19 +33,19 @@ def now() -> list[float]:
 
 
 @pytest.fixture
-def known(now: list[float]) -> Remembered:
+def known(now: list[float]) -> PageCache:
     """With one worker: what is asked for last is made last."""
-    return Remembered(lambda: now[0], workers=1)
+    return PageCache(lambda: now[0], workers=1)
 
 
-def caught_up(known: Remembered) -> None:
+def caught_up(known: PageCache) -> None:
     """Everything that was asked for before is made: the worker takes one after the other."""
     last = object()
     while known.soon(last, 1, lambda: "next in line") is None:
         pass
 
 
-def test_values_are_made_once_and_again_when_old(known: Remembered, now: list[float]) -> None:
+def test_values_are_made_once_and_again_when_old(known: PageCache, now: list[float]) -> None:
     make = Made()
     assert [known.get("a", 5, make) for _ in range(3)] == [1, 1, 1]
     now[0] = 5.0
@@ -58,7 +58,7 @@ def test_values_are_made_once_and_again_when_old(known: Remembered, now: list[fl
     assert make.count == 3
 
 
-def test_a_first_value_that_took_long_once_is_soon_waited_for_again(known: Remembered, now: list[float]) -> None:
+def test_a_first_value_that_took_long_once_is_soon_waited_for_again(known: PageCache, now: list[float]) -> None:
     make = Made(0.11)
     assert known.get("a", 1, make) == 1
     make.seconds = 0.0
@@ -69,14 +69,14 @@ def test_a_first_value_that_took_long_once_is_soon_waited_for_again(known: Remem
     assert known.get("a", 1, make) == 3
 
 
-def made_dear(known: Remembered, now: list[float], key: str, make: Made) -> None:
+def made_dear(known: PageCache, now: list[float], key: str, make: Made) -> None:
     """A value that a reader has waited for once while it was made anew is known to take long."""
     known.get(key, 1, make)
     now[0] += 1.0
     assert known.get(key, 1, make) == 2
 
 
-def test_dear_values_are_renewed_in_the_background_and_hold_longer(known: Remembered, now: list[float]) -> None:
+def test_dear_values_are_renewed_in_the_background_and_hold_longer(known: PageCache, now: list[float]) -> None:
     make = Made(0.06)
     made_dear(known, now, "a", make)
     now[0] += 2.0
@@ -89,7 +89,7 @@ def test_dear_values_are_renewed_in_the_background_and_hold_longer(known: Rememb
     assert known.get("a", 1, make) == 3
 
 
-def test_what_took_long_once_is_never_waited_for_again(known: Remembered, now: list[float]) -> None:
+def test_what_took_long_once_is_never_waited_for_again(known: PageCache, now: list[float]) -> None:
     make = Made(0.3)
     assert known.get("a", 1, make) == 1
     make.seconds = 0.0
@@ -99,7 +99,7 @@ def test_what_took_long_once_is_never_waited_for_again(known: Remembered, now: l
         caught_up(known)
 
 
-def test_a_value_holds_as_long_as_its_state_and_no_longer(known: Remembered, now: list[float]) -> None:
+def test_a_value_holds_as_long_as_its_state_and_no_longer(known: PageCache, now: list[float]) -> None:
     make = Made()
     assert [known.get("a", 0, make, state) for state in (1, 1, 2, 2)] == [1, 1, 2, 2]
     now[0] = 1e6
@@ -107,7 +107,7 @@ def test_a_value_holds_as_long_as_its_state_and_no_longer(known: Remembered, now
     assert known.get("a", 0, make, 3) == 3
 
 
-def test_a_dear_value_of_another_state_is_shown_until_the_new_one_is_there(known: Remembered, now: list[float]) -> None:
+def test_a_dear_value_of_another_state_is_shown_until_the_new_one_is_there(known: PageCache, now: list[float]) -> None:
     make = Made(0.06)
     assert [known.get("a", 0, make, state) for state in (1, 2)] == [1, 2]
     now[0] = 1000.0
@@ -119,7 +119,7 @@ def test_a_dear_value_of_another_state_is_shown_until_the_new_one_is_there(known
     assert make.count == 3
 
 
-def test_all_values_together_are_renewed_in_a_fiftieth_of_the_time(known: Remembered, now: list[float]) -> None:
+def test_all_values_together_are_renewed_in_a_fiftieth_of_the_time(known: PageCache, now: list[float]) -> None:
     makes = [Made(0.06) for _ in range(5)]
     for state in ("first", "second"):
         for number, make in enumerate(makes):
@@ -135,7 +135,7 @@ def test_all_values_together_are_renewed_in_a_fiftieth_of_the_time(known: Rememb
 
 def test_a_reader_does_not_wait_for_a_first_value_that_takes_long(now: list[float]) -> None:
     go_on = threading.Event()
-    known = Remembered(lambda: now[0])
+    known = PageCache(lambda: now[0])
     asked: list[bool | None] = []
     reader = threading.Thread(target=lambda: asked.append(known.soon("slow", 1, go_on.wait)))
     reader.start()
@@ -149,7 +149,7 @@ def test_a_reader_does_not_wait_for_a_first_value_that_takes_long(now: list[floa
 
 
 def test_a_long_queue_of_first_values_grows_no_further(now: list[float]) -> None:
-    go_on, known = threading.Event(), Remembered(lambda: now[0], workers=1)
+    go_on, known = threading.Event(), PageCache(lambda: now[0], workers=1)
     asking = [threading.Thread(target=known.soon, args=(number, 1, go_on.wait)) for number in range(16)]
     for thread in asking:
         thread.start()
@@ -162,7 +162,7 @@ def test_a_long_queue_of_first_values_grows_no_further(now: list[float]) -> None
     assert known.get("one more", 1, lambda: "made anew") == "at last"
 
 
-def test_what_went_wrong_is_told_to_whoever_asked_and_tried_again_for_the_next(known: Remembered) -> None:
+def test_what_went_wrong_is_told_to_whoever_asked_and_tried_again_for_the_next(known: PageCache) -> None:
     def fail() -> int:
         raise NotFound("nothing was known then")
 
@@ -173,7 +173,7 @@ def test_what_went_wrong_is_told_to_whoever_asked_and_tried_again_for_the_next(k
     assert known.soon("a", 1, asked[2]) == 1
 
 
-def test_a_value_that_cannot_be_renewed_stays(known: Remembered, now: list[float]) -> None:
+def test_a_value_that_cannot_be_renewed_stays(known: PageCache, now: list[float]) -> None:
     def fail() -> int:
         raise NotFound("gone")
 
@@ -189,7 +189,7 @@ def test_a_value_that_cannot_be_renewed_stays(known: Remembered, now: list[float
     assert make.count == 1
 
 
-def test_what_was_not_asked_for_longest_is_forgotten_first(known: Remembered) -> None:
+def test_what_was_not_asked_for_longest_is_forgotten_first(known: PageCache) -> None:
     often, once = Made(), Made()
     known.get("often", 1000, often)
     known.get("once", 1000, once)

@@ -16,10 +16,10 @@ from served_archive import HTML, PAGE, Answer, WebClient, at, fill, look, runnin
 
 from letopis.archive import Archive
 from letopis.catalog.queues import AGAIN
-from letopis.crawl import CrawlOptions, plant
-from letopis.demo import World
+from letopis.crawl import CrawlOptions, enqueue_seeds
 from letopis.model import rfc3339, stamp14
 from letopis.schedule import VisitState
+from letopis_demo import World
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 VOID |= {"rect", "path", "polyline", "circle", "line"}
@@ -287,7 +287,7 @@ def test_live_figures_of_a_crawl_are_counted(pages: WebClient) -> None:
 
 def test_live_figures_tell_hosts_that_may_be_asked_and_how_fresh_copies_are(tmp_path: Path) -> None:
     with Archive(tmp_path / "archive", clock=lambda: at(0)) as archive:
-        plant(archive, CrawlOptions(("http://a.example/", "http://b.example/1", "http://b.example/2")))
+        enqueue_seeds(archive, CrawlOptions(("http://a.example/", "http://b.example/1", "http://b.example/2")))
         with running(archive) as web:
             figures = web.get("/crawl/figures").json()
             assert (figures["ready"], figures["freshness"]) == (2, None)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from letopis.archive import Archive, Arrival, Details
+from letopis.archive import Archive, CheckDetails, NewCapture
 from letopis.model import Hop, Outcome, Put, to_millis
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 URL = "http://example.org/page"
 
 
-def looked(hours: int, status: int, body: bytes | None, outcome: Outcome, **more: object) -> Arrival:
+def looked(hours: int, status: int, body: bytes | None, outcome: Outcome, **more: object) -> NewCapture:
     headers = (("Content-Type", "text/html"), ("Content-Encoding", "gzip"), ("X-Made-By", "hand")) if status else ()
     moment = to_millis(START + timedelta(hours=hours))
-    return Arrival(URL, moment, status, headers, body, outcome, **more)  # type: ignore[arg-type]
+    return NewCapture(URL, moment, status, headers, body, outcome, **more)  # type: ignore[arg-type]
 
 
 def check_every_way(archive: Archive) -> None:
@@ -27,8 +27,8 @@ def check_every_way(archive: Archive) -> None:
             looked(2, 304, None, Outcome.UNCHANGED, versioned=False),
             looked(3, 404, b"gone", Outcome.UNAVAILABLE, versioned=False),
             looked(4, 301, b"", Outcome.UNCHANGED, versioned=False),
-            looked(5, 0, None, Outcome.UNAVAILABLE, versioned=False, details=Details(error="no connection")),
-            looked(6, 200, b"<p>second", Outcome.CHANGED, details=Details("http://example.org/new", (hop,))),
+            looked(5, 0, None, Outcome.UNAVAILABLE, versioned=False, details=CheckDetails(error="no connection")),
+            looked(6, 200, b"<p>second", Outcome.CHANGED, details=CheckDetails("http://example.org/new", (hop,))),
             looked(7, 200, b"<title>One</title><p>first", Outcome.CHANGED),
         ]
     )

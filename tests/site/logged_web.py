@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from io import StringIO
 from typing import NamedTuple
 
-from letopis.demo import DemoServer, World, running
-from letopis.demo.server import Layout
+from letopis_demo import DemoServer, World, running
+from letopis_demo.server import Layout
 
 NOON = datetime(2026, 1, 10, 12, tzinfo=UTC)
 

@@ -10,14 +10,14 @@ from letopis import extract
 from letopis.archive import Archive
 from letopis.catalog.queues import AGAIN
 from letopis.change import compare
-from letopis.crawl import CrawlOptions, plant
-from letopis.demo import World
-from letopis.jobs import COMMAND_LINE, Questions
-from letopis.jobs.language import parse, perform
-from letopis.jobs.working import Language, Worker
+from letopis.crawl import CrawlOptions, enqueue_seeds
+from letopis.jobs import COMMAND_LINE, JobSubmitter
+from letopis.jobs.execution import JobLanguage, Worker
+from letopis.jobs.language import parse_job_file, run_query
 from letopis.model import Observation, Outcome, Page, Response, to_millis
-from letopis.monitor.book import WatchBook
 from letopis.monitor.watch import WatchSpec
+from letopis.monitor.watch_list import WatchList
+from letopis_demo import World
 
 
 def small_world() -> World:
@@ -51,7 +51,7 @@ def _look(world: World, url: str, moment: datetime, known: dict[str, tuple[bytes
     if answer.status != 200:
         outcome = Outcome.UNAVAILABLE if answer.status >= 400 else Outcome.UNCHANGED
         return Observation(response, outcome, dated=True)
-    page = extract.page(answer.body, url, response.headers)
+    page = extract.read_page(answer.body, url, response.headers)
     before = known.get(url)
     known[url] = (answer.body, page)
     if before is None:
@@ -63,7 +63,7 @@ def _look(world: World, url: str, moment: datetime, known: dict[str, tuple[bytes
 
 def _plan(archive: Archive, world: World) -> None:
     """What a crawl and people would have left behind: a queue, figures of hosts, watches."""
-    plant(archive, CrawlOptions(("http://waiting.example/", "http://new.example/")))
+    enqueue_seeds(archive, CrawlOptions(("http://waiting.example/", "http://new.example/")))
     known = list(archive.catalog.resources.all())
     with archive.catalog.transaction() as cursor:
         for number, name in enumerate(world.hosts):
@@ -74,12 +74,12 @@ def _plan(archive: Archive, world: World) -> None:
             step = timedelta(hours=row.id % 48 - 2) // timedelta(milliseconds=1)
             archive.catalog.queues.finish(cursor, [(AGAIN, due + step, b"", row.id)])
     pages = [world.url(0, 0), world.url(1, 0), world.url(1, 3)]
-    WatchBook(archive).add(pages, WatchSpec(every=3600.0), "demo")
+    WatchList(archive).add(pages, WatchSpec(every=3600.0), "demo")
 
 
 def answered_job(archive: Archive, site: str) -> int:
     """The number of a job that asked for the map of a site and got it."""
     question = f'<query package="mapgenerator" name="map of {site}"><map site="{site}"/></query>'
-    job = Questions(archive, parse).submit(question.encode(), COMMAND_LINE)
-    Worker(archive, Language(parse, perform), "here").run(job.package)
+    job = JobSubmitter(archive, parse_job_file).submit(question.encode(), COMMAND_LINE)
+    Worker(archive, JobLanguage(parse_job_file, run_query), "here").run(job.package)
     return job.id

@@ -11,15 +11,7 @@ from static_site import StaticSite
 
 from letopis.archive import Archive
 from letopis.config import FetchSettings, Settings
-from letopis.exchange.replica import (
-    CloneReport,
-    PublishReport,
-    PullOptions,
-    Selection,
-    clone,
-    publish,
-    pull,
-)
+from letopis.exchange.replica import CloneReport, CloneSelection, PublishReport, PullOptions, clone, publish, pull
 from letopis.model import Put
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -48,9 +40,9 @@ class Replica:
         return publish(self.archive, self.published, key=key, grace=grace)
 
     def clone(
-        self, selection: Selection | None = None, path: Path | None = None, key: bytes | None = None
+        self, selection: CloneSelection | None = None, path: Path | None = None, key: bytes | None = None
     ) -> CloneReport:
-        return clone(self.site.address, path or self.copy, selection or Selection(), self.settings, key=key)
+        return clone(self.site.address, path or self.copy, selection or CloneSelection(), self.settings, key=key)
 
     def pull(
         self, *, allow_older: bool = False, fill: bool = False, repack: bool = False, key: bytes | None = None

@@ -13,9 +13,9 @@ from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
 
+from letopis.api.server import Server, listen
 from letopis.archive import Archive
 from letopis.model import Failure, FailureKind, Hop, Observation, Outcome, Response
-from letopis.serve import Server, listen
 
 START = datetime(2024, 1, 1, 12, 0, 0, tzinfo=UTC)
 

@@ -13,7 +13,7 @@ import pytest
 from behaviours import ITEMS, UNKNOWN_HOST, Item
 from misbehaving_site import Site
 
-from letopis.config.sections import FetchSettings
+from letopis.config.settings import FetchSettings
 from letopis.fetch import Client, CookieJar, CurlTransport
 from letopis.model import FailureKind, Limits, Request, Response
 

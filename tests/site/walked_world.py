@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 from letopis import extract
-from letopis.archive import Archive, Arrival
-from letopis.demo import World
+from letopis.archive import Archive, NewCapture
 from letopis.model import Outcome, header, to_millis
 from letopis.urls import join
+from letopis_demo import World
 
 MOST = 120
 
@@ -24,9 +24,9 @@ def walk_twice(archive: Archive, world: World) -> None:
         archive.commit(list(_walk(world, moment).values()))
 
 
-def _walk(world: World, moment: datetime) -> dict[str, Arrival]:
+def _walk(world: World, moment: datetime) -> dict[str, NewCapture]:
     waiting = [world.url(host, 0) for host in range(len(world.hosts))]
-    found: dict[str, Arrival] = {}
+    found: dict[str, NewCapture] = {}
     while waiting and len(found) < MOST:
         url = waiting.pop(0)
         if url in found or urlsplit(url).netloc not in world.hosts:
@@ -36,18 +36,18 @@ def _walk(world: World, moment: datetime) -> dict[str, Arrival]:
     return found
 
 
-def _look(world: World, url: str, moment: datetime) -> Arrival:
+def _look(world: World, url: str, moment: datetime) -> NewCapture:
     parts = urlsplit(url)
     answer = world.answer(parts.netloc, parts.path + (f"?{parts.query}" if parts.query else ""), (), moment)
     good = answer.status == 200
     outcome = Outcome.NEW if good else Outcome.UNAVAILABLE if answer.status >= 400 else Outcome.UNCHANGED
-    return Arrival(
+    return NewCapture(
         url, to_millis(moment), answer.status, tuple(answer.headers), answer.body, outcome, versioned=good, dated=True
     )
 
 
-def _targets(look: Arrival) -> list[str]:
+def _targets(look: NewCapture) -> list[str]:
     location = header(look.headers, "location")
     if location:
         return [target for target in [join(look.url, location)] if target]
-    return [link.target for link in extract.page(look.body or b"", look.url, look.headers).links]
+    return [link.target for link in extract.read_page(look.body or b"", look.url, look.headers).links]

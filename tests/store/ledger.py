@@ -4,7 +4,16 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from letopis.store import Chain, Compacted, Entry, Item, Place, Placed, Store, sha1_digest
+from letopis.store import (
+    AppendResult,
+    ChainEntry,
+    CompactionBatch,
+    ContentPlace,
+    Store,
+    VersionChain,
+    VersionItem,
+    sha1_digest,
+)
 
 
 class Ledger:
@@ -12,13 +21,13 @@ class Ledger:
 
     def __init__(self, journal: Path | None = None) -> None:
         self.versions: dict[bytes, list[tuple[int, bytes, bytes]]] = {}
-        self.places: dict[bytes, Place] = {}
+        self.places: dict[bytes, ContentPlace] = {}
         self._journal = journal
         if journal is not None and journal.exists():
             for line in journal.read_bytes().split(b"\n")[:-1]:
                 self._apply(json.loads(line))
 
-    def put(self, store: Store, batch: list[tuple[bytes, int, bytes, bytes]]) -> list[Placed]:
+    def put(self, store: Store, batch: list[tuple[bytes, int, bytes, bytes]]) -> list[AppendResult]:
         """Stores (key, time, note, body) tuples durably, then remembers them."""
         items = [self._item(*row) for row in batch]
         placed = store.append(items)
@@ -30,16 +39,16 @@ class Ledger:
         self._commit({"put": rows})
         return placed
 
-    def move(self, batch: Compacted) -> None:
+    def move(self, batch: CompactionBatch) -> None:
         self._commit({"move": [[move.digest.hex(), move.new] for move in batch.moves]})
 
     def forget(self, key: bytes, times: list[int]) -> None:
         self._commit({"forget": [key.hex(), times]})
 
-    def chains(self) -> Iterator[Chain]:
+    def chains(self) -> Iterator[VersionChain]:
         for key in list(self.versions):
             rows = sorted(self.versions[key], reverse=True)
-            yield Chain(key, tuple(Entry(*row, self.places[row[2]]) for row in rows))
+            yield VersionChain(key, tuple(ChainEntry(*row, self.places[row[2]]) for row in rows))
 
     def live(self) -> set[int]:
         used = {row[2] for rows in self.versions.values() for row in rows}
@@ -51,9 +60,9 @@ class Ledger:
     def facts(self) -> set[tuple[bytes, int, bytes, bytes]]:
         return {(key, *row) for key, rows in self.versions.items() for row in rows}
 
-    def _item(self, key: bytes, time: int, note: bytes, body: bytes) -> Item:
+    def _item(self, key: bytes, time: int, note: bytes, body: bytes) -> VersionItem:
         digest = sha1_digest(body)
-        return Item(key, time, note, digest, None if digest in self.places else body)
+        return VersionItem(key, time, note, digest, None if digest in self.places else body)
 
     def _commit(self, change: dict) -> None:
         if self._journal is not None:
@@ -66,9 +75,9 @@ class Ledger:
             row = (time, bytes.fromhex(note), bytes.fromhex(digest))
             self.versions.setdefault(bytes.fromhex(key), []).append(row)
             if place is not None:
-                self.places[bytes.fromhex(digest)] = Place(*place)
+                self.places[bytes.fromhex(digest)] = ContentPlace(*place)
         for digest, place in change.get("move", ()):
-            self.places[bytes.fromhex(digest)] = Place(*place)
+            self.places[bytes.fromhex(digest)] = ContentPlace(*place)
         if "forget" in change:
             key, times = bytes.fromhex(change["forget"][0]), change["forget"][1]
             self.versions[key] = [row for row in self.versions[key] if row[0] not in times]

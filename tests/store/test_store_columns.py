@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.errors import Damaged
-from letopis.store.columns import ChainFacts, Held, decode_columns, encode_columns
+from letopis.store.pack_format import ChainFacts, FrameRef, decode_columns, encode_columns
 
 
 @st.composite
@@ -16,7 +16,7 @@ def chain_facts(draw):
     times = draw(st.lists(st.integers(-(2**45), 2**45), min_size=count, max_size=count))
     notes = draw(st.lists(st.sampled_from([b"", b"a", b"text/html"]), min_size=count, max_size=count))
     contents = draw(st.lists(content, min_size=count, max_size=count))
-    frames = (Held(draw(st.integers(0, 999)), slots),) if slots else ()
+    frames = (FrameRef(draw(st.integers(0, 999)), slots),) if slots else ()
     return ChainFacts(draw(st.binary(max_size=20)), frames, tuple(times), tuple(notes), tuple(contents))
 
 
@@ -45,12 +45,12 @@ def test_any_bytes_are_facts_or_damaged(body):
 
 def test_a_regular_history_costs_about_three_bytes_a_version():
     times = tuple(1_700_000_000_000 - 86_400_000 * day - 17_000 * (day % 7) for day in range(500))
-    facts = ChainFacts(b"https://example.org/", (Held(16, 500),), times, (b"text/html",) * 500, tuple(range(500)))
+    facts = ChainFacts(b"https://example.org/", (FrameRef(16, 500),), times, (b"text/html",) * 500, tuple(range(500)))
     assert len(encode_columns([facts], 9000)) / 500 < 3.3
 
 
 def test_a_page_that_swings_between_two_contents_costs_a_run():
-    facts = ChainFacts(b"k", (Held(16, 2),), tuple(range(100, 0, -1)), (b"",) * 100, (0, 1) * 50)
+    facts = ChainFacts(b"k", (FrameRef(16, 2),), tuple(range(100, 0, -1)), (b"",) * 100, (0, 1) * 50)
     assert len(encode_columns([facts], 99)) < 130
     assert next(decode_columns(encode_columns([facts], 99), 99)) == facts
 

@@ -5,15 +5,14 @@ from ledger import Ledger
 from pagemaker import history
 
 from letopis.errors import Damaged
-from letopis.store import Chain, Entry, LocalBackend, Moved, Sites, framing, sha1_digest
-from letopis.store.compaction import Compactor, Plan
+from letopis.store import ChainEntry, LocalBackend, PackGone, SiteTexts, VersionChain, pack_compaction, sha1_digest
+from letopis.store.content_reader import GENERIC_TEXT, CompactionSource, built_in_text
+from letopis.store.pack_compaction import CompactionPlan, Compactor
 from letopis.store.solid import stream
-from letopis.store.solid.writing import Way
-from letopis.store.sources import Sources
-from letopis.store.texts import GENERIC, built_in
+from letopis.store.solid.frame_writer import SolidOptions
 
 EFFORTS = ["quick", "full"]
-BUILT_IN = stream.overhead(built_in(GENERIC))
+BUILT_IN = stream.stream_overhead(built_in_text(GENERIC_TEXT))
 
 
 def fill(store, ledger, documents=5, versions=9, size=3000, start=0):
@@ -277,7 +276,7 @@ def test_a_reader_keeps_what_it_has_open_and_is_told_what_moved(opened):
     compact(store, ledger, effort="quick")
     release(store, ledger)
     assert sha1_digest(early.read(old).body) == digest
-    with pytest.raises(Moved, match="look the content up again"):
+    with pytest.raises(PackGone, match="look the content up again"):
         late.read(old)
     assert sha1_digest(late.read(ledger.places[digest]).body) == digest
 
@@ -317,13 +316,13 @@ def test_a_lost_pack_does_not_keep_the_others_from_moving(opened, tmp_path):
 
 def test_frames_that_do_not_read_back_are_made_again_by_the_plain_coder(opened):
     def lying(bodies, texts):
-        return framing.solid(Way(), 0.0)([bodies[0], *(b"wrong" for _ in bodies[1:])], texts)
+        return pack_compaction.solid_frames(SolidOptions(), 0.0)([bodies[0], *(b"wrong" for _ in bodies[1:])], texts)
 
     ledger, store = Ledger(), opened()
     fill(store, ledger, documents=1, versions=3)
-    sources = Sources(store._packs, store._reader, sha1_digest)
-    plan = Plan(lying, 1, 10**6, 60, frozenset(), lambda: 0.0)
-    (batch,) = Compactor(store._packs, sources, plan, Sites()).run(ledger.chains(), lambda: False)
+    sources = CompactionSource(store._packs, store._reader, sha1_digest)
+    plan = CompactionPlan(lying, 1, 10**6, 60, frozenset(), lambda: 0.0)
+    (batch,) = Compactor(store._packs, sources, plan, SiteTexts()).run(ledger.chains(), lambda: False)
     ledger.move(batch)
     assert {move.method for move in batch.moves} == {"run"}
     assert sound(store, ledger)
@@ -389,8 +388,8 @@ def test_a_chain_may_name_a_content_twice_and_out_of_order_times(opened):
     ledger.put(store, [(b"k", 5, b"a", b"one"), (b"k", 5, b"b", b"two"), (b"k", -7, b"c", b"one")])
     places = ledger.places
     rows = ((5, b"a", b"one"), (5, b"b", b"two"), (-7, b"c", b"one"))
-    entries = tuple(Entry(t, n, sha1_digest(body), places[sha1_digest(body)]) for t, n, body in rows)
-    for batch in store.compact([Chain(b"k", entries)]):
+    entries = tuple(ChainEntry(t, n, sha1_digest(body), places[sha1_digest(body)]) for t, n, body in rows)
+    for batch in store.compact([VersionChain(b"k", entries)]):
         ledger.move(batch)
     release(store, ledger)
     assert sound(store, ledger)

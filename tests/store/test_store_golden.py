@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from letopis.config.sections import StoreSettings
+from letopis.config.settings import StoreSettings
 from letopis.store import LocalBackend, Store, sha1_digest
-from letopis.store.layout import Kind, parse_frame_head
+from letopis.store.pack_format import RecordKind, parse_frame_head
 
 GOLDEN = Path(__file__).parent.parent / "formats" / "store"
 
@@ -86,7 +86,7 @@ def test_golden_packs_of_version_2_lean_on_texts_here_and_elsewhere(second):
     leaning = set()
     for pack, size in second.sizes().items():
         for record in second._facts.records(pack, size):
-            if record.kind == Kind.FRAME and (at := parse_frame_head(record.head).text):
+            if record.kind == RecordKind.FRAME and (at := parse_frame_head(record.head).text):
                 leaning.add((pack, at.pack))
     assert any(pack == text for pack, text in leaning)
     assert any(pack > text > 0 for pack, text in leaning)

@@ -1,35 +1,37 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from letopis.store import Entry, Place
-from letopis.store.grouping import READ_BOUND, affordable, groups, quick_share
+from letopis.store import ChainEntry, ContentPlace
+from letopis.store.pack_compaction import READ_BOUND, affordable_to_read, frame_groups, quick_rewrite_count
 
 
 def entries(packs):
-    return [Entry(100 - index, b"", b"", Place(pack, 16, index)) for index, pack in enumerate(packs)]
+    return [ChainEntry(100 - index, b"", b"", ContentPlace(pack, 16, index)) for index, pack in enumerate(packs)]
 
 
 def share(packs, logs, solid=()):
-    return quick_share(entries(packs), lambda entry: entry.place.pack in logs, lambda entry: entry.place.pack in solid)
+    return quick_rewrite_count(
+        entries(packs), lambda entry: entry.place.pack in logs, lambda entry: entry.place.pack in solid
+    )
 
 
 @given(st.lists(st.integers(0, 5_000_000), max_size=30), st.integers(1, 4))
 def test_every_content_is_in_one_group_whose_head_it_can_afford(lengths, whole):
-    found = list(groups(lengths, whole))
+    found = list(frame_groups(lengths, whole))
     assert sorted(index for group in found for index in group) == list(range(len(lengths)))
     for group in found:
         head = lengths[group[0]]
-        assert all(affordable(head, lengths[index]) for index in group[1:])
+        assert all(affordable_to_read(head, lengths[index]) for index in group[1:])
 
 
 def test_small_contents_behind_a_huge_newest_get_a_newest_of_their_own():
     huge = 3_000_000
     assert huge > READ_BOUND
-    assert list(groups([huge, 1000, huge, 2000], 1)) == [[0, 2], [1, 3]]
+    assert list(frame_groups([huge, 1000, huge, 2000], 1)) == [[0, 2], [1, 3]]
 
 
 def test_the_hot_versions_stay_whole():
-    assert list(groups([10, 11, 12, 13, 14], 3)) == [[0], [1], [2, 3, 4]]
+    assert list(frame_groups([10, 11, 12, 13, 14], 3)) == [[0], [1], [2, 3, 4]]
 
 
 def test_nothing_is_written_anew_when_no_version_is_loose():

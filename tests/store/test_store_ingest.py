@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from ledger import Ledger
 from pagemaker import history
 
-from letopis.config.sections import StoreSettings
+from letopis.config.settings import StoreSettings
 from letopis.errors import Busy, Damaged, NotReady
-from letopis.store import Item, LocalBackend, Moved, Place, Store, sha1_digest
+from letopis.store import ContentPlace, LocalBackend, PackGone, Store, VersionItem, sha1_digest
 
 
 def item(body, key=b"https://example.org/", time=1):
-    return Item(key, time, b"note", sha1_digest(body), body)
+    return VersionItem(key, time, b"note", sha1_digest(body), body)
 
 
 def test_a_version_can_be_read_at_once_and_after_reopening(opened):
@@ -74,7 +74,7 @@ def test_any_bodies_come_back(tmp_path_factory, bodies):
 def test_a_known_content_costs_only_its_fact(opened):
     store = opened()
     body = history(2, 1)[0]
-    first, second = store.append([item(body), Item(b"other", 5, b"", sha1_digest(body), None)])
+    first, second = store.append([item(body), VersionItem(b"other", 5, b"", sha1_digest(body), None)])
     assert second.place is None
     assert second.stored_bytes < 60 < first.stored_bytes
 
@@ -115,8 +115,8 @@ def test_a_reader_sees_what_was_synced_after_it_opened(opened):
 
 
 def test_a_reader_of_nothing_says_that_the_content_is_gone(opened):
-    with pytest.raises(Moved, match="pack 3"):
-        opened(write=False).read(Place(3, 16, 0))
+    with pytest.raises(PackGone, match="pack 3"):
+        opened(write=False).read(ContentPlace(3, 16, 0))
 
 
 def test_a_wrong_place_is_damaged_and_named(opened):
@@ -141,7 +141,7 @@ def test_a_content_of_any_size_streams_in_bounded_memory(opened):
             yield number.to_bytes(4, "big") + block
 
     tracemalloc.start()
-    placed = store.pour(b"large", 1, b"", chunks(), lambda: b"d" * 20)
+    placed = store.append_stream(b"large", 1, b"", chunks(), lambda: b"d" * 20)
     store.sync()
     total = sum(len(part) for part in store.stream(placed.place))
     peak = tracemalloc.get_traced_memory()[1]

@@ -10,7 +10,7 @@ from services import ObjectServer
 
 from letopis.config import StoreSettings
 from letopis.errors import Busy, MissingExtra, SettingError
-from letopis.store import BlockCache, Bucket, ObjectBackend, Sharing
+from letopis.store import BlockCache, Bucket, ObjectBackend, WriterCoordination
 
 NAME = "00000001.pack"
 
@@ -18,7 +18,7 @@ NAME = "00000001.pack"
 def backend(server: ObjectServer, folder: Path, url: str = "", limit: int = 1 << 30) -> ObjectBackend:
     settings = server.settings()
     given = StoreSettings(url=url or settings.url, endpoint=settings.endpoint, access_key="k", secret_key="s")
-    sharing = Sharing(lambda: pytest.fail("nobody asked for a lease"), lambda last: last + 1)
+    sharing = WriterCoordination(lambda: pytest.fail("nobody asked for a lease"), lambda last: last + 1)
     return ObjectBackend(Bucket(given), BlockCache(folder / "cache", limit), sharing)
 
 

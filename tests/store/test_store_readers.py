@@ -8,8 +8,8 @@ import threading
 from ledger import Ledger
 from pagemaker import history
 
-from letopis.config.sections import StoreSettings
-from letopis.store import LocalBackend, Moved, Store, sha1_digest
+from letopis.config.settings import StoreSettings
+from letopis.store import LocalBackend, PackGone, Store, sha1_digest
 
 SETTINGS = StoreSettings(pack_bytes=30_000)
 _ROUNDS = 12
@@ -25,7 +25,7 @@ def read_until_told(folder, journal, stop):
         for digest, place in rng.sample(places, min(5, len(places))):
             try:
                 found = store.read(place)
-            except Moved:
+            except PackGone:
                 found = store.read(Ledger(journal).places[digest])
             assert sha1_digest(found.body) == digest
             reads += 1

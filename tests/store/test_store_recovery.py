@@ -5,11 +5,11 @@ import pytest
 from ledger import Ledger
 from pagemaker import history
 
-from letopis.config.sections import StoreSettings
+from letopis.config.settings import StoreSettings
 from letopis.errors import NewerFormat
-from letopis.store import Item, LocalBackend, Store, sha1_digest
-from letopis.store.layout import HEADER_BYTES, MAGIC
-from letopis.store.recovery import checkpoint, parse_checkpoint
+from letopis.store import LocalBackend, Store, VersionItem, sha1_digest
+from letopis.store.pack_format import HEADER_BYTES, PACK_MAGIC
+from letopis.store.packs import encode_checkpoint, parse_checkpoint
 
 SETTINGS = StoreSettings()
 
@@ -28,7 +28,7 @@ def reopened(folder, ledger, survivors):
         for _, _, _, digest in survivors:
             assert sha1_digest(store.read(ledger.places[digest]).body) == digest
         assert not list(store.verify())
-        place = store.append([Item(b"new", 9, b"", sha1_digest(b"new"), b"new")])[0].place
+        place = store.append([VersionItem(b"new", 9, b"", sha1_digest(b"new"), b"new")])[0].place
         store.sync()
         assert store.read(place).body == b"new"
         assert (b"new", 9) in {(fact.key, fact.time) for fact in store.scan()}
@@ -52,12 +52,12 @@ def test_a_log_torn_at_any_byte_is_cut_after_its_last_whole_record(tmp_path, che
         (folder / "00000001.log").write_bytes(whole[:length])
         if checkpointed:
             sound = max((end for end in ends if end <= length), default=0)
-            (folder / "checkpoint").write_bytes(checkpoint(1, sound))
+            (folder / "checkpoint").write_bytes(encode_checkpoint(1, sound))
         reopened(folder, ledger, [fact for fact, end in zip(facts, ends, strict=True) if end <= length])
         shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize("tail", [b"\0" * 5000, b"\xf5" * 999, os.urandom(3000), MAGIC])
+@pytest.mark.parametrize("tail", [b"\0" * 5000, b"\xf5" * 999, os.urandom(3000), PACK_MAGIC])
 def test_rubbish_behind_the_last_record_is_cut(tmp_path, tail):
     ledger = filled(tmp_path)
     log = tmp_path / "00000001.log"
@@ -86,7 +86,7 @@ def test_damage_in_the_middle_costs_no_version_behind_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "broken", [b"", b"nonsense", b"1 99999999 0\n", checkpoint(1, 10**9), checkpoint(7, 20), b"\xff 1 2"]
+    "broken", [b"", b"nonsense", b"1 99999999 0\n", encode_checkpoint(1, 10**9), encode_checkpoint(7, 20), b"\xff 1 2"]
 )
 def test_a_broken_checkpoint_only_costs_time(tmp_path, broken):
     ledger = filled(tmp_path)
@@ -104,8 +104,8 @@ def test_a_checkpoint_saves_reading_the_log(tmp_path, monkeypatch):
 
 
 def test_checkpoints_come_back():
-    assert parse_checkpoint(checkpoint(12, 3456)) == (12, 3456)
-    assert parse_checkpoint(checkpoint(12, 3456).replace(b"3456", b"3457")) == (0, 0)
+    assert parse_checkpoint(encode_checkpoint(12, 3456)) == (12, 3456)
+    assert parse_checkpoint(encode_checkpoint(12, 3456).replace(b"3456", b"3457")) == (0, 0)
 
 
 def test_leftovers_of_a_killed_compaction_are_removed(tmp_path):
@@ -122,7 +122,7 @@ def test_a_log_with_a_damaged_header_is_left_alone_and_stays_readable(tmp_path):
     with Store.open(LocalBackend(tmp_path), SETTINGS, write=True) as store:
         for _, _, _, digest in ledger.facts():
             assert sha1_digest(store.read(ledger.places[digest]).body) == digest
-        assert store.append([Item(b"new", 9, b"", b"", b"new")])[0].place.pack == 2
+        assert store.append([VersionItem(b"new", 9, b"", b"", b"new")])[0].place.pack == 2
         assert [(finding.pack, finding.offset) for finding in store.verify()][:1] == [(1, 0)]
 
 

@@ -6,19 +6,20 @@ from pagemaker import history
 
 from letopis.errors import UsageError
 from letopis.store import sha1_digest, solid
-from letopis.store.framing import solid as solid_framing
-from letopis.store.framing import sound
-from letopis.store.solid import residue
-from letopis.store.solid.reading import _open, head_of
-from letopis.store.solid.writing import Way, encode, size_of
+from letopis.store.pack_compaction import frames_read_back
+from letopis.store.pack_compaction import solid_frames as solid_framing
+from letopis.store.solid import frame_format
+from letopis.store.solid.frame_reader import _open_frame
+from letopis.store.solid.frame_writer import SolidOptions, encode_solid, frames_size
+from letopis.store.solid.stream import parse_head
 
 
 def depths(data):
     """How many differences each version of a first frame is away from the newest."""
-    scripts = _open(data, head_of(data), None, b"", None).scripts
+    scripts = _open_frame(data, parse_head(data), None, b"", None).scripts
     found = [0]
     for index, script in enumerate(scripts, 1):
-        base, at = residue.base_of(script, index)
+        base, at = frame_format.base_version(script, index)
         found.append(found[base] + (at < len(script)))
     return found
 
@@ -29,24 +30,24 @@ def pages(versions=14):
 
 @pytest.mark.parametrize("chain", [1, 3])
 def test_no_more_differences_in_a_row_than_asked_for(chain):
-    (frame,) = encode(pages(), way=Way(chain=chain))
+    (frame,) = encode_solid(pages(), way=SolidOptions(chain=chain))
     assert max(depths(frame.data)) == chain
     assert solid.decode_all(frame.data) == pages()
 
 
 def test_an_exact_repeat_is_no_difference():
     bodies = [body for body in pages(3) for _ in range(4)]
-    (frame,) = encode(bodies, way=Way(chain=2))
+    (frame,) = encode_solid(bodies, way=SolidOptions(chain=2))
     assert max(depths(frame.data)) <= 2
     assert solid.decode_all(frame.data) == bodies
 
 
 @pytest.mark.parametrize("level", [1, 2, 3])
 def test_a_single_level_reads_back_and_never_beats_the_contest(level):
-    frames = encode(pages(), way=Way(level=level))
+    frames = encode_solid(pages(), way=SolidOptions(level=level))
     assert frames[0].data[0] >> 3 & 3 == level - 1
     assert [body for frame in frames for body in solid.decode_all(frame.data)] == pages()
-    assert size_of(encode(pages())) <= size_of(frames)
+    assert frames_size(encode_solid(pages())) <= frames_size(frames)
 
 
 def stored(opened, **changes):
@@ -78,9 +79,9 @@ def test_without_brotli_full_compaction_makes_the_quick_form(opened):
 
 
 def test_frames_behind_a_newest_elsewhere_are_sound_for_a_single_version_too():
-    group = solid_framing(Way(), 1.0)([pages()[0]], [])
+    group = solid_framing(SolidOptions(), 1.0)([pages()[0]], [])
     assert [frame.count for frame in group.frames] == [1]
-    assert sound(group, [pages()[0]])
+    assert frames_read_back(group, [pages()[0]])
 
 
 def test_methods_of_the_thesis_compete_for_what_comes_in(opened):

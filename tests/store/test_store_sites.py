@@ -7,11 +7,11 @@ import pytest
 from ledger import Ledger
 from pagemaker import site_history
 
-from letopis.config.sections import StoreSettings
+from letopis.config.settings import StoreSettings
 from letopis.errors import Damaged
-from letopis.store import Chain, LocalBackend, Sites, Store, sha1_digest
-from letopis.store.layout import Kind, parse_frame_head
-from letopis.store.texts import GENERIC
+from letopis.store import LocalBackend, SiteTexts, Store, VersionChain, sha1_digest
+from letopis.store.content_reader import GENERIC_TEXT
+from letopis.store.pack_format import RecordKind, parse_frame_head
 
 
 class SiteLedger(Ledger):
@@ -33,7 +33,7 @@ def fill(store, ledger, sites=(1,), documents=4, versions=3, start=0):
 
 
 def compact(store, ledger, sites=None, **options):
-    for batch in store.compact(ledger.chains(), sites=sites or Sites(ledger.siblings), **options):
+    for batch in store.compact(ledger.chains(), sites=sites or SiteTexts(ledger.siblings), **options):
         ledger.move(batch)
     return store.release(ledger.live(), ledger.keep)
 
@@ -43,9 +43,12 @@ def texts(store):
     held, used = set(), set()
     for pack, size in store.sizes().items():
         for record in store._facts.records(pack, size):
-            if record.kind == Kind.TEXT:
+            if record.kind == RecordKind.TEXT:
                 held.add((pack, record.offset))
-            if record.kind == Kind.FRAME and (at := parse_frame_head(record.head).text) not in (None, GENERIC):
+            if record.kind == RecordKind.FRAME and (at := parse_frame_head(record.head).text) not in (
+                None,
+                GENERIC_TEXT,
+            ):
                 used.add(tuple(at))
     return held, used
 
@@ -132,7 +135,7 @@ def test_texts_and_facts_are_no_waste(opened):
     ledger, store = SiteLedger(), opened()
     fill(store, ledger, documents=3, versions=1)
     moves = []
-    for batch in store.compact(ledger.chains(), sites=Sites(ledger.siblings)):
+    for batch in store.compact(ledger.chains(), sites=SiteTexts(ledger.siblings)):
         ledger.move(batch)
         moves += batch.moves
     used = {}
@@ -171,7 +174,7 @@ def test_a_damaged_text_is_named_and_costs_only_its_site(opened, tmp_path):
 def test_a_text_that_was_never_finished_is_not_leaned_on(opened):
     ledger, store = SiteLedger(), opened()
     fill(store, ledger)
-    sites = Sites(ledger.siblings)
+    sites = SiteTexts(ledger.siblings)
 
     def failing():
         for number, chain in enumerate(ledger.chains()):
@@ -188,7 +191,7 @@ def test_a_text_that_was_never_finished_is_not_leaned_on(opened):
 def test_a_text_whose_pack_was_removed_is_not_leaned_on(opened):
     ledger, store = SiteLedger(), opened()
     fill(store, ledger)
-    sites = Sites(ledger.siblings)
+    sites = SiteTexts(ledger.siblings)
     compact(store, ledger, sites=sites)
     for key in [b"1/%d" % document for document in range(4)]:
         ledger.forget(key, [0, 1, 2])
@@ -201,6 +204,6 @@ def test_a_text_whose_pack_was_removed_is_not_leaned_on(opened):
 def test_chains_without_a_site_need_no_sites(opened):
     ledger, store = Ledger(), opened()
     fill(store, ledger, documents=2)
-    for batch in store.compact([Chain(chain.key, chain.entries) for chain in ledger.chains()]):
+    for batch in store.compact([VersionChain(chain.key, chain.entries) for chain in ledger.chains()]):
         ledger.move(batch)
     assert texts(store) == (set(), set())

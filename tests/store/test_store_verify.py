@@ -6,10 +6,10 @@ import pytest
 from ledger import Ledger
 from pagemaker import history
 
-from letopis.config.sections import StoreSettings
+from letopis.config.settings import StoreSettings
 from letopis.errors import Damaged, LetopisError
 from letopis.store import LocalBackend, Store, sha1_digest
-from letopis.store.layout import HEADER_BYTES
+from letopis.store.pack_format import HEADER_BYTES
 
 SETTINGS = StoreSettings(pack_bytes=6000)
 _TRIES = 400 if os.environ.get("LETOPIS_LONG") else 60
@@ -128,10 +128,10 @@ def test_a_missing_pack_is_named(sample, tmp_path):
 
 
 def test_a_content_that_does_not_fit_its_digest_is_found(opened):
-    from letopis.store import Item
+    from letopis.store import VersionItem
 
     store = opened()
-    store.append([Item(b"k", 1, b"", b"x" * 20, b"another body")])
+    store.append([VersionItem(b"k", 1, b"", b"x" * 20, b"another body")])
     assert "does not fit its digest" in next(store.verify()).problem
 
 
@@ -152,12 +152,12 @@ def test_rubbish_for_a_pack_is_named_and_harmless(sample, tmp_path):
 
 
 def test_any_bytes_behind_a_header_are_walked_without_a_crash(tmp_path):
-    from letopis.store.layout import pack_header
+    from letopis.store.pack_format import encode_pack_header
 
     rng = random.Random(3)
     for number in range(_TRIES):
         body = bytes(rng.choice([0xF5, rng.randrange(256), rng.randrange(6)]) for _ in range(rng.randrange(400)))
-        (tmp_path / "00000001.pack").write_bytes(pack_header(0, 1) + body)
+        (tmp_path / "00000001.pack").write_bytes(encode_pack_header(0, 1) + body)
         with Store.open(LocalBackend(tmp_path), SETTINGS, write=False) as store:
             findings = list(store.verify())
             assert sum(finding.length for finding in findings) >= (1 if body else 0)

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.errors import BadUrl
-from letopis.urls import MAX_URL, join, normal, normalize, parse_user
+from letopis.urls import MAX_URL, join, normalization, normalize, parse_user_url
 
 BASE = "https://example.org/dir/page.html?old=1"
 
@@ -87,13 +87,13 @@ def test_refuses_overlong_addresses():
     ],
 )
 def test_completes_what_people_type(text, expected):
-    assert parse_user(text) == expected
+    assert parse_user_url(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "   ", "mailto:a@b.org", "javascript:alert(1)", "file:///etc/passwd"])
 def test_refuses_what_people_cannot_have_meant(text):
     with pytest.raises(BadUrl):
-        parse_user(text)
+        parse_user_url(text)
 
 
 JOINS = [
@@ -160,14 +160,14 @@ def test_normalising_twice_changes_nothing(url):
     except BadUrl:
         return
     assert normalize(once) == once
-    assert normal._parsed(once) == once
+    assert normalization._parsed(once) == once
 
 
 @settings(max_examples=600, deadline=None)
 @given(addresses)
 def test_the_fast_path_agrees_with_the_full_parser(url):
     try:
-        slow = normal._parsed(url)
+        slow = normalization._parsed(url)
     except BadUrl:
         slow = None
     try:

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.errors import BadUrl, UsageError
-from letopis.urls import Fit, Redirect, Rules, Variable, VarList, rules_from_tables, rules_from_xml
+from letopis.urls import RedirectRule, UrlRuleOutcome, UrlRules, Variable, VarList, rules_from_tables, rules_from_xml
 
 SCRIPT = "dce.felk.cvut.cz/pub/index.php"
 XML = b"""<query package="downloader"><urltransform>
@@ -27,8 +27,8 @@ required = ["idpage"]
 optional = ["include"]
 values = { language = ["cz", "en"], version = ["1"] }
 """
-DIRECT = Rules(
-    (Redirect("dce.felk.cvut.cz/pub/index.html", SCRIPT),),
+DIRECT = UrlRules(
+    (RedirectRule("dce.felk.cvut.cz/pub/index.html", SCRIPT),),
     (
         VarList(
             SCRIPT,
@@ -51,27 +51,27 @@ def rules(request):
 def test_the_four_addresses_of_the_example_get_their_four_results(rules):
     page = f"http://{SCRIPT}?"
     kept = rules.apply(page + "idpage=1&language=cz&version=1")
-    assert (kept.outcome, kept.url) == (Fit.KEPT, page + "idpage=1&language=cz&version=1")
+    assert (kept.outcome, kept.url) == (UrlRuleOutcome.KEPT, page + "idpage=1&language=cz&version=1")
     bad = rules.apply(page + "idpage=1&language=us&version=1")
-    assert (bad.outcome, bad.ignored) == (Fit.BAD_VALUE, True)
+    assert (bad.outcome, bad.ignored) == (UrlRuleOutcome.BAD_VALUE, True)
     assert "language" in bad.reason
     missing = rules.apply(page + "idpage=1&language=cz")
-    assert (missing.outcome, missing.ignored) == (Fit.MISSING, True)
+    assert (missing.outcome, missing.ignored) == (UrlRuleOutcome.MISSING, True)
     assert "version" in missing.reason
     shorter = rules.apply(page + "idpage=1&language=cz&version=1&menu=12")
-    assert (shorter.outcome, shorter.url) == (Fit.REDIRECTED, page + "idpage=1&language=cz&version=1")
+    assert (shorter.outcome, shorter.url) == (UrlRuleOutcome.REDIRECTED, page + "idpage=1&language=cz&version=1")
 
 
 def test_a_redirect_keeps_the_query_and_then_the_variables_hold(rules):
     verdict = rules.apply("https://dce.felk.cvut.cz/pub/index.html?version=1&language=en&idpage=7&include=x")
-    assert verdict.outcome is Fit.REDIRECTED
+    assert verdict.outcome is UrlRuleOutcome.REDIRECTED
     assert verdict.url == f"https://{SCRIPT}?idpage=7&include=x&language=en&version=1"
-    assert rules.apply("http://dce.felk.cvut.cz/pub/index.html").outcome is Fit.MISSING
+    assert rules.apply("http://dce.felk.cvut.cz/pub/index.html").outcome is UrlRuleOutcome.MISSING
 
 
 def test_other_pages_are_left_alone(rules):
     assert rules.apply("http://dce.felk.cvut.cz/other?z=1&a=2") == (
-        Fit.KEPT,
+        UrlRuleOutcome.KEPT,
         "http://dce.felk.cvut.cz/other?a=2&z=1",
         "",
     )
@@ -83,30 +83,30 @@ def test_no_rules_only_sort_parameters():
 
 
 def test_a_base_with_a_scheme_holds_for_that_scheme_only():
-    rules = Rules((Redirect("http://a.org/x", "https://a.org/x"),))
+    rules = UrlRules((RedirectRule("http://a.org/x", "https://a.org/x"),))
     assert rules.apply("http://a.org/x?q=1").url == "https://a.org/x?q=1"
-    assert rules.apply("https://a.org/x").outcome is Fit.KEPT
+    assert rules.apply("https://a.org/x").outcome is UrlRuleOutcome.KEPT
 
 
 def test_redirects_follow_each_other_and_a_loop_ends():
-    rules = Rules((Redirect("a.org/1", "a.org/2"), Redirect("a.org/2", "a.org/3")))
+    rules = UrlRules((RedirectRule("a.org/1", "a.org/2"), RedirectRule("a.org/2", "a.org/3")))
     assert rules.apply("http://a.org/1").url == "http://a.org/3"
-    loop = Rules((Redirect("a.org/1", "a.org/2"), Redirect("a.org/2", "a.org/1")))
+    loop = UrlRules((RedirectRule("a.org/1", "a.org/2"), RedirectRule("a.org/2", "a.org/1")))
     assert loop.apply("http://a.org/1").url in ("http://a.org/1", "http://a.org/2")
 
 
 def test_an_empty_list_of_variables_drops_every_parameter():
-    rules = Rules((), (VarList("http://a.org/x"),))
+    rules = UrlRules((), (VarList("http://a.org/x"),))
     assert rules.apply("http://a.org/x?a=1&b=2").url == "http://a.org/x"
 
 
 def test_values_and_names_are_compared_unescaped():
-    rules = Rules((), (VarList("a.org/x", (Variable("jméno", ("á b",)),)),))
-    assert rules.apply("http://a.org/x?jméno=á+b").outcome is Fit.KEPT
+    rules = UrlRules((), (VarList("a.org/x", (Variable("jméno", ("á b",)),)),))
+    assert rules.apply("http://a.org/x?jméno=á+b").outcome is UrlRuleOutcome.KEPT
 
 
 def test_rules_add_up_and_later_ones_win():
-    rules = Rules((Redirect("a.org/1", "a.org/2"),)) + Rules((Redirect("a.org/1", "a.org/9"),))
+    rules = UrlRules((RedirectRule("a.org/1", "a.org/2"),)) + UrlRules((RedirectRule("a.org/1", "a.org/9"),))
     assert rules.apply("http://a.org/1").url == "http://a.org/9"
 
 
@@ -145,7 +145,7 @@ def test_unknown_keys_of_tables_are_named(tables):
 
 def test_a_target_that_is_no_address_is_refused():
     with pytest.raises(BadUrl):
-        Rules((Redirect("a.org/x", "http://[bad"),))
+        UrlRules((RedirectRule("a.org/x", "http://[bad"),))
 
 
 queries = st.lists(
@@ -160,4 +160,4 @@ queries = st.lists(
 def test_what_the_rules_give_they_keep(pairs):
     verdict = DIRECT.apply(f"http://{SCRIPT}?" + "&".join(f"{name}={value}" for name, value in pairs))
     if not verdict.ignored:
-        assert DIRECT.apply(verdict.url) == (Fit.KEPT, verdict.url, "")
+        assert DIRECT.apply(verdict.url) == (UrlRuleOutcome.KEPT, verdict.url, "")

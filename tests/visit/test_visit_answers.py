@@ -72,18 +72,18 @@ def test_redirects_and_refusals_too(monitor: Monitor, scripted_site: ScriptedSit
 def test_version_of_another_process_is_noticed(monitor: Monitor, scripted_site: ScriptedSite) -> None:
     """Between reading what is known and recording, somebody else recorded another version."""
     from letopis.fetch import limits_of
-    from letopis.visit import Manner, Visitor, check_of, known_of
+    from letopis.look import LookOptions, Visitor, check_of_look, known_version
 
     url = scripted_site.set("/page", OLD, validates=True, ETag='"a"')
     monitor.get(url).check()
-    known = known_of(monitor.archive, url)
+    known = known_version(monitor.archive, url)
     look = monitor._loop.run(
-        Visitor(monitor.archive, monitor._checker._visitor._client).look(url, Manner(limits_of(FetchSettings())))  # type: ignore[union-attr]
+        Visitor(monitor.archive, monitor._checker._visitor._client).look(url, LookOptions(limits_of(FetchSettings())))  # type: ignore[union-attr]
     )
     assert look.response.status == 304
     monitor.archive.put(url, NEW)
     done = monitor.archive.record([look])
-    assert check_of(look, done[0], known) is None, "only the record knows which version is current now"
+    assert check_of_look(look, done[0], known) is None, "only the record knows which version is current now"
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_checks_load_neither_numpy_nor_parsers() -> None:
 
     heavy = ("numpy", "selectolax", "regex", "py3langid", "rapidfuzz", "charset_normalizer", "fastapi")
     code = (
-        "import sys, letopis.cli.verbs.checking, letopis.cli.verbs.watching; "
+        "import sys, letopis.cli.verbs.checks, letopis.cli.verbs.watch_loop; "
         f"print([name for name in {heavy} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -13,9 +13,8 @@ from scripted_site import ScriptedSite
 
 from letopis import Archive, Monitor
 from letopis.errors import Unavailable
+from letopis.look.known import KnownVersion, header_says_same, header_suffices
 from letopis.model import Failure, FailureKind, Headers, Outcome, Response
-from letopis.visit.header import header_suffices, says_same
-from letopis.visit.known import Known
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 OLD = b"<p>Open from nine to five on every working day.</p>"
@@ -121,8 +120,8 @@ def test_error_to_head_is_left_to_get(monitor: Monitor, scripted_site: ScriptedS
     assert methods(scripted_site) == ["HEAD", "GET"]
 
 
-def known(*headers: tuple[str, str], distrusted: frozenset[str] = frozenset()) -> Known:
-    return Known(1, 1, 0, b"", 10, headers, URL, distrusted)
+def known(*headers: tuple[str, str], distrusted: frozenset[str] = frozenset()) -> KnownVersion:
+    return KnownVersion(1, 1, 0, b"", 10, headers, URL, distrusted)
 
 
 def told(status: int = 200, headers: Headers = (), failure: FailureKind | None = None) -> Response:
@@ -153,11 +152,11 @@ SUM = ("Content-MD5", "x")
     ],
 )
 def test_says_same(before: list[tuple[str, str]], now: list[tuple[str, str]], same: bool) -> None:
-    assert says_same(known(*before), tuple(now)) is same
+    assert header_says_same(known(*before), tuple(now)) is same
 
 
 def test_distrusted_digest_is_not_believed() -> None:
-    assert not says_same(known(LENGTH, SUM, distrusted=frozenset({"content-md5"})), (LENGTH, SUM))
+    assert not header_says_same(known(LENGTH, SUM, distrusted=frozenset({"content-md5"})), (LENGTH, SUM))
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 
 from letopis import Archive
 from letopis.archive import identify
+from letopis.look import LookOptions, Visitor, known_version
 from letopis.model import Limits, Outcome, Request, Response, from_millis
-from letopis.visit import Manner, Visitor, known_of
 
 MENU = "<ul><li>Home of the whole institute</li><li>All its people</li></ul>"
 
@@ -37,7 +37,7 @@ def archive(tmp_path: Path) -> Iterator[Archive]:
 
 def crawl(archive: Archive, web: Pages, count: int, *, skim: bool) -> list[int]:
     """Looks at so many new pages of one host; the number of blocks that each was read into."""
-    visitor, manner = Visitor(archive, web), Manner(Limits(), skim=skim)
+    visitor, manner = Visitor(archive, web), LookOptions(Limits(), skim=skim)
 
     async def all_looks() -> list[int]:
         looks = [await visitor.look(f"http://site.example/{number}", manner) for number in range(count)]
@@ -65,7 +65,7 @@ def test_a_skimmed_page_is_compared_in_full_when_it_changes(archive: Archive) ->
     web.edition = 1
     visitor = Visitor(archive, web)
     url = "http://site.example/199"
-    look = asyncio.run(visitor.look_again(url, known_of(archive, url), Manner(Limits(), skim=True)))
+    look = asyncio.run(visitor.look_again(url, known_version(archive, url), LookOptions(Limits(), skim=True)))
     assert look.outcome is Outcome.CHANGED
     assert look.change is not None
     assert look.change.meaningful

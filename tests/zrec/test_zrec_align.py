@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.zrec import align as aligning
-from letopis.zrec.align import align, common
-from letopis.zrec.index import Index, borders
+from letopis.zrec import index_journal as aligning
+from letopis.zrec.chunk_index import ChunkIndex, group_borders
+from letopis.zrec.index_journal import align_chunks, common_subsequence
 
 
 def _slow(old: list[int], new: list[int]) -> int:
@@ -36,17 +36,17 @@ small = st.lists(st.integers(0, 6), max_size=18)
 @given(small, small)
 @settings(max_examples=400)
 def test_common_is_as_long_as_the_slow_answer(old: list[int], new: list[int]) -> None:
-    pairs = common(old, new)
+    pairs = common_subsequence(old, new)
     assert _fits(pairs, old, new)
     assert len(pairs) == _slow(old, new)
 
 
-def _index(hashes: list[int]) -> Index:
+def _index(hashes: list[int]) -> ChunkIndex:
     column = np.array(hashes, np.uint32)
-    edges = borders(column).tolist()
+    edges = group_borders(column).tolist()
     groups = [hash(tuple(hashes[a:b])) & 0xFFFFFFFF for a, b in itertools.pairwise(edges)]
     ones = np.ones(len(hashes), np.int64)
-    return Index(ones, ones, column, np.array(groups, np.uint32))
+    return ChunkIndex(ones, ones, column, np.array(groups, np.uint32))
 
 
 @given(st.lists(st.integers(0, 2**32 - 1), max_size=60, unique=True), st.data())
@@ -55,7 +55,7 @@ def test_align_finds_everything_that_stayed_in_order(old: list[int], data: st.Da
     kept = [value for value in old if data.draw(st.booleans())]
     at = data.draw(st.integers(0, len(kept)))
     new = [*kept[:at], 2**32 - 1, *kept[at:]] if 2**32 - 1 not in old else kept
-    pairs = align(_index(old), _index(new))
+    pairs = align_chunks(_index(old), _index(new))
     assert _fits(pairs, old, new)
     assert len(pairs) == len(kept)
 
@@ -63,18 +63,18 @@ def test_align_finds_everything_that_stayed_in_order(old: list[int], data: st.Da
 @given(small, small)
 @settings(max_examples=200)
 def test_align_of_any_indexes_is_a_common_order(old: list[int], new: list[int]) -> None:
-    assert _fits(align(_index(old), _index(new)), old, new)
+    assert _fits(align_chunks(_index(old), _index(new)), old, new)
 
 
 def test_matches_that_break_the_order_are_dropped() -> None:
-    assert common([1, 2, 3, 4, 9], [9, 1, 2, 3, 4]) == [(0, 1), (1, 2), (2, 3), (3, 4)]
+    assert common_subsequence([1, 2, 3, 4, 9], [9, 1, 2, 3, 4]) == [(0, 1), (1, 2), (2, 3), (3, 4)]
 
 
 def test_an_index_made_to_hurt_takes_no_quadratic_time() -> None:
     old = [7, 8] * 30_000
     new = [8, 7, 7] * 20_000
     before = time.process_time()
-    pairs = common(old, new)
+    pairs = common_subsequence(old, new)
     assert time.process_time() - before < 5
     assert _fits(pairs, old, new)
     assert pairs

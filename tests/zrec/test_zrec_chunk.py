@@ -7,17 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.errors import Damaged, UsageError
-from letopis.zrec import dictionary
-from letopis.zrec.chunk import ChunkCoder
-from letopis.zrec.digits import set_aside
-from letopis.zrec.limits import MAX_TEXT
+from letopis.zrec import chunks
+from letopis.zrec.chunks import ChunkCoder, set_digests_aside
+from letopis.zrec.header import MAX_TEXT
 
 TEXTS = [b"Package: p%d\nDepends: libfoo (>= 1), libbar\nMD5: %032x" % (n, n * 7919) for n in range(3000)]
 
 
 @pytest.fixture(scope="module")
 def trained() -> bytes:
-    return dictionary.train(TEXTS, 20_000)
+    return chunks.train_dictionary(TEXTS, 20_000)
 
 
 @given(st.binary(max_size=300))
@@ -37,7 +36,7 @@ def test_dictionary_makes_chunks_small_and_exact(trained: bytes) -> None:
 
 
 def test_same_texts_give_the_same_dictionary_and_chunks(trained: bytes) -> None:
-    assert dictionary.train(TEXTS, 20_000) == trained
+    assert chunks.train_dictionary(TEXTS, 20_000) == trained
     assert [ChunkCoder(trained).encode(t) for t in TEXTS[:9]] == [ChunkCoder(trained).encode(t) for t in TEXTS[:9]]
 
 
@@ -82,15 +81,15 @@ def test_every_flipped_byte_decodes_to_something_or_is_damaged(trained: bytes) -
 
 
 def test_too_little_text_gets_no_dictionary() -> None:
-    assert dictionary.train(TEXTS[:10]) == b""
-    assert dictionary.train([]) == b""
+    assert chunks.train_dictionary(TEXTS[:10]) == b""
+    assert chunks.train_dictionary([]) == b""
 
 
 def test_dictionary_survives_storing(trained: bytes) -> None:
-    assert dictionary.from_stored(dictionary.stored_form(trained)) == trained
-    assert dictionary.from_stored(b"") == b""
+    assert chunks.decompress_dictionary(chunks.compress_dictionary(trained)) == trained
+    assert chunks.decompress_dictionary(b"") == b""
 
 
 def test_dictionary_holds_no_digests() -> None:
-    texts = [set_aside(text)[0] for text in TEXTS]
-    assert b"%032x" % 7919 not in dictionary.train(texts, 20_000)
+    texts = [set_digests_aside(text)[0] for text in TEXTS]
+    assert b"%032x" % 7919 not in chunks.train_dictionary(texts, 20_000)

@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 
 from letopis.errors import Damaged
-from letopis.zrec import Reader, verify
+from letopis.zrec import ZrecReader, verify
 
 FOLDER = Path(__file__).parents[1] / "formats" / "zrec"
 GOLDEN = sorted(path.name for path in FOLDER.glob("golden-*.zrec") if "later" not in path.name)
@@ -16,20 +16,20 @@ BROKEN = sorted(path.name for path in FOLDER.glob("broken-*.zrec"))
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_golden_file_reads_as_ever(name: str) -> None:
-    with Reader(FOLDER / name) as reader:
+    with ZrecReader(FOLDER / name) as reader:
         assert b"".join(reader.cat()) == (FOLDER / "golden.txt").read_bytes()
     assert verify(FOLDER / name).faults == ()
 
 
 def test_golden_history_holds_generations() -> None:
-    with Reader(FOLDER / "golden-history.zrec") as reader:
+    with ZrecReader(FOLDER / "golden-history.zrec") as reader:
         assert len(reader.journals) >= 1
         assert reader.dictionary
         assert len(set(reader.index.ages.tolist())) > 1
 
 
 def test_even_fields_of_later_releases_are_skipped() -> None:
-    with Reader(FOLDER / "golden-later-field.zrec") as reader:
+    with ZrecReader(FOLDER / "golden-later-field.zrec") as reader:
         assert list(reader.records()) == [b"a: 1", b"a: 2"]
 
 
@@ -41,7 +41,7 @@ def test_broken_file_is_refused_for_its_fault(name: str, formats: ModuleType) ->
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_file_is_read_or_refused_with_a_sentence(name: str) -> None:
-    with contextlib.suppress(Damaged), Reader(FOLDER / name) as reader:
+    with contextlib.suppress(Damaged), ZrecReader(FOLDER / name) as reader:
         list(reader.list())
         list(reader.find("1"))
 

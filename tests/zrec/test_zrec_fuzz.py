@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from letopis.binary import sha256_digest
 from letopis.errors import Damaged, LetopisError
-from letopis.zrec import NoRanges, Reader, Traffic, header, pack, releasing, sync, verify
-from letopis.zrec.align import align
-from letopis.zrec.hashing import digest
-from letopis.zrec.index import Index, borders
+from letopis.zrec import NoRanges, Traffic, ZrecReader, header, pack, published_file, sync, verify
+from letopis.zrec.chunk_index import ChunkIndex, group_borders
+from letopis.zrec.index_journal import align_chunks
 
 FOLDER = Path(__file__).parents[1] / "formats" / "zrec"
 ROUNDS = int(os.environ.get("LETOPIS_FUZZ") or (1_000_000 if os.environ.get("LETOPIS_LONG") else 1500))
@@ -61,18 +61,18 @@ def _mutated(data: bytes, rng: random.Random) -> bytes:
 def _resealed(data: bytes) -> bytes:
     """The mutated header with a right check, so that what lies behind the check is tried too."""
     with contextlib.suppress(Damaged):
-        size = header.size_of(data[: header.PREFIX])
-        return data[: size - 16] + digest(data[: size - 16])[:16] + data[size:]
+        size = header.header_size(data[: header.HEADER_PREFIX])
+        return data[: size - 16] + sha256_digest(data[: size - 16])[:16] + data[size:]
     return data
 
 
 def _trusting(data: bytes) -> bytes:
     """The header's digest of the index made right, so that the index parser sees mutated columns."""
     try:
-        head = header.parse(data)
+        head = header.parse_header(data)
     except Damaged:
         return data
-    right = digest(data[head.index_at : head.dictionary_at])
+    right = sha256_digest(data[head.index_at : head.dictionary_at])
     return _resealed(data.replace(head.index_digest, right, 1))
 
 
@@ -92,7 +92,7 @@ def test_any_mutation_is_read_or_refused(quick_folder: Path) -> None:
 
 def _is_refused(path: Path, *, thorough: bool) -> bool:
     try:
-        with Reader(path) as reader:
+        with ZrecReader(path) as reader:
             for number in range(0, len(reader.index), 7):
                 reader.chunk(number)
             list(reader.find("x"))
@@ -191,7 +191,7 @@ async def test_whatever_a_server_says_the_copy_is_right_or_untouched(
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_fields_are_a_header_or_refused(fields: bytes) -> None:
     with contextlib.suppress(Damaged):
-        header.parse(header.framed(fields))
+        header.parse_header(header.framed_header(fields))
 
 
 @given(st.data())
@@ -201,8 +201,8 @@ def test_a_header_reads_what_it_wrote(data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.tuples(st.binary(min_size=16, max_size=16), small), max_size=5))
     chunks = data.draw(small)
     group = data.draw(st.sampled_from([1, 4]))
-    head = header.sealed(
-        header.Header(
+    head = header.sealed_header(
+        header.ZrecHeader(
             ended=data.draw(st.booleans()),
             ordered=data.draw(st.booleans()),
             records=data.draw(st.integers(chunks, chunks * group)),
@@ -221,7 +221,7 @@ def test_a_header_reads_what_it_wrote(data: st.DataObject) -> None:
             history=tuple(rows),
         )
     )
-    assert header.parse(header.write(head)) == head
+    assert header.parse_header(header.encode_header(head)) == head
 
 
 def test_a_hundred_thousand_chunks_align_in_a_second_or_two() -> None:
@@ -230,21 +230,21 @@ def test_a_hundred_thousand_chunks_align_in_a_second_or_two() -> None:
     keep = rng.random(100_000) > 0.02
     new = np.insert(old[keep], rng.integers(0, keep.sum(), 1000), rng.integers(0, 2**32, 1000, dtype=np.uint32))
     before = time.process_time()
-    pairs = align(_index(old), _index(new))
+    pairs = align_chunks(_index(old), _index(new))
     assert time.process_time() - before < 4
     assert keep.sum() - 5 <= len(pairs) <= keep.sum() + 5
 
 
-def _index(hashes: np.typing.NDArray[np.uint32]) -> Index:
-    starts = borders(hashes)[:-1]
+def _index(hashes: np.typing.NDArray[np.uint32]) -> ChunkIndex:
+    starts = group_borders(hashes)[:-1]
     ones = np.ones(len(hashes), np.int64)
     folded = np.bitwise_xor.reduceat(hashes, starts)
-    return Index(ones, ones, hashes, folded)
+    return ChunkIndex(ones, ones, hashes, folded)
 
 
 def test_a_release_with_an_endless_number_is_damaged() -> None:
     with pytest.raises(Damaged, match="cannot be read"):
-        releasing.parse(
+        published_file.parse_release(
             b'{"format": "zrec-release", "version": 1, "name": "a", "time": "", "size": 1e999, "sha256": "", '
             b'"index_sha256": ""}'
         )

@@ -9,18 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.errors import Damaged
-from letopis.zrec import index as indexes
-from letopis.zrec import journal
-from letopis.zrec.align import common
-from letopis.zrec.index import Index, borders
+from letopis.zrec import chunk_index as indexes
+from letopis.zrec import index_journal
+from letopis.zrec.chunk_index import ChunkIndex, group_borders
+from letopis.zrec.index_journal import common_subsequence
 
 
-def make(hashes: list[int], ages: list[int] | None = None) -> Index:
+def make(hashes: list[int], ages: list[int] | None = None) -> ChunkIndex:
     column = np.array(hashes, np.uint32)
-    edges = borders(column).tolist()
+    edges = group_borders(column).tolist()
     groups = [hash(tuple(hashes[a:b])) & 0xFFFFFFFF for a, b in itertools.pairwise(edges)]
     sizes = np.array([value % 5000 + 1 for value in hashes], np.int64)
-    return Index(sizes, np.array(ages or [0] * len(hashes), np.int64), column, np.array(groups, np.uint32))
+    return ChunkIndex(sizes, np.array(ages or [0] * len(hashes), np.int64), column, np.array(groups, np.uint32))
 
 
 hashes = st.lists(st.integers(0, 2**32 - 1), max_size=50, unique=True)
@@ -31,7 +31,7 @@ hashes = st.lists(st.integers(0, 2**32 - 1), max_size=50, unique=True)
 def test_index_reads_what_it_wrote(values: list[int], data: st.DataObject) -> None:
     ages = data.draw(st.lists(st.integers(0, 63), min_size=len(values), max_size=len(values)))
     index = make(values, ages)
-    again = indexes.parse(index.stored, len(index))
+    again = indexes.parse_index(index.stored, len(index))
     assert again.stored == index.stored
     assert again.sizes.tolist() == index.sizes.tolist()
     assert again.ages.tolist() == index.ages.tolist()
@@ -42,7 +42,7 @@ def test_index_reads_what_it_wrote(values: list[int], data: st.DataObject) -> No
 @settings(max_examples=300)
 def test_any_bytes_are_an_index_in_its_one_form_or_damaged(stored: bytes, chunks: int) -> None:
     try:
-        index = indexes.parse(stored, chunks)
+        index = indexes.parse_index(stored, chunks)
     except Damaged:
         return
     assert index.stored == stored
@@ -65,12 +65,12 @@ def test_journal_leads_from_the_old_index_to_the_new(old: list[int], other: list
     fill = dict(zip(places, kept_order, strict=True))
     new = [fill[at] if at in fill else next(rest) for at in range(len(merged))]
     before = make(old, [rng.choice((0, 5, 63)) for _ in old])
-    pairs = common(old, new)
+    pairs = common_subsequence(old, new)
     ages = np.zeros(len(new), np.int64)
-    ages[[b for _, b in pairs]] = journal.older(before.ages[[a for a, _ in pairs]])
+    ages[[b for _, b in pairs]] = index_journal.next_ages(before.ages[[a for a, _ in pairs]])
     after = make(new, ages.tolist())
-    step = journal.write(after, pairs, before)
-    assert journal.apply(before, step.stored).stored == after.stored
+    step = index_journal.write_journal(after, pairs, before)
+    assert index_journal.apply_journal(before, step.stored).stored == after.stored
     assert step.old == before.digest[:16]
 
 
@@ -78,7 +78,7 @@ def test_journal_leads_from_the_old_index_to_the_new(old: list[int], other: list
 @settings(max_examples=300)
 def test_any_journal_applies_or_is_damaged(old: list[int], stored: bytes) -> None:
     try:
-        journal.apply(make(old), stored)
+        index_journal.apply_journal(make(old), stored)
     except Damaged:
         return
 
@@ -98,10 +98,10 @@ def test_any_journal_applies_or_is_damaged(old: list[int], stored: bytes) -> Non
 )
 def test_journal_faults_are_named(stored: bytes, fault: str) -> None:
     with pytest.raises(Damaged, match=fault):
-        journal.apply(make([1, 2, 3]), stored)
+        index_journal.apply_journal(make([1, 2, 3]), stored)
 
 
 def test_history_stays_below_half_an_index() -> None:
-    steps = [journal.Journal(bytes(16), bytes(84))] * 100
-    assert len(journal.kept_history(steps, 1000)) == 5
-    assert len(journal.kept_history(steps, 10**6)) == 64
+    steps = [index_journal.IndexJournal(bytes(16), bytes(84))] * 100
+    assert len(index_journal.recent_journals(steps, 1000)) == 5
+    assert len(index_journal.recent_journals(steps, 10**6)) == 64

@@ -13,15 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from letopis.errors import Damaged, NewerFormat, NotFound, NotReady, Refused, UsageError
-from letopis.zrec import Reader, pack, release, releasing, verify
-from letopis.zrec.hashing import chunk_hash
+from letopis.zrec import ZrecReader, pack, published_file, verify, write_release
+from letopis.zrec.header import chunk_hash
 
 MakeText = Callable[..., bytes]
 Edited = Callable[[bytes, int, int], bytes]
 
 
 def whole(path: Path) -> bytes:
-    with Reader(path) as reader:
+    with ZrecReader(path) as reader:
         return b"".join(reader.cat())
 
 
@@ -31,7 +31,7 @@ def test_cat_gives_back_the_text_and_get_each_record(tmp_path: Path, make_text: 
     packed = pack(text, tmp_path / "a.zrec", group=group)
     records = text.split(b"\n\n")[:-1]
     assert packed.records == 300
-    with Reader(packed.path) as reader:
+    with ZrecReader(packed.path) as reader:
         assert b"".join(reader.cat()) == text
         assert list(reader.records()) == records
         for record in records[::7]:
@@ -51,7 +51,7 @@ def test_any_text_survives(tmp_path: Path, text: bytes, group: str) -> None:
 
 def test_a_record_costs_a_logarithm_of_chunks(tmp_path: Path, make_text: MakeText) -> None:
     packed = pack(make_text(1000), tmp_path / "a.zrec")
-    with Reader(packed.path) as reader:
+    with ZrecReader(packed.path) as reader:
         decoded: list[int] = []
         decode = reader.text
         reader.text = lambda number: decoded.append(number) or decode(number)  # type: ignore[method-assign,func-returns-value]
@@ -64,14 +64,14 @@ def test_a_record_costs_a_logarithm_of_chunks(tmp_path: Path, make_text: MakeTex
 def test_records_of_one_name_are_all_found(tmp_path: Path) -> None:
     lines = sorted(b"key%02d %d" % (n // 3, n) for n in range(90))
     pack(lines, tmp_path / "a.zrec", separator=b"\n", name_regex=r"^\S+")
-    with Reader(tmp_path / "a.zrec") as reader:
+    with ZrecReader(tmp_path / "a.zrec") as reader:
         assert list(reader.find("key07")) == [line for line in lines if line.startswith(b"key07 ")]
         assert reader.get("key00") == lines[0]
 
 
 def test_unordered_records_are_searched_from_the_start(tmp_path: Path) -> None:
     pack(b"b: 9\n\na: 1\n\nc: 5\n\n", tmp_path / "a.zrec")
-    with Reader(tmp_path / "a.zrec") as reader:
+    with ZrecReader(tmp_path / "a.zrec") as reader:
         assert not reader.header.ordered
         assert [reader.get(name) for name in ("1", "5", "9")] == [b"a: 1", b"c: 5", b"b: 9"]
 
@@ -98,7 +98,7 @@ def test_unchanged_chunks_keep_their_bytes(tmp_path: Path, make_text: MakeText, 
     old = pack(text, tmp_path / "old.zrec", group=group)
     new = pack(edited(text, 3, 10), tmp_path / "new.zrec", group=group, dict_from=old.path)
     assert new.dictionary_kept
-    with Reader(old.path) as one, Reader(new.path) as two:
+    with ZrecReader(old.path) as one, ZrecReader(new.path) as two:
         before = {one.stored_chunk(n) for n in range(len(one.index))}
         after = [two.stored_chunk(n) in before for n in range(len(two.index))]
         assert after.count(False) <= 10 * (1 if group == "1" else 5)
@@ -114,7 +114,7 @@ def test_a_changed_record_moves_no_border(tmp_path: Path, make_text: MakeText) -
     records[77] += b"\nMore: yes"
     old = pack(text, tmp_path / "old.zrec", group="2-4")
     new = pack(records, tmp_path / "new.zrec", group="2-4", dict_from=old.path)
-    with Reader(old.path) as one, Reader(new.path) as two:
+    with ZrecReader(old.path) as one, ZrecReader(new.path) as two:
         assert [row.records for row in one.list()] == [row.records for row in two.list()]
     assert new.chunks - new.chunks_kept == 1
 
@@ -125,7 +125,7 @@ def test_new_dict_starts_afresh(tmp_path: Path, make_text: MakeText) -> None:
     pack(make_text(250), path)
     again = pack(make_text(250), path, new_dict=True)
     assert not again.dictionary_kept
-    with Reader(path) as reader:
+    with ZrecReader(path) as reader:
         assert reader.journals == []
 
 
@@ -156,7 +156,7 @@ def test_refuses_records_that_cannot_be_told_apart(tmp_path: Path, records: list
 def test_noise_gets_no_dictionary(tmp_path: Path) -> None:
     rng = random.Random(4)
     pack([b"%05d " % n + rng.randbytes(400).replace(b"\n", b"") for n in range(500)], tmp_path / "a.zrec")
-    with Reader(tmp_path / "a.zrec") as reader:
+    with ZrecReader(tmp_path / "a.zrec") as reader:
         assert reader.dictionary == b""
 
 
@@ -175,7 +175,7 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 def test_rows_and_info_describe_the_file(tmp_path: Path, make_text: MakeText) -> None:
     packed = pack(make_text(300), tmp_path / "a.zrec", group="2-4")
     data = packed.path.read_bytes()
-    with Reader(packed.path) as reader:
+    with ZrecReader(packed.path) as reader:
         rows = list(reader.list())
         info = reader.info()
     assert sum(len(row.records) for row in rows) == info.records == 300
@@ -191,7 +191,7 @@ def test_damage_is_noticed_named_and_the_rest_readable(tmp_path: Path, make_text
     text = make_text(120)
     pack(text, path)
     data = bytearray(path.read_bytes())
-    with Reader(path) as reader:
+    with ZrecReader(path) as reader:
         row = list(reader.list())[40]
     data[row.offset + 3] ^= 4
     path.write_bytes(data)
@@ -201,7 +201,7 @@ def test_damage_is_noticed_named_and_the_rest_readable(tmp_path: Path, make_text
     assert len(verdict.faults) == 4
     with pytest.raises(Damaged, match="Chunk 40"):
         verdict.raise_if_damaged()
-    with Reader(path) as reader:
+    with ZrecReader(path) as reader:
         assert reader.text(39) == text.split(b"\n\n")[39]
         with pytest.raises(Damaged, match="Chunk 40"):
             reader.text(40)
@@ -220,17 +220,17 @@ def test_release_names_digests_and_is_signed(tmp_path: Path, make_text: MakeText
     path = tmp_path / "a.zrec"
     moment = datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC)
     pack(make_text(50), path)
-    made = release(path, time=moment, key=b"secret")
+    made = write_release(path, time=moment, key=b"secret")
     fields = json.loads((tmp_path / "a.zrec.release").read_bytes())
-    assert fields["sha256"] == releasing.file_digest(path)
+    assert fields["sha256"] == published_file.file_digest(path)
     assert fields["time"] == "2026-05-06T07:08:09Z"
-    read = releasing.parse((tmp_path / "a.zrec.release").read_bytes())
+    read = published_file.parse_release((tmp_path / "a.zrec.release").read_bytes())
     assert read == made
     read.check_signature(b"secret")
     with pytest.raises(Refused):
         read.check_signature(b"another")
     with pytest.raises(Refused):
-        releasing.describe(path, time=moment).check_signature(b"secret")
+        published_file.describe_release(path, time=moment).check_signature(b"secret")
 
 
 @pytest.mark.parametrize(
@@ -239,18 +239,18 @@ def test_release_names_digests_and_is_signed(tmp_path: Path, make_text: MakeText
 )
 def test_refuses_a_release_that_makes_no_sense(data: bytes) -> None:
     with pytest.raises(Damaged):
-        releasing.parse(data)
+        published_file.parse_release(data)
 
 
 def test_refuses_a_release_of_a_later_version_and_impossible_values(tmp_path: Path) -> None:
     pack(b"a: 1\n\n", tmp_path / "a.zrec")
     fields = json.loads((tmp_path / "a.zrec.release").read_bytes())
     with pytest.raises(NewerFormat):
-        releasing.parse(json.dumps(fields | {"version": 2}).encode())
+        published_file.parse_release(json.dumps(fields | {"version": 2}).encode())
     for wrong in ({"size": -1}, {"sha256": "00"}, {"sha256": 5}, {"history": [["00" * 16, -4]]}, {"history": [1]}):
         with pytest.raises(Damaged):
-            releasing.parse(json.dumps(fields | wrong).encode())
-    releasing.parse(json.dumps(fields | {"later": "fact"}).encode())
+            published_file.parse_release(json.dumps(fields | wrong).encode())
+    published_file.parse_release(json.dumps(fields | {"later": "fact"}).encode())
 
 
 def test_verify_sees_a_release_of_another_state(tmp_path: Path) -> None:
@@ -267,11 +267,11 @@ def test_verify_sees_a_release_of_another_state(tmp_path: Path) -> None:
 
 def test_no_file_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
-        Reader(tmp_path / "none.zrec")
+        ZrecReader(tmp_path / "none.zrec")
     with pytest.raises(NotFound):
-        Reader(tmp_path)
+        ZrecReader(tmp_path)
     with pytest.raises(NotFound):
-        release(tmp_path / "none.zrec", time=datetime.now(UTC))
+        write_release(tmp_path / "none.zrec", time=datetime.now(UTC))
 
 
 def test_history_leads_through_many_generations(tmp_path: Path, make_text: MakeText, edited: Edited) -> None:
@@ -281,7 +281,7 @@ def test_history_leads_through_many_generations(tmp_path: Path, make_text: MakeT
     for step in range(66):
         text = edited(text, step, 1)
         pack(text, path)
-    with Reader(path) as reader:
+    with ZrecReader(path) as reader:
         assert 0 < len(reader.journals) <= 64
         assert reader.header.journals_size <= reader.header.index_size // 2
         assert max(reader.index.ages.tolist()) == 63

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.errors import UsageError
-from letopis.zrec.cutting import cut
-from letopis.zrec.digits import put_back, set_aside
+from letopis.zrec.chunk_index import cut_groups
+from letopis.zrec.chunks import put_digests_back, set_digests_aside
 from letopis.zrec.records import first_value, join, namer, parse_separator, split, split_chunk
 
 dense = st.text(alphabet="ab\n", max_size=40).map(str.encode)
@@ -74,16 +74,16 @@ def test_refuses_no_separator() -> None:
 
 
 def test_cutting_follows_the_order_of_hashes() -> None:
-    assert cut([1, 5, 3, 9]) == [2, 2]
-    assert cut([1, 2, 5, 3, 4]) == [3, 2]
-    assert cut([1, 2, 3, 4, 5]) == [4, 1]
-    assert cut([9, 1, 2, 3, 4]) == [4, 1]
-    assert cut([]) == []
+    assert cut_groups([1, 5, 3, 9]) == [2, 2]
+    assert cut_groups([1, 2, 5, 3, 4]) == [3, 2]
+    assert cut_groups([1, 2, 3, 4, 5]) == [4, 1]
+    assert cut_groups([9, 1, 2, 3, 4]) == [4, 1]
+    assert cut_groups([]) == []
 
 
 def _borders(hashes: list[int]) -> list[tuple[int, ...]]:
     groups, at = [], 0
-    for size in cut(hashes):
+    for size in cut_groups(hashes):
         groups.append(tuple(hashes[at : at + size]))
         at += size
     return groups
@@ -103,7 +103,7 @@ def test_cuttings_that_share_one_border_share_all_behind_it(hashes: list[int], d
 
 
 def _ends(hashes: list[int]) -> set[int]:
-    return set(accumulate(cut(hashes)))
+    return set(accumulate(cut_groups(hashes)))
 
 
 def test_borders_behind_a_change_stay_for_random_hashes() -> None:
@@ -124,15 +124,15 @@ def test_borders_behind_a_change_stay_for_random_hashes() -> None:
 @settings(max_examples=300)
 def test_digits_set_aside_come_back(parts: list[bytes]) -> None:
     text = b"".join(parts)
-    marked, tail = set_aside(text)
-    assert put_back(marked, tail) == text
+    marked, tail = set_digests_aside(text)
+    assert put_digests_back(marked, tail) == text
     assert len(tail) % 4 == 0
 
 
 def test_digits_shrink_to_a_byte_and_their_value() -> None:
-    assert set_aside(b"md5 " + b"ab" * 16 + b" x") == (b"md5 \x01 x", b"\xab" * 16)
-    assert set_aside(b"a" * 33) == (b"a" * 33, b"")
-    assert set_aside(b"\x02 " + b"ab" * 16)[1] == b""
+    assert set_digests_aside(b"md5 " + b"ab" * 16 + b" x") == (b"md5 \x01 x", b"\xab" * 16)
+    assert set_digests_aside(b"a" * 33) == (b"a" * 33, b"")
+    assert set_digests_aside(b"\x02 " + b"ab" * 16)[1] == b""
 
 
 @pytest.mark.parametrize("rule", [r"^(([a-z])+.)+[A-Z]([a-z])+$", r"(a|aa)+$", r"(.*)(.*)(.*)(.*)(.*)(.*)Z\1"])

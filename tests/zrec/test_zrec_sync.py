@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from letopis.errors import Damaged, LetopisError, NotFound, Refused, Unavailable
-from letopis.zrec import FileSource, NoRanges, Reader, SyncReport, Traffic, pack, sync
-from letopis.zrec.ranges import limited, merged, request_cost
+from letopis.zrec import FileSource, NoRanges, SyncReport, Traffic, ZrecReader, pack, sync
+from letopis.zrec.published_file import limit_ranges, merge_ranges, request_cost
 
 MakeText = Callable[..., bytes]
 Edited = Callable[[bytes, int, int], bytes]
@@ -163,7 +163,7 @@ async def test_a_damaged_copy_heals(world: World) -> None:
 
 async def test_a_collision_of_h_is_seen_by_H_and_fetched_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """An old chunk whose h fits the new index by accident, but not its group's H."""
-    with Reader(world.new) as new, Reader(world.old) as old:
+    with ZrecReader(world.new) as new, ZrecReader(world.old) as old:
         starts = new.index.borders[:-1].tolist()
         number = next(start for start in starts if new.index.ages[start] and new.index.ages[start + 1])
         twin = next(n for n in range(len(old.index)) if old.stored_chunk(n) == new.stored_chunk(number))
@@ -172,19 +172,19 @@ async def test_a_collision_of_h_is_seen_by_H_and_fetched_again(world: World, mon
     data = bytearray(world.out.read_bytes())
     data[place : place + len(right)] = wrong = bytes(len(right))
     world.out.write_bytes(data)
-    from letopis.zrec import rebuild
+    from letopis.zrec import part_file
 
-    real = rebuild.chunk_hash
-    monkeypatch.setattr(rebuild, "chunk_hash", lambda stored: real(right if bytes(stored) == wrong else stored))
+    real = part_file.chunk_hash
+    monkeypatch.setattr(part_file, "chunk_hash", lambda stored: real(right if bytes(stored) == wrong else stored))
     report = await sync(FileSource(world.new), world.out)
     assert world.is_new()
     assert not report.fallback
 
 
 async def test_a_broken_transfer_goes_on_where_it_stopped(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    from letopis.zrec import syncing
+    from letopis.zrec import transfer
 
-    monkeypatch.setattr(syncing, "limited", lambda ranges: limited(ranges, 2000))
+    monkeypatch.setattr(transfer, "limit_ranges", lambda ranges: limit_ranges(ranges, 2000))
     world.out.unlink()
     server = Server(world.new)
     server.fail_after = 10
@@ -328,9 +328,9 @@ async def test_whatever_a_server_says_the_copy_is_right_or_untouched(world: Worl
 
 
 def test_ranges_merge_when_the_gap_is_cheaper_than_a_request() -> None:
-    assert merged([(50, 60), (0, 10), (20, 30), (30, 30)], 15) == [(0, 30), (50, 60)]
-    assert merged([(0, 10), (10, 20)], 0) == [(0, 20)]
-    assert merged([], 100) == []
-    assert limited([(0, 10)], 4) == [(0, 4), (4, 8), (8, 10)]
+    assert merge_ranges([(50, 60), (0, 10), (20, 30), (30, 30)], 15) == [(0, 30), (50, 60)]
+    assert merge_ranges([(0, 10), (10, 20)], 0) == [(0, 20)]
+    assert merge_ranges([], 100) == []
+    assert limit_ranges([(0, 10)], 4) == [(0, 4), (4, 8), (8, 10)]
     assert request_cost(Traffic(1000, 200, 3), 300) == 300
     assert request_cost(Traffic(), 0) > 0

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from letopis import binary
 from letopis.errors import Damaged
-from letopis.zrec import varint
+from letopis.zrec import chunk_index
 
 numbers = st.integers(0, 2**63 - 1)
 
@@ -13,10 +14,10 @@ numbers = st.integers(0, 2**63 - 1)
 @given(st.lists(numbers), st.binary(max_size=5))
 @settings(max_examples=100)
 def test_column_reads_what_was_written_and_stops_there(values: list[int], rest: bytes) -> None:
-    data = varint.encode_all(values)
-    assert varint.decode_column(data + rest, 0, len(values))[0].tolist() == values
-    assert varint.decode_some(data + rest, 0, len(values)) == (values, len(data))
-    assert varint.decode_column(data + rest, 0, len(values))[1] == len(data)
+    data = binary.encode_canonical_varints(values)
+    assert chunk_index.decode_varint_column(data + rest, 0, len(values))[0].tolist() == values
+    assert binary.decode_canonical_varints(data + rest, 0, len(values)) == (values, len(data))
+    assert chunk_index.decode_varint_column(data + rest, 0, len(values))[1] == len(data)
 
 
 @given(st.binary(max_size=40), st.integers(0, 12))
@@ -29,10 +30,10 @@ def test_column_and_single_numbers_agree_on_any_bytes(data: bytes, count: int) -
             return None
         return list(values), end
 
-    assert read(varint.decode_column) == read(varint.decode_some)
+    assert read(chunk_index.decode_varint_column) == read(binary.decode_canonical_varints)
 
 
 @pytest.mark.parametrize("data", [b"", b"\x80", b"\x80\x00", b"\xff" * 9, b"\xff" * 20])
 def test_refuses_cut_long_and_superfluous_forms(data: bytes) -> None:
     with pytest.raises(Damaged):
-        varint.decode(data, 0)
+        binary.decode_canonical_varint(data, 0)

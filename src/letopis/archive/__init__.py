@@ -1,21 +1,23 @@
 """The one object that joins contents and catalogue."""
 
 from letopis.archive.archive import Archive, utc_now
-from letopis.archive.clones import MARKER, is_clone
-from letopis.archive.facts import Details, Note
-from letopis.archive.formats import FORMATS
-from letopis.archive.identity import Identity, digest_text, identify
-from letopis.archive.recording import Arrival, Recorded
+from letopis.archive.reader import DIFF_FORMATS
+from letopis.archive.records import CheckDetails, Identity, NewCapture, PackNote, RecordedCapture, digest_text, identify
+from letopis.archive.write_gates import CLONE_MARKER, is_clone
+from letopis.model.rights import OWN, READ, WRITE
 
 __all__ = [
-    "FORMATS",
-    "MARKER",
+    "CLONE_MARKER",
+    "DIFF_FORMATS",
+    "OWN",
+    "READ",
+    "WRITE",
     "Archive",
-    "Arrival",
-    "Details",
+    "CheckDetails",
     "Identity",
-    "Note",
-    "Recorded",
+    "NewCapture",
+    "PackNote",
+    "RecordedCapture",
     "digest_text",
     "identify",
     "is_clone",

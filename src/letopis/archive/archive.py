@@ -1,4 +1,8 @@
-"""The archive: contents and catalogue joined, and the only commit point of both."""
+"""The archive: contents and catalogue joined, and the only commit point of both.
+
+An archive begins once: packs without their catalogue are an archive that lost
+it, never a new one.
+"""
 
 from __future__ import annotations
 
@@ -12,25 +16,39 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
-from letopis.archive.arrivals import arrival_of, put_arrival
-from letopis.archive.beginning import NoCatalogue, refuse_packs
-from letopis.archive.clones import is_clone, refuse_clone
-from letopis.archive.reading import Answers
-from letopis.archive.recording import Arrival, Recorded, Recorder
-from letopis.archive.writing import Gate, Lent, WriteGate
+from letopis.archive.reader import RecordReader
+from letopis.archive.recording import Recorder
+from letopis.archive.records import NewCapture, RecordedCapture, capture_of, capture_of_put
+from letopis.archive.write_gates import JointUpkeepGate, LocalGate, StoreGate, is_clone, refuse_clone
 from letopis.catalog import Catalog, Cursor, Sqlite, dialect_for
 from letopis.config import ArchiveSettings, Settings
 from letopis.errors import Damaged, NotReady
 from letopis.model import Check, Observation, Outcome, Put, PutResult, Stats, Version, from_millis, to_millis
-from letopis.store import Backend, LocalBackend, Store
-from letopis.urls import parse_user
+from letopis.store import HEADER_BYTES, Backend, LocalBackend, Store
+from letopis.urls import parse_user_url
 
 if TYPE_CHECKING:
     from letopis.archive.compaction import CompactReport
-    from letopis.archive.repairing import RepairReport
-    from letopis.archive.verifying import Problem
+    from letopis.archive.integrity import IntegrityProblem, RepairReport
 
-BATCH = 256
+
+class NoCatalogue(Damaged):
+    """Packs are there and their catalogue is not."""
+
+
+def refuse_packs(backend: Backend, begun: Callable[[], bool] = lambda: False) -> None:
+    """NoCatalogue when there are packs already where a catalogue is about to be made.
+
+    `begun` is asked after the packs: whether a catalogue has come meanwhile.
+    """
+    if any(size > HEADER_BYTES for size in backend.list().values()) and not begun():
+        raise NoCatalogue(
+            f"{backend.where} holds packs but their catalogue is gone; put its file back, "
+            "or build it anew from the packs with 'letopis verify --repair'"
+        )
+
+
+PUT_BATCH = 256
 """Puts that share one durable commit."""
 
 
@@ -64,7 +82,7 @@ class Archive:
         self.settings = _placed(settings or Settings(), where)
         self.folder = Path(self.settings.archive.path)
         self.clock = clock
-        self.followers: list[Callable[[list[Recorded]], None]] = []
+        self.followers: list[Callable[[list[RecordedCapture]], None]] = []
         _make_folder(self.folder if self.settings.store.url else self.folder / "packs")
         self._open()
 
@@ -75,7 +93,7 @@ class Archive:
         self.catalog = Catalog(dialect_for(self.settings.database.url, self.folder), self._begin)
         self._gate = gate(self.catalog)
         self._store = Store.open(self.backend, self.settings.store, write=False)
-        self.answers = Answers(self.catalog, self._store)
+        self.answers = RecordReader(self.catalog, self._store)
 
     def _look_for_file(self, file: Path) -> None:
         """Asked before a connection makes the file: what is refused leaves nothing behind."""
@@ -87,31 +105,31 @@ class Archive:
         if not self._rebuilding:
             refuse_packs(self.backend)
 
-    def _alone(self) -> tuple[Backend, Callable[[Catalog], Gate]]:
+    def _alone(self) -> tuple[Backend, Callable[[Catalog], StoreGate]]:
         """Packs in the archive's folder."""
 
         def backend() -> Backend:
             return LocalBackend(self.folder / "packs")
 
-        return backend(), lambda catalog: WriteGate(catalog, backend, self.settings.store)
+        return backend(), lambda catalog: LocalGate(catalog, backend, self.settings.store)
 
-    def _shared(self) -> tuple[Backend, Callable[[Catalog], Gate]]:
+    def _shared(self) -> tuple[Backend, Callable[[Catalog], StoreGate]]:
         """Packs in an object store, beside other machines."""
         # Loaded late on purpose, like upkeep below: most commands need neither, and all of them start.
-        from letopis.archive.sharing import NoLease, SharedGate  # noqa: PLC0415
-        from letopis.store import BlockCache, Bucket, ObjectBackend, Sharing  # noqa: PLC0415
+        from letopis.archive.shared_gate import NoLease, SharedGate  # noqa: PLC0415
+        from letopis.store import BlockCache, Bucket, ObjectBackend, WriterCoordination  # noqa: PLC0415
 
         bucket = Bucket(self.settings.store)
         cache = BlockCache(self.folder / "cache", self.settings.store.cache_bytes)
 
-        def backend(sharing: Sharing) -> Backend:
+        def backend(sharing: WriterCoordination) -> Backend:
             return ObjectBackend(bucket, cache, sharing)
 
-        def gate(catalog: Catalog) -> Gate:
+        def gate(catalog: Catalog) -> StoreGate:
             # Leases run by the machine's own clock, whatever day the archive is told it is.
             return SharedGate(catalog, backend, self.settings.store, lambda: time.time_ns() // 1_000_000)
 
-        return backend(Sharing(NoLease, lambda last: last + 1)), gate
+        return backend(WriterCoordination(NoLease, lambda last: last + 1)), gate
 
     @classmethod
     def open(cls, settings: Settings) -> Archive:
@@ -152,18 +170,18 @@ class Archive:
     # Writing
 
     def record(
-        self, looks: Sequence[Observation], extend: Callable[[Cursor, list[Recorded]], None] | None = None
-    ) -> list[Recorded]:
+        self, looks: Sequence[Observation], extend: Callable[[Cursor, list[RecordedCapture]], None] | None = None
+    ) -> list[RecordedCapture]:
         """Commits a batch of looks, all or nothing; durable when it returns.
 
         `extend` writes rows that belong to the same moment (queues,
         observers) inside the same transaction.
         """
-        return self.commit([arrival_of(look) for look in looks], extend)
+        return self.commit([capture_of(look) for look in looks], extend)
 
     def commit(
-        self, arrivals: Sequence[Arrival], extend: Callable[[Cursor, list[Recorded]], None] | None = None
-    ) -> list[Recorded]:
+        self, arrivals: Sequence[NewCapture], extend: Callable[[Cursor, list[RecordedCapture]], None] | None = None
+    ) -> list[RecordedCapture]:
         """Commits arrivals that are already reduced to what is written down.
 
         Followers hear of a batch after it is durable, before it is acknowledged.
@@ -187,8 +205,8 @@ class Archive:
     def put_many(self, puts: Iterable[Put]) -> Iterator[PutResult]:
         """Stores versions in batches, one durable commit each; results come after their commit."""
         pending = iter(puts)
-        while batch := list(islice(pending, BATCH)):
-            arrivals = [put_arrival(put, parse_user(put.url), self.clock()) for put in batch]
+        while batch := list(islice(pending, PUT_BATCH)):
+            arrivals = [capture_of_put(put, parse_user_url(put.url), self.clock()) for put in batch]
             yield from map(_put_result, self.commit(arrivals))
 
     def transaction(self) -> AbstractContextManager[tuple[Cursor, Store]]:
@@ -217,15 +235,15 @@ class Archive:
         run = Compaction(self.catalog, self._gate, self.settings.store, to_millis(self.clock()))
         return run.run(effort, progress, stop)
 
-    def lent_gate(self, fence: int | None = None) -> Lent:
+    def joint_upkeep_gate(self, fence: int | None = None) -> JointUpkeepGate:
         """The right to upkeep that machines share: a new one, or the one that `fence` stands for."""
         return self._gate.lent(fence)
 
-    def verify(self) -> Iterator[Problem]:
+    def verify(self) -> Iterator[IntegrityProblem]:
         """Checks every byte and every reference; an archive without problems yields nothing."""
-        from letopis.archive.verifying import problems  # noqa: PLC0415
+        from letopis.archive.integrity import find_problems  # noqa: PLC0415
 
-        return problems(self.catalog, self._store)
+        return find_problems(self.catalog, self._store)
 
     @classmethod
     def repair(cls, settings: Settings) -> RepairReport:
@@ -234,25 +252,25 @@ class Archive:
         Works on an archive whose catalogue no longer opens; the damaged file
         is set aside, never removed.
         """
-        from letopis.archive.repairing import drop_lost, rebuild, set_aside  # noqa: PLC0415
+        from letopis.archive.integrity import drop_lost_versions, rebuild_catalog, set_catalog_aside  # noqa: PLC0415
 
         try:
             with cls.open(settings) as archive:
                 if not list(archive.catalog.integrity()):
-                    return drop_lost(archive.catalog, archive._store)
+                    return drop_lost_versions(archive.catalog, archive._store)
         except Damaged as error:
             if settings.database.url and not isinstance(error, NoCatalogue):
                 raise Damaged(f"{error}; a database cannot be set aside: name an empty one in database.url") from error
         if not settings.database.url:
-            set_aside(Sqlite.file_in(Path(settings.archive.path)))
+            set_catalog_aside(Sqlite.file_in(Path(settings.archive.path)))
         with cls(settings=settings, rebuilding=True) as archive:
-            return rebuild(archive.catalog, archive._store, archive.folder / "index")
+            return rebuild_catalog(archive.catalog, archive._store, archive.folder / "index")
 
     # Reading
 
     def get(self, url: str, *, version: int | None = None, at: datetime | None = None) -> Version:
         """The newest version, version `version`, or the one valid at a time."""
-        address = parse_user(url)
+        address = parse_user_url(url)
         if version is not None:
             return self.answers.numbered(address, version)
         return self.answers.newest(address) if at is None else self.answers.at(address, at)
@@ -263,11 +281,11 @@ class Archive:
 
     def versions(self, url: str) -> list[Version]:
         """All versions without their bodies, oldest first."""
-        return self.answers.versions(parse_user(url))
+        return self.answers.versions(parse_user_url(url))
 
     def history(self, url: str) -> list[Check]:
         """Every check, oldest first."""
-        return self.answers.history(parse_user(url))
+        return self.answers.history(parse_user_url(url))
 
     def diff(self, url: str, t1: datetime, t2: datetime, format: str = "unified") -> str | bytes:
         """The difference between the versions valid at two times; empty when there is none."""
@@ -276,9 +294,9 @@ class Archive:
     def difference(self, old: Version, new: Version, format: str = "unified") -> str | bytes:
         """The difference of two versions in one of the formats of `letopis diff`."""
         # Loaded late on purpose: rendering differences needs every parser, and checks need none of them.
-        from letopis.archive.differences import difference  # noqa: PLC0415
+        from letopis.archive.differences import render_difference  # noqa: PLC0415
 
-        return difference(old, new, format)
+        return render_difference(old, new, format)
 
     def stats(self) -> Stats:
         """Totals, counted afresh."""
@@ -307,7 +325,7 @@ def _make_folder(folder: Path) -> None:
         raise NotReady(f"cannot make {folder}: {error.strerror}; choose another --archive") from None
 
 
-def _put_result(done: Recorded) -> PutResult:
+def _put_result(done: RecordedCapture) -> PutResult:
     stored = done.outcome in (Outcome.NEW, Outcome.CHANGED)
     digest = done.identity.text if done.identity else ""
     return PutResult(done.url, done.number or 0, stored, from_millis(done.time), digest)

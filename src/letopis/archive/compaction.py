@@ -11,17 +11,45 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal, NamedTuple
 
-from letopis.archive.facts import Note
-from letopis.archive.recording import SENT
-from letopis.archive.retention import is_limited, kept
-from letopis.archive.writing import UpkeepGate
+from letopis.archive.records import SENT_PREFIX, PackNote
+from letopis.archive.write_gates import UpkeepGate
 from letopis.catalog import Catalog, Cursor, ResourceRow, VersionRow
 from letopis.config import StoreSettings
-from letopis.store import Chain, Compacted, Entry, Place, Sites, Store
+from letopis.store import ChainEntry, CompactionBatch, ContentPlace, SiteTexts, Store, VersionChain
+
+_DAY_MILLIS = 86_400_000
+
+
+def kept_versions(times: Sequence[int], settings: StoreSettings, now: int) -> list[bool]:
+    """For versions oldest first, whether each is kept. The newest always is."""
+    keep = [True] * len(times)
+    newest = len(times) - 1
+    if settings.keep_versions:
+        for index in range(max(0, len(times) - settings.keep_versions)):
+            keep[index] = False
+    if settings.keep_for:
+        horizon = now - int(settings.keep_for * 1000)
+        # A version counts as old when the one after it is: until then it was what the page said.
+        for index in range(newest):
+            keep[index] = keep[index] and times[index + 1] >= horizon
+    if settings.thin_after:
+        horizon = now - int(settings.thin_after * 1000)
+        for index in range(newest):
+            same_day = times[index] // _DAY_MILLIS == times[index + 1] // _DAY_MILLIS
+            keep[index] = keep[index] and not (same_day and times[index + 1] < horizon)
+    if times:
+        keep[newest] = True
+    return keep
+
+
+def has_retention_rules(settings: StoreSettings) -> bool:
+    """Whether any rule can drop a version."""
+    return bool(settings.keep_versions or settings.keep_for or settings.thin_after)
+
 
 SLICE_SECONDS = 10.0
 _SIBLINGS = 12
-_LISTED = 256
+_DOCUMENTS_AT_ONCE = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +64,7 @@ class CompactReport:
     finished: bool
 
 
-class _Seen(NamedTuple):
+class _KeptCheck(NamedTuple):
     """A check with a body, reduced to what its pack record tells."""
 
     time: int
@@ -45,7 +73,7 @@ class _Seen(NamedTuple):
     content: int
 
 
-class Stretch(NamedTuple):
+class DocumentRange(NamedTuple):
     """Documents whose sorted key and number are above `after`, up to `until`; without it all that follow.
 
     The last stretch also has the bodies that are no versions.
@@ -55,7 +83,7 @@ class Stretch(NamedTuple):
     until: tuple[str, int] | None
 
 
-class Done(NamedTuple):
+class CompactionCounts(NamedTuple):
     """What was done with some documents."""
 
     documents: int
@@ -63,7 +91,7 @@ class Done(NamedTuple):
     dropped: int
 
 
-EVERYTHING = Stretch(("", 0), None)
+ALL_DOCUMENTS = DocumentRange(("", 0), None)
 
 
 class Compaction:
@@ -74,9 +102,9 @@ class Compaction:
         self._gate = gate
         self._settings = settings
         self._now = now
-        self._sites = Sites(self._siblings)
+        self._sites = SiteTexts(self._siblings)
         self._sparse: frozenset[int] = frozenset()
-        self._ids: dict[Place, int] = {}
+        self._ids: dict[ContentPlace, int] = {}
         self._moved = 0
         self._dropped = 0
         self._documents = 0
@@ -89,7 +117,7 @@ class Compaction:
     ) -> CompactReport:
         """Works through every document; `progress` hears how many are done."""
         before, sparse = self.survey()
-        finished = self.work(EVERYTHING, sparse, effort, progress, stop)
+        finished = self.work(ALL_DOCUMENTS, sparse, effort, progress, stop)
         return self.end(before, self.done, finished)
 
     def survey(self) -> tuple[int, frozenset[int]]:
@@ -100,7 +128,7 @@ class Compaction:
 
     def work(
         self,
-        stretch: Stretch,
+        stretch: DocumentRange,
         sparse: frozenset[int],
         effort: Literal["quick", "full"],
         progress: Callable[[int], None] = lambda done: None,
@@ -115,11 +143,11 @@ class Compaction:
         return finished
 
     @property
-    def done(self) -> Done:
+    def done(self) -> CompactionCounts:
         """What was done so far."""
-        return Done(self._documents, self._moved, self._dropped)
+        return CompactionCounts(self._documents, self._moved, self._dropped)
 
-    def end(self, before: int, done: Done, finished: bool) -> CompactReport:
+    def end(self, before: int, done: CompactionCounts, finished: bool) -> CompactReport:
         """Removes what is empty now, and tells of it all."""
         released = self._with_store(self._release)
         if finished and done.moved:
@@ -133,7 +161,7 @@ class Compaction:
 
     def _slice(
         self,
-        chains: Iterator[Chain],
+        chains: Iterator[VersionChain],
         effort: Literal["quick", "full"],
         progress: Callable[[int], None],
         stop: Callable[[], bool],
@@ -156,56 +184,58 @@ class Compaction:
                 return False
         return True
 
-    def _move(self, cursor: Cursor, batch: Compacted) -> None:
+    def _move(self, cursor: Cursor, batch: CompactionBatch) -> None:
         rows = [(move.stored_bytes, move.method, *move.new, self._ids[move.old]) for move in batch.moves]
         self._catalog.contents.move(cursor, rows)
         self._moved += len(rows)
         self._ids.clear()
 
-    def _chains(self, stretch: Stretch) -> Iterator[Chain]:
+    def _chains(self, stretch: DocumentRange) -> Iterator[VersionChain]:
         """The kept versions of each document, read when asked for so that their places are fresh."""
-        for name, row in listed(self._catalog, stretch.after):
+        for name, row in documents_with_versions(self._catalog, stretch.after):
             if stretch.until is not None and (name, row.id) > stretch.until:
                 return
-            seen = [_Seen(v.time, v.status, v.head, v.content) for v in self._retained(row)]
+            seen = [_KeptCheck(v.time, v.status, v.head, v.content) for v in self._retained(row)]
             yield replace(self._chain(row, seen), site=site_of(name))
         if stretch.until is None:
             yield from self._error_chains()
             yield from self._sent_chains()
 
-    def _siblings(self, site: bytes) -> Iterator[Entry]:
+    def _siblings(self, site: bytes) -> Iterator[ChainEntry]:
         """Newest versions of a few documents of a site."""
         for row in self._catalog.resources.under(site.decode(), _SIBLINGS):
             version = self._catalog.versions.by_id(row.newest) if row.newest is not None else None
             content = self._catalog.contents.by_id(version.content) if version is not None else None
             if version is not None and content is not None:
-                yield Entry(version.time, b"", content.sha1, Place(content.pack, content.place, content.slot))
+                yield ChainEntry(
+                    version.time, b"", content.sha1, ContentPlace(content.pack, content.place, content.slot)
+                )
 
-    def _error_chains(self) -> Iterator[Chain]:
+    def _error_chains(self) -> Iterator[VersionChain]:
         """Bodies of errors and redirects: no versions, but kept with their checks."""
         for row in self._catalog.resources.with_error_bodies():
             captures = self._catalog.versions.captures(row.id)
-            seen = [_Seen(c.time, c.status, c.head or 0, c.content) for c in captures if c.content is not None]
+            seen = [_KeptCheck(c.time, c.status, c.head or 0, c.content) for c in captures if c.content is not None]
             yield self._chain(row, seen, version=False)
 
-    def _sent_chains(self) -> Iterator[Chain]:
+    def _sent_chains(self) -> Iterator[VersionChain]:
         """What servers sent for versions that a browser rendered."""
         for resource, rows in groupby(self._catalog.renderings.all(), key=lambda sent: sent.resource):
             row = self._catalog.resources.by_id(resource)
             if row is not None:
-                seen = [_Seen(one.time, one.status, one.head, one.content) for one in rows]
+                seen = [_KeptCheck(one.time, one.status, one.head, one.content) for one in rows]
                 chain = self._chain(row, seen, version=False)
-                yield replace(chain, key=SENT + chain.key)
+                yield replace(chain, key=SENT_PREFIX + chain.key)
 
-    def _chain(self, row: ResourceRow, seen: Sequence[_Seen], *, version: bool = True) -> Chain:
+    def _chain(self, row: ResourceRow, seen: Sequence[_KeptCheck], *, version: bool = True) -> VersionChain:
         entries = (self._entry(one, version) for one in reversed(seen))
-        return Chain(row.url.encode(), tuple(entry for entry in entries if entry is not None))
+        return VersionChain(row.url.encode(), tuple(entry for entry in entries if entry is not None))
 
     def _retained(self, row: ResourceRow) -> list[VersionRow]:
         versions = self._catalog.versions.of(row.id)
-        if not is_limited(self._settings):
+        if not has_retention_rules(self._settings):
             return versions
-        flags = kept([version.time for version in versions], self._settings, self._now)
+        flags = kept_versions([version.time for version in versions], self._settings, self._now)
         if all(flags):
             return versions
         keep = [version for version, flag in zip(versions, flags, strict=True) if flag]
@@ -214,14 +244,14 @@ class Compaction:
             self._catalog.resources.set_count(cursor, row.id, len(keep))
         return keep
 
-    def _entry(self, seen: _Seen, version: bool) -> Entry | None:
+    def _entry(self, seen: _KeptCheck, version: bool) -> ChainEntry | None:
         content = self._catalog.contents.by_id(seen.content)
         if content is None:
             return None
-        place = Place(content.pack, content.place, content.slot)
+        place = ContentPlace(content.pack, content.place, content.slot)
         self._ids[place] = content.id
-        note = Note(seen.status, self._catalog.heads.get(seen.head), version=version)
-        return Entry(seen.time, note.pack(), content.sha1, place)
+        note = PackNote(seen.status, self._catalog.heads.get(seen.head), version=version)
+        return ChainEntry(seen.time, note.pack(), content.sha1, place)
 
     def _release(self, store: Store) -> int:
         with self._catalog.transaction() as cursor:
@@ -236,15 +266,15 @@ class Compaction:
 
     def _exists(self, key: bytes, time: int) -> bool:
         """Whether the catalogue still tells of a check; versions that retention dropped are gone."""
-        row = self._catalog.resources.find(key.removeprefix(SENT).decode())
-        if row is not None and key.startswith(SENT):
+        row = self._catalog.resources.find(key.removeprefix(SENT_PREFIX).decode())
+        if row is not None and key.startswith(SENT_PREFIX):
             return self._catalog.renderings.has(row.id, time)
         return row is not None and self._catalog.versions.has_check(row.id, row.versions, time)
 
 
-def listed(catalog: Catalog, after: tuple[str, int] = ("", 0)) -> Iterator[tuple[str, ResourceRow]]:
+def documents_with_versions(catalog: Catalog, after: tuple[str, int] = ("", 0)) -> Iterator[tuple[str, ResourceRow]]:
     """Documents that have versions, each behind its sorted key, in the order of those."""
-    while rows := catalog.resources.with_versions(after, _LISTED):
+    while rows := catalog.resources.with_versions(after, _DOCUMENTS_AT_ONCE):
         yield from rows
         after = (rows[-1][0], rows[-1][1].id)
 

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from letopis import extract
-from letopis.archive.formats import FORMATS
+from letopis.archive.reader import DIFF_FORMATS
 from letopis.change import (
-    as_json,
-    chars,
+    char_diff,
     compare,
-    links,
-    make_delta,
+    diff_as_json,
+    link_diff,
+    make_binary_delta,
     side_by_side_html,
-    unified,
-    visual,
-    words,
+    unified_diff,
+    visual_html,
+    word_diff,
 )
 from letopis.errors import UsageError
 from letopis.model import Page, Version, rfc3339
@@ -25,7 +25,7 @@ from letopis.model import Page, Version, rfc3339
 _MARKUP = ("text/html", "application/xhtml+xml")
 
 
-class Side(NamedTuple):
+class DiffSide(NamedTuple):
     """A version with what can be read of it."""
 
     version: Version
@@ -43,23 +43,23 @@ class Side(NamedTuple):
         return self.page.content_type.startswith("text/") or self.page.content_type.endswith(("xml", "json"))
 
 
-def side(version: Version) -> Side:
+def diff_side(version: Version) -> DiffSide:
     """Reads a version for comparison."""
-    page = extract.page(version.body, version.url, version.headers)
-    return Side(version, page, extract.decode(version.body, page.charset).text)
+    page = extract.read_page(version.body, version.url, version.headers)
+    return DiffSide(version, page, extract.decode(version.body, page.charset).text)
 
 
-def difference(old: Version, new: Version, form: str = "unified") -> str | bytes:
+def render_difference(old: Version, new: Version, form: str = "unified") -> str | bytes:
     """The difference; empty text when there is none. `binary` gives bytes for `letopis patch`."""
-    if form not in FORMATS:
-        raise UsageError(f"there is no format '{form}'; choose one of {', '.join(FORMATS)}")
+    if form not in DIFF_FORMATS:
+        raise UsageError(f"there is no format '{form}'; choose one of {', '.join(DIFF_FORMATS)}")
     if form == "binary":
-        return make_delta(old.body, new.body)
-    before, after = side(old), side(new)
+        return make_binary_delta(old.body, new.body)
+    before, after = diff_side(old), diff_side(new)
     return _RENDERERS[form](before, after)
 
 
-def texts_of(old: Side, new: Side) -> tuple[str, str]:
+def diff_texts(old: DiffSide, new: DiffSide) -> tuple[str, str]:
     """What people read of two versions; the source where that is the same or is all there is."""
     if new.page.content_type in _MARKUP or not new.is_text:
         before, after = old.page.text + "\n", new.page.text + "\n"
@@ -68,9 +68,9 @@ def texts_of(old: Side, new: Side) -> tuple[str, str]:
     return old.source, new.source
 
 
-def _plain(render: Callable[..., str]) -> Callable[[Side, Side], str]:
-    def rendered(old: Side, new: Side) -> str:
-        before, after = texts_of(old, new)
+def _plain(render: Callable[..., str]) -> Callable[[DiffSide, DiffSide], str]:
+    def rendered(old: DiffSide, new: DiffSide) -> str:
+        before, after = diff_texts(old, new)
         if before == after and old.version.body != new.version.body:
             return f"{old.name} and {new.name} differ, but not in their text; use --format binary\n"
         return render(before, after) if before != after else ""
@@ -78,31 +78,31 @@ def _plain(render: Callable[..., str]) -> Callable[[Side, Side], str]:
     return rendered
 
 
-def _unified(old: Side, new: Side) -> str:
-    return _plain(lambda before, after: unified(before, after, old.name, new.name))(old, new)
+def _unified(old: DiffSide, new: DiffSide) -> str:
+    return _plain(lambda before, after: unified_diff(before, after, old.name, new.name))(old, new)
 
 
-def _html(old: Side, new: Side) -> str:
-    return side_by_side_html(*texts_of(old, new), old_name=old.name, new_name=new.name)
+def _html(old: DiffSide, new: DiffSide) -> str:
+    return side_by_side_html(*diff_texts(old, new), old_name=old.name, new_name=new.name)
 
 
-def _visual(old: Side, new: Side) -> str:
-    return visual(old.source, new.source, new.version.url)
+def _visual(old: DiffSide, new: DiffSide) -> str:
+    return visual_html(old.source, new.source, new.version.url)
 
 
-def _json(old: Side, new: Side) -> str:
+def _json(old: DiffSide, new: DiffSide) -> str:
     same = old.version.body == new.version.body
     change = compare(new.page, [old.page], same_bytes=same)
-    document = as_json(*texts_of(old, new), pages=(old.page, new.page), change=change)
+    document = diff_as_json(*diff_texts(old, new), pages=(old.page, new.page), change=change)
     return json.dumps(document, ensure_ascii=False) + "\n"
 
 
-_RENDERERS: dict[str, Callable[[Side, Side], str]] = {
+_RENDERERS: dict[str, Callable[[DiffSide, DiffSide], str]] = {
     "unified": _unified,
-    "words": _plain(words),
-    "chars": _plain(chars),
+    "words": _plain(word_diff),
+    "chars": _plain(char_diff),
     "html": _html,
     "visual": _visual,
-    "links": lambda old, new: links(old.page, new.page),
+    "links": lambda old, new: link_diff(old.page, new.page),
     "json": _json,
 }

@@ -1,4 +1,4 @@
-"""The only commit point: looks become checks, contents and versions, all or nothing.
+"""The only commit point: captures become checks, contents and versions, all or nothing.
 
 Order of writes: contents go to a pack, the pack is synced, the catalogue
 commits. A crash before the commit leaves bytes that nobody refers to, and
@@ -9,77 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from letopis.archive.facts import NO_DETAILS, Details, Note
-from letopis.archive.identity import Identity, identify
+from letopis.archive.records import (
+    SENT_PREFIX,
+    Identity,
+    NewCapture,
+    PackNote,
+    RecordedCapture,
+    ServerResponse,
+    identify,
+)
 from letopis.catalog import OUTCOME_CODES, CaptureRow, Catalog, ContentRow, Cursor, ResourceRow, VersionRow
-from letopis.catalog.additions import Additions
-from letopis.catalog.lookup import UrlState, states
-from letopis.catalog.renderings import Sent
-from letopis.model import Headers, Outcome
-from letopis.store import Item, Placed
-
-ERROR_BODY_BYTES = 64 * 1024
-"""How much of an error answer's body is kept with its check."""
-SENT = b"sent "
-"""In the packs, what the key of an answer that a browser made a version of begins with; its URL follows."""
-_ABSENT = (Outcome.UNAVAILABLE, Outcome.REFUSED)
+from letopis.catalog.contents import RenderingSource
+from letopis.catalog.versions import PendingRows, ResourceState, resource_states
+from letopis.model import Outcome
+from letopis.store import AppendResult, VersionItem
 
 
-class AsSent(NamedTuple):
-    """The answer of the server that a browser made a version of; it is kept if that version is."""
-
-    headers: Headers
-    body: bytes
-
-
-class Arrival(NamedTuple):
-    """One look, reduced to what is written down.
-
-    `versioned` bodies may become versions; others (errors, redirects) stay
-    with their check. Without a body the outcome says what happened.
-    `dated` ones may lie before what is already known; all others are kept in
-    order with earlier checks.
-    """
-
-    url: str
-    time: int
-    status: int
-    headers: Headers
-    body: bytes | None
-    outcome: Outcome
-    versioned: bool = True
-    dated: bool = False
-    identity: Identity | None = None
-    details: Details = NO_DETAILS
-    meaningful: bool | None = None
-    title: str | None = None
-    as_sent: AsSent | None = None
-
-
-class Recorded(NamedTuple):
-    """What became of an arrival. `version` is the id of the version current after it."""
-
-    url: str
-    resource: int
-    time: int
-    outcome: Outcome
-    number: int | None
-    version: int | None
-    identity: Identity | None
-    first: bool
-
-    @property
-    def available(self) -> bool:
-        """Whether the document was there."""
-        return self.outcome not in _ABSENT
-
-
-class Writer(Protocol):
+class ContentWriter(Protocol):
     """The part of the store that recording needs."""
 
-    def append(self, items: Sequence[Item]) -> list[Placed]:
+    def append(self, items: Sequence[VersionItem]) -> list[AppendResult]:
         """Buffers contents and says where they will lie."""
 
     def sync(self) -> None:
@@ -87,7 +38,7 @@ class Writer(Protocol):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class _State:
+class _UrlState:
     """A URL inside one batch, as it will be after the commit."""
 
     row: ResourceRow
@@ -104,13 +55,13 @@ class _State:
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class _Plan:
+class _BatchPlan:
     """What one batch has to store: contents by identity, items for the packs, newest by URL."""
 
     identities: list[Identity | None]
     stored: dict[tuple[int, bytes], int] = field(default_factory=dict)
     known: dict[Identity, int] = field(default_factory=dict)
-    items: list[Item] = field(default_factory=list)
+    items: list[VersionItem] = field(default_factory=list)
     fresh: list[tuple[Identity, int]] = field(default_factory=list)
     latest: dict[str, Identity] = field(default_factory=dict)
 
@@ -118,22 +69,22 @@ class _Plan:
 class Recorder:
     """Writes batches of arrivals."""
 
-    _new: Additions
+    _new: PendingRows
 
-    def __init__(self, catalog: Catalog, store: Writer, *, record_same: bool) -> None:
+    def __init__(self, catalog: Catalog, store: ContentWriter, *, record_same: bool) -> None:
         self._catalog = catalog
         self._store = store
         self._record_same = record_same
-        self._states: dict[str, _State] = {}
+        self._states: dict[str, _UrlState] = {}
 
-    def record(self, cursor: Cursor, arrivals: Sequence[Arrival]) -> list[Recorded]:
+    def record(self, cursor: Cursor, arrivals: Sequence[NewCapture]) -> list[RecordedCapture]:
         """Everything or nothing; durable when the caller's transaction has committed."""
         self._states = self._known(cursor, arrivals)
         arrivals = [self._timed(cursor, arrival) for arrival in arrivals]
         contents = self._place(cursor, arrivals)
         self._store.sync()
         self._catalog.heads.learn(cursor, (arrival.headers for arrival in arrivals if arrival.headers))
-        self._new = Additions(cursor, sum(arrival.versioned for arrival in arrivals))
+        self._new = PendingRows(cursor, sum(arrival.versioned for arrival in arrivals))
         done = [self._one(cursor, arrival, content) for arrival, content in zip(arrivals, contents, strict=True)]
         self._new.write()
         self._touch(cursor)
@@ -152,15 +103,15 @@ class Recorder:
         self._catalog.resources.add_many(cursor, new)
         self._catalog.resources.touch(cursor, known)
 
-    def _known(self, cursor: Cursor, arrivals: Sequence[Arrival]) -> dict[str, _State]:
+    def _known(self, cursor: Cursor, arrivals: Sequence[NewCapture]) -> dict[str, _UrlState]:
         """The URLs of the batch as they are before it, in as few statements as possible."""
         urls = list(dict.fromkeys(arrival.url for arrival in arrivals))
-        known = {url: _state_of(found) for url, found in states(cursor, urls).items()}
+        known = {url: _url_state(found) for url, found in resource_states(cursor, urls).items()}
         for row in self._catalog.resources.numbered(cursor, [url for url in urls if url not in known]):
-            known[row.url] = _State(row, 0, None, None, None, is_new=True)
+            known[row.url] = _UrlState(row, 0, None, None, None, is_new=True)
         return known
 
-    def _timed(self, cursor: Cursor, arrival: Arrival) -> Arrival:
+    def _timed(self, cursor: Cursor, arrival: NewCapture) -> NewCapture:
         """Each check of a URL has a millisecond of its own, after earlier ones unless it is dated."""
         state = self._states[arrival.url]
         time = arrival.time
@@ -173,12 +124,12 @@ class Recorder:
         state.planned = max(time, state.planned or time)
         return arrival if time == arrival.time else arrival._replace(time=time)
 
-    def _place(self, cursor: Cursor, arrivals: Sequence[Arrival]) -> list[tuple[Identity, int] | None]:
+    def _place(self, cursor: Cursor, arrivals: Sequence[NewCapture]) -> list[tuple[Identity, int] | None]:
         """Stores every content once and answers with its id, arrival by arrival.
 
         A content that the URL's newest version already has writes nothing.
         """
-        plan = _Plan([_identity(arrival) for arrival in arrivals])
+        plan = _BatchPlan([_identity_of(arrival) for arrival in arrivals])
         plan.stored = self._stored(cursor, arrivals, plan.identities)
         for arrival, identity in zip(arrivals, plan.identities, strict=True):
             self._plan(plan, arrival, identity)
@@ -189,7 +140,7 @@ class Recorder:
         return [None if identity is None else (identity, plan.known[identity]) for identity in plan.identities]
 
     def _stored(
-        self, cursor: Cursor, arrivals: Sequence[Arrival], identities: Sequence[Identity | None]
+        self, cursor: Cursor, arrivals: Sequence[NewCapture], identities: Sequence[Identity | None]
     ) -> dict[tuple[int, bytes], int]:
         """Which contents are there already; those that the newest version of their URL has need no question."""
         wanted = {
@@ -199,7 +150,7 @@ class Recorder:
         }
         return self._catalog.contents.find_many(wanted, cursor)
 
-    def _plan(self, plan: _Plan, arrival: Arrival, identity: Identity | None) -> None:
+    def _plan(self, plan: _BatchPlan, arrival: NewCapture, identity: Identity | None) -> None:
         if identity is None or arrival.body is None:
             return
         state = self._states[arrival.url]
@@ -210,20 +161,20 @@ class Recorder:
             plan.known[identity] = found
             if not found:
                 plan.fresh.append((identity, len(arrival.body)))
-                plan.items.append(_item(arrival, identity, arrival.body))
+                plan.items.append(_pack_item(arrival, identity, arrival.body))
                 plan.latest[arrival.url] = identity
                 return
         if not self._is_latest(plan, arrival.url, identity):
-            plan.items.append(_item(arrival, identity, None))
+            plan.items.append(_pack_item(arrival, identity, None))
             plan.latest[arrival.url] = identity
 
-    def _is_latest(self, plan: _Plan, url: str, identity: Identity) -> bool:
+    def _is_latest(self, plan: _BatchPlan, url: str, identity: Identity) -> bool:
         if url in plan.latest:
             return plan.latest[url] == identity
         newest = self._states[url].newest
         return newest is not None and newest.content == plan.known[identity]
 
-    def _one(self, cursor: Cursor, arrival: Arrival, content: tuple[Identity, int] | None) -> Recorded:
+    def _one(self, cursor: Cursor, arrival: NewCapture, content: tuple[Identity, int] | None) -> RecordedCapture:
         state = self._states[arrival.url]
         first = state.checked is None
         if first:
@@ -237,12 +188,18 @@ class Recorder:
             return self._version(cursor, state, arrival, content, time, first)
         return self._capture(cursor, state, arrival, content, time, first)
 
-    def _is_news(self, state: _State, content: int) -> bool:
+    def _is_news(self, state: _UrlState, content: int) -> bool:
         return self._record_same or state.newest is None or state.newest.content != content
 
     def _version(
-        self, cursor: Cursor, state: _State, arrival: Arrival, content: tuple[Identity, int], time: int, first: bool
-    ) -> Recorded:
+        self,
+        cursor: Cursor,
+        state: _UrlState,
+        arrival: NewCapture,
+        content: tuple[Identity, int],
+        time: int,
+        first: bool,
+    ) -> RecordedCapture:
         identity, number = content
         row = VersionRow(
             0, state.row.id, state.versions, time, number, self._catalog.heads.add(cursor, arrival.headers),
@@ -254,30 +211,32 @@ class Recorder:
             self._keep_sent(cursor, state.newest.id, arrival, arrival.as_sent)
         state.versions += 1
         outcome = Outcome.UNCHANGED if same else Outcome.CHANGED if row.number else Outcome.NEW
-        return Recorded(arrival.url, row.resource, time, outcome, row.number, state.newest.id, identity, first)
+        return RecordedCapture(arrival.url, row.resource, time, outcome, row.number, state.newest.id, identity, first)
 
-    def _keep_sent(self, cursor: Cursor, version: int, arrival: Arrival, sent: AsSent) -> None:
+    def _keep_sent(self, cursor: Cursor, version: int, arrival: NewCapture, sent: ServerResponse) -> None:
         """Stores the answer behind a rendered version, durably; such versions are few, so each has its own sync."""
         identity = identify(sent.body)
         found = self._catalog.contents.find(identity.key, identity.sha1, cursor)
-        note = Note(arrival.status, sent.headers, version=False)
+        note = PackNote(arrival.status, sent.headers, version=False)
         body = None if found else sent.body
-        item = Item(SENT + arrival.url.encode(), arrival.time, note.pack(), identity.sha1, body)
+        item = VersionItem(SENT_PREFIX + arrival.url.encode(), arrival.time, note.pack(), identity.sha1, body)
         (placed,) = self._store.append([item])
         self._store.sync()
         size = len(sent.body)
         number = found.id if found else self._catalog.contents.add(cursor, _content_row(identity, size, placed))
-        self._catalog.renderings.add(cursor, version, Sent(number, self._catalog.heads.add(cursor, sent.headers)))
+        self._catalog.renderings.add(
+            cursor, version, RenderingSource(number, self._catalog.heads.add(cursor, sent.headers))
+        )
 
     def _capture(
         self,
         cursor: Cursor,
-        state: _State,
-        arrival: Arrival,
+        state: _UrlState,
+        arrival: NewCapture,
         content: tuple[Identity, int] | None,
         time: int,
         first: bool,
-    ) -> Recorded:
+    ) -> RecordedCapture:
         outcome = arrival.outcome
         if content is not None and arrival.versioned:
             outcome = Outcome.UNCHANGED
@@ -290,11 +249,13 @@ class Recorder:
         )
         self._new.capture(row)
         identity = content[0] if content is not None else None
-        return Recorded(
+        return RecordedCapture(
             arrival.url, row.resource, time, outcome, current, newest.id if newest else None, identity, first
         )
 
-    def _late(self, cursor: Cursor, state: _State, arrival: Arrival, content: tuple[Identity, int] | None) -> Recorded:
+    def _late(
+        self, cursor: Cursor, state: _UrlState, arrival: NewCapture, content: tuple[Identity, int] | None
+    ) -> RecordedCapture:
         """A look with a date of its own that lies before what is already known."""
         self._new.write()  # some of it may have to make room
         versions, resource, time = self._catalog.versions, state.row.id, arrival.time
@@ -302,20 +263,28 @@ class Recorder:
         number = before.number + 1 if before else 0
         after = versions.number(resource, number, cursor)
         if content is None or not arrival.versioned or (before is not None and before.content == content[1]):
-            held = _State(state.row, number, before, state.checked, state.planned)
+            held = _UrlState(state.row, number, before, state.checked, state.planned)
             return self._capture(cursor, held, arrival, content, time, first=False)
         if after is not None and after.content == content[1]:
             versions.begin_earlier(cursor, after.id, time)
             versions.add_capture(cursor, _seen_again(after))
             state.newest = versions.by_id(after.id, cursor) if after.number == state.versions - 1 else state.newest
-            return Recorded(arrival.url, resource, time, Outcome.UNCHANGED, after.number, after.id, content[0], False)
+            return RecordedCapture(
+                arrival.url, resource, time, Outcome.UNCHANGED, after.number, after.id, content[0], False
+            )
         return self._insert(cursor, state, arrival, content, time, number)
 
     def _insert(
-        self, cursor: Cursor, state: _State, arrival: Arrival, content: tuple[Identity, int], time: int, number: int
-    ) -> Recorded:
+        self,
+        cursor: Cursor,
+        state: _UrlState,
+        arrival: NewCapture,
+        content: tuple[Identity, int],
+        time: int,
+        number: int,
+    ) -> RecordedCapture:
         self._catalog.versions.make_room(cursor, state.row.id, number)
-        held = _State(state.row, number, None, state.checked, state.planned)
+        held = _UrlState(state.row, number, None, state.checked, state.planned)
         done = self._version(cursor, held, arrival, content, time, first=False)
         if number == state.versions:
             state.newest = held.newest
@@ -325,26 +294,26 @@ class Recorder:
         return done
 
 
-def _state_of(found: UrlState) -> _State:
+def _url_state(found: ResourceState) -> _UrlState:
     row = found.row
-    state = _State(row, row.versions, found.newest, row.checked, row.checked)
+    state = _UrlState(row, row.versions, found.newest, row.checked, row.checked)
     if found.newest is not None:
         state.identity = Identity(found.sha1, found.identity)
     return state
 
 
-def _identity(arrival: Arrival) -> Identity | None:
+def _identity_of(arrival: NewCapture) -> Identity | None:
     if arrival.body is None:
         return None
     return arrival.identity or identify(arrival.body)
 
 
-def _item(arrival: Arrival, identity: Identity, body: bytes | None) -> Item:
-    note = Note(arrival.status, arrival.headers, version=arrival.versioned)
-    return Item(arrival.url.encode(), arrival.time, note.pack(), identity.sha1, body)
+def _pack_item(arrival: NewCapture, identity: Identity, body: bytes | None) -> VersionItem:
+    note = PackNote(arrival.status, arrival.headers, version=arrival.versioned)
+    return VersionItem(arrival.url.encode(), arrival.time, note.pack(), identity.sha1, body)
 
 
-def _content_row(identity: Identity, size: int, placed: Placed) -> ContentRow:
+def _content_row(identity: Identity, size: int, placed: AppendResult) -> ContentRow:
     assert placed.place is not None
     return ContentRow(0, identity.key, identity.sha1, size, placed.stored_bytes, placed.method, *placed.place)
 

@@ -16,19 +16,19 @@ import numpy as np
 import numpy.typing as npt
 
 _MAGIC = b"LTPWGHT1"
-_LEAST, _MOST = 0.6, 3.0
+_MIN_WEIGHT, _MAX_WEIGHT = 0.6, 3.0
 _POWER = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class PageWeights:
     """Ranks by the numbers of resources, in order."""
 
     keys: npt.NDArray[np.int64]
     ranks: npt.NDArray[np.float32]
 
     @classmethod
-    def of(cls, ranks: Iterable[tuple[int, float]]) -> Weights:
+    def of(cls, ranks: Iterable[tuple[int, float]]) -> PageWeights:
         """The weights of these resources."""
         pairs = sorted(ranks)
         keys = np.array([key for key, _ in pairs], np.int64)
@@ -39,36 +39,36 @@ class Weights:
         at = int(np.searchsorted(self.keys, key))
         if at == len(self.keys) or self.keys[at] != key:
             return 1.0
-        return float(min(_MOST, max(_LEAST, float(self.ranks[at]) ** _POWER)))
+        return float(min(_MAX_WEIGHT, max(_MIN_WEIGHT, float(self.ranks[at]) ** _POWER)))
 
     def save(self, folder: Path) -> None:
         """Replaces the file of an archive's folder."""
-        target = _file(folder)
+        target = _weights_file(folder)
         target.parent.mkdir(parents=True, exist_ok=True)
         fresh = target.with_suffix(f".{os.getpid()}")
         fresh.write_bytes(_MAGIC + self.keys.astype("<i8").tobytes() + self.ranks.astype("<f4").tobytes())
         fresh.replace(target)
 
     @classmethod
-    def load(cls, folder: Path) -> Weights | None:
+    def load(cls, folder: Path) -> PageWeights | None:
         """The weights of an archive's folder; None when there are none, or none that make sense."""
         try:
             state = os.stat(f"{folder}/index/weights")  # Asked at every question: a Path costs four times as much.
-            return _read(folder, state.st_mtime_ns, state.st_size)
+            return _read_weights(folder, state.st_mtime_ns, state.st_size)
         except OSError:
             return None
 
 
 @lru_cache(maxsize=4)
-def _read(folder: Path, _changed: int, _size: int) -> Weights | None:
+def _read_weights(folder: Path, _changed: int, _size: int) -> PageWeights | None:
     """Read once for as long as the file stays the same."""
-    data = _file(folder).read_bytes()
+    data = _weights_file(folder).read_bytes()
     count, rest = divmod(len(data) - len(_MAGIC), 12)
     if not data.startswith(_MAGIC) or rest or count < 0:
         return None
     keys = np.frombuffer(data, "<i8", count, len(_MAGIC))
-    return Weights(keys, np.frombuffer(data, "<f4", count, len(_MAGIC) + 8 * count))
+    return PageWeights(keys, np.frombuffer(data, "<f4", count, len(_MAGIC) + 8 * count))
 
 
-def _file(folder: Path) -> Path:
+def _weights_file(folder: Path) -> Path:
     return folder / "index" / "weights"

@@ -1,25 +1,21 @@
 """Facts in SQL: URLs, checks, versions, places of contents, observers."""
 
-from letopis.catalog.contents import ABSENT, Contents
-from letopis.catalog.database import Cursor, Database, Snapshot
+from letopis.catalog.catalog import Catalog, CatalogTotals
+from letopis.catalog.contents import ABSENT, Contents, HeaderRecords
+from letopis.catalog.database import Cursor, Database, DatabaseSnapshot
 from letopis.catalog.dialect import Sqlite, dialect_for
-from letopis.catalog.facade import Catalog
-from letopis.catalog.heads import Heads
-from letopis.catalog.lookup import Found
-from letopis.catalog.observers import Look, Observers
-from letopis.catalog.resources import Resources
-from letopis.catalog.rows import (
+from letopis.catalog.resources import Observers, ObserverState, Resources
+from letopis.catalog.schema import (
     OUTCOME_CODES,
     OUTCOMES,
+    SCHEMA_VERSION,
     CaptureRow,
     ContentRow,
-    Reader,
     ResourceRow,
+    RowReader,
     VersionRow,
 )
-from letopis.catalog.schema import SCHEMA_VERSION
-from letopis.catalog.totals import Totals
-from letopis.catalog.versions import Versions
+from letopis.catalog.versions import StoredVersion, Versions
 
 __all__ = [
     "ABSENT",
@@ -28,20 +24,20 @@ __all__ = [
     "SCHEMA_VERSION",
     "CaptureRow",
     "Catalog",
+    "CatalogTotals",
     "ContentRow",
     "Contents",
     "Cursor",
     "Database",
-    "Found",
-    "Heads",
-    "Look",
+    "DatabaseSnapshot",
+    "HeaderRecords",
+    "ObserverState",
     "Observers",
-    "Reader",
     "ResourceRow",
     "Resources",
-    "Snapshot",
+    "RowReader",
     "Sqlite",
-    "Totals",
+    "StoredVersion",
     "VersionRow",
     "Versions",
     "dialect_for",

@@ -1,24 +1,65 @@
-"""Users and their tokens. The tables are made when the first account is."""
+"""Users, tokens, projects, daily use and the audit log: who may come in, and who did what.
+
+Passwords are kept as argon2id, tokens as the hash of a long random text. The
+tables are made when the first account is.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
 import secrets
+from collections.abc import Iterable
+from functools import cache
 from typing import Any, NamedTuple
 
+from argon2 import PasswordHasher
+from argon2.exceptions import Argon2Error, InvalidHashError
+
 from letopis.catalog.database import Cursor, Database
-from letopis.catalog.extras import ensure, present
-from letopis.catalog.passwords import hash_password, hash_token, is_password, new_token
+from letopis.catalog.schema import ensure_tables, has_table
 from letopis.errors import NotFound, UsageError
+from letopis.model.rights import OWN, ROLES, SCOPES
 
-READ, WRITE, OWN = 1, 2, 4
-"""Permissions; a mask is their sum."""
+MIN_PASSWORD_LENGTH = 8
+MAX_PASSWORD_LENGTH = 1024
+_HASHER = PasswordHasher()
 
-ROLES = {"guest": READ, "user": READ | WRITE, "owner": READ | WRITE | OWN}
-SCOPES = {"read": READ, "write": READ | WRITE | OWN}
-"""What a token may do of what its user may."""
 
-TABLES = """
+@cache
+def _hash_of_nobody() -> str:
+    """A hash that no password has, made at the first login: it is costly on purpose, and few commands need it."""
+    return _HASHER.hash("nobody has this password")
+
+
+def hash_password(password: str) -> str:
+    """What is stored of a password; UsageError when it is too short or too long."""
+    if not MIN_PASSWORD_LENGTH <= len(password) <= MAX_PASSWORD_LENGTH:
+        raise UsageError(f"a password has {MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters")
+    return _HASHER.hash(password)
+
+
+def is_password(stored: str | None, password: str) -> bool:
+    """Whether a password fits; takes as long for names that do not exist."""
+    nobody = _hash_of_nobody()  # for every name, so that the first login tells nothing either
+    try:
+        return _HASHER.verify(stored or nobody, password[:MAX_PASSWORD_LENGTH]) and bool(stored)
+    except (Argon2Error, InvalidHashError):
+        return False
+
+
+def new_token() -> tuple[str, bytes]:
+    """A token of 256 random bits, and what is stored of it."""
+    token = "let_" + secrets.token_urlsafe(32)
+    return token, hash_token(token)
+
+
+def hash_token(token: str) -> bytes:
+    """A fast hash suffices: nobody can guess 256 bits."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+ACCOUNT_TABLES = """
 CREATE TABLE IF NOT EXISTS account_user (
     id {id}, name TEXT NOT NULL UNIQUE, hash TEXT, mask SMALLINT NOT NULL, team TEXT NOT NULL DEFAULT '',
     email TEXT NOT NULL DEFAULT '', language TEXT NOT NULL DEFAULT '', system SMALLINT NOT NULL DEFAULT 0,
@@ -31,7 +72,7 @@ CREATE TABLE IF NOT EXISTS account_token (
 CREATE TABLE IF NOT EXISTS account_key (name TEXT PRIMARY KEY, value {blob} NOT NULL);
 """
 _TOPIC = "accounts"
-_USER = "id, name, mask, team, email, language, system, epoch, created"
+_USER_COLUMNS = "id, name, mask, team, email, language, system, epoch, created"
 _NAME = re.compile(r"[\w.@+-]{1,64}")
 
 
@@ -63,7 +104,7 @@ class Token(NamedTuple):
     created: int
 
 
-def checked_name(name: str) -> str:
+def check_name(name: str) -> str:
     """A name of a user, token or project; UsageError for anything odd."""
     if not _NAME.fullmatch(name):
         raise UsageError(f"'{name[:70]}' is not a name; use 1 to 64 letters, digits and . @ + - _")
@@ -80,25 +121,25 @@ class Accounts:
 
     def add(self, name: str, role: str, password: str | None, now: int, *, email: str = "", group: str = "") -> User:
         """A new user; without a password only tokens let it in. People of a group share their projects."""
-        checked_name(name)
+        check_name(name)
         if group:
-            checked_name(group)
+            check_name(group)
         hashed = hash_password(password) if password is not None else None
-        ensure(self._database, _TOPIC, TABLES)
+        ensure_tables(self._database, _TOPIC, ACCOUNT_TABLES)
         with self._database.transaction() as cursor:
             if cursor.one("SELECT 1 FROM account_user WHERE name = ?", (name,)) is not None:
                 raise UsageError(f"there is already a user '{name}'; choose another name")
             cursor.run(
                 "INSERT INTO account_user (name, hash, mask, email, team, created) VALUES (?, ?, ?, ?, ?, ?)",
-                (name, hashed, _mask(role), email[:200], group, now),
+                (name, hashed, _mask_of_role(role), email[:200], group, now),
             )
         return self.user(name)
 
     def users(self) -> list[User]:
         """All users by name."""
-        if not present(self._database, "account_user"):
+        if not has_table(self._database, "account_user"):
             return []
-        return [User(*row) for row in self._database.all(f"SELECT {_USER} FROM account_user ORDER BY name")]
+        return [User(*row) for row in self._database.all(f"SELECT {_USER_COLUMNS} FROM account_user ORDER BY name")]
 
     def user(self, name: str) -> User:
         """The user of a name; NotFound when there is none."""
@@ -112,9 +153,9 @@ class Accounts:
         return self._user("id = ?", number)
 
     def _user(self, condition: str, value: Any) -> User | None:
-        if not present(self._database, "account_user"):
+        if not has_table(self._database, "account_user"):
             return None
-        row = self._database.one(f"SELECT {_USER} FROM account_user WHERE {condition}", (value,))
+        row = self._database.one(f"SELECT {_USER_COLUMNS} FROM account_user WHERE {condition}", (value,))
         return User(*row) if row else None
 
     def sign_in(self, name: str, password: str) -> User | None:
@@ -135,13 +176,13 @@ class Accounts:
         with self._database.transaction() as cursor:
             if role != "owner":
                 self._keep_an_owner(cursor, user)
-            cursor.run("UPDATE account_user SET mask = ? WHERE id = ?", (_mask(role), user.id))
+            cursor.run("UPDATE account_user SET mask = ? WHERE id = ?", (_mask_of_role(role), user.id))
 
     def set_group(self, name: str, group: str) -> None:
         """Another group; empty for none."""
         user = self.user(name)
         with self._database.transaction() as cursor:
-            cursor.run("UPDATE account_user SET team = ? WHERE id = ?", (group and checked_name(group), user.id))
+            cursor.run("UPDATE account_user SET team = ? WHERE id = ?", (group and check_name(group), user.id))
 
     def share(self, one: str, other: str) -> bool:
         """Whether two names are of one user, or of two users of one group."""
@@ -179,11 +220,11 @@ class Accounts:
 
     def create_token(self, name: str, user: User | None, scope: str, now: int) -> str:
         """A new token, told this once. Without a user it acts for whoever runs the archive."""
-        checked_name(name)
+        check_name(name)
         if scope not in SCOPES:
             raise UsageError(f"there is no scope '{scope[:20]}'; choose read or write")
         token, hashed = new_token()
-        ensure(self._database, _TOPIC, TABLES)
+        ensure_tables(self._database, _TOPIC, ACCOUNT_TABLES)
         with self._database.transaction() as cursor:
             if cursor.one("SELECT 1 FROM account_token WHERE name = ?", (name,)) is not None:
                 raise UsageError(f"there is already a token '{name}'; revoke it or choose another name")
@@ -195,7 +236,7 @@ class Accounts:
 
     def tokens(self) -> list[Token]:
         """All tokens by name."""
-        if not present(self._database, "account_token"):
+        if not has_table(self._database, "account_token"):
             return []
         rows = self._database.all(
             "SELECT t.name, u.name, t.scope, t.created FROM account_token t "
@@ -212,7 +253,7 @@ class Accounts:
 
     def bearer(self, token: str) -> tuple[str, int] | None:
         """Name and permissions of whoever shows a token, or None."""
-        if not present(self._database, "account_token"):
+        if not has_table(self._database, "account_token"):
             return None
         row = self._database.one(
             "SELECT t.name, t.scope, t.owner, u.name, u.mask FROM account_token t "
@@ -227,7 +268,7 @@ class Accounts:
 
     def signing_key(self) -> bytes:
         """32 random bytes, made once an archive."""
-        ensure(self._database, _TOPIC, TABLES)
+        ensure_tables(self._database, _TOPIC, ACCOUNT_TABLES)
         with self._database.transaction() as cursor:
             row = cursor.one("SELECT value FROM account_key WHERE name = 'session'")
             if row is not None:
@@ -237,7 +278,163 @@ class Accounts:
         return key
 
 
-def _mask(role: str) -> int:
+def _mask_of_role(role: str) -> int:
     if role not in ROLES:
         raise UsageError(f"there is no role '{role[:20]}'; choose guest, user or owner")
     return ROLES[role]
+
+
+AUDIT_TABLES = """
+CREATE TABLE IF NOT EXISTS account_audit (
+    id {id}, time BIGINT NOT NULL, who TEXT NOT NULL, action TEXT NOT NULL, subject TEXT NOT NULL, address TEXT NOT NULL
+);
+"""
+
+
+class AuditRow(NamedTuple):
+    """One line of the log."""
+
+    time: int
+    who: str
+    action: str
+    subject: str
+    address: str
+
+
+class AuditLog:
+    """The log of one archive."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def note(self, deed: AuditRow) -> None:
+        """Appends a line."""
+        ensure_tables(self._database, "audit", AUDIT_TABLES)
+        with self._database.transaction() as cursor:
+            cursor.run(
+                "INSERT INTO account_audit (time, who, action, subject, address) VALUES (?, ?, ?, ?, ?)",
+                (deed.time, deed.who[:200], deed.action, deed.subject[:500], deed.address[:100]),
+            )
+
+    def latest(self, limit: int) -> list[AuditRow]:
+        """The last lines, newest first."""
+        if not has_table(self._database, "account_audit"):
+            return []
+        rows = self._database.all(
+            "SELECT time, who, action, subject, address FROM account_audit ORDER BY id DESC LIMIT ?", (limit,)
+        )
+        return [AuditRow(*row) for row in rows]
+
+
+_DAY_MILLIS = 86_400_000
+USAGE_TABLES = """
+CREATE TABLE IF NOT EXISTS account_use (
+    who TEXT NOT NULL, what TEXT NOT NULL, day BIGINT NOT NULL, count BIGINT NOT NULL, PRIMARY KEY (who, what)
+) {clustered};
+"""
+
+
+class DailyUsage:
+    """Counts by user and kind of request, from midnight to midnight in UTC."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def spent(self, who: str, what: str, now: int) -> int:
+        """What a user has asked for today."""
+        if not has_table(self._database, "account_use"):
+            return 0
+        row = self._database.one("SELECT day, count FROM account_use WHERE who = ? AND what = ?", (who, what))
+        return int(row[1]) if row and row[0] == now // _DAY_MILLIS else 0
+
+    def take(self, who: str, what: str, most: int, now: int, amount: int = 1) -> bool:
+        """Counts so many more; False, and nothing counted, when that makes more than `most` today."""
+        ensure_tables(self._database, "usage", USAGE_TABLES)
+        with self._database.transaction() as cursor:
+            row = cursor.one("SELECT day, count FROM account_use WHERE who = ? AND what = ?", (who, what))
+            had = int(row[1]) if row and row[0] == now // _DAY_MILLIS else 0
+            if had + amount > most:
+                return False
+            cursor.run(
+                "INSERT INTO account_use (who, what, day, count) VALUES (?, ?, ?, ?) "
+                "ON CONFLICT (who, what) DO UPDATE SET day = excluded.day, count = ?",
+                (who, what, now // _DAY_MILLIS, had + amount, had + amount),
+            )
+        return True
+
+
+def seconds_to_next_day(now: int) -> int:
+    """Seconds until the counts begin anew."""
+    return (_DAY_MILLIS - now % _DAY_MILLIS) // 1000 + 1
+
+
+PROJECT_TABLES = """
+CREATE TABLE IF NOT EXISTS account_project (
+    id {id}, name TEXT NOT NULL UNIQUE, owner TEXT NOT NULL DEFAULT '', created BIGINT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS account_project_url (
+    project BIGINT NOT NULL, url TEXT NOT NULL, PRIMARY KEY (project, url)
+) {clustered};
+"""
+
+
+class Project(NamedTuple):
+    """A named set of addresses."""
+
+    name: str
+    owner: str
+    created: int
+    urls: tuple[str, ...]
+
+
+class Projects:
+    """Makes, lists and removes projects."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, name: str, owner: str, urls: Iterable[str], now: int) -> Project:
+        """A new project, or more addresses for one that is there."""
+        check_name(name)
+        ensure_tables(self._database, "projects", PROJECT_TABLES)
+        with self._database.transaction() as cursor:
+            row = cursor.one("SELECT id, owner FROM account_project WHERE name = ?", (name,))
+            if row is not None and row[1] != owner and owner:
+                raise UsageError(f"project '{name}' belongs to somebody else; choose another name")
+            row = row or cursor.one(
+                "INSERT INTO account_project (name, owner, created) VALUES (?, ?, ?) RETURNING id", (name, owner, now)
+            )
+            assert row is not None
+            number = row[0]
+            cursor.run_many(
+                "INSERT INTO account_project_url (project, url) VALUES (?, ?) ON CONFLICT DO NOTHING",
+                [(number, url) for url in urls],
+            )
+        return self.show(name)
+
+    def list(self) -> list[Project]:
+        """All projects by name."""
+        if not has_table(self._database, "account_project"):
+            return []
+        rows = self._database.all("SELECT name FROM account_project ORDER BY name")
+        return [self.show(str(row[0])) for row in rows]
+
+    def show(self, name: str) -> Project:
+        """One project with its addresses; NotFound when there is none."""
+        row = None
+        if has_table(self._database, "account_project"):
+            row = self._database.one("SELECT id, owner, created FROM account_project WHERE name = ?", (name,))
+        if row is None:
+            raise NotFound(f"there is no project '{name[:70]}'; 'letopis projects list' shows all")
+        urls = self._database.all("SELECT url FROM account_project_url WHERE project = ? ORDER BY url", (row[0],))
+        return Project(name, row[1], row[2], tuple(str(url[0]) for url in urls))
+
+    def remove(self, name: str) -> None:
+        """Forgets a project; its pages stay in the archive."""
+        self.show(name)
+        with self._database.transaction() as cursor:
+            cursor.run(
+                "DELETE FROM account_project_url WHERE project IN (SELECT id FROM account_project WHERE name = ?)",
+                (name,),
+            )
+            cursor.run("DELETE FROM account_project WHERE name = ?", (name,))

@@ -1,4 +1,4 @@
-"""What happened when and where, counted for people who look at an archive rather than at one page."""
+"""What happened when and where: counts and lists by day, page and host, and the latest versions that feeds show."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import NamedTuple
 from letopis.catalog.captures import KeyRange
 from letopis.catalog.database import Database
 from letopis.model import from_millis
-from letopis.urls import surt
+from letopis.urls import surt, url_key
 
 DAY = 86_400_000
 """Milliseconds."""
 HOUR = 3_600_000
-_TAIL = 200_000
+_RECENT_VERSIONS = 200_000
 """Versions, counted from the newest, that activity looks back over: bounded work on any archive."""
 _OF_HOST_ALONE = (
     "FROM surt s CROSS JOIN resource r {more} WHERE s.name >= ? AND s.name < ? AND r.id = s.resource "
@@ -22,7 +22,7 @@ _OF_HOST_ALONE = (
 )
 """Pages of a host are found by their sorted keys: no index of pages by host is kept. The order of the joins is ours."""
 _OF_HOST = _OF_HOST_ALONE.format(more="LEFT JOIN version v ON v.id = r.newest")
-_PAGE = "r.id, r.url, coalesce(r.title, ''), r.versions, r.checked, coalesce(v.time, 0)"
+_PAGE_COLUMNS = "r.id, r.url, coalesce(r.title, ''), r.versions, r.checked, coalesce(v.time, 0)"
 
 
 class DayRow(NamedTuple):
@@ -69,7 +69,7 @@ class MethodRow(NamedTuple):
     stored_bytes: int
 
 
-class BusyRow(NamedTuple):
+class CrawledHost(NamedTuple):
     """A host as a crawl sees it. `ready` is when it may be asked again, in milliseconds."""
 
     name: str
@@ -101,7 +101,7 @@ class Activity:
         rows = self._database.all(
             f"SELECT time / {DAY}, sum(CASE WHEN number = 0 THEN 1 ELSE 0 END), "
             "sum(CASE WHEN number > 0 THEN 1 ELSE 0 END) FROM version "
-            f"WHERE id > (SELECT coalesce(max(id), 0) - {_TAIL} FROM version) AND time >= ? "
+            f"WHERE id > (SELECT coalesce(max(id), 0) - {_RECENT_VERSIONS} FROM version) AND time >= ? "
             f"GROUP BY time / {DAY} ORDER BY 1",
             (since,),
         )
@@ -115,23 +115,25 @@ class Activity:
     def pages(self, host: str, limit: int, offset: int = 0) -> list[PageRow]:
         """The pages of a host, those that changed last first; for hosts of some thousand pages."""
         rows = self._database.all(
-            f"SELECT {_PAGE} {_OF_HOST} ORDER BY coalesce(v.time, 0) DESC, r.id LIMIT ? OFFSET ?",
-            (*_span(host), host, limit, offset),
+            f"SELECT {_PAGE_COLUMNS} {_OF_HOST} ORDER BY coalesce(v.time, 0) DESC, r.id LIMIT ? OFFSET ?",
+            (*_keys_of_host(host), host, limit, offset),
         )
-        return [_page(row) for row in rows]
+        return [_page_row(row) for row in rows]
 
     def pages_after(self, host: str, limit: int, after: str = "") -> list[tuple[str, PageRow]]:
         """The pages of a host by address, each behind its sorted key; `after` a key goes on: fast on any host."""
-        first, last = _span(host)
+        first, last = _keys_of_host(host)
         rows = self._database.all(
-            f"SELECT s.name, {_PAGE} {_OF_HOST} AND s.name > ? ORDER BY s.name LIMIT ?",
+            f"SELECT s.name, {_PAGE_COLUMNS} {_OF_HOST} AND s.name > ? ORDER BY s.name LIMIT ?",
             (max(first, after), last, host, after, limit),
         )
-        return [(str(row[0]), _page(row[1:])) for row in rows]
+        return [(str(row[0]), _page_row(row[1:])) for row in rows]
 
     def count_pages(self, host: str, most: int = 2**31) -> int:
         """How many pages of a host have been looked at; counts to `most` and no further."""
-        row = self._database.one(f"SELECT count(*) FROM (SELECT 1 {_OF_HOST} LIMIT ?) t", (*_span(host), host, most))
+        row = self._database.one(
+            f"SELECT count(*) FROM (SELECT 1 {_OF_HOST} LIMIT ?) t", (*_keys_of_host(host), host, most)
+        )
         return int(row[0]) if row else 0
 
     def changes(self, host: str, since: int, until: int) -> list[ChangeRow]:
@@ -148,7 +150,7 @@ class Activity:
             f"SELECT r.url, {when}, count(*) {_OF_HOST_ALONE.format(more='CROSS JOIN version c')} "
             "AND c.resource = r.id AND c.number > 0 AND c.time >= ? AND c.time <= ? AND coalesce(c.meaningful, 1) = 1 "
             f"GROUP BY r.url, {when} ORDER BY r.url, 2",
-            (*_span(host), host, since, until),
+            (*_keys_of_host(host), host, since, until),
         )
         return [(str(url), int(number), int(count)) for url, number, count in rows]
 
@@ -159,14 +161,14 @@ class Activity:
         )
         return [MethodRow(str(row[0]), int(row[1]), int(row[2]), int(row[3])) for row in rows]
 
-    def busy_hosts(self, limit: int) -> list[BusyRow]:
+    def busy_hosts(self, limit: int) -> list[CrawledHost]:
         """Hosts by how often a crawl asked them."""
         rows = self._database.all(
             "SELECT name, fetched, failures, crawl_delay, ready, ip FROM host WHERE fetched > 0 "
             "ORDER BY fetched DESC, name LIMIT ?",
             (limit,),
         )
-        return [BusyRow(*row) for row in rows]
+        return [CrawledHost(*row) for row in rows]
 
     def fetched(self) -> int:
         """How many fetches crawls have made."""
@@ -205,12 +207,63 @@ class Activity:
         return found
 
 
-def _span(host: str) -> KeyRange:
+def _keys_of_host(host: str) -> KeyRange:
     """The sorted keys of a host, and of those that share its keys."""
     name = surt(f"http://{host}/").partition(")")[0]
     return KeyRange(name + ")/", name + "*")
 
 
-def _page(row: tuple[int, str, str, int, int, int]) -> PageRow:
+def _page_row(row: tuple[int, str, str, int, int, int]) -> PageRow:
     number, url, title, versions, checked, changed = row
     return PageRow(number, url, title, versions, from_millis(checked), from_millis(changed) if changed else None)
+
+
+_SELECT_LATEST = (
+    "SELECT v.id, r.url, coalesce(r.title, ''), v.number, v.time FROM resource r JOIN version v ON v.resource = r.id "
+)
+_MEANINGFUL = "AND (v.meaningful IS NULL OR v.meaningful != 0) "
+_VERSIONS_PER_PAGE = 5
+"""Versions of each page of a host that are looked at: a feed is about what is new."""
+
+
+class LatestVersion(NamedTuple):
+    """A version as a feed names it."""
+
+    id: int
+    url: str
+    title: str
+    number: int
+    time: int
+
+
+class LatestVersions:
+    """Read-only questions; `meaningful` leaves out what nobody would call a change."""
+
+    def __init__(self, database: Database, *, meaningful: bool) -> None:
+        self._database = database
+        self._also = _MEANINGFUL if meaningful else ""
+
+    def of_page(self, url: str, limit: int) -> list[LatestVersion]:
+        """Versions of one page."""
+        return self._found("WHERE r.url_key = ? AND r.url = ? ", (url_key(url), url), limit)
+
+    def of_pages(self, urls: Sequence[str], limit: int) -> list[LatestVersion]:
+        """Versions of a set of pages."""
+        found = [version for url in urls for version in self.of_page(url, limit)]
+        return sorted(found, key=lambda version: (version.time, version.id), reverse=True)[:limit]
+
+    def of_host(self, host: str, limit: int) -> list[LatestVersion]:
+        """The last few versions of every page of a host."""
+        name = surt(f"http://{host}/").partition(")")[0]
+        keys = KeyRange(name + ")/", name + "*")
+        condition = (
+            "WHERE r.id IN (SELECT resource FROM surt WHERE name >= ? AND name < ?) "
+            "AND r.host = (SELECT id FROM host WHERE name = ?) AND v.number >= r.versions - ? "
+        )
+        return self._found(condition, (*keys, host, _VERSIONS_PER_PAGE), limit)
+
+    def _found(self, condition: str, values: Sequence[object], limit: int) -> list[LatestVersion]:
+        rows = self._database.all(
+            f"{_SELECT_LATEST}{condition}{self._also}ORDER BY v.time DESC, v.id DESC LIMIT ?", (*values, limit)
+        )
+        return [LatestVersion(*row) for row in rows]

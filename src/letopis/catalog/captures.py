@@ -1,8 +1,9 @@
-"""Captures in the order in which archives list them: by sorted key, then by time.
+"""Captures by sorted key and time: lists of them for CDX, and the timeline of a URL for Memento.
 
-A capture is a check that got an HTTP answer. Rows leave here as plain tuples,
-because lists of them run to millions; memory stays bounded however many
-captures a key or a range of keys has.
+A capture is a check that got an HTTP answer. Lists run to millions, so their
+rows are plain tuples and memory stays bounded. A question of a timeline costs
+a few point reads, also for a URL with a million captures; addresses that share
+a sorted key share one timeline.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from letopis.catalog.database import Database
-from letopis.catalog.rows import OUTCOME_CODES
+from letopis.catalog.schema import OUTCOME_CODES, CaptureRow, VersionRow
 from letopis.catalog.versions import Versions
 from letopis.model import Outcome
 
@@ -25,23 +26,23 @@ IS_VERSION = -1
 CaptureTuple = tuple[str, str, int, int, int | None, bytes | None, int | None, str | None, int]
 """Key, URL, time, status, head, SHA-1, bytes, extra, outcome or `IS_VERSION`."""
 
-_FIRST_NAMES, _MOST_NAMES = 64, 4096
+_FIRST_KEYS, _MOST_KEYS = 64, 4096
 _UNCHANGED = OUTCOME_CODES[Outcome.UNCHANGED]
 
-_VERSIONS = (
+_SELECT_VERSIONS = (
     "SELECT s.name, r.url, v.time, v.status, v.head, c.sha1, c.raw_bytes, v.extra, -1 "
     "FROM surt s JOIN resource r ON r.id = s.resource JOIN version v ON v.resource = s.resource "
     "JOIN content c ON c.id = v.content "
 )
 # A check that found nothing new repeats the version of its time; redirects and errors have a body of their own or none.
-_OTHERS = (
+_SELECT_OTHERS = (
     "SELECT s.name, r.url, p.time, p.status, p.head, c.sha1, c.raw_bytes, p.extra, p.outcome "
     "FROM surt s JOIN resource r ON r.id = s.resource JOIN capture p ON p.resource = s.resource "
     "LEFT JOIN version v ON v.resource = p.resource AND v.number = p.number "
     f"AND p.outcome = {_UNCHANGED} AND (p.status < 300 OR p.status = 304) "
     "LEFT JOIN content c ON c.id = coalesce(p.content, v.content) "
 )
-_TIMED = "AND {0}.time >= ? AND {0}.time <= ? "
+_WITHIN_TIMES = "AND {0}.time >= ? AND {0}.time <= ? "
 _BY_KEY_AND_TIME = itemgetter(0, 2)
 _BY_TIME = itemgetter(2)
 
@@ -58,14 +59,14 @@ class KeyRange(NamedTuple):
         return cls(name, name + "\x01")
 
 
-class Span(NamedTuple):
+class TimeRange(NamedTuple):
     """Times in milliseconds, both ends included."""
 
     since: int = 0
     until: int = 2**62
 
 
-ALL_TIMES = Span()
+ALL_TIMES = TimeRange()
 
 
 class Captures:
@@ -74,20 +75,20 @@ class Captures:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def batches(self, keys: KeyRange, span: Span = ALL_TIMES) -> Iterator[list[CaptureTuple]]:
+    def batches(self, keys: KeyRange, span: TimeRange = ALL_TIMES) -> Iterator[list[CaptureTuple]]:
         """All captures of a range of keys, in lists of at most some ten thousand.
 
         Each list covers as many keys as fit; a key that alone has too many
         captures is read piece by piece.
         """
-        names = _FIRST_NAMES
+        names = _FIRST_KEYS
         while (part := self._part(keys, names)) is not None:
             rows = self._whole(part, span)
             if rows is None and names > 1:
                 names = max(1, names // 4)
                 continue
             yield from self._of_key(part.low, span) if rows is None else [rows] if rows else []
-            keys, names = KeyRange(part.high, keys.high), min(names * 4, _MOST_NAMES)
+            keys, names = KeyRange(part.high, keys.high), min(names * 4, _MOST_KEYS)
 
     def blocks(self, keys: KeyRange) -> int:
         """How many URLs the range holds."""
@@ -122,25 +123,27 @@ class Captures:
         high = self._name_at(keys, names) or keys.high
         return KeyRange(low, high) if high != low else KeyRange.exactly(low)
 
-    def _whole(self, keys: KeyRange, span: Span) -> list[CaptureTuple] | None:
+    def _whole(self, keys: KeyRange, span: TimeRange) -> list[CaptureTuple] | None:
         """All captures of a range, or None when they are more than `CHUNK`."""
         within, values = "WHERE s.name >= ? AND s.name < ? ", (*keys, *span, CHUNK + 1)
-        rows: list[Any] = self._database.all(_VERSIONS + within + _TIMED.format("v") + "LIMIT ?", values)
+        rows: list[Any] = self._database.all(_SELECT_VERSIONS + within + _WITHIN_TIMES.format("v") + "LIMIT ?", values)
         if len(rows) <= CHUNK:
-            rows += self._database.all(_OTHERS + within + "AND p.status > 0 " + _TIMED.format("p") + "LIMIT ?", values)
+            rows += self._database.all(
+                _SELECT_OTHERS + within + "AND p.status > 0 " + _WITHIN_TIMES.format("p") + "LIMIT ?", values
+            )
         if len(rows) > CHUNK:
             return None
         rows.sort(key=_BY_KEY_AND_TIME)
         return rows
 
-    def _of_key(self, name: str, span: Span) -> Iterator[list[CaptureTuple]]:
+    def _of_key(self, name: str, span: TimeRange) -> Iterator[list[CaptureTuple]]:
         """One key with very many captures, read piece by piece in the order of time."""
         numbers = self._first_numbers(name, span.since)
         owners = list(numbers)
         time, more = span.since, True
         while more:
             pieces = {owner: self._next_versions(name, owner, numbers[owner]) for owner in owners}
-            others = [self._next_others(name, owner, Span(time, span.until)) for owner in owners]
+            others = [self._next_others(name, owner, TimeRange(time, span.until)) for owner in owners]
             full = [piece[-1][2] for piece in (*pieces.values(), *others) if len(piece) == CHUNK]
             edge, more = min(full, default=span.until), bool(full)
             for owner, piece in pieces.items():
@@ -163,17 +166,192 @@ class Captures:
 
     def _next_versions(self, name: str, owner: int, number: int) -> list[CaptureTuple]:
         rows: list[Any] = self._database.all(
-            _VERSIONS + "WHERE s.name = ? AND s.resource = ? AND v.number >= ? ORDER BY v.number LIMIT ?",
+            _SELECT_VERSIONS + "WHERE s.name = ? AND s.resource = ? AND v.number >= ? ORDER BY v.number LIMIT ?",
             (name, owner, number, CHUNK),
         )
         return rows
 
-    def _next_others(self, name: str, owner: int, span: Span) -> list[CaptureTuple]:
+    def _next_others(self, name: str, owner: int, span: TimeRange) -> list[CaptureTuple]:
         rows: list[Any] = self._database.all(
-            _OTHERS
+            _SELECT_OTHERS
             + "WHERE s.name = ? AND s.resource = ? AND p.status > 0 "
-            + _TIMED.format("p")
+            + _WITHIN_TIMES.format("p")
             + "ORDER BY p.time LIMIT ?",
             (name, owner, *span, CHUNK),
         )
         return rows
+
+
+_TOO_LARGE = OUTCOME_CODES[Outcome.TOO_LARGE]
+_SCANNED_VERSIONS = 64
+_VERSION_COLUMNS = "id, resource, number, time, content, head, status, meaningful, extra"
+_CAPTURE_COLUMNS = "resource, time, status, outcome, number, head, content, extra"
+# Nothing can be shown of a document over the size limit, nor of a repeat whose version was dropped since.
+_SHOWN = (
+    f"status > 0 AND outcome != {_TOO_LARGE} "
+    "AND (number IS NOT NULL OR content IS NOT NULL OR (status >= 300 AND status != 304))"
+)
+
+
+def _nearest_captures(condition: str, order: str, limit: int) -> str:
+    return (
+        f"SELECT * FROM (SELECT {_CAPTURE_COLUMNS} FROM capture WHERE resource = ? {condition} AND {_SHOWN} "
+        f"ORDER BY time {order} LIMIT {limit}) AS part"
+    )
+
+
+_CAPTURES_AROUND = " UNION ALL ".join(
+    [
+        _nearest_captures("AND time <= ?", "DESC", 2),
+        _nearest_captures("AND time > ?", "ASC", 1),
+        _nearest_captures("", "ASC", 1),
+        _nearest_captures("", "DESC", 1),
+    ]
+)
+
+
+class TimelineCapture(NamedTuple):
+    """One capture: of which URL, when, and the row that remembers it."""
+
+    time: int
+    url: str
+    row: VersionRow | CaptureRow
+
+
+class CaptureNeighbours(NamedTuple):
+    """The captures around a time: `upto` it, `before` the second of that one, and `after` it."""
+
+    first: TimelineCapture
+    before: TimelineCapture | None
+    upto: TimelineCapture | None
+    after: TimelineCapture | None
+    last: TimelineCapture
+
+    def closest(self, time: int) -> TimelineCapture:
+        """The capture nearest to a time; the earlier one of two that are equally near."""
+        if self.upto is None or self.after is None:
+            return self.upto or self.after or self.last
+        return self.upto if time - self.upto.time <= self.after.time - time else self.after
+
+
+class _Owner(NamedTuple):
+    resource: int
+    url: str
+    versions: int
+
+
+class Timeline:
+    """All captures of the addresses that share one sorted key, oldest first."""
+
+    def __init__(self, database: Database, name: str) -> None:
+        self._database = database
+        self._versions = Versions(database)
+        rows = database.all(
+            "SELECT r.id, r.url, r.versions FROM surt s JOIN resource r ON r.id = s.resource WHERE s.name = ?", (name,)
+        )
+        self._owners = [_Owner(*row) for row in rows]
+        self._last_found: tuple[_Owner, int, VersionRow | None] | None = None
+
+    def upto(self, time: int) -> TimelineCapture | None:
+        """The latest capture at or before a time."""
+        return max(self._each_upto(time), key=_time_of, default=None)
+
+    def after(self, time: int) -> TimelineCapture | None:
+        """The earliest capture after a time."""
+        return min(self._each_after(time), key=_time_of, default=None)
+
+    def first(self) -> TimelineCapture | None:
+        """The oldest capture."""
+        return self.after(-1)
+
+    def around(self, time: int) -> CaptureNeighbours | None:
+        """First, last and neighbours of a time at once, in three statements a URL; None without captures."""
+        found = sorted({moment for owner in self._owners for moment in self._near(owner, time)}, key=_time_of)
+        if not found:
+            return None
+        upto = next((moment for moment in reversed(found) if moment.time <= time), None)
+        after = next((moment for moment in found if moment.time > time), None)
+        before = (
+            self.upto(upto.time // 1000 * 1000 - 1)
+            if upto is not None and self._is_crowded(found, upto)
+            else (next((m for m in reversed(found) if upto is not None and m.time // 1000 < upto.time // 1000), None))
+        )
+        return CaptureNeighbours(found[0], before, upto, after, found[-1])
+
+    def _is_crowded(self, found: list[TimelineCapture], upto: TimelineCapture) -> bool:
+        """Whether several captures share a second, so that the one before may not be among those found."""
+        return sum(1 for moment in found if moment.time // 1000 == upto.time // 1000) > 1
+
+    def _near(self, owner: _Owner, time: int) -> Iterator[TimelineCapture]:
+        row = self._version_upto(owner, time)
+        number = row.number if row is not None else -1
+        if owner.versions:
+            wanted = (0, number - 1, number, number + 1, owner.versions - 1)
+            versions = self._database.all(
+                f"SELECT {_VERSION_COLUMNS} FROM version WHERE resource = ? AND number IN (?, ?, ?, ?, ?)",
+                (owner.resource, *wanted),
+            )
+            yield from (TimelineCapture(found[3], owner.url, VersionRow(*found)) for found in versions)
+        same = (owner.resource, time)
+        captures = self._database.all(_CAPTURES_AROUND, (*same, *same, owner.resource, owner.resource))
+        yield from (TimelineCapture(found[1], owner.url, CaptureRow(*found)) for found in captures)
+
+    def closest(self, time: int) -> TimelineCapture | None:
+        """The capture nearest to a time."""
+        near = self.around(time)
+        return near.closest(time) if near is not None else None
+
+    def count(self) -> int:
+        """How many captures there are."""
+        total = sum(owner.versions for owner in self._owners)
+        for owner in self._owners:
+            row = self._database.one(f"SELECT count(*) FROM capture WHERE resource = ? AND {_SHOWN}", owner[:1])
+            total += int(row[0]) if row else 0
+        return total
+
+    def _each_upto(self, time: int) -> Iterator[TimelineCapture]:
+        for owner in self._owners:
+            yield from _timeline_capture(owner, self._version_upto(owner, time))
+            yield from self._captures(owner, "time <= ?", time, "DESC")
+
+    def _each_after(self, time: int) -> Iterator[TimelineCapture]:
+        for owner in self._owners:
+            before = self._version_upto(owner, time) if time >= 0 else None
+            number = before.number + 1 if before else 0
+            if number < owner.versions:
+                yield from _timeline_capture(owner, self._versions.number(owner.resource, number))
+            yield from self._captures(owner, "time > ?", time, "ASC")
+
+    def _version_upto(self, owner: _Owner, time: int) -> VersionRow | None:
+        """Halving narrows a long list, one scan ends it: a statement costs more than sixty rows."""
+        if self._last_found is not None and self._last_found[:2] == (owner, time):
+            return self._last_found[2]
+        low, high = 0, owner.versions
+        while high - low > _SCANNED_VERSIONS:
+            middle = (low + high) // 2
+            row = self._versions.number(owner.resource, middle)
+            low, high = (middle, high) if row is not None and row.time <= time else (low, middle)
+        found = self._database.one(
+            f"SELECT {_VERSION_COLUMNS} FROM version WHERE resource = ? AND number >= ? AND number < ? AND time <= ? "
+            "ORDER BY number DESC LIMIT 1",
+            (owner.resource, low, high, time),
+        )
+        row = VersionRow(*found) if found else None
+        self._last_found = (owner, time, row)
+        return row
+
+    def _captures(self, owner: _Owner, condition: str, time: int, order: str) -> list[TimelineCapture]:
+        row = self._database.one(
+            f"SELECT {_CAPTURE_COLUMNS} FROM capture WHERE resource = ? AND {condition} AND {_SHOWN} "
+            f"ORDER BY time {order} LIMIT 1",
+            (owner.resource, time),
+        )
+        return _timeline_capture(owner, CaptureRow(*row) if row else None)
+
+
+def _timeline_capture(owner: _Owner, row: VersionRow | CaptureRow | None) -> list[TimelineCapture]:
+    return [TimelineCapture(row.time, owner.url, row)] if row is not None else []
+
+
+def _time_of(moment: TimelineCapture) -> int:
+    return moment.time

@@ -1,19 +1,30 @@
-"""Contents by digest and the places where their bytes lie."""
+"""Contents by digest with the places of their bytes, and response headers, kept once however often they repeat.
+
+Beside them what servers sent for versions that a browser rendered.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import xxhash
+from backports import zstd
 
 from letopis.catalog.database import Cursor, Database
-from letopis.catalog.extras import present
-from letopis.catalog.rows import ContentRow, Reader
+from letopis.catalog.schema import ContentRow, RowReader, ensure_tables, has_table
+from letopis.model import Headers
 
 ABSENT = "absent"
 """Method of a content that a clone knows of and has not fetched yet; its place is the origin's."""
 
-AT_ONCE = 250
+DIGESTS_AT_ONCE = 250
 """Digests that one statement may ask for."""
-_COLUMNS = "id, identity, sha1, raw_bytes, stored_bytes, method, pack, place, slot"
+_CONTENT_COLUMNS = "id, identity, sha1, raw_bytes, stored_bytes, method, pack, place, slot"
 
 
 class Contents:
@@ -22,26 +33,26 @@ class Contents:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def find(self, identity: int, sha1: bytes, reader: Reader | None = None) -> ContentRow | None:
+    def find(self, identity: int, sha1: bytes, reader: RowReader | None = None) -> ContentRow | None:
         """The content with both digests, or None."""
-        rows = (reader or self._database).all(f"SELECT {_COLUMNS} FROM content WHERE identity = ?", (identity,))
+        rows = (reader or self._database).all(f"SELECT {_CONTENT_COLUMNS} FROM content WHERE identity = ?", (identity,))
         return next((ContentRow(*row) for row in rows if row[2] == sha1), None)
 
-    def find_many(self, wanted: Collection[tuple[int, bytes]], reader: Reader) -> dict[tuple[int, bytes], int]:
+    def find_many(self, wanted: Collection[tuple[int, bytes]], reader: RowReader) -> dict[tuple[int, bytes], int]:
         """Ids of those of many contents that are stored, by both digests."""
         keys = sorted({identity for identity, _ in wanted})
         found: dict[tuple[int, bytes], int] = {}
-        for start in range(0, len(keys), AT_ONCE):
-            part = keys[start : start + AT_ONCE]
+        for start in range(0, len(keys), DIGESTS_AT_ONCE):
+            part = keys[start : start + DIGESTS_AT_ONCE]
             marks = ", ".join("?" * len(part))
             rows = reader.all(f"SELECT identity, sha1, id FROM content WHERE identity IN ({marks}) ORDER BY id", part)
             for identity, sha1, number in rows:
                 found.setdefault((int(identity), bytes(sha1)), int(number))
         return found
 
-    def by_id(self, number: int, reader: Reader | None = None) -> ContentRow | None:
+    def by_id(self, number: int, reader: RowReader | None = None) -> ContentRow | None:
         """The row of a known id."""
-        row = (reader or self._database).one(f"SELECT {_COLUMNS} FROM content WHERE id = ?", (number,))
+        row = (reader or self._database).one(f"SELECT {_CONTENT_COLUMNS} FROM content WHERE id = ?", (number,))
         return ContentRow(*row) if row else None
 
     def add(self, cursor: Cursor, row: ContentRow) -> int:
@@ -59,7 +70,7 @@ class Contents:
         numbers = cursor.numbers("content", len(rows))
         filled = [(number, *row[1:]) for number, row in zip(numbers, rows, strict=True)]
         if filled:
-            cursor.bulk("content", _COLUMNS.split(", "), filled)
+            cursor.bulk("content", _CONTENT_COLUMNS.split(", "), filled)
         return numbers
 
     def move(self, cursor: Cursor, moves: Iterable[tuple[int, str, int, int, int, int]]) -> None:
@@ -68,7 +79,7 @@ class Contents:
             "UPDATE content SET stored_bytes = ?, method = ?, pack = ?, place = ?, slot = ? WHERE id = ?", moves
         )
 
-    def packs(self, reader: Reader | None = None) -> set[int]:
+    def packs(self, reader: RowReader | None = None) -> set[int]:
         """Packs that some content lies in."""
         rows = (reader or self._database).all("SELECT DISTINCT pack FROM content WHERE method != ?", (ABSENT,))
         return {int(row[0]) for row in rows}
@@ -95,12 +106,232 @@ class Contents:
 
     def all(self) -> Iterator[ContentRow]:
         """Every content in the order of its arrival."""
-        return (ContentRow(*row) for row in self._database.stream(f"SELECT {_COLUMNS} FROM content ORDER BY id"))
+        return (
+            ContentRow(*row) for row in self._database.stream(f"SELECT {_CONTENT_COLUMNS} FROM content ORDER BY id")
+        )
 
     def drop_unused(self, cursor: Cursor) -> int:
         """Forgets contents that no version, no capture and no rendering refers to."""
-        rendered = " AND id NOT IN (SELECT content FROM rendering)" if present(self._database, "rendering") else ""
+        rendered = " AND id NOT IN (SELECT content FROM rendering)" if has_table(self._database, "rendering") else ""
         return cursor.run(
             "DELETE FROM content WHERE id NOT IN (SELECT content FROM version) "
             "AND id NOT IN (SELECT content FROM capture WHERE content IS NOT NULL)" + rendered
         )
+
+
+VOLATILE_HEADERS = frozenset(
+    {"date", "age", "expires", "set-cookie", "x-request-id", "x-runtime", "x-timer", "cf-ray", "via"}
+)
+"""Fields that change at each answer and alone do not make a new record."""
+
+_COMMON_HEADERS = (
+    '[["Server","nginx"],["Server","Apache"],["Date","Mon, 01 Jan 2024 00:00:00 GMT"],["Content-Type",'
+    '"text/html; charset=utf-8"],["Content-Length","0"],["Connection","keep-alive"],["Cache-Control","no-cache"],'
+    '["Content-Encoding","gzip"],["Vary","Accept-Encoding"],["ETag","\\"W/"],["Accept-Ranges","bytes"],'
+    '["Last-Modified","Sun, 01 Feb 2026 12:00:00 GMT"],["Set-Cookie",""],["Expires",""],["Location","https://www."],'
+    '["Transfer-Encoding","chunked"],["Strict-Transport-Security","max-age=31536000"],["Content-Type","text/html"]]'
+)
+_CONTENT_TYPE = re.compile(rb'\["content-type","\s*([^"\\;,\s]+)', re.IGNORECASE)
+_HEADER_DICTIONARY = _COMMON_HEADERS.encode()
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+"""How records of the first archives begin; a deflate stream cannot begin so."""
+_WINDOW_BITS = -12
+_HEADER_PACKER = zlib.compressobj(9, zlib.DEFLATED, _WINDOW_BITS, 5, zdict=_HEADER_DICTIONARY)
+"""Has read the dictionary and nothing else: copied for each record."""
+_encode_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+_CACHED_RECORDS = 10_000
+_RECORDS_AT_ONCE = 250
+
+
+class HeaderRecords:
+    """Stores header lists; equal ones (volatile fields aside) share one record."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._recent: dict[int, int] = {}
+
+    def add(self, cursor: Cursor, headers: Headers) -> int:
+        """The id of the record that stands for these headers."""
+        fingerprint = _headers_fingerprint(headers)
+        known = self._recent.get(fingerprint)
+        if known is None:
+            row = cursor.one("SELECT id FROM head WHERE fingerprint = ?", (fingerprint,))
+            row = row or cursor.one(
+                "INSERT INTO head (fingerprint, data) VALUES (?, ?) RETURNING id", (fingerprint, _pack_headers(headers))
+            )
+            assert row is not None
+            known = int(row[0])
+            self._remember(fingerprint, known)
+        return known
+
+    def learn(self, cursor: Cursor, many: Iterable[Headers]) -> None:
+        """Makes the records of many headers in a few statements, so that `add` has them at hand."""
+        if len(self._recent) > _CACHED_RECORDS // 2:
+            self._recent.clear()
+        fresh = {_headers_fingerprint(headers): headers for headers in many}
+        fresh = {fingerprint: headers for fingerprint, headers in fresh.items() if fingerprint not in self._recent}
+        for fingerprint, number in self._stored(cursor, list(fresh)):
+            self._recent[fingerprint] = number
+            fresh.pop(fingerprint, None)
+        numbers = cursor.numbers("head", len(fresh))
+        rows = [(number, mark, _pack_headers(fresh[mark])) for number, mark in zip(numbers, fresh, strict=True)]
+        if rows:
+            cursor.bulk("head", ("id", "fingerprint", "data"), rows)
+        self._recent.update((mark, number) for number, mark, _ in rows)
+
+    @staticmethod
+    def _stored(cursor: Cursor, marks: Sequence[int]) -> Iterator[tuple[int, int]]:
+        for start in range(0, len(marks), _RECORDS_AT_ONCE):
+            part = marks[start : start + _RECORDS_AT_ONCE]
+            places = ", ".join("?" * len(part))
+            yield from cursor.all(f"SELECT fingerprint, id FROM head WHERE fingerprint IN ({places})", part)
+
+    def _remember(self, fingerprint: int, number: int) -> None:
+        if len(self._recent) >= _CACHED_RECORDS:
+            self._recent.clear()
+        self._recent[fingerprint] = number
+
+    def forget(self) -> None:
+        """After a rolled back transaction, ids handed out inside it mean nothing."""
+        self._recent.clear()
+
+    def get(self, number: int, reader: RowReader | None = None) -> Headers:
+        """The headers of a record."""
+        row = (reader or self._database).one("SELECT data FROM head WHERE id = ?", (number,))
+        return _unpack_headers(bytes(row[0])) if row else ()
+
+    @staticmethod
+    def read(data: bytes) -> Headers:
+        """The headers of a record that came with another question."""
+        return _unpack_headers(data)
+
+    def types(self, numbers: Collection[int]) -> dict[int, str]:
+        """The media types of many records at once, lower-case, without parameters; empty where none is told."""
+        wanted = sorted(numbers)
+        found: dict[int, str] = {}
+        for start in range(0, len(wanted), 500):
+            part = wanted[start : start + 500]
+            marks = ", ".join("?" * len(part))
+            rows = self._database.all(f"SELECT id, data FROM head WHERE id IN ({marks})", part)
+            found.update((int(row[0]), _media_type(bytes(row[1]))) for row in rows)
+        return found
+
+
+@lru_cache(maxsize=1024)
+def _headers_fingerprint(headers: Headers) -> int:
+    """Remembered: a batch asks for each twice."""
+    lasting = "\n".join([f"{low}:{value}" for name, value in headers if (low := name.lower()) not in VOLATILE_HEADERS])
+    return xxhash.xxh3_64_intdigest(lasting.encode("utf-8", "surrogatepass")) - 2**63
+
+
+def _pack_headers(headers: Headers) -> bytes:
+    """Deflate, not zstd: as small on such short texts, and its states are made 15 times as fast."""
+    packer = _HEADER_PACKER.copy()
+    return packer.compress(headers_json(headers)) + packer.flush()
+
+
+@lru_cache(maxsize=1024)
+def headers_json(headers: Headers) -> bytes:
+    """Header fields as compact JSON. Remembered: a pack keeps them beside the content, the catalogue as a record."""
+    return _encode_json(headers).encode("utf-8", "surrogatepass")
+
+
+def _inflate_record(data: bytes) -> bytes:
+    if data.startswith(_ZSTD_MAGIC):
+        return zstd.decompress(data, zstd_dict=_zstd_dictionary())
+    return zlib.decompressobj(_WINDOW_BITS, zdict=_HEADER_DICTIONARY).decompress(data)
+
+
+@lru_cache(maxsize=1)
+def _zstd_dictionary() -> zstd.ZstdDict:
+    return zstd.ZstdDict(_HEADER_DICTIONARY, is_raw=True)
+
+
+def _media_type(data: bytes) -> str:
+    """Found by searching, not by reading the whole record: lists of captures need thousands."""
+    match = _CONTENT_TYPE.search(_inflate_record(data))
+    return match[1].decode("ascii", "replace").strip().lower() if match else ""
+
+
+@lru_cache(maxsize=1024)
+def _unpack_headers(data: bytes) -> Headers:
+    text = _inflate_record(data).decode("utf-8", "surrogatepass")
+    return tuple([(name, value) for name, value in json.loads(text)])
+
+
+RENDERING_TABLES = """
+CREATE TABLE IF NOT EXISTS rendering (
+    version BIGINT NOT NULL, content BIGINT NOT NULL, head BIGINT NOT NULL, PRIMARY KEY (version)
+) {clustered};
+"""
+
+
+class RenderingSource(NamedTuple):
+    """The answer of a server, by the ids of its content and its header record."""
+
+    content: int
+    head: int
+
+
+class RenderingSourceRow(NamedTuple):
+    """The same with the version that was made of it."""
+
+    resource: int
+    time: int
+    status: int
+    content: int
+    head: int
+
+
+class Renderings:
+    """Answers beside versions; an archive in which no browser ever rendered a page has none."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def ensure(self) -> None:
+        """Makes the table; must not be called inside a transaction."""
+        ensure_tables(self._database, "renderings", RENDERING_TABLES)
+
+    def add(self, cursor: Cursor, version: int, sent: RenderingSource) -> None:
+        """Keeps what a version was made of; what is known already stays."""
+        cursor.run(
+            "INSERT INTO rendering (version, content, head) VALUES (?, ?, ?) ON CONFLICT (version) DO NOTHING",
+            (version, *sent),
+        )
+
+    def of(self, version: int) -> RenderingSource | None:
+        """What a version was made of; None when it is what the server sent."""
+        if not self._made():
+            return None
+        row = self._database.one("SELECT content, head FROM rendering WHERE version = ?", (version,))
+        return RenderingSource(*row) if row else None
+
+    def has(self, resource: int, time: int) -> bool:
+        """Whether a version of exactly this time was rendered."""
+        question = (
+            "SELECT 1 FROM rendering r JOIN version v ON v.id = r.version WHERE v.resource = ? AND v.time = ? LIMIT 1"
+        )
+        return self._made() and self._database.one(question, (resource, time)) is not None
+
+    def all(self) -> Iterator[RenderingSourceRow]:
+        """Everything that is kept, URL by URL, oldest first."""
+        if self._made():
+            rows = self._database.stream(
+                "SELECT v.resource, v.time, v.status, r.content, r.head FROM rendering r "
+                "JOIN version v ON v.id = r.version ORDER BY v.resource, v.number"
+            )
+            yield from (RenderingSourceRow(*row) for row in rows)
+
+    def drop_orphans(self, cursor: Cursor) -> None:
+        """Forgets what belongs to versions that are gone."""
+        if self._made():
+            cursor.run("DELETE FROM rendering WHERE version NOT IN (SELECT id FROM version)")
+
+    def lose(self, cursor: Cursor, content: int) -> None:
+        """Forgets a content whose bytes are gone; the versions made of it stay."""
+        if self._made():
+            cursor.run("DELETE FROM rendering WHERE content = ?", (content,))
+
+    def _made(self) -> bool:
+        return has_table(self._database, "rendering")

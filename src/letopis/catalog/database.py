@@ -3,7 +3,8 @@
 Statements are plain SQL with `?` marks that both engines understand; what
 differs (types, marks, error classes) is in `dialect.py`. Reads use a
 connection of the calling thread and never block; there is one writer at a
-time, and a transaction is durable when its `with` block has ended.
+time, and a transaction is durable when its `with` block has ended. Text that
+no engine can keep is replaced on its way in.
 """
 
 from __future__ import annotations
@@ -13,17 +14,40 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from letopis.catalog.dialect import Connection, Dialect
-from letopis.catalog.texts import storable_values
+from letopis.catalog.dialect import DbConnection, Dialect
 
-Row = tuple[Any, ...]
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+def storable_text(text: str) -> str:
+    """The text itself, or a copy with U+FFFD in place of what cannot be stored."""
+    if "\0" in text:
+        text = text.replace("\0", REPLACEMENT)
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def storable_values(values: Sequence[Any]) -> Sequence[Any]:
+    """The values of a row or of a question, all texts among them storable; the same object when they were."""
+    for value in values:
+        if value.__class__ is str and storable_text(value) is not value:
+            return tuple(storable_text(each) if each.__class__ is str else each for each in values)
+    return values
+
+
+SqlRow = tuple[Any, ...]
 T = TypeVar("T")
 
 
 class Cursor:
     """Statements inside one transaction. Texts are made storable on their way in, see `texts.py`."""
 
-    def __init__(self, connection: Connection, dialect: Dialect) -> None:
+    def __init__(self, connection: DbConnection, dialect: Dialect) -> None:
         self.connection = connection
         self._cursor = connection.cursor()
         self._dialect = dialect
@@ -47,31 +71,31 @@ class Cursor:
         """So many ids for rows that are about to be added, rising; nobody else is given them."""
         return self._dialect.numbers(self._cursor, table, count) if count else ()
 
-    def one(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
+    def one(self, statement: str, values: Sequence[Any] = ()) -> SqlRow | None:
         """The first row, or None."""
         self._cursor.execute(self._sql(statement), storable_values(values))
-        row: Row | None = self._cursor.fetchone()
+        row: SqlRow | None = self._cursor.fetchone()
         return row
 
-    def all(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+    def all(self, statement: str, values: Sequence[Any] = ()) -> list[SqlRow]:
         """All rows."""
         self._cursor.execute(self._sql(statement), storable_values(values))
-        rows: list[Row] = self._cursor.fetchall()
+        rows: list[SqlRow] = self._cursor.fetchall()
         return rows
 
 
-class Snapshot:
+class DatabaseSnapshot:
     """Answers about one moment."""
 
-    def __init__(self, connection: Connection, dialect: Dialect) -> None:
+    def __init__(self, connection: DbConnection, dialect: Dialect) -> None:
         self._connection = connection
         self._dialect = dialect
 
-    def all(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+    def all(self, statement: str, values: Sequence[Any] = ()) -> list[SqlRow]:
         """All rows."""
         return Cursor(self._connection, self._dialect).all(statement, values)
 
-    def stream(self, statement: str, size: int = 1000) -> Iterator[Row]:
+    def stream(self, statement: str, size: int = 1000) -> Iterator[SqlRow]:
         """Rows of a long answer, read piece by piece; several may be read at once."""
         cursor = self._connection.cursor()
         cursor.execute(self._dialect.sql(statement))
@@ -85,12 +109,12 @@ class Database:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self._local = threading.local()
-        self._opened: list[Connection] = []
+        self._opened: list[DbConnection] = []
         self._opening = threading.Lock()
         self._writing = threading.RLock()
-        self._writer: Connection | None = None
+        self._writer: DbConnection | None = None
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> DbConnection:
         connection = self.dialect.connect()
         try:
             if not self._opened:
@@ -126,15 +150,15 @@ class Database:
             with self.dialect.errors():
                 raise
 
-    def one(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
+    def one(self, statement: str, values: Sequence[Any] = ()) -> SqlRow | None:
         """The first row of a question outside any transaction."""
         return self._ask(Cursor.one, statement, values)
 
-    def all(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+    def all(self, statement: str, values: Sequence[Any] = ()) -> list[SqlRow]:
         """All rows of a question outside any transaction."""
         return self._ask(Cursor.all, statement, values)
 
-    def stream(self, statement: str, values: Sequence[Any] = (), size: int = 1000) -> Iterator[Row]:
+    def stream(self, statement: str, values: Sequence[Any] = (), size: int = 1000) -> Iterator[SqlRow]:
         """Rows of a long answer, read piece by piece on a cursor of their own."""
         connection = self._connect()
         try:
@@ -146,17 +170,17 @@ class Database:
             self._forget(connection)
 
     @contextmanager
-    def snapshot(self) -> Iterator[Snapshot]:
+    def snapshot(self) -> Iterator[DatabaseSnapshot]:
         """Questions that all see one moment, however long they take; writers go on meanwhile."""
         connection = self._connect()
         try:
             with self.dialect.errors():
                 Cursor(connection, self.dialect).run(self.dialect.snapshot)
-                yield Snapshot(connection, self.dialect)
+                yield DatabaseSnapshot(connection, self.dialect)
         finally:
             self._forget(connection)
 
-    def _forget(self, connection: Connection) -> None:
+    def _forget(self, connection: DbConnection) -> None:
         with self._opening:
             if connection in self._opened:
                 self._opened.remove(connection)

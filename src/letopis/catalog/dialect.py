@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from letopis.errors import Busy, Damaged, MissingExtra, NotReady
 
 
-class Connection(Protocol):
+class DbConnection(Protocol):
     """The part of a DB-API connection that is used."""
 
     def cursor(self) -> Any:
@@ -39,10 +39,10 @@ class Dialect(Protocol):
     skip_locked: str
     types: dict[str, str]
 
-    def connect(self) -> Connection:
+    def connect(self) -> DbConnection:
         """A connection in autocommit mode."""
 
-    def prepare(self, connection: Connection) -> None:
+    def prepare(self, connection: DbConnection) -> None:
         """What the turn needs, made once on the first connection."""
 
     def sql(self, statement: str) -> str:
@@ -57,7 +57,7 @@ class Dialect(Protocol):
     def numbers(self, cursor: Any, table: str, count: int) -> Sequence[int]:
         """Ids for rows of a table that the transaction is about to add, rising."""
 
-    def lost(self, connection: Connection) -> bool:
+    def lost(self, connection: DbConnection) -> bool:
         """Whether a connection was cut and a new one is needed."""
 
     def size(self, one: Any) -> int:
@@ -88,7 +88,7 @@ class Sqlite:
         """Where an archive's folder has its catalogue."""
         return folder / "catalogue.sqlite"
 
-    def connect(self) -> Connection:
+    def connect(self) -> DbConnection:
         """Waits up to 60 s for another process's writer."""
         with self.errors():
             mode = "ro" if self._readonly else "rwc"
@@ -106,7 +106,7 @@ class Sqlite:
                 connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA temp_store = MEMORY")
             connection.execute("PRAGMA cache_size = -32768")
-            connection.execute(f"PRAGMA mmap_size = {_MAPPED}")
+            connection.execute(f"PRAGMA mmap_size = {_MMAP_BYTES}")
         return connection
 
     def sql(self, statement: str) -> str:
@@ -119,9 +119,9 @@ class Sqlite:
         try:
             yield
         except sqlite3.DatabaseError as error:
-            raise _explained(self.file, error) from error
+            raise _explain_sqlite(self.file, error) from error
 
-    def prepare(self, connection: Connection) -> None:
+    def prepare(self, connection: DbConnection) -> None:
         """SQLite's own lock suffices."""
 
     def bulk(self, cursor: Any, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
@@ -135,7 +135,7 @@ class Sqlite:
         first = int(cursor.execute(f"SELECT coalesce(max(id), 0) + 1 FROM {table}").fetchone()[0])
         return range(first, first + count)
 
-    def lost(self, connection: Connection) -> bool:
+    def lost(self, connection: DbConnection) -> bool:
         """A file does not go away."""
         return False
 
@@ -145,7 +145,7 @@ class Sqlite:
         return sum(path.stat().st_size for path in (self.file, wal) if path.exists())
 
 
-def _explained(file: Path, error: sqlite3.DatabaseError) -> Exception:
+def _explain_sqlite(file: Path, error: sqlite3.DatabaseError) -> Exception:
     text = str(error)
     if "locked" in text or "busy" in text:
         return Busy(f"another process is writing to {file}; wait for it or stop it")
@@ -158,12 +158,12 @@ def _explained(file: Path, error: sqlite3.DatabaseError) -> Exception:
     return Damaged(f"{file} is damaged ({text}); run 'letopis verify --repair'")
 
 
-_MAPPED = 128 << 20
+_MMAP_BYTES = 128 << 20
 """Bytes of a file that are read where they lie; they count as memory of each process that reads them."""
-_TRIES = 5
-_COPIED = 8
+_PREPARE_TRIES = 5
+_COPY_FROM_ROWS = 8
 """Rows from which on COPY is worth its two round trips."""
-_PATIENCE = {
+_CONNECTION_TIMEOUTS = {
     "connect_timeout": 10, "tcp_user_timeout": 30_000, "keepalives_idle": 10, "keepalives_interval": 5,
     "keepalives_count": 4,
 }  # fmt: skip
@@ -201,23 +201,23 @@ class Postgres:
             raise MissingExtra("PostgreSQL needs 'pip install letopis[postgres]'") from None
         self._driver = psycopg
 
-    def connect(self) -> Connection:
+    def connect(self) -> DbConnection:
         """An autocommit connection."""
         with self.errors():
-            connection: Connection = self._driver.connect(self._patient_url(), autocommit=True)
+            connection: DbConnection = self._driver.connect(self._patient_url(), autocommit=True)
             connection.cursor().execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_SECONDS}s'")
         return connection
 
     def _patient_url(self) -> str:
         told = self._driver.conninfo.conninfo_to_dict(self._url)
         return self._driver.conninfo.make_conninfo(
-            self._url, **{name: value for name, value in _PATIENCE.items() if name not in told}
+            self._url, **{name: value for name, value in _CONNECTION_TIMEOUTS.items() if name not in told}
         )
 
-    def prepare(self, connection: Connection) -> None:
+    def prepare(self, connection: DbConnection) -> None:
         """Makes the row that writers lock; several processes may try it at once."""
         cursor, errors = connection.cursor(), self._driver.errors
-        for tries_left in reversed(range(_TRIES)):
+        for tries_left in reversed(range(_PREPARE_TRIES)):
             try:
                 cursor.execute("CREATE TABLE IF NOT EXISTS turn (id INTEGER PRIMARY KEY)")
                 cursor.execute("INSERT INTO turn (id) VALUES (1) ON CONFLICT DO NOTHING")
@@ -230,8 +230,8 @@ class Postgres:
     def bulk(self, cursor: Any, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
         """COPY; a few rows by a statement that is prepared already."""
         count, pending = 0, iter(rows)
-        few = list(islice(pending, _COPIED))
-        if len(few) < _COPIED:
+        few = list(islice(pending, _COPY_FROM_ROWS))
+        if len(few) < _COPY_FROM_ROWS:
             marks = ", ".join(["%s"] * len(columns))
             cursor.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", few)
             return len(few)
@@ -246,13 +246,13 @@ class Postgres:
         cursor.execute(f"SELECT nextval(pg_get_serial_sequence('{table}', 'id')) FROM generate_series(1, %s)", (count,))
         return [int(row[0]) for row in cursor.fetchall()]
 
-    def lost(self, connection: Connection) -> bool:
+    def lost(self, connection: DbConnection) -> bool:
         """Psycopg notices a cut at the first use after it."""
         return bool(getattr(connection, "closed", False))
 
     def sql(self, statement: str) -> str:
         """`?` becomes `%s`; our statements hold no other use of either."""
-        return _percent(statement)
+        return _percent_marks(statement)
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -269,7 +269,7 @@ class Postgres:
 
 
 @lru_cache(maxsize=1024)
-def _percent(statement: str) -> str:
+def _percent_marks(statement: str) -> str:
     return statement.replace("%", "%%").replace("?", "%s")
 
 

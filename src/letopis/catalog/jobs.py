@@ -1,10 +1,8 @@
-"""The queue of questions: jobs, the turn of each package, and what came out.
+"""The queue of jobs and what came out of them, and stored queries with the time of their next refresh.
 
 A job moves queued -> running -> done, failed or cancelled, and never back
-except from running to queued when its worker was told to stop. Whoever works
-for a package holds its row of `job_turn`: the token rises with every claim,
-so a worker that was thought dead can neither renew its turn nor write a
-result. Times are milliseconds. Tables are made with the first job.
+except from running to queued when its worker was told to stop. Times are
+milliseconds. Tables are made with the first job.
 """
 
 from __future__ import annotations
@@ -14,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from letopis.catalog.database import Cursor, Database
-from letopis.catalog.extras import ensure, present
+from letopis.catalog.schema import ensure_tables, has_table
 
-TABLES = """
+JOB_TABLES = """
 CREATE TABLE IF NOT EXISTS job (
     id {id}, stored BIGINT, package TEXT NOT NULL, name TEXT NOT NULL, owner TEXT NOT NULL, origin TEXT NOT NULL,
     system SMALLINT NOT NULL, priority INTEGER NOT NULL, automatic SMALLINT NOT NULL, permission INTEGER NOT NULL,
@@ -37,14 +35,14 @@ CREATE TABLE IF NOT EXISTS job_keeper (name TEXT PRIMARY KEY, until BIGINT NOT N
 QUEUED, RUNNING, DONE, FAILED, CANCELLED = STATES = ("queued", "running", "done", "failed", "cancelled")
 ENDED = (DONE, FAILED, CANCELLED)
 
-ORDER = "system, priority DESC, automatic, submitted, id"
+JOB_ORDER = "system, priority DESC, automatic, submitted, id"
 """User before system, higher priority first, asked for before automatic, older first; as `jobs.order.place`."""
 
 _JOB = (
     "id, stored, package, name, owner, origin, system, priority, automatic, permission, state, submitted, started, "
     "finished, step, progress, message, unwanted"
 )
-_NEW = (
+_INSERT_JOB = (
     "INSERT INTO job (stored, package, name, owner, origin, system, priority, automatic, permission, submitted, xml, "
     "state, step, progress, message, unwanted) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', '', 0, '', 0) "
     "RETURNING id"
@@ -90,7 +88,7 @@ class JobRow(NamedTuple):
     unwanted: int
 
 
-class Chosen(NamedTuple):
+class JobRowFilter(NamedTuple):
     """Which jobs a list shows: those of a state, package or owner, that a mask or name may see, before an id."""
 
     mask: int
@@ -109,16 +107,16 @@ class Jobs:
 
     def ensure(self) -> None:
         """Makes the tables; must not be called inside a transaction."""
-        ensure(self._database, "jobs", TABLES)
+        ensure_tables(self._database, "jobs", JOB_TABLES)
 
     def _rows(self, question: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        return self._database.all(question, values) if present(self._database, "job") else []
+        return self._database.all(question, values) if has_table(self._database, "job") else []
 
     # Writing
 
     def add(self, cursor: Cursor, job: NewJob) -> int:
         """Puts a job into the queue; answers its id."""
-        made = cursor.one(_NEW, (*job[:-1], zlib.compress(job.xml)))
+        made = cursor.one(_INSERT_JOB, (*job[:-1], zlib.compress(job.xml)))
         assert made is not None
         return int(made[0])
 
@@ -170,9 +168,9 @@ class Jobs:
         """What the steps of a job answered, and its log."""
         rows = self._rows("SELECT steps, log FROM job_output WHERE job = ?", (number,))
         steps, log = rows[0] if rows else (None, None)
-        return _unpacked(steps), _unpacked(log)
+        return _decompressed(steps), _decompressed(log)
 
-    def listed(self, chosen: Chosen, limit: int) -> list[JobRow]:
+    def listed(self, chosen: JobRowFilter, limit: int) -> list[JobRow]:
         """Jobs, newest first."""
         wanted: dict[str, Any] = {
             "state = ?": chosen.state,
@@ -191,7 +189,8 @@ class Jobs:
     def waiting(self, package: str, limit: int) -> list[JobRow]:
         """What a package does next, first one first."""
         rows = self._rows(
-            f"SELECT {_JOB} FROM job WHERE package = ? AND state = 'queued' ORDER BY {ORDER} LIMIT ?", (package, limit)
+            f"SELECT {_JOB} FROM job WHERE package = ? AND state = 'queued' ORDER BY {JOB_ORDER} LIMIT ?",
+            (package, limit),
         )
         return [JobRow(*row) for row in rows]
 
@@ -210,5 +209,147 @@ class Jobs:
         return {str(state): int(count) for state, count in self._rows("SELECT state, count(*) FROM job GROUP BY state")}
 
 
-def _unpacked(data: Any) -> bytes:
+def _decompressed(data: Any) -> bytes:
     return zlib.decompress(bytes(data)) if data is not None else b""
+
+
+QUERY_TABLES = """
+CREATE TABLE IF NOT EXISTS job_query (
+    id {id}, owner TEXT NOT NULL, name TEXT NOT NULL, package TEXT NOT NULL, origin TEXT NOT NULL,
+    system SMALLINT NOT NULL, priority INTEGER NOT NULL, permission INTEGER NOT NULL, refresh TEXT NOT NULL,
+    created BIGINT NOT NULL, every BIGINT NOT NULL, due BIGINT, answer BIGINT, uses BIGINT NOT NULL,
+    weight {float} NOT NULL, used BIGINT NOT NULL, xml {blob} NOT NULL, UNIQUE (owner, name)
+);
+CREATE INDEX IF NOT EXISTS job_query_due ON job_query (due);
+"""
+_QUERY_COLUMNS = (
+    "id, owner, name, package, origin, system, priority, permission, refresh, created, every, due, answer, uses, "
+    "weight, used"
+)
+
+
+class NewStoredQuery(NamedTuple):
+    """A question to keep. `every` is the interval of its refresh in milliseconds, 0 for none."""
+
+    owner: str
+    name: str
+    package: str
+    origin: str
+    system: int
+    priority: int
+    permission: int
+    refresh: str
+    created: int
+    every: int
+    xml: bytes
+
+
+class StoredQueryRow(NamedTuple):
+    """A kept question. `answer` is the job with its last good result, `weight` how much it was used of late."""
+
+    id: int
+    owner: str
+    name: str
+    package: str
+    origin: str
+    system: int
+    priority: int
+    permission: int
+    refresh: str
+    created: int
+    every: int
+    due: int | None
+    answer: int | None
+    uses: int
+    weight: float
+    used: int
+
+
+class StoredQueries:
+    """Reads answer empty until the first question is kept; writes happen inside the caller's transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def ensure(self) -> None:
+        """Makes the table; must not be called inside a transaction."""
+        ensure_tables(self._database, "job queries", QUERY_TABLES)
+
+    def _rows(self, question: str, values: Sequence[Any] = ()) -> list[StoredQueryRow]:
+        if not has_table(self._database, "job_query"):
+            return []
+        return [
+            StoredQueryRow(*row)
+            for row in self._database.all(f"SELECT {_QUERY_COLUMNS} FROM job_query {question}", values)
+        ]
+
+    def keep(self, cursor: Cursor, query: NewStoredQuery) -> int:
+        """Keeps a question; one of the same owner and name gets the new text. Answers its id."""
+        made = cursor.one(
+            "INSERT INTO job_query (owner, name, package, origin, system, priority, permission, refresh, created, "
+            "every, xml, uses, weight, used) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0) "
+            "ON CONFLICT (owner, name) DO UPDATE SET package = excluded.package, origin = excluded.origin, "
+            "system = excluded.system, priority = excluded.priority, permission = excluded.permission, "
+            "refresh = excluded.refresh, every = excluded.every, due = NULL, xml = excluded.xml RETURNING id",
+            (*query[:-1], zlib.compress(query.xml)),
+        )
+        assert made is not None
+        return int(made[0])
+
+    def forget(self, cursor: Cursor, number: int) -> None:
+        """The question is kept no longer; its answers stay until the cleaner comes."""
+        cursor.run("DELETE FROM job_query WHERE id = ?", (number,))
+        cursor.run("UPDATE job SET stored = NULL WHERE stored = ?", (number,))
+
+    def answered(self, cursor: Cursor, number: int, answer: int | None, now: int) -> None:
+        """A job of the question ended: the next one is due an interval later. A failure keeps the last answer."""
+        cursor.run(
+            "UPDATE job_query SET answer = coalesce(?, answer), due = CASE WHEN every > 0 THEN every + ? END "
+            "WHERE id = ?",
+            (answer, now, number),
+        )
+
+    def used(self, cursor: Cursor, row: StoredQueryRow) -> None:
+        """Somebody looked at the answer: new weight, interval and time."""
+        cursor.run(
+            "UPDATE job_query SET uses = ?, weight = ?, used = ?, every = ?, due = ? WHERE id = ?",
+            (row.uses, row.weight, row.used, row.every, row.due, row.id),
+        )
+
+    def begun(self, cursor: Cursor, number: int) -> None:
+        """A job of the question is in the queue; nothing is due until it ends."""
+        cursor.run("UPDATE job_query SET due = NULL WHERE id = ?", (number,))
+
+    def claim_due(self, cursor: Cursor, number: int, now: int) -> bool:
+        """Takes a question that is due, so that nobody else queues it too; False when somebody already did."""
+        return cursor.run("UPDATE job_query SET due = NULL WHERE id = ? AND due <= ?", (number, now)) == 1
+
+    def find(self, number: int) -> StoredQueryRow | None:
+        """One kept question."""
+        rows = self._rows("WHERE id = ?", (number,))
+        return rows[0] if rows else None
+
+    def named(self, name: str, mask: int, viewer: str) -> list[StoredQueryRow]:
+        """Questions of a name that somebody may see, the viewer's own first."""
+        return self._rows(
+            "WHERE name = ? AND ((permission & ?) = permission OR owner = ?) "
+            "ORDER BY CASE WHEN owner = ? THEN 0 ELSE 1 END, id",
+            (name, mask, viewer, viewer),
+        )
+
+    def listed(self, mask: int, viewer: str) -> list[StoredQueryRow]:
+        """All kept questions that somebody may see, by name."""
+        return self._rows("WHERE ((permission & ?) = permission OR owner = ?) ORDER BY name, owner", (mask, viewer))
+
+    def due(self, now: int, limit: int) -> list[StoredQueryRow]:
+        """Questions whose time has come, the longest waiting first."""
+        return self._rows("WHERE due <= ? ORDER BY due, id LIMIT ?", (now, limit))
+
+    def answers(self) -> list[int]:
+        """Jobs that hold the last good answer of a kept question."""
+        return [row.answer for row in self._rows("WHERE answer IS NOT NULL") if row.answer is not None]
+
+    def xml(self, number: int) -> bytes:
+        """The text of a question."""
+        row = self._database.one("SELECT xml FROM job_query WHERE id = ?", (number,))
+        return zlib.decompress(bytes(row[0])) if row else b""

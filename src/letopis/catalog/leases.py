@@ -1,26 +1,119 @@
-"""Which agent may ask which host: rows that all agents of a fleet see.
+"""Who may write to which pack log, fetch from which host, and ask which address: rows that all machines see.
 
-A lease is taken without waiting for anybody (rows that others are changing
-are passed over) and is extended, given back and checked inside the turn of a
-transaction. Each new owner raises the fence. Times are milliseconds.
+Everything that decides is a row, read and written while the catalogue's turn
+is held (`Database.transaction`), so no machine's clock and no paused process
+can undo a decision: each new owner raises the fence, and whoever comes back
+finds that out in its next transaction. Times are milliseconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from letopis.catalog.database import Cursor, Database
-from letopis.catalog.extras import ensure
 from letopis.catalog.queues import HAS_DUE, HAS_NEW
-from letopis.errors import NotReady
+from letopis.catalog.schema import ensure_tables
+from letopis.errors import Busy, NotReady
 
-_DDL = "CREATE TABLE IF NOT EXISTS agent (name TEXT PRIMARY KEY, until BIGINT NOT NULL);"
-_WORK = f"((EXISTS ({HAS_NEW}) AND h.fetched < ?) OR EXISTS ({HAS_DUE}))"
+_CLAIM_TABLES = """
+CREATE TABLE IF NOT EXISTS pack_number (id INTEGER PRIMARY KEY, last BIGINT NOT NULL);
+CREATE TABLE IF NOT EXISTS log_claim (token {id}, pack BIGINT NOT NULL, until BIGINT NOT NULL);
+CREATE TABLE IF NOT EXISTS exclusive (name TEXT PRIMARY KEY, fence BIGINT NOT NULL, until BIGINT NOT NULL);
+"""
+_NEXT_PACK_NUMBER = (
+    "INSERT INTO pack_number (id, last) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET last = "
+    "CASE WHEN pack_number.last >= excluded.last THEN pack_number.last + 1 ELSE excluded.last END RETURNING last"
+)
+_TAKE_LEASE = (
+    "INSERT INTO exclusive (name, fence, until) VALUES (?, 1, ?) ON CONFLICT (name) DO UPDATE SET "
+    "fence = exclusive.fence + 1, until = excluded.until WHERE exclusive.until <= ? RETURNING fence"
+)
+UPKEEP = "upkeep"
+"""The name of the lease under which packs are compacted and removed."""
+
+
+class HeldLogs(NamedTuple):
+    """Logs that writers hold now, and the last number that was given out."""
+
+    held: frozenset[int]
+    newest: int
+
+
+class PackClaims:
+    """Questions and changes about writers; each says whether it needs the caller's transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        ensure_tables(database, "claims", _CLAIM_TABLES)
+
+    def number(self, last: int, cursor: Cursor | None = None) -> int:
+        """A pack number above `last` that nobody was given before.
+
+        A statement of its own where the engine lets one run beside an open
+        transaction: a number that was given out stays given out.
+        """
+        reader = self._database if cursor is None or self._database.dialect.beside else cursor
+        row = reader.one(_NEXT_PACK_NUMBER, (last + 1,))
+        assert row is not None
+        return int(row[0])
+
+    def renew(self, cursor: Cursor, token: int, until: int) -> bool:
+        """Extends a claim; False when it was withdrawn and its log must not be touched again."""
+        return cursor.run("UPDATE log_claim SET until = ? WHERE token = ?", (until, token)) == 1
+
+    def claim(self, cursor: Cursor, token: int | None, pack: int, until: int) -> int:
+        """Says which log a writer extends from now on; the token of the claim."""
+        if token is not None:
+            cursor.run("UPDATE log_claim SET pack = ?, until = ? WHERE token = ?", (pack, until, token))
+            return token
+        row = cursor.one("INSERT INTO log_claim (pack, until) VALUES (?, ?) RETURNING token", (pack, until))
+        assert row is not None
+        return int(row[0])
+
+    def give_up(self, cursor: Cursor, token: int) -> None:
+        """Ends a claim."""
+        cursor.run("DELETE FROM log_claim WHERE token = ?", (token,))
+
+    def standing(self, cursor: Cursor, now: int) -> HeldLogs:
+        """Withdraws the claims whose time is over, then tells what is left."""
+        cursor.run("DELETE FROM log_claim WHERE until <= ?", (now,))
+        held = frozenset(int(pack) for (pack,) in cursor.all("SELECT pack FROM log_claim"))
+        row = cursor.one("SELECT last FROM pack_number WHERE id = 1")
+        return HeldLogs(held, int(row[0]) if row else 0)
+
+    def take(self, name: str, now: int, until: int) -> int | None:
+        """The fence of an exclusive lease, None when somebody has it."""
+        with self._database.transaction() as cursor:
+            row = cursor.one(_TAKE_LEASE, (name, until, now))
+        return int(row[0]) if row else None
+
+    def check(self, cursor: Cursor, name: str, fence: int, until: int) -> None:
+        """Extends an exclusive lease; Busy when it went to somebody else."""
+        if not cursor.run("UPDATE exclusive SET until = ? WHERE name = ? AND fence = ?", (until, name, fence)):
+            raise Busy(f"the lease for {name} went to another process meanwhile; nothing was changed, start again")
+
+    def raised(self, name: str, fence: int, until: int) -> int:
+        """The same lease under a new fence: whoever still works under the old one is refused from now on."""
+        with self._database.transaction() as cursor:
+            self.check(cursor, name, fence, until)
+            cursor.run("UPDATE exclusive SET fence = fence + 1 WHERE name = ?", (name,))
+        return fence + 1
+
+    def drop(self, name: str, fence: int) -> None:
+        """Gives an exclusive lease back, with whatever was done under it; one that was lost is passed over."""
+        with self._database.transaction() as cursor:
+            cursor.run("UPDATE exclusive SET fence = fence + 1, until = 0 WHERE name = ? AND fence = ?", (name, fence))
+
+
+_AGENT_TABLES = "CREATE TABLE IF NOT EXISTS agent (name TEXT PRIMARY KEY, until BIGINT NOT NULL);"
+_HAS_WORK = f"((EXISTS ({HAS_NEW}) AND h.fetched < ?) OR EXISTS ({HAS_DUE}))"
 # Whoever held the host until its time was over may have asked it up to that moment.
-_LATER = "lease_until + CASE WHEN crawl_delay * 1000 > {0} THEN CAST(crawl_delay * 1000 AS BIGINT) ELSE {0} END"
+_READY_AFTER_LEASE = (
+    "lease_until + CASE WHEN crawl_delay * 1000 > {0} THEN CAST(crawl_delay * 1000 AS BIGINT) ELSE {0} END"
+)
 _MOST_COUNTED = 20_000
-_MOST_APART = 5.0
+_MAX_CLOCK_SKEW = 5.0
 """Seconds between two machines that the spare time of a lease covers."""
 
 
@@ -30,7 +123,7 @@ def check_clock(database: Database, seconds: float) -> None:
         return
     row = database.one("SELECT extract(epoch FROM clock_timestamp())")
     apart = abs(float(row[0]) - seconds) if row else 0.0
-    if apart > _MOST_APART:
+    if apart > _MAX_CLOCK_SKEW:
         raise NotReady(f"this machine's clock is {apart:.0f} s off the database's; set it right, then start again")
 
 
@@ -40,12 +133,12 @@ class HostLeases:
     def __init__(self, database: Database, delay: int, cap: int) -> None:
         self._database = database
         self._cap = cap or 2**62
-        ensure(database, "agents", _DDL)
-        later = _LATER.format(int(delay))
+        ensure_tables(database, "agents", _AGENT_TABLES)
+        later = _READY_AFTER_LEASE.format(int(delay))
         self._take = (
             "UPDATE host SET owner = ?, fence = fence + 1, lease_until = ?, "
             f"ready = CASE WHEN lease_until > 0 AND {later} > ready THEN {later} ELSE ready END WHERE id IN "
-            f"(SELECT h.id FROM host h WHERE h.lease_until <= ? AND {_WORK} ORDER BY h.id LIMIT ? "
+            f"(SELECT h.id FROM host h WHERE h.lease_until <= ? AND {_HAS_WORK} ORDER BY h.id LIMIT ? "
             f"{database.dialect.skip_locked}) RETURNING id, fence"
         )
 
@@ -99,14 +192,16 @@ class HostLeases:
     def busy_hosts(self, now: int) -> int:
         """How many hosts have something due, counted up to some ten thousand."""
         row = self._database.one(
-            f"SELECT count(*) FROM (SELECT 1 FROM host h WHERE {_WORK} LIMIT {_MOST_COUNTED}) counted",
+            f"SELECT count(*) FROM (SELECT 1 FROM host h WHERE {_HAS_WORK} LIMIT {_MOST_COUNTED}) counted",
             (self._cap, now),
         )
         return int(row[0]) if row else 0
 
     def spent(self, owner: str, now: int) -> list[int]:
         """Hosts of `owner` that have nothing due."""
-        rows = self._database.all(f"SELECT h.id FROM host h WHERE h.owner = ? AND NOT {_WORK}", (owner, self._cap, now))
+        rows = self._database.all(
+            f"SELECT h.id FROM host h WHERE h.owner = ? AND NOT {_HAS_WORK}", (owner, self._cap, now)
+        )
         return [int(row[0]) for row in rows]
 
     def held_due(self, owner: str, now: int, new: bool, limit: int, after: int) -> list[tuple[Any, ...]]:
@@ -117,3 +212,30 @@ class HostLeases:
             f"FROM host h WHERE h.owner = ? AND h.lease_until > ? AND h.id > ? AND {work} ORDER BY h.id LIMIT ?",
             (owner, now, after, value, limit),
         )
+
+
+_ADDRESS_TABLES = "CREATE TABLE IF NOT EXISTS address (ip TEXT PRIMARY KEY, ready BIGINT NOT NULL);"
+_MAX_SLOTS_AHEAD = 100
+_RESERVE_SLOT = (
+    "INSERT INTO address (ip, ready) VALUES (?, ?) ON CONFLICT (ip) DO UPDATE SET ready = "
+    "CASE WHEN address.ready > ? AND address.ready <= ? THEN address.ready + ? ELSE excluded.ready END RETURNING ready"
+)
+
+
+class AddressSlots:
+    """Turns at addresses; a statement each, never part of a longer transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        ensure_tables(database, "addresses", _ADDRESS_TABLES)
+
+    def reserve(self, address: str, now: int, delay: int) -> int:
+        """Milliseconds to wait before the address may be asked; the turn after that is ours."""
+        # A clock that was set back must not silence a host for long.
+        latest = now + _MAX_SLOTS_AHEAD * max(delay, 1000)
+        row = self._database.one(_RESERVE_SLOT, (address, now + delay, now, latest, delay))
+        assert row is not None
+        return max(0, int(row[0]) - delay - now)
+
+    def close(self) -> None:
+        """Nothing is held."""

@@ -13,7 +13,7 @@ from letopis.catalog.database import Cursor, Database
 
 KNOWN, NEW, AGAIN, HELD, GONE = range(5)
 
-_HOST = "h.id, h.name, h.ip, h.ready, h.ip_ready, h.crawl_delay, h.fetched, h.failures, h.fence"
+_HOST_COLUMNS = "h.id, h.name, h.ip, h.ready, h.ip_ready, h.crawl_delay, h.fetched, h.failures, h.fence"
 _URL = "id, url, depth, priority, coalesce(due, 0), schedule, newest IS NOT NULL"
 HAS_NEW = "SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 1"
 HAS_DUE = "SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 2 AND r.due <= ?"
@@ -26,7 +26,7 @@ class Shard(NamedTuple):
     agents: int = 1
 
 
-class Waiting(NamedTuple):
+class QueueCounts(NamedTuple):
     """How many URLs wait, by kind."""
 
     new: int
@@ -41,7 +41,7 @@ class Queues:
 
     def hosts_due(self, now: int, new: bool, limit: int, after: int, cap: int, shard: Shard) -> list[tuple[Any, ...]]:
         """Hosts of the shard with an id above `after` that have something due, by id."""
-        mine = f"SELECT {_HOST} FROM host h WHERE h.id > ? AND h.id % ? = ?"
+        mine = f"SELECT {_HOST_COLUMNS} FROM host h WHERE h.id > ? AND h.id % ? = ?"
         values = (after, shard.agents, shard.rest)
         if new:
             return self._database.all(
@@ -133,12 +133,12 @@ class Queues:
             (host,),
         )
 
-    def waiting(self) -> Waiting:
+    def waiting(self) -> QueueCounts:
         """How many URLs are planned."""
         # One question a state: each has a small index of its own.
         new = self._database.one("SELECT count(*) FROM resource WHERE state = 1")
         again = self._database.one("SELECT count(*) FROM resource WHERE state = 2")
-        return Waiting(int(new[0]) if new else 0, int(again[0]) if again else 0)
+        return QueueCounts(int(new[0]) if new else 0, int(again[0]) if again else 0)
 
     def due_again(self, now: int) -> int:
         """How many visited URLs are due."""
@@ -191,3 +191,11 @@ class Queues:
             "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
             (data.hex(),),
         )
+
+
+def visit_records(database: Database, most: int) -> list[bytes]:
+    """The visit records of pages that are visited again: of all, or of about `most`, evenly chosen."""
+    row = database.one("SELECT count(*) FROM resource WHERE state = ?", (AGAIN,))
+    step = max(1, -(-int(row[0] if row else 0) // most))
+    rows = database.all("SELECT schedule FROM resource WHERE state = ? AND id % ? = 0", (AGAIN, step))
+    return [bytes(record) for (record,) in rows if record]

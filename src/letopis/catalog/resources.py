@@ -1,17 +1,18 @@
-"""URLs we know, their hosts, and the sorted keys under which captures are listed."""
+"""URLs and their hosts, what is known of the noise of each, and which version each observer saw last."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from letopis.catalog.database import Cursor, Database
-from letopis.catalog.rows import Reader, ResourceRow
+from letopis.catalog.schema import ResourceRow, RowReader
 from letopis.urls import host as host_of
 from letopis.urls import surt, url_key
 
-_COLUMNS = "id, url, host, versions, newest, checked"
-_ADDED = ("id", "url_key", "url", "host", "versions", "newest", "checked", "title")
-_PREFIXED = ", ".join(f"resource.{column}" for column in _COLUMNS.split(", "))
+_RESOURCE_COLUMNS = "id, url, host, versions, newest, checked"
+_NEW_RESOURCE_COLUMNS = ("id", "url_key", "url", "host", "versions", "newest", "checked", "title")
+_QUALIFIED_COLUMNS = ", ".join(f"resource.{column}" for column in _RESOURCE_COLUMNS.split(", "))
 
 
 class Resources:
@@ -21,15 +22,17 @@ class Resources:
         self._database = database
         self._hosts: dict[str, int] = {}
 
-    def find(self, url: str, reader: Reader | None = None) -> ResourceRow | None:
+    def find(self, url: str, reader: RowReader | None = None) -> ResourceRow | None:
         """The URL's row, or None when it was never seen."""
-        rows = (reader or self._database).all(f"SELECT {_COLUMNS} FROM resource WHERE url_key = ?", (url_key(url),))
+        rows = (reader or self._database).all(
+            f"SELECT {_RESOURCE_COLUMNS} FROM resource WHERE url_key = ?", (url_key(url),)
+        )
         # Two addresses may share a 64-bit key; the text decides.
         return next((ResourceRow(*row) for row in rows if row[1] == url), None)
 
     def by_id(self, number: int) -> ResourceRow | None:
         """The row of a known id."""
-        row = self._database.one(f"SELECT {_COLUMNS} FROM resource WHERE id = ?", (number,))
+        row = self._database.one(f"SELECT {_RESOURCE_COLUMNS} FROM resource WHERE id = ?", (number,))
         return ResourceRow(*row) if row else None
 
     def ensure(self, cursor: Cursor, url: str) -> ResourceRow:
@@ -56,7 +59,7 @@ class Resources:
         """Writes new URLs, each with its title."""
         if rows:
             filled = [(row.id, url_key(row.url), *row[1:], title) for row, title in rows]
-            cursor.bulk("resource", _ADDED, filled)
+            cursor.bulk("resource", _NEW_RESOURCE_COLUMNS, filled)
 
     def ensure_host(self, cursor: Cursor, name: str) -> int:
         """The host's id, made when it is new."""
@@ -85,7 +88,7 @@ class Resources:
     def of_host(self, name: str) -> Iterator[ResourceRow]:
         """All known URLs of a host that have been looked at, oldest first."""
         rows = self._database.stream(
-            f"SELECT {_PREFIXED} FROM resource JOIN host ON host.id = resource.host "
+            f"SELECT {_QUALIFIED_COLUMNS} FROM resource JOIN host ON host.id = resource.host "
             "WHERE host.name = ? AND resource.checked IS NOT NULL ORDER BY resource.id",
             (name,),
         )
@@ -93,13 +96,13 @@ class Resources:
 
     def all(self) -> Iterator[ResourceRow]:
         """Every URL that has been looked at, oldest first."""
-        rows = self._database.stream(f"SELECT {_COLUMNS} FROM resource WHERE checked IS NOT NULL ORDER BY id")
+        rows = self._database.stream(f"SELECT {_RESOURCE_COLUMNS} FROM resource WHERE checked IS NOT NULL ORDER BY id")
         return (ResourceRow(*row) for row in rows)
 
     def with_versions(self, after: tuple[str, int], limit: int) -> list[tuple[str, ResourceRow]]:
         """The next URLs that have at least one version, each behind its sorted key, so that a site stays together."""
         rows = self._database.all(
-            f"SELECT surt.name, {_PREFIXED} FROM surt JOIN resource ON resource.id = surt.resource "
+            f"SELECT surt.name, {_QUALIFIED_COLUMNS} FROM surt JOIN resource ON resource.id = surt.resource "
             "WHERE (surt.name, surt.resource) > (?, ?) AND resource.versions > 0 "
             "ORDER BY surt.name, surt.resource LIMIT ?",
             (*after, limit),
@@ -109,7 +112,7 @@ class Resources:
     def under(self, prefix: str, limit: int) -> list[ResourceRow]:
         """Some URLs that have a version and whose sorted keys begin alike."""
         rows = self._database.all(
-            f"SELECT {_PREFIXED} FROM surt JOIN resource ON resource.id = surt.resource "
+            f"SELECT {_QUALIFIED_COLUMNS} FROM surt JOIN resource ON resource.id = surt.resource "
             "WHERE surt.name >= ? AND surt.name < ? AND resource.versions > 0 ORDER BY surt.name LIMIT ?",
             (prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1), limit),
         )
@@ -118,7 +121,7 @@ class Resources:
     def with_error_bodies(self) -> Iterator[ResourceRow]:
         """URLs with checks that kept a body which is no version."""
         rows = self._database.stream(
-            f"SELECT {_COLUMNS} FROM resource WHERE id IN "
+            f"SELECT {_RESOURCE_COLUMNS} FROM resource WHERE id IN "
             "(SELECT resource FROM capture WHERE content IS NOT NULL) ORDER BY id"
         )
         return (ResourceRow(*row) for row in rows)
@@ -133,3 +136,96 @@ class Resources:
             "UPDATE resource SET versions = ?, newest = ?, checked = ?, title = coalesce(?, title) WHERE id = ?",
             changes,
         )
+
+
+class NoiseProfiles:
+    """One profile a host, one memory of habits a page."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def profile(self, host: str) -> bytes:
+        """The host's profile, empty when there is none."""
+        row = self._database.one("SELECT profile FROM host WHERE name = ?", (host,))
+        return bytes(row[0]) if row and row[0] else b""
+
+    def set_profile(self, cursor: Cursor, host: str, data: bytes) -> None:
+        """Replaces the profile of a known host."""
+        cursor.run("UPDATE host SET profile = ? WHERE name = ?", (data, host))
+
+    def distrusted(self, host: str) -> frozenset[str]:
+        """Digest fields (lower case) that the host once sent wrongly."""
+        row = self._database.one("SELECT distrusted FROM host WHERE name = ?", (host,))
+        return frozenset(row[0].split()) if row and row[0] else frozenset()
+
+    def distrust(self, cursor: Cursor, host: str, fields: frozenset[str]) -> None:
+        """These fields of the host are not used again to skip a download."""
+        cursor.run("UPDATE host SET distrusted = ? WHERE name = ?", (" ".join(sorted(fields)), host))
+
+    def habits(self, resource: int) -> bytes:
+        """The page's habits, empty when there are none."""
+        row = self._database.one("SELECT habits FROM resource WHERE id = ?", (resource,))
+        return bytes(row[0]) if row and row[0] else b""
+
+    def set_habits(self, cursor: Cursor, resource: int, data: bytes) -> None:
+        """Replaces the habits of a page."""
+        cursor.run("UPDATE resource SET habits = ? WHERE id = ?", (data, resource))
+
+    def quiet_visits(self, resource: int, number: int) -> int:
+        """Checks that found version `number` unchanged."""
+        row = self._database.one(
+            "SELECT count(*) FROM capture WHERE resource = ? AND number = ? AND outcome = 2", (resource, number)
+        )
+        return int(row[0]) if row else 0
+
+
+_SET_OBSERVER = (
+    "INSERT INTO observer (uid, resource, version, looked) VALUES (?, ?, ?, ?) "
+    "ON CONFLICT (uid, resource) DO UPDATE SET version = excluded.version, looked = excluded.looked"
+)
+_AT_ONCE = 250
+
+
+class ObserverState(NamedTuple):
+    """An observer's last look at a URL; `version` is the id seen, None when there was none."""
+
+    version: int | None
+    looked: int
+
+
+class Observers:
+    """One cursor a uid and URL."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def look(self, uid: str, resource: int, reader: RowReader | None = None) -> ObserverState | None:
+        """The last look, or None for the first time."""
+        row = (reader or self._database).one(
+            "SELECT version, looked FROM observer WHERE uid = ? AND resource = ?", (uid, resource)
+        )
+        return ObserverState(*row) if row else None
+
+    def set(self, cursor: Cursor, uid: str, resource: int, look: ObserverState) -> None:
+        """Moves the cursor on."""
+        cursor.run(_SET_OBSERVER, (uid, resource, *look))
+
+    def looks(self, uid: str, resources: Sequence[int]) -> dict[int, ObserverState]:
+        """The last looks at many URLs, by their ids; only those that were looked at."""
+        found: dict[int, ObserverState] = {}
+        for start in range(0, len(resources), _AT_ONCE):
+            part = resources[start : start + _AT_ONCE]
+            marks = ", ".join("?" * len(part))
+            rows = self._database.all(
+                f"SELECT resource, version, looked FROM observer WHERE uid = ? AND resource IN ({marks})", (uid, *part)
+            )
+            found.update((int(row[0]), ObserverState(row[1], row[2])) for row in rows)
+        return found
+
+    def set_many(self, cursor: Cursor, uid: str, looks: Iterable[tuple[int, ObserverState]]) -> None:
+        """Moves the cursors of many URLs on."""
+        cursor.run_many(_SET_OBSERVER, [(uid, resource, *look) for resource, look in looks])
+
+    def known(self, uid: str) -> bool:
+        """Whether the uid has ever been used."""
+        return self._database.one("SELECT 1 FROM observer WHERE uid = ? LIMIT 1", (uid,)) is not None

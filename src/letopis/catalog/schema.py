@@ -1,22 +1,26 @@
-"""The tables of the catalogue, their meaning, and the version they carry.
+"""The tables of the catalogue, their rows as values, and the version they carry.
 
 Times are whole milliseconds since 1970. A row of `version` is at the same
 time the check that found it; `capture` holds all other checks. Numbers of
-versions follow their times without gaps, from 0.
+versions follow their times without gaps, from 0. Tables that only some
+archives need are made at their first write; PostgreSQL may keep some of them
+in partitions (docs/decisions/0009-partitions.md).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from letopis.catalog.database import Cursor, Database
-from letopis.catalog.rows import Reader
-from letopis.errors import Damaged, NewerFormat
+from letopis.errors import Damaged, NewerFormat, UsageError
+from letopis.model import Outcome
 
 SCHEMA_VERSION = 1
 
-TABLES = """
+CATALOG_TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 
 CREATE TABLE host (
@@ -71,13 +75,13 @@ MIGRATIONS: dict[int, Migration] = {}
 """Steps from version n to n + 1, by n. An archive is backed up before the first one runs."""
 
 
-def statements(types: dict[str, str]) -> list[str]:
+def schema_statements(types: dict[str, str]) -> list[str]:
     """The DDL in an engine's own types."""
-    text = re.sub(r"\{(\w+)\}", lambda match: types[match[1]], TABLES)
+    text = re.sub(r"\{(\w+)\}", lambda match: types[match[1]], CATALOG_TABLES)
     return [part.strip() for part in text.split(";") if part.strip()]
 
 
-def prepare(
+def prepare_schema(
     database: Database, backup: Callable[[], None] = lambda: None, begins: Callable[[], None] = lambda: None
 ) -> None:
     """Creates the tables, or brings older ones up to date.
@@ -86,7 +90,7 @@ def prepare(
     that is only half rebuilt raises Damaged. `begins` is called before the
     tables of a new one are made, and may refuse that.
     """
-    found = _version(database, database.dialect.name)
+    found = _schema_version(database, database.dialect.name)
     if found < 0:
         raise Damaged("building this catalogue anew was interrupted; run 'letopis verify --repair' again")
     if found == SCHEMA_VERSION:
@@ -99,23 +103,23 @@ def prepare(
         backup()
     with database.transaction() as cursor:
         # Another process may have done it while we waited for our turn.
-        _upgrade(cursor, database, _version(cursor, database.dialect.name), begins)
+        _upgrade_schema(cursor, database, _schema_version(cursor, database.dialect.name), begins)
 
 
-def _upgrade(cursor: Cursor, database: Database, found: int, begins: Callable[[], None]) -> None:
+def _upgrade_schema(cursor: Cursor, database: Database, found: int, begins: Callable[[], None]) -> None:
     if found == SCHEMA_VERSION:
         return
     if not found:
         begins()
-        for statement in statements(database.dialect.types):
+        for statement in schema_statements(database.dialect.types):
             cursor.run(statement)
     else:
         for step in range(found, SCHEMA_VERSION):
             MIGRATIONS[step](cursor)
-    mark(cursor, whole=True)
+    mark_schema(cursor, whole=True)
 
 
-def mark(cursor: Cursor, *, whole: bool) -> None:
+def mark_schema(cursor: Cursor, *, whole: bool) -> None:
     """Says which schema the catalogue has; one that is being filled from packs opens for nobody until it is whole."""
     cursor.run(
         "INSERT INTO meta (name, value) VALUES ('schema', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -123,7 +127,7 @@ def mark(cursor: Cursor, *, whole: bool) -> None:
     )
 
 
-def _version(reader: Reader, engine: str) -> int:
+def _schema_version(reader: RowReader, engine: str) -> int:
     """0 for an empty database, negative for a catalogue that is only half rebuilt."""
     exists = {
         "sqlite": "SELECT 1 FROM sqlite_master WHERE name = 'meta'",
@@ -133,3 +137,160 @@ def _version(reader: Reader, engine: str) -> int:
         return 0
     row = reader.one("SELECT value FROM meta WHERE name = 'schema'")
     return int(row[0]) if row else 0
+
+
+class RowReader(Protocol):
+    """A Database, or a Cursor inside a transaction."""
+
+    def one(self, statement: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
+        """The first row, or None."""
+
+    def all(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows."""
+
+
+class ResourceRow(NamedTuple):
+    """A URL we know. `newest` is the id of its newest version, `checked` its last check."""
+
+    id: int
+    url: str
+    host: int
+    versions: int
+    newest: int | None
+    checked: int | None
+
+
+class ContentRow(NamedTuple):
+    """Bytes by digest, and where they lie."""
+
+    id: int
+    identity: int
+    sha1: bytes
+    raw_bytes: int
+    stored_bytes: int
+    method: str
+    pack: int
+    place: int
+    slot: int
+
+
+class VersionRow(NamedTuple):
+    """A version, which is also the check that found it."""
+
+    id: int
+    resource: int
+    number: int
+    time: int
+    content: int
+    head: int
+    status: int
+    meaningful: int | None
+    extra: str | None
+
+
+class CaptureRow(NamedTuple):
+    """A check that found no new version. `number` is the version current after it."""
+
+    resource: int
+    time: int
+    status: int
+    outcome: int
+    number: int | None
+    head: int | None
+    content: int | None
+    extra: str | None
+
+
+OUTCOMES = (
+    Outcome.NEW,
+    Outcome.CHANGED,
+    Outcome.UNCHANGED,
+    Outcome.UNAVAILABLE,
+    Outcome.TOO_LARGE,
+    Outcome.REFUSED,
+)
+"""Outcomes by the number that is stored; only ever appended to."""
+
+OUTCOME_CODES = {outcome: code for code, outcome in enumerate(OUTCOMES)}
+
+_KNOWN_TABLES: weakref.WeakKeyDictionary[Database, set[str]] = weakref.WeakKeyDictionary()
+_TABLE_EXISTS = {
+    "sqlite": "SELECT 1 FROM sqlite_master WHERE name = ?",
+    "postgresql": "SELECT 1 FROM information_schema.tables WHERE table_name = ?",
+}
+
+
+def ensure_tables(database: Database, topic: str, ddl: str) -> None:
+    """Makes the tables of a topic (`CREATE TABLE IF NOT EXISTS ...;`); costs nothing once they are there.
+
+    Types are written as in `schema.py`: `{id}`, `{blob}`, `{float}`, `{clustered}`.
+    Must not be called inside a transaction of the same database.
+    """
+    made = _KNOWN_TABLES.setdefault(database, set())
+    if topic in made:
+        return
+    text = re.sub(r"\{(\w+)\}", lambda match: database.dialect.types[match[1]], ddl)
+    with database.transaction() as cursor:
+        for statement in filter(None, map(str.strip, text.split(";"))):
+            cursor.run(statement)
+    made.add(topic)
+
+
+def has_table(database: Database, table: str) -> bool:
+    """Whether a table has been made; asked again as long as it has not."""
+    made = _KNOWN_TABLES.setdefault(database, set())
+    mark = "table " + table
+    if mark not in made and database.one(_TABLE_EXISTS[database.dialect.name], (table,)) is not None:
+        made.add(mark)
+    return mark in made
+
+
+PARTITION_KEYS = {"capture": "resource", "likeness": "band"}
+"""Tables that can be partitioned, and the key of each."""
+_MAX_PARTITIONS = 1024
+_COUNT_PARTITIONS = "SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass(?)"
+
+
+def count_partitions(reader: RowReader, table: str) -> int:
+    """In how many partitions a table lies; 0 for one that lies in one piece."""
+    row = reader.one(_COUNT_PARTITIONS, (table,))
+    return int(row[0]) if row else 0
+
+
+def partition_tables(database: Database, wanted: int) -> list[str]:
+    """Spreads the tables that are there over so many partitions, 1 for none; answers which tables were written anew.
+
+    One transaction a table, in which everybody else waits; nothing is done
+    where the number is right already.
+    """
+    if database.dialect.name != "postgresql":
+        raise UsageError("partitions need PostgreSQL; set database.url, or leave database.partitions alone")
+    if not 1 <= wanted <= _MAX_PARTITIONS:
+        raise UsageError(f"{wanted} partitions are not possible; set database.partitions to 1 .. {_MAX_PARTITIONS}")
+    differing = [
+        name for name in PARTITION_KEYS if has_table(database, name) and _has_other_partitions(database, name, wanted)
+    ]
+    for name in differing:
+        with database.transaction() as cursor:
+            # Another process may have done it while we waited for our turn.
+            if _has_other_partitions(cursor, name, wanted):
+                _repartition(cursor, name, wanted)
+    return differing
+
+
+def _has_other_partitions(reader: RowReader, table: str, wanted: int) -> bool:
+    return count_partitions(reader, table) != (wanted if wanted > 1 else 0)
+
+
+def _repartition(cursor: Cursor, table: str, wanted: int) -> None:
+    """The table under its name in another form, with the same columns, keys and rows."""
+    cursor.run(f"ALTER TABLE {table} RENAME TO {table}_before")
+    how = f" PARTITION BY HASH ({PARTITION_KEYS[table]})" if wanted > 1 else ""
+    cursor.run(f"CREATE TABLE {table} (LIKE {table}_before INCLUDING ALL){how}")
+    for rest in range(wanted) if wanted > 1 else ():
+        cursor.run(
+            f"CREATE TABLE {table}_{wanted}_{rest} PARTITION OF {table} "
+            f"FOR VALUES WITH (MODULUS {wanted}, REMAINDER {rest})"
+        )
+    cursor.run(f"INSERT INTO {table} SELECT * FROM {table}_before")
+    cursor.run(f"DROP TABLE {table}_before")

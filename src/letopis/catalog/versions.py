@@ -1,11 +1,13 @@
-"""Versions and the other checks of a URL, written together and read apart."""
+"""Versions and the other checks of a URL: written in batches, read as rows or with all it takes to read bodies."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from letopis.catalog.database import Cursor, Database
-from letopis.catalog.rows import CaptureRow, Reader, VersionRow
+from letopis.catalog.schema import CaptureRow, ResourceRow, RowReader, VersionRow
+from letopis.urls import surt, url_key
 
 _VERSION = "id, resource, number, time, content, head, status, meaningful, extra"
 _CAPTURE = "resource, time, status, outcome, number, head, content, extra"
@@ -33,19 +35,19 @@ class Versions:
         """Appends a check that found nothing new."""
         cursor.run(f"INSERT INTO capture ({_CAPTURE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
-    def by_id(self, number: int, reader: Reader | None = None) -> VersionRow | None:
+    def by_id(self, number: int, reader: RowReader | None = None) -> VersionRow | None:
         """The row of a known id."""
         row = (reader or self._database).one(f"SELECT {_VERSION} FROM version WHERE id = ?", (number,))
         return VersionRow(*row) if row else None
 
-    def number(self, resource: int, number: int, reader: Reader | None = None) -> VersionRow | None:
+    def number(self, resource: int, number: int, reader: RowReader | None = None) -> VersionRow | None:
         """Version `number` of a URL."""
         row = (reader or self._database).one(
             f"SELECT {_VERSION} FROM version WHERE resource = ? AND number = ?", (resource, number)
         )
         return VersionRow(*row) if row else None
 
-    def at(self, resource: int, count: int, time: int, reader: Reader | None = None) -> VersionRow | None:
+    def at(self, resource: int, count: int, time: int, reader: RowReader | None = None) -> VersionRow | None:
         """The newest of `count` versions with a time <= `time`, found by halving."""
         low, high = 0, count
         while low < high:
@@ -57,14 +59,14 @@ class Versions:
                 high = middle
         return self.number(resource, low - 1, reader) if low else None
 
-    def of(self, resource: int, reader: Reader | None = None) -> list[VersionRow]:
+    def of(self, resource: int, reader: RowReader | None = None) -> list[VersionRow]:
         """All versions of a URL, oldest first."""
         rows = (reader or self._database).all(
             f"SELECT {_VERSION} FROM version WHERE resource = ? ORDER BY number", (resource,)
         )
         return [VersionRow(*row) for row in rows]
 
-    def captures(self, resource: int, reader: Reader | None = None) -> list[CaptureRow]:
+    def captures(self, resource: int, reader: RowReader | None = None) -> list[CaptureRow]:
         """All checks of a URL that found no new version, oldest first."""
         rows = (reader or self._database).all(
             f"SELECT {_CAPTURE} FROM capture WHERE resource = ? ORDER BY time", (resource,)
@@ -76,7 +78,7 @@ class Versions:
         row = self._database.one(f"SELECT {_CAPTURE} FROM capture WHERE resource = ? AND time = ?", (resource, time))
         return CaptureRow(*row) if row else None
 
-    def last_capture(self, resource: int, reader: Reader | None = None) -> CaptureRow | None:
+    def last_capture(self, resource: int, reader: RowReader | None = None) -> CaptureRow | None:
         """The latest check that found no new version."""
         row = (reader or self._database).one(
             f"SELECT {_CAPTURE} FROM capture WHERE resource = ? ORDER BY time DESC LIMIT 1", (resource,)
@@ -155,3 +157,190 @@ class Versions:
     def all(self) -> Iterator[VersionRow]:
         """Every version in the order of recording."""
         return (VersionRow(*row) for row in self._database.stream(f"SELECT {_VERSION} FROM version ORDER BY id"))
+
+
+class PendingRows:
+    """Versions, other checks and sorted keys of one batch, inside the caller's transaction.
+
+    At most `most` versions are added. Whoever reads one of these tables in
+    the same transaction calls `write` first.
+    """
+
+    def __init__(self, cursor: Cursor, most: int) -> None:
+        self._cursor = cursor
+        self._most = most
+        self._numbers: Iterator[int] | None = None
+        self._versions: list[VersionRow] = []
+        self._captures: list[CaptureRow] = []
+        self._listed: list[tuple[str, int]] = []
+
+    def version(self, row: VersionRow) -> int:
+        """Appends a version (its id is given out here)."""
+        if self._numbers is None:
+            self._numbers = iter(self._cursor.numbers("version", self._most))
+        number = next(self._numbers)
+        self._versions.append(row._replace(id=number))
+        return number
+
+    def capture(self, row: CaptureRow) -> None:
+        """Appends a check that found nothing new."""
+        self._captures.append(row)
+
+    def listed(self, row: ResourceRow) -> None:
+        """Makes a URL findable by its sorted key, at its first capture."""
+        self._listed.append((surt(row.url), row.id))
+
+    def write(self) -> None:
+        """Everything gathered so far."""
+        if self._versions:
+            self._cursor.bulk("version", VERSION_COLUMNS, self._versions)
+        if self._captures:
+            self._cursor.bulk("capture", CAPTURE_COLUMNS, self._captures)
+        if self._listed:
+            self._cursor.run_many(
+                "INSERT INTO surt (name, resource) VALUES (?, ?) ON CONFLICT DO NOTHING", self._listed
+            )
+        self._versions, self._captures, self._listed = [], [], []
+
+
+_SELECT_STORED = (
+    "SELECT r.url, v.resource, v.number, v.time, h.data, r.versions, "
+    "c.id, c.sha1, c.raw_bytes, c.stored_bytes, c.method, c.pack, c.place, c.slot "
+)
+_NEWEST = _SELECT_STORED + (
+    "FROM resource r JOIN version v ON v.id = r.newest JOIN content c ON c.id = v.content "
+    "LEFT JOIN head h ON h.id = v.head WHERE r.url_key = ? AND r.url = ?"
+)
+_NUMBERED = _SELECT_STORED + (
+    "FROM resource r JOIN version v ON v.resource = r.id AND v.number = ? JOIN content c ON c.id = v.content "
+    "LEFT JOIN head h ON h.id = v.head WHERE r.url_key = ? AND r.url = ?"
+)
+_ALL_VERSIONS = _SELECT_STORED + (
+    "FROM resource r JOIN version v ON v.resource = r.id JOIN content c ON c.id = v.content "
+    "LEFT JOIN head h ON h.id = v.head WHERE r.url_key = ? AND r.url = ? ORDER BY v.number"
+)
+_BY_ID = _SELECT_STORED + (
+    "FROM version v JOIN resource r ON r.id = v.resource JOIN content c ON c.id = v.content "
+    "LEFT JOIN head h ON h.id = v.head WHERE v.id = ?"
+)
+
+_NEWEST_OF_URLS = (
+    # The last check may have brought newer validators with the same content; its time is the resource's.
+    "SELECT r.url, v.id, v.resource, v.number, v.extra, c.sha1, c.raw_bytes, h.data "
+    "FROM resource r JOIN version v ON v.id = r.newest JOIN content c ON c.id = v.content "
+    "LEFT JOIN capture p ON p.resource = r.id AND p.time = r.checked AND p.status = 200 "
+    "JOIN head h ON h.id = coalesce(p.head, v.head) WHERE r.url_key IN ({marks})"
+)
+_STATES = (
+    "SELECT r.url, r.id, r.host, r.versions, r.newest, r.checked, v.id, v.resource, v.number, v.time, v.content, "
+    "v.head, v.status, v.meaningful, v.extra, c.sha1, c.identity FROM resource r "
+    "LEFT JOIN version v ON v.id = r.newest LEFT JOIN content c ON c.id = v.content WHERE r.url_key IN ({marks})"
+)
+_LAST_CHECKS = "SELECT url, id, checked, newest FROM resource WHERE url_key IN ({marks})"
+URLS_AT_ONCE = 250
+"""Names that one statement may ask for."""
+
+
+class StoredVersion(NamedTuple):
+    """One version joined with its URL, its content and its packed header record."""
+
+    url: str
+    resource: int
+    number: int
+    time: int
+    head: bytes | None
+    versions: int
+    content: int
+    sha1: bytes
+    raw_bytes: int
+    stored_bytes: int
+    method: str
+    pack: int
+    place: int
+    slot: int
+
+
+class NewestVersion(NamedTuple):
+    """The newest version as the next check needs it; `head` is the packed header of the last full answer."""
+
+    url: str
+    version: int
+    resource: int
+    number: int
+    extra: str | None
+    sha1: bytes
+    raw_bytes: int
+    head: bytes
+
+
+class ResourceState(NamedTuple):
+    """A URL before something is recorded for it: its row, its newest version, and that one's digests."""
+
+    row: ResourceRow
+    newest: VersionRow | None
+    sha1: bytes
+    identity: int
+
+
+class LastCheck(NamedTuple):
+    """A URL, its id, the time of its last check (None: only planned), and the id of its newest version."""
+
+    url: str
+    resource: int
+    time: int | None
+    newest: int | None
+
+
+def newest_versions(reader: RowReader, urls: Sequence[str]) -> dict[str, NewestVersion]:
+    """What is known of those of many URLs that have a version."""
+    return {row[0]: NewestVersion(*row) for row in _rows_of_urls(reader, _NEWEST_OF_URLS, urls)}
+
+
+def resource_states(reader: RowReader, urls: Sequence[str]) -> dict[str, ResourceState]:
+    """Those of many URLs that the catalogue knows, ready for recording."""
+    return {row[0]: _resource_state(row) for row in _rows_of_urls(reader, _STATES, urls)}
+
+
+def _resource_state(row: tuple[Any, ...]) -> ResourceState:
+    resource = ResourceRow(row[1], row[0], *row[2:6])
+    if row[6] is None:
+        return ResourceState(resource, None, b"", 0)
+    return ResourceState(resource, VersionRow(*row[6:15]), bytes(row[15] or b""), row[16] or 0)
+
+
+def last_checks(reader: RowReader, urls: Sequence[str]) -> dict[str, LastCheck]:
+    """Those of many URLs that the catalogue knows."""
+    return {row[0]: LastCheck(*row) for row in _rows_of_urls(reader, _LAST_CHECKS, urls)}
+
+
+def _rows_of_urls(reader: RowReader, question: str, urls: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Rows whose first column is one of the URLs; two may share a 64-bit key, so the text decides."""
+    wanted = set(urls)
+    for start in range(0, len(urls), URLS_AT_ONCE):
+        keys = [url_key(url) for url in urls[start : start + URLS_AT_ONCE]]
+        rows = reader.all(question.format(marks=", ".join("?" * len(keys))), keys)
+        yield from (row for row in rows if row[0] in wanted)
+
+
+def find_newest(reader: RowReader, url: str) -> StoredVersion | None:
+    """The newest version; needs no number."""
+    return _stored_version(reader.one(_NEWEST, (url_key(url), url)))
+
+
+def find_numbered(reader: RowReader, url: str, number: int) -> StoredVersion | None:
+    """Version `number`."""
+    return _stored_version(reader.one(_NUMBERED, (number, url_key(url), url)))
+
+
+def find_all_versions(reader: RowReader, url: str) -> list[StoredVersion]:
+    """All versions of a URL, oldest first."""
+    return [StoredVersion(*row) for row in reader.all(_ALL_VERSIONS, (url_key(url), url))]
+
+
+def find_by_id(reader: RowReader, number: int) -> StoredVersion | None:
+    """The version recorded under an id."""
+    return _stored_version(reader.one(_BY_ID, (number,)))
+
+
+def _stored_version(row: tuple[Any, ...] | None) -> StoredVersion | None:
+    return StoredVersion(*row) if row else None

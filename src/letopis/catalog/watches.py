@@ -14,9 +14,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from letopis.catalog.database import Cursor, Database
-from letopis.catalog.extras import ensure, present
+from letopis.catalog.schema import ensure_tables, has_table
 
-TABLES = """
+WATCH_TABLES = """
 CREATE TABLE IF NOT EXISTS watch (
     id {id}, url TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, tag TEXT NOT NULL, source TEXT NOT NULL, spec TEXT NOT NULL,
     state TEXT NOT NULL, due BIGINT NOT NULL, added BIGINT NOT NULL
@@ -35,7 +35,7 @@ CREATE INDEX IF NOT EXISTS delivery_due ON delivery (due) WHERE state = 'pending
 """
 NEVER = 253_370_764_800_000
 """When a watch that rests is due: the year 9999."""
-_WATCH = "id, url, kind, tag, source, spec, state, due, added"
+_WATCH_COLUMNS = "id, url, kind, tag, source, spec, state, due, added"
 
 
 class WatchRow(NamedTuple):
@@ -82,18 +82,18 @@ class Watches:
         self._database = database
 
     def _rows(self, table: str, question: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        return self._database.all(question, values) if present(self._database, table) else []
+        return self._database.all(question, values) if has_table(self._database, table) else []
 
     def ensure(self) -> None:
         """Makes the tables; must not be called inside a transaction."""
-        ensure(self._database, "watches", TABLES)
+        ensure_tables(self._database, "watches", WATCH_TABLES)
 
     # Watches
 
     def add(self, cursor: Cursor, row: WatchRow) -> None:
         """Makes a watch, or gives an existing one of the URL a new specification and time; its state stays."""
         cursor.run(
-            f"INSERT INTO watch ({_WATCH[4:]}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (url) DO UPDATE SET "
+            f"INSERT INTO watch ({_WATCH_COLUMNS[4:]}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (url) DO UPDATE SET "
             "kind = excluded.kind, tag = excluded.tag, source = excluded.source, spec = excluded.spec, "
             "due = excluded.due",
             row[1:],
@@ -102,7 +102,7 @@ class Watches:
     def add_new(self, cursor: Cursor, rows: Iterable[WatchRow]) -> None:
         """Makes watches; those that exist are left as they are."""
         cursor.run_many(
-            f"INSERT INTO watch ({_WATCH[4:]}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (url) DO NOTHING",
+            f"INSERT INTO watch ({_WATCH_COLUMNS[4:]}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (url) DO NOTHING",
             [row[1:] for row in rows],
         )
 
@@ -119,17 +119,17 @@ class Watches:
 
     def find(self, url: str) -> WatchRow | None:
         """The watch of a URL."""
-        rows = self._rows("watch", f"SELECT {_WATCH} FROM watch WHERE url = ?", (url,))
+        rows = self._rows("watch", f"SELECT {_WATCH_COLUMNS} FROM watch WHERE url = ?", (url,))
         return WatchRow(*rows[0]) if rows else None
 
     def all(self) -> list[WatchRow]:
         """Every watch, oldest first."""
-        return [WatchRow(*row) for row in self._rows("watch", f"SELECT {_WATCH} FROM watch ORDER BY id")]
+        return [WatchRow(*row) for row in self._rows("watch", f"SELECT {_WATCH_COLUMNS} FROM watch ORDER BY id")]
 
     def part(self, tag: str, limit: int, offset: int) -> list[WatchRow]:
         """Some of the watches with a tag, or of all for an empty one, oldest first."""
         rows = self._rows(
-            "watch", f"SELECT {_WATCH} FROM watch WHERE ? = '' OR tag = ? ORDER BY id LIMIT ? OFFSET ?",
+            "watch", f"SELECT {_WATCH_COLUMNS} FROM watch WHERE ? = '' OR tag = ? ORDER BY id LIMIT ? OFFSET ?",
             (tag, tag, limit, offset),
         )  # fmt: skip
         return [WatchRow(*row) for row in rows]
@@ -149,7 +149,9 @@ class Watches:
 
     def due(self, now: int, limit: int) -> list[WatchRow]:
         """Watches whose time has come, the longest waiting first."""
-        rows = self._rows("watch", f"SELECT {_WATCH} FROM watch WHERE due <= ? ORDER BY due, id LIMIT ?", (now, limit))
+        rows = self._rows(
+            "watch", f"SELECT {_WATCH_COLUMNS} FROM watch WHERE due <= ? ORDER BY due, id LIMIT ?", (now, limit)
+        )
         return [WatchRow(*row) for row in rows]
 
     def next_due(self) -> int | None:

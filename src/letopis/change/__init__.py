@@ -9,67 +9,87 @@ start-up than a check takes.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from letopis.change.boilerplate import HostProfile
-from letopis.change.fingerprint import Fingerprint, fingerprint
-from letopis.change.habits import PageHabits
+from letopis.change.fingerprints import Fingerprint, fingerprint
+from letopis.change.profiles import HostProfile, PageHabits
 
 if TYPE_CHECKING:
-    from letopis.change.binary import apply_delta, make_delta
-    from letopis.change.comparing import State, compare, learned
-    from letopis.change.filters import Filter, FilterKind, filter_page, filter_source, filter_text
-    from letopis.change.json_form import as_json
-    from letopis.change.link_lists import LinkChanges, link_changes, links
-    from letopis.change.paragraphs import known_share, known_share_of, long_paragraphs
-    from letopis.change.plain import chars, unified, words
-    from letopis.change.side_by_side import side_by_side_html
-    from letopis.change.text_diff import Bounds, Level, Piece, pieces
-    from letopis.change.visual_html import visual
+    from letopis.change.deltas import apply_binary_delta, make_binary_delta
+    from letopis.change.diff_formats import (
+        LinkChanges,
+        char_diff,
+        diff_as_json,
+        link_changes,
+        link_diff,
+        side_by_side_html,
+        unified_diff,
+        word_diff,
+    )
+    from letopis.change.filters import ContentFilter, FilterKind, filter_page, filter_source, filter_text
+    from letopis.change.text_diff import DiffBounds, DiffLevel, DiffPiece, diff_pieces
+    from letopis.change.verdict import PageState, compare, known_share, known_share_of, learn_habits, long_paragraphs
+    from letopis.change.visual_diff import visual_html
 
 # No module here is called like a name of this table: once loaded, it would stand in the place of that name.
 _HOMES = {
-    **dict.fromkeys(("apply_delta", "make_delta"), "binary"),
-    **dict.fromkeys(("State", "compare", "learned"), "comparing"),
-    **dict.fromkeys(("Filter", "FilterKind", "filter_page", "filter_source", "filter_text"), "filters"),
-    "as_json": "json_form",
-    **dict.fromkeys(("LinkChanges", "link_changes", "links"), "link_lists"),
-    **dict.fromkeys(("known_share", "known_share_of", "long_paragraphs"), "paragraphs"),
-    **dict.fromkeys(("chars", "unified", "words"), "plain"),
-    "side_by_side_html": "side_by_side",
-    **dict.fromkeys(("Bounds", "Level", "Piece", "pieces"), "text_diff"),
-    "visual": "visual_html",
+    "ContentFilter": "filters",
+    "DiffBounds": "text_diff",
+    "DiffLevel": "text_diff",
+    "DiffPiece": "text_diff",
+    "FilterKind": "filters",
+    "LinkChanges": "diff_formats",
+    "PageState": "verdict",
+    "apply_binary_delta": "deltas",
+    "char_diff": "diff_formats",
+    "compare": "verdict",
+    "diff_as_json": "diff_formats",
+    "diff_pieces": "text_diff",
+    "filter_page": "filters",
+    "filter_source": "filters",
+    "filter_text": "filters",
+    "known_share": "verdict",
+    "known_share_of": "verdict",
+    "learn_habits": "verdict",
+    "link_changes": "diff_formats",
+    "link_diff": "diff_formats",
+    "long_paragraphs": "verdict",
+    "make_binary_delta": "deltas",
+    "side_by_side_html": "diff_formats",
+    "unified_diff": "diff_formats",
+    "visual_html": "visual_diff",
+    "word_diff": "diff_formats",
 }
 
 __all__ = [
-    "Bounds",
-    "Filter",
+    "ContentFilter",
+    "DiffBounds",
+    "DiffLevel",
+    "DiffPiece",
     "FilterKind",
     "Fingerprint",
     "HostProfile",
-    "Level",
     "LinkChanges",
     "PageHabits",
-    "Piece",
-    "State",
-    "apply_delta",
-    "as_json",
-    "chars",
+    "PageState",
+    "apply_binary_delta",
+    "char_diff",
     "compare",
+    "diff_as_json",
+    "diff_pieces",
     "filter_page",
     "filter_source",
     "filter_text",
     "fingerprint",
     "known_share",
     "known_share_of",
-    "learned",
+    "learn_habits",
     "link_changes",
-    "links",
+    "link_diff",
     "long_paragraphs",
-    "make_delta",
-    "pieces",
+    "make_binary_delta",
     "side_by_side_html",
-    "unified",
-    "visual",
-    "words",
+    "unified_diff",
+    "visual_html",
+    "word_diff",
 ]
 
 

@@ -17,21 +17,20 @@ import numpy.typing as npt
 from blake3 import blake3
 from xxhash import xxh3_64_intdigest
 
-from letopis.change.boilerplate import HostProfile
-from letopis.change.fingerprint import Fingerprint, fingerprint
-from letopis.change.text_forms import words_form
+from letopis.change.fingerprints import Fingerprint, fingerprint, normalized_words
+from letopis.change.profiles import HostProfile
 from letopis.errors import Damaged
 from letopis.model import Page
 
 Signature = npt.NDArray[np.uint32]
 
-SIZE = 128
+SIGNATURE_SIZE = 128
 BANDS, ROWS = 32, 4  # finds pairs of likeness 0.7 with 99.9 %, of 0.3 with 23 %
-_WIDTH = 4  # words in a shingle
-_MOST = 200_000  # shingles of one page
+_SHINGLE_WORDS = 4  # words in a shingle
+_MOST_WORDS = 200_000  # shingles of one page
 _random = np.random.default_rng(0x1E70_0915)
-_FACTORS = _random.integers(1, 1 << 62, SIZE, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-_OFFSETS = _random.integers(0, 1 << 62, SIZE, dtype=np.uint64)
+_FACTORS = _random.integers(1, 1 << 62, SIGNATURE_SIZE, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+_OFFSETS = _random.integers(0, 1 << 62, SIGNATURE_SIZE, dtype=np.uint64)
 
 
 def content_digest(body: bytes) -> str:
@@ -42,12 +41,14 @@ def content_digest(body: bytes) -> str:
 def shingles(page: Page, host: HostProfile | None = None) -> npt.NDArray[np.uint64]:
     """Hashes of all runs of four words, without the blocks that are the host's frame."""
     words = _words(page, fingerprint(page), host)
-    hashes = np.array([xxh3_64_intdigest(w.encode("utf-8", "surrogatepass")) for w in words[:_MOST]], dtype=np.uint64)
-    if len(hashes) < _WIDTH:
+    hashes = np.array(
+        [xxh3_64_intdigest(w.encode("utf-8", "surrogatepass")) for w in words[:_MOST_WORDS]], dtype=np.uint64
+    )
+    if len(hashes) < _SHINGLE_WORDS:
         return np.unique(hashes)
-    mixed = np.zeros(len(hashes) - _WIDTH + 1, dtype=np.uint64)
-    for k in range(_WIDTH):
-        mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + hashes[k : len(hashes) - _WIDTH + 1 + k]
+    mixed = np.zeros(len(hashes) - _SHINGLE_WORDS + 1, dtype=np.uint64)
+    for k in range(_SHINGLE_WORDS):
+        mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + hashes[k : len(hashes) - _SHINGLE_WORDS + 1 + k]
     return np.unique(mixed)
 
 
@@ -58,12 +59,12 @@ def _words(page: Page, prints: Fingerprint, host: HostProfile | None) -> list[st
         for i, (block, number) in enumerate(zip(prints.blocks, prints.hashes, strict=True))
         if number not in frame and i not in prints.frame
     ]
-    return words_form(" ".join(texts or [block.text for block in page.blocks])).split()
+    return normalized_words(" ".join(texts or [block.text for block in page.blocks])).split()
 
 
 def signature(items: npt.NDArray[np.uint64]) -> Signature:
     """The MinHash signature of a set of shingles; of an empty set all ones."""
-    best = np.full(SIZE, np.iinfo(np.uint64).max, dtype=np.uint64)
+    best = np.full(SIGNATURE_SIZE, np.iinfo(np.uint64).max, dtype=np.uint64)
     for start in range(0, len(items), 2048):
         part = items[start : start + 2048, None]
         best = np.minimum(best, (part * _FACTORS + _OFFSETS).min(axis=0))
@@ -80,12 +81,12 @@ def _signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def estimated_likeness(first: Signature, second: Signature) -> float:
+def estimated_similarity(first: Signature, second: Signature) -> float:
     """Share of equal numbers: within about 0.09 of the truth in 19 of 20 cases."""
     return float(np.mean(first == second))
 
 
-def exact_likeness(first: npt.NDArray[np.uint64], second: npt.NDArray[np.uint64]) -> float:
+def exact_similarity(first: npt.NDArray[np.uint64], second: npt.NDArray[np.uint64]) -> float:
     """Shared shingles by all shingles; two empty pages are alike."""
     if not len(first) and not len(second):
         return 1.0
@@ -100,12 +101,12 @@ def signature_to_bytes(sign: Signature) -> bytes:
 
 def signature_from_bytes(data: bytes) -> Signature:
     """The inverse; Damaged when the length is not that of a signature."""
-    if len(data) != 4 * SIZE:
+    if len(data) != 4 * SIGNATURE_SIZE:
         raise Damaged("a stored page signature has the wrong length; run 'letopis verify --repair'")
     return np.frombuffer(data, dtype="<u4").astype(np.uint32)
 
 
-def groups(bands: Iterable[tuple[str, Sequence[int]]]) -> list[list[str]]:
+def candidate_groups(bands: Iterable[tuple[str, Sequence[int]]]) -> list[list[str]]:
     """Names joined through common band keys: candidates to be checked by likeness, in order of arrival."""
     owner: dict[int, str] = {}
     parent: dict[str, str] = {}

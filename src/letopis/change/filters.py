@@ -1,4 +1,4 @@
-"""What of a page is compared and shown: chosen parts in, noisy parts out.
+"""What of a page is compared and shown: chosen parts in, noisy parts out, by CSS, XPath, JSONPath or pattern.
 
 Filters act on copies, at comparison and display; what is stored is always
 what the server sent. They run in the order given. Markup filters (`css`,
@@ -9,20 +9,113 @@ what the server sent. They run in the order given. Markup filters (`css`,
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 import regex
 from lxml import etree
 from lxml import html as lxml_html
 from selectolax.lexbor import LexborHTMLParser
 
-from letopis.change.jsonpath import compile_path, find
 from letopis.errors import UsageError
 from letopis.model import Block, Page
 
-_SECONDS = 1.0
+JsonPathStep = Callable[[Any], Iterable[Any]]
+_TOKEN = re.compile(
+    r"\.\.(?P<deep>\*|[^\s.\[\]()'\"*?@$]+|(?=\[))"
+    r"|\.(?P<name>\*|[^\s.\[\]()'\"*?@$]+)"
+    r"|\[\s*(?P<inside>\*|'(?:[^'\\]|\\.)*'(?:\s*,\s*'(?:[^'\\]|\\.)*')*|\"(?:[^\"\\]|\\.)*\"(?:\s*,\s*\"(?:[^\"\\]|\\.)*\")*"
+    r"|(?:-?\d+)?\s*:\s*(?:-?\d+)?(?:\s*:\s*(?:-?\d+)?)?|-?\d+(?:\s*,\s*-?\d+)*)\s*\]"
+)
+_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
+_MOST_VALUES = 100_000
+
+
+def compile_jsonpath(path: str) -> list[JsonPathStep]:
+    """The steps of a path; UsageError names the place that cannot be read."""
+    text = path.strip()
+    at = 1 if text.startswith("$") else 0
+    if at == 0 and not text.startswith(("[", ".")):
+        text = "." + text
+    steps: list[JsonPathStep] = []
+    while at < len(text):
+        token = _TOKEN.match(text, at)
+        if token is None:
+            raise UsageError(
+                f"'{path}' is not a JSONPath that Letopis reads (at '{text[at : at + 20]}'); use $.a.b[0], [*] or .."
+            )
+        steps += _steps(token)
+        at = token.end()
+    return steps
+
+
+def jsonpath_values(document: Any, path: str) -> list[Any]:
+    """All values at a path, in document order, at most 100,000."""
+    values: Iterable[Any] = [document]
+    for step in compile_jsonpath(path):
+        values = list(_limited(value for parent in values for value in step(parent)))
+    return list(values)
+
+
+def _limited(values: Iterator[Any]) -> Iterator[Any]:
+    for n, value in enumerate(values):
+        if n == _MOST_VALUES:
+            raise UsageError(f"the JSONPath finds more than {_MOST_VALUES} values; choose a narrower one")
+        yield value
+
+
+def _steps(token: re.Match[str]) -> list[JsonPathStep]:
+    if token["deep"] is not None:
+        return [_descend] + ([_named(token["deep"])] if token["deep"] else [])
+    if token["name"] is not None:
+        return [_named(token["name"])]
+    inside = token["inside"]
+    if inside == "*":
+        return [_children]
+    if inside[0] in "'\"":
+        return [_keys([re.sub(r"\\(.)", r"\1", one or two) for one, two in _QUOTED.findall(inside)])]
+    if ":" in inside:
+        return [_slice(*[int(part) if part.strip() else None for part in inside.split(":")])]
+    return [_indices([int(part) for part in inside.split(",")])]
+
+
+def _named(name: str) -> JsonPathStep:
+    return _children if name == "*" else _keys([name])
+
+
+def _children(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _descend(value: Any) -> Iterator[Any]:
+    """The value and all values inside it, by a stack: no depth can exhaust it."""
+    stack = [value]
+    while stack:
+        current = stack.pop()
+        yield current
+        stack.extend(reversed(list(_children(current))))
+
+
+def _keys(names: list[str]) -> JsonPathStep:
+    return lambda value: [value[name] for name in names if name in value] if isinstance(value, dict) else ()
+
+
+def _indices(wanted: list[int]) -> JsonPathStep:
+    return lambda value: [value[n] for n in wanted if -len(value) <= n < len(value)] if isinstance(value, list) else ()
+
+
+def _slice(*bounds: int | None) -> JsonPathStep:
+    if len(bounds) == 3 and bounds[2] == 0:
+        raise UsageError("the step of a JSONPath slice must not be 0; write [start:stop:1]")
+    return lambda value: value[slice(*bounds)] if isinstance(value, list) else ()
+
+
+_PATTERN_SECONDS = 1.0
 _MOST_PATTERN = 2000
 _MOST_SOURCE = 1 << 24
 
@@ -43,7 +136,7 @@ _SOURCE_KINDS = frozenset((FilterKind.CSS, FilterKind.XPATH, FilterKind.REMOVE, 
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class ContentFilter:
     """One filter; a wrong expression is a UsageError at once, not at the next check.
 
     css, xpath: keep what matches. remove: drop elements by CSS. jsonpath:
@@ -58,7 +151,7 @@ class Filter:
         _CHECKS[self.kind](self.expression)
 
 
-def filter_source(source: str, content_type: str, filters: Sequence[Filter]) -> str:
+def filter_source(source: str, content_type: str, filters: Sequence[ContentFilter]) -> str:
     """The source after its markup or JSON filters; unchanged when it has none.
 
     JSON gives one value a line, sorted keys. UsageError when nothing can be
@@ -70,11 +163,11 @@ def filter_source(source: str, content_type: str, filters: Sequence[Filter]) -> 
             source = _by_jsonpath(source, one.expression)
             is_json = False
         elif one.kind in _SOURCE_KINDS and not is_json:
-            source = _MARKUP[one.kind](source[:_MOST_SOURCE], one.expression)
+            source = _MARKUP_FILTERS[one.kind](source[:_MOST_SOURCE], one.expression)
     return source
 
 
-def filter_text(text: str, filters: Sequence[Filter]) -> str:
+def filter_text(text: str, filters: Sequence[ContentFilter]) -> str:
     """The text after its line filters."""
     lines = text.split("\n")
     for one in filters:
@@ -82,7 +175,7 @@ def filter_text(text: str, filters: Sequence[Filter]) -> str:
     return "\n".join(lines)
 
 
-def filter_page(page: Page, filters: Sequence[Filter]) -> Page:
+def filter_page(page: Page, filters: Sequence[ContentFilter]) -> Page:
     """The page with its blocks filtered like lines; frame marks follow their blocks."""
     patterns = [one for one in filters if one.kind not in _SOURCE_KINDS]
     if not patterns:
@@ -137,17 +230,20 @@ def _by_jsonpath(source: str, expression: str) -> str:
             f"the JSONPath '{expression}' needs a JSON document; remove the filter or watch another URL"
         ) from None
     return "\n".join(
-        json.dumps(value, ensure_ascii=False, sort_keys=True, indent=1) for value in find(document, expression)
+        json.dumps(value, ensure_ascii=False, sort_keys=True, indent=1)
+        for value in jsonpath_values(document, expression)
     )
 
 
-def _by_pattern(lines: Iterable[str], one: Filter) -> list[str]:
+def _by_pattern(lines: Iterable[str], one: ContentFilter) -> list[str]:
     pattern = _pattern(one.expression)
     try:
         if one.kind is FilterKind.IGNORE:
-            return pattern.sub("", "\n".join(lines), timeout=_SECONDS).split("\n")
+            return pattern.sub("", "\n".join(lines), timeout=_PATTERN_SECONDS).split("\n")
         wanted = one.kind is FilterKind.INCLUDE
-        return [line for line in lines if bool(pattern.search(line, timeout=_SECONDS, concurrent=False)) == wanted]
+        return [
+            line for line in lines if bool(pattern.search(line, timeout=_PATTERN_SECONDS, concurrent=False)) == wanted
+        ]
     except TimeoutError:
         raise UsageError(
             f"the pattern '{one.expression}' takes too long on this page; write it without nested repeats"
@@ -182,10 +278,10 @@ def _check_pattern(expression: str) -> None:
 
 
 def _check_jsonpath(expression: str) -> None:
-    compile_path(expression)
+    compile_jsonpath(expression)
 
 
-_MARKUP = {FilterKind.CSS: _by_css, FilterKind.XPATH: _by_xpath, FilterKind.REMOVE: _by_remove}
+_MARKUP_FILTERS = {FilterKind.CSS: _by_css, FilterKind.XPATH: _by_xpath, FilterKind.REMOVE: _by_remove}
 _CHECKS = {
     FilterKind.CSS: _check_css,
     FilterKind.REMOVE: _check_css,

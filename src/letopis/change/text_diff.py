@@ -17,10 +17,10 @@ import fast_diff_match_patch
 
 from letopis.change.sequence import Budget, Op, Tag, opcodes
 
-Level = Literal[1, 2, 3]
-LINES: Level = 1
-WORDS: Level = 2
-CHARACTERS: Level = 3
+DiffLevel = Literal[1, 2, 3]
+LINES: DiffLevel = 1
+WORDS: DiffLevel = 2
+CHARACTERS: DiffLevel = 3
 
 _WORD = re.compile(r"\w+|[^\S\n]+|\n|[^\w\s]")
 _MOST_WORDS_TEXT = 1 << 20
@@ -28,7 +28,7 @@ _MOST_CHARACTERS = 1 << 14
 _CHARACTER_SLICE = 0.02
 
 
-class Piece(NamedTuple):
+class DiffPiece(NamedTuple):
     """A run of text that stayed, came, went or was replaced."""
 
     tag: Tag
@@ -37,7 +37,7 @@ class Piece(NamedTuple):
 
 
 @dataclass(slots=True)
-class Bounds:
+class DiffBounds:
     """What one difference may cost; `clock` is passed in by tests."""
 
     seconds: float = 0.5
@@ -61,73 +61,73 @@ class Bounds:
         return self.coarse
 
 
-def lines_of(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     """Lines with their ends; only LF ends a line, so that joining gives the text again."""
     parts = text.split("\n")
     lines = [part + "\n" for part in parts[:-1]]
     return [*lines, parts[-1]] if parts[-1] else lines
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Words, blanks and single marks; joining gives the text again."""
     return _WORD.findall(text)
 
 
-def line_ops(old: Sequence[str], new: Sequence[str], bounds: Bounds | None = None) -> list[Op]:
+def line_ops(old: Sequence[str], new: Sequence[str], bounds: DiffBounds | None = None) -> list[Op]:
     """Operations on whole lines."""
-    bounds = bounds or Bounds()
+    bounds = bounds or DiffBounds()
     budget = bounds.start()
     ops = opcodes(old, new, budget)
     bounds.coarse = bounds.coarse or budget.coarse
     return ops
 
 
-def pieces(old: str, new: str, level: Level = WORDS, bounds: Bounds | None = None) -> list[Piece]:
+def diff_pieces(old: str, new: str, level: DiffLevel = WORDS, bounds: DiffBounds | None = None) -> list[DiffPiece]:
     """The two texts as one row of pieces, to the level asked for where the bounds allow.
 
     Joining the `old` sides gives the old text, joining the `new` sides the new one.
     """
-    bounds = bounds or Bounds()
+    bounds = bounds or DiffBounds()
     budget = bounds.start()
-    before, after = lines_of(old), lines_of(new)
-    found: list[Piece] = []
+    before, after = split_lines(old), split_lines(new)
+    found: list[DiffPiece] = []
     for op in opcodes(before, after, budget):
-        piece = Piece(op.tag, "".join(before[op.a1 : op.a2]), "".join(after[op.b1 : op.b2]))
+        piece = DiffPiece(op.tag, "".join(before[op.a1 : op.a2]), "".join(after[op.b1 : op.b2]))
         found += _opened(piece, level, bounds, budget) if op.tag == "replace" and level > LINES else [piece]
     bounds.coarse = bounds.coarse or budget.coarse
     return list(_joined(found))
 
 
-def _opened(piece: Piece, level: Level, bounds: Bounds, budget: Budget) -> Iterator[Piece]:
+def _opened(piece: DiffPiece, level: DiffLevel, bounds: DiffBounds, budget: Budget) -> Iterator[DiffPiece]:
     """A changed run of lines by words, and its changed words by characters."""
     if len(piece.old) + len(piece.new) > _MOST_WORDS_TEXT or bounds.late():
         bounds.coarse = True
         yield piece
         return
-    before, after = words_of(piece.old), words_of(piece.new)
+    before, after = split_words(piece.old), split_words(piece.new)
     for op in opcodes(before, after, budget):
-        inner = Piece(op.tag, "".join(before[op.a1 : op.a2]), "".join(after[op.b1 : op.b2]))
+        inner = DiffPiece(op.tag, "".join(before[op.a1 : op.a2]), "".join(after[op.b1 : op.b2]))
         if op.tag == "replace" and level == CHARACTERS:
             yield from character_pieces(inner.old, inner.new, bounds)
         else:
             yield inner
 
 
-def character_pieces(old: str, new: str, bounds: Bounds) -> list[Piece]:
+def character_pieces(old: str, new: str, bounds: DiffBounds) -> list[DiffPiece]:
     """Two short texts by characters; as one replacement when they are long or time is up."""
-    whole = [Piece("replace", old, new)]
+    whole = [DiffPiece("replace", old, new)]
     if len(old) + len(new) > _MOST_CHARACTERS or bounds.late():
         bounds.coarse = True
         return whole
     seconds = min(_CHARACTER_SLICE, bounds.left())
     steps = fast_diff_match_patch.diff(old, new, timelimit=seconds, checklines=False, counts_only=False)
     tags: dict[str, Tag] = {"=": "equal", "-": "delete", "+": "insert"}
-    found = [Piece(tags[sign], text if sign != "+" else "", text if sign != "-" else "") for sign, text in steps]
+    found = [DiffPiece(tags[sign], text if sign != "+" else "", text if sign != "-" else "") for sign, text in steps]
     same = sum(len(piece.old) for piece in found if piece.tag == "equal")
     return found if 4 * same >= len(old) + len(new) - 2 * same or same >= 3 else whole
 
 
-def _joined(found: Sequence[Piece]) -> Iterator[Piece]:
+def _joined(found: Sequence[DiffPiece]) -> Iterator[DiffPiece]:
     """Neighbours of one kind as one; a deletion beside an insertion is a replacement."""
     old: list[str] = []
     new: list[str] = []
@@ -143,7 +143,7 @@ def _joined(found: Sequence[Piece]) -> Iterator[Piece]:
         yield _piece(equal, old, new)
 
 
-def _piece(equal: bool, old: list[str], new: list[str]) -> Piece:
+def _piece(equal: bool, old: list[str], new: list[str]) -> DiffPiece:
     before, after = "".join(old), "".join(new)
     tag: Tag = "equal" if equal else "replace" if before and after else "delete" if before else "insert"
-    return Piece(tag, before, after)
+    return DiffPiece(tag, before, after)

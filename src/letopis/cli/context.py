@@ -1,8 +1,9 @@
-"""What every verb needs: the shared options, before or after the verb, and what follows from them."""
+"""What every verb needs: the shared options, the settings and the archive that follow from them, files in and out."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,15 +14,15 @@ import click
 
 from letopis.archive import Archive, utc_now
 from letopis.cli.output import Output
-from letopis.config import Settings, load
-from letopis.errors import UnknownUrl
+from letopis.config import Settings, load_settings
+from letopis.errors import UnknownUrl, UsageError
 from letopis.model import parse_time
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Given:
+class CliContext:
     """The shared options of one run, gathered wherever they stood."""
 
     archive: str | None = None
@@ -40,7 +41,7 @@ class Given:
         """Settings of this run."""
         if self.archive is not None:
             self.changes["archive.path"] = self.archive
-        return load(self._config_file(), os.environ, self.changes)
+        return load_settings(self._config_file(), os.environ, self.changes)
 
     def _config_file(self) -> Path | None:
         named = self.config or os.environ.get("LETOPIS_CONFIG")
@@ -57,7 +58,7 @@ class Given:
                 f"there is no archive at {settings.archive.path}; make one with 'letopis init' or give --archive"
             )
         archive = Archive.open(settings)
-        return _supplied(archive) if archive.is_clone else archive
+        return _with_origin(archive) if archive.is_clone else archive
 
     @property
     def output(self) -> Output:
@@ -69,15 +70,15 @@ class Given:
         return None if text is None else parse_time(text, utc_now())
 
 
-def _supplied(archive: Archive) -> Archive:
+def _with_origin(archive: Archive) -> Archive:
     """A clone that fetches what it has not got yet."""
     # Loaded late on purpose: few archives are clones, and starting up must stay cheap.
-    from letopis.exchange.replica.supplying import attach  # noqa: PLC0415
+    from letopis.exchange.replica.on_demand import fetch_on_demand  # noqa: PLC0415
 
-    return attach(archive)
+    return fetch_on_demand(archive)
 
 
-def _keep(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+def _store_option(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
     def callback(ctx: click.Context, param: click.Parameter, value: Any) -> None:
         given = ctx.find_root().obj
         if value not in (None, False, 0):
@@ -90,17 +91,25 @@ def shared_options(function: F) -> F:
     """Adds --archive, --config, --json, -q and -v."""
     options = [
         click.option(
-            "--archive", metavar="WHERE", help="Folder of the archive.", expose_value=False, callback=_keep("archive")
+            "--archive",
+            metavar="WHERE",
+            help="Folder of the archive.",
+            expose_value=False,
+            callback=_store_option("archive"),
         ),
         click.option(
             "--config",
             metavar="FILE",
             help="Settings file (letopis.toml).",
             expose_value=False,
-            callback=_keep("config"),
+            callback=_store_option("config"),
         ),
         click.option(
-            "--json", is_flag=True, help="One JSON object a line.", expose_value=False, callback=_keep("as_json")
+            "--json",
+            is_flag=True,
+            help="One JSON object a line.",
+            expose_value=False,
+            callback=_store_option("as_json"),
         ),
         click.option(
             "-q",
@@ -108,9 +117,11 @@ def shared_options(function: F) -> F:
             is_flag=True,
             help="Say only what was asked for.",
             expose_value=False,
-            callback=_keep("quiet"),
+            callback=_store_option("quiet"),
         ),
-        click.option("-v", "--verbose", count=True, help="Say more.", expose_value=False, callback=_keep("verbose")),
+        click.option(
+            "-v", "--verbose", count=True, help="Say more.", expose_value=False, callback=_store_option("verbose")
+        ),
     ]
     for option in reversed(options):
         function = option(function)
@@ -153,3 +164,22 @@ def verb(name: str, *examples: str) -> Callable[[F], VerbCommand]:
         return command
 
     return decorate
+
+
+def read_file(file: Path) -> bytes:
+    """The bytes of a file, or of standard input for `-`."""
+    try:
+        return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror}; give a readable file or -") from None
+
+
+def write_output(given: CliContext, data: bytes, target: Path | None) -> None:
+    """Bytes to a file or to standard output."""
+    if target is None:
+        given.output.bytes(data)
+        return
+    try:
+        target.write_bytes(data)
+    except OSError as error:
+        raise UsageError(f"cannot write {target}: {error.strerror}; give another -o") from None

@@ -1,4 +1,4 @@
-"""Where people come in: reads the arguments, runs one verb, turns errors into exit statuses."""
+"""The program `letopis`: the table of verbs, loaded when called, and errors as exit statuses."""
 
 from __future__ import annotations
 
@@ -6,14 +6,78 @@ import atexit
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import NamedTuple
 
 import click
 
 from letopis import __version__
-from letopis.cli.context import Given, shared_options
-from letopis.cli.registry import VERBS, load_verb
+from letopis.cli.context import CliContext, shared_options
 from letopis.errors import LetopisError
+
+
+class Verb(NamedTuple):
+    """Where a verb lives and what it does."""
+
+    module: str
+    help: str
+
+
+VERBS: dict[str, Verb] = {
+    "init": Verb("archive", "Make an archive"),
+    "check": Verb("checks", "Look at pages now: available, changed, changed for you"),
+    "get": Verb("contents", "Print a page as it is, was, or last was"),
+    "versions": Verb("archive", "List the versions of a page"),
+    "diff": Verb("contents", "Show what changed on a page"),
+    "history": Verb("checks", "List every check of a page"),
+    "patch": Verb("contents", "Apply a binary difference"),
+    "extract": Verb("contents", "Show the common form of a document"),
+    "put": Verb("archive", "Store a version by hand"),
+    "watch": Verb("watch_loop", "Standing checks: add, list, remove, run"),
+    "crawl": Verb("crawls", "Crawl from seeds, politely, and come back when pages change"),
+    "why": Verb("crawls", "Say when a page is next visited, and why then"),
+    "simulate": Verb("measures", "Compare revisit policies on pages whose changes are known"),
+    "run": Verb("daemon", "The daemon: crawling, watches, jobs, web interface"),
+    "demo": Verb("daemon", "A small simulated web, crawled and shown; needs no network"),
+    "serve": Verb("daemon", "Web interface and HTTP API"),
+    "import": Verb("exchange", "Take in WARC, WACZ, CDXJ, and what other tools kept"),
+    "export": Verb("exchange", "Write the archive for other tools: WARC, WACZ, CDXJ and more"),
+    "map": Verb("operations.links", "Show the map of a site, or what changed in it, as of any date"),
+    "links": Verb("operations.links", "List the links of a page or to it, as of any date"),
+    "broken": Verb("operations.links", "List broken links and where they stand"),
+    "rank": Verb("operations.links", "Rank pages by the links between them"),
+    "search": Verb("search", "Find pages by their words, as of any date"),
+    "near": Verb("search", "List the words that stand near a word"),
+    "when": Verb("search", "Tell when a phrase first and last stood on any page"),
+    "categories": Verb("search", "Sort the pages of a site into a tree by their key words"),
+    "duplicates": Verb("search", "Find the same document under other addresses"),
+    "jobs": Verb("jobs", "The queue of questions: submit, list, show, cancel, refresh"),
+    "users": Verb("accounts", "People who may sign in, and their roles"),
+    "tokens": Verb("accounts", "Secrets for programs that use the HTTP API"),
+    "projects": Verb("accounts", "Named sets of pages"),
+    "publish": Verb("replication", "Write the archive as files that any static server can hand out"),
+    "clone": Verb("replication", "Copy a published archive, or the part of it that you want"),
+    "pull": Verb("replication", "Bring a clone up to date, transferring only differences"),
+    "zrec": Verb("replication", "Compressed sorted records, synced by ranges"),
+    "stats": Verb("measures", "Show totals of the archive"),
+    "doctor": Verb("archive", "Say whether this installation is sound"),
+    "bench": Verb("measures", "Run a benchmark of the source tree"),
+    "verify": Verb("archive", "Check every byte and every reference; repair"),
+    "migrate": Verb("exchange", "Copy the archive to another place and compare"),
+    "compact": Verb("archive", "Re-compress, carry out retention, give space back"),
+}
+
+
+def load_verb(name: str) -> click.Command:
+    """The command of a verb: made of an operation, or the attribute of its module with the verb's name."""
+    place, _, family = VERBS[name].module.partition(".")
+    if family:
+        door: Callable[[str, str], click.Command] = import_module("letopis.cli.door").verb_of
+        return door(name, family)
+    module = import_module(f"letopis.cli.verbs.{place}")
+    command: click.Command = getattr(module, name.replace("-", "_") + "_verb")
+    return command
 
 
 class LazyGroup(click.Group):
@@ -47,7 +111,7 @@ class LazyGroup(click.Group):
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @shared_options
 @click.version_option(__version__, prog_name="letopis")
-def letopis() -> None:
+def root_command() -> None:
     """Letopis crawls, watches, stores, maps, searches, replays and replicates the web over time.
 
     'letopis VERB --help' explains a verb with examples; 'letopis demo' shows
@@ -64,28 +128,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The interpreter would walk through all objects once more, only to let go of them right after.
         atexit.register(gc.freeze)
     try:
-        result = letopis.main(
-            list(sys.argv[1:] if argv is None else argv), prog_name="letopis", standalone_mode=False, obj=Given()
+        result = root_command.main(
+            list(sys.argv[1:] if argv is None else argv), prog_name="letopis", standalone_mode=False, obj=CliContext()
         )
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except LetopisError as error:
-        return _complain(str(error), error.exit_status)
+        return _print_error(str(error), error.exit_status)
     except click.exceptions.NoArgsIsHelpError as error:
-        return _complain(error.format_message(), 2, prefix="")
+        return _print_error(error.format_message(), 2, prefix="")
     except click.UsageError as error:
         where = f"; see '{error.ctx.command_path} --help'" if error.ctx else ""
-        return _complain(error.format_message().rstrip(".") + where, 2)
+        return _print_error(error.format_message().rstrip(".") + where, 2)
     except click.ClickException as error:
-        return _complain(error.format_message(), error.exit_code)
+        return _print_error(error.format_message(), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        return _complain("stopped; the same command goes on from here", 130)
+        return _print_error("stopped; the same command goes on from here", 130)
     except BrokenPipeError:
         # Whoever read our output has seen enough; silence the flush at exit too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 
-def _complain(sentence: str, status: int, prefix: str = "letopis: ") -> int:
+def _print_error(sentence: str, status: int, prefix: str = "letopis: ") -> int:
     click.echo(prefix + sentence, err=True)
     return status

@@ -1,37 +1,19 @@
-"""Answers as people or programs want them: tables and sentences, or one JSON object a line."""
+"""What verbs print: tables and sentences, or one JSON object a line; progress of long work on standard error."""
 
 from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from datetime import datetime
-from enum import Enum
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import click
 
-from letopis.model import rfc3339
+from letopis.operations.answers import json_value
 
 Row = Mapping[str, Any]
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON can hold it: times in RFC 3339 UTC, dataclasses as objects."""
-    if isinstance(value, datetime):
-        return rfc3339(value)
-    if isinstance(value, Enum):
-        return value.value
-    if is_dataclass(value) and not isinstance(value, type):
-        return {part.name: plain(getattr(value, part.name)) for part in fields(value)}
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {name: plain(part) for name, part in value._asdict().items()}
-    if isinstance(value, Mapping):
-        return {str(name): plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(part) for part in value]
-    return value
 
 
 class Output(NamedTuple):
@@ -42,7 +24,7 @@ class Output(NamedTuple):
 
     def json(self, value: Any) -> None:
         """One object on one line."""
-        click.echo(json.dumps(plain(value), ensure_ascii=False))
+        click.echo(json.dumps(json_value(value), ensure_ascii=False))
 
     def row(self, row: Row, sentence: str) -> None:
         """One answer: an object for programs, a sentence for people."""
@@ -85,7 +67,7 @@ class Output(NamedTuple):
 
 
 def _cell(value: Any) -> str:
-    return "" if value is None else str(plain(value))
+    return "" if value is None else str(json_value(value))
 
 
 def _table(rows: Sequence[Row], columns: Sequence[str]) -> None:
@@ -95,3 +77,53 @@ def _table(rows: Sequence[Row], columns: Sequence[str]) -> None:
     widths = [max(len(line[index]) for line in [list(columns), *cells]) for index in range(len(columns))]
     for line in [list(columns), *cells]:
         click.echo("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+
+
+_PLAIN_SECONDS = 10.0
+_MOVING_SECONDS = 0.2
+
+
+class ProgressLine:
+    """Says how far the work is, on standard error, not more often than is pleasant."""
+
+    def __init__(self, what: str, *, total: int | None = None, quiet: bool = False) -> None:
+        self._what = what
+        self._total = total
+        self._quiet = quiet
+        self._moving = sys.stderr.isatty()
+        self._started = time.monotonic()
+        self._said = self._started
+        self._dirty = False
+
+    def __enter__(self) -> ProgressLine:
+        """For use in a with statement."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leaves the terminal with a clean line."""
+        if self._dirty:
+            sys.stderr.write("\n")
+            sys.stderr.flush()
+
+    def show(self, done: int, remark: str = "") -> None:
+        """Tells how many items are done."""
+        now = time.monotonic()
+        if self._quiet or now - self._said < (_MOVING_SECONDS if self._moving else _PLAIN_SECONDS):
+            return
+        self._said = now
+        line = self._line(done, remark, now - self._started)
+        sys.stderr.write(f"\r\x1b[2K{line}" if self._moving else line + "\n")
+        sys.stderr.flush()
+        self._dirty = self._moving
+
+    def _line(self, done: int, remark: str, seconds: float) -> str:
+        rate = done / seconds if seconds else 0.0
+        parts = [
+            f"{done} {self._what}" if self._total is None else f"{done}/{self._total} {self._what}",
+            f"{rate:.1f}/s",
+        ]
+        if self._total and rate:
+            parts.append(f"{(self._total - done) / rate:.0f} s left")
+        return "  ".join([*parts, remark] if remark else parts)

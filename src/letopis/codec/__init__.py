@@ -1,20 +1,25 @@
 """Methods of compression: those of the thesis, the modern ones, dictionaries, and the contest between them."""
 
-from letopis.codec.contest import Won, contest
-from letopis.codec.dictionary import Dictionary
-from letopis.codec.generic import html_dictionary
-from letopis.codec.method import MAX_BYTES, Codec
-from letopis.codec.modern import Brotli, BrotliWith, Zstd, with_dictionary
-from letopis.codec.registry import THESIS, by_id, get, names
+from letopis.codec.method_registry import THESIS, BestEncoding, by_id, contest, get, names
+from letopis.codec.methods import (
+    MAX_BYTES,
+    Brotli,
+    BrotliWithDictionary,
+    Codec,
+    Dictionary,
+    Zstd,
+    html_dictionary,
+    with_dictionary,
+)
 
 __all__ = [
     "MAX_BYTES",
     "THESIS",
+    "BestEncoding",
     "Brotli",
-    "BrotliWith",
+    "BrotliWithDictionary",
     "Codec",
     "Dictionary",
-    "Won",
     "Zstd",
     "by_id",
     "contest",

@@ -1,7 +1,7 @@
 """Settings: one typed tree, read from `letopis.toml` and `LETOPIS_*`."""
 
-from letopis.config.reading import load
-from letopis.config.sections import (
+from letopis.config.loader import load_settings
+from letopis.config.settings import (
     ArchiveSettings,
     ChangeSettings,
     ClusterSettings,
@@ -13,10 +13,11 @@ from letopis.config.sections import (
     ScheduleSettings,
     SearchSettings,
     ServeSettings,
+    Setting,
     Settings,
     StoreSettings,
+    settings_table,
 )
-from letopis.config.table import Setting, table
 
 __all__ = [
     "ArchiveSettings",
@@ -33,6 +34,6 @@ __all__ = [
     "Setting",
     "Settings",
     "StoreSettings",
-    "load",
-    "table",
+    "load_settings",
+    "settings_table",
 ]

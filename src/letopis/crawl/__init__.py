@@ -1,26 +1,25 @@
 """Crawling: agents that take, look, record and plan."""
 
-from letopis.crawl.agent import Agent, Limits
-from letopis.crawl.cluster import crawl_on
-from letopis.crawl.crawl import CrawlOptions, agent, crawl, plant
-from letopis.crawl.figures import Figures
-from letopis.crawl.fleet import Fleet, ends_with_its_leader
-from letopis.crawl.levels import Level, Watching, crawl_levels
-from letopis.crawl.selection import Selection
+from letopis.crawl.agent import Agent, CrawlLimits
+from letopis.crawl.fleet import Fleet, crawl_on_cluster, exit_with_leader
+from letopis.crawl.levels import CrawlLevel, LevelHooks, crawl_levels
+from letopis.crawl.runner import CrawlOptions, crawl, enqueue_seeds, open_agent
+from letopis.crawl.selection import CrawlSelection
+from letopis.crawl.stats import CrawlStats
 
 __all__ = [
     "Agent",
+    "CrawlLevel",
+    "CrawlLimits",
     "CrawlOptions",
-    "Figures",
+    "CrawlSelection",
+    "CrawlStats",
     "Fleet",
-    "Level",
-    "Limits",
-    "Selection",
-    "Watching",
-    "agent",
+    "LevelHooks",
     "crawl",
     "crawl_levels",
-    "crawl_on",
-    "ends_with_its_leader",
-    "plant",
+    "crawl_on_cluster",
+    "enqueue_seeds",
+    "exit_with_leader",
+    "open_agent",
 ]

@@ -1,7 +1,7 @@
 """One crawling process: takes URLs from the frontier, looks at them, records batches.
 
 The way of a page: `Frontier.take` -> `Visitor.ask` -> `Frontier.give_back` ->
-`Judging` (`Visitor.judge`) -> `Committing` (`Planner`, `Archive.record` with what
+`PendingLooks` (`Visitor.judge`) -> `BatchCommitter` (`RevisitPlanner`, `Archive.record` with what
 follows for the frontier in the same transaction).
 """
 
@@ -13,23 +13,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from letopis.archive import Archive
-from letopis.crawl.committing import RETRY_SECONDS, Committing
-from letopis.crawl.decisions import Decisions
-from letopis.crawl.durable import CatalogQueue
-from letopis.crawl.figures import Figures
-from letopis.crawl.holding import Holding
-from letopis.crawl.ip_gate import AddressGate
-from letopis.crawl.judging import Answer, Judging
-from letopis.crawl.owed import Owed
-from letopis.crawl.robots_book import RobotsBook
-from letopis.crawl.selection import Selection
-from letopis.fetch import Robots, retry_after
-from letopis.frontier import Frontier, NewUrl, Returned, Ticket
+from letopis.crawl.catalog_queue import CatalogQueue, LeaseManager
+from letopis.crawl.commits import RETRY_SECONDS, BatchCommitter, PendingLook, PendingLooks
+from letopis.crawl.selection import CrawlDecisions, CrawlSelection
+from letopis.crawl.stats import CrawlStats
+from letopis.fetch import retry_after
+from letopis.frontier import FetchResult, Frontier, NewUrl, Ticket
+from letopis.look import KnownVersion, LookOptions, Visitor, is_refused, known_version
+from letopis.look.politeness import AddressGate, PauseJournal
+from letopis.look.robots import Robots, RobotsCache
 from letopis.model import Failure, FailureKind, Response, to_millis
-from letopis.schedule import Policy
+from letopis.schedule import RevisitPolicy
 from letopis.urls import host as host_of
 from letopis.urls import join, url_key
-from letopis.visit import Known, Manner, Visitor, is_refused, known_of
 
 BATCH = 512
 """Most looks in one commit."""
@@ -45,13 +41,13 @@ _PENDING = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CrawlLimits:
     """When a crawl is over: after so many pages, or when nothing is due (`once`)."""
 
     pages: int | None = None
     once: bool = False
 
-    def less(self, fetched: int) -> Limits:
+    def remaining(self, fetched: int) -> CrawlLimits:
         """What is left of the limits after so many pages."""
         return self if self.pages is None else replace(self, pages=max(0, self.pages - fetched))
 
@@ -65,13 +61,13 @@ class Agent:
         visitor: Visitor,
         frontier: Frontier,
         queue: CatalogQueue,
-        robots: RobotsBook,
-        policy: Policy,
-        select: Callable[[], Selection],
-        manner: Manner,
+        robots: RobotsCache,
+        policy: RevisitPolicy,
+        select: Callable[[], CrawlSelection],
+        manner: LookOptions,
         gate: AddressGate | None = None,
-        holding: Holding | None = None,
-        owed: Owed | None = None,
+        lease_manager: LeaseManager | None = None,
+        pause_journal: PauseJournal | None = None,
     ) -> None:
         self._archive = archive
         self._visitor = visitor
@@ -79,11 +75,13 @@ class Agent:
         self._robots = robots
         self._manner = manner
         self._gate = gate
-        self._holding = holding
-        self._owed = owed
-        self._decisions = Decisions(archive.settings.crawl)
-        self._done = Judging(visitor, self._decisions, manner)
-        self._committing = Committing(archive, visitor, frontier, queue, policy, select, self._decisions, holding)
+        self._lease_manager = lease_manager
+        self._pause_journal = pause_journal
+        self._decisions = CrawlDecisions(archive.settings.crawl)
+        self._done = PendingLooks(visitor, self._decisions, manner)
+        self._committer = BatchCommitter(
+            archive, visitor, frontier, queue, policy, select, self._decisions, lease_manager
+        )
         self._mapped: set[str] = set()
         self._listed: list[NewUrl] = []
         self._addresses: dict[str, str] = {}
@@ -92,15 +90,17 @@ class Agent:
         self._failed: BaseException | None = None
         self._wake = asyncio.Event()
         self._stopping = False
-        self._limits = Limits()
-        self.figures = self._committing.figures
+        self._limits = CrawlLimits()
+        self.figures = self._committer.figures
 
     def stop(self) -> None:
         """Begins nothing new; what is under way is finished and recorded."""
         self._stopping = True
         self._wake.set()
 
-    async def run(self, limits: Limits, progress: Callable[[Figures], None] = lambda figures: None) -> Figures:
+    async def run(
+        self, limits: CrawlLimits, progress: Callable[[CrawlStats], None] = lambda figures: None
+    ) -> CrawlStats:
         """Works until the end; returns when everything is recorded."""
         self._limits = limits
         try:
@@ -110,7 +110,7 @@ class Agent:
             for task in self._tasks:
                 task.cancel()
 
-    async def _run(self, progress: Callable[[Figures], None]) -> Figures:
+    async def _run(self, progress: Callable[[CrawlStats], None]) -> CrawlStats:
         started = committed = time.monotonic()
         while True:
             self._tend()
@@ -135,13 +135,13 @@ class Agent:
         """Keeps the leases, and does not let a look fail in silence."""
         if self._failed is not None:
             raise self._failed
-        if self._holding is not None:
-            self._holding.tend(self._frontier, self._now())
+        if self._lease_manager is not None:
+            self._lease_manager.tend(self._frontier, self._now())
 
     async def _commit_all(self) -> None:
         """What is left, as long as that takes."""
         self._commit()
-        while self._committing.is_waiting:
+        while self._committer.is_waiting:
             await asyncio.sleep(RETRY_SECONDS)
             self._tend()
             self._commit()
@@ -188,13 +188,13 @@ class Agent:
             self._failed = task.exception()
         self._wake.set()
 
-    def _has_room(self, under_way: int, limits: Limits) -> bool:
+    def _has_room(self, under_way: int, limits: CrawlLimits) -> bool:
         """The one predicate of back-pressure."""
         left = limits.pages is None or self.figures.fetched + under_way + len(self._done) < limits.pages
         return (
             left
             and not self._stopping
-            and not self._committing.is_waiting
+            and not self._committer.is_waiting
             and under_way < self._settings.concurrency
             and len(self._done) < _PENDING * BATCH
             and self._done.held < _PENDING * HEAVY
@@ -209,26 +209,26 @@ class Agent:
         # What is not yet recorded may bring new links, so it is recorded before the question is asked.
         if self._done and self._goes_on():
             return False
-        if self._done or self._committing.is_waiting:
+        if self._done or self._committer.is_waiting:
             self._commit()
             return False
         return limits.once and self._nothing_due()
 
     def _goes_on(self) -> bool:
         """Whether an agent of a fleet has more to fetch before its next commit is due anyway."""
-        ready = self._frontier.next_ready(self._now()) if self._holding is not None else None
+        ready = self._frontier.next_ready(self._now()) if self._lease_manager is not None else None
         return ready is not None and (ready - self._now()) / 1000 < self._settings.commit_every
 
     def _nothing_due(self) -> bool:
         """Of a fleet nobody leaves while anything is due: whoever is left takes over what others drop."""
         if self._frontier.waits(self._now()):
             return False
-        return self._holding is None or self._holding.finished(self._now())
+        return self._lease_manager is None or self._lease_manager.finished(self._now())
 
     async def _wait(self, committed: float) -> None:
         """Until a look ends, a host is ready, or a commit is due."""
         pause = self._commit_pause() - (time.monotonic() - committed) if self._done else _IDLE_SECONDS
-        ready = self._frontier.next_ready(self._now()) if self._has_room(len(self._tasks), Limits()) else None
+        ready = self._frontier.next_ready(self._now()) if self._has_room(len(self._tasks), CrawlLimits()) else None
         if ready is not None:
             pause = min(pause, (ready - self._now()) / 1000)
         self._wake.clear()
@@ -243,15 +243,15 @@ class Agent:
             await asyncio.sleep(0)
 
     def _must_commit(self, committed: float) -> bool:
-        if self._committing.is_waiting:
-            return time.monotonic() >= self._committing.retry_at
+        if self._committer.is_waiting:
+            return time.monotonic() >= self._committer.retry_at
         if len(self._done) >= BATCH or self._done.held >= HEAVY:
             return True
         return bool(self._done) and time.monotonic() - committed >= self._commit_pause()
 
     def _commit_pause(self) -> float:
         """Seconds between two commits: what is acknowledged is durable, and what is not is fetched again."""
-        waits = self._holding is not None and len(self._done) < _FEW
+        waits = self._lease_manager is not None and len(self._done) < _FEW
         return self._settings.commit_every * (2 if waits else 1)
 
     async def _visit(self, ticket: Ticket) -> bool:
@@ -270,28 +270,28 @@ class Agent:
             if not self._is_ours(ticket):
                 return False
         pause = self._least_pause(robots)
-        if self._owed is not None and pause:
-            self._owed.begins(ticket.host, self._frontier.address_of(ticket.host_id), self._now(), pause)
+        if self._pause_journal is not None and pause:
+            self._pause_journal.begins(ticket.host, self._frontier.address_of(ticket.host_id), self._now(), pause)
         # A URL that had no version when it was queued needs no question about its last one.
-        known = known_of(self._archive, ticket.url) if ticket.known else None
+        known = known_version(self._archive, ticket.url) if ticket.known else None
         return self._finish(ticket, robots, known, await self._visitor.ask(ticket.url, known, self._manner))
 
-    def _finish(self, ticket: Ticket, robots: Robots | None, known: Known | None, response: Response) -> bool:
+    def _finish(self, ticket: Ticket, robots: Robots | None, known: KnownVersion | None, response: Response) -> bool:
         """Gives the host free; the answer is read later. Whether the host was asked."""
         self._read_sitemaps(ticket.url, robots)
         delay = robots.crawl_delay if robots is not None else None
         returned = self._returned(response, delay, asked=not is_refused(response))
         facts = self._frontier.give_back(ticket, returned)
-        if self._owed is not None and returned.asked:
-            self._owed.ended(ticket.host, facts, returned.finished)
+        if self._pause_journal is not None and returned.asked:
+            self._pause_journal.ended(ticket.host, facts, returned.finished)
         if self._gate is not None and response.ip:
             self._addresses[ticket.host] = response.ip
-        self._done.add(Answer(ticket, response, known, returned, facts))
+        self._done.add(PendingLook(ticket, response, known, returned, facts))
         return returned.asked
 
     def _is_ours(self, ticket: Ticket) -> bool:
         """Right before the host is asked: False, and the ticket is void, when its lease may be over."""
-        if self._holding is None or self._holding.safe(ticket, self._now()):
+        if self._lease_manager is None or self._lease_manager.safe(ticket, self._now()):
             return True
         self._hand_back(ticket)
         self._frontier.drop_host(ticket.host_id)
@@ -300,7 +300,7 @@ class Agent:
 
     def _hand_back(self, ticket: Ticket) -> None:
         """Nobody was asked; the URL waits as before."""
-        self._frontier.give_back(ticket, Returned(self._now(), asked=False))
+        self._frontier.give_back(ticket, FetchResult(self._now(), asked=False))
         self._frontier.recorded([ticket])
         self._wake.set()
 
@@ -341,10 +341,10 @@ class Agent:
     def _refused(self, url: str, why: str) -> Response:
         return Response(url, url, 0, (), b"", self._archive.clock(), failure=Failure(FailureKind.ROBOTS, why))
 
-    def _returned(self, response: Response, delay: float | None, *, asked: bool) -> Returned:
+    def _returned(self, response: Response, delay: float | None, *, asked: bool) -> FetchResult:
         now = self._archive.clock()
         wait = retry_after(response, now) or 0.0
-        return Returned(
+        return FetchResult(
             to_millis(now), response.seconds, response.status, response.ip, wait, response.wire_bytes, delay, asked
         )
 
@@ -354,4 +354,4 @@ class Agent:
     def _commit(self) -> None:
         """Records finished looks and all that follows from them, in one transaction."""
         listed, self._listed = self._listed, []
-        self._committing.commit(self._done.take(), listed)
+        self._committer.commit(self._done.take(), listed)

@@ -1,9 +1,11 @@
-"""Several agents on one machine: processes, each with its share of the hosts.
+"""Several agents at once: processes on one machine, or long-running tasks of a Dask cluster.
 
-A host belongs to one agent by its number. Links to the hosts of others go
-through the catalogue; politeness per address goes through the shared gate.
-Agents end at once when whoever leads them is killed: a crawl begun anew
-would otherwise ask the same hosts beside them.
+On one machine a host belongs to one agent by its number. Links to the hosts of
+others go through the catalogue; politeness per address goes through the shared
+gate. Agents end at once when whoever leads them is killed: a crawl begun anew
+would otherwise ask the same hosts beside them. On a cluster an agent leases
+hosts; one whose worker dies is started again elsewhere, and what it held goes
+to others by lease.
 """
 
 from __future__ import annotations
@@ -13,16 +15,22 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+from uuid import uuid4
 
 from letopis.archive import Archive
+from letopis.catalog.queues import Shard
+from letopis.config import Settings
 from letopis.crawl.agent import Agent
-from letopis.crawl.crawl import CrawlOptions, plant
-from letopis.crawl.figures import Figures
-from letopis.errors import NotReady
+from letopis.crawl.runner import CrawlOptions, crawl, enqueue_seeds
+from letopis.crawl.stats import CrawlStats
+from letopis.errors import NotReady, UsageError
 from letopis.model import to_millis
 
-_STOP = (signal.SIGINT, signal.SIGTERM)
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Fleet:
@@ -39,10 +47,10 @@ class Fleet:
         # Nothing is ever written: agents read the end of it when this process is gone, however that came.
         self._line, self._ours = os.pipe()
 
-    async def run(self) -> Figures:
+    async def run(self) -> CrawlStats:
         """One round after the other while links between agents' hosts are left to follow."""
-        plant(self._archive, self._options)
-        for number in _STOP:
+        enqueue_seeds(self._archive, self._options)
+        for number in _STOP_SIGNALS:
             asyncio.get_running_loop().add_signal_handler(number, self._stop)
         try:
             return await self._rounds()
@@ -50,8 +58,8 @@ class Fleet:
             os.close(self._ours)
             os.close(self._line)
 
-    async def _rounds(self) -> Figures:
-        total = Figures()
+    async def _rounds(self) -> CrawlStats:
+        total = CrawlStats()
         while True:
             results = await self._round(total)
             for figures in results:
@@ -59,14 +67,14 @@ class Fleet:
             if self._stopping or not self._more(total):
                 return total
 
-    def _more(self, total: Figures) -> bool:
+    def _more(self, total: CrawlStats) -> bool:
         limit = self._options.limits.pages
         if not self._options.limits.once or (limit is not None and total.fetched >= limit):
             return False
         queues = self._archive.catalog.queues
         return bool(queues.waiting().new or queues.due_again(to_millis(self._archive.clock())))
 
-    async def _round(self, total: Figures) -> list[Figures]:
+    async def _round(self, total: CrawlStats) -> list[CrawlStats]:
         limit = self._options.limits.pages
         left = None if limit is None else limit - total.fetched
         self._running = [await self._start(index, left) for index in range(self._agents)]
@@ -74,7 +82,7 @@ class Fleet:
         for process, (_, errors) in zip(self._running, outputs, strict=True):
             if process.returncode:
                 raise NotReady(f"an agent ended with status {process.returncode}: {errors.decode()[-500:].strip()}")
-        return [Figures.from_row(json.loads(answer)) for answer, _ in outputs]
+        return [CrawlStats.from_row(json.loads(answer)) for answer, _ in outputs]
 
     async def _start(self, index: int, left: int | None) -> asyncio.subprocess.Process:
         share = ["--share", f"{index}/{self._agents}", "--json", "--quiet"]
@@ -93,11 +101,66 @@ class Fleet:
                 process.terminate()
 
 
-def ends_with_its_leader(agent: Agent) -> None:
+def exit_with_leader(agent: Agent) -> None:
     """An agent of a fleet does not outlive it; as after any kill, what it had not recorded is fetched again."""
-    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _when_alone)
+    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _exit_when_alone)
 
 
-def _when_alone() -> None:
+def _exit_when_alone() -> None:
     if not os.read(sys.stdin.fileno(), 1024):
         os._exit(1)
+
+
+_STOP_POLL_SECONDS = 1.0
+
+
+def _dask() -> Any:
+    """Loaded only where there is a cluster."""
+    return import_module("distributed")
+
+
+def agent_task(settings: Settings, options: CrawlOptions, flag: str) -> CrawlStats:
+    """One agent, on a worker, until nothing is due or the flag is set."""
+    raised = _dask().Event(flag)
+    agents: list[Agent] = []
+
+    async def work() -> CrawlStats:
+        with Archive.open(settings) as archive:
+            running = asyncio.ensure_future(crawl(archive, options, shard=Shard(), begun=agents.append))
+            while not running.done():
+                await asyncio.wait([running], timeout=_STOP_POLL_SECONDS)
+                if agents and raised.is_set():
+                    agents[-1].stop()
+            return running.result()
+
+    return asyncio.run(work())
+
+
+def crawl_on_cluster(
+    client: Any,
+    settings: Settings,
+    options: CrawlOptions,
+    agents: int,
+    progress: Callable[[int], None] = lambda ended: None,
+) -> CrawlStats:
+    """Crawls with so many agents on a cluster; `client` is a `distributed.Client`. Ctrl-C stops all of them."""
+    if not settings.database.url or not settings.store.url:
+        raise UsageError("agents on a cluster share PostgreSQL and an object store; set database.url and store.url")
+    with Archive.open(settings) as archive:
+        enqueue_seeds(archive, options)
+    flag = "letopis-stop-" + uuid4().hex
+    limit = options.limits.pages
+    total = CrawlStats()
+    tasks = []
+    for index in range(agents):
+        part = None if limit is None else max(1, limit // agents + (index < limit % agents))
+        own = replace(options, limits=replace(options.limits, pages=part))
+        tasks.append(client.submit(agent_task, settings, own, flag, pure=False, retries=3))
+    try:
+        for ended, task in enumerate(_dask().as_completed(tasks), start=1):
+            total.add(task.result())
+            progress(ended)
+    except BaseException:
+        _dask().Event(flag, client=client).set()
+        raise
+    return total

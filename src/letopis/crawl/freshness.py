@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from letopis.archive import Archive
-from letopis.catalog.records import visit_records
+from letopis.catalog.queues import visit_records
 from letopis.schedule import VisitState, estimated_freshness
 
 _MOST = 20_000

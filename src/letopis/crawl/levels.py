@@ -13,55 +13,54 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from letopis.archive import Archive, Recorded
+from letopis.archive import Archive, RecordedCapture
 from letopis.catalog import Cursor
-from letopis.crawl.crawl import connections, visitor_of
-from letopis.crawl.decisions import Decisions
-from letopis.crawl.figures import Figures
-from letopis.crawl.robots_book import RobotsBook
-from letopis.crawl.selection import Selection
+from letopis.crawl.runner import crawl_visitor, open_client
+from letopis.crawl.selection import CrawlDecisions, CrawlSelection
+from letopis.crawl.stats import CrawlStats
 from letopis.fetch import limits_of, retry_after
-from letopis.frontier import Bandwidth, NewUrl, Returned, manners_of
-from letopis.frontier.politeness import failures_after, pause
+from letopis.frontier import Bandwidth, FetchResult, NewUrl, politeness_of
+from letopis.look import LookOptions, Visitor
+from letopis.look.politeness import failures_in_a_row, host_pause
+from letopis.look.robots import RobotsCache
 from letopis.model import Failure, FailureKind, Observation, Outcome, Response, to_millis
 from letopis.urls import host as host_of
-from letopis.urls import parse_user, url_key
-from letopis.visit import Manner, Visitor
+from letopis.urls import parse_user_url, url_key
 
 BATCH = 256
 """Looks that share one durable commit."""
-_GLANCE = 0.25
+_STOP_POLL_SECONDS = 0.25
 """Seconds after which a waiting crawl asks again whether it is still wanted."""
 
-Extend = Callable[[Cursor, list[Recorded]], None]
+ExtendRecord = Callable[[Cursor, list[RecordedCapture]], None]
 
 
-class Level(NamedTuple):
+class CrawlLevel(NamedTuple):
     """A level that is on disk: how far from the start pages, how many addresses, and all figures so far."""
 
     number: int
     pages: int
-    figures: Figures
+    figures: CrawlStats
 
 
-class Watching(NamedTuple):
+class LevelHooks(NamedTuple):
     """What whoever started the crawl hears and says while it runs.
 
     `page` hears how many pages of how many of a level are done; `extend` writes in the transaction of a batch.
     """
 
-    level: Callable[[Level], None] = lambda level: None
+    level: Callable[[CrawlLevel], None] = lambda level: None
     page: Callable[[int, int], None] = lambda done, of: None
     stop: Callable[[], bool] = lambda: False
-    extend: Extend | None = None
+    extend: ExtendRecord | None = None
 
 
 class LevelCrawl:
     """One crawl by levels; for one event loop."""
 
     def __init__(
-        self, archive: Archive, visitor: Visitor, robots: RobotsBook, selection: Selection, manner: Manner,
-        watching: Watching, most: int | None = None,
+        self, archive: Archive, visitor: Visitor, robots: RobotsCache, selection: CrawlSelection, manner: LookOptions,
+        watching: LevelHooks, most: int | None = None,
     ) -> None:  # fmt: skip
         self._archive = archive
         self._visitor = visitor
@@ -71,9 +70,9 @@ class LevelCrawl:
         self._watching = watching
         self._most = most
         self._settings = archive.settings.crawl
-        self._manners = manners_of(self._settings)
+        self._politeness = politeness_of(self._settings)
         self._bandwidth = Bandwidth(self._settings.bandwidth)
-        self._decisions = Decisions(self._settings)
+        self._decisions = CrawlDecisions(self._settings)
         self._seen: set[int] = set()
         self._begun: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
@@ -84,11 +83,11 @@ class LevelCrawl:
         self._looked = 0
         self._committed = time.monotonic()
         self._started = time.monotonic()
-        self.figures = Figures()
+        self.figures = CrawlStats()
 
-    async def run(self, seeds: Iterable[str]) -> Figures:
+    async def run(self, seeds: Iterable[str]) -> CrawlStats:
         """All levels, or those up to where it was stopped; everything fetched is recorded."""
-        addresses = (self._selection.address(parse_user(seed)) for seed in seeds)
+        addresses = (self._selection.address(parse_user_url(seed)) for seed in seeds)
         waiting = [NewUrl(url_key(url), url, host_of(url), 0) for url in addresses if url is not None]
         number = pages = 0
         while waiting and not self._watching.stop():
@@ -97,7 +96,7 @@ class LevelCrawl:
             pages += len(here)
             waiting = later + await self._level(here)
             if not any(url.depth <= number for url in waiting):
-                self._watching.level(Level(number, pages, self.figures))
+                self._watching.level(CrawlLevel(number, pages, self.figures))
                 number, pages = number + 1, 0
         return self.figures
 
@@ -152,7 +151,7 @@ class LevelCrawl:
                 return True
             if self._watching.stop():
                 return False
-            await asyncio.sleep(min(wait / 1000, _GLANCE))
+            await asyncio.sleep(min(wait / 1000, _STOP_POLL_SECONDS))
 
     async def _look(self, url: NewUrl) -> Observation:
         robots = await self._robots.of(url.url)
@@ -172,12 +171,12 @@ class LevelCrawl:
         """How long the host and its address are left alone now."""
         now = self._now()
         wait = retry_after(response, self._archive.clock()) or 0.0
-        returned = Returned(now, response.seconds, response.status, response.ip, wait, response.wire_bytes, delay)
-        self._failures[host] = failures_after(self._failures[host], returned)
-        self._ready[host] = now + pause(self._manners, delay or 0.0, self._failures[host], returned)
+        returned = FetchResult(now, response.seconds, response.status, response.ip, wait, response.wire_bytes, delay)
+        self._failures[host] = failures_in_a_row(self._failures[host], returned)
+        self._ready[host] = now + host_pause(self._politeness, delay or 0.0, self._failures[host], returned)
         if response.ip:
             self._addresses[host] = response.ip
-            self._ready[response.ip] = now + round(self._manners.ip_delay * 1000)
+            self._ready[response.ip] = now + round(self._politeness.ip_delay * 1000)
         self._bandwidth.spend(response.wire_bytes, now)
 
     def _refused(self, url: str, why: str, kind: FailureKind = FailureKind.ROBOTS) -> Observation:
@@ -197,7 +196,7 @@ class LevelCrawl:
         done = self._visitor.record([look for _, look in batch], self._watching.extend)
         return [link for (url, look), row in zip(batch, done, strict=True) for link in self._links(url, look, row)]
 
-    def _links(self, url: NewUrl, look: Observation, row: Recorded) -> list[NewUrl]:
+    def _links(self, url: NewUrl, look: Observation, row: RecordedCapture) -> list[NewUrl]:
         links: list[NewUrl] = []
         if self._selection.max_depth is None or url.depth <= self._selection.max_depth:
             whole = self._visitor.reread(look, look.response.url, self._manner)
@@ -211,20 +210,22 @@ def _each_once(urls: Iterable[NewUrl]) -> list[NewUrl]:
 
 
 @asynccontextmanager
-async def level_crawl(
-    archive: Archive, selection: Selection, watching: Watching, *, private_ok: bool, most: int | None = None
+async def open_level_crawl(
+    archive: Archive, selection: CrawlSelection, watching: LevelHooks, *, private_ok: bool, most: int | None = None
 ) -> AsyncIterator[LevelCrawl]:
     """A crawl by levels with its own connections; the depth is that of the selection."""
-    manner = Manner(limits_of(archive.settings.fetch), private_ok, follow=False)
-    async with connections(archive) as (client, name):
-        robots = RobotsBook(archive, client, name, obey=archive.settings.crawl.robots, private_ok=private_ok)
-        yield LevelCrawl(archive, visitor_of(archive, client), robots, selection, manner, watching, most)
+    manner = LookOptions(limits_of(archive.settings.fetch), private_ok, follow=False)
+    async with open_client(archive) as (client, name):
+        robots = RobotsCache(archive, client, name, obey=archive.settings.crawl.robots, private_ok=private_ok)
+        yield LevelCrawl(archive, crawl_visitor(archive, client), robots, selection, manner, watching, most)
 
 
 async def crawl_levels(
-    archive: Archive, seeds: Sequence[str], selection: Selection, watching: Watching | None = None, *,
+    archive: Archive, seeds: Sequence[str], selection: CrawlSelection, watching: LevelHooks | None = None, *,
     private_ok: bool = True, most: int | None = None,
-) -> Figures:  # fmt: skip
+) -> CrawlStats:  # fmt: skip
     """Crawls from the start pages to the depth of the selection, level by level. `most` bounds the addresses."""
-    async with level_crawl(archive, selection, watching or Watching(), private_ok=private_ok, most=most) as worker:
+    async with open_level_crawl(
+        archive, selection, watching or LevelHooks(), private_ok=private_ok, most=most
+    ) as worker:
         return await worker.run(seeds)

@@ -1,22 +1,83 @@
-"""Which links of a page are planned, and how soon. Pure."""
+"""Which URLs a crawl takes: its scope, the filters of its owner, seeds that moved, plans kept for whoever goes on.
+
+There are five decision points: schedule, fetch, follow, store, revisit. What a
+filter cannot know yet it does not refuse.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
-from dataclasses import dataclass, field
+import json
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import NamedTuple
 
-from letopis.crawl.moved import may_move
-from letopis.frontier import NewUrl
-from letopis.model import LinkType, Observation, Page
-from letopis.urls import Rules, Scope, Scopes, url_key, without_tracking
+from letopis.archive import Archive
+from letopis.catalog import Cursor
+from letopis.config import CrawlSettings
+from letopis.fetch import is_public
+from letopis.frontier import (
+    CrawlFilter,
+    CrawlFocus,
+    FilterFacts,
+    NewUrl,
+    TrapDetector,
+    focus_score,
+    link_interest,
+    parse_crawl_filter,
+)
+from letopis.model import LinkType, Observation, Page, header
+from letopis.urls import Scope, ScopeKind, Scopes, UrlRules, join, parse_user_url, url_key, without_tracking
 from letopis.urls import host as host_of
 
-FOLLOWED = frozenset({LinkType.A, LinkType.AREA, LinkType.IFRAME, LinkType.REDIRECT, LinkType.FEED, LinkType.SITEMAP})
-REQUISITES = frozenset({LinkType.IMG, LinkType.LINK, LinkType.SCRIPT, LinkType.CSS, LinkType.MEDIA})
+_MAX_MOVES = 10
+
+
+def may_follow_move(seed: str, target: str) -> bool:
+    """A site of the internet that points into a house is not followed there, though one inside may point to another."""
+    return not _is_private_url(target) or _is_private_url(seed)
+
+
+def _is_private_url(url: str) -> bool:
+    """Whether an address names this machine or a private network; what names resolve to is seen when they are asked."""
+    name = host_of(url).rpartition("@")[2]
+    name = name[1:].partition("]")[0] if name.startswith("[") else name.partition(":")[0]
+    literal = name.replace(".", "").isdigit() or ":" in name
+    return name == "localhost" or name.endswith(".localhost") or (literal and not is_public(name))
+
+
+def moved_seeds(archive: Archive, seeds: Iterable[str]) -> tuple[str, ...]:
+    """Where redirects led from the seeds when they were last looked at; empty for those that stayed where they are."""
+    return tuple(target for seed in seeds for target in _move_targets(archive, parse_user_url(seed)))
+
+
+def _move_targets(archive: Archive, url: str) -> list[str]:
+    found: list[str] = []
+    for _ in range(_MAX_MOVES):
+        target = _move_target(archive, url)
+        if target is None or target in found or not may_follow_move(url, target):
+            break
+        found.append(target)
+        url = target
+    return found
+
+
+def _move_target(archive: Archive, url: str) -> str | None:
+    check = archive.answers.last_check(url)
+    if check is None or not 300 <= check.status < 400:
+        return None
+    location = header(check.headers, "location")
+    return join(url, location) if location else None
+
+
+FOLLOWED_LINKS = frozenset(
+    {LinkType.A, LinkType.AREA, LinkType.IFRAME, LinkType.REDIRECT, LinkType.FEED, LinkType.SITEMAP}
+)
+REQUISITE_LINKS = frozenset({LinkType.IMG, LinkType.LINK, LinkType.SCRIPT, LinkType.CSS, LinkType.MEDIA})
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class CrawlSelection:
     """What a crawl wants: its scope, depth, kinds of links and rules of addresses.
 
     `requisites` (images, styles, scripts of a page) are taken from any host.
@@ -26,7 +87,7 @@ class Selection:
     scope: Scope | Scopes
     max_depth: int | None = None
     requisites: bool = False
-    rules: Rules = field(default_factory=Rules)
+    rules: UrlRules = field(default_factory=UrlRules)
     drop_tracking: bool = True
 
     def address(self, url: str) -> str | None:
@@ -49,10 +110,10 @@ class Selection:
         Addresses in `met` have passed it already and are left out.
         """
         found: dict[str, NewUrl] = {}
-        location = redirect_of(look)
+        location = redirect_of_look(look)
         if location:
             seed = look.response.url
-            moves = depth == 0 and self.scope.reaches(seed) and may_move(seed, location)
+            moves = depth == 0 and self.scope.reaches(seed) and may_follow_move(seed, location)
             self._take(found, location, depth, moves=moves)
         if look.page is not None and "nofollow" not in look.page.robots:
             self._take_links(found, look.page, depth, met)
@@ -70,10 +131,10 @@ class Selection:
         for link in page.links:
             if link.target in met:
                 continue
-            if link.type in FOLLOWED:
+            if link.type in FOLLOWED_LINKS:
                 if "nofollow" not in link.rel:
                     self._take(found, link.target, depth + 1)
-            elif self.requisites and link.type in REQUISITES and link.target not in found:
+            elif self.requisites and link.type in REQUISITE_LINKS and link.target not in found:
                 # A host already named means admitted: what a page needs may lie anywhere.
                 found[link.target] = NewUrl(url_key(link.target), link.target, host_of(link.target), depth)
 
@@ -84,8 +145,140 @@ class Selection:
             found[url] = NewUrl(url_key(url), url, host_of(url) if moves and self.scope.chooses(url) else "", depth)
 
 
-def redirect_of(look: Observation) -> str:
+def redirect_of_look(look: Observation) -> str:
     """Where a recorded redirect points to; empty when the answer is none."""
     if look.page is None or not 300 <= look.response.status < 400:
         return ""
     return next((link.target for link in look.page.links if link.type is LinkType.REDIRECT), "")
+
+
+_MAX_TEXT = 20_000
+
+
+class CrawlDecisions:
+    """What one crawl wants. Remembers hosts and patterns, both bounded; for one thread."""
+
+    def __init__(self, settings: CrawlSettings) -> None:
+        self._schedule = _parse_optional_filter(settings.schedule_if)
+        self._fetch = _parse_optional_filter(settings.fetch_if)
+        self._follow = _parse_optional_filter(settings.follow_if)
+        self._store = _parse_optional_filter(settings.store_if)
+        self._revisit = _parse_optional_filter(settings.revisit_if)
+        keywords = tuple(word.lower() for word in settings.keywords)
+        self._focus = CrawlFocus(keywords, frozenset(settings.languages)) if keywords or settings.languages else None
+        self._traps = TrapDetector(settings.trap_depth, settings.trap_pages)
+        self._max_hosts = settings.max_hosts
+        self._hosts: set[str] = set()
+
+    def schedules(self, found: Sequence[NewUrl], now: datetime) -> list[NewUrl]:
+        """Which unseen URLs are planned."""
+        return [url for url in found if self._plans(url, now.year)]
+
+    def _plans(self, url: NewUrl, year: int) -> bool:
+        if self._schedule is not None and not self._schedule.passes(_address_facts(url.url, url.host, url.depth)):
+            return False
+        if self._max_hosts and url.host not in self._hosts:
+            if len(self._hosts) >= self._max_hosts:
+                return False
+            self._hosts.add(url.host)
+        return not self._traps.why(url.url, year)
+
+    def fetches(self, url: str, host: str, depth: int) -> bool:
+        """Whether a planned URL is really asked for."""
+        return self._fetch is None or self._fetch.passes(_address_facts(url, host, depth))
+
+    def stores(self, look: Observation, depth: int) -> bool:
+        """Whether the content of a look is kept."""
+        return self._store is None or self._store.passes(filter_facts(look, depth))
+
+    def revisits(self, look: Observation, depth: int) -> bool:
+        """Whether a page is visited again."""
+        return self._revisit is None or self._revisit.passes(filter_facts(look, depth))
+
+    def links(self, look: Observation, links: list[NewUrl], depth: int) -> list[NewUrl]:
+        """The links of a page that are followed, in a focused crawl the promising ones first."""
+        if self._follow is not None and not self._follow.passes(filter_facts(look, depth)):
+            return []
+        if self._focus is None or look.page is None:
+            return links
+        value = focus_score(self._focus, look.page.title, look.page.text[:_MAX_TEXT], look.page.language)
+        verdict = link_interest(self._focus, value, 0)
+        return [link._replace(priority=verdict.priority) for link in links] if verdict.follow else []
+
+
+def reads_text(settings: CrawlSettings) -> bool:
+    """Whether any decision of a crawl asks what stands on a page, not only where it leads."""
+    asked = settings.follow_if + settings.store_if + settings.revisit_if
+    return bool(settings.keywords or settings.languages) or "words" in asked or "lang" in asked
+
+
+def _parse_optional_filter(expression: str) -> CrawlFilter | None:
+    return parse_crawl_filter(expression) if expression else None
+
+
+def _address_facts(url: str, host: str, depth: int) -> FilterFacts:
+    path = "/" + url.partition("://")[2].partition("/")[2]
+    return FilterFacts(url=url, host=host, path=path, depth=depth)
+
+
+def filter_facts(look: Observation, depth: int) -> FilterFacts:
+    """Everything a filter may ask of a finished look."""
+    response, page = look.response, look.page
+    host = response.url.partition("://")[2].partition("/")[0]
+    known = _address_facts(response.url, host, depth)
+    return replace(
+        known,
+        type=page.content_type if page else response.header("content-type").partition(";")[0],
+        status=response.status,
+        bytes=len(response.body),
+        lang=page.language if page else None,
+        words=page.text[:_MAX_TEXT] if page else None,
+    )
+
+
+_MAX_PLANS = 1000
+_MAX_VISITED_HOSTS = 10_000
+
+
+class CrawlPlan(NamedTuple):
+    """One crawl as it was asked for."""
+
+    seeds: tuple[str, ...]
+    scope: str
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    depth: int | None
+    requisites: bool
+
+
+def save_plan(archive: Archive, cursor: Cursor, plan: CrawlPlan) -> None:
+    """Remembers a crawl, in the place of an earlier one from the same seeds; of very many the oldest are forgotten."""
+    others = [kept for kept in saved_plans(archive) if kept.seeds != plan.seeds]
+    archive.catalog.queues.set_plans(cursor, json.dumps([*others, plan][-_MAX_PLANS:]))
+
+
+def forget_site_plans(archive: Archive, cursor: Cursor, host: str) -> None:
+    """Nobody goes on with crawls of a host any more; of crawls from several seeds the others stay."""
+    plans = [
+        plan._replace(seeds=tuple(seed for seed in plan.seeds if host_of(seed) != host))
+        for plan in saved_plans(archive)
+    ]
+    archive.catalog.queues.set_plans(cursor, json.dumps([plan for plan in plans if plan.seeds]))
+
+
+def saved_plans(archive: Archive) -> list[CrawlPlan]:
+    """The crawls that this archive was asked for, oldest first."""
+    rows = json.loads(archive.catalog.queues.plans() or "[]")
+    return [CrawlPlan(tuple(row[0]), row[1], tuple(row[2]), tuple(row[3]), row[4], row[5]) for row in rows]
+
+
+def plan_scopes(archive: Archive, plans: Iterable[CrawlPlan]) -> tuple[Scope, ...]:
+    """The scopes of some crawls, those alike as one; where none was ever kept, the hosts that were visited."""
+    seeds: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    for plan in plans:
+        own = seeds.setdefault((plan.scope, plan.include, plan.exclude), [])
+        own += [*plan.seeds, *moved_seeds(archive, plan.seeds)]
+    if not seeds and not archive.catalog.queues.plans():
+        visited = archive.catalog.queues.visited_hosts(_MAX_VISITED_HOSTS)
+        return (Scope(ScopeKind.HOST, tuple(f"http://{name}/" for name in visited)),)
+    return tuple(Scope(ScopeKind(kind), tuple(own), *patterns) for (kind, *patterns), own in seeds.items())

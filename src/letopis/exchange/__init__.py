@@ -6,24 +6,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from letopis.exchange.cdxj_out import export_cdxj
-    from letopis.exchange.importing import import_sources
-    from letopis.exchange.report import ImportReport
-    from letopis.exchange.selecting import Selected
-    from letopis.exchange.wacz_out import export_wacz
-    from letopis.exchange.warc_in import import_files
-    from letopis.exchange.warc_out import export_warc
+    from letopis.exchange.cdx import export_cdxj
+    from letopis.exchange.imports import import_sources
+    from letopis.exchange.selection import ExportSelection
+    from letopis.exchange.sources import ImportReport
+    from letopis.exchange.wacz_export import export_wacz
+    from letopis.exchange.warc_export import export_warc
+    from letopis.exchange.warc_import import import_files
 
-__all__ = ["ImportReport", "Selected", "export_cdxj", "export_wacz", "export_warc", "import_files", "import_sources"]
+__all__ = [
+    "ExportSelection",
+    "ImportReport",
+    "export_cdxj",
+    "export_wacz",
+    "export_warc",
+    "import_files",
+    "import_sources",
+]
 
 _HOMES = {
-    "ImportReport": "report",
-    "Selected": "selecting",
-    "export_cdxj": "cdxj_out",
-    "export_wacz": "wacz_out",
-    "export_warc": "warc_out",
-    "import_files": "warc_in",
-    "import_sources": "importing",
+    "ExportSelection": "selection",
+    "ImportReport": "sources",
+    "export_cdxj": "cdx",
+    "export_wacz": "wacz_export",
+    "export_warc": "warc_export",
+    "import_files": "warc_import",
+    "import_sources": "imports",
 }
 
 

@@ -3,36 +3,32 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from letopis.extract.charset import decode
-from letopis.extract.draft import Draft
+from letopis.extract.detection import decode, sniff
+from letopis.extract.extraction import read_in_own_process, read_page
 from letopis.extract.formats import Format, content_types, format_for
-from letopis.extract.isolated import read_apart
-from letopis.extract.reading import page
-from letopis.extract.render import page_from_json, to_json, to_xml
-from letopis.extract.sniff import sniff
-from letopis.extract.source import Mode, Source
+from letopis.extract.pages import Mode, PageDraft, Source, page_from_json, page_to_json, page_to_xml
 
 if TYPE_CHECKING:
-    from letopis.extract.sitemaps import SitemapEntry, sitemap_entries
+    from letopis.extract.feeds import SitemapEntry, sitemap_entries
 
-_HOMES = dict.fromkeys(("SitemapEntry", "sitemap_entries"), "sitemaps")
+_HOMES = {"SitemapEntry": "feeds", "sitemap_entries": "feeds"}
 
 __all__ = [
-    "Draft",
     "Format",
     "Mode",
+    "PageDraft",
     "SitemapEntry",
     "Source",
     "content_types",
     "decode",
     "format_for",
-    "page",
     "page_from_json",
-    "read_apart",
+    "page_to_json",
+    "page_to_xml",
+    "read_in_own_process",
+    "read_page",
     "sitemap_entries",
     "sniff",
-    "to_json",
-    "to_xml",
 ]
 
 

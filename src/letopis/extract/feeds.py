@@ -1,72 +1,76 @@
-"""RSS and Atom: each entry is a link with its title, its text blocks, its date."""
+"""RSS and Atom feeds, sitemaps and their indexes: lists of addresses with titles and dates."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from itertools import islice
+from typing import NamedTuple
 
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
-from letopis.extract.dates import read_date
-from letopis.extract.draft import Draft
-from letopis.extract.language import primary
-from letopis.extract.source import Source
-from letopis.extract.xml_parse import all_text, name_of, parse_xml
+from letopis.errors import BadUrl
+from letopis.extract.metadata import primary_language, read_date
+from letopis.extract.pages import PageDraft, Source
+from letopis.extract.xml import gunzipped, inner_text, local_name, parse_xml
 from letopis.model import BlockKind, LinkType
+from letopis.urls import normalize
 
 _MOST_ENTRIES = 10_000
-_TEXTS = ("description", "summary", "content", "encoded", "subtitle")
-_DATES = ("pubDate", "published", "updated", "date", "lastBuildDate", "modified")
+_TEXT_ELEMENTS = ("description", "summary", "content", "encoded", "subtitle")
+_DATE_ELEMENTS = ("pubDate", "published", "updated", "date", "lastBuildDate", "modified")
 
 
-def read(source: Source, draft: Draft) -> None:
+def read_feed(source: Source, draft: PageDraft) -> None:
     """Reads a feed. Raises ValueError when it is none."""
     root = parse_xml(source.body)
     if root is None:
         raise ValueError("the feed is not XML")
     draft.charset = (root.getroottree().docinfo.encoding or "utf-8").lower()
-    channel = next((child for child in root if name_of(child) == "channel"), root)
-    draft.declared_language = primary(_child_text(channel, ("language",)) or root.get(_XML_LANG, ""))
-    draft.head(title=_plain(_child_text(channel, ("title",))), description=_plain(_child_text(channel, _TEXTS)))
-    draft.modified = _date(channel)
-    home = _address(channel)
+    channel = next((child for child in root if local_name(child) == "channel"), root)
+    draft.declared_language = primary_language(_child_text(channel, ("language",)) or root.get(_XML_LANG, ""))
+    draft.head(
+        title=_without_markup(_child_text(channel, ("title",))),
+        description=_without_markup(_child_text(channel, _TEXT_ELEMENTS)),
+    )
+    draft.modified = _entry_date(channel)
+    home = _entry_url(channel)
     if home:
         draft.link(home, LinkType.A, text=draft.title)
-    entries = (one for one in root.iter() if name_of(one) in ("item", "entry"))
-    dates = [_entry(one, source, draft) for one in islice(entries, _MOST_ENTRIES)]
+    entries = (one for one in root.iter() if local_name(one) in ("item", "entry"))
+    dates = [_read_feed_entry(one, source, draft) for one in islice(entries, _MOST_ENTRIES)]
     draft.published = max(filter(None, dates), default=None)
 
 
 _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
-def _entry(entry: etree._Element, source: Source, draft: Draft) -> datetime | None:
+def _read_feed_entry(entry: etree._Element, source: Source, draft: PageDraft) -> datetime | None:
     """Adds one entry; gives its date."""
-    title = _plain(_child_text(entry, ("title",)))
-    address = _address(entry)
-    moment = _date(entry)
+    title = _without_markup(_child_text(entry, ("title",)))
+    address = _entry_url(entry)
+    moment = _entry_date(entry)
     if address:
         draft.link(address, LinkType.A, text=title, rel="entry", title=moment.isoformat() if moment else "")
     for child in entry:
-        if name_of(child) in ("enclosure", "content") and (child.get("url") or child.get("src")):
+        if local_name(child) in ("enclosure", "content") and (child.get("url") or child.get("src")):
             draft.link(child.get("url") or child.get("src") or "", LinkType.MEDIA)
     if source.mode == "full":
         draft.block(BlockKind.ITEM, title)
-        draft.block(BlockKind.PARAGRAPH, _plain(_child_text(entry, _TEXTS)))
+        draft.block(BlockKind.PARAGRAPH, _without_markup(_child_text(entry, _TEXT_ELEMENTS)))
     return moment
 
 
 def _child_text(element: etree._Element, names: tuple[str, ...]) -> str:
     for child in element:
-        if name_of(child) in names:
-            text = all_text(child)
+        if local_name(child) in names:
+            text = inner_text(child)
             if text.strip():
                 return text
     return ""
 
 
-def _plain(text: str) -> str:
+def _without_markup(text: str) -> str:
     """Text without the HTML that feeds put into it."""
     if "<" not in text and "&" not in text:
         return text
@@ -74,18 +78,68 @@ def _plain(text: str) -> str:
     return body.text(separator=" ") if body is not None else ""
 
 
-def _address(element: etree._Element) -> str:
+def _entry_url(element: etree._Element) -> str:
     """The address of an entry: RSS writes it as text, Atom as an attribute."""
     for child in element:
-        if name_of(child) == "link":
+        if local_name(child) == "link":
             href = child.get("href")
             if href and child.get("rel", "alternate") == "alternate":
                 return href
-            if not href and all_text(child).strip():
-                return all_text(child).strip()
-    guids = (one for one in element if name_of(one) == "guid" and one.get("isPermaLink") != "false")
-    return next((all_text(one).strip() for one in guids), "")
+            if not href and inner_text(child).strip():
+                return inner_text(child).strip()
+    guids = (one for one in element if local_name(one) == "guid" and one.get("isPermaLink") != "false")
+    return next((inner_text(one).strip() for one in guids), "")
 
 
-def _date(element: etree._Element) -> datetime | None:
-    return read_date(_child_text(element, _DATES))
+def _entry_date(element: etree._Element) -> datetime | None:
+    return read_date(_child_text(element, _DATE_ELEMENTS))
+
+
+MAX_SITEMAP_ENTRIES = 50_000
+"""As many as the protocol allows in one file."""
+
+
+class SitemapEntry(NamedTuple):
+    """One address of a sitemap. `is_sitemap` marks the entries of an index."""
+
+    url: str
+    lastmod: datetime | None = None
+    is_sitemap: bool = False
+
+
+def sitemap_entries(body: bytes) -> list[SitemapEntry]:
+    """The entries of a sitemap or an index, XML or one address a line, gzip or plain; nothing when it is neither."""
+    data = gunzipped(body) if body.startswith(b"\x1f\x8b") else body
+    root = parse_xml(data) if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") else None
+    if root is not None:
+        found = (_sitemap_entry(child) for child in root.iterchildren() if local_name(child) in ("url", "sitemap"))
+    else:
+        lines = data.decode("utf-8", "replace").splitlines()
+        found = (_valid_entry(line.strip()) for line in lines)
+    return list(islice((entry for entry in found if entry), MAX_SITEMAP_ENTRIES))
+
+
+def _sitemap_entry(element: etree._Element) -> SitemapEntry | None:
+    values = {local_name(child): (child.text or "").strip() for child in element.iterchildren()}
+    lastmod = read_date(values.get("lastmod", ""))
+    return _valid_entry(values.get("loc", ""), lastmod, is_sitemap=local_name(element) == "sitemap")
+
+
+def _valid_entry(url: str, lastmod: datetime | None = None, *, is_sitemap: bool = False) -> SitemapEntry | None:
+    if not url.startswith("http"):
+        return None
+    try:
+        return SitemapEntry(normalize(url), lastmod, is_sitemap)
+    except BadUrl:
+        return None
+
+
+def read_sitemap(source: Source, draft: PageDraft) -> None:
+    """Reads a sitemap: a link an entry, its lastmod as the link's title."""
+    entries = sitemap_entries(source.body)
+    if not entries:
+        draft.warn("no sitemap entries were found in it")
+    for url, lastmod, is_sitemap in entries:
+        kind = LinkType.SITEMAP if is_sitemap else LinkType.A
+        draft.link(url, kind, rel="sitemap", title=lastmod.isoformat() if lastmod else "")
+    draft.modified = max(filter(None, (entry.lastmod for entry in entries)), default=None)

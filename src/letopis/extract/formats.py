@@ -2,22 +2,66 @@
 
 An entry point of the group `letopis.formats` names a `Format`. Those that
 ship with Letopis stand in the table below; a module is imported when the
-first document of its type arrives.
+first document of its type arrives. Most installations have no entry points,
+and every crawl asks: files that could name the group are looked through for
+its name first, which is far cheaper than Python's own look-up.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
+from importlib.machinery import PathFinder
 from typing import NamedTuple
 
-from letopis.extract.draft import Draft
-from letopis.extract.installed import installed
-from letopis.extract.source import Source
+from letopis.extract.pages import PageDraft, Source
 
-Reader = Callable[[Source, Draft], None]
+ENTRY_POINT_GROUP = "letopis.formats"
+_ENTRY_POINTS_FILE = "entry_points.txt"
+
+
+def load_entry_points() -> list[object]:
+    """What the entry points of the group name, loaded."""
+    if not _may_have_entry_points():
+        return []
+    from importlib.metadata import entry_points  # noqa: PLC0415 - most installations never come here
+
+    return [point.load() for point in entry_points(group=ENTRY_POINT_GROUP)]
+
+
+def _may_have_entry_points() -> bool:
+    """False when no package names the group, as far as packages lie in folders."""
+    if any(hasattr(finder, "find_distributions") for finder in sys.meta_path if finder is not PathFinder):
+        return True  # it knows of packages that lie in no folder
+    return any(map(_is_named_in, sys.path))
+
+
+def _is_named_in(place: str) -> bool:
+    """Whether a package of a place names the group; of what is no folder nothing is known."""
+    try:
+        names = os.listdir(place or ".")
+    except OSError:
+        return os.path.isfile(place)
+    return any(_names_group(os.path.join(place, name, _ENTRY_POINTS_FILE)) for name in names if _is_about_package(name))
+
+
+def _is_about_package(name: str) -> bool:
+    return name.lower().endswith((".dist-info", "egg-info"))
+
+
+def _names_group(file: str) -> bool:
+    try:
+        with open(file, "rb") as said:
+            return ENTRY_POINT_GROUP.encode() in said.read()
+    except OSError:
+        return False
+
+
+FormatReader = Callable[[Source, PageDraft], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,41 +74,48 @@ class Format:
     """
 
     types: tuple[str, ...]
-    read: Reader
+    read: FormatReader
     risky: bool = False
 
 
-class _BuiltIn(NamedTuple):
+class _BuiltInFormat(NamedTuple):
     module: str
+    reader: str
     types: tuple[str, ...]
     risky: bool = False
 
 
 _WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-_TABLE = (
-    _BuiltIn("html", ("text/html", "application/xhtml+xml")),
-    _BuiltIn("plain", ("text/plain", "text/markdown", "text/csv", "text/tab-separated-values", "text/x-log")),
-    _BuiltIn("css", ("text/css",)),
-    _BuiltIn("json_text", ("application/json", "application/ld+json", "application/feed+json", "text/json")),
-    _BuiltIn("feeds", ("application/rss+xml", "application/atom+xml")),
-    _BuiltIn("sitemaps", ("application/sitemap+xml", "application/gzip", "application/x-gzip")),
-    _BuiltIn("xml", ("application/xml", "text/xml", "image/svg+xml")),
-    _BuiltIn("images", ("image/png", "image/jpeg", "image/gif", "image/webp")),
-    _BuiltIn("postscript", ("application/postscript",)),
-    _BuiltIn("pdf", ("application/pdf",), risky=True),
-    _BuiltIn("docx", (_WORD,), risky=True),
-    _BuiltIn("odt", ("application/vnd.oasis.opendocument.text",), risky=True),
-    _BuiltIn("rtf", ("application/rtf", "text/rtf"), risky=True),
+_BUILT_IN_FORMATS = (
+    _BuiltInFormat("html", "read_html", ("text/html", "application/xhtml+xml")),
+    _BuiltInFormat(
+        "simple_formats",
+        "read_plain_text",
+        ("text/plain", "text/markdown", "text/csv", "text/tab-separated-values", "text/x-log"),
+    ),
+    _BuiltInFormat("simple_formats", "read_css", ("text/css",)),
+    _BuiltInFormat(
+        "simple_formats", "read_json", ("application/json", "application/ld+json", "application/feed+json", "text/json")
+    ),
+    _BuiltInFormat("feeds", "read_feed", ("application/rss+xml", "application/atom+xml")),
+    _BuiltInFormat("feeds", "read_sitemap", ("application/sitemap+xml", "application/gzip", "application/x-gzip")),
+    _BuiltInFormat("xml", "read_xml", ("application/xml", "text/xml", "image/svg+xml")),
+    _BuiltInFormat("simple_formats", "read_image", ("image/png", "image/jpeg", "image/gif", "image/webp")),
+    _BuiltInFormat("pdf", "read_postscript", ("application/postscript",)),
+    _BuiltInFormat("pdf", "read_pdf", ("application/pdf",), risky=True),
+    _BuiltInFormat("office", "read_docx", (_WORD,), risky=True),
+    _BuiltInFormat("office", "read_odt", ("application/vnd.oasis.opendocument.text",), risky=True),
+    _BuiltInFormat("pdf", "read_rtf", ("application/rtf", "text/rtf"), risky=True),
 )
 
 
 @lru_cache(maxsize=256)
 def format_for(content_type: str) -> Format | None:
     """The format of a type, or None when nobody reads it. Installed formats come before the table."""
-    for found in _installed():
+    for found in _installed_formats():
         if content_type in found.types:
             return found
-    for entry in _TABLE:
+    for entry in _BUILT_IN_FORMATS:
         if content_type in entry.types:
             return _load(entry)
     return _family(content_type)
@@ -72,8 +123,8 @@ def format_for(content_type: str) -> Format | None:
 
 def content_types() -> tuple[str, ...]:
     """All types that can be read, sorted."""
-    names = {name for entry in _TABLE for name in entry.types}
-    return tuple(sorted(names.union(*(found.types for found in _installed()))))
+    names = {name for entry in _BUILT_IN_FORMATS for name in entry.types}
+    return tuple(sorted(names.union(*(found.types for found in _installed_formats()))))
 
 
 def _family(content_type: str) -> Format | None:
@@ -85,11 +136,11 @@ def _family(content_type: str) -> Format | None:
     return format_for("text/plain") if content_type.startswith("text/") else None
 
 
-def _load(entry: _BuiltIn) -> Format:
+def _load(entry: _BuiltInFormat) -> Format:
     module = import_module(f"letopis.extract.{entry.module}")
-    return Format(entry.types, module.read, entry.risky)
+    return Format(entry.types, getattr(module, entry.reader), entry.risky)
 
 
 @lru_cache(maxsize=1)
-def _installed() -> tuple[Format, ...]:
-    return tuple(one for one in installed() if isinstance(one, Format))
+def _installed_formats() -> tuple[Format, ...]:
+    return tuple(one for one in load_entry_points() if isinstance(one, Format))

@@ -2,22 +2,112 @@
 
 The walk sees elements and text in document order but no ends. A block
 therefore ends where the next block element starts, or where a text hangs
-under another block element than the text before it.
+under another block element than the text before it. A crawl that meets a page
+for the first time only skims it: where it leads to, and nothing else.
 """
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable
+from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from letopis.extract.draft import MAX_BLOCKS, MAX_TEXT, Draft, fold
-from letopis.extract.html_frames import NAMED, is_frame, is_named_frame
-from letopis.extract.html_links import METHODS, Finder
-from letopis.extract.html_names import BASE, BLOCKS, KIND_OF, PARAGRAPH, TEXT, Do, tags_of
-from letopis.extract.html_skim import parsed, skim
-from letopis.extract.source import Source
-from letopis.model import Block, BlockKind
+from letopis.extract.html_elements import (
+    ANCHOR,
+    AREA,
+    BASE,
+    BLOCKS,
+    FRAME_SELECTOR,
+    KIND_OF,
+    PARAGRAPH,
+    TEXT,
+    ElementAction,
+    is_frame,
+    is_marked_frame,
+    tags_of,
+)
+from letopis.extract.html_links import ELEMENT_METHODS, LinkCollector
+from letopis.extract.pages import MAX_BLOCKS, MAX_LINKS, MAX_TEXT, PageDraft, Source, charset_of, fold_whitespace
+from letopis.model import Block, BlockKind, Link, LinkType
+
+_LINK_TAGS = frozenset((ANCHOR, AREA))
+_SKIM_ACTIONS = (ElementAction.LINK, ElementAction.META, ElementAction.FRAME)
+_SKIM_TAGS = _LINK_TAGS | {BASE} | {tag for action in _SKIM_ACTIONS for tag in tags_of(action)}
+_A, _AREA = LinkType.A, LinkType.AREA
+_UNLIKE_ASCII = ("utf-16", "utf-7", "iso-2022", "hz")
+"""Charsets in which the bytes of plain letters mean something else."""
+_new_link = tuple.__new__
+
+
+def skim_html(source: Source, draft: PageDraft) -> None:
+    """Links that lead to other documents, with `rel` but without their texts, and what is said to robots.
+
+    References are nearly always ASCII, and then the charset of the page does
+    not matter; it is found out only where one is not.
+    """
+    draft.charset = "utf-8"
+    if _is_unlike_ascii(source):
+        body, draft.charset = source.utf8()
+        _read_links(parse_html(body), draft)
+    elif not _read_links(parse_html(source.body), draft):
+        body, draft.charset = source.utf8()
+        if body is not source.body:
+            draft.links.clear()
+            _read_links(parse_html(body), draft)
+
+
+def parse_html(body: bytes) -> LexborHTMLParser:
+    """The tree of a page in UTF-8."""
+    return LexborHTMLParser(body.removeprefix(BOM_UTF8))
+
+
+def _is_unlike_ascii(source: Source) -> bool:
+    body = source.body
+    marked = b"\x1b" in body or body.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+    return marked or charset_of(source.header("content-type")).startswith(_UNLIKE_ASCII)
+
+
+def _read_links(tree: LexborHTMLParser, draft: PageDraft) -> bool:
+    """Whether all that was found is ASCII."""
+    root = tree.root
+    if root is None:
+        return True
+    nodes = list(islice((node for node in root.traverse() if node.tag_id in _SKIM_TAGS), MAX_LINKS + 1))
+    finder = LinkCollector(tree, draft, alts=False, base=_base_element(nodes))
+    links, join = draft.links, finder.join
+    plain = True
+    for node in nodes:
+        tag = node.tag_id
+        if tag in _LINK_TAGS:
+            attributes = node.attributes
+            href = attributes.get("href")
+            if href is None:
+                continue
+            plain = plain and href.isascii()
+            target = join(href)
+            if target is not None:
+                kind = _AREA if tag == AREA else _A
+                links.append(_new_link(Link, (target, kind, "", attributes.get("rel") or "", "")))
+        else:
+            plain = plain and _is_ascii(node)
+            if tag != BASE:
+                ELEMENT_METHODS[tag](finder, node)
+    finder.settle_leading()
+    return plain
+
+
+def _is_ascii(node: LexborNode) -> bool:
+    """Whether what a base, another element of the head or a frame leads to is ASCII."""
+    attributes = node.attributes
+    told = attributes.get("content") if "http-equiv" in attributes else None
+    return all((ref or "").isascii() for ref in (attributes.get("href"), attributes.get("src"), told))
+
+
+def _base_element(nodes: Iterable[LexborNode]) -> LexborNode | None:
+    return next((node for node in nodes if node.tag_id == BASE and "href" in node.attributes), None)
+
 
 # The block element that holds some text: what kind of text that is, and whether it is part of the page's frame.
 # Places are told apart by identity: no two elements share one.
@@ -33,23 +123,23 @@ _BREAK = "\n"
 _PART = "\x1e"
 _MOST_CLIMBED = 64
 _MOST_NAMED = 256
-_MARKED = f'base[href],[style*="url("],{NAMED}'
-_RAW = (*tags_of(Do.SCRIPT), *tags_of(Do.STYLE), *tags_of(Do.TITLE))
-_HIDING = tags_of(Do.HIDE)
-_FRAMING = tags_of(Do.FRAMING)
-_TELLING = frozenset(METHODS) | {BASE}
-_SETTLED = frozenset(KIND_OF) - {PARAGRAPH}
-_new = tuple.__new__
+_MARKED_SELECTOR = f'base[href],[style*="url("],{FRAME_SELECTOR}'
+_RAW_TAGS = (*tags_of(ElementAction.SCRIPT), *tags_of(ElementAction.STYLE), *tags_of(ElementAction.TITLE))
+_HIDING_TAGS = tags_of(ElementAction.HIDE)
+_FRAMING_TAGS = tags_of(ElementAction.FRAMING)
+_BASIC_TAGS = frozenset(ELEMENT_METHODS) | {BASE}
+_KNOWN_KINDS = frozenset(KIND_OF) - {PARAGRAPH}
+_new_block = tuple.__new__
 """Makes a named tuple somewhat faster than its constructor; a page has hundreds."""
 
 
-def read(source: Source, draft: Draft) -> None:
+def read_html(source: Source, draft: PageDraft) -> None:
     """Reads an HTML page into the draft."""
     if source.mode == "skim":
-        skim(source, draft)
+        skim_html(source, draft)
         return
     body, draft.charset = source.utf8()
-    tree = parsed(body)
+    tree = parse_html(body)
     root = tree.root
     if root is None:
         return
@@ -59,13 +149,13 @@ def read(source: Source, draft: Draft) -> None:
     _read_basic(body, tree, root, draft)
 
 
-def _read_full(tree: LexborHTMLParser, root: LexborNode, draft: Draft) -> None:
+def _read_full(tree: LexborHTMLParser, root: LexborNode, draft: PageDraft) -> None:
     """Everything. What attributes single out is chosen by the parser in one go, as every choice costs a walk."""
     base: LexborNode | None = None
     styled: list[str] = []
     frames: list[LexborNode] = []
     last = 0
-    for node in tree.css(_MARKED):
+    for node in tree.css(_MARKED_SELECTOR):
         if node.mem_id == last:  # chosen by several of the selectors
             continue
         last = node.mem_id
@@ -74,9 +164,9 @@ def _read_full(tree: LexborHTMLParser, root: LexborNode, draft: Draft) -> None:
             styled.append(attributes["style"] or "")
         if base is None and node.tag_id == BASE and "href" in attributes:
             base = node
-        elif len(frames) < _MOST_NAMED and is_named_frame(node, attributes):
+        elif len(frames) < _MOST_NAMED and is_marked_frame(node, attributes):
             frames.append(node)
-    finder = Finder(tree, draft, alts=True, base=base)
+    finder = LinkCollector(tree, draft, alts=True, base=base)
     walk = _Walk(draft, finder, root)
     walk.frame(frames)
     walk.run()
@@ -84,14 +174,14 @@ def _read_full(tree: LexborHTMLParser, root: LexborNode, draft: Draft) -> None:
     finder.settle()
 
 
-def _read_basic(body: bytes, tree: LexborHTMLParser, root: LexborNode, draft: Draft) -> None:
+def _read_basic(body: bytes, tree: LexborHTMLParser, root: LexborNode, draft: PageDraft) -> None:
     """Title and links. The parser is asked to choose only what the page may have, as every choice costs a walk."""
-    nodes = [(tag, node) for node in root.traverse() if (tag := node.tag_id) in _TELLING]
+    nodes = [(tag, node) for node in root.traverse() if (tag := node.tag_id) in _BASIC_TAGS]
     base = next((node for tag, node in nodes if tag == BASE and "href" in node.attributes), None)
-    finder = Finder(tree, draft, alts=False, base=base)
+    finder = LinkCollector(tree, draft, alts=False, base=base)
     for tag, node in nodes:
         if tag != BASE:
-            METHODS[tag](finder, node)
+            ELEMENT_METHODS[tag](finder, node)
     if b"url(" in body:
         finder.style_attributes()
     finder.settle_basic()
@@ -100,7 +190,7 @@ def _read_basic(body: bytes, tree: LexborHTMLParser, root: LexborNode, draft: Dr
 class _Walk:
     """The blocks of one page. Used once."""
 
-    def __init__(self, draft: Draft, finder: Finder, root: LexborNode) -> None:
+    def __init__(self, draft: PageDraft, finder: LinkCollector, root: LexborNode) -> None:
         self._draft = draft
         self._finder = finder
         self._blocks = draft.blocks
@@ -144,10 +234,10 @@ class _Walk:
     def _handlers(self) -> dict[int, Callable[[LexborNode], None]]:
         """Those of the finder, and what the walk itself does at an element."""
         found = self._finder.handlers()
-        found.update((tag, self._raw(found[tag])) for tag in _RAW)
-        found.update((tag, self._break) for tag in tags_of(Do.BR))
-        found.update((tag, self._hide) for tag in _HIDING)
-        found.update((tag, self._frame) for tag in _FRAMING)
+        found.update((tag, self._raw(found[tag])) for tag in _RAW_TAGS)
+        found.update((tag, self._break) for tag in tags_of(ElementAction.BR))
+        found.update((tag, self._hide) for tag in _HIDING_TAGS)
+        found.update((tag, self._frame) for tag in _FRAMING_TAGS)
         return found
 
     def _raw(self, handler: Callable[[LexborNode], None]) -> Callable[[LexborNode], None]:
@@ -185,7 +275,7 @@ class _Walk:
         blocks, finder = self._blocks, self._finder
         kind, framed = place
         for part in joined.split(_PART) if _PART in joined else (joined,):
-            text = fold(part)
+            text = fold_whitespace(part)
             if not text:
                 continue
             count = len(blocks)
@@ -196,7 +286,7 @@ class _Walk:
             if framed:
                 self._draft.frame.add(count)
             is_link = kind is _PARAGRAPH and text == finder.anchor
-            blocks.append(_new(Block, (_LINK if is_link else kind, text)))
+            blocks.append(_new_block(Block, (_LINK if is_link else kind, text)))
         if finder.alts:
             self._show_alts()
 
@@ -212,12 +302,12 @@ class _Walk:
         """The block that holds the text under `node`. Each element is climbed once a page."""
         places = self._places
         tag = node.tag_id
-        if tag in _SETTLED:
+        if tag in _KNOWN_KINDS:
             number = node.mem_id
             found = places[number] = (KIND_OF[tag], number in self._framed)
             return found
         above = node.parent
-        if above is not None and tag not in BLOCKS and (around := above.tag_id) in _SETTLED:
+        if above is not None and tag not in BLOCKS and (around := above.tag_id) in _KNOWN_KINDS:
             # A link or a word in bold right inside an item, a heading, a cell: most of all that is climbed.
             number = above.mem_id
             place = places.get(number)
@@ -238,7 +328,7 @@ class _Walk:
             if place is not None:
                 break
             path.append((number, tag))
-            if tag in _SETTLED:
+            if tag in _KNOWN_KINDS:
                 break
             climbed = climbed.parent
         place = place or (_PARAGRAPH, False)

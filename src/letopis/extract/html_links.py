@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from letopis.extract.css import css_refs
-from letopis.extract.draft import MAX_BLOCKS, MAX_FIELD, MAX_LINKS, Draft, fold
-from letopis.extract.html_meta import Head
-from letopis.extract.html_names import ACTIONS, AREA, Do, tags_of
-from letopis.extract.language import primary
+from letopis.extract.html_elements import ACTIONS, AREA, ElementAction, tags_of
+from letopis.extract.metadata import HtmlHead, primary_language
+from letopis.extract.pages import MAX_BLOCKS, MAX_FIELD, MAX_LINKS, PageDraft, fold_whitespace
+from letopis.extract.simple_formats import css_refs
 from letopis.model import Link, LinkType
 from letopis.urls import join, joiner
 
@@ -19,7 +18,7 @@ _SRCSET_LIMIT = 16 * 1024
 _LD_LIMIT = 64 * 1024
 _LAZY = ("data-src", "data-original", "data-lazy-src")
 _FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
-_new = tuple.__new__
+_new_link = tuple.__new__
 # Looking a member up in its enumeration is slow in Python 3.11: done once.
 _A = LinkType.A
 _AREA = LinkType.AREA
@@ -34,28 +33,28 @@ _SCRIPT = LinkType.SCRIPT
 _SITEMAP = LinkType.SITEMAP
 
 
-class Finder:
+class LinkCollector:
     """Collects what elements carry into a draft. Used for one page.
 
     `anchor` is the text of the last link seen, `alts` the texts of pictures
     since somebody cleared them, `join` what makes addresses of references.
     """
 
-    def __init__(self, tree: LexborHTMLParser, draft: Draft, *, alts: bool, base: LexborNode | None) -> None:
+    def __init__(self, tree: LexborHTMLParser, draft: PageDraft, *, alts: bool, base: LexborNode | None) -> None:
         self.anchor = ""
         self.alts: list[str] = []
         self._keep_alts = alts
         self._tree = tree
         self._draft = draft
         self._links = draft.links
-        self._head = Head()
+        self._head = HtmlHead()
         self._bare = 0
         self._base(base)
         self.join = joiner(draft.base)
 
     def handlers(self) -> dict[int, Callable[[LexborNode], None]]:
         """What takes in an element, by the parser's number of the element."""
-        return {tag: method.__get__(self) for tag, method in METHODS.items()}
+        return {tag: method.__get__(self) for tag, method in ELEMENT_METHODS.items()}
 
     def style_attributes(self) -> None:
         """Links in the style attributes of any element."""
@@ -106,30 +105,30 @@ class Finder:
         href = attributes.get("href")
         if href is None:
             return
-        text = fold(node.text()[:MAX_FIELD])
+        text = fold_whitespace(node.text()[:MAX_FIELD])
         self.anchor = text
         target = self.join(href)
         if target is None or len(self._links) > MAX_LINKS:
             return
         kind = _AREA if node.tag_id == AREA else _A
         if len(attributes) == 1 and text:  # nothing but an address, as most links
-            self._links.append(_new(Link, (target, kind, text, "", "")))
+            self._links.append(_new_link(Link, (target, kind, text, "", "")))
             return
         if not text:
             self._bare = node.mem_id
-            text = fold((attributes.get("alt") or "")[:MAX_FIELD])
+            text = fold_whitespace((attributes.get("alt") or "")[:MAX_FIELD])
         rel, title = attributes.get("rel") or "", attributes.get("title") or ""
-        self._links.append(_new(Link, (target, kind, text, rel, title)))
+        self._links.append(_new_link(Link, (target, kind, text, rel, title)))
 
     def _img(self, node: LexborNode) -> None:
         attributes = node.attributes
-        alt = fold((attributes.get("alt") or "")[:MAX_FIELD])
+        alt = fold_whitespace((attributes.get("alt") or "")[:MAX_FIELD])
         src = attributes.get("src")
         if not src or src.startswith("data:"):
             src = next((attributes[name] for name in _LAZY if attributes.get(name)), src)
         target = self._add(src, _IMG, alt, title=attributes.get("title"))
         srcset = attributes.get("srcset")
-        for ref in candidates(srcset) if srcset else ():
+        for ref in srcset_urls(srcset) if srcset else ():
             if self.join(ref) != target:
                 self._add(ref, _IMG, alt, rel="srcset")
         if alt and self._bare and _is_inside(node, self._bare):
@@ -148,12 +147,12 @@ class Finder:
         attributes = node.attributes
         self._add(attributes.get("src"), _MEDIA)
         self._add(attributes.get("poster"), _IMG)
-        for ref in candidates(attributes.get("srcset") or ""):
+        for ref in srcset_urls(attributes.get("srcset") or ""):
             self._add(ref, _IMG, rel="srcset")
 
     def _input(self, node: LexborNode) -> None:
         attributes = node.attributes
-        self._add(attributes.get("src"), _IMG, fold((attributes.get("alt") or "")[:MAX_FIELD]))
+        self._add(attributes.get("src"), _IMG, fold_whitespace((attributes.get("alt") or "")[:MAX_FIELD]))
 
     def _frame(self, node: LexborNode) -> None:
         attributes = node.attributes
@@ -185,7 +184,7 @@ class Finder:
         self._head.add(node.attributes)
 
     def _title(self, node: LexborNode) -> None:
-        if ACTIONS.get(node.parent.tag_id if node.parent else 0) is not Do.HIDE:
+        if ACTIONS.get(node.parent.tag_id if node.parent else 0) is not ElementAction.HIDE:
             self._draft.head(title=node.text())
 
     def _time(self, node: LexborNode) -> None:
@@ -196,7 +195,7 @@ class Finder:
 
     def _root(self, node: LexborNode) -> None:
         attributes = node.attributes
-        self._draft.declared_language = primary(attributes.get("lang") or attributes.get("xml:lang") or "")
+        self._draft.declared_language = primary_language(attributes.get("lang") or attributes.get("xml:lang") or "")
 
     def _style(self, node: LexborNode) -> None:
         self._styles(node.text())
@@ -206,22 +205,22 @@ class Finder:
             self._add(ref, _CSS)
 
 
-METHODS: dict[int, Callable[[Finder, LexborNode], None]] = {
+ELEMENT_METHODS: dict[int, Callable[[LinkCollector, LexborNode], None]] = {
     tag: method
     for action, method in (
-        (Do.A, Finder._a),
-        (Do.IMG, Finder._img),
-        (Do.LINK, Finder._link),
-        (Do.SCRIPT, Finder._script),
-        (Do.FRAME, Finder._frame),
-        (Do.FORM, Finder._form),
-        (Do.MEDIA, Finder._media),
-        (Do.INPUT, Finder._input),
-        (Do.META, Finder._meta),
-        (Do.TITLE, Finder._title),
-        (Do.STYLE, Finder._style),
-        (Do.TIME, Finder._time),
-        (Do.ROOT, Finder._root),
+        (ElementAction.A, LinkCollector._a),
+        (ElementAction.IMG, LinkCollector._img),
+        (ElementAction.LINK, LinkCollector._link),
+        (ElementAction.SCRIPT, LinkCollector._script),
+        (ElementAction.FRAME, LinkCollector._frame),
+        (ElementAction.FORM, LinkCollector._form),
+        (ElementAction.MEDIA, LinkCollector._media),
+        (ElementAction.INPUT, LinkCollector._input),
+        (ElementAction.META, LinkCollector._meta),
+        (ElementAction.TITLE, LinkCollector._title),
+        (ElementAction.STYLE, LinkCollector._style),
+        (ElementAction.TIME, LinkCollector._time),
+        (ElementAction.ROOT, LinkCollector._root),
     )
     for tag in tags_of(action)
 }
@@ -238,7 +237,7 @@ def _is_inside(node: LexborNode, outer: int) -> bool:
     return above is not None and above.mem_id == outer
 
 
-def candidates(srcset: str) -> list[str]:
+def srcset_urls(srcset: str) -> list[str]:
     """The addresses of a srcset attribute: `a.png 1x, b.png 2x`. Addresses may hold commas."""
     found: list[str] = []
     wanted = True

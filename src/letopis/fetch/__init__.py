@@ -1,27 +1,22 @@
-"""One polite, bounded, conditional HTTP exchange; robots.txt; the optional browser."""
+"""One polite, bounded, conditional HTTP exchange; the optional browser."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from letopis.fetch.addresses import Origin, is_public, private_ok
-from letopis.fetch.client import BROWSER_HEADERS, Client, limits_of
-from letopis.fetch.cookies import CookieJar
-from letopis.fetch.curl import CurlTransport
-from letopis.fetch.once import once
-from letopis.fetch.retry import retry_after
-from letopis.fetch.transport import Transport
+from letopis.fetch.client import BROWSER_HEADERS, Client, Transport, fetch_once, limits_of, retry_after
+from letopis.fetch.curl import CookieJar, CurlTransport
 
 if TYPE_CHECKING:
     from letopis.fetch.browser import BrowserFetcher, require_browser
-    from letopis.fetch.multipart import Part
-    from letopis.fetch.ranges import RangeReader, problem_of
-    from letopis.fetch.robots import Robots, Rules, fetch_robots
+    from letopis.fetch.ranges import RangePart, RangeReader, error_of_response
 
 _HOMES = {
-    **dict.fromkeys(("BrowserFetcher", "require_browser"), "browser"),
-    "Part": "multipart",
-    **dict.fromkeys(("RangeReader", "problem_of"), "ranges"),
-    **dict.fromkeys(("Robots", "Rules", "fetch_robots"), "robots"),
+    "BrowserFetcher": "browser",
+    "RangePart": "ranges",
+    "RangeReader": "ranges",
+    "error_of_response": "ranges",
+    "require_browser": "browser",
 }
 
 __all__ = [
@@ -31,17 +26,14 @@ __all__ = [
     "CookieJar",
     "CurlTransport",
     "Origin",
-    "Part",
+    "RangePart",
     "RangeReader",
-    "Robots",
-    "Rules",
     "Transport",
-    "fetch_robots",
+    "error_of_response",
+    "fetch_once",
     "is_public",
     "limits_of",
-    "once",
     "private_ok",
-    "problem_of",
     "require_browser",
     "retry_after",
 ]

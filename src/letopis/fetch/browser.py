@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PAGES = 4
 """Pages that are open at the same time."""
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-_KINDS = ("text/html", "application/xhtml+xml")
+_PAGE_TYPES = ("text/html", "application/xhtml+xml")
 
 
 class BrowserFetcher:
@@ -72,15 +72,15 @@ class BrowserFetcher:
         """Once more when the browser itself ended under the page: by a crash, or by the Ctrl-C that ends us soon."""
         require_browser(self._executable)
         # Loaded late on purpose: it needs the extra.
-        from letopis.fetch.rendering import Visit  # noqa: PLC0415
+        from letopis.fetch.chromium import PageRenderer  # noqa: PLC0415
 
         chromium = await self._running()
-        rendered = await Visit(self._client, request, response, deadline).run(chromium.browser)
+        rendered = await PageRenderer(self._client, request, response, deadline).run(chromium.browser)
         if rendered.failure is None or await chromium.answers():
             return rendered
         await self._lost(chromium)
         chromium = await self._running()
-        return await Visit(self._client, request, response, deadline).run(chromium.browser)
+        return await PageRenderer(self._client, request, response, deadline).run(chromium.browser)
 
     async def _running(self) -> Chromium:
         # Loaded late on purpose: it needs the extra.
@@ -128,4 +128,4 @@ def _failed(response: Response, kind: FailureKind, words: str) -> Response:
 def _is_page(response: Response) -> bool:
     if response.failure is not None or not 200 <= response.status < 300 or not response.body:
         return False
-    return response.header("content-type", "text/html").partition(";")[0].strip().lower() in _KINDS
+    return response.header("content-type", "text/html").partition(";")[0].strip().lower() in _PAGE_TYPES

@@ -1,19 +1,159 @@
-"""One polite, bounded, conditional exchange: redirects, retries and limits over all of it."""
+"""One bounded, conditional exchange: redirects, retries and limits over all of it.
+
+`Transport` is the seam between deciding what to ask and asking: exactly one hop.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol
+from urllib.parse import urldefrag, urlsplit
 
-from letopis.config.sections import FetchSettings
-from letopis.fetch.coding import ACCEPTED
-from letopis.fetch.fields import from_settings, is_sendable, merged
-from letopis.fetch.redirects import Trail, location, method_after, target, without_secrets
-from letopis.fetch.retry import is_passing, pause_before_retry
-from letopis.fetch.transport import Transport
+from letopis.config.settings import FetchSettings
+from letopis.fetch.content_coding import ACCEPTED
+from letopis.fetch.curl import CookieJar, CurlTransport
+from letopis.fetch.headers import headers_from_settings, is_sendable_header, merge_headers
 from letopis.model.web import Failure, FailureKind, Headers, Hop, Limits, Request, Response
+
+
+class Transport(Protocol):
+    """Whatever can send one request and bring one answer back.
+
+    No redirect is followed, nothing is tried again, and what the network
+    does wrong stands in `Response.failure`; it is never raised.
+    """
+
+    async def send(self, request: Request) -> Response:
+        """One exchange with one server."""
+
+
+REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
+_MAX_REPEATS = 3
+_CREDENTIALS = frozenset({"authorization", "cookie", "proxy-authorization"})
+
+
+def redirect_location(response: Response) -> str:
+    """The raw Location of a redirect answer; empty when it is none."""
+    return response.header("location") if response.status in REDIRECT_STATUSES else ""
+
+
+def redirect_target(base: str, raw: str) -> str:
+    """The absolute address without fragment; empty when it is not one of http or https.
+
+    Header bytes are UTF-8 in practice, whatever the standard says.
+    """
+    try:
+        text = raw.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        text = raw
+    import ada_url  # noqa: PLC0415 - most checks are not redirected, and all of them start
+
+    try:
+        joined: str = ada_url.join_url(base, text)
+    except ValueError:
+        return ""
+    return urldefrag(joined).url if joined.startswith(("http://", "https://")) else ""
+
+
+def method_after_redirect(status: int, method: str) -> str:
+    """The method of the next hop: only 303 changes it, and never for HEAD."""
+    return "GET" if status == 303 and method != "HEAD" else method
+
+
+def without_credentials(headers: Headers, old: str, new: str) -> Headers:
+    """The user's fields for the next hop; those that prove who he is stay with their origin."""
+    if _origin(old) == _origin(new):
+        return headers
+    return tuple(item for item in headers if item[0].lower() not in _CREDENTIALS)
+
+
+@dataclass(slots=True)
+class RedirectTrail:
+    """The addresses of one exchange so far.
+
+    A site may send the same address once more after it has set a cookie, so
+    coming back counts as a loop only when no cookie came meanwhile, or at
+    the third time.
+    """
+
+    max_hops: int
+    hops: int = 0
+    _seen: Counter[str] = field(default_factory=Counter)
+    _new_cookie: bool = False
+
+    def step(self, response: Response, to: str) -> Failure | None:
+        """Counts one redirect; the failure when following has to end here."""
+        self._seen[urldefrag(response.url).url] += 1
+        self._new_cookie = self._new_cookie or bool(response.header("set-cookie"))
+        if not to:
+            raw = response.header("location")
+            return Failure(FailureKind.BAD_REDIRECT, f"the redirect to '{raw[:200]}' leads to no web address")
+        if self._seen[to] and (not self._new_cookie or self._seen[to] >= _MAX_REPEATS):
+            return Failure(FailureKind.REDIRECT_LOOP, f"the redirects lead in a circle, back to {to}")
+        if self.hops >= self.max_hops:
+            return Failure(FailureKind.TOO_MANY_HOPS, f"more than {self.max_hops} redirects follow one another")
+        if self._seen[to]:
+            self._new_cookie = False
+        self.hops += 1
+        return None
+
+
+def _origin(url: str) -> tuple[str, str, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname or "", parts.port
+
+
+MAX_RETRY_AFTER = 7 * 86400.0
+"""A server may ask for a week; what it asks beyond that is cut to this."""
+_TRANSIENT = frozenset({FailureKind.CONNECT, FailureKind.RESET})
+
+
+def retry_after(response: Response, now: datetime) -> float | None:
+    """Seconds that the server asks us to stay away, 0 or more; None when it does not ask.
+
+    Understands seconds and HTTP dates. Never more than a week.
+    """
+    value = response.header("retry-after").strip()
+    if not value:
+        return None
+    if value.isascii() and value.isdigit():
+        return min(float(value[:12]), MAX_RETRY_AFTER)
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415 - few answers ask, and every check starts
+
+    try:
+        until = parsedate_to_datetime(value)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    aware = until if until.tzinfo is not None else until.replace(tzinfo=UTC)
+    return min(max(0.0, (aware - now).total_seconds()), MAX_RETRY_AFTER)
+
+
+def pause_before_retry(response: Response, attempt: int, settings: FetchSettings, now: datetime) -> float | None:
+    """Seconds to wait after a passing failure, before try number `attempt + 1` (0 the first); None: leave it.
+
+    A Retry-After longer than the settings allow is not waited for: whoever
+    plans the next visit reads it from the response.
+    """
+    if attempt >= settings.retries:
+        return None
+    pause: float = settings.retry_wait * 2.0**attempt
+    asked = retry_after(response, now)
+    if asked is None:
+        return pause
+    return max(asked, pause) if asked <= settings.retry_after else None
+
+
+def is_transient(response: Response, settings: FetchSettings) -> bool:
+    """A failure that may be gone a moment later."""
+    if response.failure is not None:
+        return response.failure.kind in _TRANSIENT and response.status == 0
+    return str(response.status) in settings.retry_status
+
 
 BROWSER_HEADERS: Headers = (
     ("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
@@ -59,7 +199,7 @@ class Client:
         self._clock = clock
         self._sleep = sleep
         agent = (("User-Agent", user_agent),) if user_agent else ()
-        self._headers = merged(agent + default_headers, from_settings(settings.headers))
+        self._headers = merge_headers(agent + default_headers, headers_from_settings(settings.headers))
 
     async def fetch(self, request: Request) -> Response:
         """The answer at the end of all redirects, or what went wrong on the way."""
@@ -68,7 +208,7 @@ class Client:
         if isinstance(hop, Failure):
             return Response(request.url, request.url, 0, (), b"", self._clock(), failure=hop)
         response = await self._try(hop, deadline)
-        if not (request.follow and location(response)):
+        if not (request.follow and redirect_location(response)):
             return response if response.url == request.url else response._replace(url=request.url)
         return await self._follow(request, hop, response, deadline)
 
@@ -97,14 +237,14 @@ class Client:
         )
 
     def _user_fields(self, request: Request) -> Headers:
-        return merged(self._headers, request.headers) if request.headers else self._headers
+        return merge_headers(self._headers, request.headers) if request.headers else self._headers
 
     async def _try(self, hop: Request, deadline: float) -> Response:
         """One hop, tried again while that is worth it and there is time."""
         attempt, spent = 0, (0, 0)
         while True:
             response = await self._transport.send(hop)
-            if not is_passing(response, self._settings):
+            if not is_transient(response, self._settings):
                 return _with_costs(response, spent) if attempt else response
             pause = pause_before_retry(response, attempt, self._settings, self._clock())
             left = deadline - time.monotonic()
@@ -116,21 +256,21 @@ class Client:
             hop = hop._replace(limits=hop.limits._replace(total_seconds=max(0.001, left - pause)))
 
     async def _follow(self, request: Request, hop: Request, response: Response, deadline: float) -> Response:
-        trail = Trail(request.limits.max_hops)
+        trail = RedirectTrail(request.limits.max_hops)
         hops: list[Hop] = []
         spent = (0, 0)
         fields = self._user_fields(request)
         started = deadline - request.limits.total_seconds
-        while location(response):
-            to = target(response.url, location(response))
+        while redirect_location(response):
+            to = redirect_target(response.url, redirect_location(response))
             failure = trail.step(response, to) or _out_of_time(deadline, request.limits)
             if failure is not None:
                 response = response._replace(failure=failure)
                 break
-            hops.append(Hop(response.url, response.status, location(response), response.ip, response.headers))
+            hops.append(Hop(response.url, response.status, redirect_location(response), response.ip, response.headers))
             spent = (spent[0] + response.wire_bytes, spent[1] + response.sent_bytes)
-            fields = without_secrets(fields, response.url, to)
-            hop = self._hop(request, to, method_after(response.status, hop.method), fields)
+            fields = without_credentials(fields, response.url, to)
+            hop = self._hop(request, to, method_after_redirect(response.status, hop.method), fields)
             response = await self._try(_in_time(hop, deadline), deadline)
         whole = response._replace(url=request.url, hops=tuple(hops), seconds=time.monotonic() - started)
         return _with_costs(whole, spent)
@@ -154,9 +294,9 @@ def _with_conditions(fields: Headers, request: Request) -> Headers:
     """The fields with our validators, which replace the user's; servers wrote them, so each is judged."""
     etag = (("If-None-Match", request.etag),) if request.etag else ()
     since = (("If-Modified-Since", request.last_modified),) if request.last_modified else ()
-    conditions = tuple([field for field in etag + since if is_sendable(*field)])
+    conditions = tuple([field for field in etag + since if is_sendable_header(*field)])
     own = [field for field in fields if field[0].lower() in _CONDITIONAL]
-    return merged(fields, conditions) if own else fields + conditions
+    return merge_headers(fields, conditions) if own else fields + conditions
 
 
 def _with_costs(response: Response, spent: tuple[int, int]) -> Response:
@@ -172,3 +312,21 @@ def _out_of_time(deadline: float, limits: Limits) -> Failure | None:
 def _in_time(hop: Request, deadline: float) -> Request:
     left = max(0.001, deadline - time.monotonic())
     return hop._replace(limits=hop.limits._replace(total_seconds=left))
+
+
+def fetch_once(request: Request, settings: FetchSettings | None = None, *, user_agent: str = "Letopis/0.1") -> Response:
+    """Fetches one URL and closes everything again. Not to be called from a running loop."""
+    return asyncio.run(_fetch_once(request, settings or FetchSettings(), user_agent))
+
+
+async def _fetch_once(request: Request, settings: FetchSettings, user_agent: str) -> Response:
+    jar = CookieJar() if settings.cookies else None
+    transport = CurlTransport(settings, clock=_now, jar=jar)
+    try:
+        return await Client(transport, settings, user_agent=user_agent, clock=_now).fetch(request)
+    finally:
+        await transport.close()
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

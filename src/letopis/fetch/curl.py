@@ -1,38 +1,161 @@
-"""Requests sent by libcurl: connections and handles are kept and used again."""
+"""Requests sent by libcurl: its failures, its cookies, its handles, which are kept and used again."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pycurl
 
-from letopis.config.sections import FetchSettings
-from letopis.fetch.cookies import CookieJar
-from letopis.fetch.faults import failure_of
-from letopis.fetch.fields import wire_lines
-from letopis.fetch.guard import FORBIDDEN, Guard, resolves_to_public
-from letopis.fetch.multi import Multi
-from letopis.fetch.transfer import Transfer
-from letopis.fetch.waiting import Waiter
-from letopis.fetch.watch import Watch
-from letopis.model.web import Failure, Headers, Request, Response
+from letopis.config.settings import FetchSettings
+from letopis.errors import NotReady, Refused
+from letopis.fetch.addresses import FORBIDDEN_ADDRESS, AddressGuard, resolves_to_public
+from letopis.fetch.curl_multi import CurlMulti, TransferWaiter
+from letopis.fetch.headers import header_lines
+from letopis.fetch.transfer import Transfer, TransferTimeouts
+from letopis.model.web import Failure, FailureKind, Headers, Request, Response
+
+_HTTP2_STREAM = 92
+_TOO_LARGE = 100
+"""CURLE_HTTP2_STREAM and CURLE_TOO_LARGE (of a header line), for which pycurl has no names."""
+_NOT_A_RESET = ("chunk", "header", "hex")
+"""libcurl has one code for a broken connection and for broken chunks; its words tell them apart."""
+_CODES_BY_KIND = {
+    FailureKind.DNS: (pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_COULDNT_RESOLVE_PROXY),
+    FailureKind.CONNECT: (pycurl.E_COULDNT_CONNECT, pycurl.E_INTERFACE_FAILED, pycurl.E_NO_CONNECTION_AVAILABLE),
+    FailureKind.TIMEOUT: (pycurl.E_OPERATION_TIMEDOUT,),
+    FailureKind.RESET: (pycurl.E_GOT_NOTHING, pycurl.E_RECV_ERROR, pycurl.E_SEND_ERROR),
+    FailureKind.TLS: (
+        pycurl.E_SSL_CONNECT_ERROR,
+        pycurl.E_PEER_FAILED_VERIFICATION,
+        pycurl.E_SSL_CACERT_BADFILE,
+        pycurl.E_SSL_CERTPROBLEM,
+        pycurl.E_SSL_CIPHER,
+        pycurl.E_SSL_ISSUER_ERROR,
+        pycurl.E_SSL_INVALIDCERTSTATUS,
+    ),
+    FailureKind.PROTOCOL: (
+        pycurl.E_PARTIAL_FILE,
+        pycurl.E_FTP_WEIRD_SERVER_REPLY,
+        pycurl.E_UNSUPPORTED_PROTOCOL,
+        pycurl.E_BAD_CONTENT_ENCODING,
+        pycurl.E_HTTP2,
+        _HTTP2_STREAM,
+        _TOO_LARGE,
+    ),
+}
+_KIND_BY_CODE = {code: kind for kind, codes in _CODES_BY_KIND.items() for code in codes}
+_SENTENCES = {
+    FailureKind.DNS: "the host's name is not known to the name servers",
+    FailureKind.CONNECT: "no connection could be made",
+    FailureKind.TIMEOUT: "no connection could be made in time",
+    FailureKind.RESET: "the server closed the connection before the answer was complete",
+    FailureKind.TLS: "no secure connection could be made",
+    FailureKind.PROTOCOL: "the answer is not valid HTTP",
+    FailureKind.OTHER: "the request failed",
+}
+
+
+def curl_failure(code: int, words: str) -> Failure:
+    """The failure behind a code of libcurl; its own words follow in brackets."""
+    kind = _KIND_BY_CODE.get(code, FailureKind.OTHER)
+    if kind is FailureKind.RESET and any(word in words for word in _NOT_A_RESET):
+        kind = FailureKind.PROTOCOL
+    detail = words or pycurl.easy_strerror(code)
+    return Failure(kind, f"{_SENTENCES[kind]} ({detail})")
+
+
+MAX_COOKIES = 5000
+MAX_PER_DOMAIN = 50
+"""Bounds that no honest site notices; browsers have about the same."""
+
+
+class CookieJar:
+    """Cookies shared by all handles of one transport, in memory or in a file.
+
+    The file has the Netscape form that other tools read too; it is read when
+    the jar is made and written by `save`. Floods are cut back to the newest
+    cookies of each domain, so one site cannot push out those of the others.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._unchecked = 0
+        self._share = pycurl.CurlShare()
+        self._share.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_COOKIE)
+        self._keeper = pycurl.Curl()
+        self.attach(self._keeper)
+        if path is not None:
+            self._keeper.setopt(pycurl.COOKIEFILE, str(path))
+            self._keeper.setopt(pycurl.COOKIELIST, "RELOAD")
+            self._keeper.setopt(pycurl.COOKIEJAR, str(path))
+
+    def attach(self, easy: pycurl.Curl) -> None:
+        """Makes a handle send and keep the jar's cookies."""
+        easy.setopt(pycurl.SHARE, self._share)
+        easy.setopt(pycurl.COOKIEFILE, "")
+
+    def note(self, cookies: int) -> None:
+        """Counts the cookies of an answer and trims the jar when many have come."""
+        self._unchecked += cookies
+        if self._unchecked > MAX_COOKIES // 2:
+            self.trim()
+
+    def lines(self) -> list[str]:
+        """All cookies, a Netscape line each."""
+        return list(self._keeper.getinfo(pycurl.INFO_COOKIELIST))
+
+    def trim(self) -> None:
+        """Cuts the jar back to its bounds."""
+        self._unchecked = 0
+        lines = self.lines()
+        kept = cookies_within_bounds(lines)
+        if len(kept) < len(lines):
+            self._keeper.setopt(pycurl.COOKIELIST, "ALL")
+            for line in kept:
+                self._keeper.setopt(pycurl.COOKIELIST, line)
+
+    def save(self) -> None:
+        """Writes the file, when the jar has one."""
+        if self._path is not None:
+            self.trim()
+            self._keeper.setopt(pycurl.COOKIELIST, "FLUSH")
+
+    def close(self) -> None:
+        """Saves and lets go; handles must have been closed before."""
+        self.save()
+        self._keeper.close()
+        self._share.close()
+
+
+def cookies_within_bounds(lines: Sequence[str]) -> list[str]:
+    """The newest cookies of each domain and of all, in their order."""
+    kept: list[str] = []
+    of_domain: Counter[str] = Counter()
+    for line in reversed(lines):
+        domain = line.removeprefix("#HttpOnly_").split("\t", 1)[0]
+        of_domain[domain] += 1
+        if of_domain[domain] <= MAX_PER_DOMAIN and len(kept) < MAX_COOKIES:
+            kept.append(line)
+    return kept[::-1]
+
 
 _SUPPRESS_CONNECT_HEADERS = 265
 """CURLOPT_SUPPRESS_CONNECT_HEADERS, for which pycurl has no name: a proxy's header is not the answer's."""
 _WEB_ONLY = pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS
-_MAX_SPARE_LINES = 256
+_MAX_SPARE_HANDLES = 256
 _PIECE_BYTES = 128 * 1024
 """Most pages then arrive in one or two pieces instead of many."""
-_METHODS = {"GET": pycurl.HTTPGET, "HEAD": pycurl.NOBODY}
+_METHOD_OPTIONS = {"GET": pycurl.HTTPGET, "HEAD": pycurl.NOBODY}
 
 
-class _Line:
+class _CurlHandle:
     """An easy handle with the transfer bound to it, used for one hop after another."""
 
     __slots__ = ("_connect_ms", "_headers", "_method", "easy", "guard", "guarded", "transfer", "waiter")
@@ -41,8 +164,8 @@ class _Line:
         self.easy = easy
         self.transfer = transfer
         self.guarded = guarded
-        self.guard = Guard(easy) if guarded and not proxied else None
-        self.waiter: Waiter | None = None
+        self.guard = AddressGuard(easy) if guarded and not proxied else None
+        self.waiter: TransferWaiter | None = None
         self._headers: Headers = ()
         self._method = "GET"
         self._connect_ms = 0
@@ -57,10 +180,10 @@ class _Line:
             self.guard.refused = False
         easy.setopt(pycurl.URL, request.url)
         if request.headers is not self._headers:
-            easy.setopt(pycurl.HTTPHEADER, wire_lines(request.headers))
+            easy.setopt(pycurl.HTTPHEADER, header_lines(request.headers))
             self._headers = request.headers
         if request.method != self._method:
-            easy.setopt(_METHODS[request.method], 1)
+            easy.setopt(_METHOD_OPTIONS[request.method], 1)
             self._method = request.method
         connect_ms = max(1, int(request.limits.connect_seconds * 1000))
         if connect_ms != self._connect_ms:
@@ -72,8 +195,8 @@ class _Line:
         if self.transfer.failure is not None or self.transfer.skipped or code == 0:
             return self.transfer.failure
         if self.guard is not None and self.guard.refused:
-            return FORBIDDEN
-        return failure_of(code, words)
+            return FORBIDDEN_ADDRESS
+        return curl_failure(code, words)
 
 
 class CurlTransport:
@@ -94,11 +217,11 @@ class CurlTransport:
         self._settings = settings
         self._clock = clock
         self._jar = jar
-        self._multi: Multi | None = None
-        self._watch: Watch | None = None
-        self._lines: dict[pycurl.Curl, _Line] = {}
-        self._by_transfer: dict[Transfer, _Line] = {}
-        self._spare: dict[bool, list[_Line]] = {True: [], False: []}
+        self._multi: CurlMulti | None = None
+        self._watch: TransferTimeouts | None = None
+        self._lines: dict[pycurl.Curl, _CurlHandle] = {}
+        self._by_transfer: dict[Transfer, _CurlHandle] = {}
+        self._spare: dict[bool, list[_CurlHandle]] = {True: [], False: []}
 
     async def send(self, request: Request) -> Response:
         """One exchange; whatever the network does stands in the response."""
@@ -110,7 +233,7 @@ class CurlTransport:
         code, words = await self._perform(multi, watch, line, request)
         response = self._response(line, code, words)
         line.transfer.release()
-        if len(spare) < _MAX_SPARE_LINES:
+        if len(spare) < _MAX_SPARE_HANDLES:
             spare.append(line)
         else:
             self._drop(line)
@@ -134,18 +257,20 @@ class CurlTransport:
             self._jar.close()
             self._jar = None
 
-    def _running(self) -> tuple[Multi, Watch]:
+    def _running(self) -> tuple[CurlMulti, TransferTimeouts]:
         if self._multi is None or self._watch is None:
-            self._multi = Multi(self._finished)
-            self._watch = Watch(self._multi.loop, self._expire)
+            self._multi = CurlMulti(self._finished)
+            self._watch = TransferTimeouts(self._multi.loop, self._expire)
         return self._multi, self._watch
 
-    async def _perform(self, multi: Multi, watch: Watch, line: _Line, request: Request) -> tuple[int, str]:
+    async def _perform(
+        self, multi: CurlMulti, watch: TransferTimeouts, line: _CurlHandle, request: Request
+    ) -> tuple[int, str]:
         try:
             line.prepare(request)
         except (pycurl.error, UnicodeEncodeError) as error:
             return pycurl.E_URL_MALFORMAT, str(error)
-        line.waiter = waiter = Waiter(loop=multi.loop)
+        line.waiter = waiter = TransferWaiter(loop=multi.loop)
         multi.add(line.easy)
         watch.add(line.transfer)
         try:
@@ -175,7 +300,7 @@ class CurlTransport:
             line.waiter = None
             waiter.finish(pycurl.E_OPERATION_TIMEDOUT, "", at_once=False)
 
-    def _response(self, line: _Line, code: int, words: str) -> Response:
+    def _response(self, line: _CurlHandle, code: int, words: str) -> Response:
         transfer, easy = line.transfer, line.easy
         transfer.failure = line.failure(code, words)
         body = b"" if transfer.skipped else transfer.body()
@@ -200,7 +325,7 @@ class CurlTransport:
         )
 
     def _refused(self, request: Request) -> Response:
-        return Response(request.url, request.url, 0, (), b"", self._clock(), failure=FORBIDDEN)
+        return Response(request.url, request.url, 0, (), b"", self._clock(), failure=FORBIDDEN_ADDRESS)
 
     async def _proxy_may_fetch(self, url: str, loop: asyncio.AbstractEventLoop) -> bool:
         """A proxy connects for us, so the name itself is judged by what it resolves to here."""
@@ -211,23 +336,23 @@ class CurlTransport:
             return True
         return resolves_to_public(list(found))
 
-    def _new_line(self, guarded: bool) -> _Line:
+    def _new_line(self, guarded: bool) -> _CurlHandle:
         easy = pycurl.Curl()
-        for option, value in fixed_options(self._settings).items():
+        for option, value in curl_options(self._settings).items():
             easy.setopt(option, value)
         if self._jar is not None:
             self._jar.attach(easy)
-        line = _Line(easy, Transfer(self._clock), guarded, bool(self._settings.proxy))
+        line = _CurlHandle(easy, Transfer(self._clock), guarded, bool(self._settings.proxy))
         self._lines[easy] = self._by_transfer[line.transfer] = line
         return line
 
-    def _drop(self, line: _Line) -> None:
+    def _drop(self, line: _CurlHandle) -> None:
         self._lines.pop(line.easy, None)
         self._by_transfer.pop(line.transfer, None)
         line.easy.close()
 
 
-def fixed_options(settings: FetchSettings) -> dict[int, int | str]:
+def curl_options(settings: FetchSettings) -> dict[int, int | str]:
     """Options that hold for every hop of a transport."""
     paths = ssl.get_default_verify_paths()
     options: dict[int, int | str] = {
@@ -252,3 +377,57 @@ def fixed_options(settings: FetchSettings) -> dict[int, int | str]:
     if paths.capath and not settings.ca_file:
         options[pycurl.CAPATH] = paths.capath
     return options
+
+
+_POST_SECONDS = 30
+_MAX_POST_ANSWER = 1 << 20
+
+
+def post_webhook(url: str, body: bytes, headers: Headers, settings: FetchSettings, *, private_ok: bool) -> int:
+    """Sends a body and answers with the status; blocks for 30 s at most, follows no redirects.
+
+    NotReady when no answer came, Refused for an address that is not allowed.
+    A proxy would connect for us, so it is not used where addresses are guarded.
+    """
+    easy = pycurl.Curl()
+    try:
+        for option, value in curl_options(settings).items():
+            easy.setopt(option, value)
+        if not private_ok:
+            easy.setopt(pycurl.PROXY, "")
+        guard = None if private_ok else AddressGuard(easy)
+        return _perform_post(easy, guard, url, body, headers)
+    finally:
+        easy.close()
+
+
+def _perform_post(easy: pycurl.Curl, guard: AddressGuard | None, url: str, body: bytes, headers: Headers) -> int:
+    easy.setopt(pycurl.URL, url)
+    easy.setopt(pycurl.POST, 1)
+    easy.setopt(pycurl.POSTFIELDS, body)
+    easy.setopt(pycurl.HTTPHEADER, [f"{name}: {value}" for name, value in (*headers, ("Expect", ""))])
+    easy.setopt(pycurl.CONNECTTIMEOUT, 10)
+    easy.setopt(pycurl.TIMEOUT, _POST_SECONDS)
+    easy.setopt(pycurl.WRITEFUNCTION, _DiscardedBody().take)
+    try:
+        easy.perform()
+    except pycurl.error as error:
+        if guard is not None and guard.refused:
+            raise Refused(f"{url} was not asked: {FORBIDDEN_ADDRESS.message}") from None
+        status = int(easy.getinfo(pycurl.RESPONSE_CODE))
+        if not status:
+            code, words = error.args[0], error.args[1]
+            raise NotReady(f"{url} did not answer: {curl_failure(code, words).message}") from None
+    return int(easy.getinfo(pycurl.RESPONSE_CODE))
+
+
+class _DiscardedBody:
+    """Throws an answer away, and hangs up when it does not end."""
+
+    def __init__(self) -> None:
+        self._taken = 0
+
+    def take(self, data: bytes) -> int:
+        """Less than was given makes libcurl stop."""
+        self._taken += len(data)
+        return len(data) if self._taken <= _MAX_POST_ANSWER else -1

@@ -1,17 +1,74 @@
-"""Parts of a remote file by HTTP ranges, never mixing two versions of it."""
+"""Parts of a remote file by HTTP ranges, one or several at once, never mixing two versions of it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from letopis.errors import LetopisError, NotFound, Refused, RemoteChanged, Unavailable
-from letopis.fetch import multipart
 from letopis.fetch.client import Client
-from letopis.fetch.multipart import Part
 from letopis.model.web import FailureKind, Headers, Limits, Request, Response
 
-Span = tuple[int, int]
+_CONTENT_RANGE = re.compile(r"bytes\s+(\d{1,19})-(\d{1,19})/(\d{1,19}|\*)", re.ASCII | re.IGNORECASE)
+_BOUNDARY = re.compile(r'boundary="?([^";,\s]{1,200})"?', re.IGNORECASE)
+_MAX_PARTS = 10_000
+
+
+class RangePart(NamedTuple):
+    """Bytes of a file from `start` on; `total` is its whole size, None when it was not told."""
+
+    start: int
+    data: bytes
+    total: int | None
+
+
+def parse_content_range(value: str) -> tuple[int, int, int | None] | None:
+    """Start, end (exclusive) and total of a Content-Range; None for anything else."""
+    match = _CONTENT_RANGE.fullmatch(value.strip())
+    if match is None:
+        return None
+    start, end = int(match[1]), int(match[2]) + 1
+    total = None if match[3] == "*" else int(match[3])
+    return (start, end, total) if start < end and (total is None or end <= total) else None
+
+
+def multipart_boundary(content_type: str) -> bytes:
+    """The separator of a multipart answer; empty when it is none."""
+    if not content_type.lower().startswith("multipart/byteranges"):
+        return b""
+    match = _BOUNDARY.search(content_type)
+    return match[1].encode("latin-1") if match else b""
+
+
+def multipart_parts(body: bytes, separator: bytes) -> list[RangePart]:
+    """The ranges in the body; those that contradict their own header are left out."""
+    found: list[RangePart] = []
+    at = body.find(b"--" + separator)
+    while at >= 0 and len(found) < _MAX_PARTS:
+        head_end = body.find(b"\r\n\r\n", at)
+        told = _range_of(body[at:head_end]) if head_end >= 0 else None
+        if told is None:
+            break
+        start, end, total = told
+        begin = head_end + 4
+        data = body[begin : begin + end - start]
+        if len(data) == end - start:
+            found.append(RangePart(start, data, total))
+        at = body.find(b"--" + separator, begin + end - start)
+    return found
+
+
+def _range_of(head: bytes) -> tuple[int, int, int | None] | None:
+    for line in head.decode("latin-1").split("\r\n"):
+        name, _, value = line.partition(":")
+        if name.strip().lower() == "content-range":
+            return parse_content_range(value)
+    return None
+
+
+ByteSpan = tuple[int, int]
 """Start and end of a range, the end exclusive."""
 
 
@@ -41,7 +98,7 @@ class RangeReader:
         """
         return _cut(await self.read_ranges(url, [(start, end)]), start, end)
 
-    async def read_ranges(self, url: str, spans: Sequence[Span]) -> list[Part]:
+    async def read_ranges(self, url: str, spans: Sequence[ByteSpan]) -> list[RangePart]:
         """Parts that cover the spans, asked for in one request.
 
         They may be fewer and larger than asked: servers join ranges, and
@@ -77,7 +134,7 @@ class RangeReader:
         self.requests += 1 + len(response.hops)
         self.received_bytes += response.wire_bytes
         self.sent_bytes += response.sent_bytes
-        problem = problem_of(response)
+        problem = error_of_response(response)
         if problem is not None and response.status != 416:
             raise problem
         return response
@@ -89,7 +146,7 @@ class RangeReader:
             raise RemoteChanged(f"{url} changed on the server while it was read; start again")
 
 
-def problem_of(response: Response) -> LetopisError | None:
+def error_of_response(response: Response) -> LetopisError | None:
     """The error that an answer without the wanted content stands for."""
     failure = response.failure
     if failure is not None:
@@ -102,7 +159,7 @@ def problem_of(response: Response) -> LetopisError | None:
     return None
 
 
-def _range_field(spans: Sequence[Span]) -> Headers:
+def _range_field(spans: Sequence[ByteSpan]) -> Headers:
     return (("Range", "bytes=" + ",".join(f"{start}-{end - 1}" for start, end in spans)),)
 
 
@@ -112,22 +169,22 @@ def _validator(response: Response) -> str:
     return etag if etag and not etag.startswith("W/") else response.header("last-modified")
 
 
-def _parts_of(response: Response) -> list[Part]:
+def _parts_of(response: Response) -> list[RangePart]:
     if response.status == 200:
-        return [Part(0, response.body, len(response.body))]
+        return [RangePart(0, response.body, len(response.body))]
     if response.status == 416:
         size = response.header("content-range").rpartition("/")[2]
-        return [Part(int(size), b"", int(size))] if size.isdecimal() else []
-    separator = multipart.boundary(response.header("content-type"))
+        return [RangePart(int(size), b"", int(size))] if size.isdecimal() else []
+    separator = multipart_boundary(response.header("content-type"))
     if separator:
-        return multipart.parts(response.body, separator)
-    told = multipart.content_range(response.header("content-range"))
+        return multipart_parts(response.body, separator)
+    told = parse_content_range(response.header("content-range"))
     if told is None or len(response.body) != told[1] - told[0]:
         return []
-    return [Part(told[0], response.body, told[2])]
+    return [RangePart(told[0], response.body, told[2])]
 
 
-def _covered(found: Sequence[Part], start: int, end: int) -> bool:
+def _covered(found: Sequence[RangePart], start: int, end: int) -> bool:
     """Whether one part has the span, or all of it that the file has."""
     return any(
         part.start <= start and part.start + len(part.data) >= min(end, part.total if part.total is not None else end)
@@ -135,7 +192,7 @@ def _covered(found: Sequence[Part], start: int, end: int) -> bool:
     ) or any(part.total is not None and part.total <= start for part in found)
 
 
-def _cut(found: Sequence[Part], start: int, end: int) -> bytes:
+def _cut(found: Sequence[RangePart], start: int, end: int) -> bytes:
     for part in found:
         if part.start <= start < part.start + len(part.data):
             return part.data[start - part.start : end - part.start]

@@ -1,14 +1,14 @@
-"""One hop as libcurl delivers it: header lines and body pieces, held to the limits."""
+"""One hop as libcurl delivers it: header lines and body pieces, held to limits of size and time."""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from datetime import datetime
 
-from letopis.fetch.coding import Decoder, DecodingStopped, codings
-from letopis.fetch.digests import DIGEST_FIELDS, mismatches, repeats
-from letopis.fetch.fields import parse_block
+from letopis.fetch.content_coding import Decoder, DecodingStopped, content_codings
+from letopis.fetch.headers import DIGEST_FIELDS, digest_mismatches, parse_header_block, repeats_known_digests
 from letopis.model.web import Failure, FailureKind, Headers, Request
 
 _GO_ON = None
@@ -149,7 +149,7 @@ class Transfer:
         whole = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         if self.failure is None and self._has_digest and self.status == 200:
             forms = (whole, self.wire_body()) if self._wire is not None else (whole,)
-            self.warnings += mismatches(self.headers, *forms)
+            self.warnings += digest_mismatches(self.headers, *forms)
         return whole
 
     def wire_body(self) -> bytes:
@@ -162,7 +162,7 @@ class Transfer:
         self.headers, self.warnings = (), ()
 
     def _block_ended(self) -> int | None:
-        block = parse_block(self._lines)
+        block = parse_header_block(self._lines)
         self._lines = []
         if 100 <= block.status < 200:
             self._informational += 1
@@ -180,7 +180,7 @@ class Transfer:
     def _judge_header(self, first: dict[str, str]) -> int | None:
         """Decides before the body comes: skip it, refuse it, or how to read it."""
         request = self.request
-        if request.unchanged_if and self.status == 200 and repeats(first, request.unchanged_if):
+        if request.unchanged_if and self.status == 200 and repeats_known_digests(first, request.unchanged_if):
             self.skipped = True
             return _STOP
         if 300 <= self.status < 400:
@@ -190,7 +190,7 @@ class Transfer:
             return self._too_large()
         self._has_digest = not DIGEST_FIELDS.isdisjoint(first)
         coding = first.get("content-encoding")
-        return self._prepare_decoding(codings(coding)) if coding else self._prepare_decoding(())
+        return self._prepare_decoding(content_codings(coding)) if coding else self._prepare_decoding(())
 
     def _prepare_decoding(self, names: tuple[str, ...]) -> int | None:
         if self.request.keep_wire or (names and self._has_digest):
@@ -225,3 +225,51 @@ class Transfer:
     def _fail(self, kind: FailureKind, message: str) -> int:
         self.failure = Failure(kind, message)
         return _STOP
+
+
+class TransferTimeouts:
+    """Ends transfers whose time has passed, with one timer for all of them.
+
+    The timer stands at the earliest moment at which any transfer can be too
+    slow; starting a transfer costs a comparison, finishing one nothing.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, expire: Callable[[Transfer], None]) -> None:
+        self._loop = loop
+        self._expire = expire
+        self._watched: set[Transfer] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0
+
+    def add(self, transfer: Transfer) -> None:
+        """Watches a transfer until `discard`."""
+        self._watched.add(transfer)
+        due = min(transfer.next_watch(), transfer.started + transfer.request.limits.slow_seconds)
+        if self._timer is None or due < self._due:
+            self._set(due)
+
+    def discard(self, transfer: Transfer) -> None:
+        """Watches it no longer."""
+        self._watched.discard(transfer)
+
+    def close(self) -> None:
+        """Stops watching."""
+        self._watched.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _set(self, due: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._due = due
+        self._timer = self._loop.call_later(max(0.0, due - time.monotonic()), self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        now = time.monotonic()
+        for transfer in [each for each in self._watched if each.too_slow(now)]:
+            self._watched.discard(transfer)
+            self._expire(transfer)
+        if self._watched:
+            self._set(min(each.next_watch() for each in self._watched))

@@ -1,46 +1,51 @@
-"""Which URL may be fetched now: states, seen set, host queues, manners, filters, traps.
+"""Which URL may be fetched now: states, seen set, host queues, filters, traps.
 
 The sieve of many URLs stands apart in `letopis.frontier.sieve`: it needs
 numpy, which takes longer to load than a small site takes to crawl.
 """
 
-from letopis.frontier.expressions import Facts, Filter, parse_filter
-from letopis.frontier.focus import Focus, Interest, interest, score
-from letopis.frontier.frontier import Frontier
-from letopis.frontier.leases import Lease, LeaseKeeper, LeaseStore, MemoryLeases
-from letopis.frontier.memory import MemoryQueue
-from letopis.frontier.politeness import Bandwidth, Manners, Share, manners_of
-from letopis.frontier.queue import QueueStore
-from letopis.frontier.seen import Seen
-from letopis.frontier.states import HostFacts, HostRow, NewUrl, QueuedUrl, Returned, Ticket, UrlState
-from letopis.frontier.traps import TrapJudge
+from letopis.frontier.filters import (
+    CrawlFilter,
+    CrawlFocus,
+    FilterFacts,
+    LinkInterest,
+    focus_score,
+    link_interest,
+    parse_crawl_filter,
+)
+from letopis.frontier.frontier import Frontier, SeenUrls
+from letopis.frontier.leases import HostLease, LeaseKeeper, LeaseStore, MemoryLeases
+from letopis.frontier.queue import FrontierState, MemoryQueue, NewUrl, QueuedUrl, QueueStore, Ticket
+from letopis.frontier.traps import TrapDetector
+from letopis.frontier.workbench import NewUrlShare
+from letopis.look.politeness import Bandwidth, FetchResult, HostState, HostUpdate, Politeness, politeness_of
 
 __all__ = [
     "Bandwidth",
-    "Facts",
-    "Filter",
-    "Focus",
+    "CrawlFilter",
+    "CrawlFocus",
+    "FetchResult",
+    "FilterFacts",
     "Frontier",
-    "HostFacts",
-    "HostRow",
-    "Interest",
-    "Lease",
+    "FrontierState",
+    "HostLease",
+    "HostState",
+    "HostUpdate",
     "LeaseKeeper",
     "LeaseStore",
-    "Manners",
+    "LinkInterest",
     "MemoryLeases",
     "MemoryQueue",
     "NewUrl",
+    "NewUrlShare",
+    "Politeness",
     "QueueStore",
     "QueuedUrl",
-    "Returned",
-    "Seen",
-    "Share",
+    "SeenUrls",
     "Ticket",
-    "TrapJudge",
-    "UrlState",
-    "interest",
-    "manners_of",
-    "parse_filter",
-    "score",
+    "TrapDetector",
+    "focus_score",
+    "link_interest",
+    "parse_crawl_filter",
+    "politeness_of",
 ]

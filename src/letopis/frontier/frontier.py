@@ -1,20 +1,88 @@
 """The frontier: which URL may be fetched now.
 
-Durable queues lie in a store; in memory are the keys of what was seen and a bounded number
-of hosts with the next few URLs of each. A ticket is one URL whose host and
-address may both be asked now; a host has one ticket out at a time.
+Durable queues lie in a store; in memory are the keys of what was seen (a set
+while they are few, a sieve when they are many) and a bounded number of hosts
+with the next few URLs of each. A ticket is one URL whose host and address may
+both be asked now; a host has one ticket out at a time.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from letopis.frontier.politeness import Bandwidth, Manners, Share, failures_after, pause
-from letopis.frontier.queue import QueueStore
-from letopis.frontier.seen import Seen
-from letopis.frontier.states import HostFacts, HostRow, NewUrl, Returned, Ticket
-from letopis.frontier.workbench import AGAIN, KINDS, NEW, Host, Workbench
+from letopis.frontier.queue import NewUrl, QueueStore, Ticket
+from letopis.frontier.workbench import AGAIN, KINDS, NEW, Host, NewUrlShare, Workbench
+from letopis.look.politeness import (
+    Bandwidth,
+    FetchResult,
+    HostState,
+    HostUpdate,
+    Politeness,
+    failures_in_a_row,
+    host_pause,
+)
+
+if TYPE_CHECKING:
+    from letopis.frontier.sieve import Sieve
+
+
+_MAX_IN_SET = 50_000
+
+
+class SeenUrls:
+    """The keys of all URLs met so far; each passes once.
+
+    Up to `few` keys stand in a set, which is quicker for the links of a page
+    and starts at once; with more, all go over to a `Sieve`, which takes a
+    fifth of the memory. Both answer the same. Not shared between threads.
+    """
+
+    def __init__(self, few: int = _MAX_IN_SET) -> None:
+        self._few = few
+        self._keys: set[int] = set()
+        self._sieve: Sieve | None = None
+
+    @classmethod
+    def rebuilt(cls, parts: Iterable[Sequence[int]]) -> SeenUrls:
+        """One that has met all keys of a store."""
+        seen = cls()
+        for part in parts:
+            seen.unseen(part)
+        return seen
+
+    def __len__(self) -> int:
+        return len(self._keys) if self._sieve is None else len(self._sieve)
+
+    def unseen(self, keys: Sequence[int]) -> list[int]:
+        """The places of the keys that pass; they count as seen from now on.
+
+        Of equal keys the first passes. Keys that differ in their lowest bit alone count as equal.
+        """
+        if self._sieve is None and len(self._keys) + len(keys) > self._few:
+            self._sieve = self._handed_over()
+        return self._unseen_of_few(keys) if self._sieve is None else self._sieve.places(keys)
+
+    def _unseen_of_few(self, keys: Sequence[int]) -> list[int]:
+        seen, passing = self._keys, []
+        for place, key in enumerate(keys):
+            odd = key | 1
+            if odd not in seen:
+                seen.add(odd)
+                passing.append(place)
+        return passing
+
+    def _handed_over(self) -> Sieve:
+        """A sieve that has seen the keys of the set, which is emptied."""
+        # Loaded late on purpose: it needs numpy, which takes longer to load than a small site takes to crawl.
+        from letopis.frontier.sieve import Sieve  # noqa: PLC0415
+
+        sieve = Sieve(expected=len(self._keys))
+        sieve.places(list(self._keys))
+        self._keys = set()
+        return sieve
+
 
 _NEAR, _FAR = 1000, 10_000  # a store without due hosts is not asked again before, nor after this
 _PAGE = 64  # hosts asked for at once, at least
@@ -31,10 +99,10 @@ _NOBODY: frozenset[int] = frozenset()
 class Frontier:
     """Gives out tickets and takes them back. Not shared between threads."""
 
-    def __init__(self, store: QueueStore, manners: Manners, seen: Seen | None = None) -> None:
+    def __init__(self, store: QueueStore, politeness: Politeness, seen: SeenUrls | None = None) -> None:
         """What was seen is read from the store unless it is given."""
-        self._store, self._manners = store, manners
-        self._seen = seen if seen is not None else Seen.rebuilt(store.seen_keys())
+        self._store, self._politeness = store, politeness
+        self._seen = seen if seen is not None else SeenUrls.rebuilt(store.seen_keys())
         self._bench = Workbench()
         self._hosts: dict[int, Host] = {}
         self._resting: list[tuple[int, int]] = []
@@ -46,8 +114,8 @@ class Frontier:
         self._came = [0, 0]
         self._asked = [0, 0]
         self._dry_until = [0, 0]
-        self._bandwidth = Bandwidth(manners.bandwidth)
-        self.share = Share(manners.new_share)
+        self._bandwidth = Bandwidth(politeness.bandwidth)
+        self.share = NewUrlShare(politeness.new_share)
 
     def __len__(self) -> int:
         """Hosts in memory."""
@@ -58,7 +126,7 @@ class Frontier:
         """Tickets that are out."""
         return len(self._taken)
 
-    def sift(self, urls: Sequence[NewUrl]) -> list[NewUrl]:
+    def filter_unseen(self, urls: Sequence[NewUrl]) -> list[NewUrl]:
         """The URLs never seen before, to be stored by the caller in the transaction of their page.
 
         They count as seen from now on. After the transaction call `notice`;
@@ -71,7 +139,7 @@ class Frontier:
 
     def add(self, urls: Sequence[NewUrl], now: int) -> int:
         """Sift and store at once: seeds and sitemaps. How many hosts got a URL."""
-        hosts = self._store.add(self.sift(urls), now)
+        hosts = self._store.add(self.filter_unseen(urls), now)
         self.notice(hosts)
         return len(hosts)
 
@@ -97,7 +165,7 @@ class Frontier:
     def _ready_ticket(self, now: int) -> Ticket | None:
         first = NEW if self.share.wants_new else AGAIN
         for kind in (first, 1 - first):
-            host = self._bench.take(kind, now, round(self._manners.ip_delay * 1000))
+            host = self._bench.take(kind, now, round(self._politeness.ip_delay * 1000))
             if host is not None:
                 return self._ticket(host, kind, now)
         return None
@@ -135,7 +203,7 @@ class Frontier:
         due = self._store.next_due(min(self._asked))
         return None if due is None else max(due, min(self._dry_until))
 
-    def give_back(self, ticket: Ticket, returned: Returned) -> HostFacts:
+    def give_back(self, ticket: Ticket, returned: FetchResult) -> HostUpdate:
         """A ticket's fetch is over. The facts are to be stored with its record.
 
         The URL is not taken again before `recorded` names it.
@@ -151,7 +219,7 @@ class Frontier:
         self._offer(host, returned.finished)
         group = host.group
         ip, ip_ready = (group.ip, group.ready) if group else (returned.ip, host.ready)
-        return HostFacts(host.id, ip, host.ready, ip_ready, host.crawl_delay, host.fetched, host.failures)
+        return HostUpdate(host.id, ip, host.ready, ip_ready, host.crawl_delay, host.fetched, host.failures)
 
     def recorded(self, tickets: Iterable[Ticket]) -> None:
         """The records of these tickets are durable: their URLs have new states and times."""
@@ -204,7 +272,7 @@ class Frontier:
         self._bench.place(host, ip, 0)
         if host.group.ready > now:
             return False
-        host.group.ready = now + round(self._manners.ip_delay * 1000)
+        host.group.ready = now + round(self._politeness.ip_delay * 1000)
         return True
 
     def address_of(self, host_id: int) -> str:
@@ -217,12 +285,12 @@ class Frontier:
         host = self._hosts.get(host_id)
         return 0 if host is None else len(host.queues[NEW]) + len(host.queues[AGAIN])
 
-    def _pause(self, host: Host, returned: Returned) -> None:
+    def _pause(self, host: Host, returned: FetchResult) -> None:
         if returned.crawl_delay is not None:
             host.crawl_delay = returned.crawl_delay
-        host.failures = failures_after(host.failures, returned)
-        host.ready = returned.finished + pause(self._manners, host.crawl_delay, host.failures, returned)
-        self._bench.place(host, returned.ip, returned.finished + round(self._manners.ip_delay * 1000))
+        host.failures = failures_in_a_row(host.failures, returned)
+        host.ready = returned.finished + host_pause(self._politeness, host.crawl_delay, host.failures, returned)
+        self._bench.place(host, returned.ip, returned.finished + round(self._politeness.ip_delay * 1000))
 
     def _ticket(self, host: Host, kind: int, now: int) -> Ticket:
         url = host.queues[kind].pop()
@@ -242,7 +310,7 @@ class Frontier:
         if host.ready - now > _LONG:
             self._sleep(host, now)
             return
-        if self._others_wait(now) and self._awake > self._manners.most_hosts * _LOW:
+        if self._others_wait(now) and self._awake > self._politeness.most_hosts * _LOW:
             self._dry_until = [0, 0]  # it is itself one of those who wait now
         else:
             self._load_empty(host, now)
@@ -275,7 +343,7 @@ class Frontier:
 
     @property
     def _crowded(self) -> bool:
-        return self._awake > self._manners.most_hosts * _FULL
+        return self._awake > self._politeness.most_hosts * _FULL
 
     def _load_empty(self, host: Host, now: int) -> bool:
         """Load the kinds that have run out. Whether anything came."""
@@ -290,7 +358,7 @@ class Frontier:
         """The next few due URLs of a host, without those that are out or not yet recorded."""
         if host.empty_until[kind] > now:
             return
-        cap, room = self._manners.max_per_host, self._ahead(host)
+        cap, room = self._politeness.max_per_host, self._ahead(host)
         room = room if kind == AGAIN or not cap else min(room, cap - host.fetched)
         if room <= 0:
             return
@@ -306,9 +374,9 @@ class Frontier:
 
         Never more than it can use in some seconds, nor more than its part of what fits in memory.
         """
-        delay = max(self._manners.delay, host.crawl_delay, _AHEAD_SECONDS / _MOST_AHEAD)
+        delay = max(self._politeness.delay, host.crawl_delay, _AHEAD_SECONDS / _MOST_AHEAD)
         most = min(int(_AHEAD_SECONDS / delay), _IN_MEMORY // max(1, len(self._hosts)))
-        host.ahead = min(max(2 * host.ahead, self._manners.batch), max(most, self._manners.batch))
+        host.ahead = min(max(2 * host.ahead, self._politeness.batch), max(most, self._politeness.batch))
         return host.ahead
 
     def _tidy(self, now: int) -> None:
@@ -320,7 +388,7 @@ class Frontier:
             self._wake(self._hosts.get(heapq.heappop(self._asleep)[1]), now)
         while self._resting and self._resting[0][0] <= now:
             self._leave(heapq.heappop(self._resting)[1], now)
-        if self._others_wait(now) and self._awake < self._manners.most_hosts * _LOW:
+        if self._others_wait(now) and self._awake < self._politeness.most_hosts * _LOW:
             self._refill(now)
 
     def _refill(self, now: int) -> bool:
@@ -347,8 +415,8 @@ class Frontier:
 
     def _fetch_hosts(self, kind: int, now: int) -> None:
         """One page of hosts after the cursor; the kind is dry when a whole round gave nobody new."""
-        limit = max(_PAGE, self._manners.most_hosts - self._awake)
-        rows = self._store.hosts_due(now, kind == NEW, limit, self._cursor[kind], self._manners.max_per_host)
+        limit = max(_PAGE, self._politeness.most_hosts - self._awake)
+        rows = self._store.hosts_due(now, kind == NEW, limit, self._cursor[kind], self._politeness.max_per_host)
         self._came[kind] += sum(self._welcome(row, kind, now) for row in rows)
         if len(rows) == limit:
             self._cursor[kind] = rows[-1].id
@@ -358,7 +426,7 @@ class Frontier:
             self._dry_until[kind] = now + _FAR if later is None else min(max(later, now + _NEAR), now + _FAR)
         self._cursor[kind] = self._came[kind] = 0
 
-    def _welcome(self, row: HostRow, kind: int, now: int) -> bool:
+    def _welcome(self, row: HostState, kind: int, now: int) -> bool:
         """Put a host on the bench, or give one that is there what got due meanwhile."""
         host = self._hosts.get(row.id)
         if host is not None:

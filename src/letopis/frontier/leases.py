@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 
-class Lease(NamedTuple):
+class HostLease(NamedTuple):
     """The right of `owner` to fetch from a host until a time."""
 
     host: int
@@ -24,15 +24,15 @@ class Lease(NamedTuple):
 class LeaseStore(Protocol):
     """Where all agents see the same leases. Each call is one transaction."""
 
-    def lease(self, owner: str, now: int, until: int, limit: int) -> list[Lease]:
+    def lease(self, owner: str, now: int, until: int, limit: int) -> list[HostLease]:
         """Hosts with due URLs that nobody holds, or whose lease is over, given to `owner` with a new fence."""
         ...
 
-    def renew(self, leases: Sequence[Lease], now: int, until: int) -> list[Lease]:
+    def renew(self, leases: Sequence[HostLease], now: int, until: int) -> list[HostLease]:
         """Those leases that still held, extended; the others are lost."""
         ...
 
-    def release(self, leases: Sequence[Lease]) -> None:
+    def release(self, leases: Sequence[HostLease]) -> None:
         """Give hosts up before their time; leases lost meanwhile are passed over."""
         ...
 
@@ -42,15 +42,15 @@ class LeaseKeeper:
 
     def __init__(self, store: LeaseStore, owner: str, seconds: float = 60.0) -> None:
         self._store, self._owner, self._span = store, owner, round(seconds * 1000)
-        self._held: dict[int, Lease] = {}
+        self._held: dict[int, HostLease] = {}
         self._renew_at = 0
 
     @property
-    def held(self) -> dict[int, Lease]:
+    def held(self) -> dict[int, HostLease]:
         """The leases by host."""
         return dict(self._held)
 
-    def want(self, now: int, limit: int) -> list[Lease]:
+    def want(self, now: int, limit: int) -> list[HostLease]:
         """Lease up to `limit` further hosts."""
         got = self._store.lease(self._owner, now, now + self._span, limit)
         self._held.update((lease.host, lease) for lease in got)
@@ -88,16 +88,16 @@ class MemoryLeases:
     """A `LeaseStore` in memory, for agents in one process and for tests."""
 
     def __init__(self, hosts: Sequence[int]) -> None:
-        self._rows = {host: Lease(host, "", 0, 0) for host in hosts}
+        self._rows = {host: HostLease(host, "", 0, 0) for host in hosts}
 
-    def lease(self, owner: str, now: int, until: int, limit: int) -> list[Lease]:
+    def lease(self, owner: str, now: int, until: int, limit: int) -> list[HostLease]:
         """See `LeaseStore.lease`."""
         free = [row for row in self._rows.values() if row.until <= now][:limit]
-        got = [Lease(row.host, owner, row.fence + 1, until) for row in free]
+        got = [HostLease(row.host, owner, row.fence + 1, until) for row in free]
         self._rows.update((row.host, row) for row in got)
         return got
 
-    def renew(self, leases: Sequence[Lease], now: int, until: int) -> list[Lease]:
+    def renew(self, leases: Sequence[HostLease], now: int, until: int) -> list[HostLease]:
         """See `LeaseStore.renew`."""
         kept = [
             lease._replace(until=until) for lease in leases if self._ours(lease) and self._rows[lease.host].until > now
@@ -105,7 +105,7 @@ class MemoryLeases:
         self._rows.update((row.host, row) for row in kept)
         return kept
 
-    def release(self, leases: Sequence[Lease]) -> None:
+    def release(self, leases: Sequence[HostLease]) -> None:
         """See `LeaseStore.release`."""
         self._rows.update((lease.host, lease._replace(until=0)) for lease in leases if self._ours(lease))
 
@@ -113,6 +113,6 @@ class MemoryLeases:
         """Whether a record under this fence may be written."""
         return self._rows[host].fence == fence
 
-    def _ours(self, lease: Lease) -> bool:
+    def _ours(self, lease: HostLease) -> bool:
         row = self._rows[lease.host]
         return (row.owner, row.fence) == (lease.owner, lease.fence)

@@ -28,7 +28,7 @@ _AHEAD = 2
 _MOST_SAME = 3
 
 
-class TrapJudge:
+class TrapDetector:
     """Says why an address looks like a trap. Counts addresses that pass, host by host."""
 
     def __init__(self, most_depth: int = 16, most_pages: int = 2000, most_patterns: int = 200_000) -> None:
@@ -45,7 +45,7 @@ class TrapJudge:
         reason = self._shape(path, query, year)
         if reason or not self._most_pages:
             return reason
-        key = xxh3_64_intdigest((host + pattern(path, query)).encode())
+        key = xxh3_64_intdigest((host + url_pattern(path, query)).encode())
         seen = self._counts.get(key, 0) + 1
         if seen > self._most_pages:
             return f"more than {self._most_pages} pages of one pattern"
@@ -58,7 +58,7 @@ class TrapJudge:
         segments = [part for part in path.split("/") if part]
         if self._most_depth and len(segments) > self._most_depth:
             return f"more than {self._most_depth} path segments"
-        if repeats(segments):
+        if has_repeating_segments(segments):
             return "a path that repeats itself"
         if _has_session(path, query):
             return "a session in the address"
@@ -70,13 +70,13 @@ class TrapJudge:
         self._counts = {key: count - floor for key, count in self._counts.items() if count > floor}
 
 
-def pattern(path: str, query: str) -> str:
+def url_pattern(path: str, query: str) -> str:
     """The address without what merely counts: numbers, long tokens, values of parameters."""
     plain = _DIGITS.sub("0", _TOKEN.sub("x", path))
     return plain + "?" + "&".join(sorted({part.partition("=")[0] for part in query.split("&")})) if query else plain
 
 
-def repeats(segments: list[str]) -> bool:
+def has_repeating_segments(segments: list[str]) -> bool:
     """The same segments come again and again: a/b/a/b/a/b, or one of them more than three times."""
     if len(segments) > _MOST_SAME and max(segments.count(part) for part in set(segments)) > _MOST_SAME:
         return True

@@ -11,7 +11,37 @@ from __future__ import annotations
 import heapq
 from itertools import count
 
-from letopis.frontier.states import HostRow, QueuedUrl
+from letopis.frontier.queue import QueuedUrl
+from letopis.look.politeness import HostState
+
+
+class NewUrlShare:
+    """Holds a share of fetches for never-seen URLs, by a bounded credit."""
+
+    _BOUND = 8.0
+
+    def __init__(self, share: float) -> None:
+        self._share = min(1.0, max(0.0, share))
+        self._credit = 0.0
+        self.new = 0
+        self.again = 0
+
+    @property
+    def wants_new(self) -> bool:
+        """Whose turn it is, if both kinds are ready."""
+        return self._share > 0.0 and self._credit + self._share >= 0.5
+
+    @property
+    def shown(self) -> float:
+        """The share of never-seen URLs among all fetches so far."""
+        return self.new / max(1, self.new + self.again)
+
+    def note(self, new: bool) -> None:
+        """A URL of this kind was taken. What one kind could not use is not saved up for long."""
+        self._credit = min(self._BOUND, max(-self._BOUND, self._credit + self._share - new))
+        self.new += new
+        self.again += not new
+
 
 NEW, AGAIN = 0, 1
 KINDS = (NEW, AGAIN)
@@ -42,7 +72,7 @@ class Host:
         "turn",
     )
 
-    def __init__(self, row: HostRow) -> None:
+    def __init__(self, row: HostState) -> None:
         self.id, self.name, self.ready = row.id, row.name, row.ready
         self.crawl_delay, self.fetched, self.failures, self.fence = (
             row.crawl_delay,
@@ -51,14 +81,14 @@ class Host:
             row.fence,
         )
         self.queues: tuple[list[QueuedUrl], list[QueuedUrl]] = ([], [])
-        self.group: Group | None = None
+        self.group: AddressGroup | None = None
         self.busy = self.asleep = False
         self.ahead = 0
         self.empty_until = (0, 0)
         self.turn = 0
 
 
-class Group:
+class AddressGroup:
     """Hosts behind one address, with the time from which the address may be asked."""
 
     __slots__ = ("entry", "heaps", "ip", "members", "ready")
@@ -73,8 +103,8 @@ class Workbench:
     """Who may be asked next. Not shared between threads."""
 
     def __init__(self) -> None:
-        self._groups: dict[str, Group] = {}
-        self._heaps: tuple[list[tuple[int, int, Group]], list[tuple[int, int, Group]]] = ([], [])
+        self._groups: dict[str, AddressGroup] = {}
+        self._heaps: tuple[list[tuple[int, int, AddressGroup]], list[tuple[int, int, AddressGroup]]] = ([], [])
         self._left: dict[str, int] = {}
         self._number = count()
 
@@ -88,7 +118,7 @@ class Workbench:
         key = ip or f"#{host.id}"
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = Group(ip, self._left.pop(key, 0))
+            group = self._groups[key] = AddressGroup(ip, self._left.pop(key, 0))
         group.ready = max(group.ready, ip_ready)
         group.members += 1
         host.group = group
@@ -103,7 +133,7 @@ class Workbench:
             del self._groups[group.ip or f"#{host.id}"]
             self._keep_deadline(group)
 
-    def _keep_deadline(self, group: Group) -> None:
+    def _keep_deadline(self, group: AddressGroup) -> None:
         """An address that nobody uses now may be used again before its time."""
         if group.ip:
             self._left[group.ip] = group.ready
@@ -141,7 +171,7 @@ class Workbench:
         times = [heap[0][0] for kind in KINDS for heap in (self._settled(kind),) if heap]
         return min(times, default=None)
 
-    def _settled(self, kind: int) -> list[tuple[int, int, Group]]:
+    def _settled(self, kind: int) -> list[tuple[int, int, AddressGroup]]:
         """The heap of a kind with a true entry at its top."""
         heap = self._heaps[kind]
         while heap:
@@ -154,14 +184,14 @@ class Workbench:
                 self._list(group, kind)
         return heap
 
-    def _key(self, group: Group, kind: int) -> int | None:
+    def _key(self, group: AddressGroup, kind: int) -> int | None:
         """When the group may be asked for the kind; None when it has nothing."""
         heap = group.heaps[kind]
         while heap and heap[0][3].turn != heap[0][2]:
             heapq.heappop(heap)
         return max(group.ready, heap[0][0]) if heap else None
 
-    def _list(self, group: Group, kind: int) -> None:
+    def _list(self, group: AddressGroup, kind: int) -> None:
         """Make sure the group stands in the heap of the kind, no later than it is ready."""
         key = self._key(group, kind)
         listed = group.entry[kind]

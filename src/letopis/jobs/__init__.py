@@ -1,20 +1,17 @@
 """The queue of questions: asked in XML, worked off by packages, answered in XML."""
 
-from letopis.jobs.asker import COMMAND_LINE, Asker
-from letopis.jobs.query import Progress, Query, Surroundings
-from letopis.jobs.questions import Questions, QueueFull
-from letopis.jobs.queue import Queue, Wanted
-from letopis.jobs.retention import clean
+from letopis.jobs.query import COMMAND_LINE, JobContext, JobProgress, JobQuery, Requester
+from letopis.jobs.queue import JobFilter, JobQueue, JobSubmitter, QueueFull, remove_old_jobs
 
 __all__ = [
     "COMMAND_LINE",
-    "Asker",
-    "Progress",
-    "Query",
-    "Questions",
-    "Queue",
+    "JobContext",
+    "JobFilter",
+    "JobProgress",
+    "JobQuery",
+    "JobQueue",
+    "JobSubmitter",
     "QueueFull",
-    "Surroundings",
-    "Wanted",
-    "clean",
+    "Requester",
+    "remove_old_jobs",
 ]

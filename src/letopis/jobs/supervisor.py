@@ -1,4 +1,4 @@
-"""Starts a worker for each package that has something to do, and says what became of those that die.
+"""Starts a worker for each package that has jobs waiting, and records what became of those that die.
 
 Only so many run at once, whoever asks; packages take turns, so a long queue
 of one never keeps another waiting for longer than a slice.
@@ -18,15 +18,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from letopis.archive import Archive
-from letopis.catalog.job_turns import DEAD, Turns
+from letopis.catalog.job_claims import WORKER_DIED, JobClaims
 from letopis.errors import Busy
-from letopis.jobs.orders import Order
-from letopis.jobs.planning import plan_refreshes
-from letopis.jobs.pulse import GRACE_SECONDS
-from letopis.jobs.retention import clean
+from letopis.jobs.execution import WorkOrder
+from letopis.jobs.heartbeat import GRACE_SECONDS
+from letopis.jobs.query import enqueue_due_refreshes
+from letopis.jobs.queue import remove_old_jobs
 from letopis.model import to_millis
 
-WORKER = (sys.executable, "-P", "-m", "letopis.jobs.worker")
+WORKER_COMMAND = (sys.executable, "-P", "-m", "letopis.jobs.worker")
 """Without the folder it is started in, which may hold anything, among those that modules come from."""
 SLICE_SECONDS = 10.0
 """Time that a worker takes new jobs for before another package may have its place."""
@@ -37,7 +37,7 @@ _TAIL = 4000
 
 
 @dataclass(slots=True)
-class Served:
+class PackageState:
     """What we remember of a package: when it was last served, and how often its workers died for nothing in a row."""
 
     served: float = 0.0
@@ -47,7 +47,7 @@ class Served:
 
 
 @dataclass(slots=True)
-class _Times:
+class _HousekeepingTimes:
     cleaned: float = field(default_factory=time.monotonic)
     kept: float = 0.0
 
@@ -60,17 +60,17 @@ class Supervisor:
         archive: Archive,
         *,
         only: str | None = None,
-        command: Sequence[str] = WORKER,
+        command: Sequence[str] = WORKER_COMMAND,
         slice_seconds: float = SLICE_SECONDS,
     ) -> None:
         self._archive = archive
         self._only = only
         self._command = command
         self._slice = slice_seconds
-        self._turns = Turns(archive.catalog.database)
+        self._turns = JobClaims(archive.catalog.database)
         self._name = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
-        self._packages: dict[str, Served] = {}
-        self._times = _Times()
+        self._packages: dict[str, PackageState] = {}
+        self._times = _HousekeepingTimes()
         self._stopping = False
         self._wake = asyncio.Event()
 
@@ -115,22 +115,22 @@ class Supervisor:
         if moment - self._times.kept > lease / 4:
             self._times.kept = moment
             self._turns.keep(self._name, now + round(lease * 1000))
-        plan_refreshes(self._archive)
+        enqueue_due_refreshes(self._archive)
         if moment - self._times.cleaned > _CLEAN_SECONDS:
             self._times.cleaned = moment
-            clean(self._archive)
+            remove_old_jobs(self._archive)
 
     # Workers
 
     def _begin(self, name: str) -> None:
-        package = self._packages.setdefault(name, Served())
+        package = self._packages.setdefault(name, PackageState())
         package.served = time.monotonic()
         package.task = asyncio.create_task(self._serve(name, package))
 
-    async def _serve(self, name: str, package: Served) -> None:
+    async def _serve(self, name: str, package: PackageState) -> None:
         """One worker from its start to its end."""
         holder = f"{self._name}:{uuid.uuid4().hex[:8]}"
-        status, told = await self._run_worker(Order(name, holder, self._slice, self._archive.settings), package)
+        status, told = await self._run_worker(WorkOrder(name, holder, self._slice, self._archive.settings), package)
         lost = None
         with suppress(Busy):
             lost = await asyncio.to_thread(self._account, holder, status, told)
@@ -139,7 +139,7 @@ class Supervisor:
         package.process = package.task = None
         self._wake.set()
 
-    async def _run_worker(self, order: Order, package: Served) -> tuple[int, str]:
+    async def _run_worker(self, order: WorkOrder, package: PackageState) -> tuple[int, str]:
         """Its exit status, and its last words."""
         try:
             # A session of its own: Ctrl-C reaches us alone, and all that a worker started can be ended with it.
@@ -154,14 +154,14 @@ class Supervisor:
             return 1, str(error)
         _, errors = await process.communicate((order.to_json() + "\n").encode())
         if process.returncode:
-            _sweep(process.pid)
+            _kill_left_processes(process.pid)
         return process.returncode or 0, errors.decode(errors="replace")
 
     def _account(self, holder: str, status: int, errors: str) -> int | None:
         """A worker that ended in the midst of a job left one that has failed; answers it."""
         told = errors[-_TAIL:].strip()
         now = to_millis(self._archive.clock())
-        return self._turns.abandon(holder, now, _cause(status), told + "\n" if told else "")
+        return self._turns.abandon(holder, now, _cause_of_death(status), told + "\n" if told else "")
 
     async def _end(self) -> None:
         """Tells all workers to stop, and those that do not listen are ended."""
@@ -183,13 +183,13 @@ class Supervisor:
                     send(package.process.pid, number)
 
 
-def next_packages(open_ones: Sequence[str], known: dict[str, Served], workers: int, now: float) -> list[str]:
+def next_packages(open_ones: Sequence[str], known: dict[str, PackageState], workers: int, now: float) -> list[str]:
     """Those that get a worker: the ones served longest ago first, as many as there are free places.
 
     A package whose workers die waits longer after each death.
     """
     busy = {name for name, package in known.items() if package.task is not None}
-    fresh = Served()
+    fresh = PackageState()
 
     def ready(name: str) -> bool:
         package = known.get(name, fresh)
@@ -203,13 +203,13 @@ def _pause(failures: int) -> float:
     return min(_LONGEST_PAUSE, 0.5 * 2.0**failures) if failures else 0.0
 
 
-def _cause(status: int) -> str:
+def _cause_of_death(status: int) -> str:
     if status < 0:
-        return f"its worker was ended by {signal.Signals(-status).name}; " + DEAD.partition("; ")[2]
-    return DEAD
+        return f"its worker was ended by {signal.Signals(-status).name}; " + WORKER_DIED.partition("; ")[2]
+    return WORKER_DIED
 
 
-def _sweep(leader: int) -> None:
+def _kill_left_processes(leader: int) -> None:
     """Ends what a dead worker has started and left behind."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from letopis.jobs.language import parse, perform
-from letopis.jobs.working import Language, obey
+from letopis.jobs.execution import JobLanguage, run_worker
+from letopis.jobs.language import parse_job_file, run_query
 
 if __name__ == "__main__":
-    sys.exit(obey(Language(parse, perform)))
+    sys.exit(run_worker(JobLanguage(parse_job_file, run_query)))

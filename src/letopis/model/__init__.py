@@ -1,25 +1,8 @@
 """Frozen values that cross the borders between units. Nothing here does I/O."""
 
-from letopis.model.change import BlockChange, Change
-from letopis.model.page import Block, BlockKind, Link, LinkType, Page
-from letopis.model.record import (
-    Check,
-    Observation,
-    Outcome,
-    Put,
-    PutResult,
-    Stats,
-    Version,
-)
-from letopis.model.times import (
-    from_millis,
-    http_date,
-    parse_duration,
-    parse_time,
-    rfc3339,
-    stamp14,
-    to_millis,
-)
+from letopis.model.page import Block, BlockChange, BlockKind, Change, Link, LinkType, Page
+from letopis.model.record import Check, Observation, Outcome, Put, PutResult, Stats, Version
+from letopis.model.times import from_millis, http_date, parse_duration, parse_time, rfc3339, stamp14, to_millis
 from letopis.model.web import Failure, FailureKind, Headers, Hop, Limits, Request, Response, header
 
 __all__ = [

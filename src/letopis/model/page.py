@@ -1,11 +1,11 @@
-"""The common form of a document of any format: metadata, blocks, links."""
+"""The common form of a document of any format: metadata, blocks, links; and how two states of it differ."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 
 class BlockKind(StrEnum):
@@ -96,3 +96,27 @@ class Page:
         """The readable text, one block a line; metadata aside."""
         hidden = (BlockKind.KEYWORDS, BlockKind.DESCRIPTION, BlockKind.ALT)
         return "\n".join(block.text for block in self.blocks if block.kind not in hidden)
+
+
+class BlockChange(NamedTuple):
+    """One block that came or went."""
+
+    action: Literal["added", "removed"]
+    kind: BlockKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How a new version differs from the one before.
+
+    `same_bytes` implies `same_text`. `meaningful` says whether a person
+    would call it a change (None: not judged, as for the first version);
+    `score` is 0 for nothing and 1 for everything.
+    """
+
+    same_bytes: bool
+    same_text: bool
+    meaningful: bool | None
+    score: float = 0.0
+    blocks: tuple[BlockChange, ...] = ()

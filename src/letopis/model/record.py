@@ -7,8 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from letopis.model.change import Change
-from letopis.model.page import Page
+from letopis.model.page import Change, Page
 from letopis.model.web import Headers, Hop, Response
 
 

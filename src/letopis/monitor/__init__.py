@@ -1,8 +1,7 @@
 """Checks for people: did it change since I looked, what changed, was it up; and standing checks that tell."""
 
-from letopis.monitor.asking import check_row, sides_asked, version_asked
 from letopis.monitor.checker import Checker, CheckOptions
-from letopis.monitor.monitor import Monitor, MonitoredResource
+from letopis.monitor.monitor import Monitor, MonitoredResource, check_row, requested_version, requested_versions
 
 __all__ = [
     "CheckOptions",
@@ -10,6 +9,6 @@ __all__ = [
     "Monitor",
     "MonitoredResource",
     "check_row",
-    "sides_asked",
-    "version_asked",
+    "requested_version",
+    "requested_versions",
 ]

@@ -8,15 +8,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from letopis import fetch
-from letopis.archive import Archive, Recorded
-from letopis.catalog import Cursor, Look
-from letopis.catalog.lookup import checked
+from letopis.archive import Archive, RecordedCapture
+from letopis.catalog import Cursor, ObserverState
+from letopis.catalog.versions import last_checks
 from letopis.fetch import Client, CookieJar, CurlTransport, limits_of
+from letopis.look import KnownVersion, LookOptions, Visitor, check_of_look, known_versions
+from letopis.look.politeness import HostGates
 from letopis.model import Check, Observation, Request, Response, to_millis
-from letopis.monitor.gates import HostGates
 from letopis.urls import host as host_of
-from letopis.urls import parse_user
-from letopis.visit import Known, Manner, Visitor, check_of, known_of_many
+from letopis.urls import parse_user_url
 
 BATCH = 256
 """Looks that share one durable commit."""
@@ -40,7 +40,7 @@ class CheckOptions:
     browser: bool = False
 
 
-class LateBrowser:
+class LazyBrowser:
     """The browser of a checker, loaded at the first page that is to be rendered: most checks need none."""
 
     def __init__(self, client: Client, executable: str) -> None:
@@ -63,7 +63,7 @@ class LateBrowser:
 class Checker:
     """Checks URLs; every look is recorded before it is answered."""
 
-    def __init__(self, archive: Archive, client: Client, browser: LateBrowser | None = None) -> None:
+    def __init__(self, archive: Archive, client: Client, browser: LazyBrowser | None = None) -> None:
         self._archive = archive
         self._visitor = Visitor(archive, client, browser)
         self._gates = HostGates(archive.settings.monitor.delay)
@@ -72,7 +72,7 @@ class Checker:
         self, urls: Sequence[str], options: CheckOptions, progress: Callable[[int], None] = lambda done: None
     ) -> list[Check]:
         """One answer a URL, in the order of asking; hosts side by side, one connection each."""
-        addresses = [parse_user(url) for url in urls]
+        addresses = [parse_user_url(url) for url in urls]
         distinct = list(dict.fromkeys(addresses))
         answers = {} if options.now else self._from_record(distinct, options.uid)
         due = [url for url in distinct if url not in answers]
@@ -84,18 +84,18 @@ class Checker:
 
     async def _check_batch(self, urls: Sequence[str], options: CheckOptions) -> dict[str, Check]:
         """Looks that share one commit. What is known is asked for all of them at once."""
-        known = known_of_many(self._archive, urls)
+        known = known_versions(self._archive, urls)
         looks = await self._look_all(urls, known, options)
         seen = self._seen(options.uid, known)
         done = self._record(looks, options.uid)
         answers = {}
         for url, look, row in zip(urls, looks, done, strict=True):
             news = self._news(seen.get(row.resource), row.version) if row.available else None
-            check = check_of(look, row, known.get(url), news)
+            check = check_of_look(look, row, known.get(url), news)
             answers[url] = check or replace(self._recorded(url), changed_for_you=news)
         return answers
 
-    def _seen(self, uid: str, known: Mapping[str, Known]) -> dict[int, Look]:
+    def _seen(self, uid: str, known: Mapping[str, KnownVersion]) -> dict[int, ObserverState]:
         resources = [one.resource for one in known.values()] if uid else []
         return self._archive.catalog.observers.looks(uid, resources)
 
@@ -103,7 +103,7 @@ class Checker:
         """Inside the minimum interval the last check is the answer."""
         archive = self._archive
         now, interval = to_millis(archive.clock()), archive.settings.monitor.min_interval * 1000
-        rows = checked(archive.catalog.database, urls).values()
+        rows = last_checks(archive.catalog.database, urls).values()
         fresh = [row for row in rows if row.time is not None and 0 <= now - row.time < interval]
         answers: dict[str, Check] = {}
         for row in fresh:
@@ -115,12 +115,14 @@ class Checker:
         return answers
 
     async def _look_all(
-        self, urls: Sequence[str], known: Mapping[str, Known], options: CheckOptions
+        self, urls: Sequence[str], known: Mapping[str, KnownVersion], options: CheckOptions
     ) -> list[Observation]:
         """Some hosts at a time, each by one worker that asks for one page after the other."""
         settings = self._archive.settings
         limits = limits_of(settings.fetch)
-        manner = Manner(limits, options.private_ok, head=options.head, force=options.force, browser=options.browser)
+        manner = LookOptions(
+            limits, options.private_ok, head=options.head, force=options.force, browser=options.browser
+        )
         hosts: dict[str, list[str]] = {}
         for url in urls:
             hosts.setdefault(host_of(url), []).append(url)
@@ -134,7 +136,7 @@ class Checker:
         await asyncio.gather(*(work() for _ in range(min(len(hosts), settings.monitor.concurrency))))
         return [found[url] for url in urls]
 
-    async def _look(self, host: str, url: str, known: Known | None, manner: Manner) -> Observation:
+    async def _look(self, host: str, url: str, known: KnownVersion | None, manner: LookOptions) -> Observation:
         """One look, when nobody else asks the host and it has rested."""
         async with self._gates.lock(host):
             if pause := self._gates.pause(host):
@@ -143,10 +145,10 @@ class Checker:
             self._gates.asked(host)
             return look
 
-    def _record(self, looks: Sequence[Observation], uid: str) -> list[Recorded]:
-        def move(cursor: Cursor, done: list[Recorded]) -> None:
+    def _record(self, looks: Sequence[Observation], uid: str) -> list[RecordedCapture]:
+        def move(cursor: Cursor, done: list[RecordedCapture]) -> None:
             there = [row for look, row in zip(looks, done, strict=True) if look.response.available]
-            moved = ((row.resource, Look(row.version, row.time)) for row in there)
+            moved = ((row.resource, ObserverState(row.version, row.time)) for row in there)
             if uid:
                 self._archive.catalog.observers.set_many(cursor, uid, moved)
 
@@ -160,14 +162,14 @@ class Checker:
             for url in urls:
                 row = self._archive.catalog.resources.find(url, cursor)
                 if row is not None:
-                    self._archive.catalog.observers.set(cursor, uid, row.id, Look(row.newest, now))
+                    self._archive.catalog.observers.set(cursor, uid, row.id, ObserverState(row.newest, now))
 
     def _recorded(self, url: str) -> Check:
         last = self._archive.answers.last_check(url)
         assert last is not None, "a recorded look has a check"
         return last
 
-    def _news(self, before: Look | None, current: int | None) -> bool | None:
+    def _news(self, before: ObserverState | None, current: int | None) -> bool | None:
         """Whether it changed for an observer, None at the first look. A, B, A since the last one is no change."""
         if before is None:
             return None
@@ -179,14 +181,14 @@ class Checker:
 
 
 @asynccontextmanager
-async def checker(archive: Archive) -> AsyncIterator[Checker]:
+async def open_checker(archive: Archive) -> AsyncIterator[Checker]:
     """A checker with its own connections and the archive's cookies."""
     archive.require_writable()
     settings = archive.settings
     jar = CookieJar(archive.folder / "cookies.txt") if settings.fetch.cookies else None
     transport = CurlTransport(settings.fetch, clock=archive.clock, jar=jar)
     client = Client(transport, settings.fetch, user_agent=user_agent(archive), clock=archive.clock)
-    browser = LateBrowser(client, settings.fetch.chromium)
+    browser = LazyBrowser(client, settings.fetch.chromium)
     try:
         yield Checker(archive, client, browser)
     finally:

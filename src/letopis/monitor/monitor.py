@@ -1,22 +1,61 @@
-"""The monitor of page 20: questions about URLs as one observer asks them."""
+"""Questions about URLs as one observer asks them: did it change since my last look, what changed, was it up.
+
+Blocking, over an event loop in a thread of its own; what verbs and jobs ask alike stands at the end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
+from typing import Any, TypeVar
 
 from letopis import fetch
 from letopis.archive import Archive
 from letopis.errors import DocumentTooLarge, LetopisError, Refused, Unavailable, UnknownVersion
 from letopis.fetch import private_ok
 from letopis.model import Check, Outcome, Version
-from letopis.monitor.background import BackgroundLoop
-from letopis.monitor.checker import Checker, CheckOptions, checker
-from letopis.urls import parse_user
+from letopis.monitor.checker import Checker, CheckOptions, open_checker
+from letopis.urls import parse_user_url
+
+T = TypeVar("T")
+
+
+class BackgroundLoop:
+    """Runs coroutines for callers in any thread; started at the first use."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result; Ctrl-C in the caller cancels the work and waits for it to end."""
+        future = asyncio.run_coroutine_threadsafe(work, self._running())
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            future.cancel()
+            raise
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._loop.run_forever, name="letopis-loop", daemon=True)
+            self._thread.start()
+        return self._loop
+
+    def close(self) -> None:
+        """Stops the thread; harmless when nothing ran."""
+        if self._loop is not None and self._thread is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+            self._loop = self._thread = None
 
 
 class Monitor:
@@ -36,7 +75,7 @@ class Monitor:
 
     def get(self, url: str) -> MonitoredResource:
         """A URL to ask about; nothing is fetched yet."""
-        return MonitoredResource(self, parse_user(url))
+        return MonitoredResource(self, parse_user_url(url))
 
     def check_multi(
         self, urls: Iterable[str], *, now: bool = False, progress: Callable[[int], None] = lambda done: None
@@ -65,7 +104,7 @@ class Monitor:
 
     async def _look(self, urls: list[str], options: CheckOptions, progress: Callable[[int], None]) -> list[Check]:
         if self._checker is None:
-            self._checker = await self._stack.enter_async_context(checker(self.archive))
+            self._checker = await self._stack.enter_async_context(open_checker(self.archive))
         return await self._checker.check(urls, options, progress)
 
     def close(self) -> None:
@@ -88,15 +127,15 @@ class Monitor:
         self.close()
 
 
-def raise_for(check: Check) -> Check:
+def raise_for_check(check: Check) -> Check:
     """The check itself when the document was there, else the error that says why not."""
-    error = error_of(check)
+    error = error_of_check(check)
     if error is not None:
         raise error
     return check
 
 
-def error_of(check: Check) -> LetopisError | None:
+def error_of_check(check: Check) -> LetopisError | None:
     """What a failed check means to whoever asked."""
     if check.outcome is Outcome.REFUSED:
         return Refused(f"{check.url} was not asked: {check.error}")
@@ -118,7 +157,7 @@ class MonitoredResource:
 
     def check(self, *, now: bool = True, force: bool = False, head: bool = False) -> Check:
         """UC6: looks, records, and raises when the document was not available."""
-        return raise_for(self._check(now=now, force=force, head=head))
+        return raise_for_check(self._check(now=now, force=force, head=head))
 
     def _check(self, *, now: bool = False, force: bool = False, head: bool = False) -> Check:
         options = self._monitor.options
@@ -127,7 +166,7 @@ class MonitoredResource:
 
     def get_last_version(self) -> Version:
         """UC2: the current version, after a check that must succeed."""
-        raise_for(self._check())
+        raise_for_check(self._check())
         return self._archive.get(self.url)
 
     def get_version(self, which: datetime | int) -> Version:
@@ -135,17 +174,17 @@ class MonitoredResource:
         if isinstance(which, int):
             return self._archive.get(self.url, version=which)
         if which > self.last_checked():
-            raise_for(self._check())
+            raise_for_check(self._check())
         return self._archive.get(self.url, at=which)
 
     def changed(self) -> bool | None:
         """UC3: whether it changed since this observer's last look; None at the first one."""
-        return raise_for(self._check()).changed_for_you
+        return raise_for_check(self._check()).changed_for_you
 
     def changes(self, format: str = "unified") -> str | bytes:
         """UC4: what changed since this observer's last look, empty when nothing did."""
         seen = self._seen()
-        raise_for(self._check())
+        raise_for_check(self._check())
         new = self._archive.get(self.url)
         old = self._archive.answers.by_id(seen) if seen is not None else new
         return self._archive.difference(old, new, format)
@@ -180,3 +219,49 @@ class MonitoredResource:
         """UC9: the newest version there ever was; a failing check is tolerated."""
         self._check()
         return self._archive.get(self.url)
+
+
+_CHECK_FIELDS = (
+    "url", "final_url", "checked_at", "available", "status", "outcome", "version", "digest", "length",
+    "content_type", "redirects", "error", "warnings", "meaningful", "score", "blocks", "cached", "changed_for_you",
+)  # fmt: skip
+
+
+def check_row(check: Check) -> dict[str, Any]:
+    """A check with the names that people's scripts rely on."""
+    row = {name: getattr(check, name) for name in _CHECK_FIELDS}
+    row["redirects"] = [{"url": hop.url, "status": hop.status, "location": hop.location} for hop in check.redirects]
+    return row
+
+
+def requested_version(
+    archive: Archive, url: str, at: datetime | None, *, offline: bool = False, private_ok: bool | None = None,
+    browser: bool = False,
+) -> Version:  # fmt: skip
+    """The version valid at a time, now where none is given.
+
+    A time later than the last check brings a check first, unless `offline`.
+    `private_ok` None goes by the settings of the command line. With
+    `browser` that check sees the page as a browser shows it.
+    """
+    if offline:
+        return archive.get(url, at=at)
+    with Monitor(archive) as monitor:
+        if private_ok is not None:
+            monitor.options = replace(monitor.options, private_ok=private_ok)
+        if browser:
+            monitor.use_browser()
+        resource = monitor.get(url)
+        return resource.get_last_version() if at is None else resource.get_version(at)
+
+
+def requested_versions(
+    archive: Archive, url: str, start: datetime | None, end: datetime | None, *, offline: bool = False,
+    private_ok: bool | None = None,
+) -> tuple[Version, Version]:  # fmt: skip
+    """The two versions of a difference; by default the newest and the one before it, without a check."""
+    newest = archive.get(url)
+    new = requested_version(archive, url, end, offline=offline, private_ok=private_ok) if end else newest
+    if start:
+        return requested_version(archive, url, start, offline=offline, private_ok=private_ok), new
+    return archive.get(url, version=max(0, newest.number - 1)), new

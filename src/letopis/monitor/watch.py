@@ -1,20 +1,126 @@
-"""A standing check as a value: what is looked at, how often, through which filters, and who is told."""
+"""A watch as a value: what is looked at, how often, through which filters, when it alerts and whom it notifies."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
 from letopis.config import MonitorSettings
 from letopis.errors import UsageError
 from letopis.fetch import Origin
+from letopis.model import parse_duration
 from letopis.monitor.cron import Cron
-from letopis.monitor.rules import DEFAULT_RULES, Condition, ConditionKind, Rule, parse_rules
 
-Kind = Literal["page", "sitemap"]
+_RULES_HINT = "write changed, status, unavailable:3, recovered, redirect or unchanged:7d, with commas between them"
+
+
+class AlertKind(StrEnum):
+    """What a watch may wait for; the words of `--when`."""
+
+    CHANGED = "changed"
+    STATUS = "status"
+    UNAVAILABLE = "unavailable"
+    RECOVERED = "recovered"
+    REDIRECT = "redirect"
+    UNCHANGED = "unchanged"
+
+
+class AlertRule(NamedTuple):
+    """One cause for an alert. `amount` counts failures in a row (unavailable) or seconds (unchanged)."""
+
+    kind: AlertKind
+    amount: float = 0.0
+
+    def __str__(self) -> str:
+        """As `--when` takes it."""
+        if self.kind is AlertKind.UNAVAILABLE:
+            return f"{self.kind}:{self.amount:g}"
+        return f"{self.kind}:{self.amount:.15g}s" if self.kind is AlertKind.UNCHANGED else str(self.kind)
+
+
+DEFAULT_ALERT_RULES = (AlertRule(AlertKind.CHANGED),)
+
+
+def parse_alert_rules(text: str) -> tuple[AlertRule, ...]:
+    """The rules of `--when`; UsageError says what is allowed."""
+    rules = [_parse_rule(part.strip()) for part in text.split(",") if part.strip()]
+    if not rules:
+        raise UsageError(f"'{text}' names no cause for an alert; {_RULES_HINT}")
+    return tuple(dict.fromkeys(rules))
+
+
+def _parse_rule(text: str) -> AlertRule:
+    name, colon, amount = text.partition(":")
+    if name not in list(AlertKind):
+        raise UsageError(f"'{text}' is no cause for an alert; {_RULES_HINT}")
+    kind = AlertKind(name)
+    if kind is AlertKind.UNAVAILABLE:
+        return AlertRule(kind, float(_parse_count(amount) if colon else 1))
+    if kind is AlertKind.UNCHANGED:
+        if not colon:
+            raise UsageError("'unchanged' needs a time, such as unchanged:7d")
+        return AlertRule(kind, parse_duration(amount))
+    if colon:
+        raise UsageError(f"'{name}' takes no amount; {_RULES_HINT}")
+    return AlertRule(kind)
+
+
+def _parse_count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 10_000):
+        raise UsageError(f"'unavailable:{text}' needs a number of failures in a row, such as unavailable:3")
+    return int(text)
+
+
+class AlertConditionKind(StrEnum):
+    """What a difference must hold to be worth an alert."""
+
+    CONTAINS = "contains"
+    ADDS = "adds"
+    REMOVES = "removes"
+    MORE_THAN = "more-than"
+
+
+@dataclass(frozen=True, slots=True)
+class AlertCondition:
+    """One demand on a difference: a text in it (case aside), or the least share of the page in per cent."""
+
+    kind: AlertConditionKind
+    value: str
+
+    def __post_init__(self) -> None:
+        if self.kind is AlertConditionKind.MORE_THAN:
+            self.per_cent()
+        elif not self.value:
+            raise UsageError(f"--{self.kind} needs a text to look for")
+
+    def per_cent(self) -> float:
+        """The number of a `more-than`."""
+        try:
+            share = float(self.value.strip().removesuffix("%"))
+        except ValueError:
+            share = -1.0
+        if not 0 <= share <= 100:
+            raise UsageError(f"--more-than takes per cent from 0 to 100, not '{self.value}'")
+        return share
+
+    def holds(self, added: Iterable[str], removed: Iterable[str], share: float) -> bool:
+        """Whether a difference (`share` 0..1 of the page) is what this asks for."""
+        if self.kind is AlertConditionKind.MORE_THAN:
+            return share * 100 > self.per_cent()
+        wanted = self.value.casefold()
+        lines = {
+            AlertConditionKind.CONTAINS: [*added, *removed],
+            AlertConditionKind.ADDS: added,
+            AlertConditionKind.REMOVES: removed,
+        }[self.kind]
+        return any(wanted in line.casefold() for line in lines)
+
+
+WatchKind = Literal["page", "sitemap"]
 FilterText = tuple[str, str]
 """A filter as kind and expression: `letopis.change.Filter` is made of it when something is compared."""
 
@@ -28,8 +134,8 @@ class WatchSpec:
     jitter: float | None = None
     filters: tuple[FilterText, ...] = ()
     notify: tuple[str, ...] = ()
-    when: tuple[Rule, ...] = ()
-    conditions: tuple[Condition, ...] = ()
+    when: tuple[AlertRule, ...] = ()
+    conditions: tuple[AlertCondition, ...] = ()
     origin: Origin = "cli"
     browser: bool = False
 
@@ -67,8 +173,10 @@ class WatchSpec:
             jitter=fields.get("jitter"),
             filters=tuple((kind, expression) for kind, expression in fields.get("filters", ())),
             notify=tuple(fields.get("notify", ())),
-            when=parse_rules(fields["when"]) if fields.get("when") else (),
-            conditions=tuple(Condition(ConditionKind(kind), value) for kind, value in fields.get("conditions", ())),
+            when=parse_alert_rules(fields["when"]) if fields.get("when") else (),
+            conditions=tuple(
+                AlertCondition(AlertConditionKind(kind), value) for kind, value in fields.get("conditions", ())
+            ),
             origin="http" if fields.get("origin") == "http" else "cli",
             browser=bool(fields.get("browser")),
         )
@@ -93,7 +201,7 @@ class Watch(NamedTuple):
     """One standing check with everything settled. `source` is the sitemap that named it, else empty."""
 
     url: str
-    kind: Kind
+    kind: WatchKind
     tag: str
     source: str
     every: float
@@ -101,8 +209,8 @@ class Watch(NamedTuple):
     jitter: float
     filters: tuple[FilterText, ...]
     notify: tuple[str, ...]
-    when: tuple[Rule, ...]
-    conditions: tuple[Condition, ...]
+    when: tuple[AlertRule, ...]
+    conditions: tuple[AlertCondition, ...]
     origin: Origin
     browser: bool = False
 
@@ -112,16 +220,16 @@ class Watch(NamedTuple):
         return base + timedelta(seconds=self.jitter * chance)
 
 
-class Named(NamedTuple):
+class WatchedUrl(NamedTuple):
     """Which URL a specification is for."""
 
     url: str
-    kind: Kind = "page"
+    kind: WatchKind = "page"
     tag: str = ""
     source: str = ""
 
 
-def settled(named: Named, spec: WatchSpec, tag: WatchSpec | None, settings: MonitorSettings) -> Watch:
+def settle_watch(named: WatchedUrl, spec: WatchSpec, tag: WatchSpec | None, settings: MonitorSettings) -> Watch:
     """The watch that a specification means; intervals below the minimum are raised to it."""
     whole = spec.over(tag) if tag is not None else spec
     every = settings.every if whole.every is None else whole.every
@@ -135,7 +243,7 @@ def settled(named: Named, spec: WatchSpec, tag: WatchSpec | None, settings: Moni
         jitter=whole.jitter or 0.0,
         filters=whole.filters,
         notify=whole.notify,
-        when=whole.when or DEFAULT_RULES,
+        when=whole.when or DEFAULT_ALERT_RULES,
         conditions=whole.conditions,
         origin=whole.origin,
         browser=whole.browser and named.kind == "page",

@@ -1,4 +1,4 @@
-"""The loop of standing checks: what is due is looked at, judged, and told.
+"""The loop of watches: what is due is checked, judged, and notified.
 
 Every step is durable before the next one begins (see `catalog/watches.py`),
 so the loop may be killed at any point.
@@ -13,29 +13,55 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from letopis.archive import Archive
 from letopis.catalog import Cursor
-from letopis.catalog.lookup import Checked, checked
+from letopis.catalog.versions import LastCheck, last_checks
 from letopis.catalog.watches import AlertRow, Watches, WatchRow
+from letopis.config import MonitorSettings
 from letopis.fetch import private_ok
 from letopis.model import Check, to_millis
-from letopis.monitor.checker import Checker, CheckOptions, checker
-from letopis.monitor.deciding import Alert, Difference, History, WatchState, decide
-from letopis.monitor.listing import row_of, settled_of, tags_of
-from letopis.monitor.outbox import Outbox
-from letopis.monitor.rules import RuleKind
-from letopis.monitor.watch import Named, Watch, WatchSpec
+from letopis.monitor.alerts import Alert, WatchDifference, WatchHistory, WatchState, decide_alerts
+from letopis.monitor.checker import Checker, CheckOptions, open_checker
+from letopis.monitor.notifications import Outbox
+from letopis.monitor.watch import AlertKind, Watch, WatchedUrl, WatchKind, WatchSpec, settle_watch
+
+
+def tag_defaults(watches: Watches) -> dict[str, WatchSpec]:
+    """The defaults of every tag that has some."""
+    return {name: WatchSpec.from_json(text) for name, text in watches.tags().items()}
+
+
+def watch_of_row(row: WatchRow, tags: Mapping[str, WatchSpec], settings: MonitorSettings) -> Watch:
+    """The watch that a row means."""
+    kind: WatchKind = "sitemap" if row.kind == "sitemap" else "page"
+    return settle_watch(
+        WatchedUrl(row.url, kind, row.tag, row.source), _parse_spec(row.spec), tags.get(row.tag), settings
+    )
+
+
+@lru_cache(maxsize=256)
+def _parse_spec(text: str) -> WatchSpec:
+    """Watches of one sitemap or one habit share their specification."""
+    return WatchSpec.from_json(text)
+
+
+def new_watch_row(named: WatchedUrl, spec: WatchSpec, now: int) -> WatchRow:
+    """A new watch, due at once; how long it has not changed is counted from now on."""
+    state = WatchState(changed=now).to_json()
+    return WatchRow(0, named.url, named.kind, named.tag, named.source, spec.to_json(), state, now, now)
+
 
 BATCH = 256
 """Watches that are judged together."""
 POLL_SECONDS = 5.0
 """How soon the loop notices watches that another process has added."""
-_OF_A_SITEMAP = (RuleKind.UNAVAILABLE, RuleKind.RECOVERED, RuleKind.STATUS, RuleKind.REDIRECT)
+_SITEMAP_ALERTS = (AlertKind.UNAVAILABLE, AlertKind.RECOVERED, AlertKind.STATUS, AlertKind.REDIRECT)
 
 
-class Judged(NamedTuple):
+class WatchResult(NamedTuple):
     """One watch that was looked at: its check, its alerts, its state and time afterwards."""
 
     row: WatchRow
@@ -54,7 +80,7 @@ class Watcher:
         archive: Archive,
         checks: Checker,
         outbox: Outbox,
-        tell: Callable[[Judged], None] = lambda judged: None,
+        tell: Callable[[WatchResult], None] = lambda judged: None,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self._archive = archive
@@ -97,12 +123,12 @@ class Watcher:
             return
 
     async def _batch(self, rows: Sequence[WatchRow]) -> None:
-        tags = tags_of(self._watches)
-        watches = [settled_of(row, tags, self._archive.settings.monitor) for row in rows]
+        tags = tag_defaults(self._watches)
+        watches = [watch_of_row(row, tags, self._archive.settings.monitor) for row in rows]
         urls = [watch.url for watch in watches]
-        before = checked(self._archive.catalog.database, urls)
+        before = last_checks(self._archive.catalog.database, urls)
         checks = await self._check(watches)
-        after = checked(self._archive.catalog.database, urls)
+        after = last_checks(self._archive.catalog.database, urls)
         judged = [
             self._judge(row, watch, checks[watch.url], before.get(watch.url), after[watch.url])
             for row, watch in zip(rows, watches, strict=True)
@@ -125,14 +151,16 @@ class Watcher:
         allowed = private_ok(self._archive.settings.fetch.private, "http" if from_http else "cli")
         return CheckOptions(uid="", private_ok=allowed)
 
-    def _judge(self, row: WatchRow, watch: Watch, check: Check, before: Checked | None, after: Checked) -> Judged:
+    def _judge(
+        self, row: WatchRow, watch: Watch, check: Check, before: LastCheck | None, after: LastCheck
+    ) -> WatchResult:
         state, now = WatchState.from_json(row.state), self._archive.clock()
-        history = History(state, self._unjudged(state, check, before), after.newest, now)
-        rules = watch if watch.kind == "page" else _availability(watch)
-        alerts, state = decide(rules, history, self._change(watch, history))
-        return Judged(row, watch, check, tuple(alerts), state, watch.next_time(now, self._chance()))
+        history = WatchHistory(state, self._unjudged(state, check, before), after.newest, now)
+        rules = watch if watch.kind == "page" else _availability_alerts(watch)
+        alerts, state = decide_alerts(rules, history, self._change(watch, history))
+        return WatchResult(row, watch, check, tuple(alerts), state, watch.next_time(now, self._chance()))
 
-    def _unjudged(self, state: WatchState, check: Check, before: Checked | None) -> Sequence[Check]:
+    def _unjudged(self, state: WatchState, check: Check, before: LastCheck | None) -> Sequence[Check]:
         """The checks since the last judgement; the record is read only when others looked in between."""
         if to_millis(check.checked_at) <= state.judged:
             return ()
@@ -142,16 +170,16 @@ class Watcher:
         known = self._archive.history(check.url)
         return [one for one in known if to_millis(one.checked_at) > state.judged]
 
-    def _change(self, watch: Watch, history: History) -> Difference | None:
+    def _change(self, watch: Watch, history: WatchHistory) -> WatchDifference | None:
         old, new = history.state.version, history.version
         if old is None or new is None or old == new or watch.kind == "sitemap":
             return None
         # Loaded late on purpose: comparing needs every parser, and most rounds find nothing new.
-        from letopis.monitor.comparing import difference  # noqa: PLC0415
+        from letopis.monitor.views import watch_difference  # noqa: PLC0415
 
-        return difference(self._archive, watch, old, new, history.checks)
+        return watch_difference(self._archive, watch, old, new, history.checks)
 
-    def _record(self, judged: Sequence[Judged]) -> None:
+    def _record(self, judged: Sequence[WatchResult]) -> None:
         """State, alerts and their deliveries, all or nothing."""
         rows = [(one.state.to_json(), to_millis(one.due), one.row.id) for one in judged]
         with self._archive.catalog.transaction() as cursor:
@@ -160,43 +188,45 @@ class Watcher:
                 for alert in one.alerts:
                     self._alert(cursor, one, alert)
 
-    def _alert(self, cursor: Cursor, one: Judged, alert: Alert) -> None:
+    def _alert(self, cursor: Cursor, one: WatchResult, alert: Alert) -> None:
         facts = {"tag": one.watch.tag, "version": one.check.version, "difference": alert.difference}
         row = AlertRow(0, one.watch.url, str(alert.kind), to_millis(alert.time), alert.message, json.dumps(facts))
         guarded = not self._options(one.watch.origin == "http").private_ok
         self._watches.alert(cursor, row, [(target, guarded) for target in one.watch.notify])
 
-    async def _expand(self, one: Judged) -> None:
+    async def _expand(self, one: WatchResult) -> None:
         """Watches the pages that a sitemap names, and no longer those that it dropped."""
         # Loaded late on purpose, like comparing: only sitemaps need the parsers.
-        from letopis.monitor.sitemap_source import pages_of  # noqa: PLC0415
+        from letopis.monitor.views import sitemap_pages  # noqa: PLC0415
 
         options = self._options(one.watch.origin == "http")
-        pages = await pages_of(self._archive, self._checks, one.watch.url, options)
+        pages = await sitemap_pages(self._archive, self._checks, one.watch.url, options)
         if not pages:
             return
         now, spec = to_millis(self._archive.clock()), WatchSpec.from_json(one.row.spec)
-        names = [Named(url, "page", one.watch.tag, one.watch.url) for url in pages]
+        names = [WatchedUrl(url, "page", one.watch.tag, one.watch.url) for url in pages]
         # As due as the sitemap was, so that this very round looks at them.
-        rows = [row_of(named, spec, now)._replace(due=one.row.due) for named in names]
+        rows = [new_watch_row(named, spec, now)._replace(due=one.row.due) for named in names]
         with self._archive.catalog.transaction() as cursor:
             self._watches.add_new(cursor, rows)
             self._watches.remove_gone(cursor, one.watch.url, pages)
 
 
-def _availability(watch: Watch) -> Watch:
+def _availability_alerts(watch: Watch) -> Watch:
     """A sitemap is a list, not a page: its changes show in the watches it makes."""
-    return watch._replace(when=tuple(rule for rule in watch.when if rule.kind in _OF_A_SITEMAP))
+    return watch._replace(when=tuple(rule for rule in watch.when if rule.kind in _SITEMAP_ALERTS))
 
 
 @asynccontextmanager
-async def watcher(archive: Archive, tell: Callable[[Judged], None] = lambda judged: None) -> AsyncIterator[Watcher]:
+async def open_watcher(
+    archive: Archive, tell: Callable[[WatchResult], None] = lambda judged: None
+) -> AsyncIterator[Watcher]:
     """A watcher with connections of its own."""
-    async with checker(archive) as checks:
+    async with open_checker(archive) as checks:
         yield Watcher(archive, checks, Outbox(archive), tell)
 
 
-def row_shown(judged: Judged) -> Mapping[str, object]:
+def result_row(judged: WatchResult) -> Mapping[str, object]:
     """What `watch run` prints of one watch."""
     return {
         "url": judged.watch.url,

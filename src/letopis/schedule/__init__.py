@@ -3,51 +3,65 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from letopis.schedule.belief import rate_from_history
-from letopis.schedule.optimal import Optimal
-from letopis.schedule.policies import Adaptive, Decision, Look, Policy, Uniform
-from letopis.schedule.registry import make_policy
-from letopis.schedule.state import VisitState
-from letopis.schedule.trust import Trust, age_of_change
-from letopis.schedule.why import Why
+from letopis.schedule.change_rate import DateTrust, age_of_change, rate_from_history
+from letopis.schedule.optimal import OptimalPolicy, make_policy
+from letopis.schedule.policies import (
+    AdaptivePolicy,
+    RevisitDecision,
+    RevisitPolicy,
+    RevisitReason,
+    UniformPolicy,
+    VisitResult,
+    VisitState,
+)
 
 if TYPE_CHECKING:
-    from letopis.schedule.allot import best_rates, freshness
-    from letopis.schedule.estimate import estimated_freshness
-    from letopis.schedule.measures import Measured, measure
-    from letopis.schedule.simulation import POLICIES, SimulateRow, simulate
-    from letopis.schedule.worlds import World, make_world
+    from letopis.schedule.freshness import estimated_freshness, expected_freshness, optimal_rates
+    from letopis.schedule.simulation import (
+        POLICIES,
+        SimulatedWorld,
+        SimulationRow,
+        VisitMeasures,
+        make_world,
+        measure_visits,
+        simulate,
+    )
 
 # No module here is called like a name of this table: once loaded, it would stand in the place of that name.
 _HOMES = {
-    **dict.fromkeys(("best_rates", "freshness"), "allot"),
-    "estimated_freshness": "estimate",
-    **dict.fromkeys(("Measured", "measure"), "measures"),
-    **dict.fromkeys(("POLICIES", "SimulateRow", "simulate"), "simulation"),
-    **dict.fromkeys(("World", "make_world"), "worlds"),
+    "POLICIES": "simulation",
+    "SimulatedWorld": "simulation",
+    "SimulationRow": "simulation",
+    "VisitMeasures": "simulation",
+    "estimated_freshness": "freshness",
+    "expected_freshness": "freshness",
+    "make_world": "simulation",
+    "measure_visits": "simulation",
+    "optimal_rates": "freshness",
+    "simulate": "simulation",
 }
 
 __all__ = [
     "POLICIES",
-    "Adaptive",
-    "Decision",
-    "Look",
-    "Measured",
-    "Optimal",
-    "Policy",
-    "SimulateRow",
-    "Trust",
-    "Uniform",
+    "AdaptivePolicy",
+    "DateTrust",
+    "OptimalPolicy",
+    "RevisitDecision",
+    "RevisitPolicy",
+    "RevisitReason",
+    "SimulatedWorld",
+    "SimulationRow",
+    "UniformPolicy",
+    "VisitMeasures",
+    "VisitResult",
     "VisitState",
-    "Why",
-    "World",
     "age_of_change",
-    "best_rates",
     "estimated_freshness",
-    "freshness",
+    "expected_freshness",
     "make_policy",
     "make_world",
-    "measure",
+    "measure_visits",
+    "optimal_rates",
     "rate_from_history",
     "simulate",
 ]

@@ -1,24 +1,110 @@
 """The optimal policy: visits go where they are worth most, and no more of them than the budget.
 
 Each page is due when a visit to it is worth the present price. That is the
-solution of the allotment under a budget without ever solving it for all
-pages at once: the price is kept right by `Pace`, page by page.
+solution of the allotment under a budget without ever solving it for all pages
+at once: the price is kept right by `Pace`, page by page. A higher price means
+fewer visits. The price follows two errors: the planned rate (the sum of
+1 / interval over all pages) against the budget, which is early and smooth, and
+the visits really made against those allowed so far, which leaves no lasting
+error. It needs no look at all pages, so each agent can keep its own for its
+share of the budget.
 """
 
 from __future__ import annotations
 
 import math
+import struct
 
-from letopis.config.sections import ScheduleSettings
+from letopis.config.settings import ScheduleSettings
 from letopis.errors import Damaged
-from letopis.schedule import belief as beliefs
-from letopis.schedule.belief import Belief
-from letopis.schedule.pace import Pace
-from letopis.schedule.policies import Decision, Look, noted, try_again
-from letopis.schedule.rhythm import Rhythm
-from letopis.schedule.state import VisitState
-from letopis.schedule.why import Why
-from letopis.schedule.worth import Age, Weighted
+from letopis.schedule import change_rate as beliefs
+from letopis.schedule.change_rate import Belief
+from letopis.schedule.policies import (
+    AdaptivePolicy,
+    RevisitDecision,
+    RevisitPolicy,
+    RevisitReason,
+    UniformPolicy,
+    VisitResult,
+    VisitState,
+    retry_decision,
+    state_after,
+)
+from letopis.schedule.worth import AgeObjective, ChangeRhythm, FreshnessObjective
+
+_FORMAT = struct.Struct("<ddddQ")
+_PLAN_GAIN = 1.0
+_DEBT_GAIN = 0.3
+_MOST_DEBT = 1.0  # visits a page; beyond this, lost time is not made up for
+_LONGEST_STEP = 0.05  # of an even interval; a longer silence means that nobody was visiting,
+_LONGEST_GAPS = 5.0  # unless so few pages are known that visits are far apart anyway
+
+
+class Pace:
+    """Price and bookkeeping of one budget. Not shared between threads."""
+
+    def __init__(self, interval: float, budget: float, price: float) -> None:
+        """An even `interval` for each page, unless a `budget` in visits a second is given."""
+        self._interval = interval
+        self._budget = budget
+        self._log_price = math.log(price)
+        self._planned = 0.0
+        self._debt = 0.0
+        self._clock = -math.inf
+        self.pages = 0
+
+    @property
+    def price(self) -> float:
+        """What a visit must be worth now."""
+        return math.exp(self._log_price)
+
+    @property
+    def budget(self) -> float:
+        """Visits a second that are allowed to the pages known so far."""
+        return self._budget or self.pages / self._interval
+
+    @property
+    def even(self) -> float:
+        """The interval at which all pages alike would use up the budget."""
+        return self.pages / self._budget if self._budget and self.pages else self._interval
+
+    @property
+    def load(self) -> float:
+        """Planned visits over allowed visits."""
+        return self._planned / self.budget if self.pages else 0.0
+
+    def visited(self, before: float, after: float, now: float, floor: float = 0.0) -> None:
+        """A visit was made; the page's interval was `before` (0: a new page) and is `after` now.
+
+        The price never falls below `floor`.
+        """
+        self.pages += before == 0.0
+        self._planned += 1.0 / after - (1.0 / before if before else 0.0)
+        step = min(max(0.0, now - self._clock), max(_LONGEST_STEP * self.even, _LONGEST_GAPS / self.budget))
+        self._clock = max(self._clock, now)
+        bound = _MOST_DEBT * self.pages
+        self._debt = min(bound, max(-bound, self._debt + 1.0 - self.budget * step))
+        error = math.log(max(self.load, 1e-6)) * _PLAN_GAIN + self._debt / self.pages * _DEBT_GAIN
+        self._log_price += step / self.even * min(3.0, max(-3.0, error))
+        if floor > 0.0:
+            self._log_price = max(self._log_price, math.log(floor))
+
+    def dropped(self, interval: float) -> None:
+        """A page will not be visited any more."""
+        self.pages = max(0, self.pages - 1)
+        self._planned = max(0.0, self._planned - 1.0 / interval)
+
+    def to_bytes(self) -> bytes:
+        """The price and the books; budget and interval are settings."""
+        clock = self._clock if self.pages else 0.0
+        return _FORMAT.pack(self._log_price, self._planned, self._debt, clock, self.pages)
+
+    def restore(self, data: bytes) -> None:
+        """Take over what `to_bytes` gave."""
+        if len(data) != _FORMAT.size:
+            raise Damaged("the learned pace of the schedule cannot be read; delete it and it is learned anew")
+        self._log_price, self._planned, self._debt, self._clock, self.pages = _FORMAT.unpack(data)
+
 
 _SURE = 3.0  # changes a belief must be worth before its page teaches the rhythm
 _SHARP = 0.6  # of a gap: longer intervals say nothing of the phase
@@ -26,7 +112,7 @@ _HOST_FLOOR = 0.2  # a host's own price stays near the common one, to be ready w
 _MAGIC = b"LSO1"
 
 
-class Optimal:
+class OptimalPolicy:
     """Highest freshness (or captured changes, or least age) under a budget. One per agent."""
 
     name = "optimal"
@@ -34,10 +120,10 @@ class Optimal:
     def __init__(self, settings: ScheduleSettings, memory: bytes = b"") -> None:
         """`memory` is what `remember` gave when the last run ended."""
         self._settings = settings
-        self._objective = objective_of(settings)
-        start = self._objective.worth(beliefs.prior(settings.interval), settings.interval)
+        self._objective = objective_for(settings)
+        start = self._objective.worth(beliefs.prior_belief(settings.interval), settings.interval)
         self.pace = Pace(settings.interval, settings.budget, start)
-        self.rhythm = Rhythm()
+        self.rhythm = ChangeRhythm()
         self._hosts: dict[int, Pace] = {}
         if memory:
             self._recall(memory)
@@ -51,16 +137,16 @@ class Optimal:
         own = self._hosts.get(host)
         return self.pace.price if own is None else max(self.pace.price, own.price)
 
-    def next_visit(self, state: VisitState, look: Look) -> Decision:
+    def next_visit(self, state: VisitState, look: VisitResult) -> RevisitDecision:
         """See `Policy.next_visit`."""
         if look.changed is None:
-            return try_again(self.name, state, look, self._settings)
-        after = noted(state, look, self._learned(state, look))
+            return retry_decision(self.name, state, look, self._settings)
+        after = state_after(state, look, self._learned(state, look))
         why = self._why(after, self.price(look.host) / look.weight)
         self._account(state.interval, why.interval, look)
-        return Decision(after._replace(interval=why.interval), look.now + why.interval, why)
+        return RevisitDecision(after._replace(interval=why.interval), look.now + why.interval, why)
 
-    def explain(self, state: VisitState, weight: float = 1.0, host: int = 0) -> Why:
+    def explain(self, state: VisitState, weight: float = 1.0, host: int = 0) -> RevisitReason:
         """Why a page in this state waits as long as it does, at the present price."""
         known = state if state.scale else state._replace(shape=1.0, scale=self._settings.interval)
         return self._why(known, self.price(host) / weight)
@@ -80,20 +166,22 @@ class Optimal:
             raise Damaged("what the schedule learned cannot be read; delete it and it is learned anew")
         end = 6 + int.from_bytes(memory[4:6], "little")
         self.pace.restore(memory[6:end])
-        self.rhythm = Rhythm.from_bytes(memory[end:])
+        self.rhythm = ChangeRhythm.from_bytes(memory[end:])
 
-    def _learned(self, state: VisitState, look: Look) -> Belief:
-        belief = (state.shape, state.scale) if state.scale else beliefs.prior(self._settings.interval)
+    def _learned(self, state: VisitState, look: VisitResult) -> Belief:
+        belief = (state.shape, state.scale) if state.scale else beliefs.prior_belief(self._settings.interval)
         if state.visits == 0:
             return belief
         if look.changed and look.modified_age is not None:
-            belief = beliefs.dated(belief, look.modified_age)
+            belief = beliefs.belief_dated(belief, look.modified_age)
         else:
             seconds = self._busy_seconds(state, look, belief)
-            belief = beliefs.changed(belief, seconds) if look.changed else beliefs.unchanged(belief, seconds)
-        return beliefs.fade(belief, self._settings.memory)
+            belief = (
+                beliefs.belief_changed(belief, seconds) if look.changed else beliefs.belief_unchanged(belief, seconds)
+            )
+        return beliefs.fade_belief(belief, self._settings.memory)
 
-    def _busy_seconds(self, state: VisitState, look: Look, belief: Belief) -> float:
+    def _busy_seconds(self, state: VisitState, look: VisitResult, belief: Belief) -> float:
         """The time since the last visit, as the rhythm counts it; teaches the rhythm on the way."""
         seconds = max(0.0, look.now - state.last_visit)
         if state.changes == 0 or seconds == 0.0:
@@ -110,17 +198,17 @@ class Optimal:
         since = state.last_visit - state.last_change + min(state.window, gap) / 2.0
         return max(0.0, since / gap)
 
-    def _why(self, state: VisitState, price: float) -> Why:
+    def _why(self, state: VisitState, price: float) -> RevisitReason:
         """The decision for the belief in the state, with its reason."""
         belief = state.shape, state.scale
         gap = self.rhythm.gap(belief)
         rule, best = "pays", 0.0
-        if self.rhythm.regular and state.changes and isinstance(self._objective, Weighted):
+        if self.rhythm.regular and state.changes and isinstance(self._objective, FreshnessObjective):
             rule, best = "rhythm", self.rhythm.pays_after(self._objective, belief, self._phase(state, gap), price)
         else:
             best = self._objective.pays_after(belief, price)
         rule, interval = self._bounded(rule, best)
-        return Why(self.name, rule, interval, state.visits, state.changes, gap, price, best)
+        return RevisitReason(self.name, rule, interval, state.visits, state.changes, gap, price, best)
 
     def _bounded(self, rule: str, best: float) -> tuple[str, float]:
         longest = self.pace.even / self._settings.exploration if self._settings.exploration > 0.0 else math.inf
@@ -129,17 +217,26 @@ class Optimal:
             return rule, best
         return ("explored" if interval == longest else "bounded"), interval
 
-    def _account(self, before: float, interval: float, look: Look) -> None:
+    def _account(self, before: float, interval: float, look: VisitResult) -> None:
         self.pace.visited(before, interval, look.now)
         own = self._hosts.get(look.host)
         if own is not None:
             own.visited(before, interval, look.now, floor=self.pace.price * _HOST_FLOOR)
 
 
-def objective_of(settings: ScheduleSettings) -> Weighted | Age:
+def objective_for(settings: ScheduleSettings) -> FreshnessObjective | AgeObjective:
     """The objective that the settings name; `alpha` overrides it when it is not negative."""
     if settings.alpha >= 0.0:
-        return Weighted(settings.alpha)
+        return FreshnessObjective(settings.alpha)
     if settings.objective == "age":
-        return Age()
-    return Weighted(1.0 if settings.objective == "captured" else 0.0)
+        return AgeObjective()
+    return FreshnessObjective(1.0 if settings.objective == "captured" else 0.0)
+
+
+def make_policy(settings: ScheduleSettings, memory: bytes = b"") -> RevisitPolicy:
+    """A policy ready for use; `memory` is what an `Optimal` remembered of the last run."""
+    if settings.policy == "uniform":
+        return UniformPolicy(settings)
+    if settings.policy == "adaptive":
+        return AdaptivePolicy(settings)
+    return OptimalPolicy(settings, memory)

@@ -1,4 +1,4 @@
-"""The simulator: real policies against pages whose changes are known."""
+"""The simulator: real policies against pages whose changes are known, and how well they do."""
 
 from __future__ import annotations
 
@@ -7,24 +7,138 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
-from letopis.config.sections import ScheduleSettings
+from letopis.config.settings import ScheduleSettings
 from letopis.errors import UsageError
-from letopis.schedule.allot import Floats, best_rates
-from letopis.schedule.measures import Measured, measure
-from letopis.schedule.optimal import Optimal
-from letopis.schedule.policies import Adaptive, Look, Policy, Uniform
-from letopis.schedule.state import VisitState
-from letopis.schedule.worlds import Changes, World, make_world
+from letopis.model.times import parse_duration
+from letopis.schedule.freshness import Floats, optimal_rates
+from letopis.schedule.optimal import OptimalPolicy
+from letopis.schedule.policies import AdaptivePolicy, RevisitPolicy, UniformPolicy, VisitResult, VisitState
 
-POLICIES = ("uniform", "adaptive", "optimal", "captured", "oracle", "proportional-oracle")
-LEARNING = 24 * 3600.0
+ChangePattern = Literal["poisson", "periodic", "exact"]
+
+_SHORTEST, _LONGEST = 60.0, 7 * 86400.0
+_JITTER = {"periodic": 0.25, "exact": 0.0}
 
 
 @dataclass(frozen=True, slots=True)
-class SimulateRow:
+class SimulatedWorld:
+    """Pages with their mean periods and all change times up to `seconds`."""
+
+    periods: Floats
+    changes: tuple[Floats, ...]
+    seconds: float
+
+    @property
+    def rates(self) -> Floats:
+        """True changes a second."""
+        return 1.0 / self.periods
+
+
+def make_world(pages: int, periods: str, changes: ChangePattern, seconds: float, seed: int) -> SimulatedWorld:
+    """A world from a seed: `periods` as in `draw_periods`.
+
+    `poisson` changes come at random, `periodic` ones after the period times
+    uniform(0.75, 1.25), `exact` ones after the period itself.
+    """
+    random = np.random.default_rng(seed)
+    drawn = draw_periods(periods, pages, random)
+    return SimulatedWorld(drawn, tuple(_change_times(period, changes, seconds, random) for period in drawn), seconds)
+
+
+def draw_periods(text: str, pages: int, random: np.random.Generator) -> Floats:
+    """Periods in seconds of 'uniform:2m-80m' or 'lognormal:60m:1.8' (cut to 1 min .. 7 days)."""
+    kind, _, rest = text.partition(":")
+    try:
+        if kind == "uniform":
+            low, _, high = rest.partition("-")
+            return random.uniform(*_period_range(parse_duration(low), parse_duration(high)), pages)
+        if kind == "lognormal":
+            median, _, sigma = rest.partition(":")
+            drawn = random.lognormal(math.log(parse_duration(median)), float(sigma), pages)
+            return np.clip(drawn, _SHORTEST, _LONGEST)
+    except ValueError as error:
+        raise _bad_periods(text) from error
+    except UsageError as error:
+        raise _bad_periods(text) from error
+    raise _bad_periods(text)
+
+
+def _period_range(low: float, high: float) -> tuple[float, float]:
+    if not 0.0 < low <= high:
+        raise ValueError("an empty range")
+    return low, high
+
+
+def _bad_periods(text: str) -> UsageError:
+    return UsageError(f"'{text}' names no periods; write uniform:2m-80m or lognormal:60m:1.8")
+
+
+def _change_times(period: float, changes: ChangePattern, seconds: float, random: np.random.Generator) -> Floats:
+    expected = seconds / period
+    count = int(expected * 1.4 + 8.0 * math.sqrt(expected) + 30.0)
+    if changes == "poisson":
+        times = np.cumsum(random.exponential(period, count))
+    else:
+        jitter = _JITTER[changes]
+        gaps = period * random.uniform(1.0 - jitter, 1.0 + jitter, count)
+        gaps[0] *= random.uniform()
+        times = np.cumsum(gaps)
+    return times[times < seconds]
+
+
+@dataclass(frozen=True, slots=True)
+class VisitMeasures:
+    """Means over pages and time. `captured` and `hits` are shares of changes and of visits."""
+
+    captured: float
+    hits: float
+    freshness: float
+    age: float
+    visits: int
+
+
+def measure_visits(
+    visits: Sequence[Sequence[float] | Floats], changes: Sequence[Floats], start: float, end: float
+) -> VisitMeasures:
+    """What visits achieved between two times; each page has at least one visit before `start` or none at all.
+
+    A visit captures one change, the latest, however many it finds.
+    """
+    pages = [
+        _measure_page(np.asarray(times, dtype=np.float64), true, start, end)
+        for times, true in zip(visits, changes, strict=True)
+    ]
+    fresh, age = sum(page[0] for page in pages), sum(page[1] for page in pages)
+    captured, found, made = (sum(page[part] for page in pages) for part in (2, 3, 4))
+    happened = sum(int(np.searchsorted(true, end) - np.searchsorted(true, start)) for true in changes)
+    whole = len(changes) * (end - start)
+    return VisitMeasures(captured / max(happened, 1), found / max(made, 1), fresh / whole, age / whole, int(made))
+
+
+def _measure_page(visits: Floats, changes: Floats, start: float, end: float) -> tuple[float, float, int, int, int]:
+    """Fresh seconds, age integrated over time, changes captured, visits that found one, visits made."""
+    following = np.append(visits[1:], end)
+    stale = np.minimum(np.append(changes, np.inf)[np.searchsorted(changes, visits, side="right")], following)
+    fresh = np.clip(stale, start, end) - np.clip(visits, start, end)
+    until = np.maximum(np.minimum(following, end) - stale, 0.0)
+    already = np.clip(start - stale, 0.0, until)
+    hit = (following >= start) & (following < end) & (stale < following)
+    latest = np.append(-np.inf, changes)[np.searchsorted(changes, following, side="right")]
+    captured = int(np.count_nonzero(hit & (latest >= start)))
+    made = int(np.searchsorted(visits, end) - np.searchsorted(visits, start))
+    return float(fresh.sum()), float((until**2 - already**2).sum() / 2.0), captured, int(hit.sum()), made
+
+
+POLICIES = ("uniform", "adaptive", "optimal", "captured", "oracle", "proportional-oracle")
+LEARNING_SECONDS = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationRow:
     """One policy in one world. Shares are fractions, `age` is seconds.
 
     `visits_per_budget` compares visits with those of the uniform policy.
@@ -45,20 +159,20 @@ class SimulateRow:
 def simulate(
     pages: int = 1000,
     periods: str = "uniform:2m-80m",
-    changes: Changes = "poisson",
+    changes: ChangePattern = "poisson",
     interval: float = 1200.0,
     hours: float = 24.0,
     seed: int = 0,
     policies: Sequence[str] = POLICIES,
-    learning: float = LEARNING,
-) -> list[SimulateRow]:
+    learning: float = LEARNING_SECONDS,
+) -> list[SimulationRow]:
     """One row a policy: `learning` seconds unmeasured, then `hours` measured, the same changes for all."""
     _refuse_unknown(policies)
     if pages < 1 or interval <= 0.0 or hours <= 0.0:
         raise UsageError("a simulation needs at least one page, an interval and measured hours above zero")
     end = learning + hours * 3600.0
     world = make_world(pages, periods, changes, end, seed)
-    run = _Run(world, interval, learning, seed)
+    run = _Simulation(world, interval, learning, seed)
     best = {name: run.measured(name) for name in ("oracle", "proportional-oracle")}
     return [_row(name, best.get(name) or run.measured(name), best, run.allowed) for name in policies]
 
@@ -69,33 +183,33 @@ def _refuse_unknown(policies: Sequence[str]) -> None:
             raise UsageError(f"there is no policy '{name}'; choose from {', '.join(POLICIES)}")
 
 
-def _row(name: str, got: Measured, best: dict[str, Measured], allowed: float) -> SimulateRow:
+def _row(name: str, got: VisitMeasures, best: dict[str, VisitMeasures], allowed: float) -> SimulationRow:
     if name in ("captured", "proportional-oracle"):
         share = got.captured / max(best["proportional-oracle"].captured, 1e-12)
     else:
         share = got.freshness / max(best["oracle"].freshness, 1e-12)
-    return SimulateRow(name, got.captured, got.hits, got.freshness, got.age, got.visits / allowed, share)
+    return SimulationRow(name, got.captured, got.hits, got.freshness, got.age, got.visits / allowed, share)
 
 
-class _Run:
+class _Simulation:
     """One world, visited again and again by different policies."""
 
-    def __init__(self, world: World, interval: float, learning: float, seed: int) -> None:
+    def __init__(self, world: SimulatedWorld, interval: float, learning: float, seed: int) -> None:
         self._world, self._interval, self._learning, self._seed = world, interval, learning, seed
         self.allowed = len(world.periods) / interval * (world.seconds - learning)
 
-    def measured(self, name: str) -> Measured:
+    def measured(self, name: str) -> VisitMeasures:
         visits = self._visits(name)
-        return measure(visits, self._world.changes, self._learning, self._world.seconds)
+        return measure_visits(visits, self._world.changes, self._learning, self._world.seconds)
 
     def _visits(self, name: str) -> Sequence[Sequence[float] | Floats]:
         budget = len(self._world.periods) / self._interval
         if name == "oracle":
-            return self._even(best_rates(self._world.rates, budget))
+            return self._even(optimal_rates(self._world.rates, budget))
         if name == "proportional-oracle":
             return self._even(self._world.rates * budget / self._world.rates.sum())
-        policy = policy_named(name, settings_for(self._interval))
-        return visits_of(policy, self._world, self._interval)
+        policy = policy_named(name, simulation_settings(self._interval))
+        return simulate_visits(policy, self._world, self._interval)
 
     def _even(self, rates: Floats) -> list[Floats]:
         """Visits at fixed rates, each page in a phase of its own; all pages are seen at the start."""
@@ -110,23 +224,23 @@ class _Run:
         return visits
 
 
-def settings_for(interval: float) -> ScheduleSettings:
+def simulation_settings(interval: float) -> ScheduleSettings:
     """Settings of a simulation: bounds that do not bind."""
     return ScheduleSettings(interval=interval, min=interval * 1e-3, max=interval * 1e5)
 
 
-def policy_named(name: str, settings: ScheduleSettings) -> Policy:
+def policy_named(name: str, settings: ScheduleSettings) -> RevisitPolicy:
     """A policy by the name it has in a simulation."""
-    make: dict[str, Callable[[], Policy]] = {
-        "uniform": lambda: Uniform(settings),
-        "adaptive": lambda: Adaptive(settings),
-        "optimal": lambda: Optimal(replace(settings, objective="freshness")),
-        "captured": lambda: Optimal(replace(settings, objective="captured")),
+    make: dict[str, Callable[[], RevisitPolicy]] = {
+        "uniform": lambda: UniformPolicy(settings),
+        "adaptive": lambda: AdaptivePolicy(settings),
+        "optimal": lambda: OptimalPolicy(replace(settings, objective="freshness")),
+        "captured": lambda: OptimalPolicy(replace(settings, objective="captured")),
     }
     return make[name]()
 
 
-def visits_of(policy: Policy, world: World, spread: float) -> list[list[float]]:
+def simulate_visits(policy: RevisitPolicy, world: SimulatedWorld, spread: float) -> list[list[float]]:
     """All visits of a policy; first visits are spread evenly over `spread` seconds."""
     count = len(world.periods)
     due = [(page * spread / count, page) for page in range(count)]
@@ -137,7 +251,7 @@ def visits_of(policy: Policy, world: World, spread: float) -> list[list[float]]:
     while due[0][0] < world.seconds:
         now, page = due[0]
         position = bisect_right(changes[page], now, seen[page])
-        decision = policy.next_visit(states[page], Look(now, position > seen[page]))
+        decision = policy.next_visit(states[page], VisitResult(now, position > seen[page]))
         seen[page], states[page] = position, decision.state
         visits[page].append(now)
         heapq.heapreplace(due, (decision.due, page))

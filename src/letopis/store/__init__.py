@@ -3,62 +3,65 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from letopis.store.backend import Backend, Draft, Lease
-from letopis.store.layout import HEADER_BYTES
-from letopis.store.local import Disk, LocalBackend
-from letopis.store.sites import Sites
-from letopis.store.store import Effort, Identity, Store, sha1_digest
+from letopis.store.backend import Backend, Disk, LocalBackend, PackDraft, WriteLease
+from letopis.store.content_reader import SiteTexts
+from letopis.store.pack_format import HEADER_BYTES
+from letopis.store.store import CompactionEffort, DigestFunction, Store, sha1_digest
 from letopis.store.values import (
-    Chain,
-    Compacted,
-    Decoded,
-    Entry,
-    Fact,
-    Finding,
-    Item,
-    Move,
-    Moved,
-    Place,
-    Placed,
-    Totals,
-    Written,
+    AppendResult,
+    ChainEntry,
+    CompactionBatch,
+    ContentMove,
+    ContentPlace,
+    DecodedContent,
+    HighWaterMark,
+    PackDamage,
+    PackGone,
+    PackTotals,
+    VersionChain,
+    VersionFact,
+    VersionItem,
 )
 
 if TYPE_CHECKING:
-    from letopis.store.blocks import BlockCache
-    from letopis.store.bucket import Bucket
-    from letopis.store.objects import ObjectBackend, Sharing
+    from letopis.store.bucket import BlockCache, Bucket
+    from letopis.store.object_backend import ObjectBackend, WriterCoordination
 
-_HOMES = {"BlockCache": "blocks", "Bucket": "bucket", "ObjectBackend": "objects", "Sharing": "objects"}
+_HOMES = {
+    "BlockCache": "bucket",
+    "Bucket": "bucket",
+    "ObjectBackend": "object_backend",
+    "WriterCoordination": "object_backend",
+}
 
 __all__ = [
     "HEADER_BYTES",
+    "AppendResult",
     "Backend",
     "BlockCache",
     "Bucket",
-    "Chain",
-    "Compacted",
-    "Decoded",
+    "ChainEntry",
+    "CompactionBatch",
+    "CompactionEffort",
+    "ContentMove",
+    "ContentPlace",
+    "DecodedContent",
+    "DigestFunction",
     "Disk",
-    "Draft",
-    "Effort",
-    "Entry",
-    "Fact",
-    "Finding",
-    "Identity",
-    "Item",
-    "Lease",
+    "HighWaterMark",
     "LocalBackend",
-    "Move",
-    "Moved",
     "ObjectBackend",
-    "Place",
-    "Placed",
-    "Sharing",
-    "Sites",
+    "PackDamage",
+    "PackDraft",
+    "PackGone",
+    "PackTotals",
+    "SiteTexts",
     "Store",
-    "Totals",
-    "Written",
+    "VersionChain",
+    "VersionFact",
+    "VersionItem",
+    "WriteLease",
+    "WriterCoordination",
     "sha1_digest",
 ]
 

@@ -1,20 +1,117 @@
-"""An S3-compatible bucket as few verbs, each failure told in one sentence."""
+"""An S3-compatible bucket as few verbs, and a bounded local cache of blocks of its objects.
+
+A cached block carries a check of its own: a torn or damaged file of the cache is fetched again and never believed.
+Several processes may share the folder.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import uuid4
 
-from letopis.config.sections import StoreSettings
+from xxhash import xxh3_64_digest
+
+from letopis.config.settings import StoreSettings
 from letopis.errors import Busy, MissingExtra, NotReady, SettingError
+
+BLOCK_BYTES = 256 * 1024
+"""Objects are fetched and kept in blocks of this size."""
+_CHECK = 8
+_PART = ".part"
+
+
+class BlockCache:
+    """Blocks by name, the least recently used go first. Usable from any thread."""
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self._folder = folder
+        self._limit = limit
+        self._guard = threading.Lock()
+        self._sizes: OrderedDict[str, int] = OrderedDict()
+        self._total = 0
+        if limit:
+            self._survey()
+
+    def _survey(self) -> None:
+        with suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            found = [(entry.stat().st_mtime, entry.name, entry.stat().st_size) for entry in os.scandir(self._folder)]
+            self._sizes.update((name, size) for _, name, size in sorted(found))
+            self._total = sum(self._sizes.values())
+
+    def get(self, name: str, fetch: Callable[[], bytes]) -> bytes:
+        """The block, from the folder or else from `fetch`."""
+        if not self._limit:
+            return fetch()
+        data = self._read(name)
+        if data is None:
+            data = fetch()
+            self._keep(name, data)
+        return data
+
+    def drop(self, prefix: str) -> None:
+        """Forgets the blocks of one object."""
+        with self._guard:
+            names = [name for name in self._sizes if name.startswith(prefix)]
+        for name in names:
+            self._remove(name)
+
+    def _read(self, name: str) -> bytes | None:
+        try:
+            raw = (self._folder / name).read_bytes()
+        except OSError:
+            return None
+        if len(raw) < _CHECK or xxh3_64_digest(raw[:-_CHECK]) != raw[-_CHECK:]:
+            self._remove(name)
+            return None
+        with self._guard, suppress(KeyError):
+            self._sizes.move_to_end(name)
+        return raw[:-_CHECK]
+
+    def _keep(self, name: str, data: bytes) -> None:
+        """A cache that cannot be written is no failure."""
+        part = self._folder / f"{name}.{uuid4().hex}{_PART}"
+        try:
+            part.write_bytes(data + xxh3_64_digest(data))
+            part.rename(self._folder / name)
+        except OSError:
+            with suppress(OSError):
+                part.unlink()
+            return
+        with self._guard:
+            self._total += len(data) + _CHECK - self._sizes.pop(name, 0)
+            self._sizes[name] = len(data) + _CHECK
+            surplus = self._surplus()
+        for old in surplus:
+            with suppress(OSError):
+                (self._folder / old).unlink()
+
+    def _surplus(self) -> list[str]:
+        gone: list[str] = []
+        while self._total > self._limit and self._sizes:
+            name, size = self._sizes.popitem(last=False)
+            self._total -= size
+            gone.append(name)
+        return gone
+
+    def _remove(self, name: str) -> None:
+        with self._guard:
+            self._total -= self._sizes.pop(name, 0)
+        with suppress(OSError):
+            (self._folder / name).unlink()
+
 
 _TRIES = {"max_retries": 4, "retry_timeout": timedelta(seconds=8)}
 _PATIENCE = timedelta(seconds=20)
-PART_BYTES = 8 << 20
+UPLOAD_PART_BYTES = 8 << 20
 """Larger objects travel in parts of this size."""
 
 
@@ -26,8 +123,8 @@ class Bucket:
 
     def __init__(self, settings: StoreSettings) -> None:
         self.where = settings.url
-        self._library = _library()
-        name, prefix = _place(settings.url)
+        self._library = _obstore()
+        name, prefix = _bucket_and_prefix(settings.url)
         options = {
             "prefix": prefix or None,
             "endpoint": settings.endpoint or None,
@@ -85,7 +182,9 @@ class Bucket:
     def upload(self, name: str, file: Path) -> None:
         """Stores a large file in parts; the object appears whole when the last part has arrived."""
         with self._told("write to"):
-            self._library.put(self._store, name, file, use_multipart=True, chunk_size=PART_BYTES, max_concurrency=4)
+            self._library.put(
+                self._store, name, file, use_multipart=True, chunk_size=UPLOAD_PART_BYTES, max_concurrency=4
+            )
 
     def delete(self, names: Sequence[str]) -> None:
         """Removes objects; those that are not there are no error."""
@@ -112,7 +211,7 @@ class Bucket:
             raise NotReady(f"cannot {action} {self.where} ({reason}); check store.endpoint, then try again") from error
 
 
-def _library() -> Any:
+def _obstore() -> Any:
     try:
         import obstore  # noqa: PLC0415 - optional dependency
         import obstore.exceptions  # noqa: PLC0415
@@ -122,7 +221,7 @@ def _library() -> Any:
     return obstore
 
 
-def _place(url: str) -> tuple[str, str]:
+def _bucket_and_prefix(url: str) -> tuple[str, str]:
     """Bucket and prefix of an `s3://` address."""
     parts = urlsplit(url)
     if parts.scheme != "s3" or not parts.netloc:

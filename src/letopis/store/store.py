@@ -7,38 +7,32 @@ from hashlib import sha1
 from types import TracebackType
 from typing import Literal
 
-from letopis.config.sections import StoreSettings
+from letopis.binary import encode_varint
+from letopis.config.settings import StoreSettings
 from letopis.errors import NotReady
-from letopis.store.backend import Backend, Lease
-from letopis.store.content import LARGE, PIECE, Squeezer
-from letopis.store.facts import FactReader
-from letopis.store.layout import Kind, Method, VersionHead, fact_head, version_head
-from letopis.store.logs import LogWriter
-from letopis.store.packs import Packs
-from letopis.store.reading import Reader
-from letopis.store.recovery import recover
-from letopis.store.releasing import Releaser
-from letopis.store.sites import Sites
-from letopis.store.sources import Sources
+from letopis.store.backend import Backend, WriteLease
+from letopis.store.content_reader import CompactionSource, PackReader, SiteTexts
+from letopis.store.pack_format import RecordKind, RecordMethod, VersionHead, encode_fact_head, encode_version_head
+from letopis.store.pack_scans import FactReader, PackReleaser, PackVerifier
+from letopis.store.packs import LogWriter, Packs, recover_log
+from letopis.store.record_bodies import LARGE_CONTENT, PIECE_BYTES, ContentCompressor
 from letopis.store.values import (
-    Chain,
-    Compacted,
-    Decoded,
-    Fact,
-    Finding,
-    Item,
-    Place,
-    Placed,
-    Totals,
-    Written,
+    AppendResult,
+    CompactionBatch,
+    ContentPlace,
+    DecodedContent,
+    HighWaterMark,
+    PackDamage,
+    PackTotals,
+    VersionChain,
+    VersionFact,
+    VersionItem,
 )
-from letopis.store.varint import varint
-from letopis.store.verifying import Verifier
 
-Effort = Literal["quick", "full"]
-Identity = Callable[[bytes], bytes]
+CompactionEffort = Literal["quick", "full"]
+DigestFunction = Callable[[bytes], bytes]
 """From a body to its digest."""
-_NOTHING = Written()
+_NOTHING_WRITTEN = HighWaterMark()
 
 
 def sha1_digest(body: bytes) -> bytes:
@@ -49,15 +43,15 @@ def sha1_digest(body: bytes) -> bytes:
 class Store:
     """Packs of contents. One writer at a time, in one thread; any number of readers, never waiting."""
 
-    def __init__(self, backend: Backend, settings: StoreSettings, identity: Identity) -> None:
+    def __init__(self, backend: Backend, settings: StoreSettings, identity: DigestFunction) -> None:
         self._backend = backend
         self._settings = settings
         self._identity = identity
         self._packs = Packs(backend)
-        self._reader = Reader(self._packs)
+        self._reader = PackReader(self._packs)
         self._facts = FactReader(self._packs, self._reader, identity)
-        self._squeezer = Squeezer(settings.methods)
-        self._lease: Lease | None = None
+        self._compressor = ContentCompressor(settings.methods)
+        self._lease: WriteLease | None = None
         self._log: LogWriter | None = None
 
     @classmethod
@@ -67,8 +61,8 @@ class Store:
         settings: StoreSettings,
         *,
         write: bool,
-        identity: Identity = sha1_digest,
-        written: Written = _NOTHING,
+        identity: DigestFunction = sha1_digest,
+        written: HighWaterMark = _NOTHING_WRITTEN,
     ) -> Store:
         """Opens what is there. For writing it takes the lease (Busy when taken) and mends what a crash left.
 
@@ -80,7 +74,7 @@ class Store:
         try:
             store = cls(backend, settings, identity)
             store._packs.floor = written.highest
-            store._log = LogWriter(store._packs, recover(store._packs, written.last), settings.pack_bytes)
+            store._log = LogWriter(store._packs, recover_log(store._packs, written.last), settings.pack_bytes)
         except BaseException:
             lease.release()
             raise
@@ -110,21 +104,23 @@ class Store:
         """Closes the store."""
         self.close()
 
-    def append(self, items: Sequence[Item]) -> list[Placed]:
+    def append(self, items: Sequence[VersionItem]) -> list[AppendResult]:
         """Takes versions in. They can be read at once, and are durable after `sync`."""
         self._check_quota()
         return [self._append(item) for item in items]
 
-    def pour(self, key: bytes, time: int, note: bytes, chunks: Iterable[bytes], digest: Callable[[], bytes]) -> Placed:
+    def append_stream(
+        self, key: bytes, time: int, note: bytes, chunks: Iterable[bytes], digest: Callable[[], bytes]
+    ) -> AppendResult:
         """Takes in one version of any size, in bounded memory. `digest` is asked when all chunks were read."""
         self._check_quota()
-        return self._pour(VersionHead(key, time, b"", note, 0), chunks, digest)
+        return self._append_stream(VersionHead(key, time, b"", note, 0), chunks, digest)
 
     def sync(self) -> None:
         """Returns when everything appended is durable. NotReady: nothing since the last sync was kept."""
         self._writer().sync()
 
-    def read(self, place: Place, stored_bytes: int = 0) -> Decoded:
+    def read(self, place: ContentPlace, stored_bytes: int = 0) -> DecodedContent:
         """One content. Damaged names pack and offset; Moved asks to look the place up again.
 
         `stored_bytes`, where known, makes sure that one read is enough.
@@ -132,7 +128,7 @@ class Store:
         self._show(place)
         return self._reader.read(place, stored_bytes)
 
-    def end_of(self, place: Place) -> int:
+    def end_of(self, place: ContentPlace) -> int:
         """Offset behind the record that a content lies in."""
         self._show(place)
         return self._packs.record(place.pack, place.offset).end
@@ -145,22 +141,22 @@ class Store:
         """Bytes of a pack as they are; fewer only at its end. Moved when it is gone."""
         return self._packs.span(pack, offset, length)
 
-    def stream(self, place: Place) -> Iterator[bytes]:
+    def stream(self, place: ContentPlace) -> Iterator[bytes]:
         """One content part by part, in bounded memory for contents above 4 MiB."""
         self._show(place)
         return self._reader.stream(place)
 
     def compact(
         self,
-        chains: Iterable[Chain],
+        chains: Iterable[VersionChain],
         *,
-        effort: Effort = "full",
+        effort: CompactionEffort = "full",
         rewrite: Collection[int] = (),
         progress: Callable[[int], None] = lambda done: None,
         stop: Callable[[], bool] = lambda: False,
         batch_seconds: float = 60.0,
-        sites: Sites | None = None,
-    ) -> Iterator[Compacted]:
+        sites: SiteTexts | None = None,
+    ) -> Iterator[CompactionBatch]:
         """Writes chains anew in new packs and yields the moves, batch by batch, each batch durable.
 
         Commit a batch before asking for the next, and make chains only when
@@ -176,12 +172,12 @@ class Store:
         self._writer().roll()
         # Loaded late on purpose: writing frames needs numpy and rapidfuzz, whose
         # loading costs more than a thousand checks that find nothing new.
-        from letopis.store.compaction import Compactor, plan_for  # noqa: PLC0415
+        from letopis.store.pack_compaction import Compactor, compaction_plan  # noqa: PLC0415
 
-        plan = plan_for(self._settings, effort=effort, rewrite=rewrite, batch_seconds=batch_seconds)
-        sources = Sources(self._packs, self._reader, self._identity)
+        plan = compaction_plan(self._settings, effort=effort, rewrite=rewrite, batch_seconds=batch_seconds)
+        sources = CompactionSource(self._packs, self._reader, self._identity)
         # A text could be removed by one writer while another begins to lean on it, so writers that share use none.
-        known = Sites() if self._backend.shared else sites or Sites()
+        known = SiteTexts() if self._backend.shared else sites or SiteTexts()
         done = 0
         for batch in Compactor(self._packs, sources, plan, known).run(chains, stop):
             done += batch.chains
@@ -207,18 +203,18 @@ class Store:
         """
         log = self._writer()
         log.flush()
-        releaser = Releaser(self._packs, self._facts)
+        releaser = PackReleaser(self._packs, self._facts)
         dying = releaser.dying(live, log.pack, newest)
         for head in releaser.orphans(dying, keep):
             log.begin()
-            log.add(Kind.FACT, Method.STORED, fact_head(head), b"")
+            log.add(RecordKind.FACT, RecordMethod.STORED, encode_fact_head(head), b"")
         log.sync()
         # A pack goes before the older one that holds the text it leans on: none is ever left alone.
         for pack in sorted(dying, reverse=True):
             self._packs.drop(pack)
         return sum(dying.values())
 
-    def scan(self) -> Iterator[Fact]:
+    def scan(self) -> Iterator[VersionFact]:
         """Every version fact in all packs, to rebuild a catalogue.
 
         A version may come more than once; its later facts are those of later
@@ -228,11 +224,11 @@ class Store:
         """
         return self._facts.scan()
 
-    def verify(self, expected: Collection[int] = ()) -> Iterator[Finding]:
+    def verify(self, expected: Collection[int] = ()) -> Iterator[PackDamage]:
         """Checks every byte. `expected` names packs that must be there."""
         if self._log is not None:
             self._log.flush()
-        return Verifier(self._packs, self._reader, self._facts, self._identity).run(expected, self._log is not None)
+        return PackVerifier(self._packs, self._reader, self._facts, self._identity).run(expected, self._log is not None)
 
     def sizes(self) -> dict[int, int]:
         """Size of each pack by its number; what the catalogue does not name in it is waste."""
@@ -246,47 +242,51 @@ class Store:
         held = {pack: self._facts.content_bytes(pack, sizes[pack]) for pack in likely}
         return {pack for pack, size in held.items() if 2 * used.get(pack, 0) < size}
 
-    def stats(self) -> Totals:
+    def stats(self) -> PackTotals:
         """What the packs occupy."""
         if self._log is not None:
             self._log.flush()
         sizes = self._packs.refresh()
         logs = sum(size for pack, size in sizes.items() if self._packs.is_log(pack))
-        return Totals(len(sizes), sum(sizes.values()), logs)
+        return PackTotals(len(sizes), sum(sizes.values()), logs)
 
-    def _pour(self, fact: VersionHead, chunks: Iterable[bytes], digest: Callable[[], bytes]) -> Placed:
+    def _append_stream(self, fact: VersionHead, chunks: Iterable[bytes], digest: Callable[[], bytes]) -> AppendResult:
         log = self._writer()
         pack = log.begin()
         pieces: list[tuple[int, int]] = []
         stored = 0
         for chunk in _rechunked(chunks):
-            offset, length = log.add(Kind.PIECE, *self._piece(chunk))
+            offset, length = log.add(RecordKind.PIECE, *self._piece(chunk))
             pieces.append((offset, len(chunk)))
             stored += length
         head = fact._replace(digest=digest(), raw_bytes=sum(length for _, length in pieces))
-        listing = b"".join(varint(log.end - offset) + varint(length) for offset, length in pieces)
-        offset, length = log.add(Kind.VERSION, Method.PIECES, version_head(head), varint(len(pieces)) + listing)
-        return Placed(Place(pack, offset, 0), stored + length, Method.PIECES.label)
+        listing = b"".join(encode_varint(log.end - offset) + encode_varint(length) for offset, length in pieces)
+        offset, length = log.add(
+            RecordKind.VERSION, RecordMethod.PIECES, encode_version_head(head), encode_varint(len(pieces)) + listing
+        )
+        return AppendResult(ContentPlace(pack, offset, 0), stored + length, RecordMethod.PIECES.label)
 
-    def _append(self, item: Item) -> Placed:
+    def _append(self, item: VersionItem) -> AppendResult:
         head = VersionHead(item.key, item.time, item.digest, item.note, len(item.body or b""))
-        if item.body is not None and len(item.body) > LARGE:
-            return self._pour(head, (item.body,), lambda: item.digest)
+        if item.body is not None and len(item.body) > LARGE_CONTENT:
+            return self._append_stream(head, (item.body,), lambda: item.digest)
         log = self._writer()
         pack = log.begin()
         if item.body is None:
-            return Placed(None, log.add(Kind.FACT, Method.STORED, fact_head(head), b"")[1], "shared")
-        made = self._squeezer.squeeze(item.body)
-        offset, length = log.add(Kind.VERSION, made.method, version_head(head), made.body)
-        return Placed(Place(pack, offset, 0), length, made.label)
+            return AppendResult(
+                None, log.add(RecordKind.FACT, RecordMethod.STORED, encode_fact_head(head), b"")[1], "shared"
+            )
+        made = self._compressor.compress_content(item.body)
+        offset, length = log.add(RecordKind.VERSION, made.method, encode_version_head(head), made.body)
+        return AppendResult(ContentPlace(pack, offset, 0), length, made.label)
 
     def _check_quota(self) -> None:
         most = self._settings.max_bytes
         if most and self.stats().pack_bytes >= most:
             raise NotReady(f"the packs fill their {most} bytes; raise store.max_bytes or keep fewer versions")
 
-    def _piece(self, chunk: bytes) -> tuple[Method, bytes, bytes]:
-        made = self._squeezer.squeeze(chunk)
+    def _piece(self, chunk: bytes) -> tuple[RecordMethod, bytes, bytes]:
+        made = self._compressor.compress_content(chunk)
         return made.method, b"", made.body
 
     def _writer(self) -> LogWriter:
@@ -294,7 +294,7 @@ class Store:
             raise NotReady("this store is open for reading only; open it for writing")
         return self._log
 
-    def _show(self, place: Place) -> None:
+    def _show(self, place: ContentPlace) -> None:
         """Makes buffered records readable."""
         if self._log is not None and place.pack == self._log.pack:
             self._log.flush()
@@ -305,10 +305,10 @@ def _rechunked(chunks: Iterable[bytes]) -> Iterator[bytes]:
     rest = bytearray()
     for chunk in chunks:
         view = memoryview(chunk)
-        for start in range(0, len(view), PIECE):
-            rest += view[start : start + PIECE]
-            while len(rest) >= PIECE:
-                yield bytes(rest[:PIECE])
-                del rest[:PIECE]
+        for start in range(0, len(view), PIECE_BYTES):
+            rest += view[start : start + PIECE_BYTES]
+            while len(rest) >= PIECE_BYTES:
+                yield bytes(rest[:PIECE_BYTES])
+                del rest[:PIECE_BYTES]
     if rest:
         yield bytes(rest)

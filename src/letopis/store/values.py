@@ -9,7 +9,7 @@ from typing import NamedTuple
 from letopis.errors import Damaged
 
 
-class Moved(Damaged):
+class PackGone(Damaged):
     """The pack is gone: look the content up again, then read its new place.
 
     It is a kind of damage, since a pack that is still referred to after the
@@ -17,7 +17,7 @@ class Moved(Damaged):
     """
 
 
-class Place(NamedTuple):
+class ContentPlace(NamedTuple):
     """Where one content lies: a record of a pack, and a slot inside a frame (0 in a single record)."""
 
     pack: int
@@ -25,7 +25,7 @@ class Place(NamedTuple):
     slot: int
 
 
-class Item(NamedTuple):
+class VersionItem(NamedTuple):
     """One version of one document, as handed in.
 
     `key` names the document, `note` holds what is needed to rebuild its
@@ -41,27 +41,27 @@ class Item(NamedTuple):
     body: bytes | None
 
 
-class Written(NamedTuple):
+class HighWaterMark(NamedTuple):
     """What the owner of a store was told to be durable: the last place, and the highest number of a pack.
 
     Packs may have been lost, or older copies of them put back. A place that
     was given out once must never hold something else.
     """
 
-    last: Place | None = None
+    last: ContentPlace | None = None
     highest: Callable[[], int] = lambda: 0
     """Asked only when a new number is given out."""
 
 
-class Placed(NamedTuple):
+class AppendResult(NamedTuple):
     """Where an item went; no place when only its fact was written."""
 
-    place: Place | None
+    place: ContentPlace | None
     stored_bytes: int
     method: str
 
 
-class Decoded(NamedTuple):
+class DecodedContent(NamedTuple):
     """One content, and how many bytes of coder output it took to get it."""
 
     body: bytes
@@ -69,38 +69,38 @@ class Decoded(NamedTuple):
     method: str
 
 
-class Entry(NamedTuple):
+class ChainEntry(NamedTuple):
     """One version of a chain: its fact and where its content lies."""
 
     time: int
     note: bytes
     digest: bytes
-    place: Place
+    place: ContentPlace
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class VersionChain:
     """The versions of one document that are to be kept, newest first.
 
     Documents with the same `site`, which is opaque here, are likely to share text.
     """
 
     key: bytes
-    entries: tuple[Entry, ...]
+    entries: tuple[ChainEntry, ...]
     site: bytes = b""
 
 
-class Move(NamedTuple):
+class ContentMove(NamedTuple):
     """A content that lies elsewhere from now on."""
 
     digest: bytes
-    old: Place
-    new: Place
+    old: ContentPlace
+    new: ContentPlace
     stored_bytes: int
     method: str
 
 
-class Compacted(NamedTuple):
+class CompactionBatch(NamedTuple):
     """A durable batch of moves, ready to be committed to the catalogue.
 
     `chains` counts the documents looked at since the batch before, whether
@@ -108,26 +108,26 @@ class Compacted(NamedTuple):
     could not be read and stay where they are.
     """
 
-    moves: tuple[Move, ...]
+    moves: tuple[ContentMove, ...]
     chains: int
     pack_bytes: int
-    failed: tuple[Place, ...] = ()
+    failed: tuple[ContentPlace, ...] = ()
 
 
-class Fact(NamedTuple):
+class VersionFact(NamedTuple):
     """A version as the packs tell it. Without a place the content lies elsewhere, under `digest`."""
 
     key: bytes
     time: int
     note: bytes
     digest: bytes
-    place: Place | None
+    place: ContentPlace | None
     raw_bytes: int
     stored_bytes: int
     method: str
 
 
-class Finding(NamedTuple):
+class PackDamage(NamedTuple):
     """Bytes of a pack that are not what was written; `length` 0 when it is unknown."""
 
     pack: int
@@ -140,7 +140,7 @@ class Finding(NamedTuple):
         return f"pack {self.pack}, offset {self.offset}, {self.length} bytes: {self.problem}"
 
 
-class Totals(NamedTuple):
+class PackTotals(NamedTuple):
     """What a store occupies. `log_bytes` wait for compaction."""
 
     packs: int

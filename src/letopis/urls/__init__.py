@@ -3,41 +3,71 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from letopis.urls.normal import MAX_URL, join, joiner, normalize, parse_user
-from letopis.urls.parts import host, hostname, registered_domain, site, url_key
+from letopis.urls.normalization import (
+    MAX_URL,
+    host,
+    hostname,
+    join,
+    joiner,
+    normalize,
+    parse_user_url,
+    registered_domain,
+    site,
+    url_key,
+)
 from letopis.urls.surt import surt
 
 if TYPE_CHECKING:
-    from letopis.urls.rules import Fit, Redirect, Rules, Variable, VarList, Verdict, rules_from_tables
+    from letopis.urls.rules import (
+        RedirectRule,
+        UrlRuleOutcome,
+        UrlRules,
+        UrlRuleVerdict,
+        Variable,
+        VarList,
+        is_tracking,
+        rules_from_tables,
+        without_tracking,
+    )
     from letopis.urls.rules_xml import rules_from_element, rules_from_xml, rules_to_xml
     from letopis.urls.scope import Scope, ScopeKind, Scopes
-    from letopis.urls.tracking import is_tracking, without_tracking
 
 _HOMES = {
-    **dict.fromkeys(("Fit", "Redirect", "Rules", "VarList", "Variable", "Verdict", "rules_from_tables"), "rules"),
-    **dict.fromkeys(("rules_from_element", "rules_from_xml", "rules_to_xml"), "rules_xml"),
-    **dict.fromkeys(("Scope", "ScopeKind", "Scopes"), "scope"),
-    **dict.fromkeys(("is_tracking", "without_tracking"), "tracking"),
+    "RedirectRule": "rules",
+    "Scope": "scope",
+    "ScopeKind": "scope",
+    "Scopes": "scope",
+    "UrlRuleOutcome": "rules",
+    "UrlRuleVerdict": "rules",
+    "UrlRules": "rules",
+    "VarList": "rules",
+    "Variable": "rules",
+    "is_tracking": "rules",
+    "rules_from_element": "rules_xml",
+    "rules_from_tables": "rules",
+    "rules_from_xml": "rules_xml",
+    "rules_to_xml": "rules_xml",
+    "without_tracking": "rules",
 }
 
 __all__ = [
     "MAX_URL",
-    "Fit",
-    "Redirect",
-    "Rules",
+    "RedirectRule",
     "Scope",
     "ScopeKind",
     "Scopes",
+    "UrlRuleOutcome",
+    "UrlRuleVerdict",
+    "UrlRules",
     "VarList",
     "Variable",
-    "Verdict",
     "host",
     "hostname",
     "is_tracking",
     "join",
     "joiner",
     "normalize",
-    "parse_user",
+    "parse_user_url",
     "registered_domain",
     "rules_from_element",
     "rules_from_tables",

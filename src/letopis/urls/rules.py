@@ -1,4 +1,4 @@
-"""Transformation rules: what somebody knows beforehand about the addresses of a site.
+"""Which parameters matter: tracking marks and session ids that never do, and the rules of a site's addresses.
 
 A redirect rule replaces one address by another and keeps the query string. A
 list of variables says which parameters a script takes: those it does not
@@ -8,6 +8,7 @@ that is not listed is ignored. Redirects act first, variables then.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,13 +16,44 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote_plus
 
 from letopis.errors import UsageError
-from letopis.urls.normal import normalize, parse_user
+from letopis.urls.normalization import normalize, parse_user_url
+
+# A session id is long and random; short values of the ambiguous names (`sid=12`) may choose the page.
+_TRACKING = re.compile(
+    r"(?:utm_\w+|fbclid|gclid|gclsrc|dclid|gbraid|wbraid|msclkid|yclid|ysclid|twclid|ttclid|igshid|igsh|li_fat_id"
+    r"|mc_[ce]id|mkt_tok|_hs(?:enc|mi)|hsctatracking|vero_id|oly_(?:anon|enc)_id|rb_clickid|s_cid|zanpid|sznclid"
+    r"|_openstat|_ga|_gl|pk_\w+|mtm_\w+|matomo_\w+|wickedid|epik|srsltid)(?:=.*)?",
+    re.IGNORECASE | re.ASCII,
+)
+_SESSION = re.compile(
+    r"(?:phpsessid|jsessionid|aspsessionid\w*|cfid|cftoken|oscsid|zenid|osclass|sessionid|session_id|sess_id)(?:=.*)?"
+    r"|(?:sid|s|session|sess)=(?:[0-9a-f]{24,}|[0-9a-z]{26,})",
+    re.IGNORECASE | re.ASCII,
+)
+_SESSION_IN_PATH = re.compile(r";jsessionid=[^/?#;]*|/\((?:[A-Z]\([0-9a-z]{24}\))+\)(?=/)", re.IGNORECASE)
+
+
+def without_tracking(url: str) -> str:
+    """A normalised address without session ids and tracking parameters; normal again."""
+    head, mark, query = url.partition("?")
+    if ";" in head or "(" in head:
+        head = _SESSION_IN_PATH.sub("", head)
+    if not mark:
+        return head
+    kept = "&".join(part for part in query.split("&") if not is_tracking(part))
+    return f"{head}?{kept}" if kept else head
+
+
+def is_tracking(parameter: str) -> bool:
+    """Whether `name=value` is a session id or a tracking mark."""
+    return bool(_TRACKING.fullmatch(parameter) or _SESSION.fullmatch(parameter))
+
 
 _MAX_REDIRECTS = 16
 _T = TypeVar("_T")
 
 
-class Fit(StrEnum):
+class UrlRuleOutcome(StrEnum):
     """How an address fits the rules."""
 
     KEPT = "kept"
@@ -30,17 +62,17 @@ class Fit(StrEnum):
     MISSING = "missing"
 
 
-class Verdict(NamedTuple):
+class UrlRuleVerdict(NamedTuple):
     """What the rules make of an address. `url` is the address to use, also where it is ignored."""
 
-    outcome: Fit
+    outcome: UrlRuleOutcome
     url: str
     reason: str = ""
 
     @property
     def ignored(self) -> bool:
         """The page does not fit and is neither fetched nor indexed."""
-        return self.outcome in (Fit.BAD_VALUE, Fit.MISSING)
+        return self.outcome in (UrlRuleOutcome.BAD_VALUE, UrlRuleOutcome.MISSING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +93,7 @@ class VarList:
 
 
 @dataclass(frozen=True, slots=True)
-class Redirect:
+class RedirectRule:
     """`base` is the same page as `target`."""
 
     base: str
@@ -69,14 +101,14 @@ class Redirect:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class UrlRules:
     """All rules of a query or a crawl.
 
     Bases and targets are addresses with or without a scheme; without one they
     hold for http and https alike. A later rule for one base replaces an earlier one.
     """
 
-    redirects: tuple[Redirect, ...] = ()
+    redirects: tuple[RedirectRule, ...] = ()
     varlists: tuple[VarList, ...] = ()
     _targets: Mapping[str, str] = field(init=False, repr=False, compare=False)
     _lists: Mapping[str, Mapping[str, Variable]] = field(init=False, repr=False, compare=False)
@@ -84,15 +116,15 @@ class Rules:
     def __post_init__(self) -> None:
         targets = {_base_key(rule.base): rule.target for rule in self.redirects}
         for target in targets.values():
-            parse_user(target)
+            parse_user_url(target)
         lists = {_base_key(rule.base): {one.name: one for one in rule.variables} for rule in self.varlists}
         object.__setattr__(self, "_targets", targets)
         object.__setattr__(self, "_lists", lists)
 
-    def __add__(self, other: Rules) -> Rules:
-        return Rules(self.redirects + other.redirects, self.varlists + other.varlists)
+    def __add__(self, other: UrlRules) -> UrlRules:
+        return UrlRules(self.redirects + other.redirects, self.varlists + other.varlists)
 
-    def apply(self, url: str) -> Verdict:
+    def apply(self, url: str) -> UrlRuleVerdict:
         """The verdict on an address. Raises BadUrl when it is none."""
         normal = normalize(url)
         found = self._redirected(normal)
@@ -102,10 +134,10 @@ class Rules:
             pairs = [_pair(part) for part in query.split("&") if part]
             fault = _fault(variables, pairs)
             if fault is not None:
-                return Verdict(fault[0], found, fault[1])
+                return UrlRuleVerdict(fault[0], found, fault[1])
             kept = "&".join(part for name, _, part in pairs if name in variables)
             found = f"{head}?{kept}" if kept else head
-        return Verdict(Fit.KEPT if found == normal else Fit.REDIRECTED, found)
+        return UrlRuleVerdict(UrlRuleOutcome.KEPT if found == normal else UrlRuleOutcome.REDIRECTED, found)
 
     def _redirected(self, url: str) -> str:
         for _ in range(_MAX_REDIRECTS):
@@ -129,7 +161,7 @@ def _base_key(base: str) -> str:
     """A normalised page address without query; without scheme where the rule names none."""
     if not base.strip():
         raise UsageError('a rule needs a base; write base="example.org/index.php"')
-    page = parse_user(base).partition("?")[0]
+    page = parse_user_url(base).partition("?")[0]
     return page if "://" in base else page.partition("://")[2]
 
 
@@ -148,38 +180,40 @@ def _pair(part: str) -> tuple[str, str, str]:
     return unquote_plus(name), unquote_plus(value), part
 
 
-def _fault(variables: Mapping[str, Variable], pairs: Sequence[tuple[str, str, str]]) -> tuple[Fit, str] | None:
+def _fault(
+    variables: Mapping[str, Variable], pairs: Sequence[tuple[str, str, str]]
+) -> tuple[UrlRuleOutcome, str] | None:
     """The first rule that the parameters break: a wrong value is named before a missing one."""
     for name, value, _ in pairs:
         variable = variables.get(name)
         if variable and variable.values and value not in variable.values:
-            return Fit.BAD_VALUE, f"parameter {name} has the value '{value[:100]}'"
+            return UrlRuleOutcome.BAD_VALUE, f"parameter {name} has the value '{value[:100]}'"
     given = {name for name, _, _ in pairs}
     for variable in variables.values():
         if variable.required and variable.name not in given:
-            return Fit.MISSING, f"parameter {variable.name} is missing"
+            return UrlRuleOutcome.MISSING, f"parameter {variable.name} is missing"
     return None
 
 
-def rules_from_tables(tables: Mapping[str, Any]) -> Rules:
+def rules_from_tables(tables: Mapping[str, Any]) -> UrlRules:
     """Rules of TOML tables.
 
     `[[redirect]] base, to` and `[[varlist]] base, required = [names],
     optional = [names], values = {name = [values]}`. Raises UsageError with
     the name of what does not fit.
     """
-    _only(tables, {"redirect", "varlist"}, "rules")
+    _check_keys(tables, {"redirect", "varlist"}, "rules")
     redirects = tuple(_redirect_of(table) for table in tables.get("redirect", ()))
-    return Rules(redirects, tuple(_varlist_of(table) for table in tables.get("varlist", ())))
+    return UrlRules(redirects, tuple(_varlist_of(table) for table in tables.get("varlist", ())))
 
 
-def _redirect_of(table: Mapping[str, Any]) -> Redirect:
-    _only(table, {"base", "to"}, "redirect")
-    return Redirect(str(table.get("base", "")), str(table.get("to", "")))
+def _redirect_of(table: Mapping[str, Any]) -> RedirectRule:
+    _check_keys(table, {"base", "to"}, "redirect")
+    return RedirectRule(str(table.get("base", "")), str(table.get("to", "")))
 
 
 def _varlist_of(table: Mapping[str, Any]) -> VarList:
-    _only(table, {"base", "required", "optional", "values"}, "varlist")
+    _check_keys(table, {"base", "required", "optional", "values"}, "varlist")
     values = {str(name): tuple(map(str, some)) for name, some in dict(table.get("values", {})).items()}
     optional = tuple(map(str, table.get("optional", ())))
     required = [name for name in map(str, table.get("required", ())) if name not in values]
@@ -189,7 +223,7 @@ def _varlist_of(table: Mapping[str, Any]) -> VarList:
     return VarList(str(table.get("base", "")), tuple(variables))
 
 
-def _only(table: Mapping[str, Any], known: set[str], where: str) -> None:
+def _check_keys(table: Mapping[str, Any], known: set[str], where: str) -> None:
     for key in table:
         if key not in known:
             raise UsageError(f"'{key}' is no part of {where}; use {', '.join(sorted(known))}")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from lxml import etree
 
 from letopis.errors import UsageError
-from letopis.urls.rules import Redirect, Rules, Variable, VarList
+from letopis.urls.rules import RedirectRule, UrlRules, Variable, VarList
 
 
-def rules_from_xml(data: bytes) -> Rules:
+def rules_from_xml(data: bytes) -> UrlRules:
     """Rules of an XML text; entities, external files and networks stay closed. Raises UsageError."""
     parser = etree.XMLParser(resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False)
     try:
@@ -20,16 +20,16 @@ def rules_from_xml(data: bytes) -> Rules:
     return rules_from_element(root)
 
 
-def rules_from_element(element: etree._Element) -> Rules:
+def rules_from_element(element: etree._Element) -> UrlRules:
     """Rules of all `<urltransform>` elements at or under `element`."""
-    found = Rules()
+    found = UrlRules()
     for step in element.iter("urltransform"):
         redirects = tuple(_redirect(one) for one in step.iterchildren("redirect"))
-        found += Rules(redirects, tuple(_varlist(one) for one in step.iterchildren("varlist")))
+        found += UrlRules(redirects, tuple(_varlist(one) for one in step.iterchildren("varlist")))
     return found
 
 
-def rules_to_xml(rules: Rules) -> str:
+def rules_to_xml(rules: UrlRules) -> str:
     """One `<urltransform>` element that means the same rules."""
     step = etree.Element("urltransform")
     for redirect in rules.redirects:
@@ -44,11 +44,11 @@ def rules_to_xml(rules: Rules) -> str:
     return etree.tostring(step, encoding="unicode")
 
 
-def _redirect(element: etree._Element) -> Redirect:
+def _redirect(element: etree._Element) -> RedirectRule:
     target = _text(element)
     if not target:
         raise UsageError('<redirect> names no target; write <redirect base="a/index.html">a/index.php</redirect>')
-    return Redirect(element.get("base", ""), target)
+    return RedirectRule(element.get("base", ""), target)
 
 
 def _varlist(element: etree._Element) -> VarList:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from letopis.errors import UsageError
-from letopis.urls.normal import normalize
-from letopis.urls.parts import host, registered_domain
+from letopis.urls.normalization import host, normalize, registered_domain
 
 _PATTERN_LIMIT = 1000
 _SUBJECT_LIMIT = 2048

@@ -1,25 +1,61 @@
-"""The header: what the file is, how long its parts are, and what their digests are."""
+"""The header of a zrec file: what the file is, how long its parts are, and what their digests are.
+
+With the bounds of the format, checked before memory is taken, and its hashes. No hash is cryptographic: SHA-256 over
+the whole judges in the end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from letopis.errors import Damaged, NewerFormat
-from letopis.zrec import varint
-from letopis.zrec.hashing import digest
-from letopis.zrec.limits import (
-    MAX_CHUNKS,
-    MAX_DICTIONARY,
-    MAX_HISTORY,
-    MAX_INDEX,
-    MAX_NAME_RULE,
-    MAX_SEPARATOR,
-)
+import xxhash
 
-MAGIC = b"ZREC"
-VERSION = 1
-PREFIX = 7
+from letopis import binary
+from letopis.binary import sha256_digest
+from letopis.errors import Damaged, NewerFormat
+
+KiB = 1024
+MiB = 1024 * KiB
+
+MAX_INDEX = 256 * MiB
+MAX_CHUNKS = 1 << 26
+MAX_CHUNK = 64 * MiB
+MAX_TEXT = 64 * MiB
+MAX_DICTIONARY = 16 * MiB
+MAX_RELEASE = 64 * KiB
+MAX_SEPARATOR = 64
+MAX_AGE = 63
+MAX_HISTORY = 64
+MAX_NAME_RULE = 4 * KiB
+
+BLOCK_TEXT = 128 * KiB
+"""Longest text that one zstd block can hold."""
+
+_GROUP_SEED = 0x5A524543
+
+
+def chunk_hash(stored: bytes | memoryview) -> int:
+    """h: 32 bits of one stored chunk."""
+    return xxhash.xxh32_intdigest(stored)
+
+
+def group_hash(chunks: Iterable[bytes | memoryview]) -> int:
+    """H: 32 further bits over the chunks of a group, by another function."""
+    state = xxhash.xxh3_64(seed=_GROUP_SEED)
+    for chunk in chunks:
+        state.update(chunk)
+    return state.intdigest() & 0xFFFFFFFF
+
+
+def name_hash(name: bytes) -> int:
+    """What orders records for cutting."""
+    return xxhash.xxh32_intdigest(name)
+
+
+ZREC_MAGIC = b"ZREC"
+ZREC_VERSION = 1
+HEADER_PREFIX = 7
 """Bytes that say how long the header is."""
 
 _CHECK = 16
@@ -31,7 +67,7 @@ _ENDED, _ORDERED = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class ZrecHeader:
     """The facts at the head of a file. Lengths are those of the stored parts."""
 
     ended: bool
@@ -84,53 +120,60 @@ class Header:
         return None
 
 
-def write(header: Header) -> bytes:
+def encode_header(header: ZrecHeader) -> bytes:
     """The header in bytes."""
     flags = _ENDED * header.ended | _ORDERED * header.ordered
     lengths = (header.journals_size, header.index_size, header.dictionary_size, header.data_size)
     fields = [
-        (_FLAGS, varint.encode(flags)),
-        (_COUNTS, varint.encode_all((header.records, header.chunks, header.text_size))),
-        (_LENGTHS, varint.encode_all(lengths)),
+        (_FLAGS, binary.encode_canonical_varint(flags)),
+        (_COUNTS, binary.encode_canonical_varints((header.records, header.chunks, header.text_size))),
+        (_LENGTHS, binary.encode_canonical_varints(lengths)),
         (_INDEX, header.index_digest),
         (_DICTIONARY, header.dictionary_digest),
         (_BODY, header.body_digest),
         (_SEPARATOR, header.separator),
-        (_GROUP, varint.encode(header.group)),
+        (_GROUP, binary.encode_canonical_varint(header.group)),
     ]
     if header.name_rule is not None:
         fields.append((_RULE, header.name_rule.encode()))
     if header.history:
-        fields.append((_HISTORY, b"".join(old + varint.encode(length) for old, length in header.history)))
-    return framed(b"".join(varint.encode(tag) + varint.encode(len(value)) + value for tag, value in fields))
+        fields.append(
+            (_HISTORY, b"".join(old + binary.encode_canonical_varint(length) for old, length in header.history))
+        )
+    return framed_header(
+        b"".join(
+            binary.encode_canonical_varint(tag) + binary.encode_canonical_varint(len(value)) + value
+            for tag, value in fields
+        )
+    )
 
 
-def sealed(header: Header) -> Header:
+def sealed_header(header: ZrecHeader) -> ZrecHeader:
     """The header with its own length filled in."""
-    return replace(header, size=len(write(header)))
+    return replace(header, size=len(encode_header(header)))
 
 
-def framed(fields: bytes) -> bytes:
+def framed_header(fields: bytes) -> bytes:
     """The fields with magic number, version, length and check around them."""
-    head = MAGIC + bytes((VERSION,)) + len(fields).to_bytes(2, "little") + fields
-    return head + digest(head)[:_CHECK]
+    head = ZREC_MAGIC + bytes((ZREC_VERSION,)) + len(fields).to_bytes(2, "little") + fields
+    return head + sha256_digest(head)[:_CHECK]
 
 
-def size_of(prefix: bytes) -> int:
+def header_size(prefix: bytes) -> int:
     """Length of the header that begins with these 7 bytes."""
-    if len(prefix) < PREFIX or prefix[:4] != MAGIC:
+    if len(prefix) < HEADER_PREFIX or prefix[:4] != ZREC_MAGIC:
         raise Damaged("This is not a zrec file; give one that `letopis zrec pack` made.")
-    if prefix[4] != VERSION:
-        raise NewerFormat(f"The zrec file has format {prefix[4]}, this release reads {VERSION}; update Letopis.")
-    return PREFIX + int.from_bytes(prefix[5:PREFIX], "little") + _CHECK
+    if prefix[4] != ZREC_VERSION:
+        raise NewerFormat(f"The zrec file has format {prefix[4]}, this release reads {ZREC_VERSION}; update Letopis.")
+    return HEADER_PREFIX + int.from_bytes(prefix[5:HEADER_PREFIX], "little") + _CHECK
 
 
-def parse(data: bytes) -> Header:
+def parse_header(data: bytes) -> ZrecHeader:
     """Reads the header that `data` begins with."""
-    size = size_of(data[:PREFIX])
-    if len(data) < size or digest(data[: size - _CHECK])[:_CHECK] != data[size - _CHECK : size]:
+    size = header_size(data[:HEADER_PREFIX])
+    if len(data) < size or sha256_digest(data[: size - _CHECK])[:_CHECK] != data[size - _CHECK : size]:
         raise Damaged("The header of the zrec file is damaged; get a fresh copy.")
-    fields = dict(_fields(data[PREFIX : size - _CHECK]))
+    fields = dict(_fields(data[HEADER_PREFIX : size - _CHECK]))
     if any(tag not in fields for tag in _REQUIRED):
         raise Damaged("The header of the zrec file lacks a field; get a fresh copy.")
     return _checked(replace(_from_fields(fields), size=size))
@@ -139,7 +182,7 @@ def parse(data: bytes) -> Header:
 def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
     at, before = 0, 0
     while at < len(data):
-        (tag, length), at = varint.decode_some(data, at, 2)
+        (tag, length), at = binary.decode_canonical_varints(data, at, 2)
         if tag <= before or length > len(data) - at:
             raise Damaged("The fields of the zrec header do not fit; get a fresh copy.")
         if tag % 2 and tag not in _REQUIRED and tag != _HISTORY:
@@ -148,13 +191,13 @@ def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
         at, before = at + length, tag
 
 
-def _from_fields(fields: dict[int, bytes]) -> Header:
+def _from_fields(fields: dict[int, bytes]) -> ZrecHeader:
     (flags,) = _numbers(fields[_FLAGS], 1)
     if flags & ~(_ENDED | _ORDERED):
         raise NewerFormat("The zrec file uses a flag that this release does not know; update Letopis.")
     records, chunks, text_size = _numbers(fields[_COUNTS], 3)
     journals_size, index_size, dictionary_size, data_size = _numbers(fields[_LENGTHS], 4)
-    return Header(
+    return ZrecHeader(
         ended=bool(flags & _ENDED),
         ordered=bool(flags & _ORDERED),
         records=records,
@@ -175,7 +218,7 @@ def _from_fields(fields: dict[int, bytes]) -> Header:
 
 
 def _numbers(value: bytes, count: int) -> list[int]:
-    numbers, end = varint.decode_some(value, 0, count)
+    numbers, end = binary.decode_canonical_varints(value, 0, count)
     if end != len(value):
         raise Damaged("A field of the zrec header is too long; get a fresh copy.")
     return numbers
@@ -193,12 +236,12 @@ def _history(value: bytes) -> tuple[tuple[bytes, int], ...]:
     at = 0
     while at < len(value):
         old = value[at : at + _OLD]
-        length, at = varint.decode(value, at + _OLD)
+        length, at = binary.decode_canonical_varint(value, at + _OLD)
         rows.append((old, length))
     return tuple(rows)
 
 
-def _checked(header: Header) -> Header:
+def _checked(header: ZrecHeader) -> ZrecHeader:
     """Refuses lengths and counts beyond the limits, and parts that contradict each other."""
     fits = (
         all(len(value) == 32 for value in (header.index_digest, header.dictionary_digest, header.body_digest)),

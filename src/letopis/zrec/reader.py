@@ -1,4 +1,4 @@
-"""Reading a file in place: one record, all of it, what it holds, whether it is sound."""
+"""Reading a zrec file in place: one record, all of it, what it holds, and whether every byte is sound."""
 
 from __future__ import annotations
 
@@ -6,23 +6,25 @@ import mmap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
-from letopis.errors import Damaged, NotFound, UsageError
+from letopis.binary import sha256_digest
+from letopis.errors import Damaged, LetopisError, NotFound, UsageError
+from letopis.zrec import chunk_index as indexes
 from letopis.zrec import header as heads
-from letopis.zrec import index as indexes
-from letopis.zrec.chunk import ChunkCoder
-from letopis.zrec.dictionary import from_stored
-from letopis.zrec.hashing import chunk_hash, digest
-from letopis.zrec.journal import Journal
+from letopis.zrec import published_file
+from letopis.zrec.chunks import ChunkCoder, decompress_dictionary
+from letopis.zrec.header import chunk_hash, group_hash
+from letopis.zrec.index_journal import IndexJournal
 from letopis.zrec.records import Namer, namer, split_chunk
 
 _CACHED = 256
 
-Given = TypeVar("Given")
-Taken = TypeVar("Taken")
+Argument = TypeVar("Argument")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class ChunkRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Info:
+class ZrecInfo:
     """What `info` shows."""
 
     size: int
@@ -58,7 +60,7 @@ class Info:
     index_sha256: str
 
 
-class Reader:
+class ZrecReader:
     """An open file. Opening reads header and index alone; damage to a chunk concerns that chunk only.
 
     Use from one thread at a time.
@@ -68,7 +70,7 @@ class Reader:
         self.path = Path(path)
         self._map = _mapped(self.path)
         try:
-            self.header = heads.parse(self._map[: _head_size(self._map)])
+            self.header = heads.parse_header(self._map[: _head_size(self._map)])
             self.index = self._read_index()
         except BaseException:
             self.close()
@@ -101,24 +103,24 @@ class Reader:
     @cached_property
     def dictionary(self) -> bytes:
         """The dictionary, unpacked."""
-        return from_stored(self.stored_dictionary)
+        return decompress_dictionary(self.stored_dictionary)
 
     @property
     def stored_dictionary(self) -> bytes:
         """The dictionary as it lies in the file."""
         head = self.header
         stored = self._map[head.dictionary_at : head.data_at]
-        if digest(stored) != head.dictionary_digest:
+        if sha256_digest(stored) != head.dictionary_digest:
             raise Damaged(f"The dictionary of {self.path} is damaged; get a fresh copy.")
         return stored
 
     @cached_property
-    def journals(self) -> list[Journal]:
+    def journals(self) -> list[IndexJournal]:
         """The history, newest first."""
         at = self.header.size
         journals = []
         for old, length in self.header.history:
-            journals.append(Journal(old, self._map[at : at + length]))
+            journals.append(IndexJournal(old, self._map[at : at + length]))
             at += length
         return journals
 
@@ -194,10 +196,10 @@ class Reader:
             names = tuple(self.namer(record).decode(errors="replace") for record in self._decode(number))
             yield ChunkRow(offset, size, names, f"{int(self.index.hashes[number]):08x}")
 
-    def info(self) -> Info:
+    def info(self) -> ZrecInfo:
         """Sizes and counts."""
         head = self.header
-        return Info(
+        return ZrecInfo(
             size=head.file_size,
             records=head.records,
             chunks=head.chunks,
@@ -220,16 +222,16 @@ class Reader:
     def body_digest(self) -> bytes:
         """SHA-256 of everything after the header, computed now."""
         with memoryview(self._map) as view, view[self.header.size :] as body:
-            return digest(body)
+            return sha256_digest(body)
 
-    def _read_index(self) -> indexes.Index:
+    def _read_index(self) -> indexes.ChunkIndex:
         head = self.header
         if head.file_size != len(self._map):
             raise Damaged(f"{self.path} has {len(self._map)} bytes instead of {head.file_size}; get a fresh copy.")
         stored = self._map[head.index_at : head.dictionary_at]
-        if digest(stored) != head.index_digest:
+        if sha256_digest(stored) != head.index_digest:
             raise Damaged(f"The index of {self.path} is damaged; get a fresh copy.")
-        index = indexes.parse(stored, head.chunks)
+        index = indexes.parse_index(stored, head.chunks)
         if index.data_size != head.data_size:
             raise Damaged(f"The index of {self.path} does not fit its chunks; get a fresh copy.")
         return index
@@ -254,10 +256,10 @@ class Reader:
         return max(low - 1, 0)
 
 
-def _fitting(function: Callable[[Given], Taken]) -> Callable[[Given], Taken]:
+def _fitting(function: Callable[[Argument], Result]) -> Callable[[Argument], Result]:
     """The function, its refusals turned into damage of the file."""
 
-    def fitted(given: Given) -> Taken:
+    def fitted(given: Argument) -> Result:
         try:
             return function(given)
         except UsageError as wrong:
@@ -279,4 +281,100 @@ def _mapped(path: Path) -> mmap.mmap | bytes:
 
 
 def _head_size(data: mmap.mmap | bytes) -> int:
-    return heads.size_of(data[: heads.PREFIX])
+    return heads.header_size(data[: heads.HEADER_PREFIX])
+
+
+@dataclass(frozen=True, slots=True)
+class ZrecVerdict:
+    """What `verify` found: one sentence a fault, none when the file is sound."""
+
+    path: Path
+    chunks: int
+    readable: int
+    faults: tuple[str, ...]
+    release_checked: bool
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.faults
+
+    def raise_if_damaged(self) -> None:
+        """`Damaged` with the first fault."""
+        if self.faults:
+            more = f" (and {len(self.faults) - 1} further faults)" if len(self.faults) > 1 else ""
+            raise Damaged(f"{self.faults[0]}{more}")
+
+
+def verify(path: str | Path) -> ZrecVerdict:
+    """Reads the whole file and names every fault. `NotFound` when there is no file."""
+    place = Path(path)
+    try:
+        with ZrecReader(place) as reader:
+            faults = list(_all_faults(reader))
+            unreadable = sum(fault.startswith("Chunk ") for fault in faults)
+            chunks = len(reader.index)
+    except Damaged as wrong:
+        return ZrecVerdict(place, 0, 0, (str(wrong),), False)
+    named = published_file.release_path(place)
+    if named.exists():
+        faults += _release_faults(place, named)
+    return ZrecVerdict(place, chunks, chunks - unreadable, tuple(faults), named.exists())
+
+
+def _all_faults(reader: ZrecReader) -> Iterator[str]:
+    try:
+        _ = reader.coder
+    except Damaged as wrong:
+        yield str(wrong)
+        return
+    yield from _chunk_faults(reader)
+    yield from _group_faults(reader)
+    if reader.body_digest() != reader.header.body_digest:
+        yield "The digest of the file's body is wrong; get a fresh copy."
+
+
+def _chunk_faults(reader: ZrecReader) -> Iterator[str]:
+    records = size = 0
+    last = b""
+    ordered = clean = True
+    for number in range(len(reader.index)):
+        try:
+            texts = reader.chunk(number)
+            names = [last, *map(reader.namer, texts)]
+        except LetopisError as wrong:
+            clean = False
+            yield f"Chunk {number} (record {records} and on): {wrong}"
+            continue
+        ordered = ordered and all(one <= two for one, two in pairwise(names))
+        last = names[-1]
+        records += len(texts)
+        size += sum(map(len, texts)) + len(texts) * len(reader.header.separator)
+    if clean:
+        yield from _sum_faults(reader, records, size, ordered)
+
+
+def _sum_faults(reader: ZrecReader, records: int, size: int, ordered: bool) -> Iterator[str]:
+    head = reader.header
+    whole = size - (len(head.separator) if records and not head.ended else 0)
+    if (records, whole) != (head.records, head.text_size):
+        yield "The header counts other records or bytes than there are; pack the file again."
+    if head.ordered and not ordered:
+        yield "Names do not ascend although the header says so; pack the file again."
+
+
+def _group_faults(reader: ZrecReader) -> Iterator[str]:
+    for group, (start, end) in enumerate(pairwise(reader.index.borders.tolist())):
+        stored = map(reader.stored_chunk, range(start, end))
+        if group_hash(stored) != int(reader.index.group_hashes[group]):
+            yield f"The group of chunks {start} to {end - 1} has another hash than the index says; get a fresh copy."
+
+
+def _release_faults(place: Path, named: Path) -> Iterator[str]:
+    try:
+        found = published_file.parse_release(named.read_bytes())
+    except (Damaged, NotFound) as wrong:
+        yield str(wrong)
+        return
+    if found.size != place.stat().st_size or found.sha256 != published_file.file_digest(place):
+        yield "The release is of another state of the file; make it again with `letopis zrec release`."

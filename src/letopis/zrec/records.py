@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 import regex
 
 from letopis.errors import UsageError
-from letopis.zrec.limits import MAX_NAME_RULE, MAX_SEPARATOR
+from letopis.zrec.header import MAX_NAME_RULE, MAX_SEPARATOR
 
 BLANK_LINE = b"\n\n"
 _NAME_SECONDS = 0.5

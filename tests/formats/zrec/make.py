@@ -17,11 +17,13 @@ from pathlib import Path
 import numpy as np
 from backports import zstd
 
+from letopis import binary
+from letopis.binary import sha256_digest
 from letopis.zrec import header as heads
-from letopis.zrec import pack, varint
-from letopis.zrec.chunk import ChunkCoder
-from letopis.zrec.hashing import chunk_hash, digest, group_hash
-from letopis.zrec.index import borders
+from letopis.zrec import pack
+from letopis.zrec.chunk_index import group_borders
+from letopis.zrec.chunks import ChunkCoder
+from letopis.zrec.header import chunk_hash, group_hash
 
 FOLDER = Path(__file__).parent
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -81,24 +83,24 @@ class Parts:
         if self.index is not None:
             return self.index
         hashes = self.hashes or tuple(map(chunk_hash, self.chunks))
-        edges = borders(np.array(hashes, np.uint32)).tolist()
+        edges = group_borders(np.array(hashes, np.uint32)).tolist()
         groups = self.groups or [group_hash(self.chunks[a:b]) for a, b in itertools.pairwise(edges)]
-        ages = varint.encode_all((0, len(self.chunks))) if self.ages is None else self.ages
-        sizes = varint.encode_all(self.sizes or map(len, self.chunks))
+        ages = binary.encode_canonical_varints((0, len(self.chunks))) if self.ages is None else self.ages
+        sizes = binary.encode_canonical_varints(self.sizes or map(len, self.chunks))
         return sizes + ages + b"".join(h.to_bytes(4, "little") for h in (*hashes, *groups))
 
     def fields(self) -> dict[int, bytes]:
         index, data = self.stored_index(), b"".join(self.chunks)
         lengths = (len(self.journals), len(index), len(self.dictionary), len(data))
         found: dict[int, bytes | None] = {
-            1: varint.encode(3),
-            3: varint.encode_all((len(self.chunks), len(self.chunks), 2 * len(self.chunks) + 8)),
-            5: varint.encode_all(lengths),
-            7: digest(index),
-            9: digest(self.dictionary),
+            1: binary.encode_canonical_varint(3),
+            3: binary.encode_canonical_varints((len(self.chunks), len(self.chunks), 2 * len(self.chunks) + 8)),
+            5: binary.encode_canonical_varints(lengths),
+            7: sha256_digest(index),
+            9: sha256_digest(self.dictionary),
             11: hashlib.sha256(self.journals + index + self.dictionary + data).digest(),
             13: b"\n\n",
-            15: varint.encode(1),
+            15: binary.encode_canonical_varint(1),
         }
         return {tag: value for tag, value in sorted((found | self.extra).items()) if value is not None}
 
@@ -106,11 +108,13 @@ class Parts:
         return self.with_fields(b"".join(one_field(tag, value) for tag, value in self.fields().items()))
 
     def with_fields(self, fields: bytes) -> bytes:
-        return heads.framed(fields) + self.journals + self.stored_index() + self.dictionary + b"".join(self.chunks)
+        return (
+            heads.framed_header(fields) + self.journals + self.stored_index() + self.dictionary + b"".join(self.chunks)
+        )
 
 
 def one_field(tag: int, value: bytes) -> bytes:
-    return varint.encode(tag) + varint.encode(len(value)) + value
+    return binary.encode_canonical_varint(tag) + binary.encode_canonical_varint(len(value)) + value
 
 
 SMALL = Parts((b"\x00a: 1", b"\x00a: 2"))
@@ -125,7 +129,9 @@ def with_field(tag: int, value: bytes | None) -> Callable[[], bytes]:
 
 
 def lengths(journals: int = 0, index: int | None = None, dictionary: int = 0, data: int = 10) -> bytes:
-    return varint.encode_all((journals, len(SMALL.stored_index()) if index is None else index, dictionary, data))
+    return binary.encode_canonical_varints(
+        (journals, len(SMALL.stored_index()) if index is None else index, dictionary, data)
+    )
 
 
 def flipped(at: int) -> Callable[[], bytes]:
@@ -177,7 +183,7 @@ BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
     "number-not-shortest": (with_field(15, b"\x81\x00"), "cannot be read"),
     "number-endless": (with_field(15, b"\xff" * 12), "cannot be read"),
     "number-cut": (with_field(15, b""), "cannot be read"),
-    "digest-short": (with_field(7, digest(INDEX)[:31]), "impossible sizes"),
+    "digest-short": (with_field(7, sha256_digest(INDEX)[:31]), "impossible sizes"),
     "separator-empty": (with_field(13, b""), "impossible sizes"),
     "separator-too-long": (with_field(13, b"-" * 65), "impossible sizes"),
     "group-of-three": (with_field(15, b"\x03"), "impossible sizes"),
@@ -185,9 +191,12 @@ BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
     "name-rule-too-long": (with_field(16, b"a" * 4097), "impossible sizes"),
     "name-rule-no-expression": (with_field(16, b"(("), "rule for names"),
     "name-rule-fits-no-record": (with_field(16, b"nowhere"), "rule for names"),
-    "counts-too-many-records": (with_field(3, varint.encode_all((9, 2, 12))), "impossible sizes"),
-    "counts-too-many-chunks": (with_field(3, varint.encode_all((1 << 40, 1 << 40, 12))), "impossible sizes"),
-    "counts-wrong-text": (with_field(3, varint.encode_all((2, 2, 13))), "counts other records"),
+    "counts-too-many-records": (with_field(3, binary.encode_canonical_varints((9, 2, 12))), "impossible sizes"),
+    "counts-too-many-chunks": (
+        with_field(3, binary.encode_canonical_varints((1 << 40, 1 << 40, 12))),
+        "impossible sizes",
+    ),
+    "counts-wrong-text": (with_field(3, binary.encode_canonical_varints((2, 2, 13))), "counts other records"),
     "lengths-index-too-long": (with_field(5, lengths(index=1 << 40)), "impossible sizes"),
     "lengths-dictionary-too-long": (with_field(5, lengths(dictionary=1 << 40)), "impossible sizes"),
     "lengths-journals-too-long": (with_field(5, lengths(journals=1 << 40)), "impossible sizes"),

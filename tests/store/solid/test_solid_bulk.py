@@ -8,29 +8,29 @@ from hypothesis import strategies as st
 
 from letopis.errors import Damaged
 from letopis.store import solid
-from letopis.store.solid import bulk, numbers, reading, tokens, tokenwise
-from letopis.store.solid.matching import aligned
-from letopis.store.solid.writing import encode
+from letopis.store.solid import bulk, frame_format, frame_reader
+from letopis.store.solid.alignment import aligned_runs
+from letopis.store.solid.frame_writer import encode_solid
 
 MANY = 2000 if os.environ.get("LETOPIS_LONG") else 120
-ENDS = tokens.END_SETS[2]
+ENDS = frame_format.TOKEN_END_SETS[2]
 TOKEN = st.sampled_from([b"<p>", b"one\n", b'two"', b"\n", b"a/", b"long " * 60 + b">", b"?", b"&"])
 FORM = st.lists(TOKEN, max_size=40)
-NUMBER = st.sampled_from([0, 1, 2, 3, 7, 184, 185, 300, 14_128, 14_129, 1 << 40]).map(numbers.number)
+NUMBER = st.sampled_from([0, 1, 2, 3, 7, 184, 185, 300, 14_128, 14_129, 1 << 40]).map(frame_format.encode_number)
 RUBBISH = st.lists(st.one_of(NUMBER, TOKEN, st.binary(max_size=3)), max_size=12).map(b"".join)
 
 
 def plain(newest, scripts):
-    form = tokens.cut(newest, ENDS)
+    form = frame_format.cut_tokens(newest, ENDS)
     for script in scripts:
-        form = tokenwise.apply(form, script, 0, ENDS)
-    return tokens.joined(form)
+        form = frame_format.apply_script(form, script, 0, ENDS)
+    return frame_format.join_tokens(form)
 
 
 def script_between(base, version):
     known = {token: number for number, token in enumerate(dict.fromkeys([*base, *version]))}
-    runs = aligned([known[token] for token in base], [known[token] for token in version])
-    return tokenwise.written(runs, version, len(base))
+    runs = aligned_runs([known[token] for token in base], [known[token] for token in version])
+    return frame_format.encode_script(runs, version, len(base))
 
 
 def outcome(action):
@@ -46,21 +46,21 @@ def test_any_chain_gives_the_same_as_token_by_token(forms):
     forms = [[*form, b"\n"] for form in forms]
     scripts = [script_between(base, version) for base, version in pairwise(forms)]
     newest = b"".join(forms[0])[:-1]
-    assert bulk.applied(newest, scripts, ENDS) == plain(newest, scripts) == b"".join(forms[-1])[:-1]
+    assert bulk.apply_scripts(newest, scripts, ENDS) == plain(newest, scripts) == b"".join(forms[-1])[:-1]
 
 
 @given(FORM.map(b"".join), st.lists(RUBBISH, min_size=1, max_size=3))
 @settings(max_examples=4 * MANY, deadline=None)
 def test_scripts_that_nobody_wrote_are_refused_or_read_alike(newest, scripts):
     scripts = [script.replace(b"\0", b"") for script in scripts]
-    assert outcome(lambda: bulk.applied(newest, scripts, ENDS)) == outcome(lambda: plain(newest, scripts))
+    assert outcome(lambda: bulk.apply_scripts(newest, scripts, ENDS)) == outcome(lambda: plain(newest, scripts))
 
 
 def test_much_to_do_is_done_in_bulk(monkeypatch):
     lines = range(3000)
     bodies = [b"".join(b"<p>%d %d</p>\n" % (line, line * version % 977) for line in lines) for version in range(4)]
-    frames = encode(bodies)
-    monkeypatch.setattr(reading, "_MUCH", 0)
+    frames = encode_solid(bodies)
+    monkeypatch.setattr(frame_reader, "_BULK_SCRIPT_BYTES", 0)
     in_bulk = [solid.decode(frames[0].data, slot).body for slot in range(4)]
-    monkeypatch.setattr(reading, "_MUCH", 1 << 40)
+    monkeypatch.setattr(frame_reader, "_BULK_SCRIPT_BYTES", 1 << 40)
     assert in_bulk == [solid.decode(frames[0].data, slot).body for slot in range(4)] == bodies

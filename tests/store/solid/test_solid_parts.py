@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.errors import Damaged
-from letopis.store.solid import marks, numbers, stream, tokens, tokenwise
-from letopis.store.solid.matching import aligned
+from letopis.store.solid import frame_format, stream
+from letopis.store.solid.alignment import aligned_runs
 
 MANY = 2000 if os.environ.get("LETOPIS_LONG") else 150
 
@@ -17,53 +17,53 @@ MANY = 2000 if os.environ.get("LETOPIS_LONG") else 150
 @given(st.integers(0, 10**18))
 @settings(max_examples=MANY)
 def test_numbers_come_back_and_hold_no_token_end(value):
-    written = numbers.number(value)
-    assert numbers.read(b"x" + written, 1) == (value, 1 + len(written))
-    assert not set(written) & set(b"\0" + b"".join(tokens.END_SETS))
+    written = frame_format.encode_number(value)
+    assert frame_format.read_number(b"x" + written, 1) == (value, 1 + len(written))
+    assert not set(written) & set(b"\0" + b"".join(frame_format.TOKEN_END_SETS))
 
 
 @given(st.integers(-(10**12), 10**12))
 @settings(max_examples=MANY)
 def test_signed_numbers_come_back(value):
-    assert numbers.unsign(numbers.read(numbers.signed(value), 0)[0]) == value
+    assert frame_format.decode_signed(frame_format.read_number(frame_format.encode_signed(value), 0)[0]) == value
 
 
 @pytest.mark.parametrize("edge", [0, 184, 185, 14128, 14129, 14130, 14128 + 249, 14129 + 249])
 def test_numbers_at_the_edges_of_their_lengths(edge):
-    assert numbers.read(numbers.number(edge), 0)[0] == edge
+    assert frame_format.read_number(frame_format.encode_number(edge), 0)[0] == edge
 
 
 @pytest.mark.parametrize("broken", [b"", b"\0", b"\n", b"\xc3", b"\xc3\n", b"\xff", b"\xffaaaa\0aaa"])
 def test_broken_numbers_raise_damaged(broken):
     with pytest.raises(Damaged):
-        numbers.read(broken, 0)
+        frame_format.read_number(broken, 0)
 
 
 @given(st.binary(max_size=200))
 @settings(max_examples=MANY)
 def test_marked_bodies_come_back_and_hold_no_nul(body):
-    for form in (marks.opened(body), marks.escape(body)):
+    for form in (stream.opened_form(body), stream.escape_marks(body)):
         assert b"\0" not in form
-        assert marks.restored(form) == body
+        assert stream.restored_body(form) == body
 
 
 @given(st.binary(min_size=48, max_size=120), st.sampled_from([b"", b"=", b"A", b"&"]))
 @settings(max_examples=MANY)
 def test_base64_of_anything_comes_back(inner, after):
     body = b"x " + __import__("base64").b64encode(inner) + after
-    assert marks.restored(marks.opened(body)) == body
+    assert stream.restored_body(stream.opened_form(body)) == body
 
 
 def test_a_long_run_that_is_not_base64_text_stays_as_it_is():
     body = b"A" * 100_000 + b"!" + b"b" * 99_999
-    assert marks.restored(marks.opened(body)) == body
+    assert stream.restored_body(stream.opened_form(body)) == body
 
 
-@given(st.text(alphabet='ab\n>"/?&', max_size=80).map(str.encode), st.sampled_from(tokens.END_SETS))
+@given(st.text(alphabet='ab\n>"/?&', max_size=80).map(str.encode), st.sampled_from(frame_format.TOKEN_END_SETS))
 @settings(max_examples=MANY)
 def test_tokens_join_to_the_form_and_each_has_its_end(form, ends):
-    cut = tokens.cut(form, ends)
-    assert tokens.joined(cut) == form
+    cut = frame_format.cut_tokens(form, ends)
+    assert frame_format.join_tokens(cut) == form
     assert all(token[-1] in ends and not set(token[:-1]) & set(ends) for token in cut)
 
 
@@ -74,7 +74,7 @@ IDS = st.lists(st.integers(0, 6), max_size=40)
 @settings(max_examples=MANY)
 def test_alignment_is_true_rising_and_without_overlap(base, version):
     start = source = 0
-    for run in aligned(base, version):
+    for run in aligned_runs(base, version):
         assert run.start >= start
         assert run.source >= source
         assert run.length > 0
@@ -83,11 +83,11 @@ def test_alignment_is_true_rising_and_without_overlap(base, version):
 
 
 def test_huge_alignments_are_cut_at_unique_tokens(monkeypatch):
-    monkeypatch.setattr("letopis.store.solid.matching._CELLS", 400)
+    monkeypatch.setattr("letopis.store.solid.alignment._CELLS", 400)
     rng = random.Random(7)
     base = [*range(500), *(rng.randrange(500) for _ in range(100))]
     version = [token for token in base if rng.random() < 0.9]
-    shared = sum(run.length for run in aligned(base, version))
+    shared = sum(run.length for run in aligned_runs(base, version))
     assert shared > 0.6 * len(version)
 
 
@@ -96,24 +96,24 @@ def test_huge_alignments_are_cut_at_unique_tokens(monkeypatch):
 def test_operations_make_the_version_in_place_and_anew(base, data):
     version = data.draw(st.lists(st.sampled_from([b"a\n", b"b>", b'd"', b"\n"]), max_size=20))
     ids = {token: number for number, token in enumerate({*base, *version})}
-    runs = aligned([ids[token] for token in base], [ids[token] for token in version])
-    script = tokenwise.written(runs, version, len(base))
-    assert tokenwise.apply(list(base), script, 0, tokens.END_SETS[0]) == version
+    runs = aligned_runs([ids[token] for token in base], [ids[token] for token in version])
+    script = frame_format.encode_script(runs, version, len(base))
+    assert frame_format.apply_script(list(base), script, 0, frame_format.TOKEN_END_SETS[0]) == version
 
 
 def test_parts_of_a_stream_are_read_without_those_after_them():
     texts = [b"first " * 50, b"second " * 50, b"third " * 50]
-    parts = stream.parts(texts)
+    parts = stream.encode_stream(texts)
     for count in (1, 2, 3):
         whole = b"".join(texts[:count])
-        assert stream.text_of(b"".join(parts[:count]), len(whole)) == whole
+        assert stream.decode_whole_stream(b"".join(parts[:count]), len(whole)) == whole
 
 
 @given(st.binary(min_size=1, max_size=300), st.binary(max_size=300))
 @settings(max_examples=30, deadline=None)
 def test_known_text_of_any_kind_leaves_the_coder_in_step(known, text):
-    part = stream.parts([text + known + text], known)[0]
-    assert stream.text_of(part, len(text) * 2 + len(known), known) == text + known + text
+    part = stream.encode_stream([text + known + text], known)[0]
+    assert stream.decode_whole_stream(part, len(text) * 2 + len(known), known) == text + known + text
 
 
 @pytest.mark.parametrize("size", [0, 1, 33_000, 140_000])
@@ -122,22 +122,22 @@ def test_a_known_text_may_come_in_two_parts(size, other):
     rng = random.Random(size + other)
     known, newest = rng.randbytes(size), rng.randbytes(other)
     text = (known[-500:] + newest[:500]) * 3 + b"more"
-    part = stream.parts([text], known + newest)[0]
-    assert b"".join(stream.pieces(part, len(text), known, newest)) == text
-    assert stream.text_of(memoryview(part), len(text), known + newest) == text
-    assert stream.overhead(known, newest) == stream.overhead(known + newest)
+    part = stream.encode_stream([text], known + newest)[0]
+    assert b"".join(stream.decode_stream(part, len(text), known, newest)) == text
+    assert stream.decode_whole_stream(memoryview(part), len(text), known + newest) == text
+    assert stream.stream_overhead(known, newest) == stream.stream_overhead(known + newest)
 
 
 @pytest.mark.parametrize("count", [0, 499, 500, 501, 2000])
 def test_bodies_with_few_and_many_marks_come_back(count):
     body = b"\1 \0" * count + b" text " * 20_000 + b"\0\1"
-    assert marks.restored(marks.escape(body)) == body
+    assert stream.restored_body(stream.escape_marks(body)) == body
 
 
 def test_an_encoder_that_unties_the_knot_costs_space_and_nothing_else(monkeypatch):
     monkeypatch.setattr("letopis.store.solid.stream._reads_back", lambda made, texts, known: False)
     texts = [b"first " * 50, b"", b"second " * 50]
-    parts = stream.parts(texts, b"known text")
+    parts = stream.encode_stream(texts, b"known text")
     for count in (1, 2, 3):
         whole = b"".join(texts[:count])
-        assert stream.text_of(b"".join(parts[:count]), len(whole), b"known text") == whole
+        assert stream.decode_whole_stream(b"".join(parts[:count]), len(whole), b"known text") == whole

@@ -9,17 +9,16 @@ from typing import Any
 import click
 
 from letopis.archive import Archive
-from letopis.catalog.accounts import ROLES, SCOPES, Accounts
-from letopis.catalog.audit import Audit, Deed
-from letopis.catalog.projects import Project, Projects
-from letopis.cli.context import Given, VerbGroup, shared_options, verb
+from letopis.catalog.accounts import Accounts, AuditLog, AuditRow, Project, Projects
+from letopis.cli.context import CliContext, VerbGroup, shared_options, verb
 from letopis.errors import UsageError
 from letopis.model import from_millis, to_millis
-from letopis.urls import parse_user
+from letopis.model.rights import ROLES, SCOPES
+from letopis.urls import parse_user_url
 
 
-def _note(archive: Archive, action: str, subject: str) -> None:
-    Audit(archive.catalog.database).note(Deed(to_millis(archive.clock()), "command line", action, subject, ""))
+def _audit(archive: Archive, action: str, subject: str) -> None:
+    AuditLog(archive.catalog.database).note(AuditRow(to_millis(archive.clock()), "command line", action, subject, ""))
 
 
 def _password(stdin: bool) -> str:
@@ -63,18 +62,18 @@ stdin_option: Callable[[Any], Any] = click.option(
 @click.option("--email", default="", help="Where to write to.")
 @click.option("--group", default="", help="People of one group share their projects.")
 @stdin_option
-def users_add(given: Given, name: str, role: str, email: str, group: str, stdin: bool) -> None:
+def users_add(given: CliContext, name: str, role: str, email: str, group: str, stdin: bool) -> None:
     """Make a user."""
     password = _password(stdin)
     with given.open() as archive:
         now = to_millis(archive.clock())
         user = Accounts(archive.catalog.database).add(name, role, password, now, email=email, group=group)
-        _note(archive, "user added", f"{name} {role}")
+        _audit(archive, "user added", f"{name} {role}")
     given.output.row({"name": user.name, "role": user.role}, f"{user.name} is now a {user.role}")
 
 
 @verb("list", "letopis users list --json")
-def users_list(given: Given) -> None:
+def users_list(given: CliContext) -> None:
     """List users with their roles."""
     with given.open(create=False) as archive:
         users = Accounts(archive.catalog.database).users()
@@ -87,24 +86,24 @@ def users_list(given: Given) -> None:
 
 @verb("remove", "letopis users remove anna")
 @click.argument("name")
-def users_remove(given: Given, name: str) -> None:
+def users_remove(given: CliContext, name: str) -> None:
     """Forget a user with all its tokens."""
     with given.open(create=False) as archive:
         Accounts(archive.catalog.database).remove(name)
-        _note(archive, "user removed", name)
+        _audit(archive, "user removed", name)
     given.output.row({"name": name, "removed": True}, f"{name} is gone")
 
 
 @verb("passwd", "letopis users passwd anna")
 @click.argument("name")
 @stdin_option
-def users_passwd(given: Given, name: str, stdin: bool) -> None:
+def users_passwd(given: CliContext, name: str, stdin: bool) -> None:
     """Give a user a new password; all its sessions end."""
     with given.open(create=False) as archive:
         accounts = Accounts(archive.catalog.database)
         accounts.user(name)
         accounts.set_password(name, _password(stdin))
-        _note(archive, "password set", name)
+        _audit(archive, "password set", name)
     given.output.row({"name": name}, f"{name} has a new password")
 
 
@@ -112,18 +111,18 @@ def users_passwd(given: Given, name: str, stdin: bool) -> None:
 @click.argument("name")
 @click.option("--user", help="Whose rights it has; without one, those of whoever runs the archive.")
 @click.option("--scope", type=click.Choice(list(SCOPES)), default="read", show_default=True, help="What it may do.")
-def tokens_create(given: Given, name: str, user: str | None, scope: str) -> None:
+def tokens_create(given: CliContext, name: str, user: str | None, scope: str) -> None:
     """Make a token; it is printed this once."""
     with given.open() as archive:
         accounts = Accounts(archive.catalog.database)
         owner = accounts.user(user) if user else None
         token = accounts.create_token(name, owner, scope, to_millis(archive.clock()))
-        _note(archive, "token created", f"{name} {scope}")
+        _audit(archive, "token created", f"{name} {scope}")
     given.output.row({"name": name, "user": user, "scope": scope, "token": token}, token)
 
 
 @verb("list", "letopis tokens list")
-def tokens_list(given: Given) -> None:
+def tokens_list(given: CliContext) -> None:
     """List tokens; the secrets themselves are nowhere."""
     with given.open(create=False) as archive:
         tokens = Accounts(archive.catalog.database).tokens()
@@ -133,15 +132,15 @@ def tokens_list(given: Given) -> None:
 
 @verb("revoke", "letopis tokens revoke ci")
 @click.argument("name")
-def tokens_revoke(given: Given, name: str) -> None:
+def tokens_revoke(given: CliContext, name: str) -> None:
     """End a token."""
     with given.open(create=False) as archive:
         Accounts(archive.catalog.database).revoke(name)
-        _note(archive, "token revoked", name)
+        _audit(archive, "token revoked", name)
     given.output.row({"name": name, "revoked": True}, f"token {name} is void")
 
 
-def _row(project: Project) -> dict[str, Any]:
+def _project_row(project: Project) -> dict[str, Any]:
     return {
         "name": project.name,
         "owner": project.owner,
@@ -154,39 +153,39 @@ def _row(project: Project) -> dict[str, Any]:
 @verb("add", "letopis projects add news https://example.org/")
 @click.argument("name")
 @click.argument("urls", nargs=-1, metavar="[URL]...")
-def projects_add(given: Given, name: str, urls: tuple[str, ...]) -> None:
+def projects_add(given: CliContext, name: str, urls: tuple[str, ...]) -> None:
     """Make a project, or put more pages into one."""
-    addresses = [parse_user(url) for url in urls]
+    addresses = [parse_user_url(url) for url in urls]
     with given.open() as archive:
         made = Projects(archive.catalog.database).add(name, "", addresses, to_millis(archive.clock()))
-        _note(archive, "project added to", name)
-    given.output.row(_row(made), f"project {made.name} has {len(made.urls)} pages")
+        _audit(archive, "project added to", name)
+    given.output.row(_project_row(made), f"project {made.name} has {len(made.urls)} pages")
 
 
 @verb("list", "letopis projects list")
-def projects_list(given: Given) -> None:
+def projects_list(given: CliContext) -> None:
     """List projects."""
     with given.open(create=False) as archive:
-        rows = [_row(project) for project in Projects(archive.catalog.database).list()]
+        rows = [_project_row(project) for project in Projects(archive.catalog.database).list()]
     given.output.rows(rows, ("name", "owner", "pages", "created"))
 
 
 @verb("show", "letopis projects show news")
 @click.argument("name")
-def projects_show(given: Given, name: str) -> None:
+def projects_show(given: CliContext, name: str) -> None:
     """Show the pages of a project."""
     with given.open(create=False) as archive:
         project = Projects(archive.catalog.database).show(name)
-    given.output.row(_row(project), "\n".join(project.urls))
+    given.output.row(_project_row(project), "\n".join(project.urls))
 
 
 @verb("remove", "letopis projects remove news")
 @click.argument("name")
-def projects_remove(given: Given, name: str) -> None:
+def projects_remove(given: CliContext, name: str) -> None:
     """Forget a project; its pages stay in the archive."""
     with given.open(create=False) as archive:
         Projects(archive.catalog.database).remove(name)
-        _note(archive, "project removed", name)
+        _audit(archive, "project removed", name)
     given.output.row({"name": name, "removed": True}, f"project {name} is gone")
 
 

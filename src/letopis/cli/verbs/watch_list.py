@@ -1,17 +1,20 @@
-"""Verbs that change and show the list of standing checks: watch add, list, remove."""
+"""Watches, added, listed and removed from the command line; and those taken over from other tools."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
 
-from letopis.cli.context import Given, verb
+from letopis.archive import Archive
+from letopis.cli.context import CliContext, verb
+from letopis.errors import LetopisError
+from letopis.exchange.sources import ImportedWatch, ImportReport
 from letopis.model import from_millis, parse_duration
-from letopis.monitor.book import Entry, WatchBook
-from letopis.monitor.rules import Condition, ConditionKind, parse_rules
-from letopis.monitor.watch import WatchSpec
+from letopis.monitor.views import parse_watch_filters
+from letopis.monitor.watch import AlertCondition, AlertConditionKind, WatchSpec, parse_alert_rules
+from letopis.monitor.watch_list import WatchEntry, WatchList
 
 _COLUMNS = ("url", "every", "cron", "tag", "when", "due", "failures")
 _ALERTS = ("id", "time", "kind", "url", "message")
@@ -47,10 +50,10 @@ def _duration(context: click.Context, option: click.Parameter, text: str | None)
 @click.option("--adds", multiple=True, metavar="TEXT", help="Alert only if this text came.")
 @click.option("--removes", multiple=True, metavar="TEXT", help="Alert only if this text went.")
 @click.option("--more-than", multiple=True, metavar="PERCENT", help="Alert only if more of the page differs.")
-def add_verb(given: Given, urls: tuple[str, ...], sitemaps: tuple[str, ...], tag: str, **options: Any) -> None:
+def add_verb(given: CliContext, urls: tuple[str, ...], sitemaps: tuple[str, ...], tag: str, **options: Any) -> None:
     """Watch pages from now on. A page that is already watched gets the new options."""
     with given.open() as archive:
-        entries = WatchBook(archive).add(urls, _spec(options), tag, sitemaps)
+        entries = WatchList(archive).add(urls, _spec(options), tag, sitemaps)
     for entry in entries:
         given.output.row(_row(entry), f"watching {entry.watch.url}, {_pace(entry)}")
     if not entries:
@@ -65,17 +68,19 @@ def _spec(options: Mapping[str, Any]) -> WatchSpec:
         jitter=options["jitter"],
         filters=tuple((kind, text) for kind in kinds for text in options[kind]),
         notify=options["notify"],
-        when=parse_rules(options["when"]) if options["when"] else (),
-        conditions=tuple(Condition(kind, text) for kind in ConditionKind for text in options[kind.replace("-", "_")]),
+        when=parse_alert_rules(options["when"]) if options["when"] else (),
+        conditions=tuple(
+            AlertCondition(kind, text) for kind in AlertConditionKind for text in options[kind.replace("-", "_")]
+        ),
         browser=options["browser"],
     )
 
 
-def _pace(entry: Entry) -> str:
+def _pace(entry: WatchEntry) -> str:
     return f"at '{entry.watch.cron}'" if entry.watch.cron else f"every {entry.watch.every:g} s"
 
 
-def _row(entry: Entry) -> dict[str, Any]:
+def _row(entry: WatchEntry) -> dict[str, Any]:
     watch = entry.watch
     return {
         "url": watch.url,
@@ -100,10 +105,10 @@ def _row(entry: Entry) -> dict[str, Any]:
 @verb("list", "letopis watch list", "letopis watch list --tag news --json")
 @click.option("--tag", help="Only watches with this tag.")
 @click.option("--alerts", is_flag=True, help="List what the watches have told, newest first.")
-def list_verb(given: Given, tag: str | None, alerts: bool) -> None:
+def list_verb(given: CliContext, tag: str | None, alerts: bool) -> None:
     """List what is watched, or with --alerts what was told."""
     with given.open(create=False) as archive:
-        book = WatchBook(archive)
+        book = WatchList(archive)
         if alerts:
             shown = [row._asdict() | {"time": from_millis(row.time)} for row in book.alerts()]
             given.output.rows(shown, _ALERTS)
@@ -113,9 +118,39 @@ def list_verb(given: Given, tag: str | None, alerts: bool) -> None:
 
 @verb("remove", "letopis watch remove https://example.org/")
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
-def remove_verb(given: Given, urls: tuple[str, ...]) -> None:
+def remove_verb(given: CliContext, urls: tuple[str, ...]) -> None:
     """Watch pages no longer; of a sitemap, all pages that it named. What was recorded stays."""
     with given.open(create=False) as archive:
         for url in urls:
-            count = WatchBook(archive).remove(url)
+            count = WatchList(archive).remove(url)
             given.output.row({"url": url, "removed": count}, f"no longer watched: {url} ({count} watches)")
+
+
+def add_imported_watches(archive: Archive, wishes: Iterable[ImportedWatch], report: ImportReport) -> int:
+    """Watches what can be watched, and answers how many; the report names the others."""
+    book = WatchList(archive)
+    return sum(_add_imported_watch(book, wish, report) for wish in wishes)
+
+
+def _add_imported_watch(book: WatchList, wish: ImportedWatch, report: ImportReport) -> bool:
+    for name in wish.left_out:
+        report.refuse(f"the watch is kept without its {name}, which has no counterpart", wish.url)
+    filters = tuple(one for one in wish.filters if _is_usable_filter(one, wish.url, report))
+    try:
+        book.add([wish.url], WatchSpec(every=wish.every, filters=filters), wish.tag)
+        if wish.paused:
+            book.pause([wish.url])
+    except LetopisError as error:
+        report.refuse(f"its watch cannot be kept ({error})", wish.url)
+        return False
+    return True
+
+
+def _is_usable_filter(one: tuple[str, str], url: str, report: ImportReport) -> bool:
+    """Whether a filter can be carried out here; one that cannot is named, and the watch is kept without it."""
+    try:
+        parse_watch_filters([one])
+    except LetopisError as error:
+        report.refuse(f"the watch is kept without a filter ({error})", url)
+        return False
+    return True

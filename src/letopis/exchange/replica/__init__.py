@@ -1,18 +1,18 @@
 """Archives replicated by plain files: published, cloned, brought up to date."""
 
-from letopis.exchange.replica.cloning import CloneReport, PullOptions, clone, detach, pull
-from letopis.exchange.replica.publishing import PublishReport, publish
-from letopis.exchange.replica.selection import Selection
-from letopis.exchange.replica.supplying import attach
+from letopis.exchange.replica.clone_state import CloneSelection
+from letopis.exchange.replica.clones import CloneReport, PullOptions, clone, detach, pull
+from letopis.exchange.replica.on_demand import fetch_on_demand
+from letopis.exchange.replica.publication import PublishReport, publish
 
 __all__ = [
     "CloneReport",
+    "CloneSelection",
     "PublishReport",
     "PullOptions",
-    "Selection",
-    "attach",
     "clone",
     "detach",
+    "fetch_on_demand",
     "publish",
     "pull",
 ]

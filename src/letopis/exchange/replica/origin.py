@@ -13,8 +13,7 @@ from urllib.parse import unquote, urlsplit
 from letopis.config import FetchSettings
 from letopis.errors import NotFound, UsageError
 from letopis.exchange.remote_file import RemoteFile
-from letopis.exchange.replica.layout import PACKS, RELEASE
-from letopis.exchange.replica.release import MOST_BYTES
+from letopis.exchange.replica.release import MOST_RELEASE_BYTES, PACKS, RELEASE
 from letopis.fetch import Client, CurlTransport, RangeReader
 from letopis.model import Limits
 from letopis.zrec import FileSource, NoRanges, RangeSource, Traffic
@@ -46,8 +45,8 @@ class Origin:
     async def release(self) -> bytes:
         """The release as it is now; `NotFound` when nothing is published there."""
         try:
-            async with self.file(RELEASE, MOST_BYTES) as source:
-                return b"".join([part async for part in source.stream()])[: MOST_BYTES + 1]
+            async with self.file(RELEASE, MOST_RELEASE_BYTES) as source:
+                return b"".join([part async for part in source.stream()])[: MOST_RELEASE_BYTES + 1]
         except NotFound:
             raise NotFound(f"no archive is published at {self.address}; check the address") from None
 
@@ -111,7 +110,7 @@ class _LocalFile(FileSource):
             raise NotFound(f"there is no {self._file}; check the address")
 
 
-def canonical(address: str) -> str:
+def canonical_origin(address: str) -> str:
     """The origin as it is remembered: an address without its last slash, or an absolute path."""
     if address.startswith(("http://", "https://")):
         return address.removesuffix("/" + RELEASE).rstrip("/")
@@ -122,7 +121,7 @@ def canonical(address: str) -> str:
 
 
 @asynccontextmanager
-async def connected(address: str, settings: FetchSettings, clock: Callable[[], datetime]) -> AsyncIterator[Origin]:
+async def open_origin(address: str, settings: FetchSettings, clock: Callable[[], datetime]) -> AsyncIterator[Origin]:
     """The origin at a canonical address."""
     if not address.startswith(("http://", "https://")):
         yield Origin(address, None)

@@ -1,32 +1,38 @@
-"""XML from strangers: no document types, no entities, no network, bounded size and depth."""
+"""XML of the job language: strangers' documents read within bounds, results written as XML and JSON."""
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.resources import files
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from enum import Enum
+from io import BytesIO
 from typing import Any
+from xml.sax.saxutils import escape, quoteattr
 
 from lxml import etree
 
 from letopis.errors import UsageError
+from letopis.model import rfc3339
 
-MOST_BYTES = 1024 * 1024
-MOST_DEPTH = 64
-_TOLD = 300
+MAX_XML_BYTES = 1024 * 1024
+MAX_XML_DEPTH = 64
+_MAX_FAULT_LENGTH = 300
 _XS = "{http://www.w3.org/2001/XMLSchema}"
 
 
 def read_xml(data: bytes, what: str) -> etree._Element:
     """The root of an XML text, comments and instructions taken out. UsageError says what `what` breaks and where."""
-    if len(data) > MOST_BYTES:
-        raise UsageError(f"{what} has {len(data)} bytes; at most {MOST_BYTES} are read, so make it shorter")
+    if len(data) > MAX_XML_BYTES:
+        raise UsageError(f"{what} has {len(data)} bytes; at most {MAX_XML_BYTES} are read, so make it shorter")
     parser = etree.XMLParser(
         resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False, remove_comments=True, remove_pis=True
     )
     try:
         root = etree.fromstring(data, parser)
     except (etree.XMLSyntaxError, ValueError) as fault:
-        raise UsageError(f"{what} is not well-formed XML: {str(fault)[:_TOLD]}; correct it") from None
+        raise UsageError(f"{what} is not well-formed XML: {str(fault)[:_MAX_FAULT_LENGTH]}; correct it") from None
     _refuse_types(root, what)
     _refuse_depth(root, what)
     return root
@@ -43,55 +49,102 @@ def _refuse_depth(root: etree._Element, what: str) -> None:
     depth = 0
     for event, element in etree.iterwalk(root, events=("start", "end")):
         depth += 1 if event == "start" else -1
-        if depth > MOST_DEPTH:
+        if depth > MAX_XML_DEPTH:
             raise UsageError(
-                f"{what}, line {element.sourceline}: elements are nested deeper than {MOST_DEPTH}; make it flatter"
+                f"{what}, line {element.sourceline}: elements are nested deeper than {MAX_XML_DEPTH}; make it flatter"
             )
 
 
-def attributes(element: etree._Element) -> dict[str, str]:
+def attributes_of(element: etree._Element) -> dict[str, str]:
     """The attributes of an element."""
     return {str(name): str(value) for name, value in element.attrib.items()}
 
 
-def canonical(root: etree._Element) -> bytes:
+def canonical_xml(root: etree._Element) -> bytes:
     """One text for all spellings of the same XML (C14N 2.0)."""
     return etree.tostring(root, method="c14n2", with_comments=False)
 
 
-def schema() -> bytes:
-    """The W3C XML Schema of the language."""
-    return files("letopis.jobs.language").joinpath("query.xsd").read_bytes()
+_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-@cache
-def _language() -> etree.XMLSchema:
-    return read_schema(schema(), "query.xsd")
+def xml_safe(text: str) -> str:
+    """The text with a replacement sign for each character that XML cannot hold."""
+    return _FORBIDDEN.sub("\ufffd", text)
 
 
-@cache
-def step_names() -> tuple[str, ...]:
-    """The names of all steps, in the order of the schema."""
-    root = etree.fromstring(schema())
-    found = root.iterfind(f"{_XS}complexType[@name='Query']/{_XS}choice/{_XS}element")
-    return tuple(element.get("name", "") for element in found)
+def start_tag(name: str, attributes: Mapping[str, Any], end: str = ">") -> str:
+    """A start tag; values that are None are left out, lists become words."""
+    given = "".join(
+        f" {key}={quoteattr(xml_safe(_attribute_text(value)))}"
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return f"<{name}{given}{end}"
 
 
-def read_schema(data: bytes, what: str) -> etree.XMLSchema:
-    """A schema that names no other file. Raises UsageError."""
-    root = read_xml(data, what)
-    for part in root.iter("{*}include", "{*}import", "{*}redefine"):
-        raise UsageError(f"{what}, line {part.sourceline}: a schema of a package is one file; take <{part.tag}> out")
+def element(name: str, attributes: Mapping[str, Any], content: str | None = None) -> str:
+    """An element with text inside, or an empty one."""
+    if content is None:
+        return start_tag(name, attributes, "/>")
+    return f"{start_tag(name, attributes)}{escape(xml_safe(content))}</{name}>"
+
+
+def parent_element(name: str, attributes: Mapping[str, Any], parts: Iterable[str]) -> bytes:
+    """An element around others, one a line."""
+    inside = "".join(f"  {part}\n" for part in parts)
+    if not inside:
+        return start_tag(name, attributes, "/>").encode()
+    return f"{start_tag(name, attributes)}\n{inside}</{name}>".encode()
+
+
+def row_elements(name: str, attributes: Mapping[str, Any], row: str, found: Iterable[Mapping[str, Any]]) -> bytes:
+    """An element with one empty element a row, and how many there are."""
+    parts = [element(row, one) for one in found]
+    return parent_element(name, {**attributes, "count": len(parts)}, parts)
+
+
+def _attribute_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return rfc3339(value)
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, list | tuple):
+        return " ".join(map(_attribute_text, value))
+    return str(value)
+
+
+def result_json(result: bytes) -> str:
+    """A result as one JSON object: `element`, the attributes, `text` where there is any, and `children`.
+
+    Written piece by piece, so that a deep map needs no deep stack. UsageError where
+    the parser's own bound of 2048 levels is met.
+    """
     try:
-        return etree.XMLSchema(root)
-    except etree.XMLSchemaParseError as fault:
-        raise UsageError(f"{what} is not a usable XML Schema: {str(fault)[:_TOLD]}; correct it") from None
+        return "".join(_json_pieces(result))
+    except etree.XMLSyntaxError as fault:
+        raise UsageError(f"the result cannot be shown as JSON ({fault}); ask for a map with a depth") from None
 
 
-def validate(root: etree._Element, what: str, rules: etree.XMLSchema | None = None) -> None:
-    """Holds a document against a schema, that of the language where none is given; the first fault is told."""
-    rules = rules or _language()
-    if not rules.validate(root):
-        faults: Any = rules.error_log
-        fault = faults[0]
-        raise UsageError(f"{what}, line {fault.line}: {fault.message[:_TOLD].rstrip('.')}; correct it")
+def _json_pieces(result: bytes) -> Iterator[str]:
+    before = ""
+    # A result is our own, and a map may be deeper than the parser's usual bound.
+    reading = etree.iterparse(
+        BytesIO(result),
+        events=("start", "end"),
+        huge_tree=True,
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+    )
+    for event, element in reading:
+        if event == "start":
+            own = json.dumps({"element": str(element.tag), **attributes_of(element)}, ensure_ascii=False)
+            yield f'{before}{own[:-1]}, "children": ['
+            before = ""
+        else:
+            text = (element.text or "").strip() if not len(element) else ""
+            yield f'], "text": {json.dumps(text, ensure_ascii=False)}}}' if text else "]}"
+            before = ", "

@@ -14,24 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from letopis.errors import Damaged
-from letopis.store.solid import numbers, tokens
-from letopis.store.solid.layout import MOST_BYTES
-from letopis.store.solid.residue import misfit
-from letopis.store.solid.tokenwise import MOST_TOKENS
+from letopis.store.solid import frame_format
+from letopis.store.solid.frame_format import MAX_TOKENS, script_misfit
+from letopis.store.solid.stream import MAX_BODY_BYTES
 
-Places = NDArray[np.int32]
-_DIGITS = bytes(min(rank, 255) for rank in numbers.RANK)
-_MARKS = [bytes(int(value in ends) for value in range(256)) for ends in tokens.END_SETS]
-_PADDING = tokens.END * 2
+TokenPlaces = NDArray[np.int32]
+_DIGITS = bytes(min(rank, 255) for rank in frame_format.DIGIT_RANK)
+_MARKS = [bytes(int(value in ends) for value in range(256)) for ends in frame_format.TOKEN_END_SETS]
+_PADDING = frame_format.TOKEN_END * 2
 
 
 class _Script(NamedTuple):
     """The operations of one difference, and the first token of what each inserts, counted from the script's own."""
 
-    copied: Places
-    counts: Places
-    seeks: Places
-    literals: Places
+    copied: TokenPlaces
+    counts: TokenPlaces
+    seeks: TokenPlaces
+    literals: TokenPlaces
 
 
 class _Tokens:
@@ -39,20 +38,20 @@ class _Tokens:
 
     def __init__(self, texts: Sequence[bytes], ends: bytes) -> None:
         # Each text gets an end of its own, so that no token reaches into the next one.
-        self.text = b"".join([part for text in texts for part in (text, tokens.END)])
-        if len(self.text) > MOST_BYTES:
+        self.text = b"".join([part for text in texts for part in (text, frame_format.TOKEN_END)])
+        if len(self.text) > MAX_BODY_BYTES:
             raise _too_large()
-        marked = self.text.translate(_MARKS[tokens.END_SETS.index(ends)])
-        self.stops: Places = np.flatnonzero(np.frombuffer(marked, dtype=np.bool_)).astype(np.int32) + 1
-        self.starts: Places = np.concatenate(([np.int32(0)], self.stops[:-1]))
+        marked = self.text.translate(_MARKS[frame_format.TOKEN_END_SETS.index(ends)])
+        self.stops: TokenPlaces = np.flatnonzero(np.frombuffer(marked, dtype=np.bool_)).astype(np.int32) + 1
+        self.starts: TokenPlaces = np.concatenate(([np.int32(0)], self.stops[:-1]))
         last = np.cumsum([len(text) + 1 for text in texts])
         self.bounds: list[int] = [0, *(np.searchsorted(self.stops, last) + 1).tolist()]
         self.first = self.bounds[1]
         """The first token of the scripts: only theirs begin with numbers."""
         self.heads = self._heads()
-        plain = (self.heads.max(axis=0) < numbers.SHORT) & (self.heads[1] > 0)
+        plain = (self.heads.max(axis=0) < frame_format.SHORT_NUMBERS) & (self.heads[1] > 0)
         steps = np.where(plain, np.arange(self.first, self.first + len(plain)) + self.heads[1], 0)
-        self.following = [*steps.tolist(), *bytes(numbers.SHORT)]
+        self.following = [*steps.tolist(), *bytes(frame_format.SHORT_NUMBERS)]
         """After a token whose operation is its first three bytes: where the next operation stands; 0 for others."""
 
     def _heads(self) -> NDArray[np.uint8]:
@@ -62,10 +61,10 @@ class _Tokens:
         digits = np.frombuffer((self.text[origin:] + _PADDING).translate(_DIGITS), dtype=np.uint8)
         return np.stack([digits[begin + shift] for shift in range(-origin, 3 - origin)])
 
-    def joined(self, form: Places) -> bytes:
+    def joined(self, form: TokenPlaces) -> bytes:
         """The text of a version without its closing newline; tokens that follow each other are taken in one go."""
         starts, stops = self.starts[form], self.stops[form]
-        if int((stops - starts).sum(dtype=np.int64)) > MOST_BYTES:
+        if int((stops - starts).sum(dtype=np.int64)) > MAX_BODY_BYTES:
             raise _too_large()
         breaks = np.flatnonzero(stops[:-1] != starts[1:])
         begin = starts[np.concatenate(([0], breaks + 1))].tolist()
@@ -74,12 +73,12 @@ class _Tokens:
         return b"".join([text[one:other] for one, other in zip(begin, end, strict=True)])[:-1]
 
 
-def applied(newest: bytes, scripts: Sequence[bytes], ends: bytes) -> bytes:
+def apply_scripts(newest: bytes, scripts: Sequence[bytes], ends: bytes) -> bytes:
     """The form that a chain of scripts makes of the newest one; raises Damaged when they do not fit."""
     table = _Tokens([newest, *scripts], ends)
-    form: Places = np.arange(table.first, dtype=np.int32)
+    form: TokenPlaces = np.arange(table.first, dtype=np.int32)
     for number in range(1, len(scripts) + 1):
-        own: Places = np.arange(table.bounds[number], table.bounds[number + 1], dtype=np.int32)
+        own: TokenPlaces = np.arange(table.bounds[number], table.bounds[number + 1], dtype=np.int32)
         form = _assembled(form, own, _operations(table, number))
     return table.joined(form) if len(form) else b""
 
@@ -121,15 +120,15 @@ def _cut_off() -> Damaged:
 
 
 def _operation(text: bytes, at: int) -> tuple[int, int, int, int]:
-    copied, at = numbers.read(text, at)
-    count, at = numbers.read(text, at)
-    seek, at = numbers.read(text, at)
-    if copied > MOST_TOKENS or count > MOST_TOKENS or seek > MOST_TOKENS:
-        raise misfit()
+    copied, at = frame_format.read_number(text, at)
+    count, at = frame_format.read_number(text, at)
+    seek, at = frame_format.read_number(text, at)
+    if copied > MAX_TOKENS or count > MAX_TOKENS or seek > MAX_TOKENS:
+        raise script_misfit()
     return copied, count, seek, at
 
 
-def _script(table: _Tokens, order: Places, others: list[tuple[int, int, int, int]], first: int) -> _Script:
+def _script(table: _Tokens, order: TokenPlaces, others: list[tuple[int, int, int, int]], first: int) -> _Script:
     """All operations in their order; those of three bytes are looked up in the heads of their tokens."""
     plain = order >= 0
     found = order[plain]
@@ -143,22 +142,22 @@ def _script(table: _Tokens, order: Places, others: list[tuple[int, int, int, int
     return _Script(copied, counts, np.where(signed & 1, -((signed + 1) >> 1), signed >> 1) + counts, literals - first)
 
 
-def _assembled(form: Places, own: Places, script: _Script) -> Places:
+def _assembled(form: TokenPlaces, own: TokenPlaces, script: _Script) -> TokenPlaces:
     """The token numbers of a version, from those of its base and the script's own."""
     have = len(form)
     copied, counts, seeks, literals = script
     stops = np.cumsum(copied + seeks, dtype=np.int64) - seeks
     cursors = np.concatenate(([0], stops + seeks))
     if np.any(stops > have) or np.any(cursors < 0) or np.any(cursors > have) or np.any(stops < copied):
-        raise misfit()
+        raise script_misfit()
     # Copied and inserted tokens take turns; the script's own tokens stand behind those of the base.
     lengths = np.empty(2 * len(copied) + 1, dtype=np.int64)
     lengths[0:-1:2], lengths[1::2], lengths[-1] = copied, counts, have - cursors[-1]
     begins = np.empty_like(lengths)
     begins[0::2], begins[1::2] = cursors, have + literals
     total = int(lengths.sum())
-    if total > MOST_TOKENS:
-        raise misfit()
+    if total > MAX_TOKENS:
+        raise script_misfit()
     places = np.repeat(begins - (np.cumsum(lengths) - lengths), lengths) + np.arange(total)
-    made: Places = np.concatenate((form, own))[places]
+    made: TokenPlaces = np.concatenate((form, own))[places]
     return made

@@ -1,0 +1,1 @@
+"""Readers of what other tools have kept: folders, histories, databases, mirrors."""

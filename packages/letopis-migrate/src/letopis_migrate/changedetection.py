@@ -1,0 +1,182 @@
+"""Data folders of changedetection.io: snapshots of every watch, and the watches themselves.
+
+It keeps the text of each version, and the page itself of the last ones; the page is taken where it is there. Older
+releases keep all watches in `url-watches.json`, newer ones each in its own `watch.json`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from letopis.errors import DocumentTooLarge, UsageError
+from letopis.exchange.captures import undo_coding
+from letopis.exchange.sources import MOST_WATCHES, ImportedCapture, ImportedWatch, ImportReport
+from letopis_migrate.folders import SourceFolder, content_type_header, iso_time, sniffed_type
+
+_OLD, _NEW = "url-watches.json", "changedetection.json"
+_MOST_JSON = 64 * 1024 * 1024
+_SECONDS = {"weeks": 604800, "days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
+_JQ = ("jq:", "jqraw:")
+_LEFT_OUT = ("trigger_text", "text_should_not_be_present", "extract_text", "browser_steps", "conditions")
+
+
+def is_changedetection(folder: Path) -> bool:
+    """Whether a folder holds the files of changedetection.io."""
+    return any((folder / name).is_file() for name in (_OLD, _NEW))
+
+
+def changedetection_captures(root: Path, report: ImportReport) -> Iterator[ImportedCapture]:
+    """All snapshots of all watches, each in the order of its history."""
+    folder = SourceFolder(root, report)
+    for name, watch in _watches(folder).items():
+        for line in _history(folder, name):
+            capture = _snapshot(folder, name, line, _address(watch), report)
+            if capture is not None:
+                yield capture
+
+
+def _history(folder: SourceFolder, name: str) -> Iterator[tuple[str, str]]:
+    """Time and file of each snapshot; files are looked for in the watch's own folder only."""
+    path = f"{name}/history.txt"
+    text = folder.read(path, _MOST_JSON) if folder.has(path) else b""
+    for line in (text or b"").decode("utf-8", "replace").splitlines():
+        time, comma, file = line.strip().partition(",")
+        if comma:
+            yield time, file.strip().replace("\\", "/").rpartition("/")[2]
+
+
+def _snapshot(
+    folder: SourceFolder, name: str, line: tuple[str, str], url: str, report: ImportReport
+) -> ImportedCapture | None:
+    time, file = line
+    where = f"{name}/{file}"
+    try:
+        date = iso_time(float(time))
+    except ValueError:
+        report.refuse("no time that can be read", where)
+        return None
+    page = _unpacked(folder, f"{name}/{time}.html", report)
+    if page is not None:
+        return ImportedCapture(url, date, 200, (("Content-Type", "text/html; charset=utf-8"),), page, decoded=True)
+    plain = file.removesuffix(".br")
+    body = _unpacked(folder, f"{name}/{plain}", report)
+    if body is None:
+        report.refuse("its snapshot is not there or cannot be read", where)
+        return None
+    return ImportedCapture(url, date, 200, _headers(plain, body), body, decoded=True)
+
+
+def _headers(file: str, body: bytes) -> tuple[tuple[str, str], ...]:
+    if file.endswith(".txt"):
+        return (("Content-Type", f"{sniffed_type(body)}; charset=utf-8"),)
+    return content_type_header(file, body)
+
+
+def _unpacked(folder: SourceFolder, path: str, report: ImportReport) -> bytes | None:
+    """A file, or the one that brotli made of it."""
+    if folder.has(path):
+        return folder.read(path)
+    packed = folder.read(f"{path}.br") if folder.has(f"{path}.br") else None
+    if packed is None:
+        return None
+    try:
+        return undo_coding("br", packed)
+    except (DocumentTooLarge, ValueError) as error:
+        report.refuse(f"cannot be unpacked ({error})", f"{path}.br")
+        return None
+
+
+def changedetection_watches(root: Path) -> Iterator[ImportedWatch]:
+    """All watches, with their intervals, filters, tags and targets of messages left to be told anew."""
+    folder = SourceFolder(root, ImportReport())
+    tags = _tags(folder)
+    for watch in _watches(folder).values():
+        ids = watch.get("tags") or []
+        tag = next((tags[one] for one in ids if one in tags), str(watch.get("tag") or ""))
+        left_out = tuple(name for name in _LEFT_OUT if watch.get(name))
+        left_out += tuple(text for text in _texts(watch.get("include_filters")) if text.startswith(_JQ))
+        yield ImportedWatch(
+            _address(watch), _every(watch), tuple(_filters(watch)), tag, bool(watch.get("paused")), left_out
+        )
+
+
+def _address(watch: dict[str, Any]) -> str:
+    return str(watch.get("url") or "").removeprefix("source:")
+
+
+def _every(watch: dict[str, Any]) -> float | None:
+    told = watch.get("time_between_check")
+    if watch.get("time_between_check_use_default") or not isinstance(told, dict):
+        return None
+    return sum(_number(told.get(name)) * seconds for name, seconds in _SECONDS.items()) or None
+
+
+def _number(value: Any) -> float:
+    try:
+        number = float(value or 0)
+    except (TypeError, ValueError):
+        return 0.0
+    return number if 0 < number < 1e6 else 0.0
+
+
+def _filters(watch: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for text in _texts(watch.get("include_filters")):
+        if text.startswith(("/", "xpath:", "xpath1:")):
+            yield "xpath", text.removeprefix("xpath:").removeprefix("xpath1:")
+        elif text.startswith("json:"):
+            yield "jsonpath", text.removeprefix("json:")
+        elif not text.startswith(_JQ):
+            yield "css", text
+    for text in _texts(watch.get("subtractive_selectors")):
+        yield "remove", text
+    for text in _texts(watch.get("ignore_text")):
+        is_pattern = len(text) > 2 and text.startswith("/") and text.rstrip("imsx").endswith("/")
+        yield "exclude", text[1 : text.rstrip("imsx").rindex("/")] if is_pattern else _escaped(text)
+
+
+def _escaped(text: str) -> str:
+    return "".join("\\" + sign if sign in r".^$*+?{}[]\|()" else sign for sign in text)
+
+
+def _texts(value: Any) -> list[str]:
+    return [str(text).strip() for text in value[:1000] if str(text).strip()] if isinstance(value, list) else []
+
+
+def _watches(folder: SourceFolder) -> dict[str, dict[str, Any]]:
+    """Watches by the name of their folder."""
+    old = _json(folder, _OLD).get("watching") if folder.has(_OLD) else None
+    found = {str(name): watch for name, watch in (old or {}).items()} if isinstance(old, dict) else {}
+    for name in _folders(folder):
+        if folder.has(f"{name}/watch.json"):
+            found[name] = _json(folder, f"{name}/watch.json")
+    kept = {name: watch for name, watch in found.items() if isinstance(watch, dict) and _is_name(name)}
+    return dict(list(kept.items())[:MOST_WATCHES])
+
+
+def _is_name(name: str) -> bool:
+    return bool(name) and not name.startswith(".") and "/" not in name and "\x00" not in name
+
+
+def _folders(folder: SourceFolder) -> list[str]:
+    return sorted(entry.name for entry in folder.root.iterdir() if entry.is_dir() and not entry.is_symlink())
+
+
+def _tags(folder: SourceFolder) -> dict[str, str]:
+    """Names of tags by their ids."""
+    settings = _json(folder, _NEW if folder.has(_NEW) else _OLD).get("settings")
+    application = settings.get("application") if isinstance(settings, dict) else None
+    told = application.get("tags") if isinstance(application, dict) else None
+    rows = dict(told) if isinstance(told, dict) else {}
+    rows |= {name: _json(folder, f"{name}/tag.json") for name in _folders(folder) if folder.has(f"{name}/tag.json")}
+    return {str(name): str(row.get("title") or "") for name, row in rows.items() if isinstance(row, dict)}
+
+
+def _json(folder: SourceFolder, path: str) -> dict[str, Any]:
+    try:
+        found = json.loads(folder.read(path, _MOST_JSON) or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{folder.root / path} is no JSON that can be read ({error}); mend it") from None
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,195 @@
+"""Databases of urlwatch: each row is a version of the page whose address its key was made of.
+
+Rows name their job by the SHA-1 of its address only, so `urls.yaml` is needed to know the addresses; it is read as
+plain values, and nothing in it is multiplied. Rows with failed tries repeat the old text at the time of a failure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from letopis.errors import Damaged, UsageError
+from letopis.exchange.captures import MAX_BODY
+from letopis.exchange.sources import (
+    MOST_WATCHES,
+    ImportedCapture,
+    ImportedWatch,
+    ImportReport,
+    SourceHints,
+    failed_capture,
+)
+from letopis_migrate.folders import iso_time, sniffed_type
+
+
+class _PlainLoader(yaml.SafeLoader):  # type: ignore[misc]
+    """Without merged mappings, which a few lines can multiply into gigabytes."""
+
+    def flatten_mapping(self, node: Any) -> None:
+        """Refuses `<<`."""
+        if any(key.value == "<<" for key, _ in node.value):
+            raise yaml.constructor.ConstructorError(None, None, "mappings merged by << are not read", node.start_mark)
+
+
+def yaml_documents(file: Path) -> list[Any]:
+    """All documents of a file; UsageError when it is no YAML."""
+    try:
+        with file.open("rb") as stream:
+            return list(yaml.load_all(stream, Loader=_PlainLoader))
+    except (yaml.YAMLError, RecursionError, ValueError, OSError) as error:
+        raise UsageError(f"{file} is no list of jobs ({' '.join(str(error).split())}); mend it") from None
+
+
+_MAGIC = b"SQLite format 3\x00"
+_NEEDED = {"guid", "timestamp", "data"}
+_MOST_LIST = 4 * 1024 * 1024
+_LISTS = ("urls.yaml", "urls.yml")
+_KINDS = {
+    "css": ("css", ""), "xpath": ("xpath", ""), "element-by-id": ("css", "#{}"), "element-by-class": ("css", ".{}"),
+    "element-by-tag": ("css", ""), "keep_lines_containing": ("include", ""), "grep": ("include", ""),
+    "delete_lines_containing": ("exclude", ""), "grepi": ("exclude", ""),
+}  # fmt: skip
+_DEFAULTS = {"keep_lines_containing": "text", "delete_lines_containing": "text", "grep": "re", "grepi": "re"}
+_MAIN = ("selector", "path", "text", "re")
+_HARMLESS = frozenset(("html2text", "strip", "beautify", "pretty-xml", "format-json", "striplines"))
+
+
+def is_urlwatch(file: Path) -> bool:
+    """Whether a file is a SQLite database with a table of snapshots."""
+    if not file.is_file():
+        return False
+    with file.open("rb") as stream:
+        if stream.read(len(_MAGIC)) != _MAGIC:
+            return False
+    try:
+        with closing(_opened(file)) as database:
+            return _table(database) is not None
+    except sqlite3.Error:
+        return False
+
+
+def urlwatch_captures(file: Path, asked: SourceHints, report: ImportReport) -> Iterator[ImportedCapture]:
+    """All snapshots, oldest first."""
+    jobs = {_guid(job): _location(job) for job in _jobs(file, asked)}
+    try:
+        with closing(_opened(file)) as database:
+            table = _table(database)
+            if table is None:
+                raise UsageError(f"{file} has no table of snapshots; give the cache database of urlwatch")
+            for row in _rows(database, *table):
+                yield from _captures(row, jobs, asked.url, report)
+    except sqlite3.Error as error:
+        raise Damaged(f"{file} cannot be read to its end ({error}); what was read stays") from None
+
+
+def _captures(row: sqlite3.Row, jobs: dict[str, str], told: str, report: ImportReport) -> Iterator[ImportedCapture]:
+    guid, time, tries = str(row["guid"]), row["timestamp"], row["tries"] or 0
+    url = jobs.get(guid, told if not jobs else "")
+    if not url.startswith(("http://", "https://")):
+        reason = "its job has no web address" if url else "no job of urls.yaml made it; name the list with --urls"
+        report.refuse(reason, f"entry {guid}")
+        return
+    try:
+        date = iso_time(float(time))
+    except (TypeError, ValueError):
+        report.refuse("no time that can be read", url)
+        return
+    if tries:
+        yield failed_capture(url, date, f"urlwatch could not fetch it ({tries} tries)")
+        return
+    body = row["data"].encode("utf-8", "surrogateescape") if isinstance(row["data"], str) else bytes(row["data"] or b"")
+    tag = (("ETag", str(row["etag"])),) if row["etag"] else ()
+    kind = sniffed_type(body)
+    yield ImportedCapture(url, date, 200, (("Content-Type", f"{kind}; charset=utf-8"), *tag), body, decoded=True)
+
+
+def _opened(file: Path) -> sqlite3.Connection:
+    """Only for reading, and with bounds on what a hostile file can ask for."""
+    database = sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)
+    database.row_factory = sqlite3.Row
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_BODY)
+    database.execute("PRAGMA trusted_schema = OFF")
+    database.execute("PRAGMA cell_size_check = ON")
+    return database
+
+
+def _table(database: sqlite3.Connection) -> tuple[str, set[str]] | None:
+    """The table of snapshots and its columns, whatever the release called it; views could run for ever."""
+    plain = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%' AND sql NOT LIKE '%AS (%'"
+    for row in database.execute(plain).fetchmany(100):
+        name = str(row["name"]).replace('"', '""')
+        columns = {str(column["name"]).lower() for column in database.execute(f'PRAGMA table_info("{name}")')}
+        if columns >= _NEEDED:
+            return name, columns
+    return None
+
+
+def _rows(database: sqlite3.Connection, name: str, columns: set[str]) -> Iterator[sqlite3.Row]:
+    rest = [column if column in columns else f"NULL AS {column}" for column in ("tries", "etag")]
+    chosen = ", ".join(["guid", "timestamp", "data", *rest])
+    yield from database.execute(f'SELECT {chosen} FROM "{name}" ORDER BY timestamp, rowid')  # noqa: S608
+
+
+def urlwatch_watches(file: Path, asked: SourceHints) -> Iterator[ImportedWatch]:
+    """A watch for each job that has a web address."""
+    for job in _jobs(file, asked):
+        if _location(job).startswith(("http://", "https://")):
+            chosen, left_out = _filters(job.get("filter"))
+            yield ImportedWatch(str(job.get("url") or job.get("navigate")), None, chosen, "", _is_off(job), left_out)
+
+
+def _is_off(job: dict[str, Any]) -> bool:
+    return job.get("enabled") is False
+
+
+def _filters(told: Any) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """Filters with a counterpart, and the names of the others."""
+    steps = told.split(",") if isinstance(told, str) else told if isinstance(told, list) else []
+    chosen: list[tuple[str, str]] = []
+    left_out: list[str] = []
+    for step in steps[:1000]:
+        name, value = next(iter(step.items()), ("", "")) if isinstance(step, dict) else str(step).partition(":")[::2]
+        found = _filter(str(name), value)
+        chosen += found
+        left_out += [str(name)] if not found and name not in _HARMLESS else []
+    return tuple(chosen), tuple(left_out)
+
+
+def _filter(name: str, value: Any) -> list[tuple[str, str]]:
+    """One step as filters of ours; lines are found by plain text unless the step says `re`."""
+    told = value if isinstance(value, dict) else {_DEFAULTS.get(name, "selector"): value}
+    removed = [("remove", str(told["exclude"]))] if name == "css" and told.get("exclude") else []
+    key = next((key for key in _MAIN if isinstance(told.get(key), str) and told[key]), "")
+    kind, form = _KINDS.get(name, ("", ""))
+    if not key or not kind:
+        return removed
+    text = re.escape(told[key]) if key == "text" else told[key]
+    return [*removed, (kind, form.format(text) if form else text)]
+
+
+def _guid(job: dict[str, Any]) -> str:
+    return hashlib.sha1(_location(job).encode("utf-8", "surrogateescape"), usedforsecurity=False).hexdigest()
+
+
+def _location(job: dict[str, Any]) -> str:
+    return str(job.get("user_visible_url") or job.get("url") or job.get("navigate") or job.get("command") or "")
+
+
+def _jobs(file: Path, asked: SourceHints) -> list[dict[str, Any]]:
+    """The jobs of `urls.yaml`, named or lying beside the database or in the folder of settings."""
+    places = [asked.urls] if asked.urls else [file.parent / name for name in _LISTS]
+    found = next((place for place in places if place.is_file()), None)
+    if found is None:
+        if asked.url:
+            return []
+        raise UsageError(f"{file} does not tell addresses; name the urls.yaml of urlwatch with --urls")
+    if found.stat().st_size > _MOST_LIST:
+        raise UsageError(f"{found} is larger than 4 MiB; split it")
+    return [job for job in yaml_documents(found) if isinstance(job, dict)][:MOST_WATCHES]

@@ -1,0 +1,71 @@
+"""The web application: all routes in their order, the middleware around them, and what requests share."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from fastapi import APIRouter, FastAPI
+from fastapi.staticfiles import StaticFiles
+
+from letopis import __version__
+from letopis.api import accounts, captures, feeds, jobs, middleware, openapi, search, sites, watches
+from letopis.api.access import AccessGate
+from letopis.api.door import operations_router
+from letopis.api.feed_entries import FeedBuilder
+from letopis.api.requests import install_problems
+from letopis.archive import Archive
+from letopis.operations.registry import all_operations
+from letopis.replay import cdx, memento
+from letopis.replay.cdx_query import CdxFinder
+from letopis.web import login
+from letopis.web import router as pages
+from letopis.web.pages import STATIC
+
+rest = APIRouter(prefix="/api/v1")
+for topic in (
+    watches.checks_router,
+    captures.router,
+    watches.changes_router,
+    accounts.router,
+    search.router,
+    watches.watches_router,
+    sites.crawls_router,
+    jobs.router,
+    operations_router(all_operations().values()),
+):
+    rest.include_router(topic)
+
+
+def create_app(archive: Archive) -> FastAPI:
+    """An application over one archive; the caller opens and closes the archive."""
+    app = FastAPI(title="Letopis", version=__version__, docs_url=None, redoc_url=None, openapi_url="/openapi.json")
+    _share(app, archive)
+    app.openapi = partial(openapi.describe, app)  # type: ignore[method-assign]
+    install_problems(app)
+    # The most frequent ones come first: routes are tried in order.
+    app.router.routes[:0] = [*cdx.CDX_ROUTES, *memento.MEMENTO_ROUTES, *feeds.FEED_ROUTES]
+    for router in (rest, middleware.health_router, middleware.metrics_router, openapi.router, pages, login.router):
+        app.include_router(router)
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    # The last one added sees a request first.
+    app.add_middleware(AccessGate, archive=archive, sessions=app.state.auth.sessions)
+    app.add_middleware(middleware.MetricsMiddleware, metrics=app.state.metrics)
+    if archive.settings.serve.access_log:
+        app.state.access_log = middleware.open_access_log(Path(archive.settings.serve.access_log))
+        app.add_middleware(middleware.AccessLog, lines=app.state.access_log, clock=archive.clock)
+    app.add_middleware(middleware.TrustedProxies, trusted=archive.settings.serve.trusted_proxies)
+    return app
+
+
+def _share(app: FastAPI, archive: Archive) -> None:
+    """What requests find in `app.state`."""
+    app.state.archive = archive
+    app.state.finder = CdxFinder(archive)
+    app.state.feed_builder = FeedBuilder(archive)
+    app.state.check_service = watches.CheckService(archive)
+    app.state.auth = login.AuthState.of(archive)
+    app.state.metrics = middleware.ServiceMetrics(archive)
+    app.state.listeners = 0
+    app.state.stopping = False
+    app.state.access_log = None

@@ -1,0 +1,193 @@
+"""REST as a door to operations: a route with its OpenAPI parameters and models for every operation that names one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, get_type_hints
+
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, create_model
+from starlette.responses import Response, StreamingResponse
+
+from letopis.api.access import principal_of
+from letopis.api.requests import archive_of, problem_response, problem_responses
+from letopis.errors import UsageError
+from letopis.operations import Answer, Context, Document, Operation, Parameter, Value, bind, json_value
+
+_IN_BODY = ("POST", "PUT", "PATCH")
+_SAFE_HEADERS = {"x-content-type-options": "nosniff"}
+_models: dict[type, type[BaseModel]] = {}
+
+
+def operations_router(operations: Iterable[Operation[Any, Any]]) -> APIRouter:
+    """A route for every operation that names one."""
+    router = APIRouter()
+    for operation in operations:
+        if operation.route is not None:
+            _add_route(router, operation)
+    return router
+
+
+def _add_route(router: APIRouter, operation: Operation[Any, Any]) -> None:
+    assert operation.route is not None
+    model = model_of(operation)
+    content: dict[str, Any] = {"model": model} if model else {"content": {"*/*": {"schema": {}}}}
+    router.add_api_route(
+        operation.route.path,
+        _endpoint(operation),
+        methods=[operation.route.method],
+        name=operation.name,
+        tags=[operation.run.__module__.rpartition(".")[2]],
+        summary=operation.summary,
+        description=operation.help,
+        status_code=operation.status,
+        response_class=Response if model is None else JSONResponse,
+        responses={**problem_responses(*operation.errors), operation.status: content},
+        openapi_extra=_described(operation),
+    )
+
+
+def _endpoint(operation: Operation[Any, Any]) -> Callable[[Request], Any]:
+    """The function behind a route: reads what was given, asks, and sends the answer."""
+
+    async def answered(request: Request) -> Response:
+        try:
+            given = await _given(operation, request)
+            return await run_sync(_asked, operation, request, given)
+        except _BadBody as error:
+            return problem_response(422, "UsageError", str(error))
+
+    return answered
+
+
+class _BadBody(UsageError):
+    """The body of a request does not fit."""
+
+
+def _asked(operation: Operation[Any, Any], request: Request, given: dict[str, Any]) -> Response:
+    archive, principal = archive_of(request), principal_of(request)
+    in_body = request.method in _IN_BODY
+    try:
+        asked = bind(operation.parameters, given, archive.clock(), strict=in_body)
+    except UsageError as error:
+        raise _BadBody(str(error)) if in_body else error from None
+    private = archive.settings.fetch.private == "always"
+    context = Context(archive, user=principal.name, rights=principal.mask, private_ok=private, form="json")
+    return _sent(operation, operation(context, asked))
+
+
+async def _given(operation: Operation[Any, Any], request: Request) -> dict[str, Any]:
+    """Raw values by alias: of the path, of the query string, and of the body."""
+    given: dict[str, Any] = dict(request.path_params)
+    body = await request.body() if request.method in _IN_BODY else b""
+    whole = next((one for one in operation.parameters_in("http") if one.kind == "bytes"), None)
+    for one in operation.parameters_in("http"):
+        values = request.query_params.getlist(one.alias)
+        if values and (whole is not None or request.method not in _IN_BODY):
+            given[one.alias] = values if one.repeated else values[-1]
+    if whole is not None:
+        return {**given, whole.alias: body}
+    return {**given, **_json_body(body)}
+
+
+def _json_body(data: bytes) -> dict[str, Any]:
+    try:
+        body = json.loads(data) if data else {}
+    except ValueError:
+        raise _BadBody("the body is not JSON") from None
+    if not isinstance(body, dict):
+        raise _BadBody("the body must be a JSON object")
+    return body
+
+
+def _sent(operation: Operation[Any, Any], answer: Answer) -> Response:
+    """An answer as a response: one JSON object around the rows, or the document."""
+    if operation.status == 204:
+        return Response(status_code=204)
+    if isinstance(answer, Document):
+        return _streamed(answer)
+    if isinstance(answer, Value):
+        return JSONResponse(json_value(answer.value), operation.status)
+    body = {**json_value(answer.about), operation.listed: [json_value(row) for row in answer]}
+    return JSONResponse(body, operation.status)
+
+
+def _streamed(answer: Document) -> Response:
+    """What goes wrong before the second piece still becomes a proper error; short answers are sent whole."""
+    headers = {**_SAFE_HEADERS, **answer.headers}
+    pieces = answer.bytes()
+    begun = [piece for _, piece in zip(range(3), pieces, strict=False)]
+    if len(begun) < 3:
+        return Response(b"".join(begun), media_type=answer.media_type, headers=headers)
+
+    def whole() -> Iterator[bytes]:
+        yield from begun
+        yield from pieces
+
+    return StreamingResponse(whole(), media_type=answer.media_type, headers=headers)
+
+
+def _described(operation: Operation[Any, Any]) -> dict[str, Any]:
+    """The parameters of a route and its body, as OpenAPI describes them."""
+    assert operation.route is not None
+    known = operation.parameters_in("http")
+    in_path = [one for one in known if f"{{{one.alias}}}" in operation.route.path]
+    others = [one for one in known if one not in in_path]
+    path = [_parameter(one, "path") for one in in_path]
+    if operation.route.method not in _IN_BODY:
+        return {"parameters": path + [_parameter(one, "query") for one in others]}
+    whole = next((one for one in others if one.kind == "bytes"), None)
+    if whole is not None:
+        body = {"required": True, "content": {whole.declared.metavar: {"schema": {"type": "string"}}}}
+        return {
+            "parameters": path + [_parameter(one, "query") for one in others if one is not whole],
+            "requestBody": body,
+        }
+    required = [one.alias for one in others if one.required]
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {one.alias: _property(one) for one in others},
+        "additionalProperties": False,
+        **({"required": required} if required else {}),
+    }
+    content = {"application/json": {"schema": schema}}
+    return {"parameters": path, "requestBody": {"required": bool(required), "content": content}}
+
+
+def _property(one: Parameter) -> dict[str, Any]:
+    schema = one.schema() | {"description": one.declared.help}
+    return schema if one.required or "default" in schema else {**schema, "type": [schema["type"], "null"]}
+
+
+def _parameter(one: Parameter, where: str) -> dict[str, Any]:
+    return {
+        "name": one.alias,
+        "in": where,
+        "required": one.required or where == "path",
+        "description": one.declared.help,
+        "schema": one.schema(),
+    }
+
+
+def model_of(operation: Operation[Any, Any]) -> type[BaseModel] | None:
+    """The model of an answer, for OpenAPI; None for documents and for answers without a body."""
+    if operation.row is None or operation.status == 204:
+        return None
+    row = _row_model(operation.row)
+    if operation.answer is Value:
+        return row
+    name = "".join(part.capitalize() for part in operation.name.split("_")) + "Answer"
+    fields: dict[str, Any] = {key: (kind, ...) for key, kind in operation.about.items()}
+    fields[operation.listed] = (list[row], ...)  # type: ignore[valid-type]
+    return create_model(name, **fields)
+
+
+def _row_model(row: type) -> type[BaseModel]:
+    """A row class as a model of the same name and fields."""
+    if row not in _models:
+        fields: dict[str, Any] = {name: (kind, ...) for name, kind in get_type_hints(row).items() if name[0] != "_"}
+        _models[row] = create_model(row.__name__, **fields)
+    return _models[row]

@@ -1,0 +1,215 @@
+"""What stands around the application: trusted proxies, the access log, Prometheus metrics and the health check."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from logging.handlers import WatchedFileHandler
+from pathlib import Path
+
+from fastapi import APIRouter, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from letopis.api.access import principal_of_scope
+from letopis.api.requests import ArchiveDep
+from letopis.archive import Archive
+from letopis.errors import NotReady, SettingError
+
+Network = IPv4Network | IPv6Network
+
+
+class TrustedProxies:
+    """Puts the client's address, scheme and host in place of the proxy's."""
+
+    def __init__(self, app: ASGIApp, trusted: Sequence[str]) -> None:
+        self._app = app
+        self._trusted = [_network(text) for text in trusted]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] == "http" and self._trusted and self._is_trusted((scope.get("client") or ("",))[0]):
+            scope = self._behind(scope)
+        await self._app(scope, receive, send)
+
+    def _is_trusted(self, address: str) -> bool:
+        try:
+            found = ip_address(address)
+        except ValueError:
+            return False
+        return any(found in network for network in self._trusted)
+
+    def _behind(self, scope: Scope) -> Scope:
+        fields = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        scope = dict(scope)
+        chain = [part.strip() for part in fields.get(b"x-forwarded-for", "").split(",") if part.strip()]
+        # The last address that is not one of our own proxies is the client; what stands before it anyone can write.
+        client = next((part for part in reversed(chain) if not self._is_trusted(part)), None)
+        if client:
+            scope["client"] = (client, 0)
+        if fields.get(b"x-forwarded-proto") in ("http", "https"):
+            scope["scheme"] = fields[b"x-forwarded-proto"]
+        host = fields.get(b"x-forwarded-host")
+        if host:
+            kept = [(name, value) for name, value in scope["headers"] if name != b"host"]
+            scope["headers"] = [*kept, (b"host", host.encode("latin-1"))]
+        return scope
+
+
+def _network(text: str) -> Network:
+    try:
+        return ip_network(text, strict=False)
+    except ValueError:
+        raise SettingError(f"serve.trusted_proxies: '{text}' is no address or network") from None
+
+
+# A ticket lets its bearer read: it is nobody's business but the reader's.
+_TICKET = re.compile(r"(?<=/web/~)[\w.-]+", re.ASCII)
+_ODD = re.compile(r"[\x00-\x1f\x7f\"\\]")
+
+
+def open_access_log(file: Path) -> logging.Handler:
+    """The file to write to; NotReady when it cannot be written."""
+    try:
+        return WatchedFileHandler(file, encoding="utf-8")
+    except OSError as error:
+        raise NotReady(f"cannot write the access log {file}: {error.strerror}; correct serve.access_log") from None
+
+
+class AccessLog:
+    """Writes the combined log format; whoever rotates the file may move it away at any time."""
+
+    def __init__(self, app: ASGIApp, lines: logging.Handler, clock: Callable[[], datetime]) -> None:
+        self._app = app
+        self._lines = lines
+        self._clock = clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request; its line is written when the answer is over, whatever became of it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status, size = 500, 0
+
+        async def counted(message: Message) -> None:
+            nonlocal status, size
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            size += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            await self._app(scope, receive, counted)
+        finally:
+            self._write(_line(scope, self._clock(), status, size))
+
+    def _write(self, line: str) -> None:
+        self._lines.emit(logging.LogRecord("access", logging.INFO, "", 0, line, None, None))
+
+
+def _line(scope: Scope, now: datetime, status: int, size: int) -> str:
+    client = scope["client"][0] if scope.get("client") else "-"
+    fields = {name: value.decode("latin-1") for name, value in scope["headers"] if name in (b"referer", b"user-agent")}
+    query = scope["query_string"].decode("latin-1")
+    path = _TICKET.sub("...", scope["path"]) + (f"?{query}" if query else "")
+    asked = f"{scope['method']} {path} HTTP/{scope['http_version']}"
+    who = principal_of_scope(scope).name or "-"
+    referer, agent = fields.get(b"referer", "-"), fields.get(b"user-agent", "-")
+    time = now.strftime("%d/%b/%Y:%H:%M:%S %z")
+    return f'{client} - {_safe(who)} [{time}] "{_safe(asked)}" {status} {size} "{_safe(referer)}" "{_safe(agent)}"'
+
+
+def _safe(text: str) -> str:
+    """Nothing that ends a field or a line."""
+    return _ODD.sub(lambda odd: f"\\x{ord(odd[0]):02x}", text)
+
+
+metrics_router = APIRouter(include_in_schema=False)
+
+FAMILIES = frozenset({"web", "cdx", "api", "feed", "static", "healthz", "metrics", "login"})
+_TOTALS_AGE = 60.0
+
+
+class ServiceMetrics:
+    """The figures of one application."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._counted_at = -_TOTALS_AGE
+        self._kept: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
+        self.registry = CollectorRegistry()
+        self.requests = Counter("letopis_requests", "Requests answered", ["family", "status"], registry=self.registry)
+        self.seconds = Histogram(
+            "letopis_request_seconds", "Time until the answer was sent", ["family"], registry=self.registry,
+            buckets=(0.001, 0.005, 0.02, 0.1, 0.5, 2, 10),
+        )  # fmt: skip
+        self.totals = Gauge("letopis_archive", "Totals of the archive", ["what"], registry=self.registry)
+
+    def answered(self, family: str, status: int, seconds: float) -> None:
+        """One more request; looking labels up costs more than counting, so they are kept."""
+        kept = self._kept.get((family, status))
+        if kept is None:
+            kept = self._kept[family, status] = (
+                self.requests.labels(family, str(status)),
+                self.seconds.labels(family),
+            )
+        kept[0].inc()
+        kept[1].observe(seconds)
+
+    def text(self) -> bytes:
+        """The exposition; totals are counted at most once a minute."""
+        if time.monotonic() - self._counted_at >= _TOTALS_AGE:
+            stats = self._archive.stats()
+            for what in ("documents", "versions", "checks", "raw_bytes", "pack_bytes", "catalog_bytes", "hosts"):
+                self.totals.labels(what).set(getattr(stats, what))
+            self._counted_at = time.monotonic()
+        return generate_latest(self.registry)
+
+
+class MetricsMiddleware:
+    """Counts requests by the first part of their path."""
+
+    def __init__(self, app: ASGIApp, metrics: ServiceMetrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        first = scope["path"].split("/", 2)[1] if scope["path"].startswith("/") else ""
+        family = first if first in FAMILIES else "pages"
+        status, started = 500, time.perf_counter()
+
+        async def counted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, counted)
+        finally:
+            self._metrics.answered(family, status, time.perf_counter() - started)
+
+
+@metrics_router.get("/metrics")
+def metrics(request: Request) -> Response:
+    """Counters, durations and totals."""
+    found: ServiceMetrics = request.app.state.metrics
+    return Response(found.text(), media_type=CONTENT_TYPE_LATEST)
+
+
+health_router = APIRouter()
+
+
+@health_router.get("/healthz", include_in_schema=False)
+def healthz(archive: ArchiveDep) -> dict[str, str]:
+    """Fine when the catalogue answers."""
+    archive.catalog.database.one("SELECT 1")
+    return {"status": "ok"}

@@ -1,0 +1,138 @@
+"""The OpenAPI document: what FastAPI knows of the routes, and the CDX, Memento and feed addresses it cannot know."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.openapi.utils import get_openapi
+from fastapi.responses import HTMLResponse
+
+
+def _parameter(name: str, text: str, *, required: bool = False, **schema: Any) -> dict[str, Any]:
+    shape = schema or {"type": "string"}
+    return {"name": name, "in": "query", "required": required, "description": text, "schema": shape}
+
+
+_SHARED = [
+    _parameter("url", "Address; `prefix*` and `*.domain` are understood", required=True),
+    _parameter("matchType", "What else is meant", type="string", enum=["exact", "prefix", "host", "domain"]),
+    _parameter("from", "From this time on, 1 to 14 digits", type="string", pattern="^[0-9]{1,14}$"),
+    _parameter("to", "Up to this time, 1 to 14 digits", type="string", pattern="^[0-9]{1,14}$"),
+    _parameter("offset", "Rows to leave out first", type="integer", minimum=0),
+    _parameter("page", "Part of a long answer, from 0", type="integer", minimum=0),
+    _parameter("pageSize", "Blocks of 1000 URLs a page", type="integer", minimum=1, maximum=1000),
+    _parameter("showNumPages", "Say only how many pages there are", type="boolean"),
+    _parameter("closest", "Order by nearness to this time", type="string", pattern="^[0-9]{1,14}$"),
+    _parameter("sort", "`closest` needs `closest=`", type="string", enum=["closest", "reverse"]),
+]
+
+WAYBACK_PARAMETERS = [
+    *_SHARED,
+    _parameter("fl", "Fields, with commas"),
+    _parameter("filter", "`[!]field:regex`, matches the whole field", type="array", items={"type": "string"}),
+    _parameter("collapse", "`field` or `field:N`", type="array", items={"type": "string"}),
+    _parameter("limit", "Most rows; a negative number means the last ones", type="integer"),
+    _parameter("output", "`json` for an array of arrays", type="string", enum=["json", "text"]),
+    _parameter("showResumeKey", "Say where to go on", type="boolean"),
+    _parameter("resumeKey", "Go on from here"),
+]
+
+PYWB_PARAMETERS = [
+    *_SHARED,
+    _parameter("fields", "Fields, with commas"),
+    _parameter("filter", "`[!][=|~]field:text`", type="array", items={"type": "string"}),
+    _parameter("limit", "Most rows", type="integer", minimum=0),
+    _parameter("output", "`json` for one object a line", type="string", enum=["json", "text"]),
+]
+
+router = APIRouter(include_in_schema=False)
+
+_URL = {"name": "url", "in": "path", "required": True, "schema": {"type": "string"},
+        "description": "Address of the page as it is, with its slashes and query"}  # fmt: skip
+_DIGITS = {"type": "string", "pattern": "^[0-9]{1,14}$"}
+
+
+def _digits(name: str) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "schema": _DIGITS, "description": "1 to 14 digits"}
+
+
+def _get(summary: str, kind: str, statuses: dict[str, str], *parameters: dict[str, Any]) -> dict[str, Any]:
+    answers = {code: {"description": text} for code, text in statuses.items()}
+    if "200" in answers:
+        answers["200"] |= {"content": {kind: {"schema": {}}}}  # type: ignore[dict-item]
+    return {"get": {"summary": summary, "tags": ["memento"], "parameters": [*parameters, _URL], "responses": answers}}
+
+
+def _list(summary: str, parameters: list[dict[str, Any]]) -> dict[str, Any]:
+    answers = {"200": {"description": "Rows", "content": {"*/*": {"schema": {}}}},
+               "400": {"description": "A parameter makes no sense"}}  # fmt: skip
+    return {"get": {"summary": summary, "tags": ["cdx"], "parameters": parameters, "responses": answers}}
+
+
+_GONE = {"404": "Never captured", "400": "Not an address or a time"}
+_ACCEPT = {"name": "Accept-Datetime", "in": "header", "required": False, "schema": {"type": "string"},
+           "description": "Date of RFC 1123"}  # fmt: skip
+_FORM = {"name": "form", "in": "path", "required": True, "schema": {"type": "string", "enum": ["link", "json", "cdxj"]}}
+_NAME = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
+
+FURTHER_PATHS: dict[str, Any] = {
+    "/cdx/search/cdx": _list("Captures, as the Internet Archive's CDX server lists them", WAYBACK_PARAMETERS),
+    "/web/cdx": _list("Captures, as pywb's CDX server lists them", PYWB_PARAMETERS),
+    "/web/{url}": _get("TimeGate", "text/html", {"302": "The way to the closest capture", **_GONE}, _ACCEPT),
+    "/web/{timestamp}/{url}": _get(
+        "A capture for browsing, links led to the same date", "*/*",
+        {"200": "The page", "302": "The way to the exact timestamp, or an archived redirect", **_GONE},
+        _digits("timestamp"),
+    ),
+    "/web/{timestamp}id_/{url}": _get(
+        "A capture, byte for byte as it was stored", "*/*",
+        {"200": "The bytes", "302": "The way to the exact timestamp, or an archived redirect", **_GONE},
+        _digits("timestamp"),
+    ),
+    "/web/timemap/{form}/{url}": _get("TimeMap: all captures", "*/*", {"200": "The list", **_GONE}, _FORM),
+    "/web/*/{url}": _get("Calendar of captures", "text/html", {"200": "A page", **_GONE}),
+    "/web/diff/{from}/{to}/{url}": _get(
+        "What changed between two captures", "text/html", {"200": "A page", **_GONE}, _digits("from"), _digits("to")
+    ),
+    "/feed/{url}": _get("Atom feed of a page; RSS under /feed/rss/", "application/atom+xml", {"200": "Feed", **_GONE}),
+}  # fmt: skip
+
+
+def describe(app: FastAPI) -> dict[str, Any]:
+    """The whole document, made once."""
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title, version=app.version, openapi_version="3.1.0", routes=app.routes,
+            description="Crawls, watches, stores, maps, searches, replays and replicates the web over time.",
+        )  # fmt: skip
+        document["paths"] |= FURTHER_PATHS
+        schemes = {"token": {"type": "http", "scheme": "bearer", "description": "A token of 'letopis tokens create'"}}
+        document.setdefault("components", {})["securitySchemes"] = schemes
+        document["security"] = [{}, {"token": []}]
+        app.openapi_schema = document
+    return app.openapi_schema
+
+
+@router.get("/docs")
+def docs(request: Request) -> HTMLResponse:
+    """The document as a plain page: no script, nothing from elsewhere."""
+    document = describe(request.app)
+    rows = [
+        f"<tr><td>{method.upper()}</td><td><code>{escape(path)}</code></td><td>{escape(_summary(operation))}</td></tr>"
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+    ]
+    return HTMLResponse(
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>HTTP interface · Letopis</title>'
+        '<link rel="stylesheet" href="/static/letopis.css"></head><body><main><h1>HTTP interface</h1>'
+        '<p>The full description is <a href="/openapi.json">openapi.json</a>.</p><table><thead><tr>'
+        '<th scope="col">Method</th><th scope="col">Path</th><th scope="col">What it does</th></tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></main></body></html>"
+    )
+
+
+def _summary(operation: dict[str, Any]) -> str:
+    text: str = operation.get("description") or operation.get("summary") or ""
+    return text.split("\n")[0]

@@ -1,0 +1,153 @@
+"""What every route shares: the served archive, our origin, common parameters, streams and RFC 9457 problems."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from itertools import chain, islice
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Scope
+
+from letopis.archive import Archive
+from letopis.errors import LetopisError, UsageError
+from letopis.model import parse_time
+
+_HOST = re.compile(r"[A-Za-z0-9.\-_:\[\]]{1,255}", re.ASCII)
+
+
+def origin_of(scope: Scope) -> str:
+    """Scheme and host under which the client reached us."""
+    host = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
+    if not _HOST.fullmatch(host):
+        address, port = scope.get("server") or ("localhost", 80)
+        host = f"{address}:{port}"
+    return f"{scope['scheme']}://{host}"
+
+
+def archive_of(request: Request) -> Archive:
+    """The archive that is served."""
+    archive: Archive = request.app.state.archive
+    return archive
+
+
+def reads_locally(archive: Archive) -> bool:
+    """Whether a point read is a matter of microseconds, so that short answers need no thread of their own."""
+    return archive.catalog.database.dialect.name == "sqlite"
+
+
+ArchiveDep = Annotated[Archive, Depends(archive_of)]
+
+UrlParam = Annotated[str, Query(description="Address of the page", min_length=1, max_length=8192)]
+AtParam = Annotated[str | None, Query(description="Time: RFC 3339, a date, 14 digits, or '2 days ago'", max_length=64)]
+FromParam = Annotated[str | None, Query(alias="from", description="Not before this time", max_length=64)]
+ToParam = Annotated[str | None, Query(description="Not after this time", max_length=64)]
+LimitParam = Annotated[int, Query(description="Most rows", ge=1, le=10_000)]
+CursorParam = Annotated[str | None, Query(description="Where an earlier answer ended", max_length=40)]
+
+
+def parse_moment(archive: Archive, text: str | None) -> datetime | None:
+    """A time as people write it; relative ones count from now."""
+    return None if text is None else parse_time(text, archive.clock())
+
+
+def cursor_position(cursor: str | None) -> int:
+    """The number inside a cursor; 0 at the start."""
+    if cursor is None:
+        return 0
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
+        raise UsageError("this cursor was not given out here; start without one")
+    return int(cursor)
+
+
+def streamed_response(pieces: Iterator[str], media_type: str, headers: Mapping[str, str] | None = None) -> Response:
+    """An answer of texts. What goes wrong before the second piece still becomes a proper error.
+
+    Short answers are sent whole: with a length, and without the cost of a stream.
+    """
+    begun = list(islice(pieces, 2))
+    following = next(pieces, None)
+    if following is None:
+        return Response("".join(begun).encode(), media_type=media_type, headers=headers)
+    whole = chain(begun, [following], pieces)
+    return StreamingResponse((piece.encode() for piece in whole), media_type=media_type, headers=headers)
+
+
+PROBLEM_TYPE = "application/problem+json"
+_STATUS = {2: 400, 3: 404, 4: 502, 5: 413, 6: 500, 7: 403}
+
+
+class Problem(BaseModel):
+    """What went wrong: `title` for programs, `detail` for people."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+
+
+def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The problems that a route may answer with, for the OpenAPI document."""
+    schema = {"schema": {"$ref": "#/components/schemas/Problem"}}
+    return {
+        status: {"model": Problem, "description": _DESCRIPTIONS[status], "content": {PROBLEM_TYPE: schema}}
+        for status in (*statuses, 400, 401, 403, 422)
+    }
+
+
+_DESCRIPTIONS = {
+    400: "The request makes no sense",
+    401: "Credentials are missing or wrong",
+    403: "Not allowed, or an address that is not asked",
+    404: "There is no such thing",
+    413: "Too large",
+    422: "The body or a parameter does not fit",
+    429: "Too many of yours wait",
+    502: "The server asked did not answer",
+    503: "Too much at once",
+}
+
+
+def http_status_of(error: LetopisError) -> int:
+    """The HTTP status that says the same as the exit status."""
+    return _STATUS.get(error.exit_status, 500)
+
+
+def problem_response(status: int, title: str, detail: str) -> JSONResponse:
+    """One problem document."""
+    body = {"type": "about:blank", "title": title, "status": status, "detail": detail}
+    return JSONResponse(body, status, media_type=PROBLEM_TYPE)
+
+
+async def _letopis_problem(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, LetopisError)
+    return problem_response(http_status_of(error), type(error).__name__, str(error))
+
+
+async def _validation_problem(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    found = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()]
+    return problem_response(422, "Does not fit", "; ".join(found[:5]))
+
+
+async def _http_problem(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    answer = problem_response(
+        error.status_code, str(error.detail), f"{request.method} {request.url.path}: {error.detail}"
+    )
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+def install_problems(app: FastAPI) -> None:
+    """Every error that a route lets through becomes a problem document."""
+    app.add_exception_handler(LetopisError, _letopis_problem)
+    app.add_exception_handler(RequestValidationError, _validation_problem)
+    app.add_exception_handler(HTTPException, _http_problem)

@@ -1,0 +1,213 @@
+"""Runs the application until it is stopped: in this process, or in several workers on one listening socket.
+
+The first process binds the socket and starts the workers, which inherit it; the system hands each connection to
+whoever accepts it first. What all must agree on is told to each through its standard input, where nobody else reads.
+A worker that dies is started again; one that cannot start ends all, and when the first process dies its workers see
+that their standard input is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import sys
+import time
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import uvicorn
+
+from letopis.api.app import create_app
+from letopis.api.sessions import LOGIN_TRIES, LoginThrottle
+from letopis.archive import Archive
+from letopis.catalog.accounts import Accounts
+from letopis.errors import NotReady
+
+_QUICK_SECONDS = 5.0
+_QUICK_DEATHS = 5
+_STOP_SECONDS = 15.0
+WORKER_READY = b"ready\n"
+"""What a worker writes when it answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerConfig:
+    """What all workers have in common: the code for the first owner, and how many they are."""
+
+    code: str
+    workers: int
+
+    def to_line(self) -> bytes:
+        """One line for the standard input of a worker."""
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+    @classmethod
+    def from_line(cls, line: bytes) -> WorkerConfig:
+        """The inverse."""
+        return cls(**json.loads(line))
+
+
+class WorkerPool:
+    """Keeps a number of workers running until it is stopped."""
+
+    def __init__(self, listening: socket.socket, words: Sequence[str], agreement: WorkerConfig) -> None:
+        """`words` are the arguments of `letopis` for one worker, the socket's number aside."""
+        self._listening = listening
+        self._words = [*words, "--socket", str(listening.fileno())]
+        self._agreement = agreement
+        self._running: set[asyncio.subprocess.Process] = set()
+        self._quick_deaths = 0
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """Ends `run` soon: workers finish what they answer. Safe to call from a signal handler."""
+        self._stopping.set()
+        for process in self._running:
+            if process.returncode is None:
+                process.terminate()
+
+    async def run(self, ready: Callable[[], None] = lambda: None) -> None:
+        """Returns when all workers have ended; NotReady when they cannot be kept alive."""
+        started = asyncio.gather(*(self._start() for _ in range(self._agreement.workers)))
+        try:
+            first = await started
+            ready()
+            await asyncio.gather(*(self._keep(process) for process in first))
+        finally:
+            await self._end()
+
+    async def _keep(self, process: asyncio.subprocess.Process) -> None:
+        """One place among the workers: whoever dies in it is followed by another."""
+        while True:
+            began = time.monotonic()
+            await process.wait()
+            self._running.discard(process)
+            if self._stopping.is_set():
+                return
+            self._quick_deaths = self._quick_deaths + 1 if time.monotonic() - began < _QUICK_SECONDS else 0
+            if self._quick_deaths >= _QUICK_DEATHS:
+                raise NotReady("workers die as soon as they start; 'letopis serve' without --workers tells why")
+            process = await self._start()
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "letopis.cli", *self._words,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            pass_fds=(self._listening.fileno(),), start_new_session=True,
+        )  # fmt: skip
+        self._running.add(process)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(self._agreement.to_line())
+        if await process.stdout.readline() != WORKER_READY and not self._stopping.is_set():
+            raise NotReady("a worker could not start; 'letopis serve' without --workers tells why")
+        return process
+
+    async def _end(self) -> None:
+        """Nobody outlives this."""
+        self.stop()
+        waiting = [asyncio.create_task(process.wait()) for process in self._running]
+        if waiting:
+            await asyncio.wait(waiting, timeout=_STOP_SECONDS)
+        for process in self._running:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+
+try:
+    from uvloop import new_event_loop
+except ImportError:  # there is none for Windows
+    from asyncio import new_event_loop  # type: ignore[assignment]
+
+
+def run_serving(work: Coroutine[Any, Any, None]) -> None:
+    """Runs on the fastest event loop that is installed."""
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(work)
+
+
+class _SignalFreeServer(uvicorn.Server):
+    """Leaves signals to whoever runs it: a crawl beside the service must stop too."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Captures none."""
+        yield
+
+
+class Server:
+    """One listening socket; port 0 picks a free one. `address` is known before it serves."""
+
+    def __init__(self, archive: Archive, listening: socket.socket, agreement: WorkerConfig | None = None) -> None:
+        """With an agreement it is one of several workers on that socket."""
+        self._socket = listening
+        self._archive = archive
+        self._app = create_app(archive)
+        if agreement is not None:
+            desk = self._app.state.auth
+            desk.code = agreement.code
+            # Each worker counts alone: together they allow no more tries than one would.
+            desk.throttle = LoginThrottle(tries=max(1, LOGIN_TRIES // agreement.workers))
+        # The word of proxies is our own business (serve.trusted_proxies), not uvicorn's.
+        config = uvicorn.Config(
+            self._app, log_level="warning", access_log=False, lifespan="off", proxy_headers=False, server_header=False,
+            timeout_graceful_shutdown=10,
+            timeout_keep_alive=75, h11_max_incomplete_event_size=64 * 1024,
+        )  # fmt: skip
+        self._server = _SignalFreeServer(config)
+
+    @property
+    def address(self) -> str:
+        """Where people can go."""
+        return socket_address(self._socket)
+
+    @property
+    def setup_address(self) -> str:
+        """Where the first owner makes an account; empty when there is one."""
+        return setup_address(self.address, self._archive, self._app.state.auth.code)
+
+    async def run(self, ready: Callable[[], None] = lambda: None) -> None:
+        """Serves until `stop`; answers in flight are finished."""
+        serving = asyncio.create_task(self._server.serve(sockets=[self._socket]))
+        while not self._server.started and not serving.done():
+            await asyncio.sleep(0.01)
+        ready()
+        await serving
+        self._app.state.check_service.close()
+        if self._app.state.access_log is not None:
+            self._app.state.access_log.close()
+
+    def stop(self) -> None:
+        """Ends `run` soon; safe to call from a signal handler."""
+        self._app.state.stopping = True
+        self._server.should_exit = True
+
+
+def socket_address(listening: socket.socket) -> str:
+    """Where people can go to reach a socket."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def setup_address(base: str, archive: Archive, code: str) -> str:
+    """Where the first owner makes an account; empty when there is one."""
+    return "" if Accounts(archive.catalog.database).users() else f"{base}login?setup={code}"
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that accepts connections; NotReady when the address is taken or not ours."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise NotReady(f"cannot listen on {host}:{port}: {error.strerror}; choose another --host or --port") from None
+    listening.listen(1024)
+    listening.setblocking(False)
+    return listening

@@ -1,0 +1,236 @@
+"""Answers from the record: versions, history, and the state of a URL before its next check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from heapq import merge
+from itertools import zip_longest
+
+from letopis.archive.records import CheckDetails, digest_text
+from letopis.catalog import ABSENT, OUTCOMES, CaptureRow, Catalog, ContentRow, ResourceRow, StoredVersion, VersionRow
+from letopis.catalog.versions import find_all_versions, find_by_id, find_newest, find_numbered
+from letopis.errors import Unavailable, UnknownUrl, UnknownVersion
+from letopis.model import Check, Outcome, Version, from_millis, header, to_millis
+from letopis.store import ContentPlace, DecodedContent, PackGone, Store
+
+DIFF_FORMATS = ("unified", "words", "chars", "html", "visual", "links", "json", "binary")
+
+
+class RecordReader:
+    """Read-only questions; safe to ask while somebody writes."""
+
+    def __init__(self, catalog: Catalog, store: Store) -> None:
+        self._catalog = catalog
+        self._store = store
+        self.supplier: Callable[[int], bytes] | None = None
+        """Fetches a content, by its id, that a clone has not got yet."""
+
+    def resource(self, url: str) -> ResourceRow:
+        """The URL's row; UnknownUrl when it was never looked at."""
+        row = self._catalog.resources.find(url)
+        if row is None or row.checked is None:
+            raise UnknownUrl(f"{url} was never checked nor stored here; try 'letopis check {url}'")
+        return row
+
+    def newest(self, url: str) -> Version:
+        """The newest version with its body."""
+        return self._whole(url, find_newest, url)
+
+    def numbered(self, url: str, number: int) -> Version:
+        """Version `number` with its body; negative numbers count from the newest."""
+        if number < 0:
+            number += self.resource(url).versions
+        return self._whole(url, find_numbered, url, number)
+
+    def at(self, url: str, moment: datetime) -> Version:
+        """The version valid at a time; the oldest one before the first."""
+        row = self.resource(url)
+        found = self._catalog.versions.at(row.id, row.versions, to_millis(moment))
+        return self.numbered(url, found.number if found else 0)
+
+    def by_id(self, number: int) -> Version:
+        """The version recorded under an id, with its body."""
+        return self._whole(f"version {number}", find_by_id, number)
+
+    def as_sent(self, version: Version) -> Version:
+        """The version with header and body of the server's answer, where a browser made the version of it."""
+        row = self._catalog.versions.number(self.resource(version.url).id, version.number)
+        sent = self._catalog.renderings.of(row.id) if row is not None else None
+        content = self._catalog.contents.by_id(sent.content) if sent is not None else None
+        if sent is None or content is None:
+            return version
+        headers = self._catalog.heads.get(sent.head)
+        return replace(
+            version,
+            headers=headers,
+            body=self.content(content.id),
+            digest=digest_text(content.sha1),
+            content_type=header(headers, "content-type"),
+            last_modified=header(headers, "last-modified"),
+            raw_bytes=content.raw_bytes,
+            stored_bytes=content.stored_bytes,
+            method=content.method,
+        )
+
+    def content(self, number: int) -> bytes:
+        """The bytes of a content by its id in the catalogue, as checks that kept an error's body name it."""
+        try:
+            return self._content(number)
+        except PackGone:
+            return self._content(number)
+
+    def _content(self, number: int) -> bytes:
+        row = self._catalog.contents.by_id(number)
+        if row is None:
+            raise UnknownVersion(f"content {number} is not in this archive any more")
+        return self._stored(row).body
+
+    def _stored(self, row: ContentRow) -> DecodedContent:
+        if row.method == ABSENT:
+            return self._supplied(row.id)
+        return self._store.read(ContentPlace(row.pack, row.place, row.slot), row.stored_bytes)
+
+    def _supplied(self, content: int) -> DecodedContent:
+        if self.supplier is None:
+            raise Unavailable("this clone has not fetched that content yet; fetch all with 'letopis pull DIR --fill'")
+        body = self.supplier(content)
+        return DecodedContent(body, len(body), ABSENT)
+
+    def _whole(self, url: str, find: Callable[..., StoredVersion | None], *asked: str | int) -> Version:
+        """Looks up and reads; once more when a compaction moved the bytes in between."""
+        database = self._catalog.database
+        try:
+            return self._read(url, find(database, *asked))
+        except PackGone:
+            return self._read(url, find(database, *asked))
+
+    def _read(self, url: str, found: StoredVersion | None) -> Version:
+        if found is None:
+            row = self.resource(url)
+            has = f"it has {row.versions}, numbered from 0" if row.versions else "it was never available"
+            raise UnknownVersion(f"{url} has no such version; {has}")
+        if found.method == ABSENT:
+            return self._version(found, self._valid_until(found), self._supplied(found.content))
+        decoded = self._store.read(ContentPlace(found.pack, found.place, found.slot), found.stored_bytes)
+        return self._version(found, self._valid_until(found), decoded)
+
+    def _valid_until(self, found: StoredVersion) -> int | None:
+        if found.number >= found.versions - 1:
+            return None
+        following = self._catalog.versions.number(found.resource, found.number + 1)
+        return following.time if following else None
+
+    def _version(self, found: StoredVersion, until: int | None, decoded: DecodedContent | None) -> Version:
+        headers = self._catalog.heads.read(bytes(found.head)) if found.head else ()
+        return Version(
+            url=found.url,
+            number=found.number,
+            time=from_millis(found.time),
+            valid_until=None if until is None else from_millis(until),
+            digest=digest_text(found.sha1),
+            content_type=header(headers, "content-type"),
+            raw_bytes=found.raw_bytes,
+            stored_bytes=found.stored_bytes,
+            method=found.method,
+            last_modified=header(headers, "last-modified"),
+            headers=headers,
+            body=decoded.body if decoded else b"",
+            decoded_bytes=decoded.decoded_bytes if decoded else 0,
+        )
+
+    def final_url(self, extra: str | None) -> str:
+        """Where a check ended after its redirects; empty when it stayed."""
+        return CheckDetails.unpack(extra).final_url
+
+    def versions(self, url: str) -> list[Version]:
+        """All versions without their bodies, oldest first."""
+        self.resource(url)
+        rows = find_all_versions(self._catalog.database, url)
+        ends: list[int | None] = [row.time for row in rows[1:]]
+        return [self._version(row, until, None) for row, until in zip_longest(rows, ends)]
+
+    def history(self, url: str) -> list[Check]:
+        """Every check, oldest first."""
+        row = self.resource(url)
+        found = {version.number: version for version in find_all_versions(self._catalog.database, url)}
+        versions = (
+            (v.time, self._found_check(row, v, found[v.number], found.get(v.number - 1)))
+            for v in self._catalog.versions.of(row.id)
+        )
+        captures = ((c.time, self._other_check(row, c, found)) for c in self._catalog.versions.captures(row.id))
+        return [check for _, check in merge(versions, captures, key=lambda pair: pair[0])]
+
+    def error_body(self, url: str, moment: datetime) -> bytes:
+        """The body that was kept with a check that brought no version; empty when there is none."""
+        row = self._catalog.versions.capture_at(self.resource(url).id, to_millis(moment))
+        content = self._catalog.contents.by_id(row.content) if row is not None and row.content is not None else None
+        return self._stored(content).body if content else b""
+
+    def last_check(self, url: str) -> Check | None:
+        """The latest check, or None when there was none."""
+        row = self._catalog.resources.find(url)
+        if row is None or row.checked is None:
+            return None
+        version = self._catalog.versions.by_id(row.newest) if row.newest is not None else None
+        capture = self._catalog.versions.last_capture(row.id)
+        found = find_newest(self._catalog.database, url)
+        if version is not None and found is not None and (capture is None or capture.time < version.time):
+            before = find_numbered(self._catalog.database, url, found.number - 1) if found.number else None
+            return self._found_check(row, version, found, before)
+        if capture is None:
+            return None
+        return self._other_check(row, capture, {found.number: found} if found else {})
+
+    def _found_check(
+        self, resource: ResourceRow, row: VersionRow, found: StoredVersion, before: StoredVersion | None
+    ) -> Check:
+        """The check that brought a version; it may repeat the one before, where `store.same` records such."""
+        same = before is not None and before.content == found.content
+        details = CheckDetails.unpack(row.extra)
+        headers = self._catalog.heads.get(row.head)
+        return Check(
+            url=resource.url,
+            final_url=details.final_url or resource.url,
+            checked_at=from_millis(row.time),
+            available=True,
+            status=row.status,
+            outcome=Outcome.UNCHANGED if same else Outcome.CHANGED if row.number else Outcome.NEW,
+            version=row.number,
+            digest=digest_text(found.sha1),
+            length=found.raw_bytes,
+            content_type=header(headers, "content-type"),
+            redirects=details.hops,
+            warnings=details.warnings,
+            headers=headers,
+            meaningful=None if row.meaningful is None else bool(row.meaningful),
+            score=0.0 if same else details.score,
+            blocks=details.blocks,
+        )
+
+    def _other_check(self, resource: ResourceRow, row: CaptureRow, found: dict[int, StoredVersion]) -> Check:
+        """A check that brought none."""
+        details = CheckDetails.unpack(row.extra)
+        outcome = OUTCOMES[row.outcome]
+        headers = self._catalog.heads.get(row.head) if row.head is not None else ()
+        unchanged = outcome is Outcome.UNCHANGED and row.number is not None
+        current = found.get(row.number) if unchanged and row.number is not None else None
+        return Check(
+            url=resource.url,
+            final_url=details.final_url or resource.url,
+            checked_at=from_millis(row.time),
+            available=outcome not in (Outcome.UNAVAILABLE, Outcome.REFUSED),
+            status=row.status,
+            outcome=outcome,
+            version=row.number,
+            digest=digest_text(current.sha1) if current else "",
+            length=details.length or (current.raw_bytes if current else 0),
+            content_type=header(headers, "content-type"),
+            redirects=details.hops,
+            error=details.error,
+            warnings=details.warnings,
+            headers=headers,
+            meaningful=False if unchanged else None,
+            score=0.0 if unchanged else None,
+        )

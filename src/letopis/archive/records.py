@@ -1,0 +1,254 @@
+"""What is written down of a capture: its digests, the note beside its bytes, the details of its row.
+
+How a look or a put becomes that is decided here, without asking anybody.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from blake3 import blake3
+
+from letopis.catalog.contents import headers_json
+from letopis.model import Headers, Hop, Observation, Outcome, Put, Response, to_millis
+
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+
+
+class Identity(NamedTuple):
+    """SHA-1, as CDX and WARC want it, and 48 bits of BLAKE3.
+
+    SHA-1 alone can be forged; both together cannot with any known effort.
+    Six bytes are what SQLite stores in six, and each version pays for them.
+    """
+
+    sha1: bytes
+    key: int
+
+    @property
+    def text(self) -> str:
+        """The SHA-1 in base32, as everywhere in web archives."""
+        return digest_text(self.sha1)
+
+
+def identify(body: bytes) -> Identity:
+    """The identity of a content."""
+    key = int.from_bytes(blake3(body).digest(6), "big", signed=True)
+    return Identity(hashlib.sha1(body, usedforsecurity=False).digest(), key)
+
+
+_PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
+_SHIFTS = tuple(range(150, -1, -10))
+
+
+def digest_text(sha1: bytes) -> str:
+    """Base32 of a SHA-1, ten bits a step: every read needs it, and the library's takes 50 us."""
+    number = int.from_bytes(sha1, "big")
+    return "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
+
+
+_encode_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
+class PackNote(NamedTuple):
+    """Status and headers of the answer that brought a content."""
+
+    status: int
+    headers: Headers
+    version: bool = True
+    """False for bodies of errors and redirects, which never become versions."""
+
+    def pack(self) -> bytes:
+        """Compact JSON; readers ignore further elements."""
+        return b"[%d,%b%b]" % (self.status, headers_json(self.headers), b"" if self.version else b",0")
+
+    @classmethod
+    def unpack(cls, data: bytes) -> PackNote:
+        """The inverse of `pack`."""
+        status, headers, *kind = json.loads(data.decode("utf-8", "surrogatepass"))
+        return cls(int(status), tuple((name, value) for name, value in headers), version=not kind)
+
+
+class CheckDetails(NamedTuple):
+    """What a row says beyond its columns."""
+
+    final_url: str = ""
+    hops: tuple[Hop, ...] = ()
+    error: str = ""
+    warnings: tuple[str, ...] = ()
+    score: float | None = None
+    blocks: tuple[str, ...] = ()
+    length: int | None = None
+
+    def pack(self) -> str | None:
+        """JSON without what is empty, or None when everything is."""
+        if self is NO_DETAILS:
+            return None
+        fields: dict[str, Any] = {
+            "final": self.final_url,
+            "hops": [[hop.url, hop.status, hop.location, hop.ip, hop.headers] for hop in self.hops],
+            "error": self.error,
+            "warnings": self.warnings,
+            "score": self.score,
+            "blocks": self.blocks,
+            "length": self.length,
+        }
+        kept = {name: value for name, value in fields.items() if value not in ("", [], (), None)}
+        return _encode_json(kept) if kept else None
+
+    @classmethod
+    def unpack(cls, text: str | None) -> CheckDetails:
+        """The inverse of `pack`."""
+        if not text:
+            return cls()
+        fields = json.loads(text)
+        return cls(
+            final_url=fields.get("final", ""),
+            hops=tuple(_hop(*row) for row in fields.get("hops", ())),
+            error=fields.get("error", ""),
+            warnings=tuple(fields.get("warnings", ())),
+            score=fields.get("score"),
+            blocks=tuple(fields.get("blocks", ())),
+            length=fields.get("length"),
+        )
+
+
+NO_DETAILS = CheckDetails()
+"""Of most looks."""
+
+
+def _hop(url: str, status: int, location: str, ip: str, headers: list[list[str]]) -> Hop:
+    return Hop(url, status, location, ip, tuple((name, value) for name, value in headers))
+
+
+ERROR_BODY_BYTES = 64 * 1024
+"""How much of an error answer's body is kept with its check."""
+SENT_PREFIX = b"sent "
+"""In the packs, what the key of an answer that a browser made a version of begins with; its URL follows."""
+_ABSENT = (Outcome.UNAVAILABLE, Outcome.REFUSED)
+
+
+class ServerResponse(NamedTuple):
+    """The answer of the server that a browser made a version of; it is kept if that version is."""
+
+    headers: Headers
+    body: bytes
+
+
+class NewCapture(NamedTuple):
+    """One look, reduced to what is written down.
+
+    `versioned` bodies may become versions; others (errors, redirects) stay
+    with their check. Without a body the outcome says what happened.
+    `dated` ones may lie before what is already known; all others are kept in
+    order with earlier checks.
+    """
+
+    url: str
+    time: int
+    status: int
+    headers: Headers
+    body: bytes | None
+    outcome: Outcome
+    versioned: bool = True
+    dated: bool = False
+    identity: Identity | None = None
+    details: CheckDetails = NO_DETAILS
+    meaningful: bool | None = None
+    title: str | None = None
+    as_sent: ServerResponse | None = None
+
+
+class RecordedCapture(NamedTuple):
+    """What became of an arrival. `version` is the id of the version current after it."""
+
+    url: str
+    resource: int
+    time: int
+    outcome: Outcome
+    number: int | None
+    version: int | None
+    identity: Identity | None
+    first: bool
+
+    @property
+    def available(self) -> bool:
+        """Whether the document was there."""
+        return self.outcome not in _ABSENT
+
+
+_VERSIONED = (Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED)
+
+
+def capture_of_put(put: Put, url: str, now: datetime) -> NewCapture:
+    """A put counts as a capture with status 200."""
+    return NewCapture(
+        url=url,
+        time=to_millis(put.at or now),
+        status=200,
+        headers=(("Content-Type", put.content_type),),
+        body=put.body,
+        outcome=Outcome.NEW,
+        dated=put.at is not None,
+    )
+
+
+def capture_of(look: Observation) -> NewCapture:
+    """A look as the rows and bytes that remember it."""
+    response = look.response
+    has_content = look.outcome in _VERSIONED and 200 <= response.status < 300 and not response.skipped
+    return NewCapture(
+        url=response.url,
+        time=to_millis(response.at),
+        status=response.status,
+        headers=response.headers,
+        body=_kept_body(look, has_content),
+        outcome=look.outcome,
+        versioned=has_content,
+        dated=look.dated,
+        identity=Identity(*look.identity) if look.identity is not None and has_content else None,
+        details=details_of(look),
+        meaningful=look.change.meaningful if look.change else None,
+        title=look.page.title if look.page else None,
+        as_sent=ServerResponse(response.as_sent.headers, response.as_sent.body)
+        if response.as_sent and has_content
+        else None,
+    )
+
+
+def _kept_body(look: Observation, has_content: bool) -> bytes | None:
+    if has_content:
+        return look.response.body if look.keep_body else None
+    is_small_error = look.response.status >= 300 and 0 < len(look.response.body) <= ERROR_BODY_BYTES
+    return look.response.body if is_small_error else None
+
+
+def details_of(look: Observation) -> CheckDetails:
+    """What the row of this look says beyond its columns."""
+    response, change = look.response, look.change
+    if _says_nothing(look):
+        return NO_DETAILS
+    return CheckDetails(
+        final_url=response.final_url if response.final_url != response.url else "",
+        hops=response.hops,
+        error=response.failure.message if response.failure else "",
+        warnings=response.warnings,
+        score=round(change.score, 4) if change and change.meaningful is not None else None,
+        blocks=tuple(f"{part.action} {part.kind}: {part.text[:120]}" for part in change.blocks[:8]) if change else (),
+        length=_content_length(response) if look.outcome is Outcome.TOO_LARGE else None,
+    )
+
+
+def _says_nothing(look: Observation) -> bool:
+    """The same bytes at the same place: that nothing changed is what the outcome says already."""
+    response, change = look.response, look.change
+    moved = response.final_url != response.url or response.hops
+    return not ((change and not change.same_bytes) or moved or response.failure or response.warnings)
+
+
+def _content_length(response: Response) -> int | None:
+    told = response.header("content-length")
+    return int(told) if told.isascii() and told.isdigit() and len(told) < 16 else None

@@ -1,0 +1,195 @@
+"""The right to write to packs that many machines share: no lock file, only rows of the catalogue.
+
+Taking things in needs no lease: each process extends logs of its own, and
+says in the same transaction as its contents which log that is. The claim
+keeps the log from being removed before its contents are moved elsewhere. A
+process that was paused finds its claim withdrawn when it comes back, and
+begins a new log; one that was paused inside a transaction finds that gone.
+Only compaction needs to be alone, and takes a lease with a fence.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from letopis.archive.write_gates import PAUSE_SECONDS, WAIT_SECONDS
+from letopis.catalog import Catalog, Cursor
+from letopis.catalog.leases import UPKEEP, HeldLogs, PackClaims
+from letopis.config import StoreSettings
+from letopis.errors import Busy, LetopisError
+from letopis.store import Backend, Store, WriteLease, WriterCoordination
+
+_CLAIM_MILLIS = 600_000
+_LEASE_MILLIS = 600_000
+
+
+class NoLease:
+    """What a writer with logs of its own holds."""
+
+    def release(self) -> None:
+        """Nothing was taken."""
+
+
+class SharedGate:
+    """Opens the store for one transaction at a time, beside other processes that do the same."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        backend: Callable[[WriterCoordination], Backend],
+        settings: StoreSettings,
+        now: Callable[[], int],
+    ) -> None:
+        self._catalog = catalog
+        self._claims = PackClaims(catalog.database)
+        self._backend = backend
+        self._settings = settings
+        self._now = now
+        self._guard = threading.RLock()
+        self._store: Store | None = None
+        self._token: int | None = None
+        self._claimed = 0
+        self._cursor: Cursor | None = None
+        self._fence = 0
+
+    @contextmanager
+    def transaction(self) -> Iterator[tuple[Cursor, Store]]:
+        """A transaction of the catalogue with this process's own log open inside it."""
+        with self._guard:
+            try:
+                with self._catalog.transaction() as cursor:
+                    self._cursor = cursor
+                    store = self._ready(cursor)
+                    yield cursor, store
+                    self._claim(cursor, store.log)
+            except BaseException:
+                # Whether anything refers to the log is not known: it is left to the next compaction.
+                self._store = self._token = None
+                raise
+            finally:
+                self._cursor = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Commits are as cheap without it: the log stays open anyway."""
+        yield
+
+    def open(self) -> Store:
+        """The store for upkeep, alone; waits a minute for another process to finish."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        while True:
+            try:
+                return Store.open(
+                    self._backend(WriterCoordination(self._upkeep, self._number)), self._settings, write=True
+                )
+            except Busy:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(PAUSE_SECONDS)
+
+    def fence(self, cursor: Cursor) -> None:
+        """Busy when the lease for upkeep was lost: what follows in this transaction must not happen."""
+        self._claims.check(cursor, UPKEEP, self._fence, self._now() + _LEASE_MILLIS)
+
+    def others(self, cursor: Cursor) -> HeldLogs:
+        """Logs that must stay whatever the catalogue says of them."""
+        return self._claims.standing(cursor, self._now())
+
+    def lent(self, fence: int | None = None) -> LeasedUpkeepGate:
+        """Upkeep that several machines do together: under a new lease, or under the fence of one that another holds."""
+        own = self._claims.take(UPKEEP, self._now(), self._now() + _LEASE_MILLIS) if fence is None else fence
+        if own is None:
+            raise Busy(f"another process compacts {self._settings.url}; wait until it is done or stop it")
+        return LeasedUpkeepGate(self, self._claims, self._now, own)
+
+    def beside(self) -> Store:
+        """The store for upkeep beside others who do it too: no lease is taken."""
+        return Store.open(self._backend(WriterCoordination(NoLease, self._number)), self._settings, write=True)
+
+    def close(self) -> None:
+        """Gives the claim up, so that the log can be emptied and removed."""
+        with self._guard, suppress(LetopisError):
+            token, self._token, self._store = self._token, None, None
+            if token is not None:
+                with self._catalog.transaction() as cursor:
+                    self._claims.give_up(cursor, token)
+
+    def _ready(self, cursor: Cursor) -> Store:
+        """The store with its log; a new one when the old log's claim was withdrawn."""
+        if self._token is not None and not self._claims.renew(cursor, self._token, self._now() + _CLAIM_MILLIS):
+            self._store = self._token = None
+        if self._store is None:
+            self._store = Store.open(
+                self._backend(WriterCoordination(NoLease, self._number)), self._settings, write=True
+            )
+        return self._store
+
+    def _claim(self, cursor: Cursor, log: int) -> None:
+        """Says which log was extended; a claim that says so already was renewed when the transaction began."""
+        if log and (self._token is None or log != self._claimed):
+            self._token = self._claims.claim(cursor, self._token, log, self._now() + _CLAIM_MILLIS)
+            self._claimed = log
+
+    def _number(self, last: int) -> int:
+        return self._claims.number(last, self._cursor)
+
+    def _upkeep(self) -> WriteLease:
+        now = self._now()
+        fence = self._claims.take(UPKEEP, now, now + _LEASE_MILLIS)
+        if fence is None:
+            raise Busy(f"another process compacts {self._settings.url}; wait until it is done or stop it")
+        self._fence = fence
+        return UpkeepLease(self._claims, fence)
+
+
+class LeasedUpkeepGate:
+    """The right to upkeep, shared by all who know its fence; nothing is moved or removed once it is given back.
+
+    Whoever took the lease gives it back; a machine that was paused meanwhile
+    finds its fence outdated when it wants to commit.
+    """
+
+    def __init__(self, gate: SharedGate, claims: PackClaims, now: Callable[[], int], fence: int) -> None:
+        self._gate = gate
+        self._claims = claims
+        self._now = now
+        self.number = fence
+
+    def open(self) -> Store:
+        """The store for upkeep, beside others under the same lease."""
+        return self._gate.beside()
+
+    def fence(self, cursor: Cursor) -> None:
+        """Busy when the lease is over; else it is extended."""
+        self._claims.check(cursor, UPKEEP, self.number, self._now() + _LEASE_MILLIS)
+
+    def raise_fence(self) -> None:
+        """From now on nobody but the caller may commit under this lease."""
+        self.number = self._claims.raised(UPKEEP, self.number, self._now() + _LEASE_MILLIS)
+
+    def others(self, cursor: Cursor) -> HeldLogs:
+        """See `SharedGate.others`."""
+        return self._gate.others(cursor)
+
+    def close(self) -> None:
+        """Closes the log of this process, which can then be emptied like any other."""
+        self._gate.close()
+
+    def give_back(self) -> None:
+        """Ends the lease for all who work under it."""
+        self._claims.drop(UPKEEP, self.number)
+
+
+class UpkeepLease:
+    """The right to move and remove packs, until it is given back or its time is over."""
+
+    def __init__(self, claims: PackClaims, fence: int) -> None:
+        self._claims = claims
+        self._fence = fence
+
+    def release(self) -> None:
+        """Gives it back."""
+        self._claims.drop(UPKEEP, self._fence)

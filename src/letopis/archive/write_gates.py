@@ -1,0 +1,150 @@
+"""The right to write, held as briefly as possible so that several processes can share an archive; a clone has none.
+
+The store's lease comes first, the catalogue's transaction inside it; whoever
+needs both takes them in this order, so nobody waits for the other in a ring.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from letopis.catalog import Catalog, Cursor
+from letopis.catalog.leases import HeldLogs
+from letopis.config import StoreSettings
+from letopis.errors import Busy, Refused, UsageError
+from letopis.store import Backend, ContentPlace, HighWaterMark, Store
+
+CLONE_MARKER = Path("replica") / "clone.json"
+"""Present in the folder of every clone; tells where it came from."""
+
+
+def is_clone(folder: Path) -> bool:
+    """Whether the archive follows another one."""
+    return (folder / CLONE_MARKER).exists()
+
+
+def refuse_clone(folder: Path) -> None:
+    """`Refused` when the archive is a clone."""
+    if is_clone(folder):
+        raise Refused(
+            f"this archive is a clone of {_origin(folder)} and takes in only what 'letopis pull {folder}' brings; "
+            f"'letopis pull {folder} --detach' makes it an archive of its own"
+        )
+
+
+def _origin(folder: Path) -> str:
+    try:
+        return str(json.loads((folder / CLONE_MARKER).read_bytes())["origin"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another archive"
+
+
+WAIT_SECONDS = 60.0
+"""How long a writer waits for another one."""
+PAUSE_SECONDS = 0.02
+
+
+class LocalGate:
+    """Opens the store for one transaction at a time."""
+
+    def __init__(self, catalog: Catalog, backend: Callable[[], Backend], settings: StoreSettings) -> None:
+        self._catalog = catalog
+        self._backend = backend
+        self._settings = settings
+        self._held: Store | None = None
+
+    @contextmanager
+    def transaction(self) -> Iterator[tuple[Cursor, Store]]:
+        """A transaction of the catalogue with the store open for writing inside it."""
+        if self._held is not None:
+            with self._catalog.transaction() as cursor:
+                yield cursor, self._held
+        else:
+            with self.open() as store, self._catalog.transaction() as cursor:
+                yield cursor, store
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keeps the store open over many transactions: faster, and keeps other writers out."""
+        self._held = self.open()
+        try:
+            yield
+        finally:
+            store, self._held = self._held, None
+            store.close()
+
+    def open(self) -> Store:
+        """The store for writing; waits a minute for another writer to finish."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        while True:
+            try:
+                return Store.open(self._backend(), self._settings, write=True, written=self._written())
+            except Busy:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(PAUSE_SECONDS)
+
+    def _written(self) -> HighWaterMark:
+        """What the catalogue knows to be in packs, whether it is still there or not."""
+        last = self._catalog.contents.last()
+        return HighWaterMark(last and ContentPlace(*last), self._catalog.contents.highest)
+
+    def fence(self, cursor: Cursor) -> None:
+        """A lock of the system goes with its process, so nobody can lose it unawares."""
+
+    def others(self, cursor: Cursor) -> HeldLogs | None:
+        """There is no other writer."""
+        return None
+
+    def lent(self, fence: int | None = None) -> JointUpkeepGate:
+        """Refused: other machines cannot see this archive."""
+        raise UsageError("several machines compact only what they share; set database.url and store.url")
+
+    def close(self) -> None:
+        """Nothing is held between transactions."""
+
+
+class UpkeepGate(Protocol):
+    """The right to move and remove packs, whoever keeps it."""
+
+    def open(self) -> Store:
+        """The store for upkeep, alone or beside others under one lease."""
+
+    def fence(self, cursor: Cursor) -> None:
+        """Busy when the right to upkeep was lost."""
+
+    def others(self, cursor: Cursor) -> HeldLogs | None:
+        """What other writers hold; None when there can be none."""
+
+    def close(self) -> None:
+        """Gives up what is held."""
+
+
+class JointUpkeepGate(UpkeepGate, Protocol):
+    """The right to upkeep that several machines use at once, known by the number of its fence."""
+
+    number: int
+
+    def raise_fence(self) -> None:
+        """From now on nobody but the caller may commit under it."""
+
+    def give_back(self) -> None:
+        """Ends it for all who work under it."""
+
+
+class StoreGate(UpkeepGate, Protocol):
+    """The right to write, whoever keeps it."""
+
+    def lent(self, fence: int | None = None) -> JointUpkeepGate:
+        """A new right to upkeep for several machines, or the one that `fence` stands for; UsageError if none can be."""
+
+    def transaction(self) -> AbstractContextManager[tuple[Cursor, Store]]:
+        """A transaction of the catalogue with the store open for writing inside it."""
+
+    def held(self) -> AbstractContextManager[None]:
+        """Keeps what each transaction would open over many of them."""

@@ -1,0 +1,160 @@
+"""The catalogue of one archive: its tables, each behind its own object, counted and checked as a whole."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from letopis.catalog.contents import Contents, HeaderRecords, Renderings
+from letopis.catalog.database import Cursor, Database
+from letopis.catalog.dialect import Dialect, Sqlite
+from letopis.catalog.queues import Queues
+from letopis.catalog.resources import NoiseProfiles, Observers, Resources
+from letopis.catalog.schema import SCHEMA_VERSION, mark_schema, prepare_schema
+from letopis.catalog.version_log import RecentChanges
+from letopis.catalog.versions import Versions
+from letopis.errors import Busy, NotReady
+
+
+class CatalogTotals(NamedTuple):
+    """What `stats` shows of the catalogue."""
+
+    documents: int
+    versions: int
+    checks: int
+    contents: int
+    raw_bytes: int
+    hosts: int
+
+
+def count_totals(database: Database) -> CatalogTotals:
+    """Counted afresh; seconds on very large catalogues."""
+    versions = _count(database, "SELECT count(*) FROM version")
+    return CatalogTotals(
+        documents=_count(database, "SELECT count(*) FROM resource WHERE checked IS NOT NULL"),
+        versions=versions,
+        checks=versions + _count(database, "SELECT count(*) FROM capture"),
+        contents=_count(database, "SELECT count(*) FROM content"),
+        raw_bytes=_count(
+            database,
+            "SELECT coalesce(sum(content.raw_bytes), 0) FROM version JOIN content ON content.id = version.content",
+        ),
+        hosts=_count(database, "SELECT count(*) FROM host"),
+    )
+
+
+def _count(database: Database, question: str) -> int:
+    row = database.one(question)
+    return int(row[0]) if row else 0
+
+
+_MOST_REWRITTEN = 64 << 20
+"""Bytes of a catalogue that is written anew after a compaction: a second or so, in which writers wait."""
+_CONTRADICTIONS = {
+    "versions without a content": (
+        "SELECT count(*) FROM version LEFT JOIN content ON content.id = version.content WHERE content.id IS NULL"
+    ),
+    "URLs whose newest version is not there": (
+        "SELECT count(*) FROM resource LEFT JOIN version ON version.id = resource.newest "
+        "WHERE resource.newest IS NOT NULL AND version.id IS NULL"
+    ),
+    "URLs with a wrong count of versions": (
+        "SELECT count(*) FROM resource LEFT JOIN "
+        "(SELECT resource AS owner, count(*) AS total FROM version GROUP BY resource) counted "
+        "ON counted.owner = resource.id WHERE resource.versions != coalesce(counted.total, 0)"
+    ),
+}
+
+
+class Catalog:
+    """Opens, creates or migrates the catalogue; safe to share between threads."""
+
+    def __init__(self, dialect: Dialect, begins: Callable[[], None] = lambda: None) -> None:
+        """`begins` is called before a new catalogue is made, and may refuse that."""
+        self.database = Database(dialect)
+        try:
+            prepare_schema(self.database, self._backup, begins)
+        except BaseException:
+            self.database.close()
+            raise
+        self.resources = Resources(self.database)
+        self.contents = Contents(self.database)
+        self.heads = HeaderRecords(self.database)
+        self.versions = Versions(self.database)
+        self.renderings = Renderings(self.database)
+        self.noise_profiles = NoiseProfiles(self.database)
+        self.recent = RecentChanges(self.database)
+        self.queues = Queues(self.database)
+        self.observers = Observers(self.database)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Cursor]:
+        """One durable change; ids cached inside a failed one are forgotten."""
+        try:
+            with self.database.transaction() as cursor:
+                yield cursor
+        except BaseException:
+            self.heads.forget()
+            self.resources.forget_hosts()
+            raise
+
+    @contextmanager
+    def rebuilding(self) -> Iterator[None]:
+        """What is killed or fails inside leaves a catalogue that says so instead of one that knows half."""
+        with self.transaction() as cursor:
+            mark_schema(cursor, whole=False)
+        yield
+        with self.transaction() as cursor:
+            mark_schema(cursor, whole=True)
+
+    def totals(self) -> CatalogTotals:
+        """Counts over everything."""
+        return count_totals(self.database)
+
+    def bytes(self) -> int:
+        """What the catalogue takes on disk."""
+        return self.database.dialect.size(self.database.one)
+
+    def tidy(self) -> None:
+        """Folds the write-ahead log into the file, so that its size is the catalogue's size."""
+        if self.database.dialect.name == "sqlite":
+            self.database.all("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def defragment(self) -> None:
+        """Gives back the room that moved rows left in half-filled pages; passed over where that would take long.
+
+        One transaction like any other: a crash leaves what was there before.
+        """
+        if self.database.dialect.name == "sqlite" and self.bytes() <= _MOST_REWRITTEN:
+            with suppress(Busy, NotReady):
+                self.database.all("VACUUM")
+                self.tidy()
+
+    def integrity(self) -> Iterator[str]:
+        """Sentences about tables that contradict themselves; none when all is well."""
+        if self.database.dialect.name == "sqlite":
+            for row in self.database.all("PRAGMA integrity_check(20)"):
+                if row[0] != "ok":
+                    yield str(row[0])
+        for sentence, question in _CONTRADICTIONS.items():
+            count = self.database.one(question)
+            if count and count[0]:
+                yield f"{count[0]} {sentence}"
+
+    def _backup(self) -> None:
+        """A copy of a SQLite file before its first migration; servers have their own backups."""
+        dialect = self.database.dialect
+        if isinstance(dialect, Sqlite):
+            self.tidy()
+            shutil.copy2(dialect.file, _free_name(dialect.file))
+
+    def close(self) -> None:
+        """Ends all connections."""
+        self.database.close()
+
+
+def _free_name(file: Path) -> Path:
+    return file.with_name(f"{file.name}.before-v{SCHEMA_VERSION}")

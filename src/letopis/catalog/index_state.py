@@ -1,0 +1,215 @@
+"""What the indexes keep in the catalogue.
+
+Pages known by their titles only, URL rules, base forms of words, hashes of
+near duplicates, and how often answers of search were chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from letopis.catalog.database import Cursor, Database
+from letopis.catalog.schema import count_partitions, ensure_tables, has_table, partition_tables
+
+_TITLES_TABLE, _RULES_TABLE = "titleonly", "urlrules"
+INDEXING_TABLES = """
+CREATE TABLE IF NOT EXISTS titleonly (resource BIGINT PRIMARY KEY) {clustered};
+CREATE TABLE IF NOT EXISTS urlrules (host TEXT PRIMARY KEY, xml TEXT NOT NULL) {clustered};
+"""
+
+
+def prepare_indexing(database: Database) -> None:
+    """Makes the tables; to be called before a transaction that writes to them."""
+    ensure_tables(database, _TITLES_TABLE, INDEXING_TABLES)
+
+
+def mark_title_only(cursor: Cursor, resources: Iterable[int]) -> None:
+    """From now on only the titles of these pages can be found."""
+    cursor.run_many("INSERT INTO titleonly (resource) VALUES (?) ON CONFLICT DO NOTHING", [(one,) for one in resources])
+
+
+def title_only(database: Database) -> frozenset[int]:
+    """All pages of which only the titles are to be found."""
+    if not has_table(database, _TITLES_TABLE):
+        return frozenset()
+    return frozenset(int(row[0]) for row in database.all("SELECT resource FROM titleonly"))
+
+
+def release_titles(database: Database, hosts: Iterable[str]) -> list[int]:
+    """Lets the whole text of the pages of these hosts be found again; answers which pages that concerns."""
+    if not has_table(database, _TITLES_TABLE):
+        return []
+    found: list[int] = []
+    with database.transaction() as cursor:
+        for name in hosts:
+            rows = cursor.all(
+                "SELECT t.resource FROM titleonly t JOIN resource r ON r.id = t.resource JOIN host h ON h.id = r.host "
+                "WHERE h.name = ?",
+                (name,),
+            )
+            found += [int(row[0]) for row in rows]
+        cursor.run_many("DELETE FROM titleonly WHERE resource = ?", [(one,) for one in found])
+    return found
+
+
+def set_url_rules(database: Database, rules: dict[str, str]) -> None:
+    """Puts the rules (as XML) of each host named in place of those before; an empty text removes them."""
+    if not any(rules.values()) and not has_table(database, _RULES_TABLE):
+        return
+    prepare_indexing(database)
+    with database.transaction() as cursor:
+        for host, xml in rules.items():
+            cursor.run("DELETE FROM urlrules WHERE host = ?", (host,))
+            if xml:
+                cursor.run("INSERT INTO urlrules (host, xml) VALUES (?, ?)", (host, xml))
+
+
+def url_rules_by_host(database: Database) -> tuple[tuple[str, str], ...]:
+    """All hosts with rules, and the rules as XML."""
+    if not has_table(database, _RULES_TABLE):
+        return ()
+    return tuple((str(row[0]), str(row[1])) for row in database.all("SELECT host, xml FROM urlrules ORDER BY host"))
+
+
+_WORDFORM_TABLE = "wordform"
+WORDFORM_TABLES = """
+CREATE TABLE IF NOT EXISTS wordform (
+    form TEXT PRIMARY KEY, base TEXT NOT NULL, locked SMALLINT NOT NULL DEFAULT 0
+) {clustered};
+"""
+
+
+class WordRow(NamedTuple):
+    """A word with its base form. A locked word is its own base, whatever rules and dictionaries say."""
+
+    form: str
+    base: str
+    locked: bool
+
+
+def word_rows(database: Database) -> list[WordRow]:
+    """All settled words, in their order."""
+    if not has_table(database, _WORDFORM_TABLE):
+        return []
+    rows = database.all("SELECT form, base, locked FROM wordform ORDER BY form")
+    return [WordRow(str(row[0]), str(row[1]), bool(row[2])) for row in rows]
+
+
+def settle_bases(database: Database, pairs: Iterable[tuple[str, str]]) -> None:
+    """Gives words their base forms; those that are locked or settled keep what they have."""
+    ensure_tables(database, _WORDFORM_TABLE, WORDFORM_TABLES)
+    with database.transaction() as cursor:
+        cursor.run_many("INSERT INTO wordform (form, base) VALUES (?, ?) ON CONFLICT DO NOTHING", pairs)
+
+
+def lock_word(database: Database, form: str) -> None:
+    """From now on the word is its own base."""
+    ensure_tables(database, _WORDFORM_TABLE, WORDFORM_TABLES)
+    with database.transaction() as cursor:
+        cursor.run(
+            "INSERT INTO wordform (form, base, locked) VALUES (?, ?, 1) "
+            "ON CONFLICT (form) DO UPDATE SET base = excluded.base, locked = 1",
+            (form, form),
+        )
+
+
+def release_word(database: Database, form: str) -> None:
+    """Forgets what was settled about a word."""
+    if has_table(database, _WORDFORM_TABLE):
+        with database.transaction() as cursor:
+            cursor.run("DELETE FROM wordform WHERE form = ?", (form,))
+
+
+_LIKENESS_TOPIC = "likeness"
+LIKENESS_TABLES = """
+CREATE TABLE IF NOT EXISTS likeness (
+    band BIGINT NOT NULL, resource BIGINT NOT NULL, PRIMARY KEY (band, resource)
+) {clustered};
+CREATE TABLE IF NOT EXISTS likeness_mark (id INTEGER PRIMARY KEY, last BIGINT NOT NULL);
+"""
+_MAKE_STAGING = "CREATE TEMPORARY TABLE IF NOT EXISTS likeness_new (band BIGINT NOT NULL, resource BIGINT NOT NULL)"
+_KEEP_NEW_HASHES = (
+    "INSERT INTO likeness SELECT DISTINCT band, resource FROM likeness_new WHERE true ON CONFLICT DO NOTHING"
+)
+_SET_LIKENESS_MARK = (
+    "INSERT INTO likeness_mark (id, last) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET last = excluded.last "
+    "WHERE likeness_mark.last < excluded.last"
+)
+
+
+class NearDuplicateHashes:
+    """The hashes of one archive; they follow the log of versions."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def last(self) -> int:
+        """The id of the last version whose hashes are known."""
+        if not has_table(self._database, "likeness_mark"):
+            return 0
+        row = self._database.one("SELECT last FROM likeness_mark WHERE id = 1")
+        return int(row[0]) if row else 0
+
+    def learn(self, rows: Iterable[tuple[int, int]], last: int) -> None:
+        """Adds (hash, page) for versions up to `last`; those that are known stay as they are."""
+        self._ensure()
+        with self._database.transaction() as cursor:
+            cursor.run(_MAKE_STAGING)
+            cursor.bulk("likeness_new", ("band", "resource"), rows)
+            cursor.run(_KEEP_NEW_HASHES)
+            cursor.run("DELETE FROM likeness_new")
+            cursor.run(_SET_LIKENESS_MARK, (last,))
+
+    def sharing(self, bands: Collection[int]) -> list[int]:
+        """The pages that have one of the hashes."""
+        if not bands or not has_table(self._database, "likeness"):
+            return []
+        marks = ", ".join("?" * len(bands))
+        rows = self._database.all(f"SELECT DISTINCT resource FROM likeness WHERE band IN ({marks})", tuple(bands))
+        return sorted(int(row[0]) for row in rows)
+
+    def _ensure(self) -> None:
+        """The table lies in as many partitions as the others do."""
+        made = has_table(self._database, "likeness")
+        ensure_tables(self._database, _LIKENESS_TOPIC, LIKENESS_TABLES)
+        if not made and self._database.dialect.name == "postgresql":
+            partition_tables(self._database, max(1, count_partitions(self._database, "capture")))
+
+
+CHOICE_TABLES = """
+CREATE TABLE IF NOT EXISTS search_choice (
+    resource BIGINT PRIMARY KEY, shown BIGINT NOT NULL, chosen BIGINT NOT NULL
+) {clustered};
+"""
+_ADD_CHOICES = (
+    "INSERT INTO search_choice (resource, shown, chosen) VALUES (?, ?, ?) ON CONFLICT (resource) DO UPDATE "
+    "SET shown = search_choice.shown + excluded.shown, chosen = search_choice.chosen + excluded.chosen"
+)
+
+
+class SearchChoices:
+    """Counts by resource, never by person."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def shown(self, pages: Sequence[int]) -> None:
+        """These pages stood in an answer."""
+        self._add([(page, 1, 0) for page in sorted(set(pages))])
+
+    def chosen(self, page: int) -> None:
+        """Somebody went from an answer to this page."""
+        self._add([(page, 0, 1)])
+
+    def often(self) -> dict[int, tuple[int, int]]:
+        """How often pages were shown and chosen, those that ever were chosen."""
+        if not has_table(self._database, "search_choice"):
+            return {}
+        rows = self._database.all("SELECT resource, shown, chosen FROM search_choice WHERE chosen > 0")
+        return {int(page): (int(shown), int(chosen)) for page, shown, chosen in rows}
+
+    def _add(self, rows: list[tuple[int, int, int]]) -> None:
+        ensure_tables(self._database, "choices", CHOICE_TABLES)
+        with self._database.transaction() as cursor:
+            cursor.run_many(_ADD_CHOICES, rows)

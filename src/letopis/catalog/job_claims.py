@@ -1,0 +1,218 @@
+"""Which worker works for which package: claims with a token, a time limit, and what they may still write.
+
+Every change of a worker begins with its row of `job_turn` under its token,
+which rises with every claim: two workers of one package can never both
+succeed, on one machine or several.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import NamedTuple
+
+from letopis.catalog.database import Cursor, Database
+from letopis.catalog.jobs import JOB_ORDER, Jobs, StoredQueries
+from letopis.catalog.schema import has_table
+
+WORKER_DIED = (
+    "its worker died while it ran (killed, out of memory, or the machine stopped); "
+    "what it had recorded is kept, ask again with 'letopis jobs refresh'"
+)
+
+
+class JobClaim(NamedTuple):
+    """A job that is ours to do until the turn is over."""
+
+    package: str
+    token: int
+    job: int
+
+
+class WorkerReport(NamedTuple):
+    """How far a running job is; an absent log is left as it was."""
+
+    step: str
+    progress: float
+    log: str | None
+
+
+class JobOutcome(NamedTuple):
+    """How a job ended: its state, a sentence, what its steps answered, and its log."""
+
+    state: str
+    message: str
+    steps: bytes
+    log: str
+
+
+class JobClaims:
+    """Claims, signs of life and ends; each a transaction of its own."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._jobs = Jobs(database)
+        self._stored = StoredQueries(database)
+
+    # Workers
+
+    def take(self, package: str, holder: str, now: int, until: int) -> JobClaim | None:
+        """The first waiting job of a package; None when there is none, or somebody else works for the package."""
+        if not has_table(self._database, "job"):
+            return None
+        with self._database.transaction() as cursor:
+            token = self._turn(cursor, package, holder, now, until)
+            if token is None:
+                return None
+            self._bury(cursor, package, now, WORKER_DIED)
+            number = self._first(cursor, package, now)
+            if number is None:
+                cursor.run("UPDATE job_turn SET until = 0 WHERE package = ? AND token = ?", (package, token))
+                return None
+        return JobClaim(package, token, number)
+
+    def _turn(self, cursor: Cursor, package: str, holder: str, now: int, until: int) -> int | None:
+        cursor.run(
+            "INSERT INTO job_turn (package, token, until, holder) VALUES (?, 0, 0, '') ON CONFLICT DO NOTHING",
+            (package,),
+        )
+        row = cursor.one(
+            "UPDATE job_turn SET token = token + 1, until = ?, holder = ? WHERE package = ? AND until <= ? "
+            "RETURNING token",
+            (until, holder, package, now),
+        )
+        return int(row[0]) if row else None
+
+    def _first(self, cursor: Cursor, package: str, now: int) -> int | None:
+        """Moves the first waiting job to running; one that is cancelled meanwhile is passed over."""
+        question = f"SELECT id FROM job WHERE package = ? AND state = 'queued' ORDER BY {JOB_ORDER} LIMIT 1"
+        while (row := cursor.one(question, (package,))) is not None:
+            touched = cursor.run(
+                "UPDATE job SET state = 'running', started = ?, finished = NULL, message = '', step = '', "
+                "progress = 0, unwanted = 0 WHERE id = ? AND state = 'queued'",
+                (now, row[0]),
+            )
+            if touched:
+                return int(row[0])
+        return None
+
+    def beat(self, claim: JobClaim, until: int, told: WorkerReport) -> bool:
+        """A sign of life, and how far the job is; False when the turn was taken away."""
+        with self._database.transaction() as cursor:
+            if not _hold_claim(cursor, claim, until):
+                return False
+            cursor.run("UPDATE job SET step = ?, progress = ? WHERE id = ?", (told.step, told.progress, claim.job))
+            if told.log is not None:
+                _write_output(cursor, claim.job, b"", told.log)
+        return True
+
+    def unwanted(self, claim: JobClaim) -> bool:
+        """Whether somebody cancelled the job."""
+        row = self._database.one("SELECT unwanted FROM job WHERE id = ?", (claim.job,))
+        return row is None or bool(row[0])
+
+    def finish(self, claim: JobClaim, now: int, ended: JobOutcome) -> bool:
+        """Writes how the job ended and gives the turn back, all or nothing; False when the turn was taken away."""
+        with self._database.transaction() as cursor:
+            if not _hold_claim(cursor, claim, 0):
+                return False
+            _write_output(cursor, claim.job, ended.steps, ended.log)
+            self._end(cursor, claim.job, now, ended.state, ended.message)
+        return True
+
+    def put_back(self, claim: JobClaim, log: str) -> bool:
+        """The job waits again, where it was in the order; False when the turn was taken away."""
+        with self._database.transaction() as cursor:
+            if not _hold_claim(cursor, claim, 0):
+                return False
+            _write_output(cursor, claim.job, b"", log)
+            cursor.run(
+                "UPDATE job SET state = 'queued', started = NULL, step = '', progress = 0 WHERE id = ?", (claim.job,)
+            )
+        return True
+
+    # Those who watch over workers
+
+    def abandon(self, holder: str, now: int, message: str, log: str) -> int | None:
+        """Ends the turn of a worker that is known to be dead; answers the job that failed with it."""
+        with self._database.transaction() as cursor:
+            row = cursor.one(
+                "UPDATE job_turn SET token = token + 1, until = 0 WHERE holder = ? AND until > 0 RETURNING package",
+                (holder,),
+            )
+            lost = self._bury(cursor, str(row[0]), now, message) if row else None
+            if lost is not None and log:
+                before = cursor.one("SELECT log FROM job_output WHERE job = ?", (lost,))
+                known = zlib.decompress(bytes(before[0])).decode() if before and before[0] is not None else ""
+                _write_output(cursor, lost, b"", known + log)
+        return lost
+
+    def reap(self, now: int) -> list[int]:
+        """Jobs whose worker has given no sign of life in time are said to have failed; answers them."""
+        question = (
+            "SELECT j.package FROM job j LEFT JOIN job_turn t ON t.package = j.package "
+            "WHERE j.state = 'running' AND coalesce(t.until, 0) <= ?"
+        )
+        if not has_table(self._database, "job") or not self._database.one(question, (now,)):
+            return []
+        lost = []
+        with self._database.transaction() as cursor:
+            for (package,) in cursor.all(question, (now,)):
+                if self._turn(cursor, package, "", now, 0) is not None:
+                    lost.append(self._bury(cursor, package, now, WORKER_DIED))
+        return [job for job in lost if job is not None]
+
+    def _bury(self, cursor: Cursor, package: str, now: int, message: str) -> int | None:
+        """What is marked as running while nobody holds the turn was lost with its worker."""
+        found = cursor.all("SELECT id FROM job WHERE package = ? AND state = 'running'", (package,))
+        for (job,) in found:
+            self._end(cursor, job, now, "failed", message)
+        return int(found[0][0]) if found else None
+
+    def _end(self, cursor: Cursor, job: int, now: int, state: str, message: str) -> None:
+        row = cursor.one(
+            "UPDATE job SET state = ?, message = ?, finished = ?, "
+            "progress = CASE WHEN ? = 'done' THEN 1 ELSE progress END WHERE id = ? RETURNING stored",
+            (state, message[:2000], now, state, job),
+        )
+        if row is not None and row[0] is not None:
+            self._stored.answered(cursor, int(row[0]), job if state == "done" else None, now)
+
+    def open_packages(self, now: int) -> list[str]:
+        """Packages that have something to do and nobody who does it."""
+        if not has_table(self._database, "job"):
+            return []
+        rows = self._database.all(
+            "SELECT DISTINCT package FROM job WHERE state = 'queued' "
+            "AND package NOT IN (SELECT package FROM job_turn WHERE until > ?) ORDER BY package",
+            (now,),
+        )
+        return [str(row[0]) for row in rows]
+
+    def keep(self, name: str, until: int) -> None:
+        """A daemon says that it looks after the queue; 0 that it no longer does."""
+        self._jobs.ensure()
+        with self._database.transaction() as cursor:
+            cursor.run("DELETE FROM job_keeper WHERE name = ? OR until = 0", (name,))
+            if until:
+                cursor.run("INSERT INTO job_keeper (name, until) VALUES (?, ?)", (name, until))
+
+    def kept(self, now: int) -> bool:
+        """Whether a daemon looks after the queue."""
+        if not has_table(self._database, "job_keeper"):
+            return False
+        return self._database.one("SELECT 1 FROM job_keeper WHERE until > ?", (now,)) is not None
+
+
+def _hold_claim(cursor: Cursor, claim: JobClaim, until: int) -> bool:
+    return (
+        cursor.run("UPDATE job_turn SET until = ? WHERE package = ? AND token = ?", (until, claim.package, claim.token))
+        == 1
+    )
+
+
+def _write_output(cursor: Cursor, job: int, steps: bytes, log: str) -> None:
+    cursor.run(
+        "INSERT INTO job_output (job, steps, log) VALUES (?, ?, ?) "
+        "ON CONFLICT (job) DO UPDATE SET steps = excluded.steps, log = excluded.log",
+        (job, zlib.compress(steps), zlib.compress(log.encode("utf-8", "replace"))),
+    )

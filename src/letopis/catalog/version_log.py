@@ -1,0 +1,254 @@
+"""The log of versions in the order of recording, for those who follow it: overviews, indexes, and API clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+from letopis.catalog.database import Database
+from letopis.catalog.schema import ensure_tables, has_table
+from letopis.model import from_millis
+
+
+class RecentVersion(NamedTuple):
+    """A version as a list shows it; `id` rises in the order of recording."""
+
+    id: int
+    url: str
+    title: str
+    number: int
+    time: datetime
+    meaningful: bool | None
+
+
+class HostPages(NamedTuple):
+    """A host and how many of its pages have been looked at."""
+
+    name: str
+    pages: int
+
+
+class RecentChanges:
+    """The end of the log of observations."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def changes(self, limit: int, before: int | None = None) -> list[RecentVersion]:
+        """The latest versions of all URLs, newest first; `before` an id goes further back."""
+        rows = self._database.all(
+            "SELECT v.id, r.url, r.title, v.number, v.time, v.meaningful FROM version v "
+            "JOIN resource r ON r.id = v.resource WHERE v.id < ? ORDER BY v.id DESC LIMIT ?",
+            (before if before is not None else 2**62, limit),
+        )
+        return [
+            RecentVersion(
+                row[0], row[1], row[2] or "", row[3], from_millis(row[4]), None if row[5] is None else bool(row[5])
+            )
+            for row in rows
+        ]
+
+    def hosts(self, limit: int) -> list[HostPages]:
+        """Hosts with the most pages."""
+        rows = self._database.all(
+            "SELECT h.name, count(*) FROM resource r JOIN host h ON h.id = r.host "
+            "WHERE r.checked IS NOT NULL GROUP BY h.name ORDER BY count(*) DESC, h.name LIMIT ?",
+            (limit,),
+        )
+        return [HostPages(*row) for row in rows]
+
+
+_LOGGED_SINCE = (
+    "SELECT v.id, v.time, v.status, v.meaningful, v.extra, r.url, c.sha1, c.raw_bytes FROM version v "
+    "JOIN resource r ON r.id = v.resource LEFT JOIN content c ON c.id = v.content "
+    "WHERE v.id > ? ORDER BY v.id LIMIT ?"
+)
+
+
+class LoggedVersion(NamedTuple):
+    """A version without its bytes; the digest is empty where its content is lost."""
+
+    id: int
+    time: int
+    status: int
+    meaningful: int | None
+    extra: str | None
+    url: str
+    sha1: bytes
+    raw_bytes: int
+
+
+def logged_since(database: Database, after: int, limit: int) -> list[LoggedVersion]:
+    """Versions recorded after a known id, in the order of recording."""
+    rows = database.all(_LOGGED_SINCE, (after, limit))
+    return [
+        LoggedVersion(number, time, status, meaningful, extra, url, bytes(sha1 or b""), size or 0)
+        for number, time, status, meaningful, extra, url, sha1, size in rows
+    ]
+
+
+_SELECT_SPANS = (
+    "SELECT v.id, v.resource, v.number, v.time, n.time, r.url FROM version v "
+    "JOIN resource r ON r.id = v.resource "
+    "LEFT JOIN version n ON n.resource = v.resource AND n.number = v.number + 1 "
+)
+
+
+class VersionSpan(NamedTuple):
+    """A version, valid from `time` until the next one began; `until` is None for the newest."""
+
+    id: int
+    resource: int
+    number: int
+    time: int
+    until: int | None
+    url: str
+
+
+def spans_since(database: Database, after: int, limit: int) -> list[VersionSpan]:
+    """Versions recorded after a known id, in the order of recording."""
+    return [
+        VersionSpan(*row)
+        for row in database.all(_SELECT_SPANS + "WHERE v.id > ? ORDER BY v.id LIMIT ?", (after, limit))
+    ]
+
+
+def spans_from(database: Database, resource: int, number: int) -> list[VersionSpan]:
+    """Versions of one URL from a number on."""
+    rows = database.all(_SELECT_SPANS + "WHERE v.resource = ? AND v.number >= ? ORDER BY v.number", (resource, number))
+    return [VersionSpan(*row) for row in rows]
+
+
+def spans_up_to(database: Database, last: int) -> Iterator[VersionSpan]:
+    """All versions up to a known id."""
+    return (
+        VersionSpan(*row)
+        for row in database.stream(_SELECT_SPANS + "WHERE v.id <= ? ORDER BY v.id", (last,), size=10_000)
+    )
+
+
+def count_versions_since(database: Database, after: int) -> int:
+    """How many versions were recorded after a known id."""
+    row = database.one("SELECT count(*) FROM version WHERE id > ?", (after,))
+    return int(row[0]) if row else 0
+
+
+def has_versions_since(database: Database, after: int) -> bool:
+    """Whether a version was recorded after a known id."""
+    return database.one("SELECT 1 FROM version WHERE id > ? LIMIT 1", (after,)) is not None
+
+
+def last_seen(database: Database, resource: int, number: int) -> int | None:
+    """The last check that found a version unchanged; None when it was seen only once."""
+    row = database.one(
+        "SELECT max(time) FROM capture WHERE resource = ? AND number = ? AND outcome = 2 AND status < 400",
+        (resource, number),
+    )
+    return int(row[0]) if row and row[0] is not None else None
+
+
+_TROUBLED_URLS = "SELECT resource FROM capture WHERE (status >= 300 AND status <> 304) OR outcome = 3"
+
+
+class TroubleRow(NamedTuple):
+    """One check, of a URL that at least once answered with an error or a redirect, or not at all."""
+
+    url: str
+    time: int
+    status: int
+    outcome: int
+    head: int | None
+    extra: str | None
+
+
+class LogMark(NamedTuple):
+    """How many versions or checks there are, and the sum of their times: equal marks mean that nothing has changed."""
+
+    rows: int
+    times: int
+
+
+def troubled_checks(database: Database) -> Iterator[TroubleRow]:
+    """All checks that brought no version, of every URL that ever was in trouble: URL by URL, oldest first."""
+    rows = database.stream(
+        "SELECT r.url, c.time, c.status, c.outcome, c.head, c.extra FROM capture c "
+        f"JOIN resource r ON r.id = c.resource WHERE c.resource IN ({_TROUBLED_URLS}) ORDER BY c.resource, c.time"
+    )
+    return (TroubleRow(*row) for row in rows)
+
+
+def log_mark(database: Database, last: int) -> LogMark:
+    """The mark of all versions with an id up to `last`."""
+    row = database.one("SELECT count(*), coalesce(sum(time), 0) FROM version WHERE id <= ?", (last,))
+    return LogMark(int(row[0]), int(row[1])) if row else LogMark(0, 0)
+
+
+def check_mark(database: Database) -> LogMark:
+    """The mark of all checks that brought no version."""
+    row = database.one("SELECT count(*), coalesce(sum(time), 0) FROM capture")
+    return LogMark(int(row[0]), int(row[1])) if row else LogMark(0, 0)
+
+
+def log_times(database: Database, last: int) -> Iterator[tuple[int, int]]:
+    """Id and time of all versions up to `last`, by id."""
+    rows = database.stream("SELECT id, time FROM version WHERE id <= ? ORDER BY id", (last,), size=10_000)
+    return ((int(row[0]), int(row[1])) for row in rows)
+
+
+CLIENT_TABLES = (
+    "CREATE TABLE IF NOT EXISTS change_client (name TEXT PRIMARY KEY, version BIGINT NOT NULL, seen BIGINT NOT NULL)"
+)
+
+
+class NewVersion(NamedTuple):
+    """A version as followers are told of it; `id` rises in the order of recording."""
+
+    id: int
+    url: str
+    title: str | None
+    number: int
+    time: int
+    meaningful: int | None
+    sha1: bytes
+
+
+class ChangeClients:
+    """One cursor a client, moved by acknowledgement alone."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def cursor(self, name: str) -> int:
+        """The id of the last version that a client has acknowledged; 0 for a new one."""
+        if not has_table(self._database, "change_client"):
+            return 0
+        row = self._database.one("SELECT version FROM change_client WHERE name = ?", (name,))
+        return int(row[0]) if row else 0
+
+    def acknowledge(self, name: str, version: int, now: int) -> int:
+        """Moves a cursor on, never back; answers where it stands."""
+        ensure_tables(self._database, "clients", CLIENT_TABLES)
+        with self._database.transaction() as cursor:
+            cursor.run(
+                "INSERT INTO change_client (name, version, seen) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE "
+                "SET version = CASE WHEN excluded.version > change_client.version THEN excluded.version "
+                "ELSE change_client.version END, seen = excluded.seen",
+                (name, version, now),
+            )
+        return self.cursor(name)
+
+    def since(self, after: int, limit: int) -> list[NewVersion]:
+        """The versions recorded after an id, in the order of recording."""
+        rows = self._database.all(
+            "SELECT v.id, r.url, r.title, v.number, v.time, v.meaningful, c.sha1 FROM version v "
+            "JOIN resource r ON r.id = v.resource JOIN content c ON c.id = v.content "
+            "WHERE v.id > ? ORDER BY v.id LIMIT ?",
+            (after, limit),
+        )
+        return [NewVersion(*row) for row in rows]
+
+    def newest(self) -> int:
+        """The id of the version recorded last; 0 in an empty archive."""
+        row = self._database.one("SELECT max(id) FROM version")
+        return int(row[0] or 0) if row else 0

@@ -1,0 +1,268 @@
+"""A page as numbers: the forms of a text in which it is compared, and one hash, length and kind for each block.
+
+`fingerprint` is on the way of every fetched page, so it makes one pass over
+the joined text in C and nothing block by block that can wait.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from math import sqrt
+from struct import pack, unpack
+
+from xxhash import xxh3_64_intdigest
+
+from letopis.binary import CheckedByteReader, append_varint
+from letopis.model import Block, BlockKind, Page
+
+_LOWER = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
+_PUNCTUATION = bytes(set(range(128)) - set(b"\n0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))
+_WIDE = (
+    (b"\xe2", re.compile(rb"\xe2[\x80\x81][\x80-\xbf]")),  # general punctuation: dashes, quotes, dots, narrow blanks
+    (
+        b"\xc2",
+        re.compile(rb"\xc2[\x80-\xa9\xab-\xb1\xb4\xb6-\xb8\xbb\xbf]"),
+    ),  # no-break blanks and the marks of Latin-1
+)
+_NOT_WORD = re.compile(r"[\W_]+")
+
+
+def letters_only(text: str) -> bytes:
+    """Letters and digits alone in lower case, lines kept: what block hashes are made of.
+
+    Blanks go too: it is the quickest form that no reflow of a page can
+    change. Case is folded for ASCII only; what differs in the case of other
+    letters alone is found equal later, by `stilled`.
+    """
+    data = text.encode("utf-8", "surrogatepass").translate(_LOWER, _PUNCTUATION)
+    for lead, marks in _WIDE:
+        if lead in data:
+            data = marks.sub(b"", data)
+    return data
+
+
+def normalized_words(text: str) -> str:
+    """Lower case, only letters and digits, single blanks: the document's normal form of a paragraph."""
+    return _NOT_WORD.sub(" ", text.lower()).strip()
+
+
+_MONTHS = (
+    r"jan(?:uary|uar|vier|uari)?|feb(?:ruary|ruar|ruari)?|f[ée]vrier|m[aä]r(?:ch|z|s)?|apr(?:il)?|avril|abril|"
+    r"may|mai|mayo|june?|juin|junio|july?|juillet|julio|aug(?:ust)?|ao[uû]t|agosto|sept?(?:ember|iembre)?|"
+    r"o[ck]t(?:ober|obre|ubre)?|nov(?:ember|iembre|embre)?|de[cz](?:ember|iembre)?|d[ée]cembre|enero|febrero|marzo|"
+    r"leden|ledna|února?|březen|března|duben|dubna|květen|května|červen|června|červenec|července|srpen|srpna|"
+    r"září|říjen|října|listopadu?|prosinec|prosince|"
+    r"januára?|februára?|marca|apríla?|mája?|júna?|júla?|augusta?|septembra|októbra?|novembra|decembra|"
+    r"января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря"
+)
+_DAYS = (
+    r"mon(?:day|tag)?|tue(?:s|sday)?|wed(?:nesday)?|thu(?:r|rs|rsday)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?|"
+    r"dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|"
+    r"pondělí|úterý|středa|čtvrtek|pátek|sobota|neděle"
+)
+_UNITS = (
+    r"s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|months?|years?|"
+    r"sekunden?|minuten?|stunden?|tage?n?|wochen?|monate?n?|jahre?n?|"
+    r"secondes?|heures?|jours?|semaines?|mois|ans?|"
+    r"sekund\w*|minut\w*|hodin\w*|d(?:en|ny|ní|nem|ňami)|týdn\w*|měsíc\w*|"
+    r"секунд\w*|минут\w*|час\w*|дн\w*|день|недел\w*|месяц\w*"
+)
+_COUNTED = (
+    r"views?|visits?|visitors?|hits?|reads?|readers?|online|guests?|members? online|users? online|"
+    r"likes?|shares?|followers?|subscribers?|comments?|replies|reactions?|retweets?|upvotes?|downloads?|"
+    r"aufrufe|besucher|kommentare?|abonnenten|vues|visites|visiteurs|commentaires?|"
+    r"zobrazen\w*|přečten\w*|návštěv\w*|komentář\w*|s?hlédnut\w*|zhlédnut\w*|prohlédnut\w*|sdílen\w*|"
+    r"просмотр\w*|посетител\w*|комментари\w*"
+)
+# Every repeat has a bound: these patterns meet hostile texts.
+_NUMBER = r"\d[\d., \u00a0\u202f]{0,14}[km]?"
+_CLOCK = (
+    r"(?:\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,9})?\s?(?:[ap]\.?m\b\.?|uhr\b|hod\b)?"
+    r"|\d{1,2}[.]\d\d\s?(?:[ap]m\b|uhr\b|hod\b))"
+)
+_NO_SPAN = r"(?!\s?[-–—]\s?\d{1,2}[:.]\d\d)"  # opening hours do not tick
+_ZONE = r"(?:\s?(?:z\b|utc|gmt|ce?s?t\b|[ecmp][sd]t\b|[+-]\d{2}:?\d{2}))?"
+_YEAR = r"(?:19|20)\d\d"
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_TOOK_NEAR = re.compile(r"generated|rendered|took|loaded|executed|queries|vygenerov|načten|erzeugt|generiert|сгенер")
+_HAS_DIGIT = re.compile(r"\d")
+_LEGAL = re.compile(r"\W{0,4}(?:©|\(c\)|copyright\b)\D{0,12}(?:19|20)\d\d")
+_VERSION_OR_MAIL = re.compile(
+    r"v?\d{1,4}(?:\.\d{1,4}){1,3}(?:[-.]?(?:alpha|beta|rc|dev)[-.]?\d{0,3})?|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}"
+)
+_MOST_READ = 2048
+_LEGAL_LINE = 400
+_LONGEST_VERSION_OR_MAIL = 100
+_FEW_WORDS = 6
+
+
+@cache  # made at first use: these patterns take longer to make than a page to read
+def _clocks() -> re.Pattern[str]:
+    """What is stilled everywhere."""
+    return re.compile(
+        "|".join(
+            (
+                rf"\b(?:19|20)\d\d-?\d\d-?\d\d[t ]\d\d:?\d\d(?::?\d\d)?(?:\.\d{{1,9}})?{_ZONE}",
+                r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?:\d{6})?(?!\d)",
+                rf"(?<![\d.:])(?<![-–—])(?<![-–—]\s){_CLOCK}(?![\d:]){_NO_SPAN}{_ZONE}",
+                rf"\b(?:\d{{1,4}}|an?|one)\s?(?:{_UNITS})\s(?:ago|назад)\b|\bjust now\b",
+                rf"\b(?:vor|před|pred|il y a|hace)\s(?:\d{{1,4}}\s?)?(?:{_UNITS})\b",
+                rf"(?<![\d.,]){_NUMBER}\s?(?:{_COUNTED})\b|\b(?:{_COUNTED})\s?[:(]?\s?{_NUMBER}",
+                r"(?P<took>(?<![\d.,])\d{1,9}(?:[.,]\d{1,9})?\s?(?:ms|msec|milliseconds|s|sec|seconds|sekund\w*)\b)",
+                r"(?:©|\(c\)|copyright)\D{0,12}(?:\d{4}\s?[-–—]\s?)?\d{4}",
+                r"-?\d{1,3}(?:[.,]\d)?\s?°\s?(?:[cf]\b)?",
+                r"\b(?=[0-9a-f-]{0,40}\d)(?=[0-9a-f-]{0,40}[a-f])[0-9a-f]{8,128}(?:-[0-9a-f]{4,12}){0,4}\b",
+            )
+        )
+    )
+
+
+@cache
+def _dates() -> re.Pattern[str]:
+    """What is stilled where it is most of the block."""
+    return re.compile(
+        rf"(?:\b(?:{_DAYS})\b\.?,?\s+)?(?:"
+        rf"\b{_YEAR}[-/.]\d{{1,2}}[-/.]\d{{1,2}}\b|\b\d{{1,2}}\s?[-/.]\s?\d{{1,2}}\s?[-/.]\s?(?:{_YEAR}|\d\d)\b"
+        rf"|\b{_DAY}\.?,?\s+(?:{_MONTHS})\b\.?(?:,?\s+{_YEAR}\b)?"
+        rf"|\b(?:{_MONTHS})\b\.?(?:\s+{_DAY}\b(?:,?\s+{_YEAR}\b)?|,?\s+{_YEAR}\b))"
+    )
+
+
+def without_clocks(text: str) -> str:
+    """The text with clocks, counters and other things that tick taken out; empty when nothing else is there.
+
+    Times of day, ages ("3 minutes ago"), counters of views and comments,
+    copyright years, temperatures and random identifiers are stilled
+    everywhere; dates only where they are most of the block, since in a
+    sentence a date is what the sentence says. Prices, versions and other
+    numbers stay. A line that begins with a copyright and its year is nothing
+    but that.
+    """
+    lowered = text[:_MOST_READ].lower()
+    if not _HAS_DIGIT.search(lowered):
+        return normalized_words(lowered) + text[_MOST_READ:]
+    if len(text) <= _LEGAL_LINE and _LEGAL.match(lowered):
+        return ""
+    took = bool(_TOOK_NEAR.search(lowered))
+    calm = _clocks().sub(lambda m: m[0] if m.lastgroup == "took" and not took else " ", lowered)
+    return normalized_words(_without_dates(calm)) + text[_MOST_READ:]
+
+
+def is_version_or_mail(text: str) -> bool:
+    """Whether a text is a version number or a mail address, which say something even in a menu."""
+    return len(text) <= _LONGEST_VERSION_OR_MAIL and _VERSION_OR_MAIL.fullmatch(text.strip().lower()) is not None
+
+
+def _without_dates(text: str) -> str:
+    bare = _dates().sub(" ", text)
+    return bare if len(normalized_words(bare).split()) <= _FEW_WORDS else text
+
+
+_DIGIT_RUNS = re.compile(r"\d+")
+
+
+def digits_folded(text: str) -> str:
+    """The normal form with every number as one mark: equal for "v1.2" and "v1.3"."""
+    return _DIGIT_RUNS.sub("0", normalized_words(text))
+
+
+BLOCK_KINDS: tuple[BlockKind, ...] = tuple(BlockKind)
+_KIND_CODES = {kind: code for code, kind in enumerate(BLOCK_KINDS)}
+_MAGIC = 0xF1
+_FRAMED = 0x80
+MAX_BLOCKS = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What of a page is needed to compare it.
+
+    `blocks` holds the texts while they are at hand; it is not stored and
+    takes no part in equality. Blocks without letters or digits are left
+    out; beyond `MAX_BLOCKS` the rest of a page is one block.
+    """
+
+    text_hash: int
+    hashes: tuple[int, ...]
+    lengths: tuple[int, ...]
+    kinds: tuple[BlockKind, ...]
+    frame: frozenset[int] = frozenset()
+    blocks: tuple[Block, ...] = field(default=(), compare=False, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+    def text(self, index: int) -> str:
+        """The text of a block; empty when only the stored form is at hand."""
+        return self.blocks[index].text if self.blocks else ""
+
+    def weight(self, index: int) -> float:
+        """Square root of the length: long paragraphs count more, but not all."""
+        return _root(self.lengths[index])
+
+    def to_bytes(self) -> bytes:
+        """The stored form: about 10 bytes a block."""
+        out = bytearray([_MAGIC])
+        append_varint(out, len(self.hashes))
+        out += self.text_hash.to_bytes(8, "little")
+        out += pack(f"<{len(self.hashes)}Q", *self.hashes)
+        out += bytes([_KIND_CODES[kind] | (_FRAMED if i in self.frame else 0) for i, kind in enumerate(self.kinds)])
+        for length in self.lengths:
+            append_varint(out, length)
+        return bytes(out)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Fingerprint:
+        """The inverse of `to_bytes`; Damaged when the bytes are not one."""
+        reader = CheckedByteReader(data, "fingerprint")
+        if reader.byte() != _MAGIC:
+            raise reader.broken("it begins wrongly")
+        count = reader.varint(MAX_BLOCKS + 1)
+        text_hash = int.from_bytes(reader.take(8), "little")
+        hashes = unpack(f"<{count}Q", reader.take(8 * count))
+        codes = reader.take(count)
+        lengths = tuple(reader.varint(1 << 40) for _ in range(count))
+        reader.finish()
+        if codes and max(code & ~_FRAMED for code in codes) >= len(BLOCK_KINDS):
+            raise reader.broken("a kind of block is unknown")
+        kinds = tuple([BLOCK_KINDS[code & ~_FRAMED] for code in codes])
+        frame = frozenset(i for i, code in enumerate(codes) if code & _FRAMED)
+        return cls(text_hash, hashes, lengths, kinds, frame)
+
+
+@lru_cache(maxsize=4096)
+def _root(length: int) -> float:
+    return sqrt(length)
+
+
+def fingerprint(page: Page) -> Fingerprint:
+    """The fingerprint of a page, in time linear in its text."""
+    blocks = page.blocks if len(page.blocks) <= MAX_BLOCKS else _rest_as_one(page.blocks)
+    if not blocks:
+        return _EMPTY
+    kinds, texts = zip(*blocks, strict=True)
+    whole = letters_only("\n".join(texts))
+    parts = whole.split(b"\n")
+    if len(parts) != len(blocks):
+        parts = [letters_only(text).replace(b"\n", b"") for text in texts]
+    hashes, lengths = tuple(map(xxh3_64_intdigest, parts)), tuple(map(len, parts))
+    whole_hash = xxh3_64_intdigest(whole)
+    if all(parts):
+        frame = page.frame if blocks is page.blocks else frozenset(i for i in page.frame if i < MAX_BLOCKS)
+        return Fingerprint(whole_hash, hashes, lengths, kinds, frame, blocks)
+    kept = [i for i, part in enumerate(parts) if part]
+    frame = frozenset(n for n, i in enumerate(kept) if i in page.frame)
+    picked = tuple([blocks[i] for i in kept])
+    hashes, lengths = tuple([hashes[i] for i in kept]), tuple([lengths[i] for i in kept])
+    return Fingerprint(whole_hash, hashes, lengths, tuple([block.kind for block in picked]), frame, picked)
+
+
+_EMPTY = Fingerprint(xxh3_64_intdigest(b""), (), (), ())
+
+
+def _rest_as_one(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """The first blocks as they are and all others as one, so that no page costs without bound."""
+    rest = " ".join([block.text for block in blocks[MAX_BLOCKS:]])
+    return (*blocks[:MAX_BLOCKS], Block(BlockKind.PARAGRAPH, rest))

@@ -1,0 +1,288 @@
+"""What differs between two states of a page and says nothing: frames, banners, adverts, labels, consent notices."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from functools import cached_property
+from itertools import groupby
+from math import sqrt
+from typing import NamedTuple, TypeVar
+
+from letopis.change.fingerprints import Fingerprint, digits_folded, is_version_or_mail, normalized_words
+from letopis.change.profiles import ChangedRegion
+from letopis.model import BlockKind
+
+
+class WordSet(NamedTuple):
+    """A text as the set of its words."""
+
+    words: frozenset[str]
+    letters: int
+    folded: str
+
+
+def word_set(text: str) -> WordSet:
+    """The words of a text, with their letters counted once."""
+    words = frozenset(normalized_words(text).split())
+    return WordSet(words, sum(map(len, words)), digits_folded(text))
+
+
+def word_similarity(old: WordSet, new: WordSet) -> float:
+    """Share of letters in words that both texts have; 1 for texts that differ in digits alone."""
+    if old.folded == new.folded:
+        return 1.0
+    whole = old.letters + new.letters
+    if 4 * min(old.letters, new.letters) < whole:
+        return 0.0
+    return 2 * sum(map(len, old.words & new.words)) / whole
+
+
+def edit_weight(old: str, new: str) -> float:
+    """Weight of an edit: by the words that came or went; a number, or numbers in another order, weigh at least two."""
+    words_old, words_new = normalized_words(old).split(), normalized_words(new).split()
+    before, after = Counter(words_old), Counter(words_new)
+    gone, came = before - after, after - before
+    weight = sqrt(max(_letters(gone), _letters(came)))
+    number = list(filter(str.isdigit, words_old)) != list(filter(str.isdigit, words_new))
+    return max(weight, 2.0) if number else weight
+
+
+def _letters(words: Counter[str]) -> int:
+    return sum(len(word) * count for word, count in words.items())
+
+
+_LEAST_BODY = 12.0
+_SHELL_BLOCKS = 60  # blocks of frame from which a page without a body is the shell of one that scripts fill
+_REPEATED, _BANNER = 4, 20  # the same text so often in a row, of so many letters, is a running banner
+
+
+def frame_blocks(side: Fingerprint) -> frozenset[int]:
+    """The blocks that the page itself marks as its frame, unless next to nothing else is there.
+
+    A large frame around nothing is the shell of a page whose body is not in
+    its bytes: its menu still is a menu.
+    """
+    if not side.frame or len(side.frame) >= _SHELL_BLOCKS:
+        return side.frame
+    inside = sum(map(side.weight, side.frame))
+    return side.frame if sum(map(sqrt, side.lengths)) - inside >= _LEAST_BODY else frozenset()
+
+
+def boilerplate_blocks(side: Fingerprint) -> frozenset[int]:
+    """The blocks that say nothing of the page: its frame but for facts in it, and running banners."""
+    frame = frame_blocks(side)
+    facts = {i for i in frame if is_version_or_mail(side.text(i))} if side.blocks else frozenset[int]()
+    return (frame - facts) | banner_blocks(side)
+
+
+def banner_blocks(side: Fingerprint) -> frozenset[int]:
+    """Blocks that repeat one sentence again and again, as a line that runs across the page does, and its label."""
+    found: set[int] = set()
+    at = 0
+    for _, run in groupby(side.hashes):
+        size = len(list(run))
+        if size >= _REPEATED and side.lengths[at] >= _BANNER:
+            labelled = at > 0 and side.lengths[at - 1] < _BANNER
+            found.update(range(at - labelled, at + size))
+        at += size
+    return frozenset(found)
+
+
+_PART_NAMES = (
+    r"appendix|annex|section|chapter|part|anhang|abschnitt|kapitel|teil|annexe|chapitre|partie|anexo|sección|capítulo|"
+    r"příloha|oddíl|kapitola|část|príloha|oddiel|časť|приложение|раздел|глава|часть"
+)
+_NUMERAL = r"(?:\d{1,4}|[a-z]|[ivxlc]{1,8})(?:\.\d{1,4}){0,6}"
+_PARTS = r"\d{1,4}(?:\.\d{1,4}){1,6}"
+_LABEL = re.compile(
+    rf"\s*(?:(?:{_PART_NAMES})\s+{_NUMERAL}[.:)]?|{_NUMERAL}[.:)]|{_PARTS})(?:\s*[-–—])?\s+(?=\w)", re.IGNORECASE
+)
+_ALPHABETS = "abcdefghijklmnopqrstuvwxyz" * 8
+_LEAST_RUN, _MOST_FILLER = 6, 200
+_LOREM = "lorem ipsum dolor"
+_THIRD_PARTY = re.compile(
+    r"third[- ]part(?:y|ies)|external (?:content|media)|cookies?\b|drittanbieter|drittinhalt|extern\w{0,3} inhalt|"
+    r"contenus? (?:tiers|externes?)|contenidos? (?:de terceros|externos?)|třetích stran|extern\w{0,4} obsah|"
+    r"tretích strán|сторонн\w{1,4} (?:контент|содерж)|файл\w{0,3} cookie",
+    re.IGNORECASE,
+)
+_CONSENT = re.compile(
+    r"\b(?:consent|i agree|you agree|accept|allow|activate|einverstanden|zustimm\w{0,6}|aktivieren|akzeptieren|"
+    r"accepte[rz]?|consentement|acept\w{1,4}|consentimiento|souhlas\w{0,6}|přijmout|povolit|súhlas\w{0,6}|"
+    r"соглас\w{1,6}|принять|разрешить)\b",
+    re.IGNORECASE,
+)
+_ADVERT_LABELS = re.compile(
+    r"anzeigen?|werbung|advert(?:isement)?s?|sponsored|promoted|reklama|reklamní sdělení|inzerce|inzerát|"
+    r"publicité|annonce|publicidad|anuncio|реклама"
+)
+_MOST_NOTICE = 1000
+_MOST_NOTICE_BLOCKS = 8
+_MOST_LABEL = 40
+
+
+def heading_words(heading: str) -> str:
+    """A heading without its number or letter: the same for "B. Sources", "Appendix B. Sources" and "7.2) Sources"."""
+    return normalized_words(_LABEL.sub("", heading[:_MOST_NOTICE], count=1))
+
+
+def is_only_decorated(old: str, new: str, said: str) -> bool:
+    """Whether a title has the words of the other, and besides only words that the page says anyway."""
+    before, after = normalized_words(old).split(), normalized_words(new).split()
+    short, long = sorted((before, after), key=len)
+    at = next((n for n in range(len(long) - len(short) + 1) if long[n : n + len(short)] == short), None)
+    if not short or at is None:
+        return False
+    more = long[:at] + long[at + len(short) :]
+    return bool(more) and " ".join(more) in said
+
+
+def is_advert_label(text: str) -> bool:
+    """Whether a text is the label that advertisements must carry, and nothing else."""
+    return len(text) <= _MOST_LABEL and _ADVERT_LABELS.fullmatch(normalized_words(text)) is not None
+
+
+def is_filler(text: str) -> bool:
+    """Whether a text only shows how text looks: the alphabet in its order, again and again, or the printers' Latin."""
+    if len(text) > _MOST_FILLER and _LOREM not in text[:_MOST_FILLER].lower():
+        return False
+    run = normalized_words(text).replace(" ", "")
+    return normalized_words(text[:_MOST_FILLER]).startswith(_LOREM) or (len(run) >= _LEAST_RUN and run in _ALPHABETS)
+
+
+def is_consent_notice(texts: list[str]) -> bool:
+    """Whether texts that stand together ask to agree to what others bring onto the page, and say nothing else."""
+    if not 2 <= len(texts) <= _MOST_NOTICE_BLOCKS or any(len(text) > _MOST_NOTICE for text in texts):
+        return False
+    said = [bool(_THIRD_PARTY.search(text)) + 2 * bool(_CONSENT.search(text)) for text in texts]
+    return all(said) and 3 in said
+
+
+def mentions_consent(texts: Iterable[str]) -> bool:
+    """Whether a page itself is about what others bring onto pages, as its terms or its privacy statement are."""
+    return any(_THIRD_PARTY.search(text[:_MOST_NOTICE]) for text in texts)
+
+
+_HEADINGS = frozenset((BlockKind.H1, BlockKind.H2, BlockKind.H3, BlockKind.H4, BlockKind.H5, BlockKind.H6))
+_CONTENTS_KINDS = _HEADINGS | {BlockKind.ITEM, BlockKind.CELL}
+"""Kinds of block that a list of contents may be seen as: one heading and its entry have the same hash."""
+_MOST_ADVERT = 300
+_MOST_SAID = 1 << 17  # letters of a page in which the ornaments of its title are looked for
+
+T = TypeVar("T")
+
+
+class ChangedBlocks(NamedTuple):
+    """Indices that still have to be explained, in one region."""
+
+    region: ChangedRegion
+    old: list[int]
+    new: list[int]
+
+
+class NoiseFilter:
+    """Knows what of two states of a page is around their words; says nothing where only stored forms are at hand."""
+
+    def __init__(self, old: Fingerprint, new: Fingerprint) -> None:
+        self.old, self.new = old, new
+        self._silent = not old.blocks or not new.blocks
+
+    def without_notices(self, side: ChangedBlocks) -> ChangedBlocks:
+        """Without filler and advertisements, and without a notice to agree to on a page that is not about that."""
+        if self._silent:
+            return side
+        old = [i for i in side.old if not self._is_advert(self.old, i) and not is_filler(self.old.text(i))]
+        new = [j for j in side.new if not self._is_advert(self.new, j) and not is_filler(self.new.text(j))]
+        alone = (self.old, old) if not new else (self.new, new) if not old else None
+        if alone and is_consent_notice([alone[0].text(i) for i in alone[1]]) and not _is_about_consent(*alone):
+            return ChangedBlocks(side.region, [], [])
+        return ChangedBlocks(side.region, old, new)
+
+    def _is_advert(self, state: Fingerprint, index: int) -> bool:
+        """Whether a block stands behind the label of an advertisement, or says what such a block says."""
+        if not self._adverts:
+            return False
+        form = normalized_words(state.text(index)[:_MOST_ADVERT])
+        return " " in form and any(form in advert for advert in self._adverts)
+
+    @cached_property
+    def _adverts(self) -> frozenset[str]:
+        """The words behind each label of advertisements, in both states."""
+        return frozenset(form for state in (self.old, self.new) for form in _behind_labels(state)) - {""}
+
+    def without_labels(self, side: ChangedBlocks) -> ChangedBlocks:
+        """Without headings, and entries of contents, that differ in their labels alone, and a title adorned anew."""
+        if self._silent or not side.old or not side.new:
+            return side
+        before = {i: form for i in side.old if (form := self._heading(self.old, i))}
+        after = {j: form for j in side.new if (form := self._heading(self.new, j))}
+        both = Counter(before.values()) & Counter(after.values())
+        spare_old, spare_new = both.copy(), both
+        old = [i for i in side.old if i not in before or not take_one(spare_old, before[i])]
+        new = [j for j in side.new if j not in after or not take_one(spare_new, after[j])]
+        return self._without_ornaments(ChangedBlocks(side.region, old, new))
+
+    def without_contents(self, side: ChangedBlocks) -> ChangedBlocks:
+        """Without what names headings that both states have: a list of contents that came or went."""
+        if self._silent:
+            return side
+        old = [i for i in side.old if not self._is_contents(self.old, i)]
+        new = [j for j in side.new if not self._is_contents(self.new, j)]
+        return ChangedBlocks(side.region, old, new)
+
+    def _is_contents(self, state: Fingerprint, index: int) -> bool:
+        return state.kinds[index] in _CONTENTS_KINDS and heading_words(state.text(index)) in self._kept_headings
+
+    def _heading(self, state: Fingerprint, index: int) -> str:
+        """The words of a heading, or of an entry that names one; nothing for other blocks."""
+        kind = state.kinds[index]
+        form = heading_words(state.text(index)) if kind in _CONTENTS_KINDS else ""
+        return form if kind in _HEADINGS or form in self._headings else ""
+
+    @cached_property
+    def _headings(self) -> frozenset[str]:
+        """The words of the newer state's headings."""
+        return _headings(self.new)
+
+    @cached_property
+    def _kept_headings(self) -> frozenset[str]:
+        """The words of headings that both states have."""
+        return self._headings & _headings(self.old)
+
+    def _without_ornaments(self, side: ChangedBlocks) -> ChangedBlocks:
+        old = next((i for i in side.old if self.old.kinds[i] is BlockKind.TITLE), None)
+        new = next((j for j in side.new if self.new.kinds[j] is BlockKind.TITLE), None)
+        if old is None or new is None or not is_only_decorated(self.old.text(old), self.new.text(new), self._said(old)):
+            return side
+        return ChangedBlocks(side.region, [i for i in side.old if i != old], [j for j in side.new if j != new])
+
+    def _said(self, title: int) -> str:
+        """What the older state says beside its title."""
+        texts = (block.text for i, block in enumerate(self.old.blocks) if i != title)
+        return normalized_words(" ".join(texts)[:_MOST_SAID])
+
+
+def _headings(state: Fingerprint) -> frozenset[str]:
+    kinds = enumerate(state.kinds)
+    return frozenset(heading_words(state.text(i)) for i, kind in kinds if kind in _HEADINGS) - {""}
+
+
+def _behind_labels(state: Fingerprint) -> list[str]:
+    labels = [i for i in range(len(state) - 1) if is_advert_label(state.text(i))]
+    return [normalized_words(state.text(i + 1)[:_MOST_ADVERT]) for i in labels]
+
+
+def _is_about_consent(state: Fingerprint, notice: list[int]) -> bool:
+    """Whether the state speaks of agreeing outside of the notice and of its frame, too."""
+    frame = frame_blocks(state)
+    return mentions_consent(state.text(i) for i in range(len(state)) if i not in notice and i not in frame)
+
+
+def take_one(spare: Counter[T], key: T) -> bool:
+    """Whether one of `key` is left; it is taken then."""
+    if spare[key] <= 0:
+        return False
+    spare[key] -= 1
+    return True

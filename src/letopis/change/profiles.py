@@ -1,0 +1,300 @@
+"""What is learned of a host and of a page, in bounded memory: shared boilerplate, slots that always change.
+
+A *slot* is a place on the page: so many blocks after a block that stands
+there once, or so many before one. Only replacements train a slot; a list
+that grows at the same place every day is news, not noise.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from struct import pack, unpack
+from typing import NamedTuple
+
+from letopis.binary import CheckedByteReader, append_varint, encode_varints
+from letopis.change.fingerprints import Fingerprint, without_clocks
+from letopis.change.sequence import Op, opcodes
+
+CAPACITY = 4096
+_BOILERPLATE_SHARE = 0.30
+_LEAST_PAGES = 5
+_LEAST_COUNT = 3
+_FADE_AT = 20_000
+_RARE_FROM = 16
+_RARE = 0.05
+_LATEST = 128
+_HOST_MAGIC = 0xB1
+
+
+class HostProfile:
+    """On how many documents of a host each block stands.
+
+    A document counts once however often it is visited: pass its former
+    fingerprint as `old` when it is seen again. At most `capacity` blocks are
+    remembered between calls, the most frequent ones; of blocks that are too
+    rare to matter, and most of a site's text is, only the latest. After many
+    pages old counts fade, so that a redesign is learned. Not for use by two
+    threads at once.
+    """
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self.capacity = capacity
+        self.pages = 0
+        self._counts: dict[int, int] = {}
+
+    def observe(self, new: Fingerprint, old: Fingerprint | None = None) -> None:
+        """Count a document, in place of its former state if it has one."""
+        now = set(new.hashes)
+        if old is None:
+            self.pages += 1
+        else:
+            before = set(old.hashes)
+            self._forget(before - now)
+            now -= before
+        counts = self._counts
+        for block in now:
+            counts[block] = counts.get(block, 0) + 1
+        if len(counts) > 2 * self.capacity:
+            self._prune()
+        if self.pages >= _FADE_AT:
+            self._fade()
+
+    def is_boilerplate(self, block: int) -> bool:
+        """Whether the block stands on at least 30 % of the host's documents (and on three)."""
+        return self.pages >= _LEAST_PAGES and self._counts.get(block, 0) >= self._needed()
+
+    def boilerplate(self) -> frozenset[int]:
+        """All blocks for which `is_boilerplate` holds."""
+        if self.pages < _LEAST_PAGES:
+            return frozenset()
+        needed = self._needed()
+        return frozenset(block for block, count in self._counts.items() if count >= needed)
+
+    def merge(self, other: HostProfile) -> None:
+        """Add what another profile of the same host learned from other documents."""
+        self.pages += other.pages
+        for block, count in other._counts.items():
+            self._counts[block] = self._counts.get(block, 0) + count
+        self._prune()
+
+    def to_bytes(self) -> bytes:
+        """The stored form, at most about 10 bytes a remembered block."""
+        self._prune()
+        blocks = sorted(self._counts)
+        out = bytearray([_HOST_MAGIC])
+        for number in (self.capacity, self.pages, len(blocks)):
+            append_varint(out, number)
+        out += pack(f"<{len(blocks)}Q", *blocks)
+        out += encode_varints([self._counts[block] for block in blocks])
+        return bytes(out)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> HostProfile:
+        """The inverse of `to_bytes`; Damaged when the bytes are not one."""
+        reader = CheckedByteReader(data, "profile of a host")
+        if reader.byte() != _HOST_MAGIC:
+            raise reader.broken("it begins wrongly")
+        profile = cls(reader.varint(1 << 24))
+        profile.pages = reader.varint(1 << 40)
+        size = reader.varint(profile.capacity)
+        blocks = unpack(f"<{size}Q", reader.take(8 * size))
+        profile._counts = {block: reader.varint(1 << 40) for block in blocks}
+        reader.finish()
+        return profile
+
+    def _needed(self) -> float:
+        return max(_LEAST_COUNT, _BOILERPLATE_SHARE * self.pages)
+
+    def _forget(self, blocks: Iterable[int]) -> None:
+        for block in blocks:
+            count = self._counts.get(block, 0)
+            if count > 1:
+                self._counts[block] = count - 1
+            else:
+                self._counts.pop(block, None)
+
+    def _prune(self) -> None:
+        """Keep the most frequent blocks; ties go to those seen last, which may still rise."""
+        if self.pages >= _RARE_FROM:
+            self._drop_rare()
+        if len(self._counts) > self.capacity:
+            newest_first = reversed(self._counts.items())
+            kept = sorted(newest_first, key=lambda item: -item[1])[: self.capacity]
+            self._counts = dict(reversed(kept))
+
+    def _drop_rare(self) -> None:
+        """A block on one page, or on one of twenty, is far from boilerplate; should it rise, a count or two is lost."""
+        least, oldest = max(1.0, _RARE * self.pages), len(self._counts) - _LATEST
+        self._counts = {
+            block: count
+            for place, (block, count) in enumerate(self._counts.items())
+            if count > least or place >= oldest
+        }
+
+    def _fade(self) -> None:
+        self.pages //= 2
+        self._counts = {block: count // 2 for block, count in self._counts.items() if count > 1}
+
+
+_REACH = 4  # blocks from an anchor within which a slot is known
+_MOST_SLOTS = 1024  # slots and blocks remembered
+_FORGET = 64  # visits after which a silent slot or block is forgotten
+_RESTLESS_SHARE = 0.8
+_FLIPS, _RECENT = 3, 16
+_WATCHED = 3
+_KNOWN, _SELDOM = 6, 0.25
+_SHORT = 500  # letters above which nobody looks for clocks
+_PAGE_MAGIC = 0xA1
+_MASK = (1 << 64) - 1
+_START, _END = 1, 2
+
+
+class ChangedRegion(NamedTuple):
+    """A run of blocks that differs, with the blocks around it as anchors (0: not unique)."""
+
+    op: Op
+    left: int
+    right: int
+
+    def slots(self, from_left: bool) -> Iterator[tuple[int, int, int]]:
+        """Key, old index and new index of the replaced blocks nearest to one anchor."""
+        _, a1, a2, b1, b2 = self.op
+        anchor = self.left if from_left else self.right
+        for offset in range(min(a2 - a1, b2 - b1, _REACH) if anchor else 0):
+            key = (anchor * 0x9E3779B97F4A7C15 + 2 * offset + from_left) & _MASK
+            yield (key, a1 + offset, b1 + offset) if from_left else (key, a2 - 1 - offset, b2 - 1 - offset)
+
+
+def changed_regions(old: Fingerprint, new: Fingerprint) -> list[ChangedRegion]:
+    """Where two states of a page differ."""
+    if old.hashes == new.hashes:
+        return []
+    times = Counter(old.hashes)
+    times.update(new.hashes)
+    ops = [op for op in opcodes(old.hashes, new.hashes) if op.tag != "equal"]
+    return [_region(op, old, times) for op in ops]
+
+
+def _region(op: Op, old: Fingerprint, times: Counter[int]) -> ChangedRegion:
+    """An anchor must stand once on either side, or "Read more" would make every teaser one slot."""
+    left = old.hashes[op.a1 - 1] if op.a1 else _START
+    right = old.hashes[op.a2] if op.a2 < len(old) else _END
+    return ChangedRegion(op, left if times[left] <= 2 else 0, right if times[right] <= 2 else 0)
+
+
+def _differs_in_clocks(old: Fingerprint, new: Fingerprint, i: int, j: int) -> bool:
+    """Whether only clocks and counters differ: that is known without learning, and hides what else may change there."""
+    if not old.blocks or not new.blocks:
+        return False
+    before, after = old.text(i), new.text(j)
+    return max(len(before), len(after)) <= _SHORT and without_clocks(before) == without_clocks(after)
+
+
+class _SlotCount(NamedTuple):
+    changed: int
+    first: int
+    last: int
+
+
+class PageHabits:
+    """The memory of one page, bounded, kept between visits.
+
+    `observe` takes every visit, unchanged ones too, since a slot counts as
+    restless by its share of *visits*, not of versions. Not for use by two
+    threads at once.
+    """
+
+    def __init__(self) -> None:
+        self.visits = 0
+        self._slots: dict[int, _SlotCount] = {}
+        self._flips: dict[int, _SlotCount] = {}
+
+    def observe(self, old: Fingerprint, new: Fingerprint) -> None:
+        """Learn from one visit that found `new` where `old` was before."""
+        self.visits += 1
+        if old.hashes == new.hashes:
+            return
+        found = changed_regions(old, new)
+        for region in found:
+            for key in {
+                key
+                for side in (True, False)
+                for key, i, j in region.slots(side)
+                if not _differs_in_clocks(old, new, i, j)
+            }:
+                self._count(self._slots, key)
+        for block in set(old.hashes).symmetric_difference(new.hashes):
+            self._count(self._flips, block)
+        self._tidy()
+
+    def unchanged(self, visits: int = 1) -> None:
+        """Visits that found exactly what was there before."""
+        self.visits += visits
+
+    def restless(self, key: int, least: int) -> bool:
+        """Whether a slot changed on more than 80 % of the visits since it first did, `least` at least."""
+        seen = self._slots.get(key)
+        return (
+            seen is not None and seen.changed >= least and seen.changed > _RESTLESS_SHARE * (self.visits - seen.first)
+        )
+
+    def steady(self, key: int) -> bool:
+        """Whether the page was visited often enough to say that a slot changes on few visits."""
+        seen = self._slots.get(key)
+        return self.visits >= _KNOWN and (seen is None or seen.changed <= _SELDOM * self.visits)
+
+    def settled(self, block: int) -> bool:
+        """Whether a block stood there unchanged for the last visits, so that it is no passing one."""
+        if self.visits < _WATCHED:
+            return False
+        seen = self._flips.get(block)
+        return seen is None or self.visits - seen.last >= _WATCHED
+
+    def flapping(self, block: int) -> bool:
+        """Whether a block came and went several times lately, so that it does so once more now."""
+        seen = self._flips.get(block)
+        return seen is not None and seen.changed >= _FLIPS and self.visits - seen.last <= _RECENT
+
+    def to_bytes(self) -> bytes:
+        """The stored form: about 12 bytes a restless slot or flapping block."""
+        out = bytearray([_PAGE_MAGIC])
+        append_varint(out, self.visits)
+        for table in (self._slots, self._flips):
+            append_varint(out, len(table))
+            for key, count in table.items():
+                out += key.to_bytes(8, "little")
+                for number in count:
+                    append_varint(out, number)
+        return bytes(out)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> PageHabits:
+        """The inverse of `to_bytes`; Damaged when the bytes are not one."""
+        reader = CheckedByteReader(data, "memory of a page")
+        if reader.byte() != _PAGE_MAGIC:
+            raise reader.broken("it begins wrongly")
+        habits = cls()
+        habits.visits = reader.varint(1 << 40)
+        for table in (habits._slots, habits._flips):
+            for _ in range(reader.varint(2 * _MOST_SLOTS)):
+                key = int.from_bytes(reader.take(8), "little")
+                table[key] = _SlotCount(reader.varint(1 << 40), reader.varint(1 << 40), reader.varint(1 << 40))
+        reader.finish()
+        return habits
+
+    def _count(self, table: dict[int, _SlotCount], key: int) -> None:
+        seen = table.get(key)
+        if seen is None or self.visits - seen.last > _FORGET:
+            table[key] = _SlotCount(1, self.visits - 1, self.visits)
+        else:
+            table[key] = _SlotCount(seen.changed + 1, seen.first, self.visits)
+
+    def _tidy(self) -> None:
+        """Drop what was silent for long; above the bound, what changed least."""
+        for table in (self._slots, self._flips):
+            if len(table) > _MOST_SLOTS:
+                fresh = [(key, seen) for key, seen in table.items() if self.visits - seen.last <= _FORGET]
+                fresh.sort(key=lambda item: (-item[1].changed, -item[1].last))
+                table.clear()
+                table.update(fresh[:_MOST_SLOTS])

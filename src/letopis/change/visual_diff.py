@@ -1,0 +1,268 @@
+"""The new page as it looks, with what came and went marked inside it.
+
+Both pages are parsed and written again by the HTML parser, so that their
+tags can be told from text with certainty; whatever could act (scripts,
+frames, handlers) is taken out on the way, and a content policy in the result
+forbids the rest. Tags are matched by name alone: attributes change at every
+visit on many pages, and the reader sees text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from typing import NamedTuple
+
+from selectolax.lexbor import LexborHTMLParser
+
+from letopis.change.sequence import Budget, opcodes
+from letopis.change.text_diff import DiffBounds
+
+_ACTIVE = ["script", "noscript", "template", "iframe", "frame", "frameset", "object", "embed", "applet", "portal"]
+_ACTIVE += ["base", "meta", "link", "xmp", "plaintext", "noembed", "noframes"]
+_ACTIVE += ["animate", "animatetransform", "set", "foreignobject", "math"]
+_FINE, _ROUGH = 1 << 20, 1 << 23
+_TAG = r"<(?:[^\">]++|\"[^\"]*+\")*+>"
+_OPAQUE = "|".join(
+    rf"<{name}\b(?:[^\">]++|\"[^\"]*+\")*+>.*?</{name}\s*>" for name in ("style", "textarea", "svg", "select", "title")
+)
+_WORDS = re.compile(rf"{_OPAQUE}|<!--.*?-->|{_TAG}|[^<\s]++\s*+|\s++|<", re.DOTALL)
+_RUNS = re.compile(rf"{_OPAQUE}|<!--.*?-->|{_TAG}|[^<]++|<", re.DOTALL)
+_TAGS = re.compile(rf"<!--.*?-->|{_TAG}", re.DOTALL)
+_NAME = re.compile(r"</?[a-zA-Z][^\s/>]*")
+_SOURCE = re.compile(r'\ssrc="([^"]*)"')
+_ATTRIBUTE = re.compile(r'\s([^\s"=<>/]+)(?:="([^"]*)")?')
+_ADDRESSES = frozenset(("href", "src", "xlink:href", "poster", "background", "data", "cite", "longdesc"))
+_DROPPED = frozenset(("srcdoc", "formaction", "action", "ping", "autofocus", "http-equiv", "srcset", "imagesrcset"))
+_SUSPECT = re.compile(rf"\s(?:on|{'|'.join(sorted(_DROPPED))})|[:&]", re.IGNORECASE)
+_SCHEME = re.compile(r"[\x00-\x20]*([a-z][a-z0-9+.\-\x00-\x20]*):", re.IGNORECASE)
+_SAFE_SCHEMES = frozenset(("http", "https", "mailto", "tel", "ftp"))
+_NO_TEXT = re.compile(r"<(?:table|/?tbody|/?thead|/?tfoot|/?tr|/td|/th|colgroup|/caption)\b")
+_MOST_DELETED = 200_000
+_STYLE = """
+ins.letopis{background:#c8f0c8;color:#062;text-decoration:underline}
+del.letopis{background:#fbd0d0;color:#600;text-decoration:line-through}
+@media (prefers-color-scheme:dark){
+ins.letopis{background:#0b3d17;color:#b6f2c2}
+del.letopis{background:#4d1216;color:#ffc9c9}}
+@media print{ins.letopis{background:none}del.letopis{background:none}}
+"""
+
+
+def visual_html(old: str, new: str, base_url: str = "", remote: bool = False, bounds: DiffBounds | None = None) -> str:
+    """A whole HTML page: `new` with `<ins>` and `<del>` around the text that differs.
+
+    Nothing in it can run or submit. Pictures and styles from elsewhere load
+    only with `remote`; `base_url` is where relative addresses point then.
+    Past its bounds the result marks larger runs, at worst everything.
+    """
+    bounds = bounds or DiffBounds()
+    before, after = _Source(old), _Source(new)
+    body = _marked(_compared(before.body, after.body, bounds))
+    head = _head(after, base_url, remote)
+    return f"<!DOCTYPE html>\n<html{after.html_attributes}><head>{head}</head>{body}</body></html>\n"
+
+
+class _Part(NamedTuple):
+    """Tokens that stayed (`equal`, as the new page has them) or became others."""
+
+    equal: bool
+    old: list[str]
+    new: list[str]
+
+
+def _compared(old: str, new: str, bounds: DiffBounds) -> Iterator[_Part]:
+    """Tags and whole runs of text first; what differs is opened to words while it is not too much."""
+    budget = bounds.start()
+    room = _FINE
+    for part in _parts(_RUNS.findall(old), _RUNS.findall(new), budget):
+        size = sum(map(len, part.old)) + sum(map(len, part.new))
+        if part.equal or not part.old or not part.new or size > room or bounds.late():
+            yield part
+        else:
+            room -= size
+            yield from _parts(_WORDS.findall("".join(part.old)), _WORDS.findall("".join(part.new)), budget)
+    bounds.coarse = bounds.coarse or budget.coarse
+
+
+def _parts(old: list[str], new: list[str], budget: Budget) -> Iterator[_Part]:
+    for op in opcodes(_keys(old), _keys(new), budget):
+        yield _Part(op.tag == "equal", old[op.a1 : op.a2], new[op.b1 : op.b2])
+
+
+class _Source:
+    """One page after parsing: the styles of its head, its body as markup."""
+
+    def __init__(self, text: str) -> None:
+        document = LexborHTMLParser(text[:_ROUGH])
+        present = {node.tag for node in document.css(", ".join(_ACTIVE))}
+        document.strip_tags([tag for tag in _ACTIVE if tag in present], recursive=True)
+        head, body, root = document.head, document.body, document.root
+        self.styles = "".join(safe_tag(style.html or "") for style in head.css("style")) if head is not None else ""
+        title = document.css_first("title")
+        self.title = " ".join(title.text().split()) if title is not None else ""
+        self.body = ((body.html if body is not None else None) or "<body></body>").removesuffix("</body>")
+        language = (root.attributes.get("lang") or "") if root is not None else ""
+        self.html_attributes = f' lang="{escape(language)}"' if language else ""
+
+
+def _keys(tokens: Sequence[str]) -> list[str]:
+    keys = {token: _key(token) for token in set(tokens)}
+    return [keys[token] for token in tokens]
+
+
+def _key(token: str) -> str:
+    """What makes two tokens the same: the name of a tag, the source of a picture, a word."""
+    if token[0] != "<":
+        return token.rstrip()
+    if token.startswith("<img"):
+        source = _SOURCE.search(token)
+        return "<img " + source[1] if source else "<img"
+    if token.endswith(("</svg>", "</select>", "</textarea>")):
+        return token
+    return token.partition(" ")[0].rstrip(">")
+
+
+def _head(page: _Source, base_url: str, remote: bool) -> str:
+    far = " http: https:" if remote else ""
+    loads = f"img-src data:{far}; style-src 'unsafe-inline'{far}; font-src data:{far}"
+    policy = f"default-src 'none'; {loads}; form-action 'none'"
+    base = f'<base href="{escape(base_url)}" target="_blank">' if base_url else ""
+    return (
+        f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">'
+        f'<meta name="viewport" content="width=device-width"><meta name="referrer" content="no-referrer">{base}'
+        f"<title>{escape(page.title)}</title>{page.styles}<style>{_STYLE}</style>"
+    )
+
+
+class _SafeTags(dict[str, str]):
+    """Harmless forms of tags, made once each."""
+
+    def __missing__(self, token: str) -> str:
+        self[token] = safe_tag(token)
+        return self[token]
+
+
+class _Writer:
+    """Puts marks around runs of text, never around tags; every tag goes out in its harmless form."""
+
+    def __init__(self) -> None:
+        self.out: list[str] = []
+        self._safe = _SafeTags()
+        self._gone: list[str] = []
+        self._last = ""
+        self._room = _MOST_DELETED
+
+    def keep(self, tokens: Sequence[str]) -> None:
+        """Text and tags that stayed."""
+        start = 0
+        while self._gone and start < len(tokens):
+            self._one(tokens[start])
+            start += 1
+        safe = self._safe
+        self.out += [safe[token] if token[0] == "<" else token for token in tokens[start:]]
+        self._last = next((token for token in reversed(tokens) if token[0] == "<"), self._last)
+
+    def come(self, tokens: Sequence[str]) -> None:
+        """Text that came, with the tags around it."""
+        run: list[str] = []
+        for token in tokens:
+            if token[0] != "<":
+                run.append(token)
+                continue
+            self._inserted(run)
+            run = []
+            if token.startswith("<img"):
+                self.out.append(f'<ins class="letopis">{self._safe[token]}</ins>')
+            else:
+                self._one(token)
+        self._inserted(run)
+
+    def go(self, tokens: Sequence[str]) -> None:
+        """Text that went; its tags went with it."""
+        for text in tokens:
+            if text[0] != "<" and self._room > 0:
+                self._room -= len(text)
+                self._gone.append(text)
+        self._flush(for_text=False)
+
+    def finish(self) -> str:
+        """All that was written."""
+        self._flush(for_text=True)
+        return "".join(self.out)
+
+    def _inserted(self, run: list[str]) -> None:
+        text = "".join(run)
+        if text.strip():
+            self._flush(for_text=True)
+            self.out.append(f'<ins class="letopis">{text}</ins>')
+        elif text:
+            self.out.append(text)
+
+    def _one(self, token: str) -> None:
+        if token[0] != "<":
+            self._flush(for_text=True)
+            self.out.append(token)
+            return
+        self.out.append(self._safe[token])
+        self._last = token
+        self._flush(for_text=False)
+
+    def _flush(self, for_text: bool) -> None:
+        """Write what is gone, but not where a table would throw it out."""
+        if self._gone and (for_text or not _NO_TEXT.match(self._last)):
+            text = "".join(self._gone)
+            self._gone = []
+            if text.strip():
+                self.out.append(f'<del class="letopis">{text}</del>')
+
+
+def _marked(parts: Iterable[_Part]) -> str:
+    writer = _Writer()
+    for part in parts:
+        if part.equal:
+            writer.keep(part.new)
+        else:
+            writer.go(part.old)
+            writer.come(part.new)
+    return writer.finish()
+
+
+def safe_tag(token: str) -> str:
+    """A tag without handlers and without addresses that run; comments and unknown markup vanish.
+
+    An opaque token (a whole `<svg>`, `<select>`...) is made safe tag by tag.
+    """
+    if token.startswith("<style"):
+        head = _TAGS.match(token)
+        return _safe(head[0]) + token[head.end() :] if head else ""
+    return _TAGS.sub(lambda match: _safe(match[0]), token) if _NAME.match(token) else ""
+
+
+def _safe(tag: str) -> str:
+    name = _NAME.match(tag)
+    if name is None:
+        return ""
+    if not _SUSPECT.search(tag):
+        return tag
+    end = "/>" if tag.endswith("/>") else ">"
+    kept = [_attribute(key, value) for key, value in _ATTRIBUTE.findall(tag[len(name[0]) : -len(end)])]
+    return name[0] + "".join(kept) + end
+
+
+def _attribute(key: str, value: str) -> str:
+    lowered = key.lower()
+    if lowered.startswith("on") or lowered in _DROPPED:
+        return ""
+    if lowered in _ADDRESSES and not _harmless(value):
+        return ""
+    return f' {key}="{value}"'
+
+
+def _harmless(address: str) -> bool:
+    scheme = _SCHEME.match(address.replace("&amp;", "&"))
+    if scheme is None:
+        return "&" not in address.split("/", 1)[0]
+    name = re.sub(r"[\x00-\x20]", "", scheme[1]).lower()
+    return name in _SAFE_SCHEMES or address.lower().lstrip().startswith("data:image/")

@@ -1,0 +1,354 @@
+"""Compression methods: what each promises, the general ones decoded within bounds, and dictionaries of shared text.
+
+zstd takes a dictionary as it is. The brotli binding takes none, so the dictionary is compressed ahead of the page
+and its part of the stream cut off; that stream is the stored form of a dictionary, so that every later release of
+brotli can decode what was once encoded.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import zlib
+from base64 import b64decode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Protocol
+
+import brotli
+from backports import zstd
+
+from letopis.errors import CodecRefused, Damaged, NewerFormat, UsageError
+
+MAX_BYTES = 1 << 30
+"""The most that decoding yields when the caller names no bound."""
+
+
+class Codec(Protocol):
+    """Bytes in, bytes out. Values of this kind are immutable and may be used from any thread.
+
+    `id` is what files store; it never changes and is never given twice.
+    A `lossy` method may change the case of HTML tags and attributes.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name that people write in settings."""
+
+    @property
+    def id(self) -> int:
+        """The number that files store."""
+
+    @property
+    def lossy(self) -> bool:
+        """Whether decoding may give other bytes than were encoded."""
+
+    def encode(self, data: bytes) -> bytes:
+        """The encoded form; CodecRefused when the method cannot take this input."""
+
+    def decode(self, data: bytes, max_bytes: int = MAX_BYTES) -> bytes:
+        """The inverse; Damaged for anything that `encode` never made or that yields more than `max_bytes`."""
+
+
+_XZ_MEMORY = 160 << 20
+"""What a decoder of xz may take: the strongest preset needs 65 MiB, a hostile header could ask for 4 GiB."""
+
+
+def checked_output(out: bytes, complete: bool, max_bytes: int, name: str) -> bytes:
+    """The output of a bounded decoder, when it came to its end within the bound."""
+    if len(out) > max_bytes:
+        raise Damaged(f"{name} data decodes to more than {max_bytes} bytes; raise the bound if that can be right")
+    if not complete:
+        raise Damaged(f"{name} data is cut off or has something behind its end; restore it from a copy")
+    return out
+
+
+def _broken(name: str, reason: object) -> Damaged:
+    return Damaged(f"{name} data is broken ({reason}); restore it from a copy")
+
+
+@dataclass(frozen=True, slots=True)
+class Uncompressed:
+    """No compression: it takes part in every contest, since tiny inputs can grow."""
+
+    name: str = "stored"
+    id: int = 1
+    lossy: bool = False
+
+    def encode(self, data: bytes) -> bytes:
+        """The data itself."""
+        return data
+
+    def decode(self, data: bytes, max_bytes: int = MAX_BYTES) -> bytes:
+        """The data itself, within the bound."""
+        return checked_output(data, True, max_bytes, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Gzip:
+    """RFC 1952, without a time, so that equal inputs give equal outputs."""
+
+    name: str = "gzip"
+    id: int = 2
+    lossy: bool = False
+    level: int = 9
+
+    def encode(self, data: bytes) -> bytes:
+        """One member."""
+        return gzip.compress(data, self.level, mtime=0)
+
+    def decode(self, data: bytes, max_bytes: int = MAX_BYTES) -> bytes:
+        """The content of one member."""
+        decoder = zlib.decompressobj(wbits=31)
+        try:
+            out = decoder.decompress(data, max_bytes + 1)
+        except zlib.error as error:
+            raise _broken(self.name, error) from None
+        return checked_output(out, decoder.eof and not decoder.unused_data, max_bytes, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Bzip2:
+    """One bzip2 stream."""
+
+    name: str = "bzip2"
+    id: int = 3
+    lossy: bool = False
+    level: int = 9
+
+    def encode(self, data: bytes) -> bytes:
+        """One stream."""
+        return bz2.compress(data, self.level)
+
+    def decode(self, data: bytes, max_bytes: int = MAX_BYTES) -> bytes:
+        """The content of one stream."""
+        decoder = bz2.BZ2Decompressor()
+        try:
+            out = decoder.decompress(data, max_bytes + 1)
+        except (OSError, ValueError) as error:
+            raise _broken(self.name, error) from None
+        return checked_output(out, decoder.eof and not decoder.unused_data, max_bytes, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Xz:
+    """One xz stream of the strongest preset, with a window no larger than the data needs."""
+
+    name: str = "xz"
+    id: int = 34
+    lossy: bool = False
+    preset: int = 9 | lzma.PRESET_EXTREME
+
+    def encode(self, data: bytes) -> bytes:
+        """One stream."""
+        window = min(64 << 20, max(4096, 1 << len(data).bit_length()))
+        filters = [{"id": lzma.FILTER_LZMA2, "preset": self.preset, "dict_size": window}]
+        return lzma.compress(data, check=lzma.CHECK_CRC32, filters=filters)
+
+    def decode(self, data: bytes, max_bytes: int = MAX_BYTES) -> bytes:
+        """The content of one stream."""
+        decoder = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+        try:
+            out = decoder.decompress(data, max_bytes + 1)
+        except (lzma.LZMAError, EOFError) as error:
+            raise _broken(self.name, error) from None
+        return checked_output(out, decoder.eof and not decoder.unused_data, max_bytes, self.name)
+
+
+BROTLI_WINDOW = 24
+BROTLI_QUALITY = 11
+MAX_DICTIONARY = 8 << 20
+"""A dictionary and a page share a window of 16 MiB."""
+_DICTIONARY_MAGIC = b"LDIC"
+_DICTIONARY_FORMAT = 1
+
+
+def dictionary_stream(text: bytes) -> tuple[bytes, brotli.Compressor]:
+    """The brotli stream of a text up to a flush, and the compressor that goes on from there."""
+    compressor = brotli.Compressor(quality=BROTLI_QUALITY, lgwin=BROTLI_WINDOW)
+    return compressor.process(text) + compressor.flush(), compressor
+
+
+def dictionary_text(stream: bytes) -> bytes:
+    """The text of such a stream, within bounds."""
+    decoder = brotli.Decompressor()
+    try:
+        text = decoder.process(stream + b"\x03", output_buffer_limit=MAX_DICTIONARY + 1)
+    except brotli.error:
+        raise Damaged("the dictionary is broken; restore it from a copy") from None
+    if len(text) > MAX_DICTIONARY or not decoder.is_finished():
+        raise Damaged("the dictionary is cut off or too large; restore it from a copy")
+    return bytes(text)
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """Shared text, either plain or trained by zstd (with the tables of its coder)."""
+
+    stream: bytes
+    trained: bool = False
+
+    @classmethod
+    def of(cls, text: bytes) -> Dictionary:
+        """A plain text; what pages share most should stand last."""
+        return cls(_bounded_stream(text))
+
+    @classmethod
+    def train(cls, samples: Sequence[bytes], size: int = 112 << 10) -> Dictionary:
+        """What is most often common to the samples, of which ten at least must have 64 bytes.
+
+        Shorter ones are left out: zstd ends the whole process by a division
+        by zero when its share of the samples is only a few bytes.
+        """
+        usable = [sample for sample in samples if len(sample) >= 64]
+        if len(usable) < 10:
+            raise UsageError(f"a dictionary is trained on 10 pages of 64 bytes at least, not on {len(usable)}")
+        try:
+            made = zstd.train_dict(usable, min(size, MAX_DICTIONARY))
+        except zstd.ZstdError:
+            raise UsageError("the samples are too small or too few for a dictionary; give more of them") from None
+        return cls(_bounded_stream(made.dict_content), trained=True)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Dictionary:
+        """What `to_bytes` made; Damaged for anything else."""
+        if len(data) < 6 or data[:4] != _DICTIONARY_MAGIC:
+            raise Damaged("this is not a dictionary; restore it from a copy")
+        if data[4] > _DICTIONARY_FORMAT:
+            raise NewerFormat("the dictionary was written by a later release; update Letopis")
+        if data[4] != _DICTIONARY_FORMAT or data[5] > 1:
+            raise Damaged("the header of the dictionary is broken; restore it from a copy")
+        made = cls(data[6:], bool(data[5]))
+        if made.trained and len(made.text) < 8:
+            raise Damaged("the dictionary is too short; restore it from a copy")
+        return made
+
+    def joined(self, other: Dictionary) -> Dictionary:
+        """Both texts as one plain dictionary; that of `other` stands nearer to the page and is cheaper to refer to."""
+        return Dictionary.of(self.text + other.text)
+
+    def to_bytes(self) -> bytes:
+        """The form to store, already compressed."""
+        return _DICTIONARY_MAGIC + bytes([_DICTIONARY_FORMAT, self.trained]) + self.stream
+
+    @cached_property
+    def text(self) -> bytes:
+        """The shared text; Damaged when the stored form is."""
+        return dictionary_text(self.stream)
+
+    @cached_property
+    def zstd(self) -> zstd.ZstdDict:
+        """The dictionary for zstd, digested once."""
+        try:
+            return zstd.ZstdDict(self.text, is_raw=not self.trained)
+        except (ValueError, zstd.ZstdError):
+            raise Damaged("the trained dictionary is broken; restore it from a copy") from None
+
+
+def _bounded_stream(text: bytes) -> bytes:
+    if not 8 <= len(text) <= MAX_DICTIONARY:
+        raise UsageError(f"a dictionary has 8 bytes to {MAX_DICTIONARY} bytes, not {len(text)}")
+    return dictionary_stream(text)[0]
+
+
+@cache
+def html_dictionary() -> Dictionary:
+    """The generic dictionary for HTML."""
+    stored = files("letopis.codec").joinpath("html-stream.txt").read_text("ascii")
+    return Dictionary.from_bytes(b64decode(stored))
+
+
+_LIMIT = zstd.DecompressionParameter.window_log_max
+
+
+def _window_log(max_bytes: int) -> int:
+    """The least window that any output within the bound can need, so that a header cannot claim more memory."""
+    return min(27, max(10, max_bytes.bit_length()))
+
+
+@dataclass(frozen=True, slots=True)
+class Zstd:
+    """One frame. Any level decodes the same way, so a quick and a strong one may share an id."""
+
+    name: str = "zstd"
+    id: int = 32
+    lossy: bool = False
+    level: int = 19
+    dictionary: Dictionary | None = None
+
+    def encode(self, data: bytes) -> bytes:
+        """One frame that tells its size."""
+        shared = self.dictionary.zstd.as_digested_dict if self.dictionary else None
+        try:
+            return zstd.compress(data, self.level, zstd_dict=shared)
+        except zstd.ZstdError as error:
+            raise Damaged(f"the dictionary of {self.name} is broken ({error}); restore it from a copy") from None
+
+    def decode(self, data: bytes, max_bytes: int = MAX_BYTES) -> bytes:
+        """The content of one frame."""
+        shared = self.dictionary.zstd if self.dictionary else None
+        try:
+            decoder = zstd.ZstdDecompressor(shared, {_LIMIT: _window_log(max_bytes)})
+            out = decoder.decompress(data, max_bytes + 1)
+        except zstd.ZstdError as error:
+            raise Damaged(f"{self.name} data is broken ({error}); restore it from a copy") from None
+        return checked_output(out, decoder.eof and not decoder.unused_data, max_bytes, self.name)
+
+
+def _brotli_decoded(stream: bytes, max_bytes: int, name: str) -> bytes:
+    decoder = brotli.Decompressor()
+    try:
+        out = decoder.process(stream, output_buffer_limit=max_bytes + 1)
+    except brotli.error as error:
+        raise Damaged(f"{name} data is broken ({error}); restore it from a copy") from None
+    return checked_output(bytes(out), decoder.is_finished(), max_bytes, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Brotli:
+    """One stream of the highest quality: small and slow to make, quick to read."""
+
+    name: str = "brotli"
+    id: int = 33
+    lossy: bool = False
+
+    def encode(self, data: bytes) -> bytes:
+        """One stream."""
+        return bytes(brotli.compress(data, quality=BROTLI_QUALITY, lgwin=BROTLI_WINDOW))
+
+    def decode(self, data: bytes, max_bytes: int = MAX_BYTES) -> bytes:
+        """The content of one stream."""
+        return _brotli_decoded(data, max_bytes, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class BrotliWithDictionary:
+    """The rest of a stream that begins with a dictionary. See `dictionary` for why reading it stays possible."""
+
+    dictionary: Dictionary
+    name: str = "brotli-dict"
+    id: int = 40
+    lossy: bool = False
+
+    def encode(self, data: bytes) -> bytes:
+        """The part behind the dictionary; CodecRefused when this release of brotli makes another stream of it."""
+        text = self.dictionary.text
+        if len(text) + len(data) > (1 << BROTLI_WINDOW) - 16:
+            raise CodecRefused("the page and the dictionary do not fit in one window; use another method")
+        stream, compressor = dictionary_stream(text)
+        if stream != self.dictionary.stream:
+            raise CodecRefused("the dictionary was made by another release of brotli; train a new one to write with")
+        return bytes(compressor.process(data) + compressor.finish())
+
+    def decode(self, data: bytes, max_bytes: int = MAX_BYTES) -> bytes:
+        """The page alone."""
+        known = len(self.dictionary.text)
+        return _brotli_decoded(self.dictionary.stream + data, min(max_bytes, MAX_BYTES) + known, self.name)[known:]
+
+
+def with_dictionary(dictionary: Dictionary, level: int = 19) -> tuple[Zstd, BrotliWithDictionary]:
+    """The two methods that use a dictionary of the caller's, as for the pages of one site."""
+    return Zstd("zstd-dict", 39, level=level, dictionary=dictionary), BrotliWithDictionary(dictionary)

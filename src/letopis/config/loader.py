@@ -1,0 +1,144 @@
+"""Settings from a TOML file, the environment and the command line, later ones winning."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+from letopis.config.settings import Setting, Settings, find_setting, settings_table
+from letopis.errors import SettingError, UsageError
+from letopis.model.times import parse_duration
+
+_SIZES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.ASCII)
+_NOT_SETTINGS = {"LETOPIS_ARCHIVE", "LETOPIS_CONFIG"}
+
+
+def load_settings(
+    file: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    given: Mapping[str, Any] | None = None,
+) -> Settings:
+    """The settings of a run.
+
+    An unknown name or a value that does not fit raises SettingError, which
+    names the nearest setting or what is allowed.
+    """
+    values: dict[str, Any] = {}
+    if file is not None:
+        values.update(_from_file(file))
+    values.update(_from_environ(environ or {}))
+    values.update(given or {})
+    return _assemble(values)
+
+
+def _from_file(file: Path) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 - many archives have no such file, and every command starts
+
+    try:
+        tree = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingError(f"cannot read {file}: {error.strerror}; give another --config") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingError(f"{file} is not valid TOML: {error}") from None
+    return dict(_flatten(tree))
+
+
+def _flatten(tree: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for section, body in tree.items():
+        if not isinstance(body, Mapping):
+            raise SettingError(_unknown(section))
+        for key, value in body.items():
+            yield f"{section}.{key}", value
+
+
+def _from_environ(environ: Mapping[str, str]) -> dict[str, Any]:
+    ours = {
+        variable: value
+        for variable, value in environ.items()
+        if variable.startswith("LETOPIS_") and variable not in _NOT_SETTINGS
+    }
+    by_variable = {row.variable: row.name for row in settings_table().values()} if ours else {}
+    found: dict[str, Any] = {}
+    for variable, value in ours.items():
+        if variable not in by_variable:
+            raise SettingError(_unknown(variable, list(by_variable)))
+        found[by_variable[variable]] = value
+    if "LETOPIS_ARCHIVE" in environ:
+        found["archive.path"] = environ["LETOPIS_ARCHIVE"]
+    return found
+
+
+def _unknown(name: str, known: list[str] | None = None) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - only mistakes need it
+
+    near = get_close_matches(name, known or list(settings_table()), n=1, cutoff=0.4)
+    return f"there is no setting '{name}'" + (f"; did you mean '{near[0]}'?" if near else "")
+
+
+def _assemble(values: Mapping[str, Any]) -> Settings:
+    sections: dict[str, dict[str, Any]] = {}
+    for name, value in values.items():
+        row = find_setting(name)
+        if row is None:
+            raise SettingError(_unknown(name))
+        section, key = name.split(".", 1)
+        sections.setdefault(section, {})[key] = _fitted(row, value)
+    settings = Settings()
+    changed = {name: replace(getattr(settings, name), **body) for name, body in sections.items()}
+    return replace(settings, **changed)
+
+
+def _fitted(row: Setting, value: Any) -> Any:
+    """The value in the setting's own type, or SettingError."""
+    try:
+        return _convert(row, value)
+    except (ValueError, TypeError, UsageError) as error:
+        raise SettingError(f"{row.name} = {value!r} does not fit: {error}") from None
+
+
+def _convert(row: Setting, value: Any) -> Any:
+    if row.unit == "seconds":
+        return parse_duration(value) if isinstance(value, str) else _number(value, float)
+    if row.unit == "bytes":
+        return _size(value) if isinstance(value, str) else _number(value, int)
+    if get_origin(row.type) is Literal:
+        return _one_of(value, get_args(row.type))
+    if get_origin(row.type) is tuple:
+        return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else tuple(value)
+    if row.type is bool:
+        return _truth(value)
+    return str(value) if row.type is str else _number(value, row.type)
+
+
+def _number(value: Any, kind: type) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("a number is wanted")
+    return kind(value)
+
+
+def _size(text: str) -> int:
+    match = _SIZE.fullmatch(text.strip().lower())
+    if match is None or match[2] not in _SIZES:
+        raise ValueError("write a size as 4096, 64KiB, 10MiB or 1GiB")
+    return int(float(match[1]) * _SIZES[match[2]])
+
+
+def _one_of(value: Any, allowed: tuple[Any, ...]) -> Any:
+    """The allowed value that this is, or is the text of."""
+    for one in allowed:
+        if value == one or (isinstance(value, str) and value == str(one)):
+            return one
+    raise ValueError("allowed are " + ", ".join(map(str, allowed)))
+
+
+def _truth(value: Any) -> bool:
+    words = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+    if isinstance(value, bool):
+        return value
+    if str(value).lower() not in words:
+        raise ValueError("write true or false")
+    return words[str(value).lower()]

@@ -1,0 +1,298 @@
+"""Every setting with its default and one line of help: the only place they are named.
+
+Durations are seconds and are written as `10s`, `1h` or a bare number; sizes
+are bytes and are written as `10MiB` or a bare number. `settings_table()` lists all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import Field, FrozenInstanceError, dataclass, field, fields
+from functools import cache
+from typing import Any, ClassVar, Literal, NamedTuple, Never, dataclass_transform, get_type_hints
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+class SettingsSection:
+    """A group of settings, each with a default; made by name, never changed, compared by value."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    def __init_subclass__(cls) -> None:
+        """Finds the fields of a section."""
+        dataclass(init=False, repr=False, eq=False)(cls)
+
+    def __init__(self, **values: Any) -> None:
+        """The defaults but for what is given."""
+        known = self.__dataclass_fields__
+        unknown = values.keys() - known.keys()
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no setting {', '.join(sorted(unknown))}")
+        vars(self).update({name: row.default for name, row in known.items()} | values)
+
+    def __setattr__(self, name: str, value: Any) -> Never:
+        """Settings are read by many at once."""
+        raise FrozenInstanceError(f"cannot assign to {name}; make changed settings with dataclasses.replace")
+
+    def __delattr__(self, name: str) -> Never:
+        """As above."""
+        raise FrozenInstanceError(f"cannot delete {name}")
+
+    def __eq__(self, other: object) -> bool:
+        """The same section with the same values."""
+        return vars(self) == vars(other) if type(other) is type(self) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Fits `__eq__`."""
+        return hash((type(self), *vars(self).values()))
+
+    def __repr__(self) -> str:
+        """As it would be written."""
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
+
+KiB = 1024
+MiB = 1024 * KiB
+DAY = 86400.0
+
+
+def setting(default: Any, text: str, unit: Literal["", "seconds", "bytes"] = "") -> Any:
+    """A setting: its default, its help, and the unit its text form may carry."""
+    return field(default=default, metadata={"help": text, "unit": unit})
+
+
+class ArchiveSettings(SettingsSection):
+    """Where the archive is."""
+
+    path: str = setting("letopis-archive", "folder of the archive")
+
+
+class StoreSettings(SettingsSection):
+    """How contents are kept."""
+
+    same: Literal["skip", "record"] = setting("skip", "a version equal to the newest: skip it, or record it at no cost")
+    hot_min: int = setting(1, "newest versions of a document that compact leaves whole at least")
+    newest_growth: float = setting(
+        0.0, "share by which a newest version may be larger to be kept in a form that is read faster"
+    )
+    chain: int = setting(20, "differences in a row that compact writes at most, 0 for what the bound on reads allows")
+    level: Literal[0, 1, 2, 3] = setting(
+        0, "units of differences: 1 lines and tags, 2 also parts of addresses, 3 also parameters, 0 the smallest"
+    )
+    methods: tuple[str, ...] = setting(
+        ("stored", "zstd", "brotli"),
+        "codecs that compete for each version: brotli in compact, the others at once",
+    )
+    pack_bytes: int = setting(256 * MiB, "size at which a pack is closed and a new one begun", "bytes")
+    max_bytes: int = setting(0, "most bytes of packs, 0 for no limit", "bytes")
+    keep_versions: int = setting(0, "versions a document that compact keeps, 0 for all")
+    keep_for: float = setting(0.0, "age after which compact drops old versions, 0 for never", "seconds")
+    thin_after: float = setting(0.0, "age after which compact keeps one version a day, 0 for never", "seconds")
+    url: str = setting("", "object store of the packs (s3://bucket/prefix); empty: files in the archive")
+    endpoint: str = setting("", "address of the object store (https://...); empty: the one of Amazon's region")
+    access_key: str = setting("", "name of the object store's credentials; empty: as the environment says")
+    secret_key: str = setting("", "secret of the object store's credentials")
+    region: str = setting("us-east-1", "region of the object store")
+    cache_bytes: int = setting(1024 * MiB, "local cache of the object store, 0 for none", "bytes")
+
+
+class DatabaseSettings(SettingsSection):
+    """Where the catalogue is."""
+
+    url: str = setting("", "database of the catalogue (postgresql://...); empty: SQLite in the archive")
+    partitions: int = setting(1, "partitions of tables that grow with every check, by hash; 'letopis init' makes them")
+
+
+class FetchSettings(SettingsSection):
+    """Bounds and manners of one HTTP exchange."""
+
+    max_bytes: int = setting(10 * MiB, "size limit of a document", "bytes")
+    max_hops: int = setting(30, "redirects that are followed")
+    connect: float = setting(10.0, "time limit for a connection", "seconds")
+    first_byte: float = setting(30.0, "time limit for the first byte of an answer", "seconds")
+    total: float = setting(120.0, "time limit for a whole exchange", "seconds")
+    slow: float = setting(20.0, "time after which a body slower than 256 bytes a second is given up", "seconds")
+    retries: int = setting(2, "further tries after a passing failure")
+    retry_wait: float = setting(1.0, "pause before the first further try, doubled for each later one", "seconds")
+    retry_after: float = setting(30.0, "longest Retry-After that is waited for inside one exchange", "seconds")
+    retry_status: tuple[str, ...] = setting(("502", "503", "504"), "statuses that are worth a further try")
+    proxy: str = setting("", "proxy for all requests (http://, socks5://)")
+    headers: tuple[str, ...] = setting((), "further request headers, 'Name: value'")
+    verify_tls: bool = setting(True, "check certificates")
+    ca_file: str = setting("", "file of certificate authorities to trust; empty: the system's")
+    cookies: bool = setting(True, "keep cookies in the archive's jar")
+    chromium: str = setting("", "program of the browser that renders pages; empty: the Chromium on the PATH")
+    private: Literal["cli", "always", "never"] = setting(
+        "cli", "private and loopback addresses: for the command line only, always, or never"
+    )
+
+
+class MonitorSettings(SettingsSection):
+    """Checks for people."""
+
+    min_interval: float = setting(10.0, "checks of one URL inside this time are answered from the record", "seconds")
+    every: float = setting(3600.0, "interval of a watch that names none", "seconds")
+    concurrency: int = setting(16, "checks in flight at once")
+    delay: float = setting(0.0, "least time between two checks of one host", "seconds")
+    title: str = setting("$kind: $url", "title of a notification; names are those of its message")
+    message: str = setting(
+        "$sentence\n\n$difference", "text of a notification: $sentence $difference $url $kind $time $tag $version"
+    )
+
+
+class ChangeSettings(SettingsSection):
+    """What counts as a change."""
+
+    count: Literal["meaningful", "bytes", "paragraphs-50"] = setting(
+        "meaningful", "which change alerts, feeds and schedules learn from"
+    )
+    threshold: float = setting(0.95, "likeness from which two versions count as the same")
+
+
+class CrawlSettings(SettingsSection):
+    """How a crawl chooses and how it behaves."""
+
+    user_agent: str = setting("Letopis/0.1", "name that servers and robots.txt see")
+    contact: str = setting("", "address or page in the User-Agent where people can complain")
+    delay: float = setting(1.0, "least time between two fetches from one host and from one address", "seconds")
+    delay_factor: float = setting(0.0, "pause of this many times the last fetch's duration, 0 for none")
+    new_share: float = setting(0.5, "share of fetches kept for never-seen URLs while any are ready")
+    max_per_host: int = setting(0, "most pages of one host, 0 for no limit")
+    max_depth: int = setting(0, "most links away from a seed, 0 for no limit")
+    concurrency: int = setting(64, "exchanges in flight at once")
+    bandwidth: int = setting(0, "most bytes a second in all, 0 for no limit", "bytes")
+    robots: bool = setting(True, "obey robots.txt")
+    commit_every: float = setting(1.0, "time between durable commits, twice that for few pages of a fleet", "seconds")
+    schedule_if: str = setting("", "expression that a found URL must not fail to be planned, as depth < 5")
+    fetch_if: str = setting("", "expression that a planned URL must not fail to be fetched")
+    follow_if: str = setting("", "expression that a page must not fail for its links to be followed, as lang == 'cs'")
+    store_if: str = setting("", "expression that a page must not fail for its content to be kept, as bytes < 1mb")
+    revisit_if: str = setting("", "expression that a page must not fail to be visited again")
+    keywords: tuple[str, ...] = setting((), "words that a focused crawl is about; pages without them lead nowhere")
+    languages: tuple[str, ...] = setting((), "languages that a focused crawl wants")
+    max_hosts: int = setting(0, "most hosts that a crawl touches, 0 for no limit")
+    map: bool = setting(True, "hand links over to the index as pages are read, so that maps need not read them again")
+    sitemaps: bool = setting(False, "plan what the sitemaps of a host list")
+    lease: float = setting(60.0, "time without a sign of life after which an agent's hosts go to others", "seconds")
+    trap_depth: int = setting(16, "path segments beyond which an address counts as a trap")
+    trap_pages: int = setting(2000, "most pages of one path pattern that differ only in numbers")
+
+
+class ScheduleSettings(SettingsSection):
+    """When pages are visited again."""
+
+    policy: Literal["uniform", "adaptive", "optimal"] = setting("adaptive", "how the next visit is chosen")
+    interval: float = setting(5 * DAY, "first and uniform interval", "seconds")
+    min: float = setting(0.5 * DAY, "shortest interval", "seconds")
+    max: float = setting(365 * DAY, "longest interval", "seconds")
+    increase: float = setting(0.2, "growth of the interval after an unchanged visit")
+    decrease: float = setting(0.2, "fall of the interval after a changed visit")
+    budget: float = setting(0.0, "visits a second for the optimal policy, 0: as many as uniform would make")
+    objective: Literal["freshness", "age", "captured"] = setting("freshness", "what the optimal policy maximises")
+    alpha: float = setting(-1.0, "exponent of the change rate in weights: 0 freshness .. 1 captured, -1 by objective")
+    exploration: float = setting(0.03, "part of an even share of visits that the optimal policy gives to every page")
+    memory: float = setting(200.0, "changes that the estimate of a page's change rate remembers")
+
+
+class SearchSettings(SettingsSection):
+    """Words and search."""
+
+    enabled: bool = setting(True, "keep the full-text index")
+    languages: tuple[str, ...] = setting(("en", "cs", "sk", "de", "ru"), "languages whose word forms are joined")
+    learn: bool = setting(False, "count which answers people choose: they move up, and are visited again sooner")
+    affixes: tuple[str, ...] = setting(
+        (), "hunspell affix files for base forms, as 'cs=/path/cs_CZ.aff'; .dic beside it"
+    )
+
+
+class ServeSettings(SettingsSection):
+    """The web service."""
+
+    host: str = setting("127.0.0.1", "address to listen on")
+    port: int = setting(8080, "port to listen on, 0 picks a free one")
+    public: bool = setting(True, "reading needs no account")
+    scripts: bool = setting(False, "let scripts of archived pages run, inside their sandbox")
+    trusted_proxies: tuple[str, ...] = setting((), "addresses whose X-Forwarded-* headers are believed")
+    access_log: str = setting("", "file that gets a line for every request (combined log format); empty: none")
+    checks_a_day: int = setting(
+        10_000, "most checks of one user through HTTP in a day, 0 for no limit; owners have none"
+    )
+    watches_a_day: int = setting(1000, "most watches that one user adds through HTTP in a day, 0 for no limit")
+
+
+class JobsSettings(SettingsSection):
+    """The queue of questions, and what one of them may use up."""
+
+    workers: int = setting(4, "packages that one daemon works for at once, each in a process of its own")
+    queued: int = setting(1000, "most jobs of one user that wait in the queue")
+    run_time: float = setting(3600.0, "longest that a job may run", "seconds")
+    memory: int = setting(2048 * MiB, "most memory of a worker, 0 for no limit", "bytes")
+    max_result: int = setting(64 * MiB, "largest result of a job", "bytes")
+    keep_for: float = setting(30 * DAY, "age after which the cleaner forgets ended jobs, 0 for never", "seconds")
+    lease: float = setting(60.0, "time without a sign of life after which a worker counts as dead", "seconds")
+    refresh_min: float = setting(600.0, "shortest interval of a use-driven refresh", "seconds")
+    refresh_max: float = setting(7 * DAY, "longest interval of a use-driven refresh", "seconds")
+    packages: str = setting("", "folder of packages that users made; empty: packages inside the archive")
+
+
+class ClusterSettings(SettingsSection):
+    """Where agents and analyses run beside this machine."""
+
+    address: str = setting("", "scheduler of a Dask cluster (tcp://...); empty: work here")
+
+
+class Settings(SettingsSection):
+    """All settings of one run."""
+
+    archive: ArchiveSettings = ArchiveSettings()
+    store: StoreSettings = StoreSettings()
+    database: DatabaseSettings = DatabaseSettings()
+    fetch: FetchSettings = FetchSettings()
+    monitor: MonitorSettings = MonitorSettings()
+    change: ChangeSettings = ChangeSettings()
+    crawl: CrawlSettings = CrawlSettings()
+    schedule: ScheduleSettings = ScheduleSettings()
+    search: SearchSettings = SearchSettings()
+    serve: ServeSettings = ServeSettings()
+    jobs: JobsSettings = JobsSettings()
+    cluster: ClusterSettings = ClusterSettings()
+
+
+class Setting(NamedTuple):
+    """One row: `store.pack_bytes`, its variable, type, default, unit and help."""
+
+    name: str
+    type: Any
+    default: Any
+    unit: str
+    help: str
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return "LETOPIS_" + self.name.replace(".", "_").upper()
+
+
+_SECTION_TYPES: dict[str, type[SettingsSection]] = {name: type(part) for name, part in vars(Settings()).items()}
+
+
+def find_setting(name: str) -> Setting | None:
+    """One setting by its full name; None when there is none. Finds out the types of its section alone."""
+    section = name.partition(".")[0]
+    return _section_rows(section).get(name) if section in _SECTION_TYPES else None
+
+
+@cache
+def _section_rows(section: str) -> dict[str, Setting]:
+    cls = _SECTION_TYPES[section]
+    hints = get_type_hints(cls)
+    rows = (
+        Setting(f"{section}.{row.name}", hints[row.name], row.default, row.metadata["unit"], row.metadata["help"])
+        for row in fields(cls)
+    )
+    return {row.name: row for row in rows}
+
+
+@cache
+def settings_table() -> dict[str, Setting]:
+    """Every setting by its full name, in the order of the sections."""
+    return {name: row for section in _SECTION_TYPES for name, row in _section_rows(section).items()}

@@ -1,0 +1,269 @@
+"""Answers on their way into the archive: read by the batch, planned for the next visit, recorded in one transaction.
+
+A page that is read right after it was fetched costs a third more than one
+that is read among its like, and its host waits meanwhile.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from letopis.archive import Archive, RecordedCapture
+from letopis.catalog import Cursor
+from letopis.catalog.queues import AGAIN, GONE
+from letopis.crawl.catalog_queue import CatalogQueue, LeaseManager, LeasesLost
+from letopis.crawl.selection import CrawlDecisions, CrawlSelection
+from letopis.crawl.stats import CrawlStats
+from letopis.errors import LetopisError, NotReady
+from letopis.frontier import FetchResult, Frontier, HostUpdate, NewUrl, Ticket
+from letopis.look import KnownVersion, LookOptions, Visitor
+from letopis.model import Observation, Outcome, Response, to_millis
+from letopis.schedule import OptimalPolicy, RevisitPolicy, VisitResult, VisitState
+
+READ_BATCH_BYTES = 2 * 1024 * 1024
+"""Bodies that are read in one go: some tens of milliseconds, for which nobody else has a turn."""
+READ_BATCH = 256
+_KEPT_OUTCOMES = (Outcome.NEW, Outcome.CHANGED)
+
+
+class PendingLook(NamedTuple):
+    """What came of a ticket, what was known before it, and what the frontier was told."""
+
+    ticket: Ticket
+    response: Response
+    known: KnownVersion | None
+    returned: FetchResult
+    host: HostUpdate
+
+
+class FinishedLook(NamedTuple):
+    """A look that is over but for its record."""
+
+    ticket: Ticket
+    look: Observation
+    returned: FetchResult
+    host: HostUpdate
+
+
+class PendingLooks:
+    """Answers in the order in which they came. Its length counts all that is not taken yet, read or not."""
+
+    def __init__(self, visitor: Visitor, decisions: CrawlDecisions, manner: LookOptions) -> None:
+        self._visitor = visitor
+        self._decisions = decisions
+        self._manner = manner
+        self._answers: list[PendingLook] = []
+        self._bytes = 0
+        self._finished: list[FinishedLook] = []
+        self.held = 0
+        """Bytes of the bodies of all that is not taken yet."""
+
+    def __len__(self) -> int:
+        """Looks that are not recorded yet."""
+        return len(self._answers) + len(self._finished)
+
+    def add(self, answer: PendingLook) -> None:
+        """Lays an answer aside; see whether that `is_due` now."""
+        size = len(answer.response.body)
+        self._answers.append(answer)
+        self._bytes += size
+        self.held += size
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a portion is full."""
+        return self._bytes >= READ_BATCH_BYTES or len(self._answers) >= READ_BATCH
+
+    def work(self) -> None:
+        """Reads and compares what has come."""
+        answers, self._answers, self._bytes = self._answers, [], 0
+        self._finished += map(self._judged, answers)
+
+    def take(self) -> list[FinishedLook]:
+        """All of them, which are the caller's then."""
+        self.work()
+        finished, self._finished, self.held = self._finished, [], 0
+        return finished
+
+    def _judged(self, answer: PendingLook) -> FinishedLook:
+        ticket, response, known, returned, host = answer
+        look = self._visitor.judge(response, known, self._manner)
+        if known is not None and (ticket.new or self._manner.reread):
+            # A check, an import or a narrower crawl has met the page before; its links were never followed.
+            look = self._visitor.reread(look, known.final_url, self._manner)
+        if look.outcome in _KEPT_OUTCOMES and not self._decisions.stores(look, ticket.depth):
+            look = look._replace(keep_body=False)
+        return FinishedLook(ticket, look, returned, host)
+
+
+_GONE_STATUSES = (404, 410)
+
+
+class PlannedLook(NamedTuple):
+    """A finished look with what follows from it, decided once however often recording is tried."""
+
+    done: FinishedLook
+    plan: tuple[int, int | None, bytes, int]
+    """State, due time and visit record after the look, and the URL."""
+
+
+class RevisitPlanner:
+    """Asks the policy, and tells it what the owner does not want to see again. For one thread."""
+
+    def __init__(self, policy: RevisitPolicy, decisions: CrawlDecisions, counts: str) -> None:
+        """`counts` tells what counts as a change, as the setting `change.count` does."""
+        self._policy = policy
+        self._decisions = decisions
+        self._counts_bytes = counts == "bytes"
+
+    def planned(self, done: FinishedLook) -> PlannedLook:
+        """Teaches the policy, so each look is told once."""
+        ticket, look = done.ticket, done.look
+        absent = look.response.status in _GONE_STATUSES
+        seen = look.response.available and not absent and look.outcome is not Outcome.REFUSED
+        changed = self._is_change(look) if seen else None
+        state = VisitState.from_bytes(ticket.schedule)
+        decision = self._policy.next_visit(
+            state, VisitResult(done.returned.finished / 1000, changed, host=ticket.host_id)
+        )
+        record = decision.state.to_bytes()
+        if (absent and ticket.new) or not self._decisions.revisits(look, ticket.depth):
+            if isinstance(self._policy, OptimalPolicy):
+                self._policy.forget(decision.state)
+            return PlannedLook(done, (GONE, None, record, ticket.id))
+        return PlannedLook(done, (AGAIN, int(decision.due * 1000), record, ticket.id))
+
+    def _is_change(self, look: Observation) -> bool:
+        """What the schedule learns from."""
+        if look.outcome is not Outcome.CHANGED or look.change is None:
+            return False
+        return self._counts_bytes or look.change.meaningful is None or look.change.meaningful
+
+
+RETRY_SECONDS = 1.0
+_PATIENCE_SECONDS = 300.0
+"""How long an agent of a fleet keeps what it could not record while a service is away."""
+_MAX_MET = 100_000
+"""Addresses remembered as they stand in pages: the menus of a site are worked out once, not on every page."""
+
+
+class BatchCommitter:
+    """The commits of one agent. What could not be recorded waits here, and then nothing new should be begun."""
+
+    def __init__(
+        self,
+        archive: Archive,
+        visitor: Visitor,
+        frontier: Frontier,
+        queue: CatalogQueue,
+        policy: RevisitPolicy,
+        select: Callable[[], CrawlSelection],
+        decisions: CrawlDecisions,
+        lease_manager: LeaseManager | None,
+    ) -> None:
+        """`select` is asked again when a page stands for a seed that has moved."""
+        self._archive = archive
+        self._visitor = visitor
+        self._frontier = frontier
+        self._queue = queue
+        self._policy = policy
+        self._select = select
+        self._selection = select()
+        self._decisions = decisions
+        self._lease_manager = lease_manager
+        self._planner = RevisitPlanner(policy, decisions, archive.settings.change.count)
+        self._met: set[str] = set()
+        self._kept: list[PlannedLook] = []
+        self._planned: list[NewUrl] = []
+        self._kept_since = 0.0
+        self.retry_at = 0.0
+        """When what waits should be tried again, by `time.monotonic`."""
+        self.figures = CrawlStats()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something could not be recorded yet."""
+        return bool(self._kept)
+
+    def commit(self, batch: list[FinishedLook], listed: list[NewUrl]) -> None:
+        """Records looks, what waited, and URLs that sitemaps name, as one; durable unless it `is_waiting` then."""
+        self._prepare(batch, listed)
+        self._try()
+
+    def _prepare(self, batch: list[FinishedLook], listed: list[NewUrl]) -> None:
+        """Decides what follows from finished looks; each is decided once, for deciding teaches sieve and policy."""
+        self._kept += map(self._planner.planned, batch)
+        found = [link for done in batch for link in self._links(done)] + listed
+        fresh = self._selection.admitted(self._frontier.filter_unseen(found))
+        self._met.update(link.url for link in found)
+        if len(self._met) > _MAX_MET:
+            self._met.clear()
+        self._planned += self._decisions.schedules(fresh, self._archive.clock())
+
+    def _links(self, done: FinishedLook) -> list[NewUrl]:
+        depth = done.ticket.depth
+        if depth == 0 and not self._selection.scope.reaches(done.ticket.url):
+            # A redirect that led here may be recorded by now, whoever followed it.
+            self._selection = self._select()
+        links = self._decisions.links(done.look, self._selection.links(done.look, depth, self._met), depth)
+        self.figures.count(done.look, done.ticket.new, len(links))
+        return links
+
+    def _try(self) -> None:
+        if not self._kept:
+            return
+        try:
+            hosts = self._record(self._kept)
+        except LeasesLost as lost:
+            self._let_go(lost.hosts)
+        except NotReady as error:
+            self._keep_for_later(error)
+        else:
+            self._frontier.recorded(each.done.ticket for each in self._kept)
+            self._kept, self._planned, self._kept_since = [], [], 0.0
+            self._frontier.notice(hosts)
+
+    def _record(self, batch: list[PlannedLook]) -> list[int]:
+        """Hosts that got URLs."""
+        hosts: list[int] = []
+
+        def extend(cursor: Cursor, recorded: list[RecordedCapture]) -> None:
+            if self._lease_manager is not None:
+                self._lease_manager.check(cursor, (each.done.ticket for each in batch), self._now())
+            with self._queue.inside(cursor):
+                hosts.extend(self._follow(cursor, batch))
+
+        self._visitor.record([each.done.look for each in batch], extend)
+        return hosts
+
+    def _follow(self, cursor: Cursor, batch: list[PlannedLook]) -> list[int]:
+        """What looks mean for their URLs, their hosts and the links they found; hosts that got URLs."""
+        queues = self._archive.catalog.queues
+        queues.finish(cursor, [each.plan for each in batch])
+        if isinstance(self._policy, OptimalPolicy):
+            queues.set_memory(cursor, self._policy.remember())
+        latest = {each.done.host.id: each.done.host for each in batch}
+        queues.set_hosts(cursor, [(*facts[1:], number) for number, facts in latest.items()])
+        return self._queue.add(self._planned, self._now())
+
+    def _let_go(self, hosts: set[int]) -> None:
+        """Looks at hosts that went to others are not ours to record; those fetch them again."""
+        gone = [each.done.ticket for each in self._kept if each.done.ticket.host_id in hosts]
+        self._kept = [each for each in self._kept if each.done.ticket.host_id not in hosts]
+        self._frontier.recorded(gone)
+        for host in hosts:
+            self._frontier.drop_host(host)
+        self._try()
+
+    def _keep_for_later(self, error: LetopisError) -> None:
+        """An agent of a fleet waits for a service that is away; one alone tells its owner at once."""
+        now = time.monotonic()
+        self._kept_since = self._kept_since or now
+        if self._lease_manager is None or now - self._kept_since > _PATIENCE_SECONDS:
+            raise error
+        self.retry_at = now + RETRY_SECONDS
+
+    def _now(self) -> int:
+        return to_millis(self._archive.clock())

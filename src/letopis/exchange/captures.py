@@ -1,0 +1,354 @@
+"""Captures of other archives become checks and versions: content codings are undone, and each is recorded once,
+however often it is brought.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import brotli
+from backports import zstd
+
+from letopis.archive import Archive, CheckDetails, Identity, NewCapture, identify
+from letopis.catalog import Database
+from letopis.catalog.versions import last_checks
+from letopis.errors import BadUrl, Damaged, DocumentTooLarge, LetopisError
+from letopis.exchange.sources import ImportedCapture, ImportReport
+from letopis.exchange.warc_records import restored_headers
+from letopis.model import Headers, Hop, Outcome, to_millis
+from letopis.urls import normalize
+
+MAX_BODY = 256 * 1024 * 1024
+"""Larger bodies are refused and named in the report."""
+
+
+def undo_coding(coding: str, body: bytes, limit: int = MAX_BODY) -> bytes:
+    """The bytes behind a coding; an unknown coding leaves them as they are.
+
+    Raises DocumentTooLarge past the limit, ValueError where they are not what the coding says.
+    """
+    inflate = _CODINGS.get(coding)
+    return body if inflate is None else inflate(body, limit)
+
+
+def knows_coding(coding: str) -> bool:
+    """Whether this coding can be undone."""
+    return coding in _CODINGS
+
+
+def _gunzip(body: bytes, limit: int) -> bytes:
+    inflate = zlib.decompressobj(47)
+    try:
+        plain = inflate.decompress(body, limit)
+    except zlib.error:
+        plain = _raw_deflate(body, limit)
+    else:
+        _require_bounded(bool(inflate.unconsumed_tail))
+    return plain
+
+
+def _raw_deflate(body: bytes, limit: int) -> bytes:
+    """What some servers send as `deflate`: without the header of zlib."""
+    inflate = zlib.decompressobj(-15)
+    try:
+        plain = inflate.decompress(body, limit)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    _require_bounded(bool(inflate.unconsumed_tail))
+    return plain
+
+
+def _unbrotli(body: bytes, limit: int) -> bytes:
+    inflate = brotli.Decompressor()
+    try:
+        plain: bytes = inflate.process(body, output_buffer_limit=limit)
+    except brotli.error as error:
+        raise ValueError(str(error)) from None
+    _require_bounded(len(plain) > limit or not inflate.can_accept_more_data())
+    if not inflate.is_finished():
+        raise ValueError("it breaks off")
+    return plain
+
+
+def _unzstd(body: bytes, limit: int) -> bytes:
+    inflate = zstd.ZstdDecompressor()
+    try:
+        plain = inflate.decompress(body, limit)
+    except zstd.ZstdError as error:
+        raise ValueError(str(error)) from None
+    _require_bounded(not inflate.eof and not inflate.needs_input)
+    return plain
+
+
+def _require_bounded(too_large: bool) -> None:
+    if too_large:
+        raise DocumentTooLarge("it unpacks to more than 256 MiB")
+
+
+_CODINGS: dict[str, Callable[[bytes, int], bytes]] = {
+    "gzip": _gunzip,
+    "x-gzip": _gunzip,
+    "deflate": _gunzip,
+    "br": _unbrotli,
+    "zstd": _unzstd,
+}
+
+_SAME_MOMENT_RUN = 1000
+"""Checks that may share one moment of their source, in milliseconds: a second, as most sources tell it."""
+_SLOTS = (
+    "SELECT v.time, v.status, c.sha1 FROM version v JOIN content c ON c.id = v.content "
+    "WHERE v.resource = ? AND v.time >= ? AND v.time < ? UNION ALL "
+    "SELECT p.time, p.status, coalesce(k.sha1, c.sha1) FROM capture p "
+    "LEFT JOIN content k ON k.id = p.content "
+    "LEFT JOIN version v ON v.resource = p.resource AND v.number = p.number LEFT JOIN content c ON c.id = v.content "
+    "WHERE p.resource = ? AND p.time >= ? AND p.time < ? ORDER BY 1"
+)
+
+
+class _Slot(NamedTuple):
+    time: int
+    status: int
+    sha1: bytes | None
+
+
+def unrecorded_arrivals(database: Database, batch: Sequence[NewCapture]) -> list[NewCapture]:
+    """Those of a batch that the archive has not got, each once, in their order."""
+    known = last_checks(database, list({arrival.url: None for arrival in batch}))
+    seen: dict[tuple[str, int], list[NewCapture]] = defaultdict(list)
+    wanted = []
+    for arrival in batch:
+        twins = seen[arrival.url, arrival.time]
+        before = known.get(arrival.url)
+        if any(_equal(arrival, twin) for twin in twins):
+            continue
+        if before is not None and before.time is not None and arrival.time <= before.time:
+            slots = _slots(database, before.resource, arrival.time)
+            arrival = _identified(arrival) if slots else arrival
+            if any(_fits(arrival, slot) for slot in slots):
+                continue
+        twins.append(arrival)
+        wanted.append(arrival)
+    return wanted
+
+
+def _equal(first: NewCapture, second: NewCapture) -> bool:
+    return first.status == second.status and first.body == second.body
+
+
+def _slots(database: Database, resource: int, time: int) -> list[_Slot]:
+    """What the URL has at this moment and in the milliseconds that follow without a gap."""
+    span = (resource, time, time + _SAME_MOMENT_RUN)
+    found = [_Slot(row[0], row[1], row[2]) for row in database.all(_SLOTS, (*span, *span))]
+    return [slot for index, slot in enumerate(found) if slot.time == time + index]
+
+
+def _identified(arrival: NewCapture) -> NewCapture:
+    if arrival.body is None or arrival.identity is not None:
+        return arrival
+    identity: Identity = identify(arrival.body)
+    return arrival._replace(identity=identity)
+
+
+def _fits(arrival: NewCapture, slot: _Slot) -> bool:
+    if arrival.status != slot.status:
+        return False
+    return arrival.identity is None or arrival.identity.sha1 == bytes(slot.sha1 or b"")
+
+
+BATCH_CAPTURES = 1024
+BATCH_BYTES = 64 * 1024 * 1024
+MOST_ERROR_BODY = 64 * 1024
+_CODING_LENGTHS = (len("content-encoding"), len("transfer-encoding"))
+
+
+def import_captures(
+    archive: Archive,
+    found: Iterable[ImportedCapture],
+    name: str,
+    report: ImportReport,
+    progress: Callable[[int], None] = lambda done: None,
+) -> None:
+    """Takes the captures of one source in; where it cannot be read any more, the report says so."""
+    before = report.records + report.same + report.refused.total()
+    for batch in _batches(_arrivals(_readable(found, name, report), name, report)):
+        _commit(archive, batch, report)
+        progress(report.records)
+    if report.records + report.same + report.refused.total() == before:
+        report.refuse("there are no captures in it", name)
+
+
+def _readable(found: Iterable[ImportedCapture], name: str, report: ImportReport) -> Iterator[ImportedCapture]:
+    """What can be read of a source: whatever its reader says of broken bytes ends it, and is told."""
+    try:
+        yield from found
+    except Damaged as error:
+        report.refuse(str(error), name)
+    except LetopisError:
+        raise
+    except Exception as error:
+        report.refuse(f"the rest of the file cannot be read ({type(error).__name__}: {error})", name)
+
+
+def _commit(archive: Archive, batch: list[NewCapture], report: ImportReport) -> None:
+    """What a run that was killed has already brought is passed over."""
+    wanted = unrecorded_arrivals(archive.catalog.database, batch)
+    report.same += len(batch) - len(wanted)
+    for done in archive.commit(wanted) if wanted else ():
+        report.checks += 1
+        report.versions += done.outcome in (Outcome.NEW, Outcome.CHANGED)
+
+
+def _batches(arrivals: Iterator[NewCapture]) -> Iterator[list[NewCapture]]:
+    batch: list[NewCapture] = []
+    size = 0
+    for arrival in arrivals:
+        batch.append(arrival)
+        size += len(arrival.body or b"")
+        if len(batch) >= BATCH_CAPTURES or size > BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _arrivals(found: Iterable[ImportedCapture], name: str, report: ImportReport) -> Iterator[NewCapture]:
+    """Captures as arrivals; facts of ours that follow a capture are joined with it."""
+    waiting: NewCapture | None = None
+    for capture in found:
+        report.records += 1
+        arrival = _arrival(capture, report, name)
+        if arrival is None:
+            continue
+        if capture.facts is not None and waiting is not None and _same_check(waiting, arrival):
+            waiting = waiting._replace(details=arrival.details)
+            continue
+        if waiting is not None:
+            yield waiting
+        waiting = arrival
+    if waiting is not None:
+        yield waiting
+
+
+def _same_check(capture: NewCapture, facts: NewCapture) -> bool:
+    return capture.time == facts.time and capture.url == facts.url
+
+
+def _arrival(capture: ImportedCapture, report: ImportReport, where: str) -> NewCapture | None:
+    try:
+        url = normalize(capture.url)
+        moment = _moment(capture.date)
+    except BadUrl:
+        report.refuse("no web address (http or https)", f"{where} {capture.url[:100]}")
+        return None
+    except (ValueError, OverflowError):
+        report.refuse("no date that can be read", f"{where} {capture.url[:100]}")
+        return None
+    if capture.facts is not None:
+        return _arrival_of_facts(url, moment, capture.facts, report, where)
+    if not 100 <= capture.status <= 999:
+        report.refuse("no status that can be read", f"{where} {capture.url[:100]}")
+        return None
+    headers = restored_headers(capture.headers)
+    if capture.is_revisit:
+        return NewCapture(url, moment, capture.status, headers, None, Outcome.UNCHANGED, versioned=False, dated=True)
+    body: bytes | None = capture.body if capture.decoded else _decoded(capture, report, where)
+    is_page = 200 <= capture.status < 300
+    outcome = Outcome.NEW if is_page else Outcome.UNCHANGED if capture.status < 400 else Outcome.UNAVAILABLE
+    if not is_page and (not body or len(body) > MOST_ERROR_BODY):
+        body = None
+    return NewCapture(url, moment, capture.status, headers, body, outcome, versioned=is_page, dated=True)
+
+
+def _arrival_of_facts(
+    url: str, moment: int, facts: dict[str, Any], report: ImportReport, where: str
+) -> NewCapture | None:
+    try:
+        return _from_facts(url, moment, facts)
+    except (KeyError, TypeError, ValueError, IndexError):
+        report.refuse("facts of a check that cannot be read", f"{where} {url[:100]}")
+        return None
+
+
+def _from_facts(url: str, moment: int, facts: dict[str, Any]) -> NewCapture:
+    """A check without an answer, or what belongs to the capture before it."""
+    hops = [Hop(hop[0], hop[1], hop[2], hop[3], tuple(map(tuple, hop[4]))) for hop in facts["redirects"]]
+    final = facts["final_url"] if facts["final_url"] != url else ""
+    told: Headers = tuple((str(name), str(value)) for name, value in facts.get("headers", ()))
+    details = CheckDetails(
+        final_url=final,
+        hops=tuple(hops),
+        error=facts["error"],
+        warnings=tuple(facts["warnings"]),
+        length=facts.get("length"),
+    )
+    # Headers stand here only where no record could hold the answer; elsewhere the capture before has them.
+    status = int(facts["status"]) if told else 0
+    outcome = Outcome(facts["outcome"])
+    return NewCapture(url, moment, status, told, None, outcome, versioned=False, dated=True, details=details)
+
+
+def parse_check_facts(text: bytes) -> dict[str, Any] | None:
+    """The facts of a check of ours; None when they are none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _moment(date: str) -> int:
+    parsed = datetime.fromisoformat(date.strip())
+    return to_millis(parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC))
+
+
+def _decoded(capture: ImportedCapture, report: ImportReport, where: str) -> bytes:
+    """The body without its codings; one that cannot be undone, or not within bounds, stays as it came."""
+    body = capture.body
+    coding = ""
+    for name, value in capture.headers:
+        if len(name) not in _CODING_LENGTHS:
+            continue
+        lower = name.lower()
+        if lower == "transfer-encoding" and "chunked" in value.lower():
+            body = unchunked(body)
+        elif lower == "content-encoding" and not coding:
+            coding = value.lower().strip()
+    return _undone(coding, body, capture, report, where) if knows_coding(coding) else body
+
+
+def _undone(coding: str, body: bytes, capture: ImportedCapture, report: ImportReport, where: str) -> bytes:
+    try:
+        return undo_coding(coding, body)
+    except DocumentTooLarge as error:
+        report.refuse(f"{error}; stored as it came", f"{where} {capture.url[:100]}")
+    except ValueError:
+        report.refuse(f"a body said to be {coding} is not; stored as it came", f"{where} {capture.url[:100]}")
+    return body
+
+
+def unchunked(body: bytes) -> bytes:
+    """The body of a chunked message; what is not chunked stays as it is."""
+    parts: list[bytes] = []
+    place = 0
+    while True:
+        end = body.find(b"\r\n", place, place + 1024)
+        size = _hex(body[place:end].split(b";")[0].strip()) if end >= 0 else None
+        if size is None or end + 2 + size > len(body):
+            return b"".join(parts) if parts else body
+        if size == 0:
+            return b"".join(parts)
+        parts.append(body[end + 2 : end + 2 + size])
+        place = end + 2 + size
+        place += 2 if body.startswith(b"\r\n", place) else 0
+
+
+def _hex(digits: bytes) -> int | None:
+    try:
+        return int(digits, 16) if digits and len(digits) <= 8 else None
+    except ValueError:
+        return None

@@ -1,0 +1,444 @@
+"""`letopis clone` and `pull`: an archive made of published files, and brought up to date.
+
+The order of writes is in docs/internals/replica-format.md; every step can be done twice, so a run that was killed
+or cut off is simply begun again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from letopis.archive import Archive, utc_now
+from letopis.binary import exclusive_lock, folder_write_errors, rename_durably, write_parts_durably
+from letopis.catalog import ABSENT
+from letopis.config import DatabaseSettings, Settings
+from letopis.errors import Damaged, NotFound, Refused, UsageError
+from letopis.exchange.replica import clone_state as states
+from letopis.exchange.replica import release as releases
+from letopis.exchange.replica.catalog_rows import CatalogReconciler
+from letopis.exchange.replica.clone_state import CloneSelection, CloneState
+from letopis.exchange.replica.contents import CloneLogWriter, ContentFetcher, checked_body
+from letopis.exchange.replica.index_records import (
+    HEAD_MARK,
+    PACK_MARK,
+    CheckRecord,
+    ContentRecord,
+    by_address,
+    changed_keys,
+    check_groups,
+    parse_head,
+    parse_segment,
+)
+from letopis.exchange.replica.origin import Origin, canonical_origin, open_origin
+from letopis.exchange.replica.pack_files import MissingContent, PackDemand, PackFetcher, PackFiles
+from letopis.exchange.replica.release import FIRST_CLONE_PACK, ArchiveRelease, CloneFolder, ReleaseCounts
+from letopis.zrec import RangeSource, Traffic, ZrecReader, encode_release, release_path, sync
+
+_EVERYTHING = b"all"
+_KEYS_AT_ONCE = 300
+"""SURT keys a transaction."""
+
+
+class PullScope(NamedTuple):
+    """What the clone wants. `fill` looks at everything again, `repack` takes the origin's packs for what is here."""
+
+    selection: CloneSelection
+    fill: bool
+    repack: bool
+    progress: Callable[[int], None]
+
+
+class ReleaseFollower:
+    """Takes over one release. Begun again after a break, it finds what is already done."""
+
+    def __init__(
+        self, origin: Origin, folder: CloneFolder, archive: Archive, release: ArchiveRelease, wish: PullScope
+    ) -> None:
+        self.release = release
+        self.packs_fetched = self.packs_reused = self.contents_fetched = self.records_fetched = 0
+        self._origin = origin
+        self._folder = folder
+        self._archive = archive
+        self._scope = wish
+        self._come = 0
+
+    async def run(self) -> None:
+        """The clone shows the release when this returns; before that it shows what it showed."""
+        await self._index()
+        with ExitStack() as stack:
+            new = stack.enter_context(ZrecReader(self._folder.incoming))
+            old = stack.enter_context(ZrecReader(self._folder.index)) if self._folder.index.exists() else None
+            everything = self._scope.fill or self._scope.repack or self._is_mixed()
+            step = _ReleaseStep(self, new, old, None if everything else changed_keys(old, new))
+            await step.fetch()
+            write_parts_durably(
+                self._folder.unsettled, [_EVERYTHING if everything else releases.encode_archive_release(self.release)]
+            )
+            step.rows()
+            step.proof()
+        self._settle()
+
+    def _is_mixed(self) -> bool:
+        """Whether a run towards another release was broken off among the rows: then no difference tells what to do."""
+        found = self._folder.unsettled
+        return found.exists() and found.read_bytes() != releases.encode_archive_release(self.release)
+
+    async def _index(self) -> None:
+        async with self._origin.file(self.release.index, self.release.zrec.size) as source:
+            seed = self._folder.index if self._folder.index.exists() else None
+            told = _KnownRelease(source, encode_release(self.release.zrec))
+            report = await sync(told, self._folder.incoming, seed=seed, progress=self._index_progress)
+        self.records_fetched = report.chunks_fetched
+        self._come += report.bytes_downloaded
+
+    def _index_progress(self, done: int, total: int) -> None:
+        self._scope.progress(self._come + done)
+
+    def arrived(self, size: int) -> None:
+        """Tells the progress of further bytes."""
+        self._come += size
+        self._scope.progress(self._come)
+
+    def _settle(self) -> None:
+        """The release becomes the one that is here; then what it no longer needs goes."""
+        release_path(self._folder.incoming).unlink(missing_ok=True)
+        rename_durably(self._folder.incoming, self._folder.index)
+        write_parts_durably(self._folder.release, [releases.encode_archive_release(self.release)])
+        self._folder.unsettled.unlink()
+        live = self._archive.catalog.contents.packs()
+        for path in self._folder.packs.iterdir():
+            number = int(path.name.split(".")[0]) if path.name[:8].isdecimal() else FIRST_CLONE_PACK
+            if number < FIRST_CLONE_PACK and number not in live:
+                path.unlink()
+        for path in self._folder.parts.iterdir():
+            path.unlink()
+
+
+class _ReleaseStep:
+    """The work on one pair of indexes."""
+
+    def __init__(
+        self, follower: ReleaseFollower, new: ZrecReader, old: ZrecReader | None, keys: set[bytes] | None
+    ) -> None:
+        self._f = follower
+        self._archive = follower._archive
+        self._scope = follower._scope
+        self._new = new
+        self._keys = keys
+        self._heads = dict(parse_head(line) for line in new.starting(HEAD_MARK))
+        self._files = PackFiles(parse_segment(line) for line in new.starting(PACK_MARK))
+        self._fetcher = PackFetcher(follower._origin, follower._folder, follower.arrived)
+        trusted = frozenset(parse_segment(line) for line in old.starting(PACK_MARK)) if old else frozenset()
+        here = self._files.all()
+        self._held = frozenset(one for one in here if self._fetcher.is_here(one, trusted=one in trusted))
+
+    def _groups(self) -> Iterator[tuple[bytes, dict[str, list[CheckRecord]]]]:
+        """The addresses that have to be looked at and that the clone knows."""
+        for key, checks in check_groups(self._new, self._keys):
+            found = by_address(checks)
+            yield key, {url: told for url, told in found.items() if self._scope.selection.knows(url)}
+
+    def _needs(self) -> Iterator[MissingContent]:
+        """Contents that are wanted and not here; several checks may tell of one."""
+        for _, addresses in self._groups():
+            for checks in addresses.values():
+                for check in self._scope.selection.wanted(checks):
+                    if check.content is not None and not self._has(check.content):
+                        yield MissingContent(check.content, check)
+
+    def _has(self, content: ContentRecord) -> bool:
+        if self._is_held(content):
+            return True
+        found = self._archive.catalog.contents.find(content.identity, content.sha1)
+        return found is not None and found.method != ABSENT and not self._scope.repack
+
+    def _is_held(self, content: ContentRecord) -> bool:
+        return self._files.at(content.pack, content.place) in self._held
+
+    async def fetch(self) -> None:
+        """Brings everything that is wanted, checked down to the contents."""
+        demand = PackDemand(self._files, self._held)
+        for need in self._needs():
+            demand.add(need.content)
+        whole = demand.whole(self._fetcher.lengths(self._held))
+        await self._fetcher.fetch(whole)
+        fresh = frozenset(whole)
+        wanted = list(self._needs())
+        self._check(need for need in wanted if self._files.at(need.content.pack, need.content.place) in fresh)
+        self._held |= fresh
+        self._f.packs_fetched, self._f.packs_reused = len(whole), len(self._held) - len(whole)
+        await self._take([need for need in wanted if not self._has_anyhow(need.content)])
+
+    def _check(self, needs: Iterator[MissingContent]) -> None:
+        """Reads contents out of files that have just come: an index could promise what no pack holds."""
+        for need in needs:
+            checked_body(self._archive.store, need.content)
+
+    def _has_anyhow(self, content: ContentRecord) -> bool:
+        """By range only what is not here in any form."""
+        if self._is_held(content):
+            return True
+        found = self._archive.catalog.contents.find(content.identity, content.sha1)
+        return found is not None and found.method != ABSENT
+
+    async def _take(self, needs: list[MissingContent]) -> None:
+        single = list({(need.content.sha1, need.content.identity): need for need in needs}.values())
+        if single:
+            places = self._places({need.content.pack for need in single})
+            taker = ContentFetcher(self._f._origin, CloneLogWriter(self._archive, self._heads))
+            await taker.take(self._files, single, places, self._f.arrived)
+        self._f.contents_fetched = len(single)
+
+    def _places(self, packs: set[int]) -> dict[int, list[int]]:
+        """Where records begin in some packs, as far as the index tells."""
+        found: dict[int, set[int]] = {pack: set() for pack in packs}
+        for _, checks in check_groups(self._new, None):
+            for check in checks:
+                if check.content is not None and check.content.pack in found:
+                    found[check.content.pack].add(check.content.place)
+        return {pack: sorted(places) for pack, places in found.items()}
+
+    def rows(self) -> None:
+        """Makes the catalogue show the release, some hundreds of keys a transaction."""
+        catalog = self._archive.catalog
+        reconciler = CatalogReconciler(catalog, self._heads, self._is_held, repack=self._scope.repack)
+        groups = self._groups()
+        while batch := list(islice(groups, _KEYS_AT_ONCE)):
+            with catalog.transaction() as cursor:
+                for key, addresses in batch:
+                    reconciler.key(cursor, key, addresses)
+        with catalog.transaction() as cursor:
+            catalog.contents.drop_unused(cursor)
+
+    def proof(self) -> None:
+        """`Damaged` unless the catalogue counts what the release counts and contradicts itself nowhere."""
+        promised = self._f.release.counts if self._scope.selection.has_all_addresses else self._counted()
+        totals = self._archive.catalog.totals()
+        found = ReleaseCounts(totals.documents, totals.versions, totals.checks, totals.contents, totals.raw_bytes)
+        if found != promised:
+            raise Damaged(f"the clone counts {found} and the release {promised}; ask the publisher to publish again")
+        for sentence in self._archive.catalog.integrity():
+            raise Damaged(f"the clone's catalogue is not sound: {sentence}; clone again into an empty folder")
+
+    def _counted(self) -> ReleaseCounts:
+        """What the index holds of the addresses that the clone knows."""
+        documents = versions = checks = raw_bytes = 0
+        contents: set[tuple[bytes, int]] = set()
+        for _, told in check_groups(self._new, None):
+            for url, one in by_address(told).items():
+                if self._scope.selection.knows(url):
+                    documents += 1
+                    checks += len(one)
+                    found = [check.content for check in one if check.is_version and check.content]
+                    versions += len(found)
+                    raw_bytes += sum(content.raw_bytes for content in found)
+                    contents.update(check.content[:2] for check in one if check.content)
+        return ReleaseCounts(documents, versions, checks, len(contents), raw_bytes)
+
+
+class _KnownRelease:
+    """A source whose release is already known."""
+
+    def __init__(self, source: RangeSource, release: bytes) -> None:
+        self._source = source
+        self._release = release
+
+    @property
+    def traffic(self) -> Traffic:
+        """Counted up to now."""
+        return self._source.traffic
+
+    async def size(self) -> int:
+        """Length of the file."""
+        return await self._source.size()
+
+    async def read(self, start: int, end: int) -> bytes:
+        """A part of the file."""
+        return await self._source.read(start, end)
+
+    async def read_release(self) -> bytes | None:
+        """The release that the archive's own release contains: it costs no request."""
+        return self._release
+
+    def stream(self) -> AsyncIterator[bytes]:
+        """The whole file."""
+        return self._source.stream()
+
+
+Progress = Callable[[int], None]
+"""Hears how many bytes have come in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloneReport:
+    """What a clone or pull did. Bytes are those on the wire, headers included."""
+
+    serial: int
+    up_to_date: bool
+    bytes_downloaded: int
+    bytes_sent: int
+    requests: int
+    packs_fetched: int
+    packs_reused: int
+    contents_fetched: int
+    records_fetched: int
+    documents: int
+    versions: int
+    checks: int
+    absent: int
+    verified: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PullOptions:
+    """How a pull differs from the usual one."""
+
+    allow_older: bool = False
+    fill: bool = False
+    repack: bool = False
+    key: bytes | None = None
+
+
+def clone(
+    address: str,
+    path: Path,
+    selection: CloneSelection,
+    settings: Settings,
+    *,
+    key: bytes | None = None,
+    progress: Progress = lambda done: None,
+    clock: Callable[[], datetime] = utc_now,
+) -> CloneReport:
+    """Makes a folder a clone of a published archive; goes on with one that was interrupted."""
+    folder = CloneFolder(path)
+    state = CloneState(canonical_origin(address), selection, key is not None)
+    with folder_write_errors(path):
+        spent = Traffic() if folder.marker.exists() else _probe_origin(state.origin, settings, clock)
+        with exclusive_lock(folder.lock, f"works on {path}"):
+            states.begin_clone(folder, state)
+            report = _run(folder, state, PullOptions(key=key), settings, progress, clock)
+    return replace(
+        report,
+        bytes_downloaded=report.bytes_downloaded + spent.received,
+        bytes_sent=report.bytes_sent + spent.sent,
+        requests=report.requests + spent.requests,
+    )
+
+
+def _probe_origin(origin: str, settings: Settings, clock: Callable[[], datetime]) -> Traffic:
+    """Nothing is made on this side before something is seen on the other; what the look cost."""
+
+    async def look() -> Traffic:
+        async with open_origin(origin, settings.fetch, clock) as source:
+            releases.parse_archive_release(await source.release())
+            return source.traffic
+
+    return asyncio.run(look())
+
+
+def pull(
+    path: Path,
+    options: PullOptions,
+    settings: Settings,
+    *,
+    progress: Progress = lambda done: None,
+    clock: Callable[[], datetime] = utc_now,
+) -> CloneReport:
+    """Brings a clone up to date, transferring only differences."""
+    folder = states.clone_folder(path)
+    with folder_write_errors(path), exclusive_lock(folder.lock, f"works on {path}"):
+        state = states.read_state(folder)
+        if state.signed and options.key is None:
+            raise UsageError("this clone was made with a key; give it again with --key FILE")
+        if options.fill and state.selection != CloneSelection(site=state.selection.site):
+            state = replace(state, selection=CloneSelection(site=state.selection.site))
+            states.write_state(folder, state)
+        return _run(folder, state, options, settings, progress, clock)
+
+
+def detach(path: Path, settings: Settings) -> None:
+    """Makes a clone an archive of its own, for good; `Refused` while contents are missing."""
+    folder = states.clone_folder(path)
+    with folder_write_errors(path), exclusive_lock(folder.lock, f"works on {path}"):
+        if states.applied_release(folder) is None:
+            raise Refused(f"{path} is not complete; finish it first with 'letopis pull {path}'")
+        with Archive(path, settings=local_settings(settings)) as archive:
+            missing = archive.catalog.contents.absent()
+        if missing:
+            raise Refused(f"{missing} contents are not fetched yet; fetch them with 'letopis pull {path} --fill'")
+        folder.marker.unlink()
+    shutil.rmtree(folder.folder)
+
+
+def local_settings(settings: Settings) -> Settings:
+    """A clone lives in its folder, wherever other archives of these settings live."""
+    return replace(settings, database=DatabaseSettings(), store=replace(settings.store, url=""))
+
+
+def _run(
+    folder: CloneFolder,
+    state: CloneState,
+    options: PullOptions,
+    settings: Settings,
+    progress: Progress,
+    clock: Callable[[], datetime],
+) -> CloneReport:
+    async def whole() -> CloneReport:
+        async with open_origin(state.origin, settings.fetch, clock) as origin:
+            return await _pulled(origin, folder, state, options, archive, progress)
+
+    with Archive(folder.archive, settings=local_settings(settings), following=True) as archive:
+        return asyncio.run(whole())
+
+
+async def _pulled(
+    origin: Origin, folder: CloneFolder, state: CloneState, options: PullOptions, archive: Archive, progress: Progress
+) -> CloneReport:
+    known = states.applied_release(folder)
+    wish = PullScope(state.selection, options.fill, options.repack, progress)
+    try:
+        follower = await _accepted(origin, folder, options, archive, wish)
+    except NotFound:
+        # The publisher has moved on between our two requests: its release now names another index.
+        follower = await _accepted(origin, folder, options, archive, wish)
+    counts, traffic = archive.catalog.totals(), origin.traffic
+    return CloneReport(
+        serial=follower.release.serial,
+        up_to_date=follower.release == known and not follower.packs_fetched and not follower.contents_fetched,
+        bytes_downloaded=traffic.received,
+        bytes_sent=traffic.sent,
+        requests=traffic.requests,
+        packs_fetched=follower.packs_fetched,
+        packs_reused=follower.packs_reused,
+        contents_fetched=follower.contents_fetched,
+        records_fetched=follower.records_fetched,
+        documents=counts.documents,
+        versions=counts.versions,
+        checks=counts.checks,
+        absent=archive.catalog.contents.absent(),
+        verified=True,
+    )
+
+
+async def _accepted(
+    origin: Origin, folder: CloneFolder, options: PullOptions, archive: Archive, wish: PullScope
+) -> ReleaseFollower:
+    found = releases.parse_archive_release(await origin.release())
+    if options.key is not None:
+        found.check_signature(options.key)
+    states.require_next_release(found, states.applied_release(folder), allow_older=options.allow_older)
+    follower = ReleaseFollower(origin, folder, archive, found, wish)
+    known = found == states.applied_release(folder) and not folder.unsettled.exists()
+    if not known or wish.fill or wish.repack:
+        if known:
+            shutil.copyfile(folder.index, folder.incoming)
+        await follower.run()
+    return follower

@@ -1,0 +1,222 @@
+"""Pack files of an origin: which are fetched whole and which contents by range, and whole files fetched in pieces,
+resumed where they broke off, checked before they count.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from letopis.binary import fsync_folder
+from letopis.errors import Damaged, Unavailable
+from letopis.exchange.replica.index_records import CheckRecord, ContentRecord, SegmentRecord
+from letopis.exchange.replica.origin import Origin
+from letopis.exchange.replica.release import CloneFolder, local_name
+from letopis.zrec import NoRanges, RangeSource
+
+WORTH_WHOLE = 0.5
+"""Share of a pack file from which it is fetched whole."""
+
+
+class MissingContent(NamedTuple):
+    """A content that has to be fetched, and one check that tells of it."""
+
+    content: ContentRecord
+    check: CheckRecord
+
+
+class PackFiles:
+    """The pack files that an index names."""
+
+    def __init__(self, segments: Iterable[SegmentRecord]) -> None:
+        self.of_pack: dict[int, list[SegmentRecord]] = {}
+        for segment in sorted(segments):
+            known = self.of_pack.setdefault(segment.pack, [])
+            if segment.start != (known[-1].end if known else 0):
+                raise Damaged(f"the published pack {segment.pack} has a gap; publish the archive again")
+            known.append(segment)
+
+    def at(self, pack: int, place: int) -> SegmentRecord:
+        """The file in which a record begins."""
+        known = self.of_pack.get(pack, [])
+        found = bisect_right(known, place, key=lambda segment: segment.start) - 1
+        if found < 0 or place >= known[found].end:
+            raise Damaged(f"the published index names pack {pack}, offset {place}, which no file has; publish again")
+        return known[found]
+
+    def all(self) -> list[SegmentRecord]:
+        """Every file, pack by pack."""
+        return [segment for known in self.of_pack.values() for segment in known]
+
+
+@dataclass(slots=True)
+class PackDemand:
+    """How much of each pack file is needed."""
+
+    files: PackFiles
+    held: frozenset[SegmentRecord]
+    bytes_of: dict[SegmentRecord, int] = field(default_factory=dict)
+    _seen: set[tuple[bytes, int]] = field(default_factory=set)
+
+    def add(self, content: ContentRecord) -> None:
+        """Counts a content that the clone has not got; each one once."""
+        segment = self.files.at(content.pack, content.place)
+        mark = (content.sha1, content.identity)
+        if segment not in self.held and mark not in self._seen:
+            self._seen.add(mark)
+            self.bytes_of[segment] = self.bytes_of.get(segment, 0) + content.stored_bytes
+
+    def whole(self, lengths: Mapping[int, int]) -> list[SegmentRecord]:
+        """Files to fetch whole. `lengths` says how far each pack is here already: logs have no holes."""
+        chosen = []
+        ends = dict(lengths)
+        for segment in self.files.all():
+            if self._is_worth(segment) and ends.get(segment.pack, 0) == segment.start:
+                chosen.append(segment)
+                ends[segment.pack] = segment.end
+        return chosen
+
+    def _is_worth(self, segment: SegmentRecord) -> bool:
+        needed = self.bytes_of.get(segment, 0)
+        return segment not in self.held and needed > 0 and needed >= WORTH_WHOLE * segment.size
+
+
+_PIECE = 4 << 20
+_IN_FLIGHT = 4
+_TRIES = 3
+
+Progress = Callable[[int], None]
+"""Hears how many bytes have come."""
+
+
+class PackFetcher:
+    """Brings pack files of an origin into a clone's folder."""
+
+    def __init__(self, origin: Origin, folder: CloneFolder, progress: Progress) -> None:
+        self._origin = origin
+        self._folder = folder
+        self._progress = progress
+
+    def is_here(self, segment: SegmentRecord, *, trusted: bool) -> bool:
+        """Whether the clone has these bytes; unless `trusted` they are hashed again."""
+        path = self._folder.packs / local_name(segment.file)
+        if not path.exists() or path.stat().st_size < segment.end:
+            return False
+        return trusted or _digest(path, segment.start, segment.size) == segment.sha256
+
+    def lengths(self, segments: Iterable[SegmentRecord]) -> dict[int, int]:
+        """For each pack how far its files, in order, are among these."""
+        ends: dict[int, int] = {}
+        for segment in sorted(segments):
+            if ends.get(segment.pack, 0) == segment.start:
+                ends[segment.pack] = segment.end
+        return ends
+
+    async def fetch(self, segments: list[SegmentRecord]) -> None:
+        """Fetches files, several at once; those of one pack are put in place in order."""
+        self._folder.parts.mkdir(parents=True, exist_ok=True)
+        left = iter(segments)
+
+        async def worker() -> None:
+            for segment in left:
+                await self._checked(segment)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(_IN_FLIGHT, len(segments))):
+                    group.create_task(worker())
+        except BaseExceptionGroup as several:
+            raise several.exceptions[0] from None
+        for segment in segments:
+            self._place(segment)
+
+    async def _checked(self, segment: SegmentRecord) -> None:
+        """The part has the right digest when this returns; one that was spoiled is fetched anew, once."""
+        part = self._folder.parts / segment.file
+        resumed = part.exists()
+        await self._complete(segment, part)
+        if _digest(part, 0, segment.size) == segment.sha256:
+            return
+        part.unlink()
+        if resumed:
+            await self._complete(segment, part)
+            if _digest(part, 0, segment.size) == segment.sha256:
+                return
+            part.unlink()
+        raise Damaged(
+            f"{self._origin.address}: {segment.file} is not what the index promises; nothing was taken over; "
+            "ask the publisher to publish again"
+        )
+
+    async def _complete(self, segment: SegmentRecord, part: Path) -> None:
+        async with self._origin.pack(segment.file, segment.size) as source:
+            with part.open("ab") as file:
+                file.truncate(min(file.tell(), segment.size))
+                file.seek(0, os.SEEK_END)
+                try:
+                    while (at := file.tell()) < segment.size:
+                        file.write(await self._piece(source, at, min(at + _PIECE, segment.size)))
+                        file.flush()
+                except NoRanges:
+                    file.truncate(0)
+                    file.write(await self._whole(source, segment))
+                file.flush()
+                os.fsync(file.fileno())
+
+    async def _piece(self, source: RangeSource, start: int, end: int) -> bytes:
+        """A piece; asked for again when the connection was cut."""
+        for _ in range(_TRIES - 1):
+            try:
+                return self._arrived(await source.read(start, end))
+            except NoRanges:
+                raise
+            except Unavailable:
+                continue
+        return self._arrived(await source.read(start, end))
+
+    async def _whole(self, source: RangeSource, segment: SegmentRecord) -> bytes:
+        data = b"".join([part async for part in source.stream()])
+        if len(data) < segment.size:
+            raise Unavailable(f"{segment.file} ended after {len(data)} of {segment.size} bytes; try again")
+        return self._arrived(data[: segment.size])
+
+    def _arrived(self, data: bytes) -> bytes:
+        self._progress(len(data))
+        return data
+
+    def _place(self, segment: SegmentRecord) -> None:
+        """Puts a checked part where readers find it. Writing a log's bytes twice changes nothing."""
+        part, target = self._folder.parts / segment.file, self._folder.packs / local_name(segment.file)
+        if part.name == target.name:
+            part.replace(target)
+        else:
+            _write_at(target, segment.start, part.read_bytes())
+            part.unlink()
+        fsync_folder(target.parent)
+
+
+def _write_at(path: Path, start: int, data: bytes) -> None:
+    number = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.pwrite(number, rest, start + len(data) - len(rest)) :]
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def _digest(path: Path, start: int, size: int) -> str:
+    state = hashlib.sha256()
+    with path.open("rb") as file:
+        file.seek(start)
+        while size and (data := file.read(min(size, 1 << 20))):
+            state.update(data)
+            size -= len(data)
+    return "" if size else state.hexdigest()

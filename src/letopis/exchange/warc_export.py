@@ -1,0 +1,347 @@
+"""WARC 1.1 out: an export that is deterministic and streamed, and files written beside the archive as a crawl records.
+
+A version is a `response`; a check that found it again is a `revisit` that refers to it; a check without an answer
+that could be kept is a `metadata` record. Exporting the same part of the same archive twice gives the same bytes.
+Files beside the archive follow its commits: nothing is ever in them that the archive does not have, and one that
+is still written ends in `.open`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import uuid
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from letopis import __version__
+from letopis.archive import Archive, RecordedCapture, identify
+from letopis.archive.cluster import PieceRunner
+from letopis.errors import NotReady
+from letopis.exchange.selection import ExportPart, ExportSelection, export_parts
+from letopis.exchange.warc_records import (
+    CHECK_TYPE,
+    WarcCompression,
+    WarcRecord,
+    WarcWriter,
+    compressed_record,
+    is_revisit,
+    response_head,
+)
+from letopis.model import Check, Outcome, from_millis, rfc3339, stamp14, to_millis
+
+SOFTWARE = f"Letopis/{__version__}"
+_NAMESPACE = uuid.UUID("5f1d2c0e-6d4b-5b1e-9f55-0a7c0c1e7a11")
+_PROFILE_SAME = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+_PROFILE_304 = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+_NEWS = (Outcome.NEW, Outcome.CHANGED)
+
+
+class OriginalCapture(NamedTuple):
+    """The check that brought a version, as later ones refer to it."""
+
+    time: datetime
+    digest: str
+
+
+class ExportedRecord(NamedTuple):
+    """A record, the check that it tells of, and the bytes of its payload."""
+
+    record: WarcRecord
+    check: Check
+    body: bytes = b""
+
+
+def export_warc(
+    archive: Archive,
+    out: BinaryIO,
+    selected: ExportSelection,
+    compression: WarcCompression = "gzip",
+    progress: Callable[[int], None] = lambda done: None,
+    spread: PieceRunner | None = None,
+) -> int:
+    """Writes the selected part; answers how many records. `spread` may read and compress them elsewhere."""
+    out.write(compressed_record(info_record(), compression))
+    count = 1
+    for member in _members(archive, selected, compression, spread):
+        out.write(member)
+        count += 1
+        progress(count)
+    return count
+
+
+def _members(
+    archive: Archive, selected: ExportSelection, compression: WarcCompression, spread: PieceRunner | None
+) -> Iterator[bytes]:
+    """The records as they stand in a file; from here they come one by one, from elsewhere piece by piece."""
+    if spread is None:
+        return (compressed_record(one.record, compression) for one in exported_records(archive, selected))
+    pieces = ((compression, part) for part in export_parts(archive, selected))
+    return chain.from_iterable(spread.each(_part_members, pieces))
+
+
+def _part_members(archive: Archive, piece: tuple[WarcCompression, ExportPart]) -> list[bytes]:
+    compression, part = piece
+    return [compressed_record(one.record, compression) for one in _part_records(archive, part)]
+
+
+def exported_records(
+    archive: Archive, selected: ExportSelection, spread: PieceRunner | None = None
+) -> Iterator[ExportedRecord]:
+    """All records of the selected part, URL by URL, oldest check first."""
+    found = export_parts(archive, selected)
+    if spread is None:
+        return chain.from_iterable(_part_records(archive, part) for part in found)
+    return chain.from_iterable(spread.each(_part_exported, found))
+
+
+def _part_exported(archive: Archive, part: ExportPart) -> list[ExportedRecord]:
+    return list(_part_records(archive, part))
+
+
+def _part_records(archive: Archive, part: ExportPart) -> Iterator[ExportedRecord]:
+    for url in part.urls:
+        yield from records_of(archive, part.selected.replayable(archive, url), part.start, part.end)
+
+
+def records_of(
+    archive: Archive, checks: list[Check], start: int = 0, end: int | None = None
+) -> Iterator[ExportedRecord]:
+    """The records of one URL's checks, or of a stretch of them, which may refer to checks before it."""
+    originals: dict[int, OriginalCapture] = {}
+    for place, check in enumerate(checks[:end]):
+        original = originals.get(check.version) if check.version is not None else None
+        if check.outcome in _NEWS and check.version is not None:
+            originals[check.version] = OriginalCapture(check.checked_at, check.digest)
+        if place >= start:
+            yield from check_records(archive, check, original)
+
+
+def check_records(archive: Archive, check: Check, original: OriginalCapture | None) -> Iterator[ExportedRecord]:
+    """The records of one check; `original` is the check that brought the version which this one found again."""
+    if check.outcome in _NEWS and check.version is not None:
+        body = archive.get(check.url, version=check.version).body
+        yield ExportedRecord(_response(check, body), check, body)
+    elif check.outcome is Outcome.UNCHANGED and (check.status < 300 or check.status == 304):
+        yield ExportedRecord(_revisit(check, original), check)
+    elif check.status and not _is_bodiless(check):
+        body = archive.answers.error_body(check.url, check.checked_at)
+        yield ExportedRecord(_response(check, body), check, body)
+    if _is_bodiless(check) or check.redirects or check.warnings or check.error or check.final_url != check.url:
+        yield ExportedRecord(_metadata(check), check)
+
+
+def _is_bodiless(check: Check) -> bool:
+    """Whether a check has no answer that a record could hold: none came, or it was too large to be kept."""
+    return not check.status or check.outcome is Outcome.TOO_LARGE
+
+
+def info_record() -> WarcRecord:
+    """What stands at the beginning of each file; it has no time, so that equal files are equal."""
+    text = f"software: {SOFTWARE}\r\nformat: WARC File Format 1.1\r\n"
+    return WarcRecord(
+        (
+            ("WARC-Type", "warcinfo"),
+            ("WARC-Record-ID", f"<urn:uuid:{stable_id('warcinfo', text)}>"),
+            ("WARC-Date", "1970-01-01T00:00:00Z"),
+            ("Content-Type", "application/warc-fields"),
+        ),
+        text.encode(),
+    )
+
+
+def stable_id(*parts: str) -> str:
+    """The same parts always have the same id."""
+    return str(uuid.uuid5(_NAMESPACE, " ".join(parts)))
+
+
+def _record_id(kind: str, url: str, moment: datetime) -> str:
+    return f"<urn:uuid:{stable_id(kind, url, rfc3339(moment))}>"
+
+
+def _common_headers(kind: str, check: Check) -> list[tuple[str, str]]:
+    return [
+        ("WARC-Type", kind),
+        ("WARC-Record-ID", _record_id(kind, check.url, check.checked_at)),
+        ("WARC-Date", rfc3339(check.checked_at)),
+        ("WARC-Target-URI", check.url),
+    ]
+
+
+def _response(check: Check, body: bytes) -> WarcRecord:
+    headers = _common_headers("response", check)
+    headers.append(("WARC-Payload-Digest", f"sha1:{identify(body).text}"))
+    headers.append(("Content-Type", "application/http; msgtype=response"))
+    return WarcRecord(tuple(headers), response_head(check.status, check.headers, len(body)) + body)
+
+
+def _revisit(check: Check, original: OriginalCapture | None) -> WarcRecord:
+    """A check that found a version again; where that version is no longer kept, only its digest is named."""
+    headers = _common_headers("revisit", check)
+    headers.append(("WARC-Profile", _PROFILE_304 if check.status == 304 else _PROFILE_SAME))
+    digest = original.digest if original else check.digest
+    if digest:
+        headers.append(("WARC-Payload-Digest", f"sha1:{digest}"))
+    if original is not None:
+        headers += [
+            ("WARC-Refers-To", _record_id("response", check.url, original.time)),
+            ("WARC-Refers-To-Target-URI", check.url),
+            ("WARC-Refers-To-Date", rfc3339(original.time)),
+        ]
+    headers.append(("Content-Type", "application/http; msgtype=response"))
+    return WarcRecord(tuple(headers), response_head(check.status, check.headers, None))
+
+
+def _metadata(check: Check) -> WarcRecord:
+    """What WARC has no field for: failures, redirects that were followed, warnings."""
+    facts: dict[str, object] = {
+        "outcome": check.outcome,
+        "status": check.status,
+        "error": check.error,
+        "final_url": check.final_url,
+        "redirects": [[hop.url, hop.status, hop.location, hop.ip, hop.headers] for hop in check.redirects],
+        "warnings": list(check.warnings),
+    }
+    if check.status and _is_bodiless(check):
+        facts |= {"headers": check.headers, "length": check.length}
+    headers = (*_common_headers("metadata", check), ("Content-Type", CHECK_TYPE))
+    return WarcRecord(headers, json.dumps(facts, ensure_ascii=False, sort_keys=True).encode())
+
+
+FILE_BYTES = 1024 * 1024 * 1024
+"""A file is closed when it has grown beyond this."""
+_OPEN = ".open"
+_PIECE = 1024 * 1024
+
+
+@contextmanager
+def recording_to_warc(archive: Archive, folder: Path, *, most: int = FILE_BYTES) -> Iterator[None]:
+    """While it lasts, whatever this archive object records also goes to WARC files in a folder."""
+    direct = CrawlWarcWriter(archive, folder, most=most)
+    archive.followers.append(direct.take)
+    try:
+        yield
+    finally:
+        archive.followers.remove(direct.take)
+        direct.close()
+
+
+class CrawlWarcWriter:
+    """Appends what was recorded; several may share a folder, each with files of its own."""
+
+    def __init__(self, archive: Archive, folder: Path, *, most: int = FILE_BYTES) -> None:
+        self._archive = archive
+        self._folder = folder
+        self._most = most
+        self._file: BinaryIO | None = None
+        self._writer: WarcWriter | None = None
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for left in sorted(folder.glob(f"*{_OPEN}")):
+                _recover(left)
+        except OSError as error:
+            raise _cannot_write(folder, error) from None
+
+    def take(self, recorded: Sequence[RecordedCapture]) -> None:
+        """Appends the records of a batch; they are durable when it returns."""
+        try:
+            for done in recorded:
+                check = self._check(done)
+                if check is not None:
+                    self._append(check, done)
+            if self._file is not None:
+                self._file.flush()
+                os.fsync(self._file.fileno())
+        except OSError as error:
+            raise _cannot_write(self._folder, error) from None
+
+    def close(self) -> None:
+        """Gives the last file its name."""
+        if self._file is not None:
+            path = Path(self._file.name)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            path.rename(path.with_suffix(""))
+            self._file.close()
+            self._file = self._writer = None
+
+    def _append(self, check: Check, done: RecordedCapture) -> None:
+        writer = self._writer or self._begin()
+        for exported in check_records(self._archive, check, self._original(check, done)):
+            writer.write(exported.record)
+        if writer.size >= self._most:
+            self.close()
+
+    def _begin(self) -> WarcWriter:
+        """A new file under the first free name; the lock says that somebody is at work on it."""
+        stamp = stamp14(self._archive.clock())
+        for number in range(100_000):
+            path = self._folder / f"letopis-{stamp}-{number:05}.warc.gz"
+            if path.exists():
+                continue
+            try:
+                self._file = path.with_name(path.name + _OPEN).open("xb")
+            except FileExistsError:
+                continue
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        if self._file is None:
+            raise NotReady(f"{self._folder} holds too many files of this second; name another folder with --warc")
+        self._writer = WarcWriter(self._file)
+        self._writer.write(info_record())
+        return self._writer
+
+    def _check(self, done: RecordedCapture) -> Check | None:
+        """The check as it was recorded: nearly always the last one of its URL."""
+        last = self._archive.answers.last_check(done.url)
+        if last is not None and to_millis(last.checked_at) == done.time:
+            return last
+        history = self._archive.answers.history(done.url)
+        return next((check for check in history if to_millis(check.checked_at) == done.time), None)
+
+    def _original(self, check: Check, done: RecordedCapture) -> OriginalCapture | None:
+        if not is_revisit(check) or check.version is None:
+            return None
+        version = self._archive.catalog.versions.number(done.resource, check.version)
+        return OriginalCapture(from_millis(version.time), check.digest) if version is not None else None
+
+
+def _recover(left: Path) -> None:
+    """Cuts what a crash left half written, and gives the file its name; one that is in use is left alone."""
+    with left.open("r+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return
+        file.truncate(_whole_members(file))
+        left.rename(left.with_suffix(""))
+
+
+def _whole_members(file: BinaryIO) -> int:
+    """How far a file consists of whole gzip members."""
+    end = position = 0
+    press = zlib.decompressobj(31)
+    while piece := file.read(_PIECE):
+        try:
+            while piece:
+                press.decompress(piece)
+                position += len(piece) - len(press.unused_data)
+                piece = press.unused_data
+                if press.eof:
+                    end, press = position, zlib.decompressobj(31)
+        except zlib.error:
+            break
+    return end
+
+
+def _cannot_write(folder: Path, error: OSError) -> NotReady:
+    return NotReady(
+        f"cannot write WARC files to {folder}: {error.strerror}; what was recorded is in the archive, "
+        "make room or name another folder with --warc"
+    )

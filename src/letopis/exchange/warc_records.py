@@ -1,0 +1,185 @@
+"""WARC records as bytes: names of files, HTTP responses in their blocks, one compressed member a record.
+
+Bodies are stored with their content codings undone. Headers that then no longer fit the bytes travel under
+another name, and come back under their own.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import BinaryIO, Literal, NamedTuple
+
+from backports import zstd
+
+from letopis.model import Check, Headers, Outcome
+
+CHECK_TYPE = "application/vnd.letopis.check+json"
+"""Of metadata records that hold what WARC has no field for."""
+WARC_SUFFIXES = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
+
+
+def is_warc_name(name: str) -> bool:
+    """Whether a name says WARC or ARC."""
+    return name.endswith(WARC_SUFFIXES)
+
+
+def is_cdx_name(address: str) -> bool:
+    """Whether a name says that it is an index."""
+    return address.partition("?")[0].endswith((".cdxj", ".cdx", ".cdxj.txt"))
+
+
+KEPT_PREFIX = "X-Letopis-Kept-"
+MAX_HEAD = 1024 * 1024
+_UNFIT = frozenset({"content-encoding", "transfer-encoding", "content-length"})
+
+
+def reason_phrase(status: int) -> str:
+    """The usual words of a status; empty for unknown ones."""
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""
+
+
+def response_head(status: int, headers: Headers, length: int | None) -> bytes:
+    """Status line and headers; with a length, one that fits the body that follows."""
+    lines = [f"HTTP/1.1 {status} {reason_phrase(status)}"]
+    lines += [f"{KEPT_PREFIX if name.lower() in _UNFIT else ''}{name}: {value}" for name, value in headers]
+    if length is not None:
+        lines.append(f"Content-Length: {length}")
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8", "surrogateescape")
+
+
+def restored_headers(headers: Headers) -> Headers:
+    """Headers of our own export as they were; those of others unchanged."""
+    if any(name.startswith(KEPT_PREFIX) for name, _ in headers):
+        return tuple(_restore(headers))
+    if headers and headers[-1][0] == "Content-Length":
+        return tuple((name, value) for name, value in headers if name.lower() != "content-length")
+    return headers
+
+
+def _restore(headers: Headers) -> list[tuple[str, str]]:
+    result = []
+    for index, (name, value) in enumerate(headers):
+        if name.startswith(KEPT_PREFIX):
+            result.append((name[len(KEPT_PREFIX) :], value))
+        elif not (name == "Content-Length" and index == len(headers) - 1):
+            result.append((name, value))
+    return result
+
+
+def parse_response(block: bytes) -> tuple[int, Headers, bytes]:
+    """Status, headers and body of an answer; status 0 and everything as body when it does not begin like one.
+
+    Lines may end without a carriage return, the words of the status may be
+    missing, and a line that begins with a blank goes on with the one before.
+    """
+    if not block.startswith(b"HTTP/"):
+        return 0, (), block
+    end, size = block.find(b"\r\n\r\n", 0, MAX_HEAD), 4
+    bare = block.find(b"\n\n", 0, end if end >= 0 else MAX_HEAD)
+    if bare >= 0:
+        end, size = bare, 2
+    first, *lines = _text(block[:end] if end >= 0 else block[:MAX_HEAD]).split("\n")
+    words = first.split(None, 2)
+    if end < 0 or len(words) < 2 or not (words[1].isascii() and words[1].isdigit() and len(words[1]) == 3):
+        return 0, (), block
+    return int(words[1]), tuple(_fields(lines)), block[end + size :]
+
+
+def _text(head: bytes) -> str:
+    try:
+        return head.decode("utf-8")
+    except UnicodeDecodeError:
+        return head.decode("latin-1")
+
+
+def _fields(lines: list[str]) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for line in lines:
+        if line[:1] in (" ", "\t") and found:
+            found[-1] = (found[-1][0], f"{found[-1][1]} {line.strip()}")
+            continue
+        name, colon, value = line.partition(":")
+        if colon:
+            found.append((name.strip(), value.strip()))
+    return found
+
+
+WarcCompression = Literal["gzip", "zstd", "none"]
+
+COMPRESSION_SUFFIXES: dict[WarcCompression, str] = {"gzip": ".warc.gz", "zstd": ".warc.zst", "none": ".warc"}
+"""How the files are called."""
+
+
+@dataclass(frozen=True, slots=True)
+class WarcRecord:
+    """One WARC record: its headers in order, and its block."""
+
+    headers: tuple[tuple[str, str], ...]
+    block: bytes
+
+    @property
+    def kind(self) -> str:
+        """`response`, `revisit`, `metadata` or `warcinfo`."""
+        return self.headers[0][1]
+
+    def to_bytes(self) -> bytes:
+        """The record as it stands in a file."""
+        lines = [
+            "WARC/1.1",
+            *(f"{name}: {value}" for name, value in self.headers),
+            f"Content-Length: {len(self.block)}",
+        ]
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8", "surrogateescape") + self.block + b"\r\n\r\n"
+
+
+class WarcPlace(NamedTuple):
+    """Where a record lies in its file."""
+
+    offset: int
+    length: int
+
+
+def gzip_member(data: bytes) -> bytes:
+    """One member without a time of its own, so that the same record gives the same bytes."""
+    press = zlib.compressobj(9, zlib.DEFLATED, 31)
+    return press.compress(data) + press.flush()
+
+
+_COMPRESSORS: dict[WarcCompression, Callable[[bytes], bytes]] = {
+    "gzip": gzip_member,
+    "zstd": lambda data: zstd.compress(data, 12),
+    "none": lambda data: data,
+}
+
+
+def compressed_record(record: WarcRecord, compression: WarcCompression) -> bytes:
+    """A record as it stands in a file."""
+    return _COMPRESSORS[compression](record.to_bytes())
+
+
+class WarcWriter:
+    """Appends records to a stream and knows where each of them lies."""
+
+    def __init__(self, out: BinaryIO, compression: WarcCompression = "gzip") -> None:
+        self._out = out
+        self._compression: WarcCompression = compression
+        self.size = 0
+
+    def write(self, record: WarcRecord) -> WarcPlace:
+        """Appends one record."""
+        data = compressed_record(record, self._compression)
+        self._out.write(data)
+        place = WarcPlace(self.size, len(data))
+        self.size += len(data)
+        return place
+
+
+def is_revisit(check: Check) -> bool:
+    """Whether a check found again what was already there."""
+    return check.outcome is Outcome.UNCHANGED and (check.status < 300 or check.status == 304)

@@ -1,0 +1,181 @@
+"""Links in pages and style sheets, each rewritten to lead elsewhere.
+
+One pass over the text, tag by tag; everything that is no address stays byte
+for byte as it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html import escape, unescape
+
+from letopis.urls import joiner
+
+RewriteLink = Callable[[str, bool], str | None]
+"""From an absolute address, and whether the page cannot be shown without it, to where it leads now; None: nowhere."""
+
+ATTRIBUTE_VALUE = r"(\s*=\s*)(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))"
+_ENDS = r"(?:[^>\"']|\"[^\"]*\"|'[^']*')*+>?"
+_LINKING = (
+    "a|area|audio|base|blockquote|body|button|del|embed|form|frame|iframe|image|img|input|ins|link|meta|object|q|source"
+    "|table|td|th|track|use|video"
+)
+
+
+def _tag_pattern(names: str) -> re.Pattern[str]:
+    """Tags of these names, and the parts of a page in which nothing looks like a tag."""
+    return re.compile(
+        r"<(?:!--.*?(?:-->|\Z)"
+        rf"|(?P<raw>script|textarea|title|xmp|noembed)\b(?P<head>{_ENDS})(?P<body>.*?)(?=</(?P=raw)|\Z)"
+        rf"|(?P<style>style)\b{_ENDS}(?P<css>.*?)(?=</style|\Z)"
+        rf"|(?P<name>{names})\s{_ENDS})",
+        re.IGNORECASE | re.DOTALL,
+    )
+
+
+_FEW_TAGS = _tag_pattern(_LINKING)
+_ALL_TAGS = _tag_pattern("[a-z][a-z0-9]*")
+_ATTRIBUTE = re.compile(
+    r"([\s\"'/])(href|src|srcset|imagesrcset|action|formaction|poster|background|cite|longdesc|lowsrc|style|integrity)"
+    + ATTRIBUTE_VALUE,
+    re.IGNORECASE,
+)
+_DATA = re.compile(r"([\s\"'/])(data)" + ATTRIBUTE_VALUE, re.IGNORECASE)
+_CONTENT = re.compile(r"([\s\"'/])(content)" + ATTRIBUTE_VALUE, re.IGNORECASE)
+_CSS = re.compile(r"(url\(\s*)([\"']?)([^\"')]*)\2(\s*\))|(@import\s+)([\"'])([^\"']*)\6", re.IGNORECASE)
+_REFRESH = re.compile(r"(\s*[\d.]+\s*[;,]\s*(?:url\s*=\s*)?[\"']?)([^\"']*)(.*)", re.IGNORECASE | re.DOTALL)
+_CANDIDATE = re.compile(r"(\s*,?\s*)([^\s,][^\s]*)([^,]*)")
+_BASE = re.compile(r"<base\s[^>]*?href" + ATTRIBUTE_VALUE, re.IGNORECASE)
+_LEFT_ALONE = ("#", "data:", "javascript:", "mailto:", "tel:", "about:", "blob:")
+_SPECIAL = re.compile("[&<>\"']")
+_USUAL = frozenset({"a", "img", "link", "script"})
+_NEEDED_BY_TAG = frozenset(
+    {"img", "script", "iframe", "frame", "source", "video", "audio", "track", "embed", "input", "image"}
+)
+_NEEDED_RELS = re.compile(r"rel\s*=\s*[\"']?[^\"'>]*(?:stylesheet|icon|preload)", re.IGNORECASE)
+
+
+class Rewriter:
+    """Rewrites one page or style sheet that was found at `url`."""
+
+    def __init__(self, url: str, lead: RewriteLink) -> None:
+        self._url = url
+        self._lead = lead
+        self._join = joiner(url)
+        self._known: tuple[dict[str, str], dict[str, str]] = ({}, {})
+        self._needed = False
+
+    def html(self, text: str) -> str:
+        """A page."""
+        base = _BASE.search(text)
+        if base:
+            self._join = joiner(self._join(unescape(base[2] or base[3] or base[4] or "")) or self._url)
+            self._known = ({}, {})
+        # Any tag may have a style; few pages put addresses there.
+        styled = "style=" in text and "url(" in text
+        return (_ALL_TAGS if styled else _FEW_TAGS).sub(self._tag, text)
+
+    def css(self, text: str) -> str:
+        """A style sheet, or a style attribute."""
+        return _CSS.sub(self._css_part, text) if "url(" in text or "@import" in text or "URL(" in text else text
+
+    def link(self, address: str, needed: bool = False) -> str:
+        """One address as it stands in a page."""
+        known = self._known[needed]
+        led = known.get(address)
+        if led is None:
+            led = known[address] = self._linked(address, needed)
+        return led
+
+    def _linked(self, address: str, needed: bool) -> str:
+        plain = address.strip()
+        if not plain or plain.lower().startswith(_LEFT_ALONE):
+            return address
+        page, mark, fragment = plain.partition("#")
+        target = self._join(page)
+        return f"{self._lead(target, needed) or target}{mark}{fragment}" if target else address
+
+    def _tag(self, match: re.Match[str]) -> str:
+        whole: str = match[0]
+        raw, style, name = match.group("raw", "style", "name")
+        if name:
+            return self._attributes(whole, name)
+        if style:
+            start = match.start("css") - match.start()
+            return whole[:start] + self.css(match["css"])
+        if raw:
+            start = match.start("body") - match.start()
+            return self._attributes(whole[:start], raw) + match["body"]
+        return whole
+
+    def _attributes(self, tag: str, name: str) -> str:
+        """A tag with its addresses led elsewhere."""
+        if "=" not in tag:
+            return tag
+        kind = name.lower()
+        self._needed = kind in _NEEDED_BY_TAG or (kind == "link" and _NEEDED_RELS.search(tag) is not None)
+        if name in _USUAL:
+            return _ATTRIBUTE.sub(self._attribute, tag)
+        if kind == "object":
+            tag = _DATA.sub(self._attribute, tag)
+        elif kind == "meta" and "refresh" in tag.lower():
+            tag = _CONTENT.sub(self._refreshed, tag)
+        return _ATTRIBUTE.sub(self._attribute, tag)
+
+    def _attribute(self, match: re.Match[str]) -> str:
+        lead, name, equals, double, single, bare = match.groups()
+        value = double if double is not None else single if single is not None else bare
+        plain = unescape(value) if "&" in value else value
+        change = _CHANGES.get(name) or _CHANGES.get(name.lower(), Rewriter._one)
+        if change is None:
+            return lead if name.lower() == "integrity" else str(match[0])
+        changed = change(self, plain)
+        if changed is plain or changed == plain:
+            return str(match[0])
+        return f"{lead}{name}{equals}{quoted_attribute(changed)}"
+
+    def _one(self, value: str) -> str:
+        return self.link(value, self._needed)
+
+    def _picture(self, value: str) -> str:
+        return self.link(value, True)
+
+    def _refreshed(self, match: re.Match[str]) -> str:
+        lead, name, equals, double, single, bare = match.groups()
+        value = unescape(double if double is not None else single if single is not None else bare)
+        return f"{lead}{name}{equals}{quoted_attribute(self._refresh(value))}"
+
+    def _refresh(self, value: str) -> str:
+        match = _REFRESH.fullmatch(value)
+        return match[1] + self.link(match[2]) + match[3] if match and match[2] else value
+
+    def _srcset(self, value: str) -> str:
+        return _CANDIDATE.sub(lambda part: part[1] + self._candidate(part[2]) + part[3], value)
+
+    def _candidate(self, address: str) -> str:
+        bare = address.rstrip(",")
+        return self.link(bare, True) + address[len(bare) :]
+
+    def _css_part(self, match: re.Match[str]) -> str:
+        if match[1]:
+            return f"{match[1]}{match[2]}{self.link(match[3], True)}{match[2]}{match[4]}"
+        return f"{match[5]}{match[6]}{self.link(match[7], True)}{match[6]}"
+
+
+def quoted_attribute(value: str) -> str:
+    """The value of an attribute, in quotes."""
+    return f'"{escape(value) if _SPECIAL.search(value) else value}"'
+
+
+_CHANGES: dict[str, Callable[[Rewriter, str], str] | None] = {
+    "href": Rewriter._one,
+    "src": Rewriter._one,
+    "style": Rewriter.css,
+    "srcset": Rewriter._srcset,
+    "imagesrcset": Rewriter._srcset,
+    "poster": Rewriter._picture,
+    "background": Rewriter._picture,
+    "integrity": None,
+}
+"""What becomes of an attribute's value; most hold one address. A changed file would not fit its checksum."""

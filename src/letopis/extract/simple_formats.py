@@ -1,0 +1,168 @@
+"""Formats that need no library: plain text, style sheets, JSON, sizes of images."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
+
+from letopis.extract.pages import MAX_LINKS, PageDraft, Source
+from letopis.model import BlockKind, LinkType
+
+URL_IN_TEXT = re.compile(r"https?://[^\s<>\"'`{}|\\^]{1,2000}", re.IGNORECASE)
+_BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
+
+
+def read_plain_text(source: Source, draft: PageDraft) -> None:
+    """Reads a text: its first line is the title where it is short."""
+    decoded = source.decoded()
+    draft.charset = decoded.charset
+    first = decoded.text.lstrip()[:300].partition("\n")[0].strip()
+    if len(first) <= 120:
+        draft.title = " ".join(first.split())
+    if source.mode == "full":
+        for paragraph in _BLANK_LINE.split(decoded.text):
+            draft.block(BlockKind.PARAGRAPH, paragraph)
+    link_urls(decoded.text, draft)
+
+
+def link_urls(text: str, draft: PageDraft) -> None:
+    """Adds the addresses that stand in a text, without the punctuation of its sentences."""
+    for found in islice(URL_IN_TEXT.finditer(text), MAX_LINKS + 1):
+        ref = found[0].rstrip(".,;:!?")
+        if ref.endswith(")") and "(" not in ref:
+            ref = ref.rstrip(").,;:!?")
+        draft.link(ref, LinkType.A)
+
+
+_CSS_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
+# Both begin with plain characters: the search then runs at the speed of memory.
+_CSS_URL = re.compile(r"""url\(\s*(?:"([^"\n]{0,8192})"|'([^'\n]{0,8192})'|([^"'()\s]{1,8192}))\s*\)""")
+_CSS_IMPORT = re.compile(r"""@import\s+(?:"([^"\n]{1,8192})"|'([^'\n]{1,8192})')""")
+_MOST_CSS_REFS = 10_000
+
+
+def css_refs(text: str) -> list[str]:
+    """The references of a style sheet, imports first; embedded data left out."""
+    if "/*" in text:
+        text = _CSS_COMMENT.sub(" ", text)
+    matches = islice(chain(_CSS_IMPORT.finditer(text), _CSS_URL.finditer(text)), _MOST_CSS_REFS)
+    found = (next(filter(None, match.groups()), "") for match in matches)
+    return [ref for ref in found if ref and not ref.startswith("data:")]
+
+
+def read_css(source: Source, draft: PageDraft) -> None:
+    """Reads a style sheet: its links, no text."""
+    decoded = source.decoded()
+    draft.charset = decoded.charset
+    for ref in css_refs(decoded.text):
+        draft.link(ref, LinkType.CSS)
+
+
+_MOST_VALUES = 500_000
+_TITLE_KEYS = ("title", "name", "headline")
+
+
+def read_json(source: Source, draft: PageDraft) -> None:
+    """Reads a JSON text. Raises ValueError when it is none."""
+    decoded = source.decoded()
+    draft.charset = decoded.charset
+    data = json.loads(decoded.text)
+    if isinstance(data, dict):
+        draft.head(title=next((data[key] for key in _TITLE_KEYS if isinstance(data.get(key), str)), ""))
+    for text in _strings(data):
+        found = URL_IN_TEXT.fullmatch(text)
+        if found:
+            draft.link(text, LinkType.A)
+        elif source.mode == "full" and any(char.isalpha() for char in text):
+            draft.block(BlockKind.PARAGRAPH, text)
+
+
+def _strings(data: object) -> Iterator[str]:
+    """All strings that are values, in document order, whatever the nesting."""
+    waiting: list[object] = [data]
+    for _ in range(_MOST_VALUES):
+        if not waiting:
+            return
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            waiting.extend(reversed(list(value.values())))
+        elif isinstance(value, list):
+            waiting.extend(reversed(value))
+
+
+_JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_JPEG_BARE = frozenset((0x01, *range(0xD0, 0xD9)))
+
+
+def read_image(source: Source, draft: PageDraft) -> None:
+    """Reads a picture: a description such as `1024 x 768 pixels`."""
+    size = image_size(source.body, source.content_type)
+    if size is None:
+        draft.warn("the picture's size could not be read")
+        return
+    draft.block(BlockKind.DESCRIPTION, f"{size[0]} x {size[1]} pixels")
+    draft.description = f"{size[0]} x {size[1]} pixels"
+
+
+def image_size(body: bytes, content_type: str) -> tuple[int, int] | None:
+    """Width and height, or None for what is damaged or unknown."""
+    reader = _SIZE_READERS.get(content_type)
+    try:
+        return reader(body) if reader else None
+    except (struct.error, IndexError):
+        return None
+
+
+def _png(body: bytes) -> tuple[int, int] | None:
+    width, height = struct.unpack_from(">II", body, 16)
+    return width, height
+
+
+def _gif(body: bytes) -> tuple[int, int] | None:
+    width, height = struct.unpack_from("<HH", body, 6)
+    return width, height
+
+
+def _jpeg(body: bytes) -> tuple[int, int] | None:
+    """Walks the segments up to the first frame header."""
+    at = 2
+    while at < len(body):
+        if body[at] != 0xFF:
+            return None
+        marker = body[at + 1]
+        if marker in _JPEG_FRAMES:
+            height, width = struct.unpack_from(">HH", body, at + 5)
+            return width, height
+        if marker == 0xFF:
+            at += 1
+        elif marker in _JPEG_BARE:
+            at += 2
+        else:
+            at += 2 + max(2, struct.unpack_from(">H", body, at + 2)[0])
+    return None
+
+
+def _webp(body: bytes) -> tuple[int, int] | None:
+    kind = body[12:16] if len(body) >= 25 else b""
+    if kind == b"VP8X":
+        return 1 + int.from_bytes(body[24:27], "little"), 1 + int.from_bytes(body[27:30], "little")
+    if kind == b"VP8L":
+        bits = int.from_bytes(body[21:25], "little")
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    if kind == b"VP8 ":
+        width, height = struct.unpack_from("<HH", body, 26)
+        return width & 0x3FFF, height & 0x3FFF
+    return None
+
+
+_SIZE_READERS: dict[str, Callable[[bytes], tuple[int, int] | None]] = {
+    "image/png": _png,
+    "image/gif": _gif,
+    "image/jpeg": _jpeg,
+    "image/webp": _webp,
+}

@@ -1,0 +1,343 @@
+"""What the owner of a crawl wants: filters as small expressions, and the focus on words and languages.
+
+Filters as small expressions: `host == "a.cz" and depth < 5 and path ~ "^/en/"`.
+
+    expression  = or
+    or          = and { "or" and }
+    and         = not { "and" not }
+    not         = "not" not | "(" or ")" | comparison
+    comparison  = field operator value | value "in" field | field "in" "(" value {"," value} ")"
+    operator    = "==" | "!=" | "<" | "<=" | ">" | ">=" | "~"
+
+Text fields: url, host, path, type, lang, words. Number fields: depth,
+status, bytes. `~` searches a regular expression; `"word" in words` looks for
+a part of the text. There is nothing to call and nothing to reach; only the
+time of a regular expression is not bounded, so filters are for owners to
+write. A comparison with a field that is not known yet (status before the
+fetch) is neither true nor false, and a filter refuses only what is false:
+never for want of knowledge.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from letopis.errors import UsageError
+
+_TEXTS = ("url", "host", "path", "type", "lang", "words")
+_NUMBERS = ("depth", "status", "bytes")
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<number>\d+(?:\.\d+)?)(?P<unit>[A-Za-z]*)"""
+    r"""|(?P<word>[A-Za-z_]\w*)|(?P<sign>==|!=|<=|>=|<|>|~|\(|\)|,))""",
+    re.VERBOSE | re.ASCII,
+)
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "kb": 10**3, "mb": 10**6, "kib": 2**10, "mib": 2**20}
+_MOST_NESTED = 50
+_MOST_CHARACTERS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class FilterFacts:
+    """What a filter may ask about. None: not known yet."""
+
+    url: str | None = None
+    host: str | None = None
+    path: str | None = None
+    depth: int | None = None
+    type: str | None = None
+    status: int | None = None
+    bytes: int | None = None
+    lang: str | None = None
+    words: str | None = None
+
+
+FilterTest = Callable[[FilterFacts], bool | None]
+"""True, False, or None where a fact is missing."""
+
+
+class _Token(NamedTuple):
+    kind: str
+    value: str | float
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlFilter:
+    """A parsed expression; an empty text lets everything pass."""
+
+    text: str
+    test: FilterTest
+
+    def passes(self, facts: FilterFacts) -> bool:
+        """Whether nothing speaks against it, as far as the facts are known."""
+        return self.test(facts) is not False
+
+
+def parse_crawl_filter(text: str) -> CrawlFilter:
+    """The filter of an expression; UsageError points at the column that cannot be read."""
+    if not text.strip():
+        return CrawlFilter(text, lambda facts: True)
+    if len(text) > _MOST_CHARACTERS:
+        raise UsageError(f"a filter has at most {_MOST_CHARACTERS} characters; split it up")
+    parser = _Parser(text, _tokens(text))
+    test = parser.either(0)
+    parser.end()
+    return CrawlFilter(text, test)
+
+
+def _wrong(text: str, column: int, what: str) -> UsageError:
+    return UsageError(f"filter, column {column + 1}: {what}\n  {text}\n  {' ' * column}^")
+
+
+def _tokens(text: str) -> list[_Token]:
+    tokens: list[_Token] = []
+    place = 0
+    while text[place:].strip():
+        found = _TOKEN.match(text, place)
+        if found is None:
+            column = place + len(text[place:]) - len(text[place:].lstrip())
+            raise _wrong(text, column, f"cannot read {text[column]!r}; texts stand in quotes")
+        tokens.append(_token(text, found))
+        place = found.end()
+    return tokens
+
+
+def _token(text: str, found: re.Match[str]) -> _Token:
+    kind = "number" if found["number"] else str(found.lastgroup)
+    column = found.start(kind)
+    if kind == "text":
+        return _Token(kind, re.sub(r"\\([\\\"'])", r"\1", found["text"][1:-1]), column)
+    if kind == "number":
+        if found["unit"].lower() not in _UNITS:
+            raise _wrong(text, column, f"'{found['unit']}' is no unit; write 500, 10k or 2MiB")
+        return _Token(kind, float(found["number"]) * _UNITS[found["unit"].lower()], column)
+    return _Token(kind, found[kind], column)
+
+
+class _Parser:
+    """Recursive descent; each method returns a test."""
+
+    def __init__(self, text: str, tokens: list[_Token]) -> None:
+        self._text, self._tokens, self._place = text, tokens, 0
+
+    def end(self) -> None:
+        """Nothing may follow."""
+        if self._place < len(self._tokens):
+            raise self._expected("'and', 'or' or the end")
+
+    def either(self, depth: int) -> FilterTest:
+        """Tests joined by `or`."""
+        tests = [self._both(depth)]
+        while self._is("word", "or"):
+            tests.append(self._both(depth))
+        return tests[0] if len(tests) == 1 else _joined(tests, deciding=True)
+
+    def _both(self, depth: int) -> FilterTest:
+        tests = [self._negated(depth)]
+        while self._is("word", "and"):
+            tests.append(self._negated(depth))
+        return tests[0] if len(tests) == 1 else _joined(tests, deciding=False)
+
+    def _negated(self, depth: int) -> FilterTest:
+        if depth > _MOST_NESTED:
+            raise self._expected(f"no more than {_MOST_NESTED} levels")
+        if self._is("word", "not"):
+            inner = self._negated(depth + 1)
+            return _opposite(inner)
+        if self._is("sign", "("):
+            inner = self.either(depth + 1)
+            self._need("sign", ")")
+            return inner
+        return self._comparison()
+
+    def _comparison(self) -> FilterTest:
+        token = self._next("a field or a text")
+        if token.kind == "text":
+            self._need("word", "in")
+            return _contains(str(token.value), self._field())
+        self._place -= 1
+        name = self._field()
+        if self._is("word", "in"):
+            return _one_of(name, self._values(name))
+        sign = self._next("==, !=, <, <=, >, >=, ~ or in")
+        if sign[:2] == ("sign", "~"):
+            return _matches(name, self._pattern(name))
+        if sign.kind != "sign" or str(sign.value) not in _COMPARE:
+            self._place -= 1
+            raise self._expected("==, !=, <, <=, >, >=, ~ or in")
+        return _compares(name, _COMPARE[str(sign.value)], self._value(name))
+
+    def _field(self) -> str:
+        token = self._next("a field")
+        if token.kind != "word" or token.value not in (*_TEXTS, *_NUMBERS):
+            self._place -= 1
+            raise self._expected(f"one of the fields {', '.join((*_TEXTS, *_NUMBERS))}")
+        return str(token.value)
+
+    def _values(self, name: str) -> tuple[str | float, ...]:
+        self._need("sign", "(")
+        values = [self._value(name)]
+        while self._is("sign", ","):
+            values.append(self._value(name))
+        self._need("sign", ")")
+        return tuple(values)
+
+    def _value(self, name: str) -> str | float:
+        wanted = "number" if name in _NUMBERS else "text"
+        token = self._next(f"a {wanted}")
+        if token.kind != wanted:
+            self._place -= 1
+            raise self._expected(f"a {wanted}{' in quotes' if wanted == 'text' else ''}, as {name} is one")
+        return token.value
+
+    def _pattern(self, name: str) -> re.Pattern[str]:
+        column = self._tokens[self._place].column if self._place < len(self._tokens) else len(self._text)
+        try:
+            return re.compile(str(self._value(name)))
+        except re.error as error:
+            raise _wrong(self._text, column, f"not a regular expression: {error}") from None
+
+    def _is(self, kind: str, value: str) -> bool:
+        """Step over a token if it is this one."""
+        if self._place < len(self._tokens) and self._tokens[self._place][:2] == (kind, value):
+            self._place += 1
+            return True
+        return False
+
+    def _need(self, kind: str, value: str) -> None:
+        if not self._is(kind, value):
+            raise self._expected(f"'{value}'")
+
+    def _next(self, what: str) -> _Token:
+        if self._place >= len(self._tokens):
+            raise self._expected(what)
+        self._place += 1
+        return self._tokens[self._place - 1]
+
+    def _expected(self, what: str) -> UsageError:
+        at_end = self._place >= len(self._tokens)
+        column = len(self._text.rstrip()) if at_end else self._tokens[self._place].column
+        return _wrong(self._text, column, f"expected {what}")
+
+
+def _joined(tests: list[FilterTest], deciding: bool) -> FilterTest:
+    """`or` (one true decides) and `and` (one false decides), with unknown in between."""
+
+    def test(facts: FilterFacts) -> bool | None:
+        unknown = False
+        for one in tests:
+            result = one(facts)
+            if result is deciding:
+                return deciding
+            unknown = unknown or result is None
+        return None if unknown else not deciding
+
+    return test
+
+
+def _opposite(inner: FilterTest) -> FilterTest:
+    def test(facts: FilterFacts) -> bool | None:
+        result = inner(facts)
+        return None if result is None else not result
+
+    return test
+
+
+def _about(name: str, holds: Callable[[Any], bool]) -> FilterTest:
+    """A test of one field, unknown while the field is."""
+
+    def test(facts: FilterFacts) -> bool | None:
+        known = getattr(facts, name)
+        return None if known is None else holds(known)
+
+    return test
+
+
+def _compares(name: str, compare: Callable[[Any, Any], bool], value: str | float) -> FilterTest:
+    return _about(name, lambda known: compare(known, value))
+
+
+def _one_of(name: str, values: tuple[str | float, ...]) -> FilterTest:
+    return _about(name, lambda known: known in values)
+
+
+def _contains(part: str, name: str) -> FilterTest:
+    return _about(name, lambda known: part in str(known))
+
+
+def _matches(name: str, pattern: re.Pattern[str]) -> FilterTest:
+    return _about(name, lambda known: pattern.search(str(known)) is not None)
+
+
+_WORD = re.compile(r"[^\W_]+")
+_TITLE_WEIGHT = 3.0
+_ENOUGH_HITS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlFocus:
+    """What a crawl is about. Empty parts do not count.
+
+    `keywords` are lower-case words, or phrases of words with blanks between.
+    A page's links are followed when its score reaches `threshold`, and also
+    `patience` links further on, since good pages lie behind poor ones.
+    """
+
+    keywords: tuple[str, ...] = ()
+    languages: frozenset[str] = frozenset()
+    threshold: float = 0.1
+    patience: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LinkInterest:
+    """What a page means for its links: whether to follow, with which priority, how far from a good page."""
+
+    score: float
+    follow: bool
+    priority: float
+    poor: int
+
+
+def focus_score(focus: CrawlFocus, title: str, text: str, language: str) -> float:
+    """0 to 1: how much a page is about the key words, in a language that counts.
+
+    Each key word adds at most once its worth, and long pages need more hits.
+    """
+    if focus.languages and language and language not in focus.languages:
+        return 0.0
+    if not focus.keywords:
+        return 1.0
+    in_title, in_text = _fold_words(title), _fold_words(text)
+    scale = _ENOUGH_HITS * max(1.0, math.sqrt(len(in_text) / 4000.0))
+    found = 0.0
+    for word in focus.keywords:
+        hits = _TITLE_WEIGHT * in_title.count(f" {word} ") + in_text.count(f" {word} ")
+        found += min(1.0, hits / scale)
+    return min(1.0, found / len(focus.keywords))
+
+
+def link_interest(focus: CrawlFocus, page_score: float, poor: int, anchor: str = "") -> LinkInterest:
+    """What follows for a link of a page with this score, found `poor` pages after the last good one."""
+    behind = 0 if page_score >= focus.threshold else poor + 1
+    named = any(f" {word} " in _fold_words(anchor) for word in focus.keywords) if anchor else False
+    follow = behind <= focus.patience or named
+    priority = page_score / (1.0 + behind) + (0.5 if named else 0.0)
+    return LinkInterest(page_score, follow, priority, behind)
+
+
+def _fold_words(text: str) -> str:
+    return " " + " ".join(_WORD.findall(text.lower())) + " "

@@ -1,0 +1,198 @@
+"""An index of anchor texts, so that pages are found by what links call them, as of any date.
+
+It is made of the index of links, as a whole: into a folder of its own, after
+which one small file is replaced that says which folder holds. That is done
+again when enough is new, so that it never takes more than a part of what
+taking in the words themselves took; until then it is a little behind.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tantivy
+from tantivy import FieldType, Occur, Query
+
+from letopis.archive import Archive
+from letopis.catalog.version_log import check_mark, count_versions_since, log_mark
+from letopis.index.query_language import QueryClause
+from letopis.index.word_snapshot import QueryBuilder, WordSnapshot, best_documents
+
+ANCHORS_FORMAT = 1
+ANCHOR_WEIGHT = 0.4
+"""What a word in the text of a link counts, beside 1 for a word on the page."""
+MAX_PAGES, MAX_PAGES_OF_SEVERAL = 8, 24
+"""Pages that links can add for a question of one word, and for each word of several: those whose names fit best."""
+_CANDIDATES = 3
+"""Times as many names among which those of a moment are looked for, before it becomes a part of the query."""
+_STALE_SHARE = 20
+"""One new version or check in so many makes the index anew."""
+
+
+class AnchorIndexMark(NamedTuple):
+    """Of what the index was made: versions up to `last`, other checks, base forms. Empty when there is none."""
+
+    folder: str = ""
+    last: int = 0
+    versions: int = 0
+    times: int = 0
+    checks: int = 0
+    bases: str = ""
+    format: int = ANCHORS_FORMAT
+
+
+class AnchorMatch(NamedTuple):
+    """How well the texts of links to a page fit, and where the one is kept that fits best."""
+
+    score: float
+    place: Any
+
+
+class AnchorReader:
+    """The index as it is now. Safe to share between threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self.schema = anchor_schema()
+        index = tantivy.Index(self.schema, str(folder))
+        self._searcher: Any = index.searcher()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no link says anything."""
+        return not self._searcher.num_docs
+
+    def pages(
+        self, snapshot: WordSnapshot, clause: QueryClause, span: tuple[int, int], most: int
+    ) -> dict[int, AnchorMatch]:
+        """Resources that some link called so at any time of a span, both ends included."""
+        if any(term.blocks for term in clause.alternatives):
+            return {}
+        query, enough = QueryBuilder(_AnchorVocabulary(snapshot, self.schema)).clause(clause), _CANDIDATES * most
+        hits = best_documents(self._searcher, query, enough)
+        found = self._best(hits, span, most)
+        if len(found) < most and len(hits) == enough:
+            found = self._best(best_documents(self._searcher, self._timed(query, *span), 4 * enough), span, most)
+        return found
+
+    def text(self, name: AnchorMatch) -> str:
+        """What a link says."""
+        data: bytes = self._searcher.doc(name.place).get_first("text")
+        return data.decode("utf-8", "replace")
+
+    def _timed(self, query: Any, since: int, until: int) -> Any:
+        time = Query.range_query(self.schema, "time", FieldType.Integer, None, until)
+        end = Query.range_query(self.schema, "until", FieldType.Integer, since + 1, None)
+        limits = [(Occur.Must, Query.const_score_query(part, 0.0)) for part in (time, end)]
+        return Query.boolean_query([(Occur.Must, query), *limits])
+
+    def _best(self, hits: list[tuple[float, Any]], span: tuple[int, int], most: int) -> dict[int, AnchorMatch]:
+        places = [place for _, place in hits]
+        columns = [self._searcher.fast_field_values(name, places) for name in ("resource", "time", "until")]
+        found: dict[int, AnchorMatch] = {}
+        for (score, place), page, begun, ended in zip(hits, *columns, strict=True):
+            if begun <= span[1] and span[0] < ended and page not in found and len(found) < most:
+                found[page] = AnchorMatch(ANCHOR_WEIGHT * score, place)
+        return found
+
+
+class AnchorIndex:
+    """Keeps the index of names of one archive. For whoever holds the turn of its `WordIndex`."""
+
+    def __init__(self, archive: Archive, folder: Path) -> None:
+        self._archive = archive
+        self._folder = folder
+        self._settled_for: WordSnapshot | None = None
+        self._mark = AnchorIndexMark()
+        self.reader: AnchorReader | None = None
+
+    def lag(self) -> int:
+        """Versions recorded since, whose links cannot be asked for yet."""
+        self._see()
+        return count_versions_since(self._archive.catalog.database, self._mark.last)
+
+    def is_settled(self, snapshot: WordSnapshot) -> bool:
+        """Whether nothing was taken in since this was last looked after."""
+        return snapshot is self._settled_for
+
+    def settle(self, snapshot: WordSnapshot) -> None:
+        """What there is will do until something is taken in."""
+        self._settled_for = snapshot
+
+    def is_stale(self, bases: str) -> bool:
+        """Whether so much has changed that the index is to be made anew."""
+        self._see()
+        database, mark = self._archive.catalog.database, self._mark
+        if mark.bases != bases or log_mark(database, mark.last) != (mark.versions, mark.times):
+            return True
+        new = count_versions_since(database, mark.last) + check_mark(database).rows - mark.checks
+        return new > 0 and new * _STALE_SHARE >= mark.versions + mark.checks
+
+    def make(self, snapshot: WordSnapshot, bases: str) -> None:
+        """Makes the index anew; for one process at a time."""
+        # Loaded late on purpose: links are seldom needed, and every question starts.
+        from letopis.index.anchors import build_anchor_index  # noqa: PLC0415
+
+        folder = os.urandom(8).hex()
+        made = build_anchor_index(self._archive, snapshot, self._folder / folder)
+        _write_mark(self._folder, AnchorIndexMark(folder, *made, bases))
+        for other in self._folder.iterdir():
+            if other.is_dir() and other.name != folder:
+                shutil.rmtree(other, ignore_errors=True)
+        self._see()
+
+    def remove(self) -> None:
+        """The next question makes it anew."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._settled_for, self._mark, self.reader = None, AnchorIndexMark(), None
+
+    def _see(self) -> None:
+        """Follows what another process has made; what is gone or damaged is made anew."""
+        mark = _read_mark(self._folder)
+        if mark == self._mark:
+            return
+        try:
+            reader = AnchorReader(self._folder / mark.folder) if mark.folder else None
+        except (ValueError, OSError):
+            self._mark, self.reader = AnchorIndexMark(), None
+        else:
+            self._mark, self.reader = mark, None if reader is None or reader.is_empty else reader
+
+
+class _AnchorVocabulary:
+    """The words of the main index over the fields of this one."""
+
+    def __init__(self, snapshot: WordSnapshot, schema: Any) -> None:
+        self.schema = schema
+        self.bases_of = snapshot.bases_of
+        self.forms_of = snapshot.forms_of
+
+
+def anchor_schema() -> Any:
+    """One document for each time in which a text stood."""
+    builder = tantivy.SchemaBuilder()
+    for name in ("resource", "time", "until"):
+        builder.add_integer_field(name, fast=True, indexed=False)
+    builder.add_text_field("base", tokenizer_name="whitespace", index_option="freq")
+    builder.add_text_field("exact", tokenizer_name="whitespace", index_option="position")
+    builder.add_bytes_field("text", stored=True, indexed=False)
+    return builder.build()
+
+
+def _read_mark(folder: Path) -> AnchorIndexMark:
+    try:
+        fields: Mapping[str, Any] = json.loads((folder / "current.json").read_bytes())
+        mark = AnchorIndexMark(**fields)
+    except (OSError, ValueError, TypeError):
+        return AnchorIndexMark()
+    return mark if mark.format == ANCHORS_FORMAT else AnchorIndexMark()
+
+
+def _write_mark(folder: Path, mark: AnchorIndexMark) -> None:
+    fresh = folder / f"current.{mark.folder}"
+    fresh.write_text(json.dumps(mark._asdict()))
+    fresh.replace(folder / "current.json")

@@ -1,0 +1,122 @@
+"""Base forms of words: what people settled first, then affix files and the dictionaries of simplemma together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from xxhash import xxh3_64_hexdigest
+
+from letopis.catalog.index_state import WordRow
+from letopis.config import SearchSettings
+from letopis.errors import SettingError
+from letopis.index.hunspell import HunspellDictionary, load_hunspell
+from letopis.index.page_text import nfc
+
+_MAX_CACHED_FORMS = 500_000
+_COMBINATION = "affixes and dictionaries agree"
+"""Part of the signature where affix files are used; another one when they are used in another way."""
+LemmaFunction = Callable[[str, str], str]
+
+
+def simplemma_base(form: str, language: str) -> str:
+    """The base form by simplemma, which loads a language at its first word."""
+    return str(_simplemma().lemmatize(form, lang=language))
+
+
+def _simplemma() -> Any:
+    # A tenth of a second that questions answered by the index itself need not pay.
+    return import_module("simplemma")
+
+
+class _FormTable(dict[str, str]):
+    """Base forms of one language, worked out once a form."""
+
+    def __init__(self, find: Callable[[str], str]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, form: str) -> str:
+        if len(self) >= _MAX_CACHED_FORMS:
+            self.clear()
+        base = self[form] = self._find(form)
+        return base
+
+
+class BaseForms:
+    """Finds base forms by language. Deterministic: equal sources have equal signatures and give equal answers."""
+
+    def __init__(
+        self, settings: SearchSettings, settled_words: Iterable[WordRow] = (), lemmatize: LemmaFunction = simplemma_base
+    ) -> None:
+        self.languages = settings.languages
+        self._lemmatize = lemmatize
+        self._settled = {row.form: row.form if row.locked else row.base for row in settled_words}
+        self._affix_files = dict(map(_affix_file, settings.affixes))
+        self._tables: dict[str, _FormTable] = {}
+        self.signature = self._sign()
+
+    def _sign(self) -> str:
+        """Names all sources: another signature means that base forms may differ."""
+        files = [(language, _file_stamp(file)) for language, file in sorted(self._affix_files.items())]
+        sources = (self.languages, [_COMBINATION, *files] if files else [], sorted(self._settled.items()))
+        return xxh3_64_hexdigest(repr(sources).encode())
+
+    def of(self, language: str) -> Mapping[str, str]:
+        """The table of a language: `table[form]` is the base form, of any word whatever."""
+        if language not in self._tables:
+            self._tables[language] = _FormTable(self._finder(language))
+        return self._tables[language]
+
+    def _finder(self, language: str) -> Callable[[str], str]:
+        affixed = load_hunspell(self._affix_files[language]) if language in self._affix_files else None
+        known = language in self.languages
+
+        def find(form: str) -> str:
+            if form in self._settled:
+                return self._settled[form]
+            if not form.isalpha() or not (known or affixed is not None):
+                return form
+            lemma = self._lemmatize(form, language) if known else form
+            return _tidy(lemma if affixed is None else _agreed_base(form, lemma, affixed))
+
+        return find
+
+    def guesses(self, form: str) -> list[str]:
+        """Base forms of a word of unknown language: one for each language, itself included."""
+        found = dict.fromkeys(self.of(language)[form] for language in (*self.languages, *self._affix_files))
+        return list(dict.fromkeys([*found, form]))
+
+
+def _agreed_base(form: str, lemma: str, affixed: HunspellDictionary) -> str:
+    """The base by rules, unless simplemma names another word that the rules know too.
+
+    Rules alone cannot tell which of several words a form belongs to, and
+    dictionaries list irregular forms as words of their own.
+    """
+    if lemma != form and lemma.lower() in affixed:
+        return lemma
+    return affixed.base(form) or lemma
+
+
+def _tidy(base: str) -> str:
+    """One lower-case word; the Russian io is written with and without its dots."""
+    word = nfc(base).lower().replace("ё", "е")
+    return word.split()[0] if " " in word else word
+
+
+def _affix_file(text: str) -> tuple[str, Path]:
+    language, equals, file = text.partition("=")
+    if not (equals and language and file):
+        raise SettingError(f"'{text}' in search.affixes is not LANGUAGE=FILE; write cs=/usr/share/hunspell/cs_CZ.aff")
+    return language, Path(file)
+
+
+def _file_stamp(file: Path) -> tuple[str, int, int]:
+    try:
+        facts = [part.stat() for part in (file, file.with_suffix(".dic"))]
+    except OSError as error:
+        raise SettingError(f"cannot read {error.filename}: {error.strerror}; correct search.affixes") from None
+    return str(file), sum(fact.st_size for fact in facts), max(fact.st_mtime_ns for fact in facts)

@@ -1,0 +1,484 @@
+"""The index of links: follows the log of versions; derived, can be deleted and is built again.
+
+What a crawl has read of a page and cached is not read again; a cluster may read pages for it.
+Order of writes: texts of links, then the columns that point to them, each on disk
+before the next. A crash leaves at most texts that nobody points to and half a
+frame; both are cut off before the next frame is written.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import threading
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from backports import zstd
+from xxhash import xxh3_64_intdigest
+
+from letopis import extract
+from letopis.archive import Archive, digest_text
+from letopis.archive.cluster import PieceRunner, pieces_of
+from letopis.archive.link_cache import (
+    CachedLinks,
+    LinkCacheReader,
+    LinkCacheWriter,
+    PageLinks,
+    RecordedPage,
+    links_of_page,
+    pack_links,
+)
+from letopis.catalog.index_state import url_rules_by_host
+from letopis.catalog.version_log import (
+    LoggedVersion,
+    LogMark,
+    check_mark,
+    count_versions_since,
+    log_mark,
+    log_times,
+    logged_since,
+)
+from letopis.errors import LetopisError, NotReady
+from letopis.index.link_graph import Graph, GraphHistory, good_checks
+from letopis.index.link_storage import (
+    JOURNAL_MAGIC,
+    NOT_JUDGED,
+    ROLE_DOCUMENT,
+    ROLE_LIST,
+    ROLE_REQUISITE,
+    SAME_LINKS,
+    Ints,
+    LinkFrame,
+    LinkJournal,
+    LinkSegment,
+    TextColumn,
+    empty_segment,
+    join_segments,
+    unpack_segment,
+)
+from letopis.index.url_table import UrlTable, apply_url_rules, read_url_states
+from letopis.model import Page
+from letopis.urls import url_key
+
+
+def links_of_version(archive: Archive, version: int, final: str) -> PageLinks | None:
+    """Where a version leads; `final` is the address it was found at after redirects, if another than its own."""
+    page = page_of_version(archive, version, final)
+    return None if page is None else links_of_page(page)
+
+
+def page_of_version(archive: Archive, version: int, final: str) -> Page | None:
+    """The page of a version as far as the index of links asks for it; None when its bytes are no more."""
+    try:
+        found = archive.answers.by_id(version)
+    except LetopisError:
+        # Dropped meanwhile, or its bytes are lost: there is nothing to say about it.
+        return None
+    return extract.read_page(found.body, final or found.url, found.headers, detect_language=False, mode="basic")
+
+
+_LIST_TYPES = (
+    "application/xml", "text/xml", "application/sitemap+xml", "application/rss+xml", "application/atom+xml",
+    "application/feed+json",
+)  # fmt: skip
+_REQUISITE_TYPES = ("image/", "font/", "audio/", "video/", "text/css", "text/javascript", "application/javascript")
+
+
+class LastLinks:
+    """The key of the links of each page's last version: 8 bytes an address."""
+
+    def __init__(self) -> None:
+        self._keys = np.zeros(1024, np.int64)
+
+    def learn(self, segment: LinkSegment) -> None:
+        """What a segment says, in its order."""
+        if len(segment.pages):
+            self._grow(int(segment.pages.max()))
+            self._keys[segment.pages] = segment.link_keys
+
+    def replaced(self, page: int, key: int) -> bool:
+        """Notes a page's links; whether they differ from those noted before."""
+        self._grow(page)
+        if int(self._keys[page]) == key:
+            return False
+        self._keys[page] = key
+        return True
+
+    def _grow(self, page: int) -> None:
+        if page >= len(self._keys):
+            larger = np.zeros(max(page + 1, 2 * len(self._keys)), np.int64)
+            larger[: len(self._keys)] = self._keys
+            self._keys = larger
+
+
+class _VersionRow(NamedTuple):
+    """One version as it goes into the columns."""
+
+    id: int
+    page: int
+    time: int
+    status: int
+    size: int
+    digest: int
+    link_key: int
+    judged: int
+    role: int
+    final: int
+    links: int
+
+
+_ROW_TYPES = (
+    np.int64,
+    np.int32,
+    np.int64,
+    np.int16,
+    np.int64,
+    np.int64,
+    np.int64,
+    np.uint8,
+    np.uint8,
+    np.int32,
+    np.int32,
+)
+
+
+class LinkBatch(NamedTuple):
+    """A stretch of the log as columns; `texts` are those of its links, one line each."""
+
+    segment: LinkSegment
+    texts: bytes
+
+
+class _SegmentBuilder:
+    """Collects versions until they become a segment."""
+
+    def __init__(self) -> None:
+        self.rows: list[_VersionRow] = []
+        self.types: list[str] = []
+        self.titles: list[str] = []
+        self.languages: list[str] = []
+        self.targets: list[int] = []
+        self.kinds = bytearray()
+        self.lines: list[bytes] = []
+
+    def segment(self, addresses: UrlTable, text_frame: int) -> LinkSegment:
+        """The columns; addresses that are new go with them."""
+        numbers = list(zip(*self.rows, strict=True)) if self.rows else [()] * len(_VersionRow._fields)
+        columns: list[Any] = [
+            *addresses.news(),
+            *(np.array(column, kind) for column, kind in zip(numbers, _ROW_TYPES, strict=True)),
+            *map(TextColumn.of, (self.types, self.titles, self.languages)),
+            np.array(self.targets, np.int32),
+            np.frombuffer(bytes(self.kinds), np.uint8),
+            np.array([text_frame], np.int64),
+            np.array([len(self.targets)], np.int64),
+        ]
+        return LinkSegment(*columns)
+
+
+def collect_links(
+    archive: Archive,
+    rows: Sequence[LoggedVersion],
+    handed: CachedLinks,
+    addresses: UrlTable,
+    last: LastLinks,
+    text_frame: int,
+) -> LinkBatch:
+    """What versions say about links: as it was handed over, or read out of the archive."""
+    draft = _SegmentBuilder()
+    for row in rows:
+        final = archive.answers.final_url(row.extra) if row.extra else ""
+        leads = handed.of(row.id, row.time, row.sha1) or links_of_version(archive, row.id, final)
+        if leads is not None:
+            _add_version(row, final, leads, draft, addresses, last)
+    return LinkBatch(draft.segment(addresses, text_frame), b"\n".join(draft.lines))
+
+
+def _add_version(
+    row: LoggedVersion, final: str, leads: PageLinks, draft: _SegmentBuilder, addresses: UrlTable, last: LastLinks
+) -> None:
+    number = addresses.number(row.url)
+    targets = addresses.numbers(leads.targets)
+    key = _links_key(targets, leads)
+    count = SAME_LINKS
+    if last.replaced(number, key):
+        count = len(targets)
+        draft.targets += targets
+        draft.kinds += leads.kinds
+        if targets:
+            draft.lines.append(leads.lines)
+    end = addresses.number(final) if final else -1
+    draft.rows.append(_version_row(row, number, key, role_of(leads.content_type), end, count))
+    draft.types.append(leads.content_type)
+    draft.titles.append(leads.title)
+    draft.languages.append(leads.language)
+
+
+def _version_row(row: LoggedVersion, page: int, key: int, role: int, final: int, count: int) -> _VersionRow:
+    judged = NOT_JUDGED if row.meaningful is None else int(row.meaningful)
+    digest = url_key(digest_text(row.sha1))
+    return _VersionRow(row.id, page, row.time, row.status, row.raw_bytes, digest, key, judged, role, final, count)
+
+
+def role_of(kind: str) -> int:
+    """What a document is for, by its type."""
+    if kind in _LIST_TYPES:
+        return ROLE_LIST
+    return ROLE_REQUISITE if kind.startswith(_REQUISITE_TYPES) else ROLE_DOCUMENT
+
+
+def _links_key(targets: list[int], leads: PageLinks) -> int:
+    """Never 0, which stands for "no links known"."""
+    key = xxh3_64_intdigest(b"%b%b\n%b" % (array("i", targets).tobytes(), leads.kinds, leads.lines))
+    return (key >> 1) | 1
+
+
+BATCH = 1000
+"""Versions of one frame."""
+MAX_SMALL_FRAMES = 64
+"""Frames that are not full, in a row at the end, that are joined into one."""
+_REBUILD_SHARE = 0.2
+"""Share of versions that may be dropped or moved in time before the index is built anew."""
+
+
+class _GraphMark(NamedTuple):
+    """What a graph was made of; it holds as long as this stays."""
+
+    last: int
+    versions: LogMark
+    checks: LogMark
+    rules: tuple[tuple[str, str], ...]
+
+
+class LinkIndex:
+    """Links of all versions of an archive, kept in `index/links` of its folder.
+
+    Safe to use from several threads and processes: one of them takes in what
+    is new, the others read what it wrote.
+    """
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._folder = archive.folder / "index" / "links"
+        self._links = LinkJournal(self._folder / "links.log")
+        self._texts = LinkJournal(self._folder / "texts.log")
+        self._handed = LinkCacheReader(archive.folder)
+        self._turn = threading.RLock()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._segment = empty_segment()
+        self._parts: list[LinkSegment] = []
+        self._frames: list[LinkFrame] = []
+        self._addresses = UrlTable.of(self._segment)
+        self._last_links = LastLinks()
+        self._made: tuple[_GraphMark, Graph] | None = None
+
+    @property
+    def last(self) -> int:
+        """The id of the last version that was taken in."""
+        return self._frames[-1].last if self._frames else 0
+
+    def catch_up(
+        self, progress: Callable[[int], None] = lambda done: None, stop: Callable[[], bool] = lambda: False
+    ) -> int:
+        """Takes in all versions recorded since; answers how many. Can be stopped between two frames."""
+        done = 0
+        with self._turn:
+            self._read_new()
+            while not stop() and self._archive.catalog.versions.since(self.last, 1):
+                with self._writing():
+                    self._read_new()
+                    done += self._take_batch()
+                progress(done)
+            if done:
+                self._handed.drop(self.last)
+        return done
+
+    def known(self) -> tuple[int, int]:
+        """Links of all versions taken in so far, and how many versions were recorded since; takes nothing in."""
+        with self._turn:
+            self._read_new()
+            return len(self._joined().targets), count_versions_since(self._archive.catalog.database, self.last)
+
+    def graph(self) -> Graph:
+        """Everything known about links now, as of any date; the same value until something is recorded."""
+        with self._turn:
+            self.catch_up()
+            mark = self._mark()
+            if self._made is None or self._made[0] != mark:
+                times = self._times(mark.versions)
+                if times is None:
+                    self._start_over()
+                    return self.graph()
+                self._made = mark, self._make(self._segment, times, mark.rules)
+            return self._made[1]
+
+    def _mark(self) -> _GraphMark:
+        database = self._archive.catalog.database
+        return _GraphMark(self.last, log_mark(database, self.last), check_mark(database), url_rules_by_host(database))
+
+    def _make(self, segment: LinkSegment, times: Ints, rules: tuple[tuple[str, str], ...]) -> Graph:
+        addresses = UrlTable.of(segment)
+        history = GraphHistory(segment, times)
+        states = read_url_states(self._archive, addresses, lambda page: good_checks(segment, history, page))
+        return Graph(
+            segment, history, addresses, states, self._texts, apply_url_rules(addresses, rules) if rules else None
+        )
+
+    def _joined(self) -> LinkSegment:
+        if self._parts:
+            self._segment = join_segments([self._segment, *self._parts])
+            self._parts = []
+        return self._segment
+
+    def _times(self, mark: LogMark) -> Ints | None:
+        """When each version began, -1 for dropped ones; None when the log is no longer the one that was followed."""
+        segment = self._joined()
+        if mark == (len(segment.ids), int(segment.times.sum())):
+            return segment.times
+        pairs = np.array(list(log_times(self._archive.catalog.database, self.last)), np.int64).reshape(-1, 2)
+        times = np.full(len(segment.ids), -1, np.int64)
+        if len(pairs):
+            at = np.searchsorted(pairs[:, 0], segment.ids).clip(max=len(pairs) - 1)
+            found = pairs[at, 0] == segment.ids
+            times[found] = pairs[at[found], 1]
+        differing = float((times != segment.times).mean()) if len(times) else 0.0
+        return times if differing <= _REBUILD_SHARE else None
+
+    # Writing
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Keeps other processes from taking in the same versions."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with (self._folder / "lock").open("ab") as opened:
+                fcntl.flock(opened, fcntl.LOCK_EX)
+                yield
+        except OSError as error:
+            raise NotReady(f"cannot write to {self._folder}: {error.strerror}; check its permissions") from None
+
+    def _take_batch(self) -> int:
+        self._join_small()
+        rows = logged_since(self._archive.catalog.database, self.last, BATCH)
+        if not rows:
+            return 0
+        handed = self._handed.between(rows[0].id, rows[-1].id)
+        self._links.cut(self._frames[-1].end if self._frames else 0)
+        self._texts.cut(self._texts_end())
+        text_frame = max(self._texts.size(), len(JOURNAL_MAGIC))
+        taken = collect_links(self._archive, rows, handed, self._addresses, self._last_links, text_frame)
+        self._texts.append(zstd.compress(taken.texts, 6), len(rows), rows[-1].id)
+        frame = self._links.append(taken.segment.pack(), len(rows), rows[-1].id)
+        self._frames.append(frame)
+        self._parts.append(taken.segment)
+        return len(rows)
+
+    def _texts_end(self) -> int:
+        """Where the texts end that some frame points to."""
+        segment = self._parts[-1] if self._parts else self._segment
+        if not len(segment.text_frames):
+            return 0
+        for frame, _ in self._texts.frames(int(segment.text_frames[-1])):
+            return frame.end
+        return int(segment.text_frames[-1])
+
+    def _join_small(self) -> None:
+        """Many small frames at the end are forgotten and taken in anew as one: a bounded piece of work, seldom."""
+        small = 0
+        while small < len(self._frames) and self._frames[-1 - small].versions < BATCH // 2:
+            small += 1
+        if small >= MAX_SMALL_FRAMES:
+            self._links.cut(self._frames[-small].offset)
+            self._forget()
+            self._read_new()
+
+    def _start_over(self) -> None:
+        with self._writing():
+            self._links.cut(0)
+            self._texts.cut(0)
+            self._forget()
+
+    # Reading
+
+    def _read_new(self) -> None:
+        """Frames that are on disk and not yet in memory."""
+        if self._frames and not self._still_there(self._frames[-1]):
+            self._forget()
+        start = self._frames[-1].end if self._frames else 0
+        for frame, payload in self._links.frames(start):
+            self._frames.append(frame)
+            self._parts.append(unpack_segment(payload))
+        if self._frames and self._frames[-1].end > start:
+            segment = self._joined()
+            self._addresses = UrlTable.of(segment)
+            self._last_links = LastLinks()
+            self._last_links.learn(segment)
+
+    def _still_there(self, known: LinkFrame) -> bool:
+        """Whether the last frame we know is what lies at its place: another process may have joined small ones."""
+        return next((frame == known for frame, _ in self._links.frames(known.offset)), False)
+
+
+PIECE = 250
+"""Versions that a worker reads at once."""
+_STRETCH = 20_000
+"""Versions that lie handed over before they are taken in: far fewer than are kept."""
+
+
+class VersionRange(NamedTuple):
+    """Versions of the log with an id above `after`, up to `last`."""
+
+    after: int
+    last: int
+
+
+def catch_up_on_cluster(
+    spread: PieceRunner, archive: Archive, index: LinkIndex, progress: Callable[[int], None] = lambda done: None
+) -> int:
+    """As `LinkIndex.catch_up`, with the pages read elsewhere; answers how many versions it took in.
+
+    Less than a piece is read here: that takes less time than to ask others.
+    """
+    handover, done = LinkCacheWriter(archive.folder), 0
+    while index.known()[1] >= PIECE:
+        reaches = _version_ranges(archive, index.last)
+        for versions, payload in spread.each(pack_range, reaches):
+            handover.put(versions, payload)
+        done += index.catch_up(
+            partial(_forward_progress, progress, done), partial(_has_reached, index, reaches[-1].last)
+        )
+    return done + index.catch_up(partial(_forward_progress, progress, done))
+
+
+def _version_ranges(archive: Archive, after: int) -> list[VersionRange]:
+    """The next stretch of the log, cut by what is there: numbers of versions have gaps."""
+    rows = logged_since(archive.catalog.database, after, _STRETCH)
+    ends = [piece[-1].id for piece in pieces_of(rows, PIECE)]
+    return [VersionRange(*pair) for pair in pairwise([after, *ends])]
+
+
+def _has_reached(index: LinkIndex, last: int) -> bool:
+    return index.last >= last
+
+
+def _forward_progress(progress: Callable[[int], None], before: int, count: int) -> None:
+    progress(before + count)
+
+
+def pack_range(archive: Archive, reach: VersionRange) -> tuple[list[int], bytes]:
+    """What some versions say about links, as it is handed over."""
+    rows = logged_since(archive.catalog.database, reach.after, PIECE)
+    found = (_read_page(archive, row) for row in rows if row.id <= reach.last)
+    return pack_links(handed for handed in found if handed is not None)
+
+
+def _read_page(archive: Archive, row: LoggedVersion) -> RecordedPage | None:
+    page = page_of_version(archive, row.id, archive.answers.final_url(row.extra) if row.extra else "")
+    return None if page is None else RecordedPage(row.id, row.time, row.sha1, page)

@@ -1,0 +1,210 @@
+"""What a word is, the text of a page as the index keeps it, and the snippet around a hit.
+
+The one place that cuts text into words, for the index, for queries and for the slow scans of tests.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from html import escape
+from itertools import islice
+from typing import NamedTuple
+
+from letopis.model import Block, BlockKind, Page
+
+_CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+"""Scripts written without blanks: each character is a word, and a word of a question becomes a phrase."""
+WORD = re.compile(f"[{_CJK}]|[^\\W{_CJK}]+")
+MAX_WORD_LENGTH = 80
+"""Characters of a word that count; longer ones are no language."""
+
+
+def nfc(text: str) -> str:
+    """Text with its accents in one piece, so that equal words have equal characters."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def lowered(text: str) -> str:
+    """Text in small letters, each at the place of its capital."""
+    # The dotted capital I alone has a small form of two characters.
+    return (text if "İ" not in text else text.replace("İ", "i")).lower()
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a settled text in lower case, in order."""
+    return [word[:MAX_WORD_LENGTH] for word in WORD.findall(lowered(text))]
+
+
+def is_cjk(word: str) -> bool:
+    """Whether a word is a character of a script without blanks."""
+    return re.fullmatch(f"[{_CJK}]", word) is not None
+
+
+KIND_LETTERS = {
+    BlockKind.TITLE: "t",
+    BlockKind.KEYWORDS: "k",
+    BlockKind.DESCRIPTION: "d",
+    BlockKind.H1: "1",
+    BlockKind.H2: "2",
+    BlockKind.H3: "3",
+    BlockKind.H4: "4",
+    BlockKind.H5: "5",
+    BlockKind.H6: "6",
+    BlockKind.PARAGRAPH: "p",
+    BlockKind.ITEM: "i",
+    BlockKind.CELL: "c",
+    BlockKind.QUOTE: "q",
+    BlockKind.CODE: "x",
+    BlockKind.LINK: "l",
+    BlockKind.ALT: "a",
+}
+
+BODY, FRAME = "\t", "\x1f"
+"""What stands between the letter of a kind and the text: whether the block is the page's own or part of its frame."""
+LINE_LEAD = 2
+"""Characters before the text of a block; the last of them is no part of a word."""
+_LETTER_KINDS = {letter: kind for kind, letter in KIND_LETTERS.items()}
+
+
+class StoredPage(NamedTuple):
+    """A stored page. `text` has one line a block: the letter of its kind, `BODY` or `FRAME`, and its text."""
+
+    url: str
+    title: str
+    language: str
+    text: str
+
+    def pack(self) -> bytes:
+        """The bytes of the stored field."""
+        return "\n".join(self).encode("utf-8", "replace")
+
+    def blocks(self) -> Iterator[Block]:
+        """The blocks in document order."""
+        return (Block(_LETTER_KINDS[line[0]], line[LINE_LEAD:]) for line in self.text.split("\n") if line)
+
+
+def unpack_stored_page(data: bytes) -> StoredPage:
+    """The inverse of `Stored.pack`."""
+    return StoredPage(*data.decode("utf-8", "replace").split("\n", 3))
+
+
+def stored_lines(page: Page) -> list[tuple[Block, str]]:
+    """Blocks with settled text, and the line of each."""
+    made = [Block(kind, one_line(text)) for kind, text in page.blocks]
+    return [
+        (block, f"{KIND_LETTERS[block.kind]}{FRAME if at in page.frame else BODY}{block.text}")
+        for at, block in enumerate(made)
+    ]
+
+
+def one_line(text: str) -> str:
+    """Settled text without line ends, which separate blocks."""
+    return nfc(text if "\n" not in text else text.replace("\n", " "))
+
+
+_CONTEXT = 90
+"""Characters shown on each side of a hit."""
+_MAX_SNIPPET = 240
+_HEAD_LETTERS = frozenset("tkd")
+_OWN_TEXT = re.compile(f"^.{BODY}", re.MULTILINE)
+_MAX_WEIGHED_HITS = 40
+"""Hits of one page that are weighed against each other."""
+
+
+class Snippet(NamedTuple):
+    """A piece of one block and where in it the hits stand."""
+
+    text: str
+    marks: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def hits(self) -> tuple[str, ...]:
+        """The words that were found, each once, as they stand."""
+        return tuple(dict.fromkeys([self.text[start:end] for start, end in self.marks]))
+
+    @property
+    def html(self) -> str:
+        """Safe to put into a page: everything escaped, hits in `<mark>`."""
+        return self.marked("<mark>", "</mark>", escape)
+
+    def marked(self, before: str, after: str, change: Callable[[str], str] = str) -> str:
+        """The text with something around each hit, all of it passed through `change`."""
+        parts, at = [], 0
+        for start, end in self.marks:
+            parts += [change(self.text[at:start]), before, change(self.text[start:end]), after]
+            at = end
+        return "".join([*parts, change(self.text[at:])])
+
+
+def snippet(text: str, pattern: re.Pattern[str] | None) -> Snippet:
+    """The best place of a page: most different words of the question together, and of equal places the first.
+
+    The page's own text comes before its frame (menus, footers), which comes
+    before its head. Without a hit the first words of the body.
+    """
+    body = _body_start(text)
+    if pattern is None:
+        return _opening(text, body)
+    low = lowered(text)
+    hit = _best_hit(low, body, pattern)
+    return _opening(text, body) if hit is None else _context_of(text, low, hit, pattern)
+
+
+def _best_hit(low: str, body: int, pattern: re.Pattern[str]) -> re.Match[str] | None:
+    hit = pattern.search(low, body)
+    if hit is None:
+        return pattern.search(low)
+    if pattern.groups == 1 and not _is_in_frame(low, hit):
+        return hit
+    hits = list(islice(pattern.finditer(low, body), _MAX_WEIGHED_HITS))
+    return max(hits, key=lambda hit: (_variety(low, hit, hits), not _is_in_frame(low, hit), -hit.start()))
+
+
+def _is_in_frame(text: str, hit: re.Match[str]) -> bool:
+    return text[text.rfind("\n", 0, hit.start()) + 2] == FRAME
+
+
+def _body_start(text: str) -> int:
+    """Where the first block begins that is neither title, keywords nor description."""
+    at = 0
+    while text[at : at + 1] in _HEAD_LETTERS and at < len(text):
+        end = text.find("\n", at)
+        if end < 0:
+            return 0
+        at = end + 1
+    return at
+
+
+def _opening(text: str, body: int) -> Snippet:
+    """The first block of the page's own text."""
+    own = _OWN_TEXT.search(text, body)
+    start = own.start() if own else body
+    end = text.find("\n", start)
+    block = text[start + LINE_LEAD : end if end >= 0 else len(text)]
+    if len(block) <= _MAX_SNIPPET:
+        return Snippet(block)
+    blank = block.rfind(" ", 0, _MAX_SNIPPET)
+    return Snippet(block[: blank if blank > 0 else _MAX_SNIPPET] + " …")
+
+
+def _variety(text: str, hit: re.Match[str], hits: list[re.Match[str]]) -> int:
+    end = text.find("\n", hit.start())
+    limit = min(hit.start() + _MAX_SNIPPET - _CONTEXT, end if end >= 0 else len(text))
+    return len({other.lastindex for other in hits if hit.start() <= other.start() < limit})
+
+
+def _context_of(text: str, low: str, hit: re.Match[str], pattern: re.Pattern[str]) -> Snippet:
+    """The surroundings of a hit within its block, cut between words, with all hits in them marked."""
+    start, end = hit.span()
+    first = text.rfind("\n", 0, start) + 1 + LINE_LEAD
+    last = text.find("\n", end)
+    last = len(text) if last < 0 else last
+    begin = first if start - first <= _CONTEXT else text.find(" ", start - _CONTEXT, start) + 1 or start - _CONTEXT
+    until = max(end + _CONTEXT, begin + _MAX_SNIPPET)
+    stop = last if until >= last else max(end, text.rfind(" ", end, until))
+    lead = "… " if begin > first else ""
+    shift = len(lead) - begin
+    marks = [(m.start() + shift, m.end() + shift) for m in pattern.finditer(low, begin, stop)]
+    return Snippet(f"{lead}{text[begin:stop]}{' …' if stop < last else ''}", tuple(marks))

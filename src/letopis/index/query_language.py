@@ -1,0 +1,155 @@
+"""The query language of search: words, "phrases", prefix*, -not, OR, site:, lang:, type:, and kinds of blocks.
+
+    katedra "řídicí techniky" -kybernetika site:example.org h1:ústav lang:cs arch*
+
+Plain words are found in all their forms; words in quotes as they stand.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from letopis.errors import UsageError
+from letopis.index.page_text import nfc, split_words
+from letopis.model import BlockKind
+from letopis.urls import site
+
+_TOKEN = re.compile(r'(?P<minus>-)?(?:(?P<field>[A-Za-z][A-Za-z0-9]*):)?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
+_FILTER_FIELDS = {"site": "site", "lang": "language", "language": "language", "type": "type"}
+_BLOCK_KINDS = {kind.value: kind for kind in BlockKind}
+MAX_TERMS = 64
+"""Words and phrases of one question."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTerm:
+    """Something to be found: one word in its forms, one as it stands, a phrase, or words that begin so."""
+
+    words: tuple[str, ...]
+    exact: bool = False
+    prefix: bool = False
+    blocks: tuple[BlockKind, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueryClause:
+    """One of the alternatives must be there, or none of them when `negated`."""
+
+    alternatives: tuple[QueryTerm, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FieldFilter:
+    """A field must have the value, or must not."""
+
+    field: str
+    value: str
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WordQuery:
+    """What is looked for, where and when.
+
+    `at` asks for the pages of that moment, now when it is None. `since` and
+    `until` ask for everything that stood at some time of that span. `urls`
+    limits the answer to a set of resources by their ids.
+    """
+
+    clauses: tuple[QueryClause, ...] = ()
+    limits: tuple[FieldFilter, ...] = ()
+    at: datetime | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    resources: frozenset[int] | None = None
+
+    @property
+    def spans(self) -> bool:
+        """Whether several versions of one page may be found."""
+        return self.since is not None or self.until is not None
+
+
+def parse_word_query(
+    text: str,
+    *,
+    sites: tuple[str, ...] = (),
+    languages: tuple[str, ...] = (),
+    blocks: tuple[str, ...] = (),
+    at: datetime | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    resources: frozenset[int] | None = None,
+) -> WordQuery:
+    """Reads a question; UsageError says what is wrong with it."""
+    if text.count('"') % 2:
+        raise UsageError('a quotation mark is missing; write "words that stand together"')
+    if at is not None and (since is not None or until is not None):
+        raise UsageError("a moment and a span of time exclude each other; give --at, or --from and --to")
+    kinds = tuple(block_kind(name) for name in blocks)
+    reading = _QueryParser(kinds)
+    for match in _TOKEN.finditer(nfc(text)):
+        reading.take(match)
+    limits = [*reading.limits, *(FieldFilter("site", site(name)) for name in sites)]
+    limits += [FieldFilter("language", name.lower()) for name in languages]
+    if not reading.clauses and not limits and resources is None:
+        raise UsageError("nothing is asked for; give at least one word, or site: with a host")
+    return WordQuery(tuple(reading.clauses), tuple(limits), at, since, until, resources)
+
+
+def block_kind(name: str) -> BlockKind:
+    """The kind of that name."""
+    kind = _BLOCK_KINDS.get(name.lower())
+    if kind is None:
+        raise UsageError(f"'{name[:40]}' is no kind of block; the kinds are {', '.join(_BLOCK_KINDS)}")
+    return kind
+
+
+class _QueryParser:
+    """Collects clauses and limits piece by piece."""
+
+    def __init__(self, kinds: tuple[BlockKind, ...]) -> None:
+        self.clauses: list[QueryClause] = []
+        self.limits: list[FieldFilter] = []
+        self._kinds = kinds
+        self._joins = False
+
+    def take(self, match: re.Match[str]) -> None:
+        """One piece of the question."""
+        field, phrase, word = match["field"], match["phrase"], match["word"]
+        text = phrase if phrase is not None else word
+        if word == "OR" and not field and not match["minus"]:
+            self._joins = bool(self.clauses)
+        elif field and field.lower() in _FILTER_FIELDS:
+            name = _FILTER_FIELDS[field.lower()]
+            self.limits.append(FieldFilter(name, site(text) if name == "site" else text.lower(), bool(match["minus"])))
+        else:
+            self._take_term(field, text, phrase is not None, bool(match["minus"]))
+
+    def _take_term(self, field: str | None, text: str, quoted: bool, negated: bool) -> None:
+        kinds = self._kinds
+        if field and field.lower() in _BLOCK_KINDS:
+            kinds = (_BLOCK_KINDS[field.lower()],)
+        elif field:
+            text = f"{field} {text}"
+        term = _query_term(text, quoted, kinds)
+        if term is None:
+            return
+        if len(self.clauses) >= MAX_TERMS:
+            raise UsageError(f"more than {MAX_TERMS} words are asked for; ask for fewer")
+        if self._joins and self.clauses[-1].negated == negated:
+            self.clauses[-1] = QueryClause((*self.clauses[-1].alternatives, term), negated)
+        else:
+            self.clauses.append(QueryClause((term,), negated))
+        self._joins = False
+
+
+def _query_term(text: str, quoted: bool, kinds: tuple[BlockKind, ...]) -> QueryTerm | None:
+    """A term, or None where there is no word in it. What falls apart into several words is a phrase."""
+    words = tuple(split_words(text))
+    if not words:
+        return None
+    prefix = not quoted and text.endswith("*")
+    return QueryTerm(words, quoted or len(words) > 1, prefix, kinds)

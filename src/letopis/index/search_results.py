@@ -1,0 +1,288 @@
+"""Search: the best pages for a query as of a moment, by their own words and by anchor texts; counts and facets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, NamedTuple
+
+from letopis.archive import Archive
+from letopis.catalog.accounts import Projects
+from letopis.index.anchor_index import MAX_PAGES, MAX_PAGES_OF_SEVERAL, AnchorMatch, AnchorReader
+from letopis.index.page_text import snippet
+from letopis.index.query_language import WordQuery
+from letopis.index.search_ranking import PageWeight, ScoreParts, SearchHit, freshness, learned_weight
+from letopis.index.word_documents import OPEN_END
+from letopis.index.word_index import WordIndex
+from letopis.index.word_snapshot import AnchorScores, QueryBuilder, WordSnapshot, has_single_clause
+from letopis.model import from_millis, to_millis
+
+_MOSTLY = 0.1
+"""Share of newest versions from which on a moment is sifted out of all times."""
+NO_ANCHOR = (0.0, "")
+"""Of a page that no link calls so."""
+_MAX_VERSIONS = 10_000
+"""Most versions of pages that are called so, where a span of time is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorMatches:
+    """For each clause of a question the pages that links call so; false when there are none."""
+
+    reader: AnchorReader | None = None
+    clauses: tuple[dict[int, AnchorMatch], ...] = ()
+
+    def __bool__(self) -> bool:
+        return any(self.clauses)
+
+    def weights(self) -> list[AnchorScores]:
+        """What names add to the score of pages, clause by clause."""
+        return [{page: name.score for page, name in pages.items()} for pages in self.clauses]
+
+    def added(self, pages: Iterable[int], explain: bool) -> list[tuple[float, str]]:
+        """What names have added to the score of each page, and with `explain` the one that fits best."""
+        return [self._added(page, explain) for page in pages]
+
+    def _added(self, page: int, explain: bool) -> tuple[float, str]:
+        names = [clause[page] for clause in self.clauses if page in clause]
+        if not names or self.reader is None:
+            return NO_ANCHOR
+        text = self.reader.text(max(names, key=lambda name: name.score)) if explain else ""
+        return (names[0].score if len(names) == 1 else sum(name.score for name in names)), text
+
+    def among(
+        self, snapshot: WordSnapshot, matcher: QueryBuilder, question: WordQuery, hits: Sequence[tuple[float, Any]]
+    ) -> Sequence[tuple[float, Any]]:
+        """The hits together with pages that are called so, in the order of their scores.
+
+        These are asked for by themselves: they are few, while a question
+        for both at once would have to look at every page with the words.
+        """
+        if not self:
+            return hits
+        more = self._scored(snapshot, question, self._versions(snapshot, matcher, question))
+        known = {_document_place(address) for _, address in more}
+        both = [*more, *(hit for hit in hits if _document_place(hit[1]) not in known)]
+        return sorted(both, key=lambda hit: (-hit[0], _document_place(hit[1])))
+
+    def _versions(self, snapshot: WordSnapshot, matcher: QueryBuilder, question: WordQuery) -> list[tuple[float, Any]]:
+        """The versions of pages that are called so, with the score of what stands on them."""
+        weights = self.weights()
+        pages = sum(map(len, weights))
+        if can_filter_afterwards(snapshot, question):
+            most = round(4 * pages / snapshot.newest_share())
+            hits = snapshot.hits(matcher.called(question, weights, timed=False), most)
+            if len(hits) < most:
+                return snapshot.standing(hits, query_moment(question))
+        most = _MAX_VERSIONS if question.spans else pages
+        return snapshot.hits(matcher.called(question, weights, timed=True), most)
+
+    def _scored(
+        self, snapshot: WordSnapshot, question: WordQuery, hits: list[tuple[float, Any]]
+    ) -> list[tuple[float, Any]]:
+        """With what names add, where the query has not added it: see `Matcher.called`."""
+        if not has_single_clause(question):
+            return hits
+        added = next(pages for pages in self.clauses if pages)
+        pages = snapshot.numbers("resource", [address for _, address in hits])
+        return [(score + added[page].score, address) for (score, address), page in zip(hits, pages, strict=True)]
+
+
+def query_moment(question: WordQuery) -> int:
+    """The moment that is asked for; the last there is when it is now."""
+    return OPEN_END - 1 if question.at is None else to_millis(question.at)
+
+
+def can_filter_afterwards(snapshot: WordSnapshot, question: WordQuery) -> bool:
+    """Whether a moment is found faster among all times than by a limit that is tried on every document."""
+    return not question.spans and snapshot.newest_share() >= _MOSTLY
+
+
+def anchor_matches(index: WordIndex, snapshot: WordSnapshot, question: WordQuery) -> AnchorMatches:
+    """What links say about pages at the question's moment, or at any time of its span."""
+    reader = index.names(snapshot)
+    if reader is None:
+        return AnchorMatches()
+    span, most = _query_span(question), MAX_PAGES if has_single_clause(question) else MAX_PAGES_OF_SEVERAL
+    clauses = ({} if clause.negated else reader.pages(snapshot, clause, span, most) for clause in question.clauses)
+    return AnchorMatches(reader, tuple(clauses))
+
+
+def _query_span(question: WordQuery) -> tuple[int, int]:
+    if not question.spans:
+        return query_moment(question), query_moment(question)
+    since = 0 if question.since is None else to_millis(question.since)
+    return since, OPEN_END - 1 if question.until is None else to_millis(question.until)
+
+
+def _document_place(address: Any) -> tuple[int, int]:
+    return address.segment_ord, address.doc
+
+
+FACET_FIELDS = ("site", "language", "type")
+RERANK_WINDOW = 20
+"""Neighbours, by words alone, among which freshness and rank may change the order."""
+_OVERFETCH = 1.5
+"""How many hits of all times are sifted for each one of a moment that may be among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchFacet:
+    """How many pages of an answer share a value."""
+
+    field: str
+    value: str
+    count: int
+
+
+class _Candidate(NamedTuple):
+    order: float
+    id: int
+    address: Any
+    time: int
+    words: float
+    fresh: float
+    rank: float
+
+
+def search(
+    index: WordIndex,
+    question: WordQuery,
+    limit: int = 10,
+    offset: int = 0,
+    rank: PageWeight | None = None,
+    *,
+    explain: bool = False,
+) -> list[SearchHit]:
+    """The best pages, as of the question's moment; equal scores stand in the order of recording.
+
+    Without `rank` the ranks that the archive keeps order the answer, where it has any. With `explain`
+    hits tell what links call them, too.
+    """
+    rank = rank or learned_weight(index.archive)
+    snapshot = index.snapshot()
+    matcher = QueryBuilder(snapshot)
+    called = anchor_matches(index, snapshot, question)
+    moment = to_millis(question.at or question.until or index.archive.clock())
+    chosen = _best_candidates(snapshot, matcher, question, moment, offset + limit, rank, called)[offset:]
+    pattern = matcher.pattern(question)
+    addresses = [candidate.address for candidate in chosen]
+    ends, numbers = snapshot.numbers("until", addresses), snapshot.numbers("number", addresses)
+    added = called.added(snapshot.numbers("resource", addresses), explain) if called else repeat(NO_ANCHOR)
+    return [_hit(snapshot, pattern, *row) for row in zip(chosen, ends, numbers, added, strict=False)]
+
+
+def _hit(
+    snapshot: WordSnapshot, pattern: re.Pattern[str] | None, found: _Candidate, until: int, number: int,
+    added: tuple[float, str],
+) -> SearchHit:  # fmt: skip
+    url, title, language, text = snapshot.stored(found.address)
+    ends = None if until == OPEN_END else from_millis(until)
+    why = ScoreParts(max(0.0, found.words - added[0]), found.fresh, found.rank, *added)
+    return SearchHit(url, title, snippet(text, pattern), from_millis(found.time), ends, number, language, why)
+
+
+def _best_candidates(
+    snapshot: WordSnapshot, matcher: QueryBuilder, question: WordQuery, moment: int, wanted: int,
+    rank: PageWeight | None, called: AnchorMatches,
+) -> list[_Candidate]:  # fmt: skip
+    """The best by words, window by window, each put in its final order.
+
+    So the cost does not depend on how many pages fit, and what stands on the
+    second page of an answer does not depend on how the first was asked for.
+    """
+    count = RERANK_WINDOW * (1 + (wanted - 1) // RERANK_WINDOW)
+    hits = _filtered_afterwards(snapshot, matcher, question, count)
+    if hits is not None:
+        best = called.among(snapshot, matcher, question, hits)[:count]
+        return _in_windows(snapshot, best, moment, rank)[:wanted]
+    query = matcher.query(question)
+    while True:
+        hits = snapshot.hits(query, count)
+        best = called.among(snapshot, matcher, question, hits)[:count]
+        found = _in_windows(snapshot, best, moment, rank)
+        if question.spans:
+            found = _best_of_page(snapshot, found)
+        if len(found) >= wanted or len(hits) < count:
+            return found[:wanted]
+        count *= 2
+
+
+def _filtered_afterwards(
+    snapshot: WordSnapshot, matcher: QueryBuilder, question: WordQuery, count: int
+) -> list[tuple[float, Any]] | None:
+    """The best of a moment, sifted out of the best of all times; None where too few of them are of that moment.
+
+    Where pages have few versions this is faster than a limit that is tried on
+    every document, up to twice for past moments, and gives the same.
+    """
+    positive = any(not clause.negated for clause in question.clauses)
+    if not positive or not can_filter_afterwards(snapshot, question):
+        return None
+    most = round(_OVERFETCH * count / snapshot.newest_share())
+    hits = snapshot.hits(matcher.query(question, timed=False), most)
+    kept = snapshot.standing(hits, query_moment(question))
+    return kept[:count] if len(kept) >= count or len(hits) < most else None
+
+
+def _in_windows(
+    snapshot: WordSnapshot, hits: Sequence[tuple[float, Any]], moment: int, rank: PageWeight | None
+) -> list[_Candidate]:
+    found: list[_Candidate] = []
+    for start in range(0, len(hits), RERANK_WINDOW):
+        found += _ordered(snapshot, hits[start : start + RERANK_WINDOW], moment, rank)
+    return found
+
+
+def _ordered(
+    snapshot: WordSnapshot, hits: Sequence[tuple[float, Any]], moment: int, rank: PageWeight | None
+) -> list[_Candidate]:
+    addresses = [address for _, address in hits]
+    ids, times = snapshot.numbers("id", addresses), snapshot.numbers("time", addresses)
+    found = []
+    weights = [rank(page) for page in snapshot.numbers("resource", addresses)] if rank is not None else []
+    for place, ((words, address), number, time) in enumerate(zip(hits, ids, times, strict=True)):
+        fresh = freshness(time, moment)
+        weight = weights[place] if weights else 1.0
+        found.append(_Candidate(-words * fresh * weight, number, address, time, words, fresh, weight))
+    return sorted(found)
+
+
+def _best_of_page(snapshot: WordSnapshot, found: list[_Candidate]) -> list[_Candidate]:
+    """The best version of each page."""
+    resources = snapshot.numbers("resource", [candidate.address for candidate in found])
+    best: dict[int, _Candidate] = {}
+    for resource, candidate in zip(resources, found, strict=True):
+        best.setdefault(resource, candidate)
+    return list(best.values())
+
+
+def count_results(index: WordIndex, question: WordQuery) -> int:
+    """How many versions fit, which is how many pages when a moment is asked for."""
+    snapshot = index.snapshot()
+    query = QueryBuilder(snapshot).query(question, named=anchor_matches(index, snapshot, question).weights())
+    found = snapshot.searcher.search(query, 1, count=True)
+    return int(found.count)
+
+
+def search_facets(index: WordIndex, question: WordQuery, most: int = 20) -> list[SearchFacet]:
+    """Which sites, languages and types the answer has, the most frequent first."""
+    snapshot = index.snapshot()
+    asked = {name: {"terms": {"field": name, "size": most}} for name in FACET_FIELDS}
+    query = QueryBuilder(snapshot).query(question, named=anchor_matches(index, snapshot, question).weights())
+    answer = snapshot.searcher.aggregate(query, asked)
+    found = [
+        SearchFacet(name, str(bucket["key"]), int(bucket["doc_count"]))
+        for name in FACET_FIELDS
+        for bucket in answer[name]["buckets"]
+    ]
+    return sorted(found, key=lambda facet: (FACET_FIELDS.index(facet.field), -facet.count, facet.value))
+
+
+def project_resources(archive: Archive, name: str) -> frozenset[int]:
+    """Ids of the pages of a project that the archive knows; NotFound when there is no such project."""
+    project = Projects(archive.catalog.database).show(name)
+    rows = (archive.catalog.resources.find(url) for url in project.urls)
+    return frozenset(row.id for row in rows if row is not None)

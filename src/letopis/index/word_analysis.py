@@ -1,0 +1,253 @@
+"""Words near a word, the lifetime of a phrase, and the categories of a site by its key words.
+
+The key words of a page are the base forms that stand on it oftener than on
+the site as a whole (tf-idf). A category is a key word; the word that speaks
+for most of the pages that are still without a category is taken next, and
+its pages are those that have it among their key words. The same is done once
+more inside each category. The distance of two words is the number of words
+between them and one more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from tantivy import Occur, Order, Query
+
+from letopis.catalog.version_log import last_seen
+from letopis.errors import NotFound, UsageError
+from letopis.index.page_text import FRAME, LINE_LEAD, MAX_WORD_LENGTH, WORD, StoredPage, lowered, nfc, split_words
+from letopis.index.query_language import FieldFilter, QueryClause, QueryTerm, WordQuery
+from letopis.index.word_documents import OPEN_END, STATE_NOW
+from letopis.index.word_index import WordIndex
+from letopis.index.word_snapshot import QueryBuilder, WordSnapshot
+from letopis.model import from_millis
+from letopis.urls import site as site_of
+
+MIN_WORD_LENGTH = 2
+"""Words of fewer letters say nothing about what they stand near."""
+
+
+class NearbyWord(NamedTuple):
+    """A base form and how near and how often it stands to the word."""
+
+    word: str
+    relevance: float
+
+
+def nearby_words(
+    index: WordIndex, word: str, distance: int = 5, question: WordQuery | None = None, limit: int = 50
+) -> list[NearbyWord]:
+    """The words nearest to a word, over all pages of the question's moment and place; most relevant first."""
+    words = split_words(nfc(word))
+    if len(words) != 1 or distance < 1:
+        raise UsageError("'near' wants one word and a distance of at least 1")
+    snapshot = index.snapshot()
+    matcher = QueryBuilder(snapshot)
+    term = QueryTerm((words[0],))
+    asked = replace(question or WordQuery(), clauses=(QueryClause((term,)),))
+    targets = frozenset(snapshot.bases_of(words[0]))
+    forms = frozenset({words[0], *(form for base in targets for form in snapshot.forms_of(base))})
+    sums: defaultdict[str, float] = defaultdict(float)
+    for address in snapshot.every(matcher.query(asked)):
+        _add_page(sums, snapshot.stored(address), index, forms, targets, distance)
+    found = [NearbyWord(base, round(relevance, 6)) for base, relevance in sums.items() if len(base) >= MIN_WORD_LENGTH]
+    return sorted(found, key=lambda near: (-near.relevance, near.word))[:limit]
+
+
+def _add_page(
+    sums: defaultdict[str, float], page: StoredPage, index: WordIndex, forms: frozenset[str], targets: frozenset[str],
+    distance: int,
+) -> None:  # fmt: skip
+    bases = index.bases().of(page.language)
+    for line in lowered(page.text).split("\n"):
+        words = [word[:MAX_WORD_LENGTH] for word in WORD.findall(line, LINE_LEAD)]
+        # Base forms are looked up only where one of the known forms stands.
+        if forms.isdisjoint(words):
+            continue
+        found = [bases[word] for word in words]
+        for place, base in enumerate(found):
+            if base in targets:
+                _add_around(sums, found, place, targets, distance)
+
+
+def _add_around(
+    sums: defaultdict[str, float], bases: list[str], place: int, targets: frozenset[str], distance: int
+) -> None:
+    low = max(0, place - distance)
+    for other, base in enumerate(bases[low : place + distance + 1], low):
+        if other != place and base not in targets:
+            sums[base] += 1.0 / abs(other - place)
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseLifetime:
+    """The life of a phrase.
+
+    `first` is when a version with it was first captured, `last` when one was
+    last seen. `gone` is when the page that had it last was first seen without
+    it; None while some page still has it.
+    """
+
+    phrase: str
+    first: datetime
+    first_url: str
+    last: datetime
+    last_url: str
+    gone: datetime | None
+    pages: int
+    versions: int
+
+
+def phrase_lifetime(index: WordIndex, phrase: str, site: str = "") -> PhraseLifetime:
+    """First and last time the words stood together on any page; NotFound when they never did."""
+    words = tuple(split_words(nfc(phrase)))
+    if not words:
+        raise UsageError("a phrase needs at least one word")
+    snapshot = index.snapshot()
+    query = QueryBuilder(snapshot).term(QueryTerm(words, exact=True))
+    if site:
+        query = _both(query, Query.term_query(snapshot.schema, "site", site_of(site), "basic"))
+    addresses = snapshot.every(query)
+    if not addresses:
+        where = f" on {site_of(site)}" if site else ""
+        raise NotFound(f"no version{where} has the words '{' '.join(words)}' together; try 'letopis search' with one")
+    first = _first_by(snapshot, query, "time", Order.Asc)
+    last, seen, gone = _last_seen(index, snapshot, query)
+    pages = len(set(snapshot.numbers("resource", addresses)))
+    return PhraseLifetime(
+        " ".join(words), from_millis(snapshot.numbers("time", [first])[0]), snapshot.stored(first).url,
+        from_millis(seen), snapshot.stored(last).url, gone, pages, len(addresses),
+    )  # fmt: skip
+
+
+def _both(first: Any, second: Any) -> Any:
+    return Query.boolean_query([(Occur.Must, first), (Occur.Must, second)])
+
+
+def _first_by(snapshot: WordSnapshot, query: Any, field: str, order: Any) -> Any:
+    return snapshot.searcher.search(query, 1, count=False, order_by_field=field, order=order).hits[0][1]
+
+
+def _last_seen(index: WordIndex, snapshot: WordSnapshot, query: Any) -> tuple[Any, int, datetime | None]:
+    """The document that was seen last, when, and by when it was gone."""
+    standing = snapshot.every(_both(query, Query.term_query(snapshot.schema, "state", STATE_NOW, "basic")))
+    candidates = standing or [_first_by(snapshot, query, "until", Order.Desc)]
+    columns = [snapshot.numbers(name, candidates) for name in ("resource", "number", "time")]
+    seen = [
+        last_seen(index.archive.catalog.database, resource, number) or time
+        for resource, number, time in zip(*columns, strict=True)
+    ]
+    best = max(range(len(candidates)), key=lambda place: (seen[place], -place))
+    until = snapshot.numbers("until", [candidates[best]])[0]
+    return candidates[best], seen[best], None if until == OPEN_END else from_millis(until)
+
+
+MAX_KEYWORDS = 12
+"""Key words of one page."""
+MIN_CATEGORY_PAGES = 2
+"""Pages that make a category."""
+_MAX_KEYWORD_SHARE = 0.6
+_FRAME_SHARE = 0.3
+_MIN_KEYWORD_LENGTH = 3
+_MAX_CATEGORIES = 12
+OTHER_CATEGORY = ""
+"""The name of the rest, which no key word joins."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageCategory:
+    """Pages joined by a key word; `words` are the further ones that most of them share, the strongest first."""
+
+    name: str
+    words: tuple[str, ...]
+    pages: tuple[str, ...]
+    children: tuple[PageCategory, ...] = ()
+
+
+def site_categories(index: WordIndex, site: str, at: datetime | None = None, depth: int = 2) -> list[PageCategory]:
+    """The category tree of a site as of a moment, largest first; NotFound when it has no pages with words."""
+    snapshot = index.snapshot()
+    question = WordQuery(limits=(FieldFilter("site", site_of(site)),), at=at)
+    pages = [snapshot.stored(address) for address in snapshot.every(QueryBuilder(snapshot).query(question))]
+    weights = _keyword_weights(index, sorted(pages))
+    if not weights:
+        raise NotFound(f"there are no pages of {site_of(site)} with words then; crawl it, or ask for another date")
+    return _split_pages(weights, depth)
+
+
+KeywordWeights = Mapping[str, Mapping[str, float]]
+"""Key words with their weights by URL."""
+
+
+def _keyword_weights(index: WordIndex, pages: list[StoredPage]) -> KeywordWeights:
+    frame = _frame_lines(pages)
+    counts = {page.url: _word_counts(index, page, frame) for page in pages}
+    counts = {url: counted for url, counted in counts.items() if counted}
+    found_on = Counter(word for counted in counts.values() for word in counted)
+    return {url: _key_words(counted, found_on, len(counts)) for url, counted in counts.items()}
+
+
+def _frame_lines(pages: list[StoredPage]) -> frozenset[str]:
+    """Lines that stand on many pages: menus, footers."""
+    seen = Counter(line for page in pages for line in set(page.text.split("\n")))
+    return frozenset(line for line, count in seen.items() if count > max(2, _FRAME_SHARE * len(pages)))
+
+
+def _word_counts(index: WordIndex, page: StoredPage, frame: frozenset[str]) -> Counter[str]:
+    bases = index.bases().of(page.language)
+    lines = [line[LINE_LEAD:] for line in page.text.split("\n") if line not in frame and line[1:LINE_LEAD] != FRAME]
+    words = (bases[word] for line in lines for word in split_words(line))
+    return Counter(word for word in words if len(word) >= _MIN_KEYWORD_LENGTH and word.isalpha())
+
+
+def _key_words(counted: Counter[str], found_on: Counter[str], pages: int) -> dict[str, float]:
+    """The strongest words of a page; those of one page alone or of nearly all join nothing."""
+    useful = {
+        word: count
+        for word, count in counted.items()
+        if MIN_CATEGORY_PAGES <= found_on[word] <= max(MIN_CATEGORY_PAGES, _MAX_KEYWORD_SHARE * pages)
+    }
+    weighed = {word: (1 + math.log(count)) * math.log(1 + pages / found_on[word]) for word, count in useful.items()}
+    strongest = sorted(weighed.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_KEYWORDS]
+    return dict(strongest)
+
+
+def _split_pages(weights: KeywordWeights, depth: int, taken: frozenset[str] = frozenset()) -> list[PageCategory]:
+    left = dict(weights)
+    found: list[PageCategory] = []
+    while len(found) < _MAX_CATEGORIES and (name := _strongest(left, taken)):
+        members = {url: words for url, words in left.items() if name in words}
+        found.append(_category(name, members, depth, taken | {name}))
+        left = {url: words for url, words in left.items() if name not in words}
+    found.sort(key=lambda category: (-len(category.pages), category.name))
+    if left:
+        found.append(PageCategory(OTHER_CATEGORY, (), tuple(sorted(left))))
+    return found
+
+
+def _strongest(weights: KeywordWeights, taken: frozenset[str]) -> str:
+    """The word that speaks for most pages; nothing when no word joins enough of them."""
+    sums: Counter[str] = Counter()
+    pages: Counter[str] = Counter()
+    for words in weights.values():
+        for word, weight in words.items():
+            if word not in taken:
+                sums[word] += weight  # type: ignore[assignment]
+                pages[word] += 1
+    joining = [word for word, count in pages.items() if count >= MIN_CATEGORY_PAGES]
+    return min(joining, key=lambda word: (-round(sums[word], 9), word), default="")
+
+
+def _category(name: str, members: KeywordWeights, depth: int, taken: frozenset[str]) -> PageCategory:
+    shared = Counter(word for words in members.values() for word in words if word not in taken)
+    words = sorted((-count, word) for word, count in shared.items() if count >= MIN_CATEGORY_PAGES)[:5]
+    children = _split_pages(members, depth - 1, taken) if depth > 1 and len(members) > 2 * MIN_CATEGORY_PAGES else []
+    if all(child.name == OTHER_CATEGORY for child in children):
+        children = []
+    return PageCategory(name, tuple(word for _, word in words), tuple(sorted(members)), tuple(children))

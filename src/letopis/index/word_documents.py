@@ -1,0 +1,183 @@
+"""The documents of the word index: its fields, and how a version and its page become one, here or on a cluster.
+
+One document stands for one version. Text fields hold words joined by blanks:
+all cutting and all finding of base forms happens before.
+
+    base       base forms, with frequencies: what plain words of a query are matched with
+    exact      words as they stand, with positions: phrases and prefixes
+    placed     `kind=word`, with positions: phrases in a kind of block
+    placed_base  `kind=base`
+    forms      `>form=base` and `<base=form`: the dictionary in both directions
+    page       stored: URL, title and language, then one line a block
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import tantivy
+
+from letopis import extract
+from letopis.archive import Archive
+from letopis.catalog.index_state import WordRow, title_only, word_rows
+from letopis.catalog.version_log import VersionSpan
+from letopis.config import SearchSettings
+from letopis.errors import LetopisError
+from letopis.index.base_forms import BaseForms
+from letopis.index.page_text import StoredPage, one_line, split_words, stored_lines
+from letopis.model import BlockKind, LinkType, Page
+from letopis.urls import host
+
+WORDS_FORMAT = 1
+OPEN_END = 1 << 62
+"""The end of a version that is still valid."""
+STATE_NOW, STATE_OLD, STATE_MARK = "now", "old", "mark"
+
+
+class WordIndexMark(NamedTuple):
+    """How far the index has come, and of what: kept in it, so that one commit changes both.
+
+    `versions` and `times` are the mark of the log up to `last`; `bases` names
+    what base forms were taken from. Whatever differs later tells what to do.
+    Of several marks the one with the highest serial holds.
+    """
+
+    last: int = 0
+    versions: int = 0
+    times: int = 0
+    bases: str = ""
+    serial: int = 0
+
+    def pack(self) -> bytes:
+        """For the stored field of the marking document."""
+        return json.dumps(self._asdict()).encode()
+
+
+def unpack_mark(data: bytes) -> WordIndexMark:
+    """The inverse of `Mark.pack`."""
+    return WordIndexMark(**json.loads(data))
+
+
+def word_schema() -> Any:
+    """The schema of the index."""
+    builder = tantivy.SchemaBuilder()
+    for name in ("id", "resource"):
+        builder.add_integer_field(name, fast=True, indexed=True)
+    for name in ("number", "time", "until"):
+        builder.add_integer_field(name, fast=True, indexed=False)
+    for name in ("site", "language", "type"):
+        builder.add_text_field(name, fast=True, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("state", tokenizer_name="raw", index_option="basic")
+    for name, option in _WORD_FIELDS.items():
+        builder.add_text_field(name, tokenizer_name="whitespace", index_option=option)
+    builder.add_bytes_field("page", stored=True, indexed=False)
+    return builder.build()
+
+
+_WORD_FIELDS = {"base": "freq", "exact": "position", "placed": "position", "placed_base": "freq", "forms": "basic"}
+
+BLOCK_WEIGHTS = {BlockKind.TITLE: 3, BlockKind.H1: 2}
+"""How often words of a kind count: weight by repetition costs a question nothing."""
+
+_TEXT_LINKS = (LinkType.A, LinkType.AREA)
+
+
+def with_title_alone(page: Page) -> Page:
+    """The page as if nothing but its title stood on it."""
+    titles = tuple(block for block in page.blocks if block.kind is BlockKind.TITLE)
+    return replace(page, blocks=titles, links=(), frame=frozenset())
+
+
+def document_fields(span: VersionSpan, page: Page, bases: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of the document that stands for one version."""
+    lines = stored_lines(page)
+    blocks = [(block.kind, split_words(block.text)) for block, _ in lines]
+    links = [split_words(one_line(link.text)) for link in page.links if link.text and link.type in _TEXT_LINKS]
+    stored = StoredPage(span.url, one_line(page.title), page.language, "\n".join(line for _, line in lines))
+    return {
+        "id": span.id,
+        "resource": span.resource,
+        "number": span.number,
+        "time": span.time,
+        "until": OPEN_END if span.until is None else span.until,
+        "state": STATE_NOW if span.until is None else STATE_OLD,
+        "site": host(span.url),
+        "language": page.language,
+        "type": page.content_type,
+        "page": stored.pack(),
+        **_word_fields(blocks, links, bases),
+    }
+
+
+def _word_fields(
+    blocks: list[tuple[BlockKind, list[str]]], links: list[list[str]], bases: Mapping[str, str]
+) -> dict[str, list[str]]:
+    """Each block is a value of its own: between values lies a gap that no phrase spans.
+
+    Texts of links stand inside other blocks already, so they only say where words stand.
+    """
+    fields: dict[str, list[str]] = {"base": [], "exact": [], "placed": [], "placed_base": [], "forms": []}
+    pairs: dict[str, str] = {}
+    for kind, words in blocks:
+        found = [bases[word] for word in words]
+        pairs.update(zip(words, found, strict=True))
+        fields["exact"].append(" ".join(words))
+        fields["base"] += [" ".join(found)] * BLOCK_WEIGHTS.get(kind, 1)
+        _place(fields, kind, words, found)
+    for words in links:
+        _place(fields, BlockKind.LINK, words, [bases[word] for word in words])
+    fields["forms"].append(" ".join(_form_entries(pairs.items())))
+    return fields
+
+
+def _place(fields: dict[str, list[str]], kind: BlockKind, words: list[str], bases: list[str]) -> None:
+    start = kind.value + "="
+    fields["placed"].append(" ".join([start + word for word in words]))
+    fields["placed_base"].append(" ".join([start + base for base in bases]))
+
+
+def _form_entries(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """The dictionary entries of inflected words, both ways."""
+    return [text for form, base in pairs if form != base for text in (f">{form}={base}", f"<{base}={form}")]
+
+
+def mark_document(schema: Any, mark: WordIndexMark) -> Any:
+    """The document that is no page and says how far the index has come; its id is 0, which no version has."""
+    never = {"resource": 0, "time": OPEN_END, "until": 0, "site": "", "language": "", "type": ""}
+    fields = {"id": 0, "number": mark.serial, "state": STATE_MARK, "page": mark.pack(), **never}
+    return tantivy.Document.from_dict(fields, schema)
+
+
+PIECE = 100
+"""Versions of one piece."""
+
+
+def fields_of_versions(archive: Archive, spans: Iterable[VersionSpan], bases: BaseForms) -> Iterator[dict[str, Any]]:
+    """The fields of each version that can still be read."""
+    titles = title_only(archive.catalog.database)
+    for span in spans:
+        try:
+            version = archive.answers.by_id(span.id)
+        except LetopisError:
+            # Dropped meanwhile, or its bytes are lost: there is nothing to find in it.
+            continue
+        page = extract.read_page(version.body, version.url, version.headers)
+        if span.resource in titles:
+            page = with_title_alone(page)
+        yield document_fields(span, page, bases.of(page.language))
+
+
+def fields_on_worker(archive: Archive, spans: tuple[VersionSpan, ...]) -> list[dict[str, Any]]:
+    """A piece, on a worker that knows nothing yet but the archive."""
+    bases = _cached_base_forms(archive.settings.search, tuple(word_rows(archive.catalog.database)))
+    return list(fields_of_versions(archive, spans, bases))
+
+
+@lru_cache(maxsize=4)
+def _cached_base_forms(settings: SearchSettings, settled: tuple[WordRow, ...]) -> BaseForms:
+    """Kept from piece to piece: the tables of a language take a while to load."""
+    return BaseForms(settings, settled)

@@ -1,0 +1,375 @@
+"""The index of words: follows the log of versions; derived, can be deleted and is built again.
+
+A version's document says until when it was valid. When a newer version
+comes, the document of the one before is written again, in the same commit as
+the new one and the mark that says how far the index has come. So a crash
+loses whole batches only, which are taken in again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import chain
+from typing import Any
+
+import tantivy
+from tantivy import Query
+
+from letopis.archive import Archive
+from letopis.archive.cluster import PieceRunner, pieces_of
+from letopis.catalog.index_state import lock_word, release_word, settle_bases, word_rows
+from letopis.catalog.version_log import (
+    VersionSpan,
+    count_versions_since,
+    has_versions_since,
+    log_mark,
+    spans_from,
+    spans_since,
+    spans_up_to,
+)
+from letopis.errors import LetopisError, NotReady, SettingError, UsageError
+from letopis.index.anchor_index import AnchorIndex, AnchorReader
+from letopis.index.base_forms import BaseForms
+from letopis.index.page_text import nfc, split_words
+from letopis.index.word_documents import (
+    OPEN_END,
+    PIECE,
+    WORDS_FORMAT,
+    WordIndexMark,
+    fields_of_versions,
+    fields_on_worker,
+    mark_document,
+    word_schema,
+)
+from letopis.index.word_snapshot import WordSnapshot
+
+BATCH = 10_000
+"""Versions of one commit: what a crash costs, and few enough pieces for quick questions."""
+_WRITER_BYTES = 256_000_000
+_MAX_MARKS = 500
+"""Marks that are left lying: to delete one makes every question look for deleted documents in its piece."""
+_PROGRESS_STEP = 100
+NO_STAMP = (0, 0)
+"""The stamp of an index that is not there."""
+
+
+class WordIndex:
+    """Words of all versions of an archive, kept in `index/words` of its folder.
+
+    Safe to use from several threads and processes: one of them takes in what
+    is new, the others read what it wrote.
+    """
+
+    def __init__(self, archive: Archive, spread: PieceRunner | None = None) -> None:
+        """`spread` reads the pages; without one they are read here."""
+        self.archive = archive
+        self._spread = spread
+        self._folder = archive.folder / "index" / "words"
+        self._data = self._folder / f"v{WORDS_FORMAT}"
+        self._meta = str(self._data / "meta.json")
+        self._schema = word_schema()
+        self._turn = threading.RLock()
+        self._index: Any = None
+        self._snapshot: WordSnapshot | None = None
+        self._bases: BaseForms | None = None
+        self._mark = WordIndexMark()
+        self._stamp = NO_STAMP
+        self._names = AnchorIndex(archive, self._folder / "names")
+
+    # Questions
+
+    def snapshot(self, *, fresh: bool = True) -> WordSnapshot:
+        """The index as it is now; `fresh` takes in what was recorded since."""
+        with self._turn:
+            if fresh or self._snapshot is None:
+                self.catch_up()
+            assert self._snapshot is not None
+            return self._snapshot
+
+    def names(self, snapshot: WordSnapshot) -> AnchorReader | None:
+        """What links call pages, looked after when something was taken in; None where there is nothing."""
+        with self._turn:
+            if not self._names.is_settled(snapshot):
+                self._refresh_anchors(snapshot)
+            return self._names.reader
+
+    def names_lag(self) -> int:
+        """Versions recorded whose links do not name pages yet."""
+        with self._turn:
+            return self._names.lag()
+
+    def _refresh_anchors(self, snapshot: WordSnapshot) -> None:
+        bases = self.bases().signature
+        # Where links cannot be read or nothing can be written, what is there has to do: names only help.
+        with suppress(LetopisError):
+            if self._names.is_stale(bases):
+                with self._writing():
+                    if self._names.is_stale(bases):
+                        self._names.make(snapshot, bases)
+        self._names.settle(snapshot)
+
+    def lag(self) -> int:
+        """Versions recorded and not yet in the index; takes nothing in."""
+        with self._turn:
+            self._follow_disk()
+            return count_versions_since(self.archive.catalog.database, self._mark.last)
+
+    def bases(self) -> BaseForms:
+        """Base forms as settings and people have settled them now."""
+        if self._bases is None:
+            rows = word_rows(self.archive.catalog.database)
+            self._bases = BaseForms(self.archive.settings.search, rows)
+        return self._bases
+
+    # Following
+
+    def catch_up(
+        self, progress: Callable[[int], None] = lambda done: None, stop: Callable[[], bool] = lambda: False
+    ) -> int:
+        """Takes in all versions recorded since; answers how many. Can be stopped between two batches."""
+        if not self.archive.settings.search.enabled:
+            raise SettingError("the index of words is turned off; set search.enabled = true")
+        with self._turn:
+            if not self._behind():
+                return 0
+            with self._writing():
+                self._open()
+                self._check_log()
+                return self._take_all(progress, stop)
+
+    def rebuild(self, progress: Callable[[int], None] = lambda done: None) -> int:
+        """Builds the index anew; answers how many versions it took in."""
+        with self._turn:
+            with self._writing():
+                self._start_over()
+                self._names.remove()
+            return self.catch_up(progress)
+
+    def reindex(self, resources: Iterable[int]) -> None:
+        """Writes the documents of some pages again, after it was settled otherwise what is to be found of them."""
+        with self._turn:
+            self.catch_up()
+            with self._writing():
+                self._open()
+                database = self.archive.catalog.database
+                spans = [span for resource in resources for span in spans_from(database, resource, 0)]
+                self._write([], [span for span in spans if span.id <= self._mark.last], self._mark.last)
+
+    def base_forms_changed(self) -> None:
+        """After base forms were settled otherwise: the next question builds the index anew."""
+        with self._turn:
+            self._bases = None
+
+    def _behind(self) -> bool:
+        """Whether there is something to do; mostly costs one look at a file and one at the end of the log."""
+        first = self._index is None
+        self._follow_disk()
+        if self._index is None or self._mark.bases != self.bases().signature:
+            return True
+        if first and self._log_differs():
+            return True
+        return has_versions_since(self.archive.catalog.database, self._mark.last)
+
+    def _follow_disk(self) -> None:
+        """Follows what other processes did: took versions in, built the index anew, removed it."""
+        stamp = self._disk_stamp()
+        if stamp == NO_STAMP:
+            self._forget()
+        elif stamp != self._stamp:
+            self._open()
+            self._stamp = stamp
+
+    def _disk_stamp(self) -> tuple[int, int]:
+        """Changes with every commit; nothing when there is no index."""
+        try:
+            facts = os.stat(self._meta)  # Asked at every question: a Path costs four times as much.
+        except OSError:
+            return NO_STAMP
+        return facts.st_ino, facts.st_mtime_ns
+
+    def _open(self) -> None:
+        """Opens the index or makes an empty one; what cannot be opened is started over."""
+        try:
+            self._data.mkdir(parents=True, exist_ok=True)
+            self._index = tantivy.Index(self._schema, str(self._data))
+        except ValueError:
+            self._start_over()
+            self._data.mkdir(parents=True, exist_ok=True)
+            self._index = tantivy.Index(self._schema, str(self._data))
+        self._index.config_reader("manual")
+        self._see()
+
+    def _see(self) -> None:
+        self._index.reload()
+        self._snapshot = WordSnapshot(self._index.searcher(), self._schema, self.bases)
+        self._mark = self._snapshot.mark()
+
+    def _forget(self) -> None:
+        self._index, self._snapshot, self._mark, self._stamp = None, None, WordIndexMark(), NO_STAMP
+
+    def _start_over(self) -> None:
+        shutil.rmtree(self._data, ignore_errors=True)
+        self._forget()
+
+    def _check_log(self) -> None:
+        """The log may have been changed behind us: versions dropped, or found to have begun earlier."""
+        self._bases_again()
+        if self._mark.last and self._mark.bases != self.bases().signature:
+            self._start_over()
+            self._open()
+        if self._log_differs():
+            self._reconcile()
+
+    def _log_differs(self) -> bool:
+        counted = log_mark(self.archive.catalog.database, self._mark.last)
+        return counted != (self._mark.versions, self._mark.times)
+
+    def _bases_again(self) -> None:
+        """Another process may have settled words since; the tables are kept where nothing differs."""
+        now = BaseForms(self.archive.settings.search, word_rows(self.archive.catalog.database))
+        if self._bases is None or now.signature != self._bases.signature:
+            self._bases = now
+
+    def _take_all(self, progress: Callable[[int], None], stop: Callable[[], bool]) -> int:
+        done = 0
+        while not stop() and (spans := spans_since(self.archive.catalog.database, self._mark.last, BATCH)):
+            again = self._touched(spans)
+            self._write(spans, again, spans[-1].id, progress=partial(_forward_progress, progress, done))
+            done += len(spans)
+            progress(done)
+        return done
+
+    def _touched(self, spans: list[VersionSpan]) -> list[VersionSpan]:
+        """Versions already in the index whose end or number the new ones change."""
+        database, last = self.archive.catalog.database, self._mark.last
+        if not last:
+            return []
+        starts: dict[int, int] = {}
+        for span in spans:
+            starts[span.resource] = min(span.number, starts.get(span.resource, span.number))
+        around = [spans_from(database, resource, max(0, number - 1)) for resource, number in starts.items()]
+        return [span for near in around for span in near if span.id <= last and self._differs(span)]
+
+    def _differs(self, span: VersionSpan) -> bool:
+        assert self._snapshot is not None
+        hits = self._snapshot.hits(Query.term_query(self._schema, "id", span.id), 1)
+        known = (
+            [self._snapshot.numbers(field, [hits[0][1]])[0] for field in ("number", "time", "until")] if hits else []
+        )
+        return known != [span.number, span.time, OPEN_END if span.until is None else span.until]
+
+    def _reconcile(self) -> None:
+        """Compares every document with the log and writes those again that differ."""
+        assert self._snapshot is not None
+        found = self._snapshot
+        addresses = found.every(Query.range_query(self._schema, "id", tantivy.FieldType.Integer, 1, None))
+        columns = [found.numbers(field, addresses) for field in ("id", "number", "time", "until")]
+        known = {row[0]: row[1:] for row in zip(*columns, strict=True)}
+        again: list[VersionSpan] = []
+        for span in spans_up_to(self.archive.catalog.database, self._mark.last):
+            if known.pop(span.id, ()) != (span.number, span.time, OPEN_END if span.until is None else span.until):
+                again.append(span)
+        self._write([], again, self._mark.last, gone=known)
+
+    # Writing
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Keeps other processes from taking in the same versions."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with (self._folder / "lock").open("ab") as opened:
+                fcntl.flock(opened, fcntl.LOCK_EX)
+                yield
+        except OSError as error:
+            raise NotReady(f"cannot write to {self._folder}: {error.strerror}; check its permissions") from None
+
+    def _write(
+        self,
+        new: list[VersionSpan],
+        again: list[VersionSpan],
+        last: int,
+        gone: Iterable[int] = (),
+        progress: Callable[[int], None] = lambda done: None,
+    ) -> None:
+        """One commit: new documents, those to be written again, those that are gone, and the mark."""
+        counted = log_mark(self.archive.catalog.database, last)
+        mark = WordIndexMark(last, *counted, self.bases().signature, self._mark.serial + 1)
+        try:
+            writer = self._index.writer(_WRITER_BYTES, 1)
+            for number in (*self._old_marks(), *gone, *(span.id for span in again)):
+                writer.delete_documents_by_term("id", number)
+            for done, made in enumerate(self._documents([*new, *again]), 1):
+                writer.add_document(made)
+                if done % _PROGRESS_STEP == 0:
+                    progress(min(done, len(new)))
+            writer.add_document(mark_document(self._schema, mark))
+            writer.commit()
+            writer.wait_merging_threads()
+        except ValueError as error:
+            raise NotReady(f"cannot write the index of words ({error}); is there room on the disk?") from None
+        self._see()
+        self._stamp = self._disk_stamp()
+
+    def _old_marks(self) -> tuple[int, ...]:
+        """The id of all marks when there are too many of them."""
+        assert self._snapshot is not None
+        return (0,) if self._snapshot.marks() >= _MAX_MARKS else ()
+
+    def _documents(self, spans: list[VersionSpan]) -> Iterator[Any]:
+        """Documents in the order of their versions, worked out by whoever reads pages for us; a few of them here."""
+        if self._spread is None or len(spans) < PIECE:
+            found: Iterable[dict[str, Any]] = fields_of_versions(self.archive, spans, self.bases())
+        else:
+            found = chain.from_iterable(self._spread.each(fields_on_worker, pieces_of(spans, PIECE)))
+        return (tantivy.Document.from_dict(fields, self._schema) for fields in found)
+
+
+def _forward_progress(progress: Callable[[int], None], before: int, count: int) -> None:
+    progress(before + count)
+
+
+def derive_base_forms(index: WordIndex, extension: str, basic_extension: str = "") -> list[tuple[str, str]]:
+    """Words with an ending get the word without it (or with the basic ending) as base, where that word exists.
+
+    Only words of the archive that have no other base form and are not locked
+    take part. Answers the pairs that were settled; the next question sees them.
+    """
+    ending, basic = nfc(extension).lower(), nfc(basic_extension).lower()
+    if not ending:
+        raise UsageError("wordfigure needs an extension: the ending of the words it is about")
+    searcher = index.snapshot().searcher
+    words = {word for word, _ in searcher.terms_with_prefix("exact", "")}
+    inflected = {term[1:].partition("=")[0] for term, _ in searcher.terms_with_prefix("forms", ">")}
+    known = {row.form for row in word_rows(index.archive.catalog.database)}
+    free = sorted(word for word in words - inflected - known if word.endswith(ending) and word.isalpha())
+    stems = [(word, word.removesuffix(ending) + basic) for word in free]
+    pairs = [(word, base) for word, base in stems if base != word and base in words]
+    settle_bases(index.archive.catalog.database, pairs)
+    index.base_forms_changed()
+    return pairs
+
+
+def lock_base_form(index: WordIndex, word: str) -> None:
+    """The word is its own base from now on, whatever rules and dictionaries say."""
+    lock_word(index.archive.catalog.database, _single_word(word))
+    index.base_forms_changed()
+
+
+def release_base_form(index: WordIndex, word: str) -> None:
+    """Forgets a lock or a settled base form."""
+    release_word(index.archive.catalog.database, _single_word(word))
+    index.base_forms_changed()
+
+
+def _single_word(word: str) -> str:
+    words = split_words(nfc(word))
+    if len(words) != 1:
+        raise UsageError(f"'{word[:80]}' is not one word")
+    return words[0]

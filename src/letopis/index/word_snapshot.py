@@ -1,0 +1,285 @@
+"""One state of the word index, and the tantivy queries that are asked of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Protocol
+
+from tantivy import FieldType, Occur, Query
+
+from letopis.errors import Damaged
+from letopis.index.base_forms import BaseForms
+from letopis.index.page_text import StoredPage, is_cjk, unpack_stored_page
+from letopis.index.query_language import FieldFilter, QueryClause, QueryTerm, WordQuery
+from letopis.index.word_documents import STATE_MARK, STATE_NOW, WordIndexMark, unpack_mark
+from letopis.model import to_millis
+
+
+class Vocabulary(Protocol):
+    """An index whose words are known in all their forms."""
+
+    schema: Any
+
+    def bases_of(self, form: str) -> tuple[str, ...]:
+        """Base forms under which a word can be found."""
+
+    def forms_of(self, base: str) -> tuple[str, ...]:
+        """Words seen with that base form, itself first."""
+
+
+AnchorScores = Mapping[int, float]
+"""Pages that links call by the words of a clause, and what that adds to their score."""
+
+
+class QueryBuilder:
+    """Makes queries for one state of the index."""
+
+    def __init__(self, snapshot: Vocabulary) -> None:
+        self._snapshot = snapshot
+        self._schema = snapshot.schema
+
+    def query(self, question: WordQuery, *, timed: bool = True, named: Sequence[AnchorScores] = ()) -> Any:
+        """The whole question as one query, or all of it but its time. Limits do not touch the score.
+
+        With `named`, one for each clause, its pages have what they are called as well as what stands on them.
+        """
+        return Query.boolean_query([*self._clauses(question, named), *self._around(question, timed)])
+
+    def called(self, question: WordQuery, named: Sequence[AnchorScores], *, timed: bool) -> Any:
+        """The same question of the pages alone that are named; of one clause, names are left to be added."""
+        pages = sorted({page for clause in named for page in clause})
+        some = _any_of([self._page(page) for page in pages])
+        clauses = self._clauses(question, named)
+        if has_single_clause(question):
+            clauses = [
+                (Occur.Should if occur is Occur.Must else occur, part) for occur, part in self._clauses(question)
+            ]
+        return Query.boolean_query(
+            [(Occur.Must, Query.const_score_query(some, 0.0)), *clauses, *self._around(question, timed)]
+        )
+
+    def _clauses(self, question: WordQuery, named: Sequence[AnchorScores] = ()) -> list[tuple[Occur, Any]]:
+        parts = [(Occur.MustNot if c.negated else Occur.Must, self.clause(c)) for c in question.clauses]
+        if any(named):
+            return [(occur, self._or_named(part, pages)) for (occur, part), pages in zip(parts, named, strict=True)]
+        return parts
+
+    def _or_named(self, clause: Any, pages: AnchorScores) -> Any:
+        return _any_of([clause, *(Query.const_score_query(self._page(page), pages[page]) for page in pages)])
+
+    def _page(self, page: int) -> Any:
+        return Query.term_query(self._schema, "resource", page, "basic")
+
+    def _around(self, question: WordQuery, timed: bool) -> list[tuple[Occur, Any]]:
+        return [(occur, Query.const_score_query(part, 0.0)) for occur, part in self._limits(question, timed)]
+
+    def _limits(self, question: WordQuery, timed: bool) -> Iterator[tuple[Occur, Any]]:
+        if timed:
+            yield from self._time(question)
+        for (field, negated), values in _grouped_filters(question.limits).items():
+            yield (Occur.MustNot if negated else Occur.Must, self._one_of(field, values))
+        if question.resources is not None:
+            yield (Occur.Must, Query.term_set_query(self._schema, "resource", sorted(question.resources)))
+
+    def _time(self, question: WordQuery) -> Iterator[tuple[Occur, Any]]:
+        if question.spans:
+            yield (Occur.MustNot, Query.term_query(self._schema, "state", STATE_MARK, "basic"))
+            if question.until is not None:
+                yield (Occur.Must, self._range("time", None, to_millis(question.until)))
+            if question.since is not None:
+                yield (Occur.Must, self._range("until", to_millis(question.since) + 1, None))
+        elif question.at is None:
+            yield (Occur.Must, Query.term_query(self._schema, "state", STATE_NOW, "basic"))
+        else:
+            moment = to_millis(question.at)
+            yield (Occur.Must, self._range("time", None, moment))
+            yield (Occur.Must, self._range("until", moment + 1, None))
+
+    def _range(self, field: str, low: int | None, high: int | None) -> Any:
+        return Query.range_query(self._schema, field, FieldType.Integer, low, high)
+
+    def _one_of(self, field: str, values: list[str]) -> Any:
+        if len(values) == 1:
+            return Query.term_query(self._schema, field, values[0], "basic")
+        return Query.term_set_query(self._schema, field, values)
+
+    def clause(self, clause: QueryClause) -> Any:
+        """One of its terms."""
+        return _any_of([self.term(term) for term in clause.alternatives])
+
+    def term(self, term: QueryTerm) -> Any:
+        """One term, in its kinds of blocks where it names any."""
+        if term.exact or term.prefix:
+            return _any_of(
+                [self._exact(term, field, start) for field, start in _fields_of_term(term, "exact", "placed")]
+            )
+        return _any_of(
+            [self._forms(term, field, start) for field, start in _fields_of_term(term, "base", "placed_base")]
+        )
+
+    def _forms(self, term: QueryTerm, field: str, start: str) -> Any:
+        found = self._snapshot.bases_of(term.words[0])
+        return _any_of([Query.term_query(self._schema, field, start + base, "freq") for base in found])
+
+    def _exact(self, term: QueryTerm, field: str, start: str) -> Any:
+        words: list[Any] = [start + word for word in term.words]
+        if term.prefix and len(words) > 1:
+            return Query.phrase_prefix_query(self._schema, field, words)
+        if term.prefix:
+            return Query.regex_query(self._schema, field, words[0] + ".*")
+        if len(words) > 1:
+            return Query.phrase_query(self._schema, field, words)
+        return Query.term_query(self._schema, field, words[0], "position")
+
+    def pattern(self, question: WordQuery) -> re.Pattern[str] | None:
+        """Finds the words of a question in a lowered text; a group for each term tells which it was."""
+        terms = [term for clause in question.clauses if not clause.negated for term in clause.alternatives]
+        return compiled_pattern(tuple(self._source(term) for term in terms)) if terms else None
+
+    def _source(self, term: QueryTerm) -> str:
+        """The regular expression of one term."""
+        if term.exact or term.prefix:
+            between = r"\W*" if any(map(is_cjk, term.words)) else r"\W+"
+            return _word_pattern(term.words[0], between.join(("", *term.words[1:])) + (r"\w*" if term.prefix else ""))
+        bases = self._snapshot.bases_of(term.words[0])
+        forms = {term.words[0], *(form for base in bases for form in self._snapshot.forms_of(base))}
+        return "|".join(_word_pattern(form) for form in sorted(forms, key=lambda form: (-len(form), form)))
+
+
+def has_single_clause(question: WordQuery) -> bool:
+    """Whether one clause alone decides which pages are found."""
+    return sum(not clause.negated for clause in question.clauses) == 1
+
+
+def _word_pattern(first: str, rest: str = "") -> str:
+    """A word with more behind it, and nothing of a word around.
+
+    What stands before is looked at last: a pattern that begins with letters
+    is searched for several times faster.
+    """
+    # A character of a script without blanks has other word characters on both sides.
+    return first + rest if is_cjk(first) else rf"{first}(?<!\w{first}){rest}(?!\w)"
+
+
+@lru_cache(maxsize=256)
+def compiled_pattern(sources: tuple[str, ...]) -> re.Pattern[str]:
+    """One pattern with a group for each source."""
+    return re.compile("|".join(f"({source})" for source in sources))
+
+
+def _fields_of_term(term: QueryTerm, everywhere: str, placed: str) -> list[tuple[str, str]]:
+    """Fields and what words begin with there."""
+    return [(placed, f"{kind.value}=") for kind in term.blocks] or [(everywhere, "")]
+
+
+def _any_of(queries: list[Any]) -> Any:
+    return queries[0] if len(queries) == 1 else Query.boolean_query([(Occur.Should, query) for query in queries])
+
+
+def _grouped_filters(limits: Iterable[FieldFilter]) -> dict[tuple[str, bool], list[str]]:
+    """Values of one field are alternatives."""
+    found: dict[tuple[str, bool], list[str]] = {}
+    for limit in limits:
+        found.setdefault((limit.field, limit.negated), []).append(limit.value)
+    return found
+
+
+_MAX_FORMS = 64
+"""Forms of one base that marks and surroundings look for, the most frequent first."""
+
+
+class WordSnapshot:
+    """A searcher with its schema and its dictionary of word forms. Safe to share between threads."""
+
+    def __init__(self, searcher: Any, schema: Any, bases: Callable[[], BaseForms]) -> None:
+        self.searcher = searcher
+        self.schema = schema
+        self._bases = bases
+        self._newest = searcher.doc_freq("state", STATE_NOW)
+        self._known: dict[str, tuple[str, ...]] = {}
+        self._forms: dict[str, tuple[str, ...]] = {}
+
+    def mark(self) -> WordIndexMark:
+        """How far the index had come; an empty mark when it is new."""
+        marks = Query.term_query(self.schema, "state", STATE_MARK, "basic")
+        hits = self.searcher.search(marks, 1, count=False, order_by_field="number").hits
+        return unpack_mark(self.searcher.doc(hits[0][1]).get_first("page")) if hits else WordIndexMark()
+
+    def marks(self) -> int:
+        """How many marks there are, the latest and those it has replaced."""
+        return int(self.searcher.doc_freq("state", STATE_MARK))
+
+    def newest_share(self) -> float:
+        """The share of versions that are the newest of their page."""
+        return float(self._newest / max(1, self.searcher.num_docs))
+
+    def bases_of(self, form: str) -> tuple[str, ...]:
+        """Base forms under which a word can be found.
+
+        Those the index knows of; only for a word that it has never seen are
+        the dictionaries of all languages asked.
+        """
+        if form not in self._known:
+            self._known[form] = self.find_bases(form)
+        return self._known[form]
+
+    def find_bases(self, form: str) -> tuple[str, ...]:
+        """The same for whoever asks for many words, each once."""
+        start = f">{form}="
+        found = [term[len(start) :] for term, _ in self.searcher.terms_with_prefix("forms", start)]
+        # As it stands: a base form itself, or a form that some language leaves alone.
+        if self.searcher.doc_freq("base", form):
+            found.append(form)
+        return tuple(dict.fromkeys(found)) or tuple(self._bases().guesses(form))
+
+    def forms_of(self, base: str) -> tuple[str, ...]:
+        """Words seen with that base form, itself first."""
+        if base not in self._forms:
+            start = f"<{base}="
+            found = self.searcher.terms_with_prefix("forms", start, limit=_MAX_FORMS)
+            self._forms[base] = (base, *(term[len(start) :] for term, _ in found))
+        return self._forms[base]
+
+    def hits(self, query: Any, limit: int) -> list[tuple[float, Any]]:
+        """The best documents of a query."""
+        return best_documents(self.searcher, query, limit)
+
+    def every(self, query: Any) -> list[Any]:
+        """All documents of a query, in the order of the index."""
+        # Scores are not wanted: a constant one makes the order that of the documents.
+        count = max(1, self.searcher.num_docs)
+        return [address for _, address in self.hits(Query.const_score_query(query, 1.0), count)]
+
+    def numbers(self, field: str, addresses: Sequence[Any]) -> list[int]:
+        """A number of each document."""
+        values: list[int] = self.searcher.fast_field_values(field, list(addresses))
+        return values
+
+    def standing(self, hits: Sequence[tuple[float, Any]], moment: int) -> list[tuple[float, Any]]:
+        """Those of some documents that were valid at a moment."""
+        addresses = [address for _, address in hits]
+        spans = zip(hits, self.numbers("time", addresses), self.numbers("until", addresses), strict=True)
+        return [hit for hit, time, until in spans if time <= moment < until]
+
+    def stored(self, address: Any) -> StoredPage:
+        """What is kept of a document."""
+        try:
+            return unpack_stored_page(self.searcher.doc(address).get_first("page"))
+        except ValueError as error:
+            raise damaged_index(error) from None
+
+
+def best_documents(searcher: Any, query: Any, limit: int) -> list[tuple[float, Any]]:
+    """The best documents of a query with their scores."""
+    try:
+        hits: list[tuple[float, Any]] = searcher.search(query, limit, count=False).hits
+    except ValueError as error:
+        raise damaged_index(error) from None
+    return hits
+
+
+def damaged_index(error: Exception) -> Damaged:
+    """The one sentence about an index that cannot be read."""
+    return Damaged(f"the index of words is damaged ({error}); build it anew with 'letopis search --rebuild'")

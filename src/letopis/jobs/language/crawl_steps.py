@@ -1,0 +1,240 @@
+"""Steps that get pages in and index them: copyfromcache, download, copytocache, urltransform, crawler.
+
+The archive is the cache: what a download fetches is recorded at once, level
+by level, and what was archived before is asked for with conditions only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from lxml import etree
+
+from letopis.archive import RecordedCapture
+from letopis.catalog import Cursor
+from letopis.catalog.index_state import mark_title_only, prepare_indexing, release_titles, set_url_rules
+from letopis.crawl import CrawlLevel, CrawlSelection, LevelHooks, crawl_levels
+from letopis.index.link_graph import LinkSnapshot
+from letopis.index.link_index import LinkIndex
+from letopis.index.word_index import WordIndex
+from letopis.jobs.language.documents import element, parent_element
+from letopis.jobs.language.job_file import UrlPattern
+from letopis.jobs.language.steps import QueryRun, bool_attribute, child_texts, int_attribute
+from letopis.urls import (
+    Scope,
+    ScopeKind,
+    UrlRuleOutcome,
+    UrlRules,
+    UrlRuleVerdict,
+    host,
+    hostname,
+    parse_user_url,
+    rules_from_element,
+    rules_to_xml,
+    site,
+)
+
+MAX_LISTED_URLS = 1000
+"""Addresses that rules changed or ignored which a result names; all are counted."""
+_MAX_REMEMBERED_URLS = 1_000_000
+
+
+def copyfromcache_step(step: etree._Element, run: QueryRun) -> bytes:
+    """Takes archived domains into the query: later downloads stay inside them. An unknown domain is no error."""
+    names = [site(domain) for domain in child_texts(step, "domain")]
+    run.domains += names
+    known = [sum(1 for _ in run.archive.catalog.resources.of_host(name)) for name in names]
+    parts = (element("domain", {"name": name, "pages": pages}) for name, pages in zip(names, known, strict=True))
+    return parent_element("copyfromcache", {"pages": sum(known)}, parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _DomainSelection(CrawlSelection):
+    """A selection by domains, each with those below it, that remembers what the rules made of addresses."""
+
+    allowed: frozenset[str] = frozenset()
+    denied: frozenset[str] = frozenset()
+    included: tuple[UrlPattern, ...] = ()
+    excluded: tuple[UrlPattern, ...] = ()
+    judged: dict[str, UrlRuleVerdict] = field(default_factory=dict)
+
+    def allows(self, url: str, depth: int) -> bool:
+        """See `Selection.allows`."""
+        if not CrawlSelection.allows(self, url, depth):
+            return False
+        names = _domains(host(url))
+        if not self.denied.isdisjoint(names) or (self.allowed and self.allowed.isdisjoint(names)):
+            return False
+        if any(pattern.found_in(url) for pattern in self.excluded):
+            return False
+        return not self.included or any(pattern.found_in(url) for pattern in self.included)
+
+    def address(self, url: str) -> str | None:
+        """See `Selection.address`."""
+        found = CrawlSelection.address(self, url)
+        if (found is None or found != url) and url not in self.judged and len(self.judged) < _MAX_REMEMBERED_URLS:
+            verdict = self.rules.apply(url)
+            if verdict.outcome is not UrlRuleOutcome.KEPT:
+                self.judged[url] = verdict
+        return found
+
+
+def _domains(place: str) -> list[str]:
+    """A host and all domains that it is below, with its port and without."""
+    found = []
+    for name in dict.fromkeys((place, hostname(place))):
+        labels = name.split(".")
+        found += [".".join(labels[at:]) for at in range(len(labels))]
+    return found
+
+
+def download_step(step: etree._Element, run: QueryRun) -> bytes:
+    """A crawl by levels from start pages; each level is on disk and can be asked about before the next begins."""
+    seeds, levels = child_texts(step, "url"), []
+    depth = int_attribute(step, "maxlevel")
+
+    def told(level: CrawlLevel) -> None:
+        levels.append(element("level", {"number": level.number, "pages": level.pages}))
+        run.around.progress.log(f"level {level.number}: {level.pages} addresses, {level.figures.fetched} looks in all")
+
+    watching = LevelHooks(told, _sharing(run, depth, levels), run.around.progress.cancelled, _mark_titles_only(run))
+    prepare_indexing(run.archive.catalog.database)
+    work = crawl_levels(
+        run.archive, seeds, _selection(step, run, seeds), watching, private_ok=run.around.private_allowed,
+        most=int_attribute(step, "limit"),
+    )  # fmt: skip
+    figures = asyncio.run(work)
+    run.figures.add(figures)
+    run.raise_if_cancelled()
+    row = figures.row() | {"errors": None}
+    parts = [element("failure", {"kind": kind, "count": count}) for kind, count in sorted(figures.errors.items())]
+    return parent_element("download", {"maxlevel": depth, **row}, [*levels, *parts])
+
+
+def _sharing(run: QueryRun, depth: int | None, levels: list[str]) -> Callable[[int, int], None]:
+    """How far a download is: levels count alike, since nobody knows how many pages the next one has."""
+    return lambda done, of: run.around.progress.share((len(levels) + done / of) / ((depth or len(levels)) + 1))
+
+
+def _selection(step: etree._Element, run: QueryRun, seeds: list[str]) -> CrawlSelection:
+    addresses = tuple(parse_user_url(seed) for seed in seeds)
+    allowed = child_texts(step, "allow")
+    if not allowed and run.domains and not step.get("scope"):
+        allowed = [*run.domains, *map(host, addresses)]
+    kind = ScopeKind.ANY if allowed else ScopeKind(step.get("scope", "host"))
+    depth = int_attribute(step, "maxlevel")
+    return _DomainSelection(
+        scope=Scope(kind, addresses),
+        max_depth=depth if depth is not None else run.archive.settings.crawl.max_depth or None,
+        requisites=bool_attribute(step, "requisites"),
+        rules=run.rules,
+        allowed=frozenset(map(site, allowed)),
+        denied=frozenset(map(site, child_texts(step, "deny"))),
+        included=tuple(map(UrlPattern, child_texts(step, "include"))),
+        excluded=tuple(map(UrlPattern, child_texts(step, "exclude"))),
+        judged=run.judged,
+    )
+
+
+def _mark_titles_only(run: QueryRun) -> Callable[[Cursor, list[RecordedCapture]], None] | None:
+    """In the basic mode pages that this query met first are not searched for more than their titles."""
+    if run.mode != "basic":
+        return None
+    return lambda cursor, done: mark_title_only(cursor, [row.resource for row in done if row.first])
+
+
+def copytocache_step(step: etree._Element, run: QueryRun) -> bytes:
+    """Tells what the downloads of this query brought; all of it has been in the archive since they ran."""
+    row = run.figures.row()
+    return element("copytocache", {name: row[name] for name in ("fetched", "new", "changed", "unchanged")}).encode()
+
+
+def urltransform_step(step: etree._Element, run: QueryRun) -> bytes:
+    """Tells what the rules of the whole query made of the addresses that were met so far."""
+    told: list[tuple[str, UrlRuleVerdict]] = list(run.judged.items())
+    ignored = sum(verdict.ignored for _, verdict in told)
+    own = rules_from_element(step)
+    about = {
+        "redirects": len(own.redirects), "varlists": len(own.varlists), "redirected": len(told) - ignored,
+        "ignored": ignored,
+    }  # fmt: skip
+    return parent_element(
+        "urltransform", about, (_judged_element(url, verdict) for url, verdict in told[:MAX_LISTED_URLS])
+    )
+
+
+def _judged_element(url: str, verdict: UrlRuleVerdict) -> str:
+    if verdict.ignored:
+        return element("ignored", {"url": url, "reason": verdict.reason, "why": verdict.outcome})
+    return element("redirected", {"url": url, "to": verdict.url})
+
+
+def crawler_step(step: etree._Element, run: QueryRun) -> bytes:
+    """Brings the indexes up to date: links in every mode, words in the modes full and benchmark."""
+    mode, urls = step.get("mode", "full"), [parse_user_url(text) for text in child_texts(step, "url")]
+    _settle_rules(run, urls)
+    timings: dict[str, Any] = {}
+    counted = {"links": _timed(run, timings, "links", lambda: _catch_up(run, run.links))}
+    if mode != "basic":
+        counted["words"] = _timed(run, timings, "words", lambda: _index_words(run, urls))
+    shown = timings if mode == "benchmark" else {}
+    moment = run.graph().as_of(run.millis(step))
+    return parent_element(
+        "crawler", {"mode": mode, **counted, **shown}, (_indexed_element(run, moment, url) for url in urls)
+    )
+
+
+def _timed(run: QueryRun, timings: dict[str, Any], name: str, work: Callable[[], int]) -> int:
+    """The versions that some work took in; how long it took goes to the log and to `timings`."""
+    before = time.perf_counter()
+    count = work()
+    timings[f"{name}_seconds"] = round(time.perf_counter() - before, 3)
+    run.around.progress.log(f"{name}: {count} versions in {timings[f'{name}_seconds']} s")
+    return count
+
+
+def _catch_up(run: QueryRun, index: LinkIndex | WordIndex, total: int = 0) -> int:
+    """Brings an index up to date; `total` is how far it is behind, where that is known."""
+    progress = run.around.progress
+    count = index.catch_up(lambda done: progress.share(min(1.0, done / total) if total else 0.0), progress.cancelled)
+    run.raise_if_cancelled()
+    return count
+
+
+def _index_words(run: QueryRun, urls: list[str]) -> int:
+    """Takes new versions in; pages that a basic query had left at their titles get their words."""
+    again = release_titles(run.archive.catalog.database, dict.fromkeys(map(host, urls)))
+    count = _catch_up(run, run.words, run.words.lag())
+    if again:
+        run.words.reindex(again)
+    return count + len(again)
+
+
+def _settle_rules(run: QueryRun, urls: list[str]) -> None:
+    """The rules of this query hold in the index from now on, for the hosts that it is about."""
+    by_host = dict.fromkeys(map(host, urls), "")
+    bases = [rule.base for rule in run.rules.redirects] + [rule.base for rule in run.rules.varlists]
+    for name in map(site, bases):
+        by_host[name] = rules_to_xml(_rules_of(run.rules, name))
+    set_url_rules(run.archive.catalog.database, by_host)
+
+
+def _rules_of(rules: UrlRules, name: str) -> UrlRules:
+    return UrlRules(
+        tuple(rule for rule in rules.redirects if site(rule.base) == name),
+        tuple(rule for rule in rules.varlists if site(rule.base) == name),
+    )
+
+
+def _indexed_element(run: QueryRun, moment: LinkSnapshot, url: str) -> str:
+    """What became of a start page: indexed, ignored by the rules, or not known to the index."""
+    verdict = run.rules.apply(url)
+    if verdict.ignored:
+        return element("page", {"url": url, "state": "ignored", "reason": verdict.reason})
+    place = moment.graph.addresses.find(verdict.url)
+    state = "indexed" if place >= 0 and moment.live[moment.ends[place]] else "missing"
+    return element("page", {"url": verdict.url, "state": state})

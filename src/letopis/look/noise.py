@@ -1,0 +1,152 @@
+"""Pages that are new or changed: read, compared with the version before, and what they teach about noise.
+
+Profiles of hosts and habits of pages are read from the catalogue when needed
+and written back inside the transaction that records the visit. Checks that
+find nothing new never come here, so the parsers and the rules of comparison
+behind this module are loaded at the first page that needs them.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Literal
+
+from letopis import extract
+from letopis.archive import Archive, Identity, RecordedCapture
+from letopis.catalog import Cursor
+from letopis.change import Fingerprint, HostProfile, PageHabits, fingerprint
+from letopis.look.known import KnownVersion
+from letopis.model import Change, Headers, Observation, Outcome, Page, Response
+from letopis.urls import host as host_of
+
+_HOSTS_IN_MEMORY = 1024
+
+
+class NoiseMemory:
+    """Bounded: a thousand hosts in memory, the rest in the catalogue. For one thread."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._profiles: OrderedDict[str, HostProfile] = OrderedDict()
+        self._touched: set[str] = set()
+        self._habits: dict[str, PageHabits] = {}
+
+    def profile(self, url: str) -> HostProfile:
+        """What the pages of this URL's host share."""
+        name = host_of(url)
+        found = self._profiles.get(name)
+        if found is None:
+            data = self._archive.catalog.noise_profiles.profile(name)
+            found = self._profiles[name] = HostProfile.from_bytes(data) if data else HostProfile()
+            self._shrink()
+        self._profiles.move_to_end(name)
+        return found
+
+    def _shrink(self) -> None:
+        for name in list(self._profiles):
+            if len(self._profiles) <= _HOSTS_IN_MEMORY:
+                break
+            if name not in self._touched:
+                del self._profiles[name]
+
+    def met(self, url: str, state: Fingerprint, before: Fingerprint | None = None) -> None:
+        """A page of the host in its present state, in place of the state that was met before."""
+        self.profile(url).observe(state, before)
+        self._touched.add(host_of(url))
+
+    def habits(self, resource: int, number: int) -> PageHabits:
+        """What this page does at every visit, unchanged visits included."""
+        lessons = self._archive.catalog.noise_profiles
+        data = lessons.habits(resource)
+        habits = PageHabits.from_bytes(data) if data else PageHabits()
+        habits.unchanged(lessons.quiet_visits(resource, number))
+        return habits
+
+    def learned(self, url: str, habits: PageHabits) -> None:
+        """Habits to be written with the visit that taught them."""
+        self._habits[url] = habits
+
+    def save(self, cursor: Cursor, done: list[RecordedCapture]) -> None:
+        """Writes what was learned; part of the transaction that records `done`."""
+        lessons = self._archive.catalog.noise_profiles
+        for name in self._touched:
+            lessons.set_profile(cursor, name, self._profiles[name].to_bytes())
+        for row in done:
+            habits = self._habits.pop(row.url, None)
+            if habits is not None:
+                lessons.set_habits(cursor, row.resource, habits.to_bytes())
+        self._touched.clear()
+
+
+_ENOUGH_PAGES, _SAMPLED = 64, 8
+_PLENTY_PAGES, _SELDOM = 128, 64
+
+
+class PageReader:
+    """Reads bodies as pages and judges how much of them is news. For one thread."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._memory = NoiseMemory(archive)
+
+    def read(self, response: Response, known: KnownVersion | None) -> Observation:
+        """A first or a changed version, with what changed."""
+        page = _read_page(response.body, response.final_url, response.headers)
+        if known is None:
+            self._memory.met(response.url, fingerprint(page))
+            return Observation(response, Outcome.NEW, page)
+        return Observation(response, Outcome.CHANGED, page, self._compare(response.url, page, known))
+
+    def learns_from(self, url: str, identity: Identity) -> bool:
+        """Whether a new page is in the sample that teaches what its host's pages share.
+
+        These are the first, then every eighth, and one of 64 when twice as many are known. A block is
+        boilerplate from a share of 30 % on, which so many pages tell as well as all of them.
+        """
+        pages = self._memory.profile(url).pages
+        return pages < _ENOUGH_PAGES or identity.sha1[0] % (_SAMPLED if pages < _PLENTY_PAGES else _SELDOM) == 0
+
+    def skim(self, response: Response) -> Page:
+        """The links of a page alone."""
+        return extract.read_page(
+            response.body, response.final_url, response.headers, detect_language=False, mode="skim"
+        )
+
+    def leads(self, response: Response) -> Page:
+        """The links of a page with their texts, and its title: all that the index of links asks of it."""
+        return extract.read_page(
+            response.body, response.final_url, response.headers, detect_language=False, mode="basic"
+        )
+
+    def again(self, body: bytes, url: str, headers: Headers, *, skim: bool) -> Page:
+        """A page whose bytes are known already, no further than its links where nothing else is asked."""
+        mode: Literal["skim", "full"] = "skim" if skim else "full"
+        return extract.read_page(body, url, headers, detect_language=False, mode=mode)
+
+    def save(self, cursor: Cursor, done: list[RecordedCapture]) -> None:
+        """Writes what was learned; part of the transaction that records `done`."""
+        self._memory.save(cursor, done)
+
+    def _compare(self, url: str, page: Page, known: KnownVersion) -> Change:
+        """Against the page's own last version; what recurs on the host or at every visit is noise."""
+        # Loaded late as well: a crawl that meets new pages compares none.
+        from letopis.change import compare  # noqa: PLC0415
+
+        before = self._archive.answers.by_id(known.version)
+        old = fingerprint(_read_page(before.body, known.final_url, before.headers))
+        new = fingerprint(page)
+        habits = self._memory.habits(known.resource, known.number)
+        profile = self._memory.profile(url)
+        change = compare(new, [old], profile, self._archive.settings.change, habits=habits)
+        self._learn(url, habits, old, new)
+        return change
+
+    def _learn(self, url: str, habits: PageHabits, old: Fingerprint, new: Fingerprint) -> None:
+        habits.observe(old, new)
+        self._memory.learned(url, habits)
+        self._memory.met(url, new, old)
+
+
+def _read_page(body: bytes, url: str, headers: Headers) -> Page:
+    """The page without a guess at its language, which costs ten times the rest; search makes that later."""
+    return extract.read_page(body, url, headers, detect_language=False)

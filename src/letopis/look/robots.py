@@ -1,0 +1,193 @@
+"""robots.txt as RFC 9309 reads it: what may be asked, how often, where the sitemaps are; kept for a day."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from protego import Protego
+
+from letopis.archive import Archive
+from letopis.fetch.client import Client, retry_after
+from letopis.model.web import FailureKind, Limits, Request, Response
+
+MAX_ROBOTS_BYTES = 500 * 1024
+"""What is read of a robots.txt; the standard asks for at least this much."""
+MAX_ROBOTS_REDIRECTS = 5
+ROBOTS_LIFETIME = timedelta(hours=24)
+_RETRY_SOON = timedelta(minutes=10)
+_RETRY_LATE = timedelta(hours=24)
+_MAX_DELAY = 86400.0
+_MAX_SITEMAPS = 1000
+_NOT_REACHED = frozenset({FailureKind.REDIRECT_LOOP, FailureKind.TOO_MANY_HOPS, FailureKind.BAD_REDIRECT})
+
+
+class RobotsRules:
+    """The part of a robots.txt that concerns one agent."""
+
+    __slots__ = ("_agent", "_parsed", "crawl_delay", "sitemaps")
+
+    def __init__(self, text: str, agent: str) -> None:
+        self._parsed = Protego.parse(text)
+        self._agent = agent_token(agent)
+        self.crawl_delay = _bounded(self._parsed.crawl_delay(self._agent))
+        self.sitemaps: tuple[str, ...] = tuple(dict.fromkeys(self._parsed.sitemaps))[:_MAX_SITEMAPS]
+
+    def allowed(self, url: str) -> bool:
+        """Whether the agent may fetch the address."""
+        return bool(self._parsed.can_fetch(url, self._agent))
+
+
+@dataclass(frozen=True, slots=True)
+class Robots:
+    """A decision about one origin, good until `expires_at`.
+
+    Without rules everything is allowed, or nothing while `reachable` is
+    False: a server in trouble is left alone for a while. `forbidden` says
+    that the server has an address which may not be asked at all. `ip` is the
+    address that answered, which pauses for hosts that share one begin with.
+    """
+
+    rules: RobotsRules | None
+    expires_at: datetime
+    reachable: bool = True
+    forbidden: bool = False
+    ip: str = ""
+
+    def allowed(self, url: str) -> bool:
+        """Whether the address may be fetched now. robots.txt itself always may."""
+        if self.rules is not None:
+            return self.rules.allowed(url)
+        return self.reachable or url.partition("://")[2].partition("/")[2] == "robots.txt"
+
+    def expired(self, now: datetime) -> bool:
+        """Whether it has to be fetched anew."""
+        return now >= self.expires_at
+
+    @property
+    def crawl_delay(self) -> float | None:
+        """Seconds that the site asks for between two fetches."""
+        return self.rules.crawl_delay if self.rules is not None else None
+
+    @property
+    def sitemaps(self) -> tuple[str, ...]:
+        """Addresses of sitemaps that the file names, as they stand there."""
+        return self.rules.sitemaps if self.rules is not None else ()
+
+
+async def fetch_robots(
+    client: Client, origin: str, agent: str, now: datetime, *, limits: Limits | None = None, private_ok: bool = True
+) -> Robots:
+    """The rules of an origin (`https://host[:port]`) for an agent. Never raises for what the network does."""
+    bounds = limits or Limits(total_seconds=60.0)
+    small = Limits(
+        max_bytes=MAX_ROBOTS_BYTES,
+        max_hops=MAX_ROBOTS_REDIRECTS,
+        max_header_bytes=bounds.max_header_bytes,
+        connect_seconds=bounds.connect_seconds,
+        first_byte_seconds=bounds.first_byte_seconds,
+        total_seconds=bounds.total_seconds,
+        min_bytes_per_second=bounds.min_bytes_per_second,
+        slow_seconds=bounds.slow_seconds,
+    )
+    url = origin.rstrip("/") + "/robots.txt"
+    response = await client.fetch(Request(url, limits=small, keep_partial=True, private_ok=private_ok))
+    return robots_of_response(response, agent, now)
+
+
+def robots_of_response(response: Response, agent: str, now: datetime) -> Robots:
+    """What an answer for robots.txt means.
+
+    A file: its rules, of a huge one those in its beginning. 4xx and
+    redirects that lead nowhere: no rules. 5xx, 429 and a server that cannot
+    be reached: nothing is allowed until it is asked again.
+    """
+    failure = response.failure.kind if response.failure is not None else None
+    if failure in _NOT_REACHED:
+        return Robots(None, now + ROBOTS_LIFETIME, ip=response.ip)
+    readable = failure is None or failure is FailureKind.TOO_LARGE
+    if not readable or response.status == 429 or response.status >= 500:
+        forbidden = failure is FailureKind.FORBIDDEN_ADDRESS
+        return Robots(None, now + _pause(response, now), reachable=False, forbidden=forbidden, ip=response.ip)
+    if 200 <= response.status < 300:
+        return Robots(RobotsRules(_text(response.body), agent), now + ROBOTS_LIFETIME, ip=response.ip)
+    return Robots(None, now + ROBOTS_LIFETIME, ip=response.ip)
+
+
+def agent_token(user_agent: str) -> str:
+    """The product name that robots.txt groups are matched with: `Letopis` of `Letopis/0.1 (+...)`."""
+    return user_agent.strip().split("/", 1)[0].split(" ", 1)[0] or "*"
+
+
+def _text(body: bytes) -> str:
+    cut = body[:MAX_ROBOTS_BYTES]
+    if len(body) >= MAX_ROBOTS_BYTES:
+        cut = cut[: max(cut.rfind(b"\n"), 0)]  # half a line could forbid or allow too much
+    if cut.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        return ""  # an error page in place of the file
+    return cut.decode("utf-8-sig", "replace")
+
+
+def _pause(response: Response, now: datetime) -> timedelta:
+    asked = timedelta(seconds=retry_after(response, now) or 0.0)
+    return min(max(asked, _RETRY_SOON), _RETRY_LATE)
+
+
+def _bounded(delay: float | None) -> float | None:
+    if delay is None or not math.isfinite(delay) or delay < 0:
+        return None
+    return min(float(delay), _MAX_DELAY)
+
+
+_IN_MEMORY = 10_000
+
+
+class RobotsCache:
+    """One decision a host; fetching it counts neither for limits nor for the delay."""
+
+    def __init__(self, archive: Archive, client: Client, agent: str, *, obey: bool, private_ok: bool) -> None:
+        self._archive = archive
+        self._client = client
+        self._agent = agent
+        self._obey = obey
+        self._private_ok = private_ok
+        self._known: OrderedDict[str, Robots] = OrderedDict()
+        self._asking: dict[str, asyncio.Task[Robots]] = {}
+
+    async def of(self, url: str) -> Robots | None:
+        """The rules for a URL's host; None when robots.txt is not obeyed."""
+        if not self._obey:
+            return None
+        return self.known(url) or await self._ask(_origin(url))
+
+    def known(self, url: str) -> Robots | None:
+        """The same where nobody has to be asked; None where somebody has."""
+        known = self._known.get(_origin(url))
+        return known if known is not None and not known.expired(self._archive.clock()) else None
+
+    async def _ask(self, origin: str) -> Robots:
+        """Many URLs of one host may wait for the same answer."""
+        asking = self._asking.get(origin)
+        if asking is None:
+            asking = self._asking[origin] = asyncio.ensure_future(self._fetch(origin))
+        try:
+            return await asking
+        finally:
+            self._asking.pop(origin, None)
+
+    async def _fetch(self, origin: str) -> Robots:
+        found = await fetch_robots(
+            self._client, origin, self._agent, self._archive.clock(), limits=Limits(total_seconds=30.0),
+            private_ok=self._private_ok,
+        )  # fmt: skip
+        self._known[origin] = found
+        if len(self._known) > _IN_MEMORY:
+            self._known.popitem(last=False)
+        return found
+
+
+def _origin(url: str) -> str:
+    return url[: url.index("/", 8)]

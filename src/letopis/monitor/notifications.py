@@ -1,0 +1,175 @@
+"""What an alert says, where it goes (a web address, a file, a service of apprise), and the outbox that sends it.
+
+Each is sent at least once, and once unless we crash between sending and noting it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from string import Template
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from letopis.archive import Archive
+from letopis.catalog.watches import AlertRow, DeliveryRow, Watches
+from letopis.config import FetchSettings, MonitorSettings
+from letopis.errors import LetopisError, MissingExtra, NotReady, Refused, UsageError
+from letopis.fetch import Origin
+from letopis.fetch.curl import post_webhook
+from letopis.model import from_millis, rfc3339, to_millis
+
+
+class Notification(NamedTuple):
+    """One alert for one target. `key` is the same at every try, so that receivers can drop a repeat."""
+
+    key: str
+    title: str
+    body: str
+    facts: dict[str, Any]
+
+    def to_json(self) -> str:
+        """One object on one line."""
+        return json.dumps({"id": self.key, "title": self.title, "message": self.body, **self.facts}, ensure_ascii=False)
+
+
+def notification_of(alert: AlertRow, settings: MonitorSettings) -> Notification:
+    """The templates `monitor.title` and `monitor.message` filled in; unknown names in them stay as they are."""
+    stored: dict[str, Any] = json.loads(alert.facts)
+    facts = {
+        "kind": alert.kind,
+        "url": alert.url,
+        "time": rfc3339(from_millis(alert.time)),
+        "tag": stored.get("tag", ""),
+        "version": stored.get("version"),
+        "sentence": alert.message,
+        "difference": stored.get("difference", ""),
+    }
+    words = {name: "" if value is None else str(value) for name, value in facts.items()}
+    title = Template(settings.title).safe_substitute(words).strip()
+    body = Template(settings.message).safe_substitute(words).strip()
+    return Notification(f"letopis-alert-{alert.id}", title, body, facts)
+
+
+def validate_target(target: str, origin: Origin, private: str) -> str:
+    """The target itself when it can be used; a sentence that says why not otherwise.
+
+    Watches that came through HTTP may only call web addresses: files and
+    the services behind apprise would reach what belongs to the owner alone.
+    """
+    scheme = urlsplit(target).scheme.lower()
+    if scheme in ("http", "https"):
+        return target
+    if origin == "http" and private != "always":
+        raise Refused(f"'{target}' can only be notified by watches of the owner; give an http:// or https:// address")
+    if scheme == "file":
+        _target_path(target)
+    elif not scheme or not _new_apprise().add(target):
+        raise UsageError(f"'{target}' is no target; write https://..., file:/path or an address of apprise")
+    return target
+
+
+def deliver(target: str, message: Notification, settings: FetchSettings, *, guarded: bool) -> None:
+    """Hands a message over; returns when the target has taken it. Blocks."""
+    scheme = urlsplit(target).scheme.lower()
+    if scheme in ("http", "https"):
+        _to_web(target, message, settings, guarded)
+    elif scheme == "file":
+        _to_file(_target_path(target), message)
+    else:
+        _to_service(target, message)
+
+
+def _to_web(target: str, message: Notification, settings: FetchSettings, guarded: bool) -> None:
+    headers = (("Content-Type", "application/json"), ("Idempotency-Key", message.key), ("User-Agent", "Letopis"))
+    status = post_webhook(target, message.to_json().encode(), headers, settings, private_ok=not guarded)
+    if not 200 <= status < 300:
+        raise NotReady(f"{target} answered with status {status}; it is tried again later")
+
+
+def _to_file(path: Path, message: Notification) -> None:
+    """One line a message, on disk when it returns. Short appends of several processes do not mix."""
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(message.to_json() + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise NotReady(f"cannot write {path}: {error.strerror}; it is tried again later") from None
+
+
+def _target_path(target: str) -> Path:
+    parts = urlsplit(target)
+    if parts.netloc not in ("", "localhost") or not parts.path:
+        raise UsageError(f"'{target}' names no file; write file:/path/alerts.jsonl")
+    return Path(unquote(parts.path))
+
+
+def _to_service(target: str, message: Notification) -> None:
+    service = _new_apprise()
+    if not service.add(target) or not service.notify(title=message.title, body=message.body):
+        raise NotReady(f"{urlsplit(target).scheme} did not take the message; it is tried again later")
+
+
+def _new_apprise() -> Any:
+    try:
+        import apprise  # noqa: PLC0415 - optional dependency
+    except ImportError:
+        raise MissingExtra("this kind of notification needs 'pip install letopis[notify]'") from None
+    return apprise.Apprise()
+
+
+MAX_ATTEMPTS = 12
+_LEASE = timedelta(minutes=5)
+_AT_ONCE = 8
+
+Deliver = Callable[[str, Notification, bool], None]
+"""Target, message, guarded; raises when the target did not take it."""
+
+
+def retry_pause(attempts: int) -> timedelta:
+    """How long a delivery rests after so many failed tries: half a minute, doubled up to six hours."""
+    return timedelta(seconds=min(30.0 * 2.0 ** (attempts - 1), 6 * 3600.0))
+
+
+class Outbox:
+    """The pending deliveries of an archive; several processes may send side by side."""
+
+    def __init__(self, archive: Archive, send: Deliver | None = None) -> None:
+        self._archive = archive
+        self._watches = Watches(archive.catalog.database)
+        self._send = send or self._deliver
+
+    async def send_due(self) -> int:
+        """Tries everything whose time has come; answers how many were taken."""
+        sent = 0
+        while rows := self._watches.waiting(to_millis(self._archive.clock()), _AT_ONCE):
+            results = await asyncio.gather(*(self._one(delivery, alert) for delivery, alert in rows))
+            sent += sum(results)
+        return sent
+
+    async def _one(self, row: DeliveryRow, alert: AlertRow) -> bool:
+        now = self._archive.clock()
+        if not self._watches.claim(row, to_millis(now + _LEASE)):
+            return False
+        message = notification_of(alert, self._archive.settings.monitor)
+        try:
+            await asyncio.to_thread(self._send, row.target, message, bool(row.guarded))
+        except LetopisError as error:
+            self._failed(row, error, now)
+            return False
+        self._watches.settle(row, "sent", to_millis(now), "")
+        return True
+
+    def _failed(self, row: DeliveryRow, error: LetopisError, now: datetime) -> None:
+        attempts = row.attempts + 1
+        hopeless = attempts >= MAX_ATTEMPTS or isinstance(error, Refused | UsageError)
+        due = to_millis(now + retry_pause(attempts))
+        self._watches.settle(row, "failed" if hopeless else "pending", due, str(error))
+
+    def _deliver(self, target: str, message: Notification, guarded: bool) -> None:
+        deliver(target, message, self._archive.settings.fetch, guarded=guarded)

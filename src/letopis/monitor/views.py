@@ -1,0 +1,151 @@
+"""What a watch sees in pages: versions and their difference through its filters, and the pages that a sitemap names.
+
+Filters act here and in what is shown, never on what is stored. Loaded late
+by the watch loop: it needs every parser, and most checks find nothing new.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from letopis import extract
+from letopis.archive import Archive
+from letopis.change import ContentFilter, FilterKind, compare, filter_page, filter_source, filter_text, unified_diff
+from letopis.config import ChangeSettings
+from letopis.errors import NotFound, UnknownVersion, UsageError
+from letopis.extract.feeds import SitemapEntry, sitemap_entries
+from letopis.model import Check, Outcome, Page, Version, rfc3339
+from letopis.monitor.alerts import WatchDifference
+from letopis.monitor.checker import Checker, CheckOptions
+from letopis.monitor.watch import FilterText, Watch
+
+_MOST_TEXT = 20_000
+_MOST_LINES = 2_000
+_CHOOSING_FILTERS = (FilterKind.CSS, FilterKind.XPATH, FilterKind.JSONPATH, FilterKind.INCLUDE)
+_HTML_HEADERS = (("Content-Type", "text/html; charset=utf-8"),)
+
+
+class FilteredVersion(NamedTuple):
+    """A version as a watch sees it."""
+
+    page: Page
+    text: str
+
+
+def parse_watch_filters(texts: Sequence[FilterText]) -> list[ContentFilter]:
+    """The filters of a watch; UsageError for an expression that is wrong."""
+    return [ContentFilter(FilterKind(kind), expression) for kind, expression in texts]
+
+
+def filtered_version(version: Version, filters: Sequence[ContentFilter]) -> FilteredVersion:
+    """What is left of a version behind the filters, as people read it."""
+    page = extract.read_page(version.body, version.url, version.headers, detect_language=False)
+    source = extract.decode(version.body, page.charset).text
+    chosen = filter_source(source, page.content_type, filters)
+    is_markup = page.content_type in ("text/html", "application/xhtml+xml")
+    if chosen != source and is_markup:
+        page = extract.read_page(chosen.encode("utf-8", "replace"), version.url, _HTML_HEADERS, detect_language=False)
+    if is_markup or not page.content_type.startswith(("text/", "application/json")):
+        kept = filter_page(page, filters)
+        return FilteredVersion(kept, kept.text)
+    return FilteredVersion(page, filter_text(chosen, filters))
+
+
+def watch_difference(archive: Archive, watch: Watch, old: int, new: int, checks: Sequence[Check]) -> WatchDifference:
+    """From the version judged last to the newest (ids), as far as it counts for `change.count`."""
+    after = archive.answers.by_id(new)
+    try:
+        before = archive.answers.by_id(old)
+    except UnknownVersion:  # retention has dropped it: there was a change, but nobody can show it
+        return WatchDifference(True)
+    if before.body == after.body:
+        return WatchDifference(False)
+    filters = parse_watch_filters(watch.filters)
+    try:
+        first, second = filtered_version(before, filters), filtered_version(after, filters)
+    except UsageError as error:  # the page is no longer what the filter was written for
+        return WatchDifference(True, text=str(error))
+    counts = _counts_as_change(archive.settings.change, first, second, filters, checks)
+    return _shown_difference(counts, (before, first), (after, second))
+
+
+def _counts_as_change(
+    settings: ChangeSettings,
+    old: FilteredVersion,
+    new: FilteredVersion,
+    filters: Sequence[ContentFilter],
+    checks: Sequence[Check],
+) -> bool:
+    """By bytes, or as the visit judged it with all it knows of the page.
+
+    Whoever chose a part of the page wants to hear of every change of its
+    text; a page with parts left out is judged like a whole one.
+    """
+    if filters and (old.text == new.text or any(one.kind in _CHOOSING_FILTERS for one in filters)):
+        return old.text != new.text
+    if settings.count == "bytes":
+        return True
+    changed = [check for check in checks if check.outcome is Outcome.CHANGED]
+    if changed and not filters:
+        return any(check.meaningful is not False for check in changed)
+    return compare(new.page, [old.page], settings=settings).meaningful is not False
+
+
+def _shown_difference(
+    counts: bool, old: tuple[Version, FilteredVersion], new: tuple[Version, FilteredVersion]
+) -> WatchDifference:
+    before, after = old[1].text.splitlines(), new[1].text.splitlines()
+    added, removed = _lines_without(after, before), _lines_without(before, after)
+    whole = sum(map(len, before)) + sum(map(len, after))
+    share = (sum(map(len, added)) + sum(map(len, removed))) / whole if whole else 1.0
+    text = unified_diff(old[1].text + "\n", new[1].text + "\n", _version_name(old[0]), _version_name(new[0]))
+    return WatchDifference(counts, added[:_MOST_LINES], removed[:_MOST_LINES], share, text[:_MOST_TEXT])
+
+
+def _version_name(version: Version) -> str:
+    return f"{version.url} version {version.number} of {rfc3339(version.time)}"
+
+
+def _lines_without(lines: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    """Lines that the other side does not have as often, in order."""
+    left = Counter(others)
+    found = []
+    for line in lines:
+        if left[line]:
+            left[line] -= 1
+        else:
+            found.append(line)
+    return tuple(found)
+
+
+MAX_SITEMAPS = 100
+MAX_SITEMAP_PAGES = 50_000
+_MAX_SITEMAP_DEPTH = 3
+
+
+async def sitemap_pages(archive: Archive, checker: Checker, url: str, options: CheckOptions) -> list[str]:
+    """The pages, in order and each once; sitemaps that an index names are looked at too.
+
+    Bounded in number and depth. Empty when the sitemap was never available.
+    """
+    found: dict[str, None] = {}
+    seen, level = {url}, [url]
+    for _ in range(_MAX_SITEMAP_DEPTH):
+        entries = [entry for one in level for entry in _entries_of(archive, one)]
+        found.update((entry.url, None) for entry in entries if not entry.is_sitemap)
+        inner = dict.fromkeys(entry.url for entry in entries if entry.is_sitemap and entry.url not in seen)
+        level = list(inner)[: MAX_SITEMAPS - len(seen)]
+        if not level:
+            break
+        seen.update(level)
+        await checker.check(level, options)
+    return list(found)[:MAX_SITEMAP_PAGES]
+
+
+def _entries_of(archive: Archive, url: str) -> list[SitemapEntry]:
+    try:
+        return sitemap_entries(archive.get(url).body)
+    except NotFound:
+        return []

@@ -1,0 +1,25 @@
+"""Every question and every command of Letopis once: parameters, right, rows, errors, progress, cancelling."""
+
+from letopis.operations.answers import Answer, Document, Rows, Value, json_value
+from letopis.operations.context import Cancelled, Context, Progress, Silent
+from letopis.operations.operation import Operation, Route, operation
+from letopis.operations.parameters import Parameter, bind, parameter, parameters_of
+
+__all__ = [
+    "Answer",
+    "Cancelled",
+    "Context",
+    "Document",
+    "Operation",
+    "Parameter",
+    "Progress",
+    "Route",
+    "Rows",
+    "Silent",
+    "Value",
+    "bind",
+    "json_value",
+    "operation",
+    "parameter",
+    "parameters_of",
+]  # fmt: skip

@@ -1,0 +1,293 @@
+"""Questions about links, as of any date: maps of sites, what happened to them, links, broken links, ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from letopis.archive import OWN, READ
+from letopis.archive.cluster import cluster_client, tasks_at_once
+from letopis.index.link_graph import LinkSnapshot
+from letopis.index.link_reports import BrokenRow, LinkRow, RankRow, ReportRow, broken_links, links_for, rank_rows
+from letopis.index.link_reports import site_report as report_of
+from letopis.index.map_formats import MAP_FORMATS, sitemap_files
+from letopis.index.page_ranks import DAMPING, PageRanks, cluster_flow, rank_site, save_ranks
+from letopis.index.site_events import SiteEvent, site_difference
+from letopis.index.site_maps import SiteMap
+from letopis.index.site_maps import site_map as map_of
+from letopis.index.xslt import run_xslt
+from letopis.model import to_millis
+from letopis.operations.answers import Document, Rows
+from letopis.operations.context import Context
+from letopis.operations.indexes import current_graph, known_site
+from letopis.operations.operation import operation
+from letopis.operations.parameters import CLI_ONLY, NOT_CLI, parameter
+from letopis.urls import parse_user_url, site
+
+MapForm = Literal["text", "html", "json", "xml", "sitemap", "dot", "svg", "snippet"]
+_MAP_HEADERS = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox allow-top-navigation"
+}
+_AT = "As of this time; default: now."
+_SITE = "A host (host[:port]) or an address."
+MAX_DEPTH = 1_000_000
+MAX_RANKS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class SiteMapQuery:
+    """Which map, and in which form."""
+
+    site: str = parameter(_SITE, argument=True)
+    at: datetime | None = parameter(_AT, default=None, ends_day=True)
+    depth: int | None = parameter("Levels below the home page.", default=None, at_least=0, at_most=MAX_DEPTH)
+    format: MapForm | None = parameter("How to show it; text where nothing is said.", default=None)
+    all: bool = parameter("Show pages that answer with an error too.", default=False)
+    xslt: str | None = parameter("Turn the XML into what you like.", default=None, metavar="FILE", doors=CLI_ONLY)
+
+
+@operation(
+    "map",
+    right=READ,
+    verb="map",
+    route=("GET", "/map"),
+    step="map",
+    on_cluster=True,
+    errors=(404,),
+    examples=(
+        "letopis map example.org",
+        "letopis map example.org --at 2024-01-31 --format html > map.html",
+        "letopis map example.org --format sitemap -o sitemap.xml",
+        "letopis map example.org --xslt mine.xsl",
+        "letopis map example.org --cluster tcp://scheduler.example:8786",
+        "letopis map diff example.org 2024-01-01 2024-02-01",
+    ),
+)
+def site_map(context: Context, asked: SiteMapQuery) -> Document:
+    """Show the hierarchical map of a site as of any date.
+
+    A page hangs under the first page, breadth first from the home page, that links to it.
+    """
+    form = "xml" if asked.xslt else asked.format or context.form
+    found = site_map_value(context, asked, MAP_FORMATS[form].depth if asked.depth is None else asked.depth)
+    if asked.xslt:
+        data = "".join(MAP_FORMATS[form].write(found)).encode("utf-8", "replace")
+        return Document([run_xslt(data, Path(asked.xslt).read_bytes())], "application/xml")
+    files = (lambda name: _files(found, name)) if form == "sitemap" else None
+    return Document(MAP_FORMATS[form].write(found), MAP_FORMATS[form].media_type, _MAP_HEADERS, files)
+
+
+def site_map_value(context: Context, asked: SiteMapQuery, depth: int | None) -> SiteMap:
+    """The map itself, for pages that lay it out."""
+    graph = current_graph(context)
+    return map_of(graph, asked.site, to_millis(context.moment(asked.at)), depth=depth, errors=asked.all)
+
+
+def _files(found: SiteMap, name: str) -> Iterator[tuple[str, bytes]]:
+    """A sitemap that is too long for one file."""
+    for file in sitemap_files(found, name):
+        yield file.name, file.text.encode()
+
+
+@dataclass(frozen=True, slots=True)
+class SiteReportQuery:
+    """Of which site, and when."""
+
+    site: str = parameter(_SITE, argument=True)
+    at: datetime | None = parameter(_AT, default=None, ends_day=True)
+
+
+@operation(
+    "report",
+    right=READ,
+    verb="map report",
+    route=("GET", "/map/report"),
+    step="report",
+    listed="findings",
+    element="finding",
+    columns=("finding", "detail", "urls"),
+    about={"site": str, "at": datetime},
+    errors=(404,),
+    examples=("letopis map report example.org", "letopis map report example.org --at 2024-01-31 --json"),
+)
+def site_report(context: Context, asked: SiteReportQuery) -> Rows[ReportRow]:
+    """List orphans, redirect chains, duplicate titles and depths of a site."""
+    when = context.moment(asked.at)
+    found = map_of(current_graph(context), asked.site, to_millis(when))
+    return Rows(report_of(found), {"site": site(asked.site), "at": when})
+
+
+@dataclass(frozen=True, slots=True)
+class SiteEventsQuery:
+    """Between which two times, in either order."""
+
+    site: str = parameter(_SITE, argument=True)
+    start: datetime = parameter("One of the two times.", alias="from", argument=True, metavar="T1")
+    to: datetime | None = parameter(
+        "The other time; default: now.", default=None, argument=True, metavar="T2", ends_day=True
+    )
+
+
+@operation(
+    "mapdiff",
+    right=READ,
+    verb="map diff",
+    route=("GET", "/map/diff"),
+    step="mapdiff",
+    listed="events",
+    element="event",
+    columns=("event", "url", "title", "to", "before"),
+    about={"site": str, "from": datetime, "to": datetime},
+    errors=(404,),
+    examples=("letopis map diff example.org 2024-01-01 2024-02-01",),
+)
+def site_events(context: Context, asked: SiteEventsQuery) -> Rows[SiteEvent]:
+    """List what appeared, vanished, moved, broke or changed on a site between two times."""
+    name, graph = known_site(context, asked.site)
+    first, last = sorted((asked.start, context.moment(asked.to)))
+    rows = site_difference(graph, name, to_millis(first), to_millis(last))
+    return Rows(rows, {"site": name, "from": first, "to": last})
+
+
+@dataclass(frozen=True, slots=True)
+class LinksQuery:
+    """Whose links, and in which direction."""
+
+    url: str = parameter("A page, or a host for all links of its pages.", argument=True, metavar="URL|SITE")
+    direction: Literal["out", "in"] = parameter(
+        "Links that stand on it, or links that lead to it.", default="out", doors=NOT_CLI
+    )
+    inward: bool = parameter("Links that lead to it.", default=False, flags=("--in",), doors=CLI_ONLY)
+    outward: bool = parameter("Links that stand on it (the default).", default=False, flags=("--out",), doors=CLI_ONLY)
+    at: datetime | None = parameter(_AT, default=None, ends_day=True)
+
+
+@operation(
+    "links",
+    right=READ,
+    verb="links",
+    route=("GET", "/links"),
+    step="links",
+    element="link",
+    columns=("source", "target", "type", "text"),
+    about={"url": str, "direction": str, "at": datetime},
+    errors=(404,),
+    examples=(
+        "letopis links https://example.org/",
+        "letopis links https://example.org/ --in --at 2024-01-31 --json",
+        "letopis links example.org",
+    ),
+)
+def links(context: Context, asked: LinksQuery) -> Rows[LinkRow]:
+    """List the links of a page, the links to it, or all links of a site."""
+    when = context.moment(asked.at)
+    inward = asked.inward or asked.direction == "in"
+    rows = links_for(
+        current_graph(context), asked.url, to_millis(when), inward=inward, outward=asked.outward or not inward
+    )
+    return Rows(rows, {"url": asked.url, "direction": "in" if inward else "out", "at": when})
+
+
+@dataclass(frozen=True, slots=True)
+class LinksToQuery:
+    """To which page, and when."""
+
+    url: str = parameter("Address of the page.")
+    at: datetime | None = parameter(_AT, default=None, ends_day=True)
+
+
+@operation(
+    "links_in",
+    right=READ,
+    route=("GET", "/links/in"),
+    listed="links",
+    about={"url": str, "at": datetime},
+    errors=(404,),
+)
+def links_to(context: Context, asked: LinksToQuery) -> Rows[LinkRow]:
+    """List the links that lead to a page, and the addresses that redirect to it."""
+    when, url = context.moment(asked.at), parse_user_url(asked.url)
+    return Rows(links_for(current_graph(context), url, to_millis(when), inward=True), {"url": url, "at": when})
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenLinksQuery:
+    """Of which site, and when."""
+
+    site: str = parameter(_SITE, argument=True)
+    at: datetime | None = parameter(_AT, default=None, ends_day=True)
+
+
+@operation(
+    "broken",
+    right=READ,
+    verb="broken",
+    route=("GET", "/broken"),
+    step="broken",
+    element="link",
+    columns=("source", "target", "status", "since", "text", "last_good"),
+    about={"site": str, "at": datetime},
+    errors=(404,),
+    examples=("letopis broken example.org", "letopis broken example.org --at 2024-01-31 --json"),
+)
+def broken(context: Context, asked: BrokenLinksQuery) -> Rows[BrokenRow]:
+    """List the links of a site that lead to an error: where they stand, since when, when it was last good."""
+    name, graph = known_site(context, asked.site)
+    when = context.moment(asked.at)
+    return Rows(broken_links(graph.as_of(to_millis(when), name), name), {"site": name, "at": when})
+
+
+@dataclass(frozen=True, slots=True)
+class RankQuery:
+    """Which pages are ranked, and how many are shown."""
+
+    site: str | None = parameter("A host (host[:port]) or an address; default: all pages.", default=None, argument=True)
+    top: int = parameter("Only the N highest.", default=1000, at_least=1, at_most=MAX_RANKS)
+    external: bool = parameter("Rank the addresses on other hosts that the pages link to as well.", default=False)
+    at: datetime | None = parameter(_AT, default=None, ends_day=True)
+    coefficient: float = parameter("Damping of PageRank.", default=DAMPING, at_least=0.01, at_most=0.99)
+
+
+@operation(
+    "rank",
+    right=READ,
+    verb="rank",
+    route=("GET", "/rank"),
+    step="pagerank",
+    element="page",
+    columns=("rank", "url"),
+    on_cluster=True,
+    about={"coefficient": float, "site": str | None, "at": datetime},
+    errors=(404,),
+    examples=(
+        "letopis rank example.org --top 20",
+        "letopis rank --at 2024-01-31",
+        "letopis rank example.org --external",
+    ),
+)
+def rank(context: Context, asked: RankQuery) -> Rows[RankRow]:
+    """Rank pages by the links between them (PageRank, 0.85, mean about 1).
+
+    The ranks of all pages as of now are kept: search puts well-linked pages first with them.
+    """
+    name, graph = known_site(context, asked.site) if asked.site else (None, current_graph(context))
+    when = context.moment(asked.at)
+    moment = graph.as_of(to_millis(when), name)
+    ranked = _ranked(context, moment, name, asked)
+    if name is None and asked.at is None and not asked.external and context.rights & OWN:
+        save_ranks(context.archive, moment, ranked)
+    about = {"coefficient": asked.coefficient, "site": name, "at": when}
+    return Rows(rank_rows(moment, ranked, asked.top), about)
+
+
+def _ranked(context: Context, moment: LinkSnapshot, name: str | None, asked: RankQuery) -> PageRanks:
+    """Here, or with the links spread over a cluster."""
+    address = context.archive.settings.cluster.address
+    if not address:
+        return rank_site(moment, name, external=asked.external, damping=asked.coefficient)
+    with cluster_client(address) as client:
+        flow = cluster_flow(client, tasks_at_once(client))
+        return rank_site(moment, name, external=asked.external, damping=asked.coefficient, make_flow=flow)

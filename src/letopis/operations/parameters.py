@@ -1,0 +1,271 @@
+"""How the parameters of an operation are declared, and how every door reads them from what it was given.
+
+A parameter class is a frozen dataclass whose fields are made by `parameter`.
+Doors hand over raw values (texts of a command line, a query string or an XML
+attribute; values of a JSON body) and `bind` makes the parameters of them, so
+that a bad value is refused with the same sentence everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from datetime import datetime, timedelta
+from difflib import get_close_matches
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from letopis.errors import DocumentTooLarge, UsageError
+from letopis.model import parse_duration, parse_time
+
+P = TypeVar("P")
+_KEY = "letopis.parameter"
+LONGEST = 8192
+"""Characters of a text that is not bounded otherwise."""
+
+Door = Literal["cli", "http", "job"]
+EVERYWHERE: frozenset[Door] = frozenset(("cli", "http", "job"))
+CLI_ONLY: frozenset[Door] = frozenset(("cli",))
+NOT_CLI: frozenset[Door] = frozenset(("http", "job"))
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What `parameter` was told about a field."""
+
+    help: str
+    alias: str = ""
+    argument: bool = False
+    flags: tuple[str, ...] = ()
+    metavar: str = ""
+    at_least: float | None = None
+    at_most: float | None = None
+    longest: int = LONGEST
+    doors: frozenset[Door] = EVERYWHERE
+    ends_day: bool = False
+
+
+def parameter(
+    help: str,
+    *,
+    default: Any = MISSING,
+    alias: str = "",
+    argument: bool = False,
+    flags: tuple[str, ...] = (),
+    metavar: str = "",
+    at_least: float | None = None,
+    at_most: float | None = None,
+    longest: int = LONGEST,
+    doors: frozenset[Door] = EVERYWHERE,
+    ends_day: bool = False,
+) -> Any:
+    """A field of a parameter class; required unless it has a default.
+
+    `alias` is its name in query strings, bodies and attributes where that is
+    not the field's name. `argument` makes it a word of the command line
+    instead of an option, `flags` spell the option. A door that is not among
+    `doors` never sets it. A time that `ends_day` means the end of a day that
+    is given as a bare date: what was there as of that day, or up to it.
+    """
+    declared = Declared(help, alias, argument, flags, metavar, at_least, at_most, longest, doors, ends_day)
+    return field(default=default, metadata={_KEY: declared}, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter as doors see it: its names, its kind, its limits and its default."""
+
+    name: str
+    alias: str
+    kind: str
+    choices: tuple[str, ...]
+    required: bool
+    default: Any
+    declared: Declared
+
+    @property
+    def repeated(self) -> bool:
+        """Whether it may be given several times."""
+        return self.kind in ("texts", "objects")
+
+    def schema(self) -> dict[str, Any]:
+        """Its JSON schema, for OpenAPI and for bodies."""
+        plain: dict[str, Any] = dict(_SCHEMAS[self.kind])
+        limits = {"minimum": self.declared.at_least, "maximum": self.declared.at_most}
+        plain |= {name: value for name, value in limits.items() if value is not None and self.kind in _NUMBERS}
+        if self.kind == "text":
+            plain["maxLength"] = self.declared.longest
+        if self.choices:
+            plain["enum"] = list(self.choices)
+        if not self.required and self.default is not None and isinstance(self.default, str | int | float | bool):
+            plain["default"] = self.default
+        return plain
+
+
+_SCHEMAS: dict[str, dict[str, Any]] = {
+    "text": {"type": "string"},
+    "integer": {"type": "integer"},
+    "number": {"type": "number"},
+    "flag": {"type": "boolean"},
+    "time": {"type": "string", "maxLength": 64},
+    "duration": {"type": "string", "maxLength": 64},
+    "choice": {"type": "string"},
+    "texts": {"type": "array", "items": {"type": "string", "maxLength": LONGEST}},
+    "objects": {"type": "array", "items": {"type": "object"}},
+    "bytes": {"type": "string", "format": "binary"},
+}
+_NUMBERS = ("integer", "number")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}|\d{8}", re.ASCII)
+_DAY = timedelta(days=1) - timedelta(milliseconds=1)
+_KINDS: dict[Any, str] = {
+    str: "text", int: "integer", float: "number", bool: "flag", datetime: "time", timedelta: "duration",
+    bytes: "bytes",
+}  # fmt: skip
+
+
+_declared: dict[type, tuple[Parameter, ...]] = {}
+
+
+def parameters_of(shape: type[Any]) -> tuple[Parameter, ...]:
+    """The parameters that a class declares, in their order."""
+    if shape not in _declared:
+        hints = get_type_hints(shape)
+        _declared[shape] = tuple(
+            _parameter(row.name, hints[row.name], row.default, row.metadata[_KEY]) for row in fields(shape)
+        )
+    return _declared[shape]
+
+
+def _parameter(name: str, hint: Any, default: Any, declared: Declared) -> Parameter:
+    bare = _without_none(hint)
+    choices = tuple(str(value) for value in get_args(bare)) if get_origin(bare) is Literal else ()
+    kind = "choice" if choices else _list_kind(bare) if get_origin(bare) is tuple else _KINDS[bare]
+    required = default is MISSING
+    return Parameter(name, declared.alias or name, kind, choices, required, None if required else default, declared)
+
+
+def _list_kind(hint: Any) -> str:
+    return "texts" if get_args(hint)[0] is str else "objects"
+
+
+def _without_none(hint: Any) -> Any:
+    if get_origin(hint) in (Union, types.UnionType):
+        return next(part for part in get_args(hint) if part is not type(None))
+    return hint
+
+
+def bind(shape: type[P], given: Mapping[str, Any], now: datetime, *, strict: bool = False) -> P:
+    """The parameters that were given, by their aliases; UsageError says which one does not fit, and why.
+
+    Relative times count from `now`. A strict reading refuses names that nobody knows.
+    """
+    known = parameters_of(shape)
+    if strict:
+        _refuse_unknown(known, given)
+    values = {}
+    for one in known:
+        raw = given.get(one.alias)
+        if raw is None or raw == ():
+            if one.required:
+                raise UsageError(f"{one.alias} is missing: {one.declared.help}")
+            continue
+        values[one.name] = _READERS[one.kind](one, raw, now)
+    return shape(**values)
+
+
+def _refuse_unknown(known: tuple[Parameter, ...], given: Mapping[str, Any]) -> None:
+    names = [one.alias for one in known]
+    for name in given:
+        if name not in names:
+            near = get_close_matches(str(name), names, 1)
+            hint = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(names) or 'none'}"
+            raise UsageError(f"there is no parameter '{str(name)[:70]}'; {hint}")
+
+
+def _text(one: Parameter, raw: Any, now: datetime) -> str:
+    if not isinstance(raw, str):
+        raise UsageError(f"{one.alias} must be a text")
+    text: str = raw
+    if not text and one.required:
+        raise UsageError(f"{one.alias} is empty: {one.declared.help}")
+    if len(text) > one.declared.longest:
+        raise UsageError(f"{one.alias} has {len(text)} characters; at most {one.declared.longest} are taken")
+    return text
+
+
+def _number(one: Parameter, raw: Any, now: datetime) -> float | int:
+    make: Callable[[Any], float | int] = int if one.kind == "integer" else float
+    word = "a whole number" if one.kind == "integer" else "a number"
+    try:
+        value = make(raw) if isinstance(raw, str) or type(raw) in (int, float) else None
+    except ValueError:
+        value = None
+    if value is None or value != value or (one.kind == "integer" and isinstance(raw, float) and raw != value):
+        raise UsageError(f"{one.alias}: '{str(raw)[:70]}' is not {word}")
+    if one.declared.at_least is not None and value < one.declared.at_least:
+        raise UsageError(f"{one.alias} must be at least {one.declared.at_least:g}, not {value}")
+    if one.declared.at_most is not None and value > one.declared.at_most:
+        raise UsageError(f"{one.alias} must be at most {one.declared.at_most:g}, not {value}")
+    return value
+
+
+def _flag(one: Parameter, raw: Any, now: datetime) -> bool:
+    if isinstance(raw, bool):
+        return raw
+    if str(raw).strip().lower() in ("true", "1", "yes", "on"):
+        return True
+    if str(raw).strip().lower() in ("false", "0", "no", "off"):
+        return False
+    raise UsageError(f"{one.alias}: '{str(raw)[:70]}' is neither true nor false")
+
+
+def _time(one: Parameter, raw: Any, now: datetime) -> datetime:
+    if isinstance(raw, datetime):
+        return raw
+    text = _text(one, raw, now)
+    found = parse_time(text, now)
+    return found + _DAY if one.declared.ends_day and _is_date(text) else found
+
+
+def _is_date(text: str) -> bool:
+    """Whether a text names a whole day."""
+    bare = text.strip()
+    return bare.lower() in ("today", "yesterday") or bool(_DATE.fullmatch(bare))
+
+
+def _duration(one: Parameter, raw: Any, now: datetime) -> timedelta:
+    return timedelta(seconds=parse_duration(str(raw)))
+
+
+def _choice(one: Parameter, raw: Any, now: datetime) -> str:
+    if raw not in one.choices:
+        raise UsageError(f"{one.alias}: '{str(raw)[:70]}' is not known; choose {', '.join(one.choices)}")
+    return str(raw)
+
+
+def _texts(one: Parameter, raw: Any, now: datetime) -> tuple[str, ...]:
+    given = [raw] if isinstance(raw, str) else raw
+    if not isinstance(given, list | tuple):
+        raise UsageError(f"{one.alias} must be a list of texts")
+    return tuple(_text(one, text, now) for text in given)
+
+
+def _objects(one: Parameter, raw: Any, now: datetime) -> tuple[Mapping[str, Any], ...]:
+    if not isinstance(raw, list | tuple) or not all(isinstance(part, dict) for part in raw):
+        raise UsageError(f"{one.alias} must be a list of objects")
+    return tuple(raw)
+
+
+def _bytes(one: Parameter, raw: Any, now: datetime) -> bytes:
+    data = raw.encode() if isinstance(raw, str) else bytes(raw)
+    if one.declared.at_most is not None and len(data) > one.declared.at_most:
+        raise DocumentTooLarge(f"{one.alias} has {len(data)} bytes; at most {one.declared.at_most:.0f} are taken")
+    return data
+
+
+_READERS: dict[str, Callable[[Parameter, Any, datetime], Any]] = {
+    "text": _text, "integer": _number, "number": _number, "flag": _flag,
+    "time": _time, "duration": _duration, "choice": _choice, "texts": _texts,
+    "objects": _objects, "bytes": _bytes,
+}  # fmt: skip

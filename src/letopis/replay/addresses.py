@@ -1,0 +1,222 @@
+"""Addresses under `/web/`: timestamps, what each one asks for, how ours are written, and the `Link` header."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from enum import Enum
+from functools import lru_cache
+
+from starlette.types import Scope
+
+from letopis.catalog.captures import TimelineCapture
+from letopis.errors import UsageError
+from letopis.model import to_millis
+from letopis.urls import parse_user_url
+
+_DAY = 86_400
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DIGITS = re.compile(r"\d{1,14}", re.ASCII)
+_LOWEST = "00010101000000"
+_HIGHEST = "99991231235959"
+_NAMES = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_HTTP_DATE = re.compile(
+    rf"(?:{'|'.join(_NAMES)}), \d\d (?:{'|'.join(_MONTHS)}) \d{{4}} \d\d:\d\d:\d\d (?:GMT|UTC)", re.ASCII
+)
+
+
+class _Days(dict[int, str]):
+    """Texts of days by their number since 1970, each worked out once."""
+
+    def __init__(self, template: str) -> None:
+        super().__init__()
+        self._template = template
+
+    def __missing__(self, day: int) -> str:
+        date = _EPOCH + timedelta(days=day)
+        text = self._template.format(date, _NAMES[date.weekday()], _MONTHS[date.month - 1])
+        if len(self) > 50_000:
+            self.clear()
+        self[day] = text
+        return text
+
+
+_PLAIN_DAYS = _Days("{0.year:04}{0.month:02}{0.day:02}")
+_HTTP_DAYS = _Days("{1}, {0.day:02} {2} {0.year:04} ")
+
+
+@lru_cache(maxsize=1)
+def times_of_day() -> list[str]:
+    """`HHMMSS` of every second of a day."""
+    return [f"{h:02}{m:02}{s:02}" for h in range(24) for m in range(60) for s in range(60)]
+
+
+def timestamp(millis: int) -> str:
+    """`20260301120000`."""
+    day, second = divmod(millis // 1000, _DAY)
+    return _PLAIN_DAYS[day] + times_of_day()[second]
+
+
+def http_date(millis: int) -> str:
+    """`Sun, 01 Mar 2026 12:00:00 GMT`."""
+    day, second = divmod(millis // 1000, _DAY)
+    time = times_of_day()[second]
+    return f"{_HTTP_DAYS[day]}{time[:2]}:{time[2:4]}:{time[4:]} GMT"
+
+
+def earliest_millis(digits: str) -> int:
+    """The first millisecond that 1 to 14 digits can mean."""
+    return _millis(digits, _LOWEST)
+
+
+def latest_millis(digits: str) -> int:
+    """The last millisecond that 1 to 14 digits can mean."""
+    return _millis(digits, _HIGHEST) + 999
+
+
+def _millis(digits: str, pad: str) -> int:
+    if not _DIGITS.fullmatch(digits):
+        raise UsageError(f"'{digits[:40]}' is not a timestamp; write 1 to 14 digits such as 20260301")
+    padded = digits + pad[len(digits) :]
+    year, month, day = int(padded[:4]) or 1, int(padded[4:6]), int(padded[6:8])
+    month = min(max(month, 1), 12)
+    hour, minute, second = (min(int(padded[i : i + 2]), most) for i, most in ((8, 23), (10, 59), (12, 59)))
+    day = min(max(day, 1), _days_in(year, month))
+    return to_millis(datetime(year, month, day, hour, minute, second, tzinfo=UTC))
+
+
+def _days_in(year: int, month: int) -> int:
+    if month == 2:
+        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
+    return 30 if month in (4, 6, 9, 11) else 31
+
+
+def parse_http_date(text: str) -> int:
+    """Milliseconds of an RFC 1123 date, which is the only form that Memento allows."""
+    if not _HTTP_DATE.fullmatch(text.strip()):
+        raise UsageError("Accept-Datetime must look like 'Sun, 01 Mar 2026 12:00:00 GMT'")
+    try:
+        return to_millis(parsedate_to_datetime(text.strip()).replace(tzinfo=UTC))
+    except ValueError:
+        raise UsageError("Accept-Datetime names a day that does not exist") from None
+
+
+_MEMENTO = re.compile(r"(\d{1,14})([a-z]{2}_)?/(.+)", re.ASCII | re.DOTALL)
+_TIMEMAP = re.compile(r"timemap/(link|json|cdxj)/(?:(\d{14})/)?(.+)", re.ASCII | re.DOTALL)
+_DIFF = re.compile(r"diff/(\d{1,14})/(\d{1,14})/(.+)", re.ASCII | re.DOTALL)
+_CALENDAR = re.compile(r"(?:\*|%2[aA])/(.+)", re.ASCII | re.DOTALL)
+_WITHOUT_TICKET = re.compile(r"\A~[\w.-]+/", re.ASCII)
+# Some proxies and clients fold the two slashes after the scheme.
+_FOLDED = re.compile(r"(https?):/+(?=[^/])", re.IGNORECASE)
+_ESCAPED = re.compile(r"https?%3A", re.IGNORECASE)
+
+
+class ReplayKind(Enum):
+    """What is asked for."""
+
+    TIMEGATE = "timegate"
+    MEMENTO = "memento"
+    TIMEMAP = "timemap"
+    CALENDAR = "calendar"
+    DIFF = "diff"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayAddress:
+    """A parsed address. `stamps` has the timestamps in it, `form` the kind of TimeMap or replay."""
+
+    kind: ReplayKind
+    url: str
+    stamps: tuple[str, ...] = ()
+    form: str = ""
+
+
+def parse_address(rest: str) -> ReplayAddress:
+    """What follows `/web/`, as it came, with its query; a ticket aside."""
+    rest = _WITHOUT_TICKET.sub("", rest, count=1)
+    if found := _MEMENTO.fullmatch(rest):
+        return ReplayAddress(ReplayKind.MEMENTO, embedded_url(found[3]), (found[1],), found[2] or "")
+    if found := _TIMEMAP.fullmatch(rest):
+        return ReplayAddress(ReplayKind.TIMEMAP, embedded_url(found[3]), (found[2],) if found[2] else (), found[1])
+    if found := _CALENDAR.fullmatch(rest):
+        return ReplayAddress(ReplayKind.CALENDAR, embedded_url(found[1]))
+    if found := _DIFF.fullmatch(rest):
+        return ReplayAddress(ReplayKind.DIFF, embedded_url(found[3]), (found[1], found[2]))
+    return ReplayAddress(ReplayKind.TIMEGATE, embedded_url(rest))
+
+
+def embedded_url(text: str) -> str:
+    """The address of a page inside one of ours."""
+    if not text:
+        raise UsageError("the address of a page is missing; write /web/http://example.org/")
+    if _ESCAPED.match(text):
+        raise UsageError("write the address of the page as it is, without escaping it")
+    return parse_user_url(_FOLDED.sub(r"\1://", text, count=1) if _FOLDED.match(text) else text)
+
+
+def path_after(scope: Scope, prefix: str) -> str:
+    """The path behind a prefix, byte for byte as it came, with its query."""
+    raw = scope.get("raw_path") or scope["path"].encode()
+    path = raw.decode("latin-1").partition("?")[0]
+    query = scope["query_string"].decode("latin-1")
+    rest = path[path.index(prefix) + len(prefix) :]
+    return f"{rest}?{query}" if query else rest
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayUrls:
+    """Writes our addresses for one client.
+
+    `ticket` is what archived pages need to load each other where reading
+    takes an account; it never stands in addresses that are told to others.
+    """
+
+    origin: str
+    ticket: str = ""
+
+    def memento(self, time: int, url: str, form: str = "") -> str:
+        """The capture of a URL at a time."""
+        return f"{self.origin}/web/{timestamp(time)}{form}/{url}"
+
+    def inside(self, time: int, url: str, form: str = "") -> str:
+        """The same for the inside of an archived page, as a path."""
+        return f"{self.folder(time, form)}{url}"
+
+    def folder(self, time: int, form: str = "") -> str:
+        """The path under which all captures of a time lie, for the inside of an archived page."""
+        return f"/web/{f'~{self.ticket}/' if self.ticket else ''}{timestamp(time)}{form}/"
+
+    def timegate(self, url: str) -> str:
+        """Where dates are negotiated."""
+        return f"{self.origin}/web/{url}"
+
+    def timemap(self, url: str, form: str = "link", since: str = "") -> str:
+        """The list of all captures; a part of it from a timestamp on."""
+        return f"{self.origin}/web/timemap/{form}/{since + '/' if since else ''}{url}"
+
+
+LINK_FORMAT = "application/link-format"
+
+
+def resource_links(web: ReplayUrls, url: str) -> str:
+    """Original, TimeGate and TimeMap: what every answer about a URL names."""
+    return (
+        f'<{url}>; rel="original", <{web.timegate(url)}>; rel="timegate", '
+        f'<{web.timemap(url)}>; rel="timemap"; type="{LINK_FORMAT}"'
+    )
+
+
+def memento_links(web: ReplayUrls, named: list[tuple[str, TimelineCapture | None]]) -> str:
+    """Mementos by their relation; one that has several relations is named once with all of them."""
+    relations: dict[TimelineCapture, list[str]] = {}
+    for relation, moment in named:
+        if moment is not None:
+            relations.setdefault(moment, []).append(relation)
+    return ", ".join(
+        f'<{web.memento(moment.time, moment.url)}>; rel="{" ".join([*words, "memento"]).strip()}"; '
+        f'datetime="{http_date(moment.time)}"'
+        for moment, words in relations.items()
+    )

@@ -1,0 +1,252 @@
+"""One capture as it was: found by date, loaded, rewritten and framed for browsers, byte for byte for programs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from fastapi import Request, Response
+from markupsafe import Markup
+from starlette.types import Scope
+
+from letopis.archive import Archive, CheckDetails
+from letopis.catalog import CaptureRow
+from letopis.catalog.captures import CaptureNeighbours, Timeline, TimelineCapture
+from letopis.errors import UnknownUrl, UnknownVersion
+from letopis.extract.rewriter import Rewriter
+from letopis.model import Headers, Hop, from_millis, header, rfc3339
+from letopis.replay.addresses import (
+    ReplayAddress,
+    ReplayUrls,
+    http_date,
+    latest_millis,
+    memento_links,
+    parse_http_date,
+    resource_links,
+    timestamp,
+)
+from letopis.replay.cdx_rows import has_hops
+from letopis.replay.csp import RAW_POLICY, SAFE_HEADERS, original_headers, replay_policy, safe_content_type
+from letopis.urls import join, surt
+from letopis.web.languages import PageLanguage, language_of, translatable, translate, use_language
+from letopis.web.pages import environment, short_time
+
+_REPEATS = (304,)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedResponse:
+    """What the server once answered. `location` is the absolute target of a redirect."""
+
+    status: int
+    headers: Headers
+    body: bytes
+    location: str = ""
+
+    @property
+    def content_type(self) -> str:
+        """As it was told."""
+        return header(self.headers, "content-type")
+
+
+def timeline_of(archive: Archive, url: str) -> Timeline:
+    """The captures of a URL."""
+    return Timeline(archive.catalog.database, surt(url))
+
+
+def load_capture(archive: Archive, moment: TimelineCapture) -> ArchivedResponse:
+    """Reads a capture. A redirected one is a redirect where we know its target, else what it led to."""
+    row = moment.row
+    if has_hops(row.extra):
+        redirect = _redirect(archive, CheckDetails.unpack(row.extra).hops)
+        if redirect is not None:
+            return redirect
+    if not isinstance(row, CaptureRow):
+        version = archive.answers.by_id(row.id)
+        return ArchivedResponse(row.status, version.headers, version.body)
+    if row.status < 300 or row.status in _REPEATS:
+        return _repeat(archive, moment.url, row)
+    headers = archive.catalog.heads.get(row.head) if row.head is not None else ()
+    body = archive.answers.content(row.content) if row.content is not None else b""
+    location = join(moment.url, header(headers, "location")) if 300 <= row.status < 400 else None
+    return ArchivedResponse(row.status, headers, body, location or "")
+
+
+def _repeat(archive: Archive, url: str, row: CaptureRow) -> ArchivedResponse:
+    if row.number is None:
+        raise UnknownVersion(f"the version of {url} that this check saw is no longer kept")
+    version = archive.answers.numbered(url, row.number)
+    return ArchivedResponse(200, version.headers, version.body)
+
+
+def _redirect(archive: Archive, hops: tuple[Hop, ...]) -> ArchivedResponse | None:
+    """The first hop, to the first of the following addresses that we have captures of."""
+    targets = [join(hop.url, hop.location) for hop in hops]
+    known = next((target for target in targets if target and timeline_of(archive, target).first()), None)
+    return ArchivedResponse(hops[0].status, hops[0].headers, b"", known) if known else None
+
+
+_PAGE_TYPES = ("text/html", "application/xhtml+xml")
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE | re.ASCII)
+_WIDE = (b"\xff\xfe", b"\xfe\xff")
+MAX_REWRITTEN = 16 * 1024 * 1024
+"""Larger pages are shown as they are stored."""
+
+
+def is_page(stored: ArchivedResponse) -> bool:
+    """Whether a browser would show it as a page."""
+    return stored.content_type.partition(";")[0].strip().lower() in _PAGE_TYPES
+
+
+def rewritten_body(web: ReplayUrls, stored: ArchivedResponse, moment: TimelineCapture) -> bytes:
+    """The body with its links led to the same date; bytes that are no text of ours to read stay."""
+    kind = stored.content_type.partition(";")[0].strip().lower()
+    page, sheet = kind in _PAGE_TYPES, kind == "text/css"
+    if not (page or sheet) or len(stored.body) > MAX_REWRITTEN or stored.body.startswith(_WIDE):
+        return stored.body
+    charset = _charset(stored)
+    text = stored.body.decode(charset, "surrogateescape")
+    folder = web.folder(moment.time)
+    rewriter = Rewriter(moment.url, lambda target, _: folder + target)
+    return (rewriter.html(text) if page else rewriter.css(text)).encode(charset, "surrogateescape")
+
+
+def _charset(stored: ArchivedResponse) -> str:
+    """UTF-8 where it is told or fits; else one byte a character, which keeps every byte."""
+    told = _CHARSET.search(stored.content_type)
+    if told is None or told[1].lower() in ("utf-8", "utf8", "us-ascii"):
+        return "utf-8"
+    return "latin-1"
+
+
+def replay_frame(web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCapture) -> str:
+    """Our page around an archived one, in the language being spoken: what it is, when it was, what lies beside it."""
+    at = from_millis(moment.time)
+    values = {
+        "url": moment.url,
+        "at": at,
+        "shown_at": Markup('<time datetime="{}">{}</time>').format(rfc3339(at), short_time(at)),
+        "steps": _steps(web, near),
+        "inner": web.origin + web.inside(moment.time, moment.url, "if_"),
+        "calendar": f"{web.origin}/web/*/{moment.url}",
+    }
+    return environment.get_template("replay.html").render(values)
+
+
+def _steps(web: ReplayUrls, near: CaptureNeighbours) -> list[tuple[str, str, datetime]]:
+    """The ways to other captures; the first and the newest only where they are not the next ones anyway."""
+    ways = [(translatable("Earlier"), near.before), (translatable("Later"), near.after)]
+    if near.before is not None and near.first.time < near.before.time:
+        ways.insert(0, (translatable("First"), near.first))
+    if near.after is not None and near.last.time > near.after.time:
+        ways.append((translatable("Newest"), near.last))
+    return [
+        (translate(name), web.memento(to.time, to.url), from_millis(to.time)) for name, to in ways if to is not None
+    ]
+
+
+RAW = "id_"
+_ALWAYS = 2**62
+"""A time after every capture."""
+
+_FRAME_TYPE = "text/html; charset=utf-8"
+
+
+def not_captured(url: str) -> UnknownUrl:
+    """What is answered for a URL without captures."""
+    return UnknownUrl(f"{url} was never captured here")
+
+
+def timegate(archive: Archive, web: ReplayUrls, address: ReplayAddress, accept: str | None) -> Response:
+    """The capture closest to the date asked for, else the newest; as a redirect."""
+    time = _ALWAYS if accept is None else parse_http_date(accept)
+    near = timeline_of(archive, address.url).around(time)
+    if near is None:
+        raise not_captured(address.url)
+    chosen = near.closest(time)
+    links = memento_links(web, [("first", near.first), ("", chosen), ("last", near.last)])
+    headers = {
+        "location": web.memento(chosen.time, chosen.url),
+        "vary": "accept-datetime",
+        "link": f"{resource_links(web, chosen.url)}, {links}",
+    }
+    return Response(status_code=302, headers=headers)
+
+
+def memento(archive: Archive, web: ReplayUrls, address: ReplayAddress, scope: Scope, *, scripts: bool) -> Response:
+    """The capture of exactly this second, the last one if there are several; or the way to the closest one."""
+    digits = address.stamps[0]
+    end = latest_millis(digits)
+    near = timeline_of(archive, address.url).around(end)
+    if near is None:
+        raise not_captured(address.url)
+    moment = near.upto if near.upto is not None and near.upto.time >= end - 999 else near.closest(end)
+    if timestamp(moment.time) != digits:
+        location = web.origin + web.inside(moment.time, moment.url, address.form)
+        return Response(status_code=302, headers={"location": location, "link": resource_links(web, moment.url)})
+    framed = language_of(Request(scope)) if _wants_frame(scope, address) else None
+    return _capture_response(archive, web, near, moment, address.form, framed, scripts)
+
+
+def _wants_frame(scope: Scope, address: ReplayAddress) -> bool:
+    """Browsers say when they show a whole page; programs get the capture itself."""
+    kinds = [value for name, value in scope["headers"] if name == b"sec-fetch-dest"]
+    return not address.form and kinds == [b"document"]
+
+
+def _capture_response(
+    archive: Archive,
+    web: ReplayUrls,
+    near: CaptureNeighbours,
+    moment: TimelineCapture,
+    form: str,
+    framed: PageLanguage | None,
+    scripts: bool,
+) -> Response:
+    """The capture; inside our frame where that has a language."""
+    named = [("first", near.first), ("prev", near.before), ("", moment), ("next", near.after), ("last", near.last)]
+    fields = {
+        "memento-datetime": http_date(moment.time),
+        "link": f"{resource_links(web, moment.url)}, {memento_links(web, named)}",
+        "access-control-allow-origin": "*",
+        **SAFE_HEADERS,
+    }
+    stored = load_capture(archive, moment)
+    if stored.location:
+        fields["location"] = web.origin + web.inside(moment.time, stored.location, form)
+    if framed is not None and is_page(stored) and not stored.location:
+        return _framed_response(web, near, moment, fields, framed)
+    return _body_response(web, moment, stored, fields, form, scripts)
+
+
+def _framed_response(
+    web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCapture, fields: dict[str, str], language: PageLanguage
+) -> Response:
+    fields["content-security-policy"] = _frame_policy(web.origin)
+    fields |= {"vary": "sec-fetch-dest, accept-language, cookie", "content-language": language.code}
+    with use_language(language):
+        return Response(replay_frame(web, near, moment), headers=fields, media_type=_FRAME_TYPE)
+
+
+def _frame_policy(origin: str) -> str:
+    return (
+        f"default-src 'none'; style-src {origin}/static/; frame-src {origin}/web/; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+def _body_response(
+    web: ReplayUrls, moment: TimelineCapture, stored: ArchivedResponse, fields: dict[str, str], form: str, scripts: bool
+) -> Response:
+    raw = form == RAW
+    fields["content-security-policy"] = RAW_POLICY if raw else replay_policy(web.origin, scripts=scripts)
+    body = stored.body if raw else rewritten_body(web, stored, moment)
+    if stored.content_type:
+        fields["content-type"] = safe_content_type(stored.content_type)
+    if not form:
+        fields["vary"] = "sec-fetch-dest"
+    response = Response(body, stored.status, headers=fields)
+    for name, value in original_headers(stored.headers):
+        response.headers.append(name, value)
+    return response

@@ -1,0 +1,203 @@
+"""CDX servers: `/cdx/search/cdx` in the Internet Archive's dialect, `/web/cdx` in pywb's, and the text each sends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from operator import itemgetter
+
+from fastapi import Request, Response
+from fastapi.responses import JSONResponse, PlainTextResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.routing import Route
+
+from letopis.api.requests import archive_of, reads_locally, streamed_response
+from letopis.errors import UsageError
+from letopis.replay.cdx_query import (
+    CdxFinder,
+    CdxParameters,
+    CdxQuery,
+    first_rows,
+    parse_parameters,
+    pywb_query,
+    resume_key,
+    wayback_query,
+)
+from letopis.replay.cdx_rows import (
+    FIELD_INDEXES,
+    FIELDS,
+    STATUSCODE,
+    CdxRow,
+    field_index,
+    pywb_filters,
+    wayback_filters,
+)
+
+_ALL = tuple(range(7))
+_JSON_NAMES = ("urlkey", "timestamp", "url", "mime", "status", "digest", "length")
+
+
+def text_lines(batches: Iterator[list[CdxRow]], places: Sequence[int] = _ALL) -> Iterator[str]:
+    """Fields with blanks between them, one row a line."""
+    if tuple(places) == _ALL:
+        for rows in batches:
+            yield "".join(["%s %s %s %s %s %s %s\n" % row[:7] for row in rows])  # noqa: UP031 - twice as fast
+        return
+    pick = _picker(places)
+    for rows in batches:
+        yield "\n".join([" ".join(pick(row)) for row in rows]) + "\n"
+
+
+def _picker(places: Sequence[int]) -> Callable[[CdxRow], Sequence[str]]:
+    if len(places) == 1:
+        only = places[0]
+        return lambda row: (str(row[only]),)
+    return itemgetter(*places)
+
+
+def json_table(batches: Iterator[list[CdxRow]], places: Sequence[int] = _ALL, resume: str = "") -> Iterator[str]:
+    """An array of arrays, the names of the fields first. An answer without rows is an empty array."""
+    pick = _picker(places)
+    begun = False
+    for rows in batches:
+        if not begun:
+            yield "[" + json.dumps([FIELDS[place] for place in places])
+            begun = True
+        yield ",\n" + json.dumps([pick(row) for row in rows])[1:-1]
+    if resume:
+        yield f',\n[],\n["{resume}"]'
+    yield "]\n" if begun else "[]\n"
+
+
+def cdxj_lines(batches: Iterator[list[CdxRow]]) -> Iterator[str]:
+    """Key, timestamp and a JSON object; a revisit has no status of its own."""
+    for rows in batches:
+        yield "".join(
+            [
+                f'{key} {stamp} {{"url": "{_safe(url)}", "mime": "{mime}", {_status_field(status)}'
+                f'"digest": "{digest}", "length": "{length}"}}\n'
+                for key, stamp, url, mime, status, digest, length, _ in rows
+            ]
+        )
+
+
+def _status_field(status: str) -> str:
+    return f'"status": "{status}", ' if status else ""
+
+
+def _safe(url: str) -> str:
+    return json.dumps(url)[1:-1] if '"' in url or "\\" in url else url
+
+
+def json_lines(batches: Iterator[list[CdxRow]], names: Sequence[str] = _JSON_NAMES) -> Iterator[str]:
+    """One JSON object a line."""
+    places = {name: _JSON_NAMES.index(name) for name in names if name in _JSON_NAMES}
+    for rows in batches:
+        yield "".join([json.dumps(_object(row, places)) + "\n" for row in rows])
+
+
+def _object(row: CdxRow, places: dict[str, int]) -> dict[str, object]:
+    """A revisit has no status of its own."""
+    return {name: row[place] for name, place in places.items() if place != STATUSCODE or row[place]}
+
+
+def with_resume(rows: list[CdxRow], limit: int) -> tuple[list[CdxRow], str]:
+    """Rows up to the limit, and the key to go on with when one more was found."""
+    return (rows[:limit], resume_key(rows[limit - 1])) if len(rows) > limit else (rows, "")
+
+
+MAX_RESUMED = 150_000
+"""Most rows of one part of an answer that is read part by part."""
+
+_NAMES = {"mimetype": "mime", "statuscode": "status", "original": "url"}
+
+
+def cdx_finder_of(request: Request) -> CdxFinder:
+    """The one that remembers media types across requests."""
+    finder: CdxFinder = request.app.state.finder
+    return finder
+
+
+def wayback(request: Request) -> Response:
+    """Rows of captures by URL, prefix, host or domain."""
+    given = parse_parameters(request.scope["query_string"])
+    query = wayback_query(given, wayback_filters)
+    finder = cdx_finder_of(request)
+    if given.flag("showNumPages"):
+        return PlainTextResponse(f"{finder.pages(query)}\n")
+    _refuse_past_the_end(finder, query)
+    places = [field_index(name) for name in given.get("fl").split(",")] if given.get("fl") else list(range(7))
+    as_json = given.get("output") == "json"
+    if given.flag("showResumeKey") and query.order == "forward" and (query.limit or 0) >= 0:
+        return _resumable(finder, query, places, as_json)
+    batches = finder.find(query)
+    if as_json:
+        return streamed_response(json_table(batches, places), "application/json")
+    return streamed_response(text_lines(batches, places), "text/plain; charset=utf-8")
+
+
+def _refuse_past_the_end(finder: CdxFinder, query: CdxQuery) -> None:
+    """Programs count pages up until they are told to stop."""
+    if query.page and query.page >= finder.pages(query):
+        raise UsageError(f"there is no page {query.page}; showNumPages=true tells how many there are")
+
+
+def _resumable(finder: CdxFinder, query: CdxQuery, places: list[int], as_json: bool) -> Response:
+    limit = min(query.limit or MAX_RESUMED, MAX_RESUMED)
+    found = first_rows(finder.find(replace(query, limit=limit + 1)), limit + 1)
+    rows, key = with_resume(found, limit)
+    batches = iter([rows] if rows else [])
+    if as_json:
+        return streamed_response(json_table(batches, places, key), "application/json")
+    tail = [f"\n{key}\n"] if key else []
+    return streamed_response(chain(text_lines(batches, places), tail), "text/plain; charset=utf-8")
+
+
+def pywb(request: Request) -> Response:
+    """CDXJ lines or JSON objects, one a line."""
+    given = parse_parameters(request.scope["query_string"])
+    query = pywb_query(given, pywb_filters)
+    finder = cdx_finder_of(request)
+    if given.flag("showNumPages"):
+        pages = finder.pages(query)
+        return JSONResponse({"pages": pages, "pageSize": query.page_size, "blocks": pages * query.page_size})
+    _refuse_past_the_end(finder, query)
+    text, kind = _formatted(given)
+    return streamed_response(text(finder.find(query)), kind)
+
+
+def _formatted(given: CdxParameters) -> tuple[partial[Iterator[str]], str]:
+    names = [name for name in given.get("fields", "fl").split(",") if name]
+    unknown = [name for name in names if name not in FIELD_INDEXES]
+    if unknown:
+        raise UsageError(f"there is no field '{unknown[0][:40]}'; the fields are {', '.join(FIELD_INDEXES)}")
+    if given.get("output") == "json":
+        chosen = [_NAMES.get(name, name) for name in names]
+        return (partial(json_lines, names=chosen) if chosen else partial(json_lines)), "application/x-ndjson"
+    if names:
+        return partial(text_lines, places=[FIELD_INDEXES[name] for name in names]), "text/plain; charset=utf-8"
+    return partial(cdxj_lines), "text/x-cdxj; charset=utf-8"
+
+
+def _answering(dialect: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
+    """Questions for one page without patterns are answered at once, all others in a thread."""
+
+    async def answer(request: Request) -> Response:
+        asked = request.scope["query_string"]
+        long = b"filter=" in asked or b"matchType=" in asked or b"*" in asked or b"%2A" in asked.upper()
+        if not long and reads_locally(archive_of(request)):
+            return dialect(request)
+        return await run_in_threadpool(dialect, request)
+
+    return answer
+
+
+CDX_ROUTES = [
+    Route("/cdx/search/cdx", _answering(wayback), methods=["GET", "HEAD"]),
+    Route("/web/cdx", _answering(pywb), methods=["GET", "HEAD"]),
+]
+
+__all__ = ["CDX_ROUTES", "CdxFinder", "CdxQuery"]

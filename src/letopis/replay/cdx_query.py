@@ -1,0 +1,300 @@
+"""A CDX query: the keys and parameters it is read from, and the rows that answer it, batch by batch."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from heapq import nsmallest
+from itertools import chain, islice
+from typing import Any, Literal
+from urllib.parse import parse_qsl
+
+from letopis.archive import Archive
+from letopis.catalog.captures import ALL_TIMES, Captures, KeyRange, TimeRange
+from letopis.errors import UsageError
+from letopis.replay.addresses import earliest_millis, latest_millis
+from letopis.replay.cdx_rows import CdxRow, MediaTypes, RowFilter, field_index, rows_of
+from letopis.urls import surt
+
+MATCH_TYPES = ("exact", "prefix", "host", "domain")
+
+
+def key_range(url: str, match: str | None) -> KeyRange:
+    """The keys that `url` and `matchType` mean; `*.host` and `prefix*` are understood too."""
+    if not match:
+        url, match = _wildcard(url)
+    if match not in MATCH_TYPES:
+        raise UsageError(f"matchType must be one of {', '.join(MATCH_TYPES)}")
+    key = surt(url)
+    if match == "exact":
+        return KeyRange.exactly(key)
+    if match == "prefix":
+        return _below(key + "/" if url.endswith("/") and not key.endswith("/") else key)
+    host = key.partition(")")[0]
+    if match == "host":
+        return KeyRange(host + ")/", host + "*")
+    return KeyRange(host + (")/" if "," in host else ","), host + "-")
+
+
+def _wildcard(url: str) -> tuple[str, str]:
+    if url.startswith("*."):
+        return url[2:].removesuffix("*").removesuffix("/"), "domain"
+    return (url[:-1], "prefix") if url.endswith("*") else (url, "exact")
+
+
+def _below(prefix: str) -> KeyRange:
+    return KeyRange(prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1))
+
+
+URLS_PER_BLOCK = 1000
+"""What `page` counts: this many URLs make one block."""
+
+MAX_SORTED = 100_000
+"""Rows that may be held to answer backwards or by nearness."""
+
+
+@dataclass(frozen=True, slots=True)
+class CollapseRule:
+    """Of neighbours that agree in (the first characters of) a field only the first is kept."""
+
+    place: int
+    length: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CdxQuery:
+    """What was asked for. `resume` is the last row that the client already has."""
+
+    keys: KeyRange
+    span: TimeRange = ALL_TIMES
+    filters: tuple[RowFilter, ...] = ()
+    collapse: tuple[CollapseRule, ...] = ()
+    order: Literal["forward", "backward", "closest"] = "forward"
+    closest: int = 0
+    limit: int | None = None
+    offset: int = 0
+    page: int | None = None
+    page_size: int = 1
+    resume: tuple[str, int] | None = None
+    revisit_status: str = "-"
+
+
+class CdxFinder:
+    """Answers questions over one archive."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._captures = Captures(archive.catalog.database)
+        self._types = MediaTypes(archive.catalog)
+
+    def pages(self, query: CdxQuery) -> int:
+        """How many pages the whole answer has."""
+        return -(-self._captures.blocks(query.keys) // (URLS_PER_BLOCK * query.page_size))
+
+    def find(self, query: CdxQuery) -> Iterator[list[CdxRow]]:
+        """Rows in the order that was asked for, never more than the limit."""
+        batches = self._collapsed(query)
+        if query.order == "backward":
+            batches = _backward(batches, query.limit)
+        elif query.order == "closest":
+            batches = _closest(batches, query)
+        elif query.limit is not None and query.limit < 0:
+            batches = _last(batches, -query.limit)
+        return _cut(batches, query.offset, query.limit)
+
+    def _collapsed(self, query: CdxQuery) -> Iterator[list[CdxRow]]:
+        batches = self._filtered(query)
+        for rule in query.collapse:
+            batches = _collapsed(batches, rule)
+        return batches
+
+    def _filtered(self, query: CdxQuery) -> Iterator[list[CdxRow]]:
+        keys = self._page(query)
+        if keys is None:
+            return
+        if query.resume is not None:
+            keys = KeyRange(max(keys.low, query.resume[0]), keys.high)
+        for batch in self._captures.batches(keys, query.span):
+            rows = rows_of(batch, self._types, query.revisit_status)
+            if query.resume is not None:
+                seen = query.resume
+                rows = [row for row in rows if (row[0], row[7]) > seen]
+            for passes in query.filters:
+                rows = [row for row in rows if passes(row)]
+            yield rows
+
+    def _page(self, query: CdxQuery) -> KeyRange | None:
+        if query.page is None:
+            return query.keys
+        count = URLS_PER_BLOCK * query.page_size
+        return self._captures.block(query.keys, query.page * count, count)
+
+
+def _collapsed(batches: Iterator[list[CdxRow]], rule: CollapseRule) -> Iterator[list[CdxRow]]:
+    last: object = None
+    for rows in batches:
+        kept = []
+        for row in rows:
+            value = str(row[rule.place])[: rule.length]
+            if value != last:
+                kept.append(row)
+                last = value
+        yield kept
+
+
+def _backward(batches: Iterator[list[CdxRow]], limit: int | None) -> Iterator[list[CdxRow]]:
+    most = MAX_SORTED if limit is None else min(abs(limit), MAX_SORTED)
+    rows = deque(chain.from_iterable(batches), maxlen=most)
+    rows.reverse()
+    yield list(rows)
+
+
+def _last(batches: Iterator[list[CdxRow]], count: int) -> Iterator[list[CdxRow]]:
+    yield list(deque(chain.from_iterable(batches), maxlen=min(count, MAX_SORTED)))
+
+
+def _closest(batches: Iterator[list[CdxRow]], query: CdxQuery) -> Iterator[list[CdxRow]]:
+    most = MAX_SORTED if query.limit is None else min(abs(query.limit), MAX_SORTED)
+    yield nsmallest(most, chain.from_iterable(batches), key=lambda row: abs(row[7] - query.closest))
+
+
+def _cut(batches: Iterator[list[CdxRow]], offset: int, limit: int | None) -> Iterator[list[CdxRow]]:
+    left = abs(limit) if limit is not None else None
+    for rows in batches:
+        if offset:
+            offset, rows = max(0, offset - len(rows)), rows[offset:]
+        if left is not None:
+            rows = rows[:left]
+            left -= len(rows)
+        if rows:
+            yield rows
+        if left == 0:
+            return
+
+
+def resume_key(row: CdxRow) -> str:
+    """Where the next question goes on; safe in an address however often it is quoted."""
+    return base64.urlsafe_b64encode(f"{row[7]} {row[0]}".encode()).decode().rstrip("=")
+
+
+def parse_resume_key(text: str) -> tuple[str, int]:
+    """The inverse of `resume_key`."""
+    try:
+        plain = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
+        time, _, key = plain.partition(" ")
+        return key, int(time)
+    except (ValueError, binascii.Error):
+        raise UsageError("this resumeKey was not given out here; start without one") from None
+
+
+def first_rows(batches: Iterator[list[CdxRow]], count: int) -> list[CdxRow]:
+    """The first rows of an answer."""
+    return list(islice(chain.from_iterable(batches), count))
+
+
+MAX_ADDRESS = 8192
+_TRUE = ("true", "1", "yes", "on")
+
+
+class CdxParameters:
+    """What stood behind the question mark; a name may come several times."""
+
+    def __init__(self, query_string: bytes) -> None:
+        self._pairs = parse_qsl(query_string.decode("ascii", "replace"), keep_blank_values=True, max_num_fields=100)
+
+    def all(self, name: str) -> list[str]:
+        """Every value of a name."""
+        return [value for key, value in self._pairs if key == name]
+
+    def get(self, *names: str) -> str:
+        """The first value of the first name that is there, or an empty text."""
+        for name in names:
+            for key, value in self._pairs:
+                if key == name and value:
+                    return value
+        return ""
+
+    def flag(self, name: str) -> bool:
+        """Whether a switch is on."""
+        return self.get(name).lower() in _TRUE
+
+    def number(self, name: str, least: int = 0, most: int = 2**31) -> int | None:
+        """A whole number, or None where it is not given."""
+        text = self.get(name)
+        if not text:
+            return None
+        if not (text.lstrip("-").isascii() and text.lstrip("-").isdigit() and len(text) < 12):
+            raise UsageError(f"{name} must be a whole number")
+        if not least <= int(text) <= most:
+            raise UsageError(f"{name} must lie between {least} and {most}")
+        return int(text)
+
+
+def parse_parameters(query_string: bytes) -> CdxParameters:
+    """Reads the part behind the question mark; nonsense raises UsageError."""
+    try:
+        return CdxParameters(query_string)
+    except ValueError:
+        raise UsageError("too many parameters; at most 100 are read") from None
+
+
+def _shared_parts(given: CdxParameters, filters: Callable[[list[str]], list[Any]]) -> dict[str, Any]:
+    """The parts of a question that both dialects write alike."""
+    url = given.get("url")
+    if not url:
+        raise UsageError("give url=, for example url=example.org/*")
+    if len(url) > MAX_ADDRESS:
+        raise UsageError(f"url may have at most {MAX_ADDRESS} characters")
+    return {
+        "keys": key_range(url, given.get("matchType")),
+        "span": TimeRange(_since(given), _until(given)),
+        "filters": tuple(filters(given.all("filter"))),
+        "page": given.number("page"),
+        "page_size": given.number("pageSize", 1, 1000) or 1,
+        "offset": given.number("offset") or 0,
+        **_order(given),
+    }
+
+
+def _since(given: CdxParameters) -> int:
+    text = given.get("from", "from_ts")
+    return max(0, earliest_millis(text)) if text else 0
+
+
+def _until(given: CdxParameters) -> int:
+    text = given.get("to")
+    return latest_millis(text) if text else 2**62
+
+
+def _order(given: CdxParameters) -> dict[str, Any]:
+    closest, sort = given.get("closest"), given.get("sort")
+    if closest:
+        return {"order": "closest", "closest": latest_millis(closest) - 999}
+    if sort == "closest":
+        raise UsageError("sort=closest needs closest=TIMESTAMP")
+    return {"order": "backward"} if sort == "reverse" or given.flag("reverse") else {}
+
+
+def wayback_query(given: CdxParameters, filters: Callable[[list[str]], list[Any]]) -> CdxQuery:
+    """A question in the Internet Archive's dialect."""
+    resume = given.get("resumeKey")
+    return CdxQuery(
+        **_shared_parts(given, filters),
+        collapse=tuple(_parse_collapse(text) for text in given.all("collapse") if text),
+        limit=given.number("limit", least=-(2**31)),
+        resume=parse_resume_key(resume) if resume else None,
+    )
+
+
+def _parse_collapse(text: str) -> CollapseRule:
+    name, _, length = text.partition(":")
+    if length and not (length.isascii() and length.isdigit() and len(length) < 6):
+        raise UsageError("collapse is written field or field:count")
+    return CollapseRule(field_index(name), int(length) if length else None)
+
+
+def pywb_query(given: CdxParameters, filters: Callable[[list[str]], list[Any]]) -> CdxQuery:
+    """A question in pywb's dialect."""
+    return CdxQuery(**_shared_parts(given, filters), limit=given.number("limit"), revisit_status="")

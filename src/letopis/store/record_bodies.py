@@ -1,0 +1,365 @@
+"""Bodies of records by their method: one content compressed quickly, or many versions of a document in one frame.
+
+A run is the quick frame: the newest version alone, the others as one zstd stream behind it. It costs about as much
+as writing the versions once more; solid frames are far smaller and far slower to write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import brotli
+from backports.zstd import (
+    CompressionParameter,
+    ZstdCompressor,
+    ZstdDecompressor,
+    ZstdDict,
+    ZstdError,
+    compress,
+    decompress,
+)
+
+from letopis.binary import ByteCursor, encode_varint, length_prefixed
+from letopis.errors import Damaged, UnknownVersion
+from letopis.store.pack_format import RecordMethod
+from letopis.store.values import DecodedContent
+
+LARGE_CONTENT = 4 << 20
+"""Contents above this size are kept in pieces."""
+PIECE_BYTES = 1 << 20
+_CONTENT_LEVEL = 3
+_WHOLE_FRAME: Final = ZstdCompressor.FLUSH_FRAME
+# Looking a member up in its enumeration is slow in Python 3.11: done once.
+_STORED, _ZSTD, _BROTLI, _CODEC = RecordMethod.STORED, RecordMethod.ZSTD, RecordMethod.BROTLI, RecordMethod.CODEC
+_LABELS = {int(method): method.label for method in RecordMethod}
+_OWN = ("stored", "zstd", "brotli")
+
+
+class CompressedContent(NamedTuple):
+    """A body as it is kept, and the name of what made it so small."""
+
+    method: RecordMethod
+    body: bytes
+    label: str
+
+
+class ContentCompressor:
+    """Compresses single contents; keeps one zstd context, since making one costs as much as a small page.
+
+    Of the methods named, brotli is left to compaction, and lossy ones never
+    take part: what comes in is the newest version. Any others slow down
+    putting by as much as they take.
+    """
+
+    def __init__(self, methods: Sequence[str] = ("zstd",)) -> None:
+        self._zstd = ZstdCompressor(_CONTENT_LEVEL) if "zstd" in methods else None
+        self._others = [name for name in methods if name not in _OWN]
+        if self._others:
+            _codecs().contest(b"", self._others)
+
+    def compress_content(self, body: bytes) -> CompressedContent:
+        """The smallest form; the stored one takes part in any case."""
+        best = CompressedContent(_STORED, body, "stored")
+        if self._zstd is not None:
+            self._zstd.set_pledged_input_size(len(body))
+            packed = self._zstd.compress(body, _WHOLE_FRAME)
+            best = CompressedContent(_ZSTD, packed, "zstd") if len(packed) < len(body) else best
+        if self._others:
+            won = _codecs().contest(body, self._others)
+            form = CompressedContent(RecordMethod.CODEC, bytes((won.codec.id,)) + won.encoded, won.codec.name)
+            best = form if len(form.body) < len(best.body) else best
+        return best
+
+
+def _codecs() -> Any:
+    # Late on purpose: the codecs take long to load, and few archives name any of them.
+    from letopis import codec  # noqa: PLC0415
+
+    return codec
+
+
+def body_label(method: int, body: bytes) -> str:
+    """The name of the method of a body, as people see it."""
+    return str(_codecs().by_id(body[0]).name) if method == _CODEC and body else _LABELS[method]
+
+
+def expand_body(method: int, body: bytes) -> bytes:
+    """The content of a body that stands for itself."""
+    if method == _STORED:
+        return body
+    if method == _CODEC:
+        return bytes(_codecs().by_id(body[0] if body else 0).decode(body[1:]))
+    if method not in (_ZSTD, _BROTLI):
+        raise Damaged(f"a record names the method {method}, which does not stand alone; run verify")
+    try:
+        return decompress(body) if method == _ZSTD else bytes(brotli.decompress(body))
+    except (ZstdError, brotli.error) as error:
+        raise Damaged(f"a record cannot be decompressed ({error}); run verify") from error
+
+
+def smallest_body(body: bytes) -> tuple[RecordMethod, bytes]:
+    """The shortest form that stands for itself, whatever it costs to make."""
+    forms = [
+        (RecordMethod.STORED, body),
+        (RecordMethod.ZSTD, compress(body, 19)),
+        (RecordMethod.BROTLI, brotli.compress(body)),
+    ]
+    return min(forms, key=lambda form: len(form[1]))
+
+
+_FIRST, _BEHIND, _ALONE = range(3)
+_RUN_LEVEL = 6
+_BEST_RUN_LEVEL = 20
+_LARGEST_WINDOW = 27
+_SHORTEST_PREFIX = 8
+RUN_READ_FACTOR = 8
+"""Reading a content may cost this many times its size."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFrame:
+    """Coded contents, newest first."""
+
+    data: bytes
+    count: int
+
+
+class _RunParts(NamedTuple):
+    """A frame taken apart."""
+
+    kind: int
+    lengths: list[int]
+    first: bytes
+    rest: bytes
+
+
+def encode_runs(bodies: Sequence[bytes], *, bound: int) -> list[RunFrame]:
+    """Frames of a document's contents. Reading any one decodes at most max(bound, 8 x its size) bytes."""
+    frames = []
+    for plan in _planned_runs([len(body) for body in bodies], bound):
+        chosen = [bodies[index] for index in plan]
+        if plan[0] == 0:
+            data = _joined_run(_FIRST, chosen, length_prefixed(compress(chosen[0], _RUN_LEVEL)), chosen[1:], bodies[0])
+        elif len(plan) == 1 and not _affordable_run(len(bodies[0]), len(chosen[0]), bound):
+            data = _joined_run(_ALONE, chosen, length_prefixed(compress(chosen[0], _RUN_LEVEL)), [], b"")
+        else:
+            data = _joined_run(_BEHIND, chosen, length_prefixed(b""), chosen, bodies[0])
+        frames.append(RunFrame(data, len(plan)))
+    return frames
+
+
+def encode_newest_run(body: bytes) -> bytes:
+    """A first frame of the newest content only, as small as a form gets that is read so fast."""
+    return _joined_run(_FIRST, [body], length_prefixed(compress(body, _BEST_RUN_LEVEL)), [], b"")
+
+
+def decode_run(data: bytes, slot: int, newest: bytes | None) -> DecodedContent:
+    """One content of a frame; Damaged when the frame is not sound."""
+    if slot == 0 and not run_needs_newest(data):
+        with _zstd_errors():
+            whole = decompress(_newest_part(data))
+        return DecodedContent(whole, len(whole), "run")
+    parts = _split_run(data)
+    if not 0 <= slot < len(parts.lengths):
+        raise Damaged(f"a frame of {len(parts.lengths)} contents has no slot {slot}; run verify")
+    with _zstd_errors():
+        if parts.kind == _BEHIND:
+            start, end = _content_span(parts.lengths, slot)
+            return DecodedContent(_decoded_behind(parts.rest, newest, end)[start:end], end, "run")
+        whole = decompress(parts.first)
+        start, end = _content_span(parts.lengths[1:], slot - 1)
+        return DecodedContent(_decoded_behind(parts.rest, whole, end)[start:end], len(whole) + end, "run")
+
+
+def decode_whole_run(data: bytes, newest: bytes | None) -> list[bytes]:
+    """All contents of a frame, newest first."""
+    parts = _split_run(data)
+    with _zstd_errors():
+        own = [] if parts.kind == _BEHIND else [decompress(parts.first)]
+        lengths = parts.lengths[len(own) :]
+        joined = _decoded_behind(parts.rest, own[0] if own else newest, sum(lengths))
+    spans = [_content_span(lengths, slot) for slot in range(len(lengths))]
+    return own + [joined[start:end] for start, end in spans]
+
+
+def run_needs_newest(data: bytes) -> bool:
+    """Whether reading the frame takes the newest content of the group."""
+    return data[:1] == bytes((_BEHIND,))
+
+
+def run_newest_span(data: bytes) -> int:
+    """How many bytes of a first frame belong to its newest content."""
+    fields = ByteCursor(data, 1)
+    fields.text()
+    return fields.at
+
+
+def _planned_runs(lengths: list[int], bound: int) -> Iterator[list[int]]:
+    """Which contents share a frame, so that none costs more than it may."""
+    plan, output = [0], lengths[0]
+    for index, length in enumerate(lengths[1:], start=1):
+        if plan and not _affordable_run(output, length, bound):
+            yield plan
+            plan, output = [], lengths[0]
+        plan.append(index)
+        output += length
+        if not _affordable_run(lengths[0], length, bound):
+            yield plan
+            plan, output = [], lengths[0]
+    if plan:
+        yield plan
+
+
+def _affordable_run(output: int, length: int, bound: int) -> bool:
+    return output + length <= max(bound, RUN_READ_FACTOR * length)
+
+
+def _joined_run(kind: int, chosen: list[bytes], first: bytes, rest: list[bytes], newest: bytes) -> bytes:
+    lengths = b"".join(encode_varint(len(body)) for body in chosen)
+    return (
+        encode_varint(kind) + first + encode_varint(len(chosen)) + lengths + _compressed_behind(b"".join(rest), newest)
+    )
+
+
+def _compressed_behind(body: bytes, newest: bytes) -> bytes:
+    if not body:
+        return b""
+    window = min(_LARGEST_WINDOW, max(18, (len(body) + len(newest)).bit_length()))
+    options: dict[int, int] = {
+        CompressionParameter.compression_level: _RUN_LEVEL,
+        CompressionParameter.window_log: window,
+    }
+    return ZstdCompressor(options=options, zstd_dict=_newest_as_prefix(newest)).compress(
+        body, ZstdCompressor.FLUSH_FRAME
+    )
+
+
+def _split_run(data: bytes) -> _RunParts:
+    fields = ByteCursor(data)
+    kind, first, count = fields.varint(), fields.text(), fields.varint()
+    if kind > _ALONE or not 0 < count <= fields.left:
+        raise Damaged("a frame does not begin like one; run verify")
+    lengths = [fields.varint() for _ in range(count)]
+    return _RunParts(kind, lengths, first, fields.take(fields.left))
+
+
+def _newest_part(data: bytes) -> bytes:
+    fields = ByteCursor(data, 1)
+    return fields.text()
+
+
+def _content_span(lengths: list[int], slot: int) -> tuple[int, int]:
+    start = sum(lengths[:slot])
+    return start, start + lengths[slot]
+
+
+def _decoded_behind(rest: bytes, newest: bytes | None, end: int) -> bytes:
+    """The first `end` bytes of the joined contents."""
+    if newest is None:
+        raise Damaged("a frame needs the newest content of its group, which is not there; run verify")
+    if not end:
+        return b""
+    output = ZstdDecompressor(zstd_dict=_newest_as_prefix(newest)).decompress(rest, end)
+    if len(output) < end:
+        raise Damaged("a frame ends before its last content; run verify")
+    return output
+
+
+def _newest_as_prefix(newest: bytes) -> tuple[ZstdDict, int] | None:
+    """The newest content as what came before, unless it is shorter than zstd takes."""
+    return ZstdDict(newest, is_raw=True).as_prefix if len(newest) >= _SHORTEST_PREFIX else None
+
+
+@contextmanager
+def _zstd_errors() -> Iterator[None]:
+    try:
+        yield
+    except ZstdError as error:
+        raise Damaged(f"a frame cannot be decompressed ({error}); run verify") from error
+
+
+class FrameCoder(NamedTuple):
+    """One way to read frames: one content of a frame or all of them.
+
+    Those take the newest content of the group and the known text of the
+    site where `needs_newest` and `needs_known` say so.
+    """
+
+    method: RecordMethod
+    decode: Callable[[bytes, int, bytes | None, bytes], DecodedContent]
+    decode_all: Callable[[bytes, bytes | None, bytes], list[bytes]]
+    needs_newest: Callable[[bytes], bool]
+    needs_known: Callable[[bytes], bool]
+    newest_span: Callable[[bytes], int]
+
+    def shares(self, data: bytes, count: int, first: bool) -> list[int]:
+        """What each content of a frame may be said to occupy; together the whole frame."""
+        own = [self.newest_span(data)] if first else []
+        others, rest = count - len(own), len(data) - sum(own)
+        if others == 0:
+            return [len(data)]
+        return own + [rest * (index + 1) // others - rest * index // others for index in range(others)]
+
+
+@cache
+def _solid() -> Any:
+    """The package of solid frames, loaded at the first frame.
+
+    Loaded late on purpose: it needs numpy and rapidfuzz, whose
+    loading costs more than a thousand checks that find nothing new, and
+    whoever reads only newest or recent versions never meets a solid frame.
+    """
+    from letopis.store import solid  # noqa: PLC0415
+
+    return solid
+
+
+def _solid_decode(data: bytes, slot: int, newest: bytes | None, known: bytes) -> DecodedContent:
+    try:
+        found: DecodedContent = _solid().decode(data, slot, newest, known)
+    except UnknownVersion as error:
+        raise Damaged(f"a solid frame has no slot {slot}; run verify") from error
+    return found
+
+
+def _solid_decode_all(data: bytes, newest: bytes | None, known: bytes) -> list[bytes]:
+    bodies: list[bytes] = _solid().decode_all(data, newest, known)
+    return bodies
+
+
+def _solid_needs_newest(data: bytes) -> bool:
+    return bool(_solid().needs_newest(data))
+
+
+def _solid_needs_known(data: bytes) -> bool:
+    return bool(_solid().needs_known(data))
+
+
+def _solid_newest_span(data: bytes) -> int:
+    return int(_solid().newest_span(data))
+
+
+RUN_CODER = FrameCoder(
+    RecordMethod.RUN,
+    lambda data, slot, newest, _: decode_run(data, slot, newest),
+    lambda data, newest, _: decode_whole_run(data, newest),
+    run_needs_newest,
+    lambda _: False,
+    run_newest_span,
+)
+SOLID_CODER = FrameCoder(
+    RecordMethod.SOLID, _solid_decode, _solid_decode_all, _solid_needs_newest, _solid_needs_known, _solid_newest_span
+)
+_BY_METHOD: dict[int, FrameCoder] = {coder.method: coder for coder in (RUN_CODER, SOLID_CODER)}
+
+
+def frame_coder(method: int) -> FrameCoder:
+    """The coder of a record's method."""
+    try:
+        return _BY_METHOD[method]
+    except KeyError:
+        raise Damaged(f"a frame names the unknown method {method}; run verify") from None

@@ -1,0 +1,28 @@
+"""Pages for people, rendered on the server."""
+
+from fastapi import APIRouter
+
+from letopis.web import accounts, comparison, crawls, history, jobs, login, overview, search, sites, watches
+
+router = APIRouter(include_in_schema=False)
+for part in (
+    overview.router,
+    history.router,
+    comparison.router,
+    sites.router,
+    search.router,
+    watches.router,
+    watches.actions_router,
+    crawls.router,
+    jobs.router,
+    search.duplicates_router,
+    overview.storage_router,
+    overview.settings_router,
+    sites.plots_router,
+    accounts.router,
+    crawls.welcome_router,
+    login.language_router,
+):
+    router.include_router(part)
+
+__all__ = ["router"]

@@ -1,0 +1,297 @@
+"""`/compare/<url>?from=&to=`: what changed between two versions, in five views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+from fastapi import APIRouter, Request, Response
+
+from letopis.api.access import principal_of
+from letopis.api.requests import ArchiveDep, origin_of
+from letopis.archive import Archive
+from letopis.archive.differences import DiffSide, diff_side, diff_texts
+from letopis.change import DiffPiece, compare, diff_pieces, link_changes, unified_diff, visual_html
+from letopis.errors import UsageError
+from letopis.extract.rewriter import Rewriter
+from letopis.model import Version, parse_time, rfc3339, stamp14
+from letopis.replay.csp import SAFE_HEADERS
+from letopis.web.history import UnreadMarks
+from letopis.web.languages import translatable
+from letopis.web.pages import PageRoute, page_address, render_page
+
+MOST_ROWS = 3000
+_CONTEXT = 3
+_FOLD = 700
+_EDGE = 240
+
+
+class TextRun(NamedTuple):
+    """Text of one kind: `same`, `gone`, `came`, or `fold` for equal text that is hidden at first."""
+
+    kind: str
+    text: str
+
+
+class DiffLine(NamedTuple):
+    """One line of one side."""
+
+    number: int
+    runs: tuple[TextRun, ...]
+
+
+class DiffRow(NamedTuple):
+    """A line of the old text beside one of the new; `hidden` counts equal lines that are left out here."""
+
+    old: DiffLine | None
+    new: DiffLine | None
+    changed: bool
+    hidden: int = 0
+
+
+class WordCounts(NamedTuple):
+    """How many words went and came."""
+
+    gone: int
+    came: int
+
+
+def count_words(pieces: Sequence[DiffPiece]) -> WordCounts:
+    """Words that went and came."""
+    changed = [piece for piece in pieces if piece.tag != "equal"]
+    return WordCounts(
+        sum(len(piece.old.split()) for piece in changed), sum(len(piece.new.split()) for piece in changed)
+    )
+
+
+def running_text(pieces: Sequence[DiffPiece]) -> list[TextRun]:
+    """One text with what went and came inside it; long equal stretches become a fold."""
+    runs: list[TextRun] = []
+    last = len(pieces) - 1
+    for at, piece in enumerate(pieces):
+        if piece.tag == "equal":
+            runs += _folded(piece.new, first=at == 0, last=at == last)
+        else:
+            runs += [TextRun(kind, text) for kind, text in (("gone", piece.old), ("came", piece.new)) if text]
+    return runs
+
+
+def _folded(text: str, first: bool, last: bool) -> Iterator[TextRun]:
+    if len(text) <= _FOLD or (first and last):
+        yield TextRun("same", text)
+        return
+    head = 0 if first else _break_after(text, _EDGE)
+    tail = len(text) if last else _break_before(text, len(text) - _EDGE)
+    yield from (TextRun(kind, part) for kind, part in (("same", text[:head]), ("fold", text[head:tail])) if part)
+    if text[tail:]:
+        yield TextRun("same", text[tail:])
+
+
+def _break_after(text: str, at: int) -> int:
+    return next((found + 1 for mark in "\n " if (found := text.find(mark, at, at + _EDGE)) >= 0), at)
+
+
+def _break_before(text: str, at: int) -> int:
+    return next((found + 1 for mark in "\n " if (found := text.rfind(mark, at - _EDGE, at)) >= 0), at)
+
+
+def side_by_side(pieces: Sequence[DiffPiece]) -> list[DiffRow]:
+    """Two columns, line by line, equal stretches left out but for a few lines around changes."""
+    return list(_shortened(list(_diff_rows(pieces))))
+
+
+class _Side:
+    """One column while it is laid out."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.done: list[DiffLine] = []
+        self.runs: list[TextRun] = []
+
+    def write(self, kind: str, text: str) -> None:
+        first, *others = text.split("\n")
+        self._add(kind, first)
+        for line in others:
+            self.end()
+            self._add(kind, line)
+
+    def _add(self, kind: str, text: str) -> None:
+        if text:
+            self.runs.append(TextRun(kind, text))
+
+    def end(self) -> None:
+        self.number += 1
+        self.done.append(DiffLine(self.number, tuple(self.runs)))
+        self.runs = []
+
+    def take(self) -> list[DiffLine]:
+        taken, self.done = self.done, []
+        return taken
+
+
+def _diff_rows(pieces: Sequence[DiffPiece]) -> Iterator[DiffRow]:
+    """Both columns are level again wherever an equal line ends."""
+    old, new = _Side(), _Side()
+    changed = False
+    for piece in pieces:
+        if piece.tag != "equal":
+            old.write("gone", piece.old)
+            new.write("came", piece.new)
+            changed = True
+            continue
+        for text in piece.new.splitlines(keepends=True):
+            for side in (old, new):
+                side.write("same", text)
+            if text.endswith("\n"):
+                yield from _level(old, new, changed)
+                changed = False
+    for side in (old, new):
+        if side.runs:
+            side.end()
+    yield from _level(old, new, changed)
+
+
+def _level(old: _Side, new: _Side, changed: bool) -> Iterator[DiffRow]:
+    for left, right in zip_longest(old.take(), new.take()):
+        yield DiffRow(left, right, changed)
+
+
+def _shortened(rows: Sequence[DiffRow]) -> Iterator[DiffRow]:
+    near = [False] * len(rows)
+    for at, row in enumerate(rows):
+        if row.changed:
+            for other in range(max(0, at - _CONTEXT), min(len(rows), at + _CONTEXT + 1)):
+                near[other] = True
+    shown = hidden = 0
+    for row, kept in zip(rows, near, strict=True):
+        if not kept:
+            hidden += 1
+            continue
+        if hidden:
+            yield DiffRow(None, None, False, hidden)
+            hidden = 0
+        if shown == MOST_ROWS:
+            return
+        shown += 1
+        yield row
+    if hidden:
+        yield DiffRow(None, None, False, hidden)
+
+
+router = APIRouter(route_class=PageRoute)
+
+COMPARE_VIEWS = {
+    "words": translatable("Words"),
+    "sides": translatable("Side by side"),
+    "visual": translatable("As it looks"),
+    "links": translatable("Links"),
+    "raw": translatable("Source"),
+}
+_FRAME = "frame"
+_MOST_LINES = 5000
+
+
+class VersionPair(NamedTuple):
+    """The two versions, and those beside them."""
+
+    old: Version
+    new: Version
+    versions: list[Version]
+
+
+@router.get("/compare/{rest:path}")
+def comparison(request: Request, archive: ArchiveDep) -> Response:
+    """Two versions: by default the newest and the one before it."""
+    asked = page_address(archive, request.scope, "/compare/", ("from", "to", "view"))
+    view = asked.own.get("view", "words")
+    if view not in (*COMPARE_VIEWS, _FRAME):
+        raise UsageError(f"there is no view '{view[:40]}'; choose one of {', '.join(COMPARE_VIEWS)}")
+    pair = _version_pair(archive, asked.url, asked.own.get("from", ""), asked.own.get("to", ""))
+    old, new = diff_side(pair.old), diff_side(pair.new)
+    if view == _FRAME:
+        return _framed(old, new, origin_of(request.scope))
+    if new.version.number == len(pair.versions) - 1:
+        UnreadMarks(archive, principal_of(request)).read([archive.answers.resource(asked.url)])
+    return render_page(
+        request,
+        "compare.html",
+        url=asked.url,
+        title=new.page.title,
+        pair=pair,
+        view=view,
+        views=COMPARE_VIEWS,
+        verdict=compare(new.page, [old.page], same_bytes=pair.old.body == pair.new.body),
+        link=f"from={rfc3339(pair.old.time)}&to={rfc3339(pair.new.time)}",
+        choices=pair.versions[::-1][:200],
+        **_FILLED[view](old, new),
+    )
+
+
+def _framed(old: DiffSide, new: DiffSide, ours: str) -> Response:
+    """The newer page with marks: it has no origin, runs nothing, and loads nothing but captured pictures.
+
+    Both pages lead to captures of the newer one's time, so that only what really changed differs.
+    """
+    folder = f"/web/{stamp14(new.version.time)}/"
+    before, after = (
+        Rewriter(one.version.url, lambda target, _: folder + target).html(one.source) for one in (old, new)
+    )
+    text = visual_html(before, after, remote=True)
+    policy = (
+        f"sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src {ours}/web/ data:; font-src data:; "
+        "form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
+    )
+    return Response(
+        text, headers={"content-security-policy": policy, **SAFE_HEADERS}, media_type="text/html; charset=utf-8"
+    )
+
+
+def _version_pair(archive: Archive, url: str, start: str, end: str) -> VersionPair:
+    versions = archive.answers.versions(url)
+    now = archive.clock()
+    new = archive.answers.at(url, parse_time(end, now)) if end else archive.answers.newest(url)
+    if start:
+        old = archive.answers.at(url, parse_time(start, now))
+    else:
+        old = archive.answers.numbered(url, max(new.number - 1, 0))
+    return VersionPair(old, new, versions)
+
+
+def _words(old: DiffSide, new: DiffSide) -> dict[str, Any]:
+    found = diff_pieces(*diff_texts(old, new))
+    return {"runs": running_text(found), "counts": count_words(found)}
+
+
+def _sides(old: DiffSide, new: DiffSide) -> dict[str, Any]:
+    found = diff_pieces(*diff_texts(old, new))
+    return {"rows": side_by_side(found), "counts": count_words(found)}
+
+
+def _links(old: DiffSide, new: DiffSide) -> dict[str, Any]:
+    return {"links": link_changes(old.page, new.page)}
+
+
+def _raw(old: DiffSide, new: DiffSide) -> dict[str, Any]:
+    if not (old.is_text and new.is_text):
+        return {"lines": None}
+    lines = unified_diff(old.source, new.source, old.name, new.name).rstrip("\n").split("\n")
+    return {
+        "lines": [(_sign(line, at), line) for at, line in enumerate(lines[:_MOST_LINES])],
+        "cut": len(lines) > _MOST_LINES,
+    }
+
+
+def _sign(line: str, at: int) -> str:
+    if at < 2 or line.startswith("@@"):
+        return "head"
+    return {"+": "came", "-": "gone"}.get(line[:1], "same")
+
+
+_FILLED: dict[str, Callable[[DiffSide, DiffSide], dict[str, Any]]] = {
+    "words": _words,
+    "sides": _sides,
+    "visual": lambda old, new: {},
+    "links": _links,
+    "raw": _raw,
+}

@@ -1,0 +1,297 @@
+"""What every page shares: templates and their filters, the route class, forms, dates, long lists, addresses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+from urllib.parse import parse_qs, quote, unquote, unquote_plus
+
+from fastapi import Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse
+from fastapi.routing import APIRoute
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+from letopis import __version__
+from letopis.api.access import principal_of
+from letopis.api.requests import http_status_of
+from letopis.archive import Archive
+from letopis.errors import BadUrl, LetopisError, UsageError
+from letopis.model import parse_time, rfc3339, stamp14
+from letopis.replay.addresses import embedded_url, path_after
+from letopis.schedule.policies import format_span
+from letopis.web.languages import (
+    LANGUAGES,
+    current_language,
+    grouped,
+    language_of,
+    translatable,
+    translate,
+    translate_count,
+    use_language,
+)
+
+_HERE = Path(__file__).parent
+STATIC = _HERE / "static"
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+_IN_PATH = "/:@!$&'()*+,;=-._~[]"
+
+
+def short_time(moment: datetime | None) -> str:
+    """`2026-03-01 12:00`, UTC."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M") if moment else ""
+
+
+def iso_day(moment: datetime | None) -> str:
+    """`2026-03-01`, UTC."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%d") if moment else ""
+
+
+def human_size(count: float) -> str:
+    """`812 B`, `4.1 kB`, as the reader's language writes it."""
+    step = 0
+    while count >= 1000 and step < len(_UNITS) - 1:
+        count, step = count / 1000, step + 1
+    return f"{count:.0f} {_UNITS[step]}" if step == 0 else f"{decimal(count)} {_UNITS[step]}"
+
+
+def decimal(value: float, places: int = 1) -> str:
+    """`4.1`, or `4,1`."""
+    return f"{value:.{places}f}".replace(".", current_language().decimal)
+
+
+def share(part: float) -> str:
+    """`12.5 %`."""
+    return f"{decimal(100 * part)}\u00a0%"
+
+
+def url_in_path(url: str) -> str:
+    """A page's address as it stands inside one of ours: as it is, escaped only where it has a query."""
+    return quote(url, safe=_IN_PATH) if "?" in url else url
+
+
+def bare_url(url: str) -> str:
+    """An address without its scheme, for lists."""
+    return url.partition("://")[2] or url
+
+
+def local_url(url: str, site: str) -> str:
+    """The same as a list of a site shows it: without the site where that is its host."""
+    text = bare_url(url)
+    return text.removeprefix(site) if text.startswith(f"{site}/") else text
+
+
+def sentence(message: str) -> str:
+    """A message with a capital at its start, unless that is an address, and a full stop at its end."""
+    first = message.partition(" ")[0]
+    return f"{message if '://' in first else message[:1].upper() + message[1:]}."
+
+
+environment = Environment(
+    loader=FileSystemLoader(_HERE / "templates"),
+    autoescape=select_autoescape(default=True, default_for_string=True),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+environment.filters |= {
+    "short": short_time,
+    "day": iso_day,
+    "size": human_size,
+    "number": grouped,
+    "decimal": decimal,
+    "share": share,
+    "inside": url_in_path,
+    "bare": bare_url,
+    "local": local_url,
+    "sentence": sentence,
+    "span": format_span,
+    "rfc3339": rfc3339,
+    "stamp": stamp14,
+}
+environment.globals |= {
+    "version": __version__,
+    "languages": LANGUAGES,
+    "spoken": current_language,
+    "_": translate,
+    "n_": translate_count,
+}
+
+PAGE_CSP = (
+    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'self'"
+)
+"""Nothing but our own files: no inline script or style, no other host."""
+
+PAGE_HEADERS = {
+    "content-security-policy": PAGE_CSP,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cache-control": "no-cache, private",
+}
+_TITLES = {
+    400: translatable("That does not work"),
+    403: translatable("Not allowed"),
+    404: translatable("Not in this archive"),
+    413: translatable("Too large"),
+}
+
+
+def render_page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """A template rendered with its values in the reader's language; everything in it is escaped."""
+    told = {
+        "path": request.url.path,
+        "address": _current_address(request),
+        "principal": principal_of(request),
+        **values,
+    }
+    with use_language(language_of(request)) as language:
+        text = environment.get_template(template).render(told)
+    headers = PAGE_HEADERS | {"content-language": language.code, "vary": "Accept-Language, Cookie"}
+    return HTMLResponse(text, status, headers=headers)
+
+
+def _current_address(request: Request) -> str:
+    """Where the reader is, with its question: the way back from the choice of a language."""
+    return request.url.path + (f"?{request.url.query}" if request.url.query else "")
+
+
+def error_page(request: Request, error: LetopisError) -> HTMLResponse:
+    """What went wrong, as a page that says what to do."""
+    status = http_status_of(error)
+    title = _TITLES.get(status, translatable("Something went wrong"))
+    return render_page(request, "error.html", status, title=title, message=str(error))
+
+
+class PageRoute(APIRoute):
+    """A route whose errors are read by people."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler, with LetopisErrors turned into pages."""
+        handle = super().get_route_handler()
+
+        async def guarded(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except LetopisError as error:
+                return await run_in_threadpool(error_page, request, error)
+
+        return guarded
+
+
+MOST_FORM_BYTES = 64 * 1024
+_MOST_FIELDS = 200
+
+
+async def fields_of(request: Request) -> dict[str, list[str]]:
+    """The fields of a form, each with all its values."""
+    body = b""
+    async for piece in request.stream():
+        body += piece
+        if len(body) > MOST_FORM_BYTES:
+            raise UsageError("the form is too large; send less at once")
+    try:
+        fields = parse_qs(body.decode("utf-8", "replace"), max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        raise UsageError("the form has too many fields; send less at once") from None
+    return {name: [value.strip() for value in values] for name, values in fields.items()}
+
+
+async def form_of(request: Request) -> dict[str, str]:
+    """The fields of a form, the first value of each."""
+    return {name: values[0] for name, values in (await fields_of(request)).items()}
+
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+
+
+def end_of_day(text: str, now: datetime) -> datetime:
+    """The time that a text names; a bare date means all of that day."""
+    moment = parse_time(text, now)
+    return moment + timedelta(days=1, milliseconds=-1) if _DATE.fullmatch(text.strip()) else moment
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage(Generic[T]):
+    """One page of a list. `earlier` and `later` are numbers of the neighbouring pages, None at the ends."""
+
+    rows: Sequence[T]
+    number: int
+    pages: int
+    total: int
+    first: int
+
+    @property
+    def earlier(self) -> int | None:
+        """The page before."""
+        return self.number - 1 if self.number > 1 else None
+
+    @property
+    def later(self) -> int | None:
+        """The page behind."""
+        return self.number + 1 if self.number < self.pages else None
+
+
+def list_page(rows: Sequence[T], wanted: str, size: int = 50) -> ListPage[T]:
+    """The page of a whole list that is asked for; nonsense is the first page, too far the last."""
+    number, pages = page_position(len(rows), wanted, size)
+    start = (number - 1) * size
+    return ListPage(rows[start : start + size], number, pages, len(rows), start)
+
+
+def page_position(total: int, wanted: str, size: int) -> tuple[int, int]:
+    """The number of the page asked for, within bounds, and how many there are."""
+    pages = max(1, -(-total // size))
+    number = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 10 else 1
+    return min(max(number, 1), pages), pages
+
+
+@dataclass(frozen=True, slots=True)
+class PageAddress:
+    """The page that is meant, and the parameters that are ours."""
+
+    url: str
+    own: dict[str, str]
+
+
+def page_address(archive: Archive, scope: Any, prefix: str, names: tuple[str, ...]) -> PageAddress:
+    """What `<prefix><url>?<query>` means.
+
+    Parameters with one of our `names` are ours, all others belong to the
+    address. Addresses are taken as they stand; one that is not known then is
+    read as escaped, which is how our own links write a query.
+    """
+    path, _, query = path_after(scope, prefix).partition("?")
+    own, rest = _parted(query, names)
+    tail = f"?{rest}" if rest else ""
+    plain = _parsed_url(path + tail)
+    if plain is not None and archive.catalog.resources.find(plain) is not None:
+        return PageAddress(plain, own)
+    opened = embedded_url(unquote(path) + tail)
+    return PageAddress(opened, own)
+
+
+def _parsed_url(text: str) -> str | None:
+    try:
+        return embedded_url(text)
+    except BadUrl:
+        return None
+
+
+def _parted(query: str, names: tuple[str, ...]) -> tuple[dict[str, str], str]:
+    own: dict[str, str] = {}
+    rest = []
+    for pair in filter(None, query.split("&")):
+        name, _, value = pair.partition("=")
+        if name in names:
+            own[name] = unquote_plus(value)
+        else:
+            rest.append(pair)
+    return own, "&".join(rest)

@@ -1,0 +1,316 @@
+"""`/site/<host>`: a site as of any date: its map, pages, broken links, ranks, changes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urlencode
+from weakref import WeakKeyDictionary, ref
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import FileResponse
+
+from letopis.api.requests import ArchiveDep
+from letopis.archive import Archive
+from letopis.catalog.activity import DAY, Activity
+from letopis.errors import MissingExtra, UnknownUrl, UsageError
+from letopis.index.link_graph import Graph, GraphTimes
+from letopis.index.link_reports import BrokenRow
+from letopis.model import parse_time, rfc3339, stamp14, to_millis
+from letopis.operations.indexes import link_index
+from letopis.urls import site as site_of
+from letopis.web import site_report
+from letopis.web.cache import PageCache, page_cache_of
+from letopis.web.charts import ChangesByHour, HeatMap, changes_by_hour, heat_map
+from letopis.web.languages import translatable
+from letopis.web.maps import TitleShortener, map_tree, treemap
+from letopis.web.pages import ListPage, PageRoute, end_of_day, list_page, page_position, render_page
+from letopis.web.site_report import SiteListing
+
+plots_router = APIRouter(route_class=PageRoute)
+
+_GUARD = re.compile(rb'document\.getElementById\("([0-9a-f]{40,64})"\)')
+
+
+def _file() -> Path:
+    found = find_spec("plotly")
+    if found is None or found.origin is None:
+        raise MissingExtra("plots need the package plotly; install Letopis with all its dependencies")
+    return Path(found.origin).parent / "package_data" / "plotly.min.js"
+
+
+@plots_router.get("/plots/plotly.min.js")
+def plotly() -> Response:
+    """The file; browsers keep it for a day."""
+    return FileResponse(_file(), media_type="text/javascript", headers={"cache-control": "public, max-age=86400"})
+
+
+@cache
+def style_guards() -> tuple[str, ...]:
+    """Ids of elements whose presence keeps the library from adding style sheets, which our policy forbids."""
+    return tuple(sorted({found.decode() for found in _GUARD.findall(_file().read_bytes())}))
+
+
+T = TypeVar("T")
+
+router = APIRouter(route_class=PageRoute)
+
+SITE_VIEWS = {
+    "map": translatable("Map"),
+    "picture": translatable("Picture"),
+    "links": translatable("Links"),
+    "pages": translatable("Pages"),
+    "changes": translatable("Changes"),
+    "broken": translatable("Broken links"),
+    "ranks": translatable("Ranks"),
+    "report": translatable("Findings"),
+}
+FINDING_NAMES = {
+    "orphan": translatable("nobody links to it"),
+    "unreachable": translatable("no way from the home page"),
+    "chain": translatable("long redirect"),
+    "loop": translatable("redirect in a circle"),
+    "duplicate-title": translatable("same title"),
+    "duplicate-content": translatable("same content"),
+}
+EVENT_NAMES = {
+    "appeared": translatable("appeared"),
+    "vanished": translatable("vanished"),
+    "moved": translatable("moved"),
+    "renamed": translatable("renamed"),
+    "broken": translatable("broken"),
+    "mended": translatable("mended"),
+    "changed": translatable("changed"),
+}
+HEAT_DAYS = 42
+_SIZE = 50
+_SORTED = 5_000
+"""Pages up to which a site is sorted by its changes; larger ones are listed by address, a page at a time.
+
+Nobody waits for the views of a larger one either: the first of each is made in the background.
+"""
+_FRESH = 5.0
+"""Seconds for which a graph is good enough for a page."""
+
+
+class SiteQuery(NamedTuple):
+    """The parameters of a view, as they stand in its link."""
+
+    view: str
+    at: str
+    since: str
+    page: str
+    kind: str
+
+
+class TimedGraph(NamedTuple):
+    """The links of the archive, and when they changed."""
+
+    graph: Graph
+    moments: GraphTimes
+
+
+_moments: WeakKeyDictionary[Graph, GraphTimes] = WeakKeyDictionary()
+
+
+def _timed_graph(archive: Archive) -> TimedGraph:
+    graph = link_index(archive).graph()
+    if graph not in _moments:
+        _moments[graph] = GraphTimes(graph)
+    return TimedGraph(graph, _moments[graph])
+
+
+@dataclass(frozen=True, slots=True)
+class SiteView:
+    """What one view of a site is made from."""
+
+    archive: Archive
+    known: PageCache
+    site: str
+    at: datetime
+    since: datetime
+    ask: SiteQuery
+
+    def is_large(self) -> bool:
+        """Whether nobody should wait for all of its pages."""
+        return self._few() > _SORTED
+
+    def count(self) -> int | None:
+        """How many of its pages are known; None while many of them are counted."""
+        count = Activity(self.archive.catalog.database).count_pages
+        return self.known.soon(("pages of", self.site), 5, lambda: count(self.site)) if self.is_large() else self._few()
+
+    def _few(self) -> int:
+        count = Activity(self.archive.catalog.database).count_pages
+        return self.known.get(("some of", self.site), 5, lambda: count(self.site, _SORTED + 1))
+
+    def now(self, name: str, make: Callable[[Graph, str, int], T]) -> T | None:
+        """A value of the site at the date, worked out once as long as nothing changes; None while that takes long."""
+        seen = self._links()
+        if seen is None:
+            return None
+        at = seen.moments.last(to_millis(self.at))
+        key = (name, self.site, at if self.ask.at else None)
+        return self._kept(key, lambda: make(seen.graph, self.site, at), (ref(seen.graph), at))
+
+    def between(self, name: str, make: Callable[[Graph, str, int, int], T]) -> T | None:
+        """The same for the time between the two dates."""
+        seen = self._links()
+        if seen is None:
+            return None
+        since, at = (seen.moments.last(to_millis(time)) for time in (self.since, self.at))
+        key = (name, self.site, since if self.ask.since or self.ask.at else None, at if self.ask.at else None)
+        return self._kept(key, lambda: make(seen.graph, self.site, since, at), (ref(seen.graph), since, at))
+
+    def _links(self) -> TimedGraph | None:
+        """The links of the archive, at most a few seconds old; None while they are read for the first time."""
+        return self.known.soon("graph", _FRESH, lambda: _timed_graph(self.archive))
+
+    def _kept(self, key: tuple[object, ...], make: Callable[[], T], state: tuple[object, ...]) -> T | None:
+        return (self.known.soon if self.is_large() else self.known.get)(key, 0, make, state)
+
+
+@router.get("/site/{name}")
+def site(
+    request: Request,
+    archive: ArchiveDep,
+    name: str,
+    view: str = "map",
+    at: str = "",
+    since: str = "",
+    page: str = "",
+    kind: str = "",
+) -> Response:
+    """One view of a site; `at` is the date it is seen from, `since` the one it is compared with."""
+    if view not in SITE_VIEWS:
+        raise UsageError(f"there is no view '{view[:40]}'; choose one of {', '.join(SITE_VIEWS)}")
+    return _answer(request, archive, site_of(name), SiteQuery(view, at, since, page, kind))
+
+
+def _answer(request: Request, archive: Archive, name: str, ask: SiteQuery) -> Response:
+    if not Activity(archive.catalog.database).count_pages(name, 1):
+        raise UnknownUrl(f"no page of {name} is in this archive; try 'letopis crawl {name}'")
+    now = archive.clock()
+    seen_from = end_of_day(ask.at, now) if ask.at else now
+    before = parse_time(ask.since, now) if ask.since else seen_from - timedelta(days=7)
+    found = SiteView(archive, page_cache_of(request), name, seen_from, before, ask)
+    filled = _FILLED[ask.view](found)
+    return render_page(
+        request,
+        "site.html",
+        site=name,
+        pages=found.count(),
+        view=ask.view,
+        views=SITE_VIEWS,
+        at=seen_from,
+        since=before,
+        dated=bool(ask.at),
+        link=urlencode({"view": ask.view, "at": rfc3339(seen_from)}),
+        kept=urlencode({name: value for name, value in (("at", ask.at), ("since", ask.since)) if value}),
+        waiting=filled is None,
+        **(filled or {}),
+    )
+
+
+def _map(view: SiteView) -> dict[str, Any] | None:
+    found = view.now("map", site_report.upper_map)
+    return found and {"tree": map_tree(found)}
+
+
+def _picture(view: SiteView) -> dict[str, Any] | None:
+    found = view.now("map", site_report.upper_map)
+    return found and {"picture": treemap(found), "guards": style_guards()}
+
+
+def _pages(view: SiteView) -> dict[str, Any]:
+    activity = Activity(view.archive.catalog.database)
+    number = view.ask.page
+    if view.is_large():
+        found = activity.pages_after(view.site, _SIZE + 1, number if ")" in number else "")
+        rows = [row for _, row in found[:_SIZE]]
+        listed, after = ListPage(rows, 1, 1, len(rows), 0), found[_SIZE - 1][0] if len(found) > _SIZE else ""
+    else:
+        total = view.count() or 0
+        at, pages = page_position(total, number, _SIZE)
+        start = (at - 1) * _SIZE
+        listed, after = ListPage(activity.pages(view.site, _SIZE, start), at, pages, total, start), ""
+    return {"listed": listed, "after": after, "named": TitleShortener(row.title for row in listed.rows).of}
+
+
+def _changes(view: SiteView) -> dict[str, Any] | None:
+    found = view.between("events", site_report.site_events)
+    if found is None:
+        return None
+    by_day, hours = _heat(view) or (None, None)
+    shown = {"heat": by_day, "hours": hours, "guards": style_guards() if hours and hours.rows else ()}
+    return {"events": _listed(view, found), "events_called": EVENT_NAMES, **_kinds(view, found), **shown}
+
+
+def _listed(view: SiteView, found: SiteListing[T]) -> ListPage[T]:
+    return list_page(found.of(view.ask.kind), view.ask.page, _SIZE)
+
+
+def _kinds(view: SiteView, found: SiteListing[Any]) -> dict[str, Any]:
+    """The kinds that a reader can choose from, the one that is chosen, and how many there are of it."""
+    return {"counts": found.counts, "kind": view.ask.kind, "total": found.total(view.ask.kind)}
+
+
+def _heat(view: SiteView) -> tuple[HeatMap, ChangesByHour] | None:
+    """Changes by day and by hour; None while those of a large site are counted."""
+    activity, until = Activity(view.archive.catalog.database), to_millis(view.at)
+    first, last = until // DAY - HEAT_DAYS + 1, until // DAY
+    if view.is_large():
+        return view.now(
+            f"days up to {last}", lambda graph, site, at: site_report.change_activity(graph, site, at, first, last)
+        )
+    by_day = heat_map(activity.changes(view.site, first * DAY, until), first, last)
+    return by_day, changes_by_hour(activity.changes_by_hour(view.site, first * DAY, until))
+
+
+def _links(view: SiteView) -> dict[str, Any] | None:
+    found = view.now("ranks", site_report.ranked_site)
+    return found and {"drawing": found.drawing}
+
+
+def _broken(view: SiteView) -> dict[str, Any] | None:
+    found = view.now("broken", site_report.broken_listing)
+    return found and {"broken": _listed(view, found), "total": found.total(""), "kept_copy": _kept_copy}
+
+
+def _kept_copy(row: BrokenRow) -> str:
+    """Where our archive shows what a broken link led to; empty when it never worked while we looked."""
+    return f"/web/{stamp14(row.last_good)}/{row.final or row.target}" if row.last_good else ""
+
+
+def _ranks(view: SiteView) -> dict[str, Any] | None:
+    found = view.now("ranks", site_report.ranked_site)
+    if found is None:
+        return None
+    return {"ranks": list_page(found.rows, view.ask.page, _SIZE), "best": found.rows[0].rank if found.rows else 1.0}
+
+
+def _report(view: SiteView) -> dict[str, Any] | None:
+    found = view.now("findings", lambda graph, site, at: site_report.findings_listing(graph, site, at, FINDING_NAMES))
+    if found is None:
+        return None
+    listing = found.listing
+    shown = {"findings": _listed(view, listing), "findings_called": FINDING_NAMES, "depths": found.depths}
+    return {**shown, **_kinds(view, listing)}
+
+
+_FILLED: dict[str, Callable[[SiteView], dict[str, Any] | None]] = {
+    "map": _map,
+    "picture": _picture,
+    "links": _links,
+    "pages": _pages,
+    "changes": _changes,
+    "broken": _broken,
+    "ranks": _ranks,
+    "report": _report,
+}

@@ -1,0 +1,231 @@
+"""Bringing a copy up to date from a source of byte ranges.
+
+The target is replaced in one step by a file whose SHA-256 is right, or not at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from letopis.binary import file_write_errors, fsync_file, part_path, replace_file_durably, write_file_durably
+from letopis.errors import Damaged, LetopisError, Unavailable
+from letopis.zrec import part_file, published_file
+from letopis.zrec.part_file import Rebuild, ReleaseMismatch
+from letopis.zrec.published_file import (
+    ByteRange,
+    NoRanges,
+    RangeSource,
+    ZrecRelease,
+    limit_ranges,
+    merge_ranges,
+    request_cost,
+)
+from letopis.zrec.reader import ZrecReader, verify
+
+SyncProgress = Callable[[int, int], None]
+"""Called with bytes done and bytes wanted."""
+
+_TRIES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """What a sync did. Bytes are those on the wire, headers included."""
+
+    bytes_downloaded: int
+    bytes_sent: int
+    requests: int
+    chunks_reused: int
+    chunks_fetched: int
+    fallback: bool
+    verified: bool
+
+
+@dataclass(slots=True)
+class _Transfer:
+    source: RangeSource
+    target: Path
+    seed: Path | None
+    key: bytes | None
+    in_flight: int
+    progress: SyncProgress | None
+    payload: int = 0
+    """Bytes of content fetched so far, for telling headers from content."""
+
+    @property
+    def part(self) -> Path:
+        return part_path(self.target)
+
+
+async def sync(
+    source: RangeSource,
+    out: str | Path,
+    *,
+    seed: str | Path | None = None,
+    key: bytes | None = None,
+    in_flight: int = 4,
+    progress: SyncProgress | None = None,
+) -> SyncReport:
+    """Makes `out` the file that the source publishes, reusing the chunks of `seed` or of `out` as it is.
+
+    With a key, only a release signed with it is accepted. `Unavailable` when the source fails (the
+    next call goes on where this one stopped), `Damaged` when what it serves does not fit together.
+    """
+    before = source.traffic
+    job = _Transfer(source, Path(out), Path(seed) if seed else None, key, in_flight, progress)
+    reused, fetched, fallback = await _until_settled(job)
+    used = source.traffic.since(before)
+    return SyncReport(used.received, used.sent, used.requests, reused, fetched, fallback, verified=True)
+
+
+async def _until_settled(job: _Transfer) -> tuple[int, int, bool]:
+    """Tries again when the published file changed meanwhile."""
+    raw, found = await _release(job)
+    for _ in range(_TRIES - 1):
+        try:
+            return await _brought_up_to_date(job, raw, found)
+        except Damaged:
+            again, newer = await _release(job)
+            if again == raw:
+                raise
+            raw, found = again, newer
+    return await _brought_up_to_date(job, raw, found)
+
+
+async def _release(job: _Transfer) -> tuple[bytes | None, ZrecRelease | None]:
+    raw = await job.source.read_release()
+    job.payload += len(raw or b"")
+    found = published_file.parse_release(raw) if raw is not None else None
+    if job.key is not None:
+        if found is None:
+            raise Damaged("There is no release to check the signature of; ask the publisher for one.")
+        found.check_signature(job.key)
+    return raw, found
+
+
+async def _brought_up_to_date(job: _Transfer, raw: bytes | None, found: ZrecRelease | None) -> tuple[int, int, bool]:
+    with file_write_errors(job.target):
+        if found and job.target.exists() and published_file.file_digest(job.target) == found.sha256:
+            return _chunk_count(job.target), 0, False
+        job.target.parent.mkdir(parents=True, exist_ok=True)
+        done = await _by_chunks_or_whole(job, found)
+        replace_file_durably(job.part, job.target)
+        if raw is not None:
+            write_file_durably(published_file.release_path(job.target), raw)
+        return done
+
+
+async def _by_chunks_or_whole(job: _Transfer, found: ZrecRelease | None) -> tuple[int, int, bool]:
+    try:
+        return *(await _by_chunks(job, found)), False
+    except ReleaseMismatch:
+        raise
+    except (Damaged, NoRanges):
+        await _whole(job, found)
+        return 0, _chunk_count(job.part), True
+
+
+async def _by_chunks(job: _Transfer, found: ZrecRelease | None) -> tuple[int, int]:
+    """Prepares the part from old chunks and missing ranges; (reused, fetched)."""
+    with _old_copy(job) as old:
+        head = await part_file.read_published_head(job.source, found, old)
+        job.payload += len(head.known)
+        with closing(Rebuild(job.part, head)) as rebuild:
+            missing = rebuild.start(old)
+            while missing:
+                await _fetch(job, missing, rebuild)
+                missing = rebuild.arrived()
+            if not (rebuild.file_digest() == found.sha256 if found else rebuild.body_fits()):
+                raise Damaged("The rebuilt file is not the published one; it is downloaded whole.")
+            rebuild.settle()
+            reused = int(rebuild.reused.sum())
+        if found is None and not _is_right(job.part, None):
+            raise Damaged("The rebuilt file is not what its header promises; it is downloaded whole.")
+        return reused, len(head.index) - reused
+
+
+@contextmanager
+def _old_copy(job: _Transfer) -> Iterator[ZrecReader | None]:
+    """The copy to reuse chunks of. One that cannot be opened is no copy."""
+    path = job.seed or job.target
+    try:
+        reader = ZrecReader(path) if job.seed or path.exists() else None
+    except Damaged:
+        reader = None
+    try:
+        yield reader
+    finally:
+        if reader is not None:
+            reader.close()
+
+
+async def _fetch(job: _Transfer, missing: list[ByteRange], rebuild: Rebuild) -> None:
+    """Fetches the ranges, several at once; a failure stops all of them."""
+    gap = request_cost(job.source.traffic, job.payload)
+    ranges = limit_ranges(merge_ranges(missing, gap))
+    total = sum(end - start for start, end in ranges)
+    left = iter(ranges)
+    done = 0
+
+    async def worker() -> None:
+        nonlocal done
+        for start, end in left:
+            data = await job.source.read(start, end)
+            if len(data) != end - start:
+                raise Damaged("The server sent another number of bytes than asked for; try again.")
+            rebuild.write(start, data)
+            done += len(data)
+            job.payload += len(data)
+            if job.progress:
+                job.progress(done, total)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(job.in_flight, len(ranges))):
+                group.create_task(worker())
+    except BaseExceptionGroup as several:
+        raise several.exceptions[0] from None
+
+
+async def _whole(job: _Transfer, found: ZrecRelease | None) -> None:
+    """The part as one plain download, checked like any other."""
+    size = found.size if found else await job.source.size()
+    got = 0
+    with job.part.open("wb") as file:
+        async for data in job.source.stream():
+            got += len(data)
+            if got > size:
+                break
+            file.write(data)
+            if job.progress:
+                job.progress(got, size)
+        fsync_file(file)
+    if got < size:
+        raise Unavailable(f"The download ended after {got} of {size} bytes; try again.")
+    if got > size or not _is_right(job.part, found):
+        job.part.unlink()
+        raise Damaged("The published file is not what its release or header promises; publish it again.")
+
+
+def _is_right(path: Path, found: ZrecRelease | None) -> bool:
+    """By the release, which names one file; without one the file must at least be sound in itself, record by record."""
+    if found:
+        return published_file.file_digest(path) == found.sha256
+    return verify(path).sound and _body_fits(path)
+
+
+def _body_fits(path: Path) -> bool:
+    try:
+        with ZrecReader(path) as reader:
+            return reader.body_digest() == reader.header.body_digest
+    except LetopisError:
+        return False
+
+
+def _chunk_count(path: Path) -> int:
+    with ZrecReader(path) as reader:
+        return len(reader.index)
