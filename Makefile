@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 WORKERS ?= 2
-PACKAGES := packages/letopis-demo/pyproject.toml packages/letopis-migrate/pyproject.toml
+PACKAGES := packages/letopis-codecs packages/letopis-demo packages/letopis-migrate
 
 ifdef UV
 INSTALL := $(UV) pip install -q --python $(BIN)/python
@@ -20,14 +20,14 @@ setup-dev: $(VENV)/.ready-dev
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.ready: requirements.txt pyproject.toml $(PACKAGES) | $(BIN)/python
+$(VENV)/.ready: requirements.txt pyproject.toml $(PACKAGES:=/pyproject.toml) | $(BIN)/python
 	$(INSTALL) --require-hashes -r requirements.txt
-	$(INSTALL) --no-deps -e . -e packages/letopis-demo -e packages/letopis-migrate
+	$(INSTALL) --no-deps -e . $(PACKAGES:%=-e %)
 	touch $@
 
-$(VENV)/.ready-dev: requirements-dev.txt pyproject.toml $(PACKAGES) | $(BIN)/python
+$(VENV)/.ready-dev: requirements-dev.txt pyproject.toml $(PACKAGES:=/pyproject.toml) | $(BIN)/python
 	$(INSTALL) --require-hashes -r requirements-dev.txt
-	$(INSTALL) --no-deps -e . -e packages/letopis-demo -e packages/letopis-migrate
+	$(INSTALL) --no-deps -e . $(PACKAGES:%=-e %)
 	touch $@ $(VENV)/.ready
 
 # With a letopis.toml in this folder: that job. Without: the demo web, crawled and shown.
@@ -74,8 +74,8 @@ bench: setup-dev
 
 requirements: setup-dev
 	$(BIN)/python -m pip install -q uv
-	$(BIN)/uv pip compile -q pyproject.toml --universal --generate-hashes --no-header --no-annotate -o requirements.txt
-	$(BIN)/uv pip compile -q pyproject.toml --universal --extra dev --generate-hashes --no-header --no-annotate -o requirements-dev.txt
+	$(BIN)/uv pip compile -q pyproject.toml packages/requirements.in --universal --generate-hashes --no-header --no-annotate -o requirements.txt
+	$(BIN)/uv pip compile -q pyproject.toml packages/requirements.in --universal --extra dev --generate-hashes --no-header --no-annotate -o requirements-dev.txt
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis htmlcov .coverage .coverage.* .bench

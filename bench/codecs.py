@@ -23,7 +23,9 @@ from letopis.errors import CodecRefused
 GOAL = 0.80
 CLASSES = (*range(10, 101, 10), 1 << 40)
 TRAINED = ("zstd-trained", "brotli-joined")
-FREQUENT = ("fsg", "fsb")
+OLD_METHODS = (
+    "stored", "gzip", "bzip2", "mgz1", "mbz1", "mgz1i", "mbz1i", "mgz2", "mbz2", "mgz2i", "mbz2i", "fsg", "fsb",
+)  # fmt: skip
 OURS = ("zstd", "brotli", "xz", "zstd-html", "brotli-html", *TRAINED)
 
 
@@ -70,7 +72,7 @@ class Result:
 
     def ratio(self, names: Iterable[str], extra: int = 0) -> float:
         """The total of a contest as a share of the best per file of the thesis' methods."""
-        return (sum(self.best(names)) + extra) / sum(self.best((*codec.THESIS, *FREQUENT)))
+        return (sum(self.best(names)) + extra) / sum(self.best(OLD_METHODS))
 
 
 def _halves(pages: Sequence[bytes], size: int) -> list[tuple[codec.Dictionary, Sequence[int]]]:
@@ -182,7 +184,7 @@ def verdict(result: Result) -> list[dict[str, Any]]:
 
 
 def _print(result: Result) -> None:
-    known = [name for name in (*codec.THESIS, *FREQUENT) if name in result.rows]
+    known = [name for name in OLD_METHODS if name in result.rows]
     _print_wins(result, [name for name in ("gzip", "bzip2", "mgz1", "mbz1") if name in known])
     _print_wins(result, known[1:])
     _print_wins(result, [name for name in OURS if name in result.rows])

@@ -28,11 +28,12 @@ from pathlib import Path
 from time import process_time
 from urllib.parse import urlsplit
 
-from backports import zstd
 from blake3 import blake3
 from warcio.archiveiterator import ArchiveIterator
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
+
+from letopis.zstandard import zstd
 
 # As a script it starts in its own folder.
 sys.path.insert(0, str(Path(__file__).parent.parent))

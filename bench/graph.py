@@ -120,8 +120,6 @@ def _row(what: str, value: float, unit: str, base: float | None = None, goal: fl
 
 def million_pages(folder: Path) -> tuple[Any, int]:
     """A site of a million pages, ten links each, one address in a hundred answering 404."""
-    from backports import zstd  # noqa: PLC0415
-
     from letopis.index.link_graph import Graph, GraphHistory  # noqa: PLC0415
     from letopis.index.link_storage import (  # noqa: PLC0415
         LinkJournal,
@@ -136,6 +134,7 @@ def million_pages(folder: Path) -> tuple[Any, int]:
         url_states_of,
     )
     from letopis.urls import url_key  # noqa: PLC0415
+    from letopis.zstandard import zstd  # noqa: PLC0415
 
     urls = ["http://big.example/"] + [f"http://big.example/{number}.html" for number in range(1, NODES)]
     pages = np.arange(NODES, dtype=np.int32)

@@ -28,12 +28,12 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from backports import zstd
 
 from letopis.zrec import NoRanges, Traffic, ZrecReader, pack, sync
 from letopis.zrec.chunk_index import ChunkIndex, group_borders
 from letopis.zrec.chunks import ChunkCoder
 from letopis.zrec.index_journal import align_chunks
+from letopis.zstandard import zstd
 
 LEVEL = 19
 GOALS = {"size grouped": 1.12, "size ungrouped": 1.18, "A -> B": 0.60, "A -> C": 0.45}

@@ -23,9 +23,10 @@ from pathlib import Path
 
 import pycurl
 from ada_url import join_url
-from backports import zstd
 from blake3 import blake3
 from selectolax.lexbor import LexborHTMLParser
+
+from letopis.zstandard import zstd
 
 _BATCH = 512
 _Row = tuple[str, int, int, bytes, bytes, int]

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import cast
 
 from letopis.archive import Archive
+from letopis.archive.watches import watches_of
 from letopis.catalog.database import Cursor
-from letopis.catalog.watches import Watches
 from letopis.model import to_millis
 from letopis.monitor.watch import WatchedUrl, WatchSpec
-from letopis.monitor.watcher import new_watch_row
+from letopis.monitor.watch_list import new_watch_row
 from letopis.urls import url_key
 
 _DAY = 86_400_000
@@ -122,13 +122,11 @@ def _captures(cursor: Cursor, scale: Scale, now: int) -> None:
 
 
 def _watches(archive: Archive, scale: Scale) -> None:
-    watches = Watches(archive.catalog.database)
-    watches.ensure()
     now = to_millis(archive.clock())
     spec = WatchSpec(every=3600.0)
-    rows = [
-        new_watch_row(WatchedUrl(f"http://big.example/{i * 10}.html", "page", f"tag{i % 7}"), spec, now + i)
+    names = [
+        WatchedUrl(f"http://big.example/{i * 10}.html", "page", f"tag{i % 7}")
         for i in range(min(scale.watches, scale.urls // 10))
     ]
-    with archive.catalog.transaction() as cursor:
-        watches.add_new(cursor, rows)
+    rows = {named.url: new_watch_row(named, spec, now + i) for i, named in enumerate(names)}
+    watches_of(archive).save(rows, lambda url, old: rows[url])

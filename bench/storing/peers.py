@@ -11,9 +11,8 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from backports.zstd import CompressionParameter, compress
-
 from bench.storing.corpus import Document
+from letopis.zstandard import CompressionParameter, compress
 
 _WINDOW = 27
 

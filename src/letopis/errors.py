@@ -1,7 +1,7 @@
 """The one tree of errors.
 
-Each class carries the exit status of the command line, and its text is one
-sentence that says what to do. Whatever reaches a user is one of these.
+Each class carries the exit status of the command line and the status of HTTP,
+and its text is one sentence that says what to do. Whatever reaches a user is one of these.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ class LetopisError(Exception):
     """Anything that went wrong and that a person should read about."""
 
     exit_status = 1
+    http_status = 500
 
 
 class UsageError(LetopisError):
     """The request itself makes no sense: a bad parameter, time or address."""
 
     exit_status = 2
+    http_status = 400
 
 
 class SettingError(UsageError):
@@ -31,6 +33,7 @@ class NotFound(LetopisError):
     """No such URL, version, record, job or account."""
 
     exit_status = 3
+    http_status = 404
 
 
 class UnknownUrl(NotFound):
@@ -45,6 +48,7 @@ class Unavailable(LetopisError):
     """The server did not answer with a status below 400."""
 
     exit_status = 4
+    http_status = 502
 
 
 class RemoteChanged(Unavailable):
@@ -55,6 +59,7 @@ class DocumentTooLarge(LetopisError):
     """The document is over the size limit and was not forced."""
 
     exit_status = 5
+    http_status = 413
 
 
 class Damaged(LetopisError):
@@ -71,6 +76,7 @@ class Refused(LetopisError):
     """We do not ask: robots.txt forbids it, or the address is not allowed."""
 
     exit_status = 7
+    http_status = 403
 
 
 class CodecRefused(LetopisError):
@@ -80,10 +86,26 @@ class CodecRefused(LetopisError):
 class Busy(LetopisError):
     """Somebody else writes to this archive now."""
 
+    http_status = 503
+
+
+class QuotaUsedUp(LetopisError):
+    """A user has asked for all that one may ask for in a day; `seconds` until the next one begins."""
+
+    http_status = 429
+
+    def __init__(self, message: str, seconds: int) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
 
 class MissingExtra(LetopisError):
     """An optional dependency is needed; the message names the extra."""
 
+    http_status = 501
+
 
 class NotReady(LetopisError):
     """The machine cannot do it now: disk full, folder read-only, port taken."""
+
+    http_status = 503

@@ -15,8 +15,9 @@ from ranged_folder import serving
 from walked_world import walk_twice, walked_world
 
 from letopis.archive import Archive
-from letopis.exchange import ExportSelection, export_wacz
+from letopis.exchange.selection import ExportSelection
 from letopis.exchange.static_copy import export_static
+from letopis.exchange.wacz_export import export_wacz
 
 pytestmark = pytest.mark.browser
 CACHE = Path(__file__).parents[2] / ".bench" / "replayweb"

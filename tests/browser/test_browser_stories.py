@@ -217,7 +217,7 @@ def test_an_owner_creates_a_user_and_the_user_a_token_that_works(
         form.get_by_label("Name").fill(name)
         form.get_by_label("Password").fill(PASSWORD)
         form.get_by_role("button").click()
-        tab.get_by_role("status").get_by_text("The account is there").wait_for()
+        tab.get_by_role("status").get_by_text("Account created").wait_for()
         assert "; ".join(too_wide(tab)) == ""
     with open_tab(daemon.web, **look) as tab:
         tab.goto("/login?next=/accounts")
@@ -231,7 +231,7 @@ def test_an_owner_creates_a_user_and_the_user_a_token_that_works(
         assert daemon.web.get("/api/v1/tokens", Authorization=f"Bearer {token}").status == 200
         tab.get_by_role("group").get_by_text("Revoke").first.click()
         tab.get_by_role("button", name="Revoke").click()
-        tab.get_by_role("status").get_by_text("lets nobody in").wait_for()
+        tab.get_by_role("status").get_by_text("Token revoked").wait_for()
         assert daemon.web.get("/api/v1/tokens", Authorization=f"Bearer {token}").status == 401
 
 

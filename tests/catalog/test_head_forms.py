@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from backports import zstd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.catalog import contents
+from letopis.zstandard import zstd
 
 FIELDS = st.lists(st.tuples(st.text(min_size=1, max_size=20), st.text(max_size=80)), max_size=20).map(tuple)
 USUAL = (("Content-Type", "text/html; charset=utf-8"), ("Content-Length", "30214"), ("ETag", '"d41d8cd98f00b204"'))

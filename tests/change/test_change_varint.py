@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from letopis.binary import CheckedByteReader, append_varint, encode_varints
+from letopis.binary import ByteReader, append_varint, encode_varints
 
 NUMBERS = st.lists(st.integers(0, 2**63 - 1) | st.integers(0, 300), max_size=60)
 
@@ -18,7 +18,7 @@ def test_many_numbers_are_written_as_one_by_one(numbers):
 
 @given(NUMBERS)
 def test_numbers_come_back(numbers):
-    reader = CheckedByteReader(encode_varints(numbers), "list")
+    reader = ByteReader(encode_varints(numbers), what="list")
     assert [reader.varint(2**63) for _ in numbers] == numbers
     reader.finish()
 

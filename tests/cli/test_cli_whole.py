@@ -12,8 +12,8 @@ import pytest
 from letopis.archive import Archive
 from letopis.cli.main import main
 from letopis.config import CrawlSettings, ScheduleSettings, Settings
-from letopis.daemon.simulation import SimulatedDay, crawl_demo_world, crawl_world
 from letopis_demo import World
+from letopis_demo.simulation import SimulatedDay, crawl_demo_world, crawl_world
 
 
 @pytest.mark.parametrize("share", [0.5, 0.2])

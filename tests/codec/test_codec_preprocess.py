@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.codec.word_substitution import (
+from letopis.errors import CodecRefused, Damaged
+from letopis_codecs import (
     HTML_WORDS,
     HTML_WORDS_BOTH_CASES,
     WORDS_1,
@@ -19,7 +20,6 @@ from letopis.codec.word_substitution import (
     StaticWords,
     word_pattern,
 )
-from letopis.errors import CodecRefused, Damaged
 
 BOUND = 1 << 20
 STATIC = {"1": WORDS_1, "1i": WORDS_1I, "2": WORDS_2, "2i": WORDS_2I}

@@ -7,16 +7,18 @@ import gzip
 import lzma
 import zlib
 from contextlib import suppress
+from pathlib import Path
 
 import brotli
 import pytest
-from backports import zstd
+from bare_installation import run_without_packages
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis import codec
 from letopis.codec.methods import Gzip
 from letopis.errors import CodecRefused, Damaged, UsageError
+from letopis.zstandard import zstd
 
 NAMES = codec.names()
 QUICK = [name for name in NAMES if name not in ("brotli-html", "xz")]
@@ -129,20 +131,30 @@ pages = st.lists(
 
 
 def test_names_and_numbers_are_those_of_the_format() -> None:
-    assert NAMES[:11] == codec.THESIS
-    assert [codec.get(name).id for name in codec.THESIS] == list(range(1, 12))
-    assert {name: codec.get(name).id for name in NAMES[11:]} == {
-        "fsg": 35,
-        "fsb": 36,
-        "zstd": 32,
-        "brotli": 33,
-        "xz": 34,
-        "zstd-html": 37,
-        "brotli-html": 38,
-    }
+    assert {name: codec.get(name).id for name in NAMES} == {
+        "stored": 1, "gzip": 2, "bzip2": 3, "zstd": 32, "brotli": 33, "xz": 34, "zstd-html": 37, "brotli-html": 38,
+        "mgz1": 4, "mbz1": 5, "mgz1i": 6, "mbz1i": 7, "mgz2": 8, "mbz2": 9, "mgz2i": 10, "mbz2i": 11,
+        "fsg": 35, "fsb": 36,
+    }  # fmt: skip
     assert {name for name in NAMES if codec.get(name).lossy} == {"mgz1i", "mbz1i", "mgz2i", "mbz2i"}
     for name in NAMES:
         assert codec.by_id(codec.get(name).id) is codec.get(name)
+
+
+def test_methods_of_a_package_that_is_not_installed_name_it(tmp_path: Path) -> None:
+    script = (
+        "from letopis import codec\n"
+        "from letopis.errors import MissingExtra\n"
+        "assert codec.get('zstd').id == 32 and 'mgz1' not in codec.names()\n"
+        "for ask in (lambda: codec.get('mgz1'), lambda: codec.by_id(36)):\n"
+        "    try:\n"
+        "        ask()\n"
+        "    except MissingExtra as error:\n"
+        "        print(error)\n"
+    )
+    done = run_without_packages(tmp_path, "-c", script)
+    wanted = [f"the compression method {name} needs 'pip install letopis-codecs'" for name in ("mgz1", "fsb")]
+    assert (done.stdout.splitlines(), done.stderr) == (wanted, "")
 
 
 def test_unknown_names_and_numbers_say_what_to_do() -> None:

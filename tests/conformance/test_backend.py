@@ -4,9 +4,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from letopis.binary import sha1_digest
 from letopis.config.settings import StoreSettings
 from letopis.errors import Busy
-from letopis.store import Backend, ChainEntry, Store, VersionChain, VersionItem, sha1_digest
+from letopis.store import Backend, ChainEntry, Store, VersionChain, VersionItem
 
 
 def test_it_has_the_whole_protocol(backend: Backend):

@@ -15,8 +15,9 @@ from deadlydisk import KillingDisk, PowerlessDisk
 from ledger import Ledger
 from pagemaker import site_history
 
+from letopis.binary import sha1_digest
 from letopis.config.settings import StoreSettings
-from letopis.store import Disk, LocalBackend, SiteTexts, Store, sha1_digest
+from letopis.store import Disk, LocalBackend, SiteTexts, Store
 from letopis.store.pack_format import RecordKind
 
 ROUNDS = {"": 40, "1": 1000}.get(LONG := os.environ.get("LETOPIS_LONG", "")) or int(LONG)

@@ -10,15 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from politeness_books import free_book
 from scripted_site import ScriptedSite
 
 from letopis.archive import Archive
-from letopis.catalog.queues import AGAIN, GONE
 from letopis.config import CrawlSettings, Settings
 from letopis.crawl import CrawlLimits, CrawlOptions, crawl
 from letopis.crawl.commits import READ_BATCH, READ_BATCH_BYTES, PendingLook, PendingLooks, PlannedLook, RevisitPlanner
 from letopis.crawl.selection import CrawlDecisions
-from letopis.frontier import FetchResult, HostUpdate, Ticket
+from letopis.frontier import FetchResult, FrontierState, HostUpdate, Ticket
 from letopis.look import LookOptions, Visitor
 from letopis.model import Failure, FailureKind, Outcome, Request, Response, from_millis
 from letopis.model import Limits as Bounds
@@ -28,7 +28,7 @@ NOW = 1_700_000_000_000
 
 
 class Nobody:
-    async def fetch(self, request: Request) -> Response:
+    async def fetch(self, request: Request, between: object = None) -> Response:
         raise AssertionError("answers are here already")
 
 
@@ -47,7 +47,7 @@ def answer(number: int, body: bytes = b"<p>page</p>", status: int = 200, failure
 
 def judging(archive: Archive, settings: Settings | None = None) -> PendingLooks:
     decisions = CrawlDecisions((settings or archive.settings).crawl)
-    return PendingLooks(Visitor(archive, Nobody()), decisions, LookOptions(Bounds(), skim=True))
+    return PendingLooks(Visitor(archive, Nobody(), free_book()), decisions, LookOptions(Bounds(), skim=True))
 
 
 def test_answers_come_out_read_and_in_their_order(archive: Archive) -> None:
@@ -102,23 +102,23 @@ def planned(archive: Archive, given: PendingLook, revisit: str = "") -> PlannedL
 
 def test_a_page_that_is_there_is_planned_again_and_one_that_never_was_is_not(archive: Archive) -> None:
     state, due, record, number = planned(archive, answer(7)).plan
-    assert (state, number) == (AGAIN, 7)
+    assert (state, number) == (FrontierState.AGAIN, 7)
     assert due is not None
     assert due > NOW
     assert record
-    assert planned(archive, answer(8, b"", 404)).plan[:2] == (GONE, None)
+    assert planned(archive, answer(8, b"", 404)).plan[:2] == (FrontierState.GONE, None)
 
 
 def test_what_could_not_be_had_is_tried_again(archive: Archive) -> None:
     silent = answer(1, b"", 0, Failure(FailureKind.TIMEOUT, "no answer came"))
-    assert planned(archive, silent).plan[0] == AGAIN
+    assert planned(archive, silent).plan[0] == FrontierState.AGAIN
     refused = answer(2, b"", 0, Failure(FailureKind.ROBOTS, "robots.txt does not allow it"))
     assert planned(archive, refused).done.look.outcome is Outcome.REFUSED
-    assert planned(archive, refused).plan[0] == AGAIN
+    assert planned(archive, refused).plan[0] == FrontierState.AGAIN
 
 
 def test_the_owner_may_not_want_to_see_a_page_again(archive: Archive) -> None:
-    assert planned(archive, answer(1), 'path ~ "^/2"').plan[:2] == (GONE, None)
+    assert planned(archive, answer(1), 'path ~ "^/2"').plan[:2] == (FrontierState.GONE, None)
 
 
 def test_large_pages_are_recorded_before_the_memory_is_full(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -13,8 +12,9 @@ import pytest
 from logged_web import LoggedWeb, least_pause, logged_web, overlapping, spans
 from scripted_site import ScriptedSite
 
-from letopis.frontier import HostState
-from letopis.look.politeness import PauseJournal
+from letopis.archive.queues import HostState
+from letopis.look.politeness import Politeness, PolitenessBook
+from letopis.look.slots import MappedSlots
 from letopis_demo import World
 
 DELAY = 0.2
@@ -60,15 +60,16 @@ def test_hosts_behind_one_address_share_its_pauses(tmp_path: Path, agents: int) 
         assert least_pause(asked, "address") >= DELAY * NEARLY
 
 
-def noted(folder: Path, copy: Path, host: str) -> int:
-    """Milliseconds that the crawl has noted it owes to a host."""
-    copy.mkdir(exist_ok=True)
-    for file in folder.glob("owed-*"):
-        shutil.copy(file, copy)
+def noted(folder: Path, host: str) -> int:
+    """Milliseconds for which the book says a host is to be left alone."""
+    if not (folder / "politeness").exists():
+        return 0
     now = round(time.time() * 1000)
-    owed = PauseJournal(copy, 99, now)
-    owed.close()
-    return owed.corrected(HostState(1, host)).ready - now
+    book = PolitenessBook(MappedSlots(folder / "politeness"), Politeness(delay=0, ip_delay=0), crawls=True)
+    try:
+        return book.arrive(HostState(1, host), now).ready - now
+    finally:
+        book.close()
 
 
 def test_retry_after_is_kept_and_outlives_a_kill(scripted_site: ScriptedSite, tmp_path: Path) -> None:
@@ -77,7 +78,7 @@ def test_retry_after_is_kept_and_outlives_a_kill(scripted_site: ScriptedSite, tm
     host = seed.removeprefix("http://").rstrip("/")
     child = crawling(tmp_path / "a", [seed], "--delay", "0.05")
     until = time.monotonic() + 60
-    while noted(tmp_path / "a", tmp_path / "copy", host) < 2000 and time.monotonic() < until:
+    while noted(tmp_path / "a", host) < 2000 and time.monotonic() < until:
         pass
     os.killpg(child.pid, 9)
     child.wait()

@@ -10,10 +10,11 @@ import pytest
 from scripted_site import ScriptedSite
 
 from letopis.archive import Archive
+from letopis.archive.queues import crawl_plans, drop_site
 from letopis.cli.main import main
 from letopis.config import CrawlSettings, Settings
 from letopis.crawl import CrawlLimits, CrawlOptions, crawl, enqueue_seeds
-from letopis.crawl.selection import forget_site_plans, may_follow_move, saved_plans
+from letopis.crawl.selection import may_follow_move
 from letopis.urls import ScopeKind
 from letopis.urls import host as host_of
 
@@ -89,7 +90,7 @@ def test_what_is_planted_while_a_crawl_runs_is_crawled_as_far_as_it_was_meant(
 
         asyncio.run(crawl(archive, CrawlOptions(limits=CrawlLimits(once=True)), look))
         asyncio.run(crawl(archive, CrawlOptions(limits=CrawlLimits(once=True))))
-        assert [plan.scope for plan in saved_plans(archive)] == ["page", "host"]
+        assert [plan.scope for plan in crawl_plans(archive)] == ["page", "host"]
     assert {"/", "/1", "/2", "/3"} <= set(asked(scripted_site))
     assert asked(other_site) == ["/x"]
 
@@ -110,7 +111,7 @@ def test_the_same_seeds_asked_again_replace_what_was_kept_of_them(tmp_path: Path
         for depth in (1, 2):
             enqueue_seeds(archive, CrawlOptions(("http://a.example/",), depth=depth))
         enqueue_seeds(archive, CrawlOptions(("http://b.example/",), exclude=("x",), requisites=True))
-        plans = saved_plans(archive)
+        plans = crawl_plans(archive)
     assert [(plan.seeds, plan.depth) for plan in plans] == [(("http://a.example/",), 2), (("http://b.example/",), None)]
     assert plans[1].exclude == ("x",)
     assert plans[1].requisites
@@ -122,10 +123,8 @@ def test_a_site_that_was_dropped_is_not_crawled_again_whoever_links_there(
     """As the REST interface drops it: its planned pages, and that it was ever asked for."""
     run(tmp_path, other_site.url("/"), "--limit", "1")
     with Archive(tmp_path / "archive") as archive:
-        with archive.catalog.transaction() as cursor:
-            forget_site_plans(archive, cursor, host_of(other_site.url("/")))
-            archive.catalog.queues.drop(cursor, host_of(other_site.url("/")))
-        assert saved_plans(archive) == []
+        assert drop_site(archive, host_of(other_site.url("/"))) > 0
+        assert crawl_plans(archive) == []
         enqueue_seeds(archive, CrawlOptions((seed,)))
     before = len(other_site.log)
     run(tmp_path)

@@ -8,10 +8,10 @@ from itertools import zip_longest
 
 import pytest
 from lxml import etree
-from protego import Protego
 from selectolax.lexbor import LexborHTMLParser
 
 from letopis.errors import UnknownUrl, UsageError
+from letopis.look.robots_txt import RobotsFile
 from letopis.model import header
 from letopis_demo import World, WorldFact
 from letopis_demo.sites import CYCLE, KINDS, child_pages, page_at, page_path, parent_page
@@ -187,10 +187,10 @@ def test_some_servers_lie_about_the_last_change() -> None:
 
 def test_robots_forbid_and_the_shop_asks_for_a_delay() -> None:
     shop = next(host for host in WEB.hosts if WEB.kind(host).name == "shop")
-    rules = Protego.parse(get(f"http://{shop}/robots.txt", WEB.start)[2].decode())
-    assert not rules.can_fetch(f"http://{shop}/private/notes.html", "Letopis")
-    assert rules.can_fetch(f"http://{shop}/", "Letopis")
-    assert rules.crawl_delay("Letopis") == 1.0
+    rules = RobotsFile(get(f"http://{shop}/robots.txt", WEB.start)[2].decode(), "Letopis")
+    assert not rules.allowed(f"http://{shop}/private/notes.html")
+    assert rules.allowed(f"http://{shop}/")
+    assert rules.crawl_delay == 1.0
     assert list(rules.sitemaps) == [f"http://{shop}/sitemap.xml"]
 
 

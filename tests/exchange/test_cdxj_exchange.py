@@ -15,10 +15,14 @@ from scripted_site import ScriptedSite
 from served_archive import running
 
 from letopis.archive import Archive
-from letopis.exchange import ExportSelection, cdx_import, export_cdxj, import_sources
-from letopis.exchange.cdx import RecordLocation, SortedLines, record_line
+from letopis.archive.captures import checked_urls
+from letopis.exchange import cdx_import
+from letopis.exchange.cdx import RecordLocation, SortedLines, export_cdxj, record_line
+from letopis.exchange.imports import import_sources
+from letopis.exchange.selection import ExportSelection
 from letopis.exchange.warc_export import exported_records
 from letopis.exchange.warc_records import WarcWriter
+from letopis.model import parse_time, stamp14
 
 
 def lines_of(archive: Archive, **selection: object) -> list[str]:
@@ -68,6 +72,18 @@ def test_selection_holds(walked: Archive) -> None:
     assert len(latest) == len({json.loads(line.split(" ", 2)[2])["url"] for line in latest})
 
 
+def test_a_span_selects_captures_and_the_latest_is_the_last_with_new_bytes(every_kind: Archive) -> None:
+    everything = [line for line in lines_of(every_kind) if line.startswith("org,example)/page ")]
+    stamps = [line.split(" ")[1] for line in everything]
+    middle = parse_time(stamps[2], every_kind.clock())
+    assert [line for line in lines_of(every_kind, since=middle) if line in everything] == everything[2:]
+    assert [line for line in lines_of(every_kind, until=middle) if line in everything] == everything[:3]
+    [latest] = [line for line in lines_of(every_kind, latest=True) if line.startswith("org,example)/page ")]
+    newest = every_kind.versions(URL)[-1]
+    assert json.loads(latest.split(" ", 2)[2])["digest"] == newest.digest
+    assert latest.split(" ")[1] == stamp14(newest.time)
+
+
 def test_an_index_beside_its_files_brings_them_in(walked: Archive, tmp_path: Path) -> None:
     index, _ = indexed(walked, tmp_path / "warcs")
     with Archive(tmp_path / "again") as second:
@@ -82,7 +98,7 @@ def test_only_the_places_named_are_fetched(walked: Archive, tmp_path: Path) -> N
     (tmp_path / "few.cdxj").write_text("\n".join(wanted) + "\n")
     with serving(tmp_path / "warcs") as server, Archive(tmp_path / "again") as second:
         import_sources(second, [str(tmp_path / "few.cdxj")], base=server.address)
-        assert [row.url for row in second.catalog.resources.all()] == ["http://university0.example/lide/"]
+        assert [row.url for row in checked_urls(second)] == ["http://university0.example/lide/"]
         assert {path for path, _ in server.asked} == {"/all.warc.gz"}
         ranges = [tuple(map(int, asked.removeprefix("bytes=").split("-"))) for _, asked in server.asked]
     fetched = sum(end - start + 1 for start, end in ranges)

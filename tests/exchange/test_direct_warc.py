@@ -12,8 +12,9 @@ from walked_world import walk_twice, walked_world
 from letopis.archive import Archive
 from letopis.cli.main import main
 from letopis.errors import NotReady
-from letopis.exchange import ExportSelection, export_warc, import_files
-from letopis.exchange.warc_export import CrawlWarcWriter, recording_to_warc
+from letopis.exchange.imports import import_sources
+from letopis.exchange.selection import ExportSelection
+from letopis.exchange.warc_export import CrawlWarcWriter, export_warc, recording_to_warc
 from letopis.model import Put
 
 
@@ -27,7 +28,7 @@ def test_what_is_recorded_is_in_the_files(tmp_path: Path) -> None:
             walk_twice(archive, walked_world())
         assert [name.endswith("-00000.warc.gz") for name in names(tmp_path / "warc")] == [True]
         with Archive(tmp_path / "b") as second:
-            report = import_files(second, sorted((tmp_path / "warc").iterdir()))
+            report = import_sources(second, sorted((tmp_path / "warc").iterdir()))
             assert dict(report.refused) == {}
             assert told(second) == told(archive)
 
@@ -57,7 +58,7 @@ def test_files_are_changed_at_a_size(tmp_path: Path) -> None:
         files = sorted((tmp_path / "warc").iterdir())
         assert len(files) > 2
         with Archive(tmp_path / "b") as second:
-            import_files(second, files)
+            import_sources(second, files)
             assert told(second) == told(archive)
 
 
@@ -69,7 +70,7 @@ def test_a_batch_is_on_disk_before_it_is_acknowledged(tmp_path: Path) -> None:
         copy = tmp_path / "copy.warc.gz"
         copy.write_bytes((tmp_path / "warc" / name).read_bytes())
         with Archive(tmp_path / "b") as second:
-            assert import_files(second, [copy]).versions == 1
+            assert import_sources(second, [copy]).versions == 1
 
 
 @pytest.mark.parametrize("cut", [1, 40, 200])
@@ -87,7 +88,7 @@ def test_a_half_written_record_is_cut_off_at_the_next_start(tmp_path: Path, cut:
     left = whole.read_bytes()
     assert data.startswith(left)
     with Archive(tmp_path / "b") as second:
-        report = import_files(second, [whole])
+        report = import_sources(second, [whole])
         assert (report.versions, dict(report.refused)) == (1, {})
 
 
@@ -117,6 +118,6 @@ def test_a_crawl_writes_them_when_asked(tmp_path: Path, capsys: pytest.CaptureFi
         words = ["crawl", f"{server.address}/0.html", "--once", "--delay", "0s", "--warc", str(tmp_path / "warc")]
         assert main(["--archive", str(tmp_path / "a"), "-q", *words]) == 0
     with Archive(tmp_path / "a") as archive, Archive(tmp_path / "b") as second:
-        import_files(second, sorted((tmp_path / "warc").iterdir()))
+        import_sources(second, sorted((tmp_path / "warc").iterdir()))
         assert archive.stats().versions == 3
         assert told(second) == told(archive)

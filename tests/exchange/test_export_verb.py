@@ -44,7 +44,7 @@ def test_every_kind_is_written_where_it_is_told(where: str, tmp_path: Path, kind
     assert (tmp_path / "out").is_dir() == (kind in ("static", "parquet"))
 
 
-@pytest.mark.parametrize("kind", ["wacz", "static", "parquet"])
+@pytest.mark.parametrize("kind", ["static", "parquet"])
 def test_kinds_that_are_no_stream_need_a_place(where: str, capsys: pytest.CaptureFixture[str], kind: str) -> None:
     assert run("--archive", where, "export", kind) == 2
     assert "-o" in capsys.readouterr().err
@@ -87,5 +87,5 @@ def test_wacz_comes_in_again(where: str, tmp_path: Path, capsys: pytest.CaptureF
         wanted = archive.stats()
     assert json.loads(capsys.readouterr().out) == {
         "records": wanted.checks, "taken": wanted.checks, "checks": wanted.checks, "versions": wanted.versions,
-            "same": 0, "refused": {}, "examples": [],
+            "same": 0, "refused": {}, "examples": [], "watches": None,
     }  # fmt: skip

@@ -18,9 +18,11 @@ from hypothesis import strategies as st
 from written_warc import response
 
 from letopis.archive import Archive
-from letopis.exchange import ExportSelection, ImportReport, export_warc, import_sources
 from letopis.exchange.captures import import_captures
-from letopis.exchange.sources import ImportedCapture, failed_capture
+from letopis.exchange.imports import import_sources
+from letopis.exchange.selection import ExportSelection
+from letopis.exchange.sources import ImportedCapture, ImportReport, failed_capture
+from letopis.exchange.warc_export import export_warc
 
 START = datetime(2024, 1, 31, 12, tzinfo=UTC)
 

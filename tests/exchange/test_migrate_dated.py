@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from letopis.archive import Archive
 from letopis.errors import UsageError
-from letopis.exchange import import_sources
-from letopis.exchange.sources import SourceHints, SourceKind
+from letopis.exchange.imports import import_sources, source_kind
+from letopis.exchange.sources import SourceHints
 from letopis_migrate.folders import date_in_path, file_url
-from letopis_migrate.readers import recognised_kind
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
 
@@ -74,9 +73,9 @@ def test_a_folder_becomes_the_history_of_its_pages(tmp_path: Path) -> None:
         tmp_path / "saved",
         {"20240131.html": b"<p>1", "20240201.html": b"<p>2", "b/20240131.html": b"<p>b", "b/notes.txt": b"x"},
     )
-    assert recognised_kind(source) is SourceKind.DATED
+    assert source_kind(str(source)) == "dated"
     with Archive(tmp_path / "archive") as archive:
-        report = import_sources(archive, [str(source)], asked=SourceHints("https://example.org/news/"))
+        report = import_sources(archive, [str(source)], hints=SourceHints("https://example.org/news/"))
         assert (report.checks, dict(report.refused)) == (3, {"no date in its name": 1})
         assert [v.time.day for v in archive.versions("https://example.org/news/")] == [31, 1]
         assert archive.get("https://example.org/news/b").body == b"<p>b"
@@ -86,7 +85,7 @@ def test_a_folder_becomes_the_history_of_its_pages(tmp_path: Path) -> None:
 def test_one_address_is_that_of_all_files(tmp_path: Path) -> None:
     source = write(tmp_path / "saved", {"20240131-a.html": b"<p>1", "20240201-b.html": b"<p>2"})
     with Archive(tmp_path / "archive") as archive:
-        import_sources(archive, [str(source)], asked=SourceHints("https://example.org/page"))
+        import_sources(archive, [str(source)], hints=SourceHints("https://example.org/page"))
         assert len(archive.versions("https://example.org/page")) == 2
 
 
@@ -116,7 +115,7 @@ def test_an_address_that_is_none_says_what_to_do() -> None:
 
 def test_an_unknown_folder_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with Archive(tmp_path / "archive") as archive, pytest.raises(UsageError, match="--kind"):
+    with Archive(tmp_path / "archive") as archive, pytest.raises(UsageError, match="kind"):
         import_sources(archive, [str(tmp_path / "empty")])
 
 
@@ -130,7 +129,7 @@ def test_links_that_lead_out_and_pipes_are_named_and_not_read(tmp_path: Path) ->
     os.mkfifo(source / "20240104.html")
     (source / "20240105.html").symlink_to(source / "20240105.html")
     with Archive(tmp_path / "archive") as archive:
-        report = import_sources(archive, [str(source)], asked=SourceHints("https://example.org/"))
+        report = import_sources(archive, [str(source)], hints=SourceHints("https://example.org/"))
         assert report.refused["a link that leads out of the folder"] == 1
         assert report.refused["neither a file nor a folder"] == 1
         assert report.refused.total() == 4
@@ -144,5 +143,5 @@ def test_a_huge_file_is_named_and_not_read(tmp_path: Path) -> None:
     with (source / "20240201.html").open("wb") as file:
         file.truncate(300 * 1024 * 1024)
     with Archive(tmp_path / "archive") as archive:
-        report = import_sources(archive, [str(source)], asked=SourceHints("https://example.org/"))
+        report = import_sources(archive, [str(source)], hints=SourceHints("https://example.org/"))
         assert dict(report.refused) == {"larger than 256 MiB": 1}

@@ -11,9 +11,8 @@ import pytest
 
 from letopis.archive import Archive
 from letopis.errors import UsageError
-from letopis.exchange import import_sources
-from letopis.exchange.sources import SourceHints, SourceKind
-from letopis_migrate.readers import recognised_kind
+from letopis.exchange.imports import import_sources, source_kind
+from letopis.exchange.sources import SourceHints
 
 SITE = "https://example.org/"
 
@@ -45,9 +44,9 @@ def repository(tmp_path: Path) -> Path:
 
 
 def test_every_commit_is_a_version_at_its_time(repository: Path, tmp_path: Path) -> None:
-    assert recognised_kind(repository) is SourceKind.GIT
+    assert source_kind(str(repository)) == "git"
     with Archive(tmp_path / "archive") as archive:
-        report = import_sources(archive, [str(repository)], asked=SourceHints(SITE, None, ("public",)))
+        report = import_sources(archive, [str(repository)], hints=SourceHints(SITE, None, ("public",)))
         assert (report.checks, report.versions, dict(report.refused)) == (4, 3, {})
         times = [version.time for version in archive.versions(SITE)]
         assert times == [datetime(2024, 1, 31, hour, tzinfo=UTC) for hour in (1, 2)]
@@ -59,7 +58,7 @@ def test_every_commit_is_a_version_at_its_time(repository: Path, tmp_path: Path)
 def test_a_whole_repository_and_a_bare_one_come_in(repository: Path, tmp_path: Path) -> None:
     subprocess.run(["git", "clone", "-q", "--bare", str(repository), str(tmp_path / "bare.git")], check=True)
     with Archive(tmp_path / "archive") as archive:
-        import_sources(archive, [str(tmp_path / "bare.git")], asked=SourceHints(SITE))
+        import_sources(archive, [str(tmp_path / "bare.git")], hints=SourceHints(SITE))
         assert archive.get(SITE + "public/").body == b"<p>two"
         assert archive.get(SITE + "readme.txt").content_type == "text/plain"
 
@@ -67,7 +66,7 @@ def test_a_whole_repository_and_a_bare_one_come_in(repository: Path, tmp_path: P
 def test_one_file_is_one_page(repository: Path, tmp_path: Path) -> None:
     with Archive(tmp_path / "archive") as archive:
         asked = SourceHints("https://example.org/front", None, ("public/index.html",))
-        import_sources(archive, [str(repository)], asked=asked)
+        import_sources(archive, [str(repository)], hints=asked)
         assert len(archive.versions("https://example.org/front")) == 2
 
 
@@ -80,7 +79,7 @@ def test_a_merge_counts_as_what_it_brought(repository: Path, tmp_path: Path) -> 
     git(repository, "commit", "-q", "-a", "-m", "main", hour=6)
     git(repository, "merge", "-q", "--no-ff", "-m", "merged", "side", hour=7)
     with Archive(tmp_path / "archive") as archive:
-        import_sources(archive, [str(repository)], asked=SourceHints(SITE, None, ("public",)))
+        import_sources(archive, [str(repository)], hints=SourceHints(SITE, None, ("public",)))
         last = archive.versions(SITE)[-1]
         assert (archive.get(SITE).body, last.time.hour) == (b"<p>side", 7)
 
@@ -100,7 +99,7 @@ def test_nothing_of_the_repository_is_run(repository: Path, tmp_path: Path) -> N
         git(repository, "config", name, str(trap))
     (tmp_path / "sprung").unlink(missing_ok=True)
     with Archive(tmp_path / "archive") as archive:
-        assert import_sources(archive, [str(repository)], asked=SourceHints(SITE)).checks == 5
+        assert import_sources(archive, [str(repository)], hints=SourceHints(SITE)).checks == 5
     assert not (tmp_path / "sprung").exists()
 
 
@@ -109,9 +108,9 @@ def test_what_is_no_page_of_the_address_is_named(repository: Path, tmp_path: Pat
     git(repository, "add", "-A")
     git(repository, "commit", "-q", "-m", "link", hour=9)
     with Archive(tmp_path / "archive") as archive:
-        report = import_sources(archive, [str(repository)], asked=SourceHints(SITE))
+        report = import_sources(archive, [str(repository)], hints=SourceHints(SITE))
         assert dict(report.refused) == {"a link or a module of git": 1}
-        report = import_sources(archive, [str(repository)], asked=SourceHints("https://example.org/one"))
+        report = import_sources(archive, [str(repository)], hints=SourceHints("https://example.org/one"))
         assert report.checks == 0
         assert report.refused.total() == 6
 
@@ -119,4 +118,4 @@ def test_what_is_no_page_of_the_address_is_named(repository: Path, tmp_path: Pat
 def test_what_git_cannot_read_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "broken" / ".git").mkdir(parents=True)
     with Archive(tmp_path / "archive") as archive, pytest.raises(UsageError, match="git cannot read"):
-        import_sources(archive, [str(tmp_path / "broken")], asked=SourceHints(SITE))
+        import_sources(archive, [str(tmp_path / "broken")], hints=SourceHints(SITE))

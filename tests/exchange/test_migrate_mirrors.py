@@ -19,10 +19,9 @@ from ranged_folder import serving
 
 from letopis.archive import Archive
 from letopis.errors import LetopisError
-from letopis.exchange import import_sources
-from letopis.exchange.sources import SourceHints, SourceKind
+from letopis.exchange.imports import import_sources, source_kind
+from letopis.exchange.sources import SourceHints
 from letopis_migrate.mirrors import split_saved_head
-from letopis_migrate.readers import recognised_kind
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC).timestamp()
 INDEX = b'<html><body><a href="b.html">b</a> <a href="sub/?q=1">q</a> <img src="i.png"></body></html>'
@@ -54,9 +53,9 @@ def test_a_mirror_of_wget_comes_in_with_its_headers(site: str, tmp_path: Path) -
     mirror = tmp_path / "mirror"
     mirror.mkdir()
     run("wget", "-q", "-r", "--save-headers", site, cwd=mirror)
-    assert recognised_kind(mirror) is SourceKind.WGET
+    assert source_kind(str(mirror)) == "wget"
     with Archive(tmp_path / "archive") as archive:
-        report = import_sources(archive, [str(mirror)], asked=SourceHints("http://"))
+        report = import_sources(archive, [str(mirror)], hints=SourceHints("http://"))
         assert dict(report.refused) == {}
         page = archive.get(site)
         assert (page.body, dict(page.headers)["Content-Type"]) == (INDEX, "text/html")
@@ -103,9 +102,7 @@ def test_a_tree_without_hosts_lies_below_the_address(tmp_path: Path) -> None:
     (tmp_path / "mirror").mkdir()
     (tmp_path / "mirror" / "b.html").write_bytes(b"<p>b")
     with Archive(tmp_path / "archive") as archive:
-        import_sources(
-            archive, [str(tmp_path / "mirror")], kind=SourceKind.WGET, asked=SourceHints("https://example.org/sub/")
-        )
+        import_sources(archive, [str(tmp_path / "mirror")], kind="wget", hints=SourceHints("https://example.org/sub/"))
         assert archive.get("https://example.org/sub/b.html").body == b"<p>b"
 
 
@@ -119,7 +116,7 @@ def test_any_bytes_are_a_body_with_or_without_a_head(body: bytes) -> None:
 
 def test_a_mirror_of_httrack_comes_in(site: str, tmp_path: Path) -> None:
     run("httrack", site, "-O", tmp_path / "mirror", "-q", "-s0", cwd=tmp_path)
-    assert recognised_kind(tmp_path / "mirror") is SourceKind.HTTRACK
+    assert source_kind(str(tmp_path / "mirror")) == "httrack"
     with Archive(tmp_path / "archive") as archive:
         report = import_sources(archive, [str(tmp_path / "mirror")])
         assert dict(report.refused) == {}

@@ -19,9 +19,8 @@ from ranged_folder import serving
 from letopis.archive import Archive
 from letopis.cli import main
 from letopis.errors import LetopisError, UsageError
-from letopis.exchange import import_sources
-from letopis.exchange.sources import SourceHints, SourceKind
-from letopis_migrate.readers import recognised_kind, tool_watches
+from letopis.exchange.imports import import_sources, source_kind, watches_of_source
+from letopis.exchange.sources import SourceHints
 from letopis_migrate.urlwatch import yaml_documents
 
 PAGE = "https://example.org/news"
@@ -50,7 +49,7 @@ def guid(location: str) -> str:
     return hashlib.sha1(location.encode()).hexdigest()
 
 
-def told(archive: Archive, source: Path, kind: SourceKind | None = None) -> str:
+def told(archive: Archive, source: Path, kind: str | None = None) -> str:
     """What an import says: checks and reasons, or the sentence of its error."""
     try:
         report = import_sources(archive, [str(source)], kind=kind)
@@ -81,7 +80,7 @@ def urlwatch_folder(folder: Path, jobs: str = JOBS) -> Path:
 
 def test_a_database_of_urlwatch_comes_in(tmp_path: Path) -> None:
     folder = urlwatch_folder(tmp_path / "urlwatch")
-    assert recognised_kind(folder) is recognised_kind(folder / "cache.db") is SourceKind.URLWATCH
+    assert source_kind(str(folder)) == source_kind(str(folder / "cache.db")) == "urlwatch"
     with Archive(tmp_path / "archive") as archive:
         report = import_sources(archive, [str(folder / "cache.db")])
         assert (report.checks, report.versions) == (3, 2)
@@ -101,12 +100,12 @@ def test_other_tables_with_the_same_columns_come_in(tmp_path: Path) -> None:
         database.execute("CREATE TABLE snapshots (guid TEXT, timestamp REAL, data TEXT)")
         database.execute("INSERT INTO snapshots VALUES (?, ?, ?)", (guid(PAGE), NOON + 0.5, "text"))
     with Archive(tmp_path / "archive") as archive:
-        import_sources(archive, [str(tmp_path / "cache.db")], asked=SourceHints(PAGE))
+        import_sources(archive, [str(tmp_path / "cache.db")], hints=SourceHints(PAGE))
         assert archive.versions(PAGE)[0].time.timestamp() == NOON + 0.5
 
 
 def test_jobs_of_urlwatch_become_watches(tmp_path: Path) -> None:
-    news, app = tool_watches(urlwatch_folder(tmp_path / "urlwatch"), SourceKind.URLWATCH, SourceHints())
+    news, app = watches_of_source(str(urlwatch_folder(tmp_path / "urlwatch")), "urlwatch", SourceHints())
     chosen = (("css", "main"), ("css", "#price"), ("include", "a\\.b"), ("exclude", "ad[0-9]"))
     assert (news.url, news.filters, news.left_out) == (PAGE, chosen, ("shellpipe",))
     assert (app.url, app.paused) == ("https://example.org/app", True)
@@ -135,7 +134,7 @@ def test_a_view_that_runs_for_ever_is_no_table(tmp_path: Path) -> None:
             "CREATE VIEW CacheEntry AS WITH RECURSIVE n(guid) AS (SELECT 1 UNION ALL SELECT guid + 1 FROM n) "
             "SELECT guid, 0 AS timestamp, '' AS data FROM n"
         )
-    assert recognised_kind(tmp_path / "cache.db") is None
+    assert source_kind(str(tmp_path / "cache.db")) == "warc"
 
 
 @given(place=st.integers(0, 8191), value=st.integers(0, 255))
@@ -146,7 +145,7 @@ def test_a_damaged_database_is_reported(tmp_path_factory: pytest.TempPathFactory
     data[place % len(data)] = value
     (folder / "cache.db").write_bytes(data)
     with Archive(folder / "archive") as archive:
-        assert told(archive, folder / "cache.db", SourceKind.URLWATCH)
+        assert told(archive, folder / "cache.db", "urlwatch")
 
 
 def changedetection_folder(folder: Path, *, new: bool) -> Path:
@@ -176,7 +175,7 @@ def changedetection_folder(folder: Path, *, new: bool) -> Path:
 @pytest.mark.parametrize("new", [False, True])
 def test_a_folder_of_changedetection_comes_in(tmp_path: Path, new: bool) -> None:
     folder = changedetection_folder(tmp_path / "data", new=new)
-    assert recognised_kind(folder) is SourceKind.CHANGEDETECTION
+    assert source_kind(str(folder)) == "changedetection"
     with Archive(tmp_path / "archive") as archive:
         report = import_sources(archive, [str(folder)])
         assert (report.checks, dict(report.refused)) == (3, {"its snapshot is not there or cannot be read": 1})

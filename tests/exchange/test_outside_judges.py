@@ -21,7 +21,10 @@ from served_archive import running
 from walked_world import walked_world
 
 from letopis.archive import Archive
-from letopis.exchange import ExportSelection, export_wacz, export_warc, import_sources
+from letopis.exchange.imports import import_sources
+from letopis.exchange.selection import ExportSelection
+from letopis.exchange.wacz_export import export_wacz
+from letopis.exchange.warc_export import export_warc
 
 BENCH = Path(__file__).parents[2] / ".bench"
 HOMES = {

@@ -14,8 +14,9 @@ from exchanged_archives import START, URL
 
 from letopis.archive import Archive
 from letopis.errors import MissingExtra
-from letopis.exchange import ExportSelection, parquet_export
+from letopis.exchange import parquet_export
 from letopis.exchange.parquet_export import TABLES, export_parquet
+from letopis.exchange.selection import ExportSelection
 from letopis.extract import read_page
 
 

@@ -17,7 +17,9 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from letopis.archive import Archive, CheckDetails
 from letopis.errors import Damaged
-from letopis.exchange import ExportSelection, export_wacz, import_sources
+from letopis.exchange.imports import import_sources
+from letopis.exchange.selection import ExportSelection
+from letopis.exchange.wacz_export import export_wacz
 from letopis.model import Outcome
 
 

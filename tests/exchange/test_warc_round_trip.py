@@ -11,7 +11,10 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 from warcio.checker import Checker
 
 from letopis.archive import Archive
-from letopis.exchange import ExportSelection, export_warc, import_files
+from letopis.errors import NotFound
+from letopis.exchange.imports import import_sources
+from letopis.exchange.selection import ExportSelection
+from letopis.exchange.warc_export import export_warc
 
 HOUR = timedelta(hours=1)
 SAMPLES = Path(os.environ.get("LETOPIS_CORPUS_WARC", Path(__file__).parents[3] / "shared" / "corpus" / "warc"))
@@ -33,7 +36,7 @@ def test_export_and_import_give_the_same_archive(tmp_path: Path) -> None:
     with filled(tmp_path / "a") as first:
         (tmp_path / "all.warc.gz").write_bytes(exported(first))
         with Archive(tmp_path / "b") as second:
-            report = import_files(second, [tmp_path / "all.warc.gz"])
+            report = import_sources(second, [tmp_path / "all.warc.gz"])
             assert dict(report.refused) == {}
             assert told(second) == told(first)
 
@@ -41,6 +44,14 @@ def test_export_and_import_give_the_same_archive(tmp_path: Path) -> None:
 def test_the_same_part_is_exported_to_the_same_bytes(tmp_path: Path) -> None:
     with filled(tmp_path / "a") as archive:
         assert exported(archive) == exported(archive)
+
+
+@pytest.mark.parametrize("selection", [{"site": "nowhere.example"}, {"project": "nothing"}])
+def test_what_is_not_known_is_said_before_anything_is_written(tmp_path: Path, selection: dict[str, str]) -> None:
+    out = io.BytesIO()
+    with filled(tmp_path / "a") as archive, pytest.raises(NotFound):
+        export_warc(archive, out, ExportSelection(**selection))  # type: ignore[arg-type]
+    assert out.getvalue() == b""
 
 
 @pytest.mark.parametrize("compression", ["gzip", "zstd", "none"])
@@ -60,7 +71,7 @@ def test_selection_by_time_site_and_latest(tmp_path: Path) -> None:
     with filled(tmp_path / "a") as archive, Archive(tmp_path / "b") as part:
         file = tmp_path / "part.warc.gz"
         file.write_bytes(exported(archive, site="example.org", since=START + 5 * HOUR, latest=True))
-        import_files(part, [file])
+        import_sources(part, [file])
         assert [row.url for row in part.catalog.resources.all()] == [URL]
         assert [version.time for version in part.versions(URL)] == [START + 7 * HOUR]
 
@@ -69,9 +80,9 @@ def test_importing_twice_adds_no_version(tmp_path: Path) -> None:
     with filled(tmp_path / "a") as first, Archive(tmp_path / "b") as second:
         file = tmp_path / "all.warc.gz"
         file.write_bytes(exported(first))
-        import_files(second, [file])
+        import_sources(second, [file])
         before = second.stats().versions
-        assert import_files(second, [file]).versions == 0
+        assert import_sources(second, [file]).versions == 0
         assert second.stats().versions == before
 
 
@@ -80,7 +91,7 @@ def test_broken_file_is_reported_and_its_sound_part_kept(tmp_path: Path) -> None
         data = exported(first)
         file = tmp_path / "cut.warc.gz"
         file.write_bytes(data[: len(data) // 2] + b"\x00" * 50)
-        report = import_files(second, [file])
+        report = import_sources(second, [file])
         assert report.versions >= 1
 
 
@@ -91,7 +102,7 @@ def test_samples_of_others_come_in_or_are_reported(tmp_path: Path) -> None:
     ]
     with Archive(tmp_path / "a") as archive:
         for file in files:
-            report = import_files(archive, [file])
+            report = import_sources(archive, [file])
             assert report.records or report.refused or file.name == "example-digest.warc", file.name
         assert archive.stats().versions >= 40
         assert list(archive.verify()) == []

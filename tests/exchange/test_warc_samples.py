@@ -9,15 +9,15 @@ from pathlib import Path
 
 import brotli
 import pytest
-from backports import zstd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from written_warc import response
 
 from letopis.archive import Archive
 from letopis.errors import DocumentTooLarge, LetopisError
-from letopis.exchange import import_sources
 from letopis.exchange.captures import unchunked, undo_coding
+from letopis.exchange.imports import import_sources
+from letopis.zstandard import zstd
 
 SAMPLES = Path(os.environ.get("LETOPIS_CORPUS", Path(__file__).parents[3] / "shared" / "corpus")) / "warc"
 BAD = {

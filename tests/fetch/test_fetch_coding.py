@@ -5,12 +5,12 @@ import zlib
 
 import brotli
 import pytest
-from backports import zstd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.fetch.content_coding import Decoder, DecodingStopped, content_codings
 from letopis.model import FailureKind
+from letopis.zstandard import zstd
 
 LIMIT = 1 << 20
 

@@ -43,7 +43,7 @@ def test_is_rebuilt_from_the_keys_of_a_store() -> None:
 
 def test_numpy_is_loaded_when_keys_are_many() -> None:
     code = (
-        "import sys\nfrom letopis.frontier import Seen\nseen = Seen()\n"
+        "import sys\nfrom letopis.frontier import SeenUrls\nseen = SeenUrls()\n"
         "keys = [(n * 0x9E3779B97F4A7C15 % 2**64 - 2**63) | 1 for n in range(80_000)]\n"
         "seen.unseen(keys[:40_000])\nassert 'numpy' not in sys.modules\n"
         "assert seen.unseen(keys) == list(range(40_000, 80_000))\nassert 'numpy' in sys.modules"

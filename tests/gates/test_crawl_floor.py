@@ -10,7 +10,6 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from backports import zstd
 from bench.measuring import simulated_web
 from pacing import cpu, lowest
 from scripted_site import ScriptedSite
@@ -19,6 +18,7 @@ from selectolax.lexbor import LexborHTMLParser
 from letopis import Archive, Settings
 from letopis.catalog.database import Cursor
 from letopis.crawl import CrawlLimits, CrawlOptions, crawl
+from letopis.zstandard import zstd
 
 PAGES = 300
 STATEMENTS_A_PAGE = 0.5

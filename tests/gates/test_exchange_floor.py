@@ -11,7 +11,7 @@ from warcio.indexer import Indexer
 from written_warc import response
 
 from letopis.archive import Archive
-from letopis.exchange import import_sources
+from letopis.exchange.imports import import_sources
 
 MOST = 3.5
 """Times the CPU of `warcio index`, which stores nothing: 2.5 measured here, about 1 on files with requests too."""

@@ -13,8 +13,9 @@ from ledger import Ledger
 from pacing import cpu, lowest
 from pagemaker import history, site_history
 
+from letopis.binary import sha1_digest
 from letopis.config.settings import StoreSettings
-from letopis.store import LocalBackend, SiteTexts, Store, sha1_digest
+from letopis.store import LocalBackend, SiteTexts, Store
 
 DOCUMENTS, VERSIONS, SIZE = 6, 12, 30_000
 DIGEST = "4ad3f7771020d5837d267a2a"

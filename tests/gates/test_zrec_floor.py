@@ -7,9 +7,9 @@ import random
 from pathlib import Path
 
 import pytest
-from backports import zstd
 
 from letopis.zrec import FileSource, pack, sync
+from letopis.zstandard import zstd
 
 DIGEST = "b3160a341b425740"
 SIZE_UNGROUPED = 1.10

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from politeness_books import free_book
 
 from letopis import Archive
 from letopis.archive.link_cache import LinkCacheReader, LinkCacheWriter, link_cache_folder
@@ -55,7 +56,7 @@ class Web:
     def __init__(self) -> None:
         self.pages: dict[str, tuple[bytes, str]] = {}
 
-    async def fetch(self, request: Request) -> Response:
+    async def fetch(self, request: Request, between: object = None) -> Response:
         body, kind = self.pages[request.url]
         headers = (("Content-Type", kind), ("Content-Language", "de"))
         return Response(request.url, request.url, 200, headers, body, START)
@@ -63,14 +64,12 @@ class Web:
 
 def look_at(archive: Archive, web: Web, *, skim: bool) -> None:
     """Looks at all pages as a crawl does, and hands them over."""
-    visitor, manner = (
-        Visitor(archive, web, link_cache=LinkCacheWriter(archive.folder)),
-        LookOptions(FetchLimits(), skim=skim),
-    )
+    visitor = Visitor(archive, web, free_book(), link_cache=LinkCacheWriter(archive.folder))
+    options = LookOptions(FetchLimits(), skim=skim)
     known = known_versions(archive, list(web.pages))
 
     async def looks() -> None:
-        visitor.record([await visitor.look_again(url, known.get(url), manner) for url in web.pages])
+        visitor.record([await visitor.look(url, known.get(url), options) for url in web.pages])
 
     asyncio.run(looks())
 

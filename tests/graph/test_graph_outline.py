@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from chronicle import DATES, WORLD, Archived
 
-from letopis.catalog.activity import DAY, Activity
+from letopis.archive.activity import DAY, activity_of
 from letopis.errors import NotFound
 from letopis.index.link_graph import GraphTimes
 from letopis.index.link_reports import broken_link_numbers, broken_links, broken_rows, site_findings, site_report
@@ -87,7 +87,7 @@ def test_changes_from_the_index_are_those_of_the_catalogue(archived: Archived) -
         found = site_changes(archived.graph, host, first * DAY, last * DAY)
         days = zip(found.pages.tolist(), (found.times // DAY).tolist(), strict=True)
         counts = Counter((archived.graph.addresses[page], day) for page, day in days)
-        rows = Activity(archived.archive.catalog.database).changes(host, first * DAY, last * DAY)
+        rows = activity_of(archived.archive).changes(host, first * DAY, last * DAY)
         assert counts == {(row.url, row.day): row.changes for row in rows}
         counted += counts.total()
     assert counted > 20

@@ -16,9 +16,10 @@ import uvicorn
 from fastapi import FastAPI
 
 from letopis import Archive
+from letopis.api.door import operations_router
 from letopis.api.requests import install_problems
-from letopis.api.sites import graph_router
 from letopis.model import Observation, Outcome, Response
+from letopis.operations.registry import operations_in
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 Get = Callable[..., tuple[int, str]]
@@ -31,7 +32,7 @@ def get(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Get]:
         app = FastAPI()
         app.state.archive = archive
         install_problems(app)
-        app.include_router(graph_router)
+        app.include_router(operations_router(operations_in("links").values()))
         server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
         thread = threading.Thread(target=server.run)
         thread.start()

@@ -15,11 +15,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from still_clock import Clock
-from tiny_language import parse
 
 from letopis.archive import Archive
+from letopis.archive.jobs import JobQueue
 from letopis.config import DatabaseSettings, JobsSettings, Settings
-from letopis.jobs import JobSubmitter
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -56,5 +55,5 @@ def archive(open_archive: Callable[..., Archive], database: DatabaseSettings, cl
 
 
 @pytest.fixture
-def queue(archive: Archive) -> JobSubmitter:
-    return JobSubmitter(archive, parse)
+def queue(archive: Archive) -> JobQueue:
+    return JobQueue(archive)

@@ -87,12 +87,16 @@ def test_a_job_is_worked_off_by_the_command_itself_when_no_daemon_runs(letopis: 
     assert letopis.out.strip() == "Home"
 
 
-def test_a_failed_job_exits_1_and_says_why(letopis: Shell) -> None:
-    assert letopis("jobs", "submit", letopis.file(DIFFERENCE), "--wait") == 1
+def test_a_failed_job_exits_with_the_status_of_its_error_and_says_why(letopis: Shell) -> None:
+    assert letopis("jobs", "submit", letopis.file(DIFFERENCE), "--wait") == 3
     assert 'state="failed"' in letopis.out
+    assert '<error class="UnknownUrl">step 1, &lt;diff&gt;' in letopis.out
     assert "job 1 failed: step 1, <diff>" in letopis.err
     assert letopis("jobs", "show", "1") == 0
-    assert "state: failed" in letopis.out
+    assert "state: failed\n" in letopis.out
+    assert "error: UnknownUrl" in letopis.out
+    assert letopis("jobs", "refresh", "1", "--wait", "--json") == 3
+    assert json.loads(letopis.out)["error"] == "UnknownUrl"
 
 
 def test_jobs_wait_are_cancelled_and_asked_again(letopis: Shell) -> None:

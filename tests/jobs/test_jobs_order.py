@@ -6,15 +6,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from letopis.archive import Archive
-from letopis.catalog.job_claims import JobClaims
+from letopis.archive.jobs import claims_of
 from letopis.catalog.jobs import JobRow, Jobs, NewJob
-from letopis.jobs.queue import queue_position
 
 FACTS = st.tuples(st.integers(0, 1), st.integers(-3, 3), st.integers(0, 1), st.integers(0, 4))
 
 
+def queue_position(job: JobRow) -> tuple[int, int, int, int, int]:
+    """Sorts the jobs of a package: user before system, higher priority, asked for before automatic, older first."""
+    return job.system, -job.priority, job.automatic, job.submitted, job.id
+
+
 def new(package: str, system: int = 0, priority: int = 0, automatic: int = 0, submitted: int = 0) -> NewJob:
-    return NewJob(None, package, "", "anna", "cli", system, priority, automatic, 1, submitted, b"<query/>")
+    return NewJob(None, package, "", "anna", "cli", 7, system, priority, automatic, 1, submitted, b"<query/>")
 
 
 def queued(archive: Archive, package: str, facts: list[tuple[int, int, int, int]]) -> list[JobRow]:
@@ -35,7 +39,7 @@ def test_sql_takes_jobs_in_the_order_of_the_pure_rule(
     rows = queued(archive, package, facts)
     wanted = [row.id for row in sorted(rows, key=queue_position)]
     assert [row.id for row in Jobs(archive.catalog.database).waiting(package, 100)] == wanted
-    turns, taken = JobClaims(archive.catalog.database), []
+    turns, taken = claims_of(archive), []
     while (claim := turns.take(package, "w", 0, 1)) is not None:
         taken.append(claim.job)
         turns.put_back(claim, "")

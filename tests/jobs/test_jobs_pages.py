@@ -12,8 +12,8 @@ import pytest
 from served_archive import Answer, WebClient, running
 
 from letopis.archive import Archive
+from letopis.archive.jobs import ENDED
 from letopis.catalog.accounts import Accounts
-from letopis.catalog.jobs import ENDED
 from letopis.jobs.supervisor import Supervisor
 
 FORM = "application/x-www-form-urlencoded"
@@ -96,14 +96,14 @@ def test_a_question_is_asked_watched_and_answered(web: WebClient, uwe: Browser, 
     assert b"Home" in answer.body
     listed = web.get("/jobs?state=done").text
     assert f'<a href="/jobs/{number}">' in listed
-    assert "Kept questions" in listed
+    assert "Stored queries" in listed
     again = job_of(uwe.send(f"/jobs/{number}/refresh"))
     assert again > number
     assert job_of(uwe.send("/jobs", favourite="the <map>")) == again
     assert uwe.send(f"/jobs/{again}/cancel").status == 303
     assert "cancelled" in web.get(f"/jobs/{again}").text
     assert uwe.send("/jobs/forget", name="the <map>").status == 303
-    assert "Kept questions" not in web.get("/jobs").text
+    assert "Stored queries" not in web.get("/jobs").text
 
 
 def test_what_is_wrong_is_told_on_the_page_and_the_text_stays(uwe: Browser) -> None:
@@ -135,5 +135,5 @@ def test_unknown_jobs_are_a_page(web: WebClient, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/jobs?state=odd", "/jobs?before=x&package=%3Cb%3E", "/jobs?before=" + "9" * 40])
-def test_nonsense_in_the_address_is_passed_over(web: WebClient, path: str) -> None:
-    assert web.get(path).status == 200
+def test_nonsense_in_the_address_is_400_as_in_rest(web: WebClient, path: str) -> None:
+    assert web.get(path).status == web.get(f"/api/v1{path}").status == 400

@@ -6,28 +6,38 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from still_clock import Clock
+from tiny_language import parse
 
 from letopis.archive import Archive
-from letopis.catalog.job_claims import JobClaims, JobOutcome
-from letopis.errors import UsageError
-from letopis.jobs import COMMAND_LINE, JobSubmitter, Requester
-from letopis.jobs.query import (
+from letopis.archive.jobs import (
+    COMMAND_LINE,
     SHORTEST_REFRESH,
     USE_HALF_LIFE,
+    JobOutcome,
+    JobQueue,
+    JobRow,
     RefreshBounds,
+    Requester,
+    claims_of,
     decayed_use_weight,
     enqueue_due_refreshes,
     first_refresh_interval,
     refresh_interval_by_use,
 )
+from letopis.errors import UsageError
 from letopis.model import to_millis
 
 HOUR, DAY = 3_600_000, 86_400_000
 BOUNDS = RefreshBounds(600_000, 7 * DAY)
 
 
+def again(queue: JobQueue, requester: Requester) -> JobRow:
+    """The query stored as n, run again."""
+    return queue.refresh("n", parse(queue.stored_text("n", requester)), requester)
+
+
 def work_off(archive: Archive, state: str = "done") -> int:
-    turns, now = JobClaims(archive.catalog.database), to_millis(archive.clock())
+    turns, now = claims_of(archive), to_millis(archive.clock())
     claim = turns.take("p", "w", now, now + 1000)
     assert claim is not None
     turns.finish(claim, now, JobOutcome(state, "", b"<a/>", ""))
@@ -68,10 +78,8 @@ def test_what_is_no_interval_is_refused(refresh: str) -> None:
         first_refresh_interval(refresh, BOUNDS)
 
 
-def test_a_fixed_refresh_comes_an_interval_after_the_answer(
-    queue: JobSubmitter, archive: Archive, clock: Clock
-) -> None:
-    first = queue.submit(b'<query name="n" refresh="1h">say</query>', COMMAND_LINE)
+def test_a_fixed_refresh_comes_an_interval_after_the_answer(queue: JobQueue, archive: Archive, clock: Clock) -> None:
+    first = queue.submit(parse(b'<query name="n" refresh="1h">say</query>'), COMMAND_LINE)
     clock.pass_by(7200)
     assert enqueue_due_refreshes(archive) == 0  # still waits
     work_off(archive)
@@ -83,14 +91,14 @@ def test_a_fixed_refresh_comes_an_interval_after_the_answer(
     again = queue.listed(COMMAND_LINE)[0]
     assert (again.automatic, again.owner, again.name, again.id) == (1, first.owner, "n", first.id + 1)
     work_off(archive, "failed")
-    assert queue.favourite("n", COMMAND_LINE).answer == first.id
+    assert queue.stored_query("n", COMMAND_LINE).answer == first.id
     clock.pass_by(3600)
     assert enqueue_due_refreshes(archive) == 1
 
 
-def test_a_lost_refresh_does_not_end_the_rhythm(queue: JobSubmitter, archive: Archive, clock: Clock) -> None:
-    queue.submit(b'<query name="n" refresh="1h">say</query>', COMMAND_LINE)
-    turns, now = JobClaims(archive.catalog.database), to_millis(clock())
+def test_a_lost_refresh_does_not_end_the_rhythm(queue: JobQueue, archive: Archive, clock: Clock) -> None:
+    queue.submit(parse(b'<query name="n" refresh="1h">say</query>'), COMMAND_LINE)
+    turns, now = claims_of(archive), to_millis(clock())
     turns.take("p", "killed", now, now + 1000)
     clock.pass_by(1)
     assert turns.reap(to_millis(clock())) == [1]
@@ -98,35 +106,33 @@ def test_a_lost_refresh_does_not_end_the_rhythm(queue: JobSubmitter, archive: Ar
     assert enqueue_due_refreshes(archive) == 1
 
 
-def test_an_asked_refresh_takes_the_place_of_the_automatic_one(
-    queue: JobSubmitter, archive: Archive, clock: Clock
-) -> None:
-    queue.submit(b'<query name="n" refresh="1h">say</query>', COMMAND_LINE)
+def test_an_asked_refresh_takes_the_place_of_the_automatic_one(queue: JobQueue, archive: Archive, clock: Clock) -> None:
+    queue.submit(parse(b'<query name="n" refresh="1h">say</query>'), COMMAND_LINE)
     work_off(archive)
     clock.pass_by(3600)
     enqueue_due_refreshes(archive)
     automatic = queue.listed(COMMAND_LINE)[0]
-    assert queue.refresh("n", COMMAND_LINE)._replace(automatic=1) == automatic
+    assert again(queue, COMMAND_LINE)._replace(automatic=1) == automatic
     assert queue.show(automatic.id, COMMAND_LINE).automatic == 0
 
 
-def test_a_cancelled_refresh_comes_again_later(queue: JobSubmitter, archive: Archive, clock: Clock) -> None:
-    job = queue.submit(b'<query name="n" refresh="1h">say</query>', COMMAND_LINE)
+def test_a_cancelled_refresh_comes_again_later(queue: JobQueue, archive: Archive, clock: Clock) -> None:
+    job = queue.submit(parse(b'<query name="n" refresh="1h">say</query>'), COMMAND_LINE)
     queue.cancel(job.id, COMMAND_LINE)
     clock.pass_by(3600)
     assert enqueue_due_refreshes(archive) == 1
 
 
 def test_use_brings_the_next_refresh_nearer_and_disuse_takes_it_away(
-    queue: JobSubmitter, archive: Archive, clock: Clock
+    queue: JobQueue, archive: Archive, clock: Clock
 ) -> None:
-    job = queue.submit(b'<query name="n" refresh="use">say</query>', COMMAND_LINE)
+    job = queue.submit(parse(b'<query name="n" refresh="use">say</query>'), COMMAND_LINE)
     work_off(archive)
-    calm = queue.favourite("n", COMMAND_LINE)
+    calm = queue.stored_query("n", COMMAND_LINE)
     assert calm.every == BOUNDS.most
     for _ in range(40):
-        queue.result(job.id, COMMAND_LINE)
-    busy = queue.favourite("n", COMMAND_LINE)
+        queue.output(job.id, COMMAND_LINE)
+    busy = queue.stored_query("n", COMMAND_LINE)
     assert busy.uses == 40
     assert busy.every < 7 * HOUR
     assert busy.due is not None
@@ -136,18 +142,18 @@ def test_use_brings_the_next_refresh_nearer_and_disuse_takes_it_away(
     assert enqueue_due_refreshes(archive) == 1
     for _ in range(100):
         work_off(archive)
-        due = queue.favourite("n", COMMAND_LINE).due
+        due = queue.stored_query("n", COMMAND_LINE).due
         assert due is not None
         clock.pass_by((due - to_millis(clock())) / 1000)
         enqueue_due_refreshes(archive)
-        if queue.favourite("n", COMMAND_LINE).every == BOUNDS.most:
+        if queue.stored_query("n", COMMAND_LINE).every == BOUNDS.most:
             return
     raise AssertionError("the interval never grew back")
 
 
-def test_a_stranger_gets_no_more_through_the_refresh_of_another(queue: JobSubmitter, archive: Archive) -> None:
+def test_a_stranger_gets_no_more_through_the_refresh_of_another(queue: JobQueue, archive: Archive) -> None:
     """A question of the command line that is asked again through HTTP is held to what HTTP may do."""
-    queue.keep(b'<query name="n">say</query>', COMMAND_LINE)
-    assert queue.refresh("n", Requester("anna", 3, "http")).origin == "http"
+    queue.store(parse(b'<query name="n">say</query>'), COMMAND_LINE)
+    assert again(queue, Requester("anna", 3, "http")).origin == "http"
     work_off(archive)
-    assert queue.refresh("n", COMMAND_LINE).origin == "cli"
+    assert again(queue, COMMAND_LINE).origin == "cli"

@@ -8,11 +8,10 @@ from xml.etree import ElementTree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.catalog.jobs import JobRow
-from letopis.jobs.language import result_json
-from letopis.jobs.queue import result_xml
+from letopis.archive.jobs import JobRow
+from letopis.jobs.documents import result_json, result_xml
 
-JOB = JobRow(7, None, "p", "n", "anna", "cli", 0, 0, 0, 1, "done", 0, 1000, 2500, "", 1.0, "", 0)
+JOB = JobRow(7, None, "p", "n", "anna", "cli", 0, 0, 0, 1, "done", 0, 1000, 2500, "", 1.0, "", 0, 7, "")
 
 
 @given(st.text(), st.text(), st.sampled_from(["failed", "cancelled"]))

@@ -15,9 +15,8 @@ import pytest
 from tiny_language import COMMAND, parse
 
 from letopis.archive import Archive
-from letopis.catalog.jobs import ENDED, JobRow
+from letopis.archive.jobs import COMMAND_LINE, ENDED, JobQueue, JobRow, QueueFull, Requester
 from letopis.config import DatabaseSettings
-from letopis.jobs import COMMAND_LINE, JobSubmitter, QueueFull, Requester
 from letopis.jobs.supervisor import PackageState, Supervisor, next_packages
 
 ROUNDS = 40 if os.environ.get("LETOPIS_LONG") else 2
@@ -37,16 +36,16 @@ def work(archive: Archive, over: Callable[[], bool], **options: float) -> None:
     asyncio.run(supervisor.run_until(patient))
 
 
-def all_ended(queue: JobSubmitter) -> bool:
+def all_ended(queue: JobQueue) -> bool:
     return set(queue.counts()) <= set(ENDED)
 
 
 def worked_off(
-    archive: Archive, *files: bytes, during: Callable[[JobSubmitter], None] = lambda queue: None
+    archive: Archive, *files: bytes, during: Callable[[JobQueue], None] = lambda queue: None
 ) -> list[JobRow]:
     """The jobs after all of them have ended; `during` is called while they run."""
-    queue = JobSubmitter(archive, parse)
-    numbers = [job.id for job in queue.submit_many(files, COMMAND_LINE)]
+    queue = JobQueue(archive)
+    numbers = [job.id for job in queue.submit_many([parse(file) for file in files], COMMAND_LINE)]
 
     def over() -> bool:
         during(queue)
@@ -75,9 +74,9 @@ def test_every_end_is_told(open_archive: Open, database: DatabaseSettings) -> No
         b"<query>deaf</query>",
         b"<query>say</query>",
     )
-    queue = JobSubmitter(archive, parse)
+    queue = JobQueue(archive)
     assert (said.state, after.state) == ("done", "done")
-    assert b"<say>say private for command line</say>" in queue.result(said.id, COMMAND_LINE)
+    assert b"<say>say private for command line</say>" in queue.output(said.id, COMMAND_LINE)[1]
     assert (failed.state, failed.message) == ("failed", "the site is closed; try tomorrow")
     assert (crashed.state, crashed.message) == ("failed", "KeyError: 'left out'")
     assert "in _work, tiny_language.py line" in queue.log(crashed.id, COMMAND_LINE)
@@ -92,7 +91,7 @@ def test_every_end_is_told(open_archive: Open, database: DatabaseSettings) -> No
 def test_cancel_reaches_the_running_step(open_archive: Open) -> None:
     seen: list[float] = []
 
-    def cancel(queue: JobSubmitter) -> None:
+    def cancel(queue: JobQueue) -> None:
         for job in queue.listed(COMMAND_LINE):
             if job.state == "running" and job.progress > 0 and not job.unwanted:
                 seen.append(job.progress)
@@ -107,7 +106,7 @@ def test_cancel_reaches_the_running_step(open_archive: Open) -> None:
     assert "what it had recorded is kept" in first.message
 
 
-def _cancel_deaf(queue: JobSubmitter) -> None:
+def _cancel_deaf(queue: JobQueue) -> None:
     job = queue.show(2, COMMAND_LINE)
     if job.state == "running" and not job.unwanted:
         queue.cancel(2, COMMAND_LINE)
@@ -115,15 +114,15 @@ def _cancel_deaf(queue: JobSubmitter) -> None:
 
 def test_an_orderly_stop_puts_the_job_back(open_archive: Open) -> None:
     archive = open_archive()
-    queue = JobSubmitter(archive, parse)
-    queue.submit(b'<query name="a">wait 1000</query>', COMMAND_LINE)
+    queue = JobQueue(archive)
+    queue.submit(parse(b'<query name="a">wait 1000</query>'), COMMAND_LINE)
     work(archive, lambda: bool(lines(archive)))
     job = queue.show(1, COMMAND_LINE)
     assert (job.state, job.message) == ("queued", "")
     assert "it waits again" in queue.log(1, COMMAND_LINE)
 
 
-def check_the_books(queue: JobSubmitter, archive: Archive, names: set[str]) -> Counter[str]:
+def check_the_books(queue: JobQueue, archive: Archive, names: set[str]) -> Counter[str]:
     """Each job ended once; what is done began and ended once; no package had two at once."""
     jobs = queue.listed(COMMAND_LINE, limit=1000)
     trace = lines(archive)
@@ -151,7 +150,7 @@ def test_kill_9_at_any_moment(open_archive: Open, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("TINY_DIE_WITHIN", "1.2")
     monkeypatch.setenv("TINY_DEATHS", str(deaths))
     archive = open_archive()
-    queue = JobSubmitter(archive, parse)
+    queue = JobQueue(archive)
     names: set[str] = set()
     for round_number in range(10 * ROUNDS):
         if round_number >= ROUNDS and deaths.exists():
@@ -160,7 +159,7 @@ def test_kill_9_at_any_moment(open_archive: Open, monkeypatch: pytest.MonkeyPatc
             f'<query package="{"pq"[number % 2]}" name="{round_number}-{number}">wait 0.05</query>'.encode()
             for number in range(30)
         ]
-        names |= {job.name for job in queue.submit_many(files, COMMAND_LINE)}
+        names |= {job.name for job in queue.submit_many([parse(file) for file in files], COMMAND_LINE)}
         work(archive, lambda: all_ended(queue))
         ends = check_the_books(queue, archive, names)
     assert deaths.exists()
@@ -169,9 +168,9 @@ def test_kill_9_at_any_moment(open_archive: Open, monkeypatch: pytest.MonkeyPatc
 
 def test_two_daemons_share_a_queue(open_archive: Open, database: DatabaseSettings) -> None:
     archive = open_archive(database)
-    queue = JobSubmitter(archive, parse)
+    queue = JobQueue(archive)
     files = [f'<query package="{"pq"[n % 2]}" name="{n}">wait 0.02</query>'.encode() for n in range(12)]
-    names = {job.name for job in queue.submit_many(files, COMMAND_LINE)}
+    names = {job.name for job in queue.submit_many([parse(file) for file in files], COMMAND_LINE)}
 
     async def both() -> None:
         daemons = [Supervisor(archive, command=COMMAND, slice_seconds=0.3) for _ in range(2)]
@@ -183,8 +182,8 @@ def test_two_daemons_share_a_queue(open_archive: Open, database: DatabaseSetting
 
 def test_a_job_outlives_a_daemon_that_was_killed(open_archive: Open) -> None:
     archive = open_archive()
-    queue = JobSubmitter(archive, parse)
-    queue.submit_many([b'<query name="a">wait 1</query>', b'<query name="b">say</query>'], COMMAND_LINE)
+    queue = JobQueue(archive)
+    queue.submit_many([parse(b'<query name="a">wait 1</query>'), parse(b'<query name="b">say</query>')], COMMAND_LINE)
     daemon = subprocess.Popen([*COMMAND, str(archive.folder)])
     wait_for(lambda: bool(lines(archive)))
     daemon.send_signal(signal.SIGKILL)
@@ -197,9 +196,9 @@ def test_a_job_outlives_a_daemon_that_was_killed(open_archive: Open) -> None:
 
 def test_a_daemon_says_that_it_is_there_and_leaves_in_order(open_archive: Open) -> None:
     archive = open_archive()
-    queue = JobSubmitter(archive, parse)
+    queue = JobQueue(archive)
     daemon = subprocess.Popen([*COMMAND, str(archive.folder)])
-    queue.submit(b'<query name="a">wait 1000</query>', COMMAND_LINE)
+    queue.submit(parse(b'<query name="a">wait 1000</query>'), COMMAND_LINE)
     wait_for(lambda: bool(lines(archive)))
     assert archive.catalog.database.one("SELECT count(*) FROM job_keeper") == (1,)
     daemon.send_signal(signal.SIGTERM)
@@ -217,21 +216,21 @@ def wait_for(holds: Callable[[], bool]) -> None:
 
 def test_ten_thousand_jobs_of_one_keep_nobody_else_waiting(open_archive: Open) -> None:
     archive = open_archive(queued=10_000)
-    queue = JobSubmitter(archive, parse)
-    queue.submit_many([b'<query package="p" name="many">wait 0.01</query>'] * 10_000, ANNA)
+    queue = JobQueue(archive)
+    queue.submit_many([parse(b'<query package="p" name="many">wait 0.01</query>')] * 10_000, ANNA)
     with pytest.raises(QueueFull):
-        queue.submit(b"<query>say</query>", ANNA)
-    other = queue.submit(b'<query package="q" name="short">say</query>', BERT)
-    urgent = queue.submit(b'<query package="p" name="urgent" priority="1">say</query>', BERT)
+        queue.submit(parse(b"<query>say</query>"), ANNA)
+    other = queue.submit(parse(b'<query package="q" name="short">say</query>'), BERT)
+    urgent = queue.submit(parse(b'<query package="p" name="urgent" priority="1">say</query>'), BERT)
     work(archive, lambda: {queue.show(job.id, BERT).state for job in (other, urgent)} == {"done"})
     assert queue.counts()["queued"] > 9_000
 
 
 def test_one_place_is_shared_by_all_packages(open_archive: Open) -> None:
     archive = open_archive(workers=1, queued=10_000)
-    queue = JobSubmitter(archive, parse)
-    queue.submit_many([b'<query package="p">wait 0.01</query>'] * 2_000, ANNA)
-    short = queue.submit(b'<query package="q">say</query>', BERT)
+    queue = JobQueue(archive)
+    queue.submit_many([parse(b'<query package="p">wait 0.01</query>')] * 2_000, ANNA)
+    short = queue.submit(parse(b'<query package="q">say</query>'), BERT)
     work(archive, lambda: queue.show(short.id, BERT).state == "done", slice_seconds=0.2)
     assert queue.counts()["queued"] > 1_000
 
@@ -246,10 +245,10 @@ def test_places_go_to_those_who_waited_longest_and_the_dying_pause() -> None:
 
 def test_private_addresses_are_for_the_command_line(open_archive: Open) -> None:
     archive = open_archive()
-    queue = JobSubmitter(archive, parse)
-    queue.submit(b"<query>say</query>", ANNA)
+    queue = JobQueue(archive)
+    queue.submit(parse(b"<query>say</query>"), ANNA)
     work(archive, lambda: all_ended(queue))
-    assert b"say public for anna" in queue.result(1, ANNA)
+    assert b"say public for anna" in queue.output(1, ANNA)[1]
 
 
 def test_settings_reach_the_worker(open_archive: Open) -> None:

@@ -21,8 +21,8 @@ from pathlib import Path
 from letopis.archive import Archive
 from letopis.config import load_settings
 from letopis.errors import LetopisError, UsageError
+from letopis.jobs import JobContext, JobQuery
 from letopis.jobs.execution import JobLanguage, run_worker
-from letopis.jobs.query import JobContext, JobQuery
 from letopis.jobs.supervisor import Supervisor
 
 COMMAND = (sys.executable, __file__)

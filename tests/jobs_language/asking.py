@@ -5,16 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from lxml import etree
 
 from letopis.archive import Archive, utc_now
+from letopis.archive.jobs import COMMAND_LINE, Requester
 from letopis.config import CrawlSettings, JobsSettings, Settings
-from letopis.jobs.language import parse_job_file, run_query
-from letopis.jobs.query import JobContext
+from letopis.jobs import JobContext
+from letopis.jobs.language.interpreter import run_query
+from letopis.operations.job_files import parse_job_file
 from letopis_demo import DemoServer, World, running
 
 NOON = datetime(2026, 1, 10, 12, tzinfo=UTC)
@@ -70,15 +72,18 @@ def demo_web(hosts: int = 2, pages: int = 20) -> Iterator[Web]:
         yield made
 
 
+TESTER = replace(COMMAND_LINE, name="tester")
+
+
 def ask(
-    archive: Archive, text: str, told: Told | None = None, *, private: bool = True, output: Path | None = None
-) -> etree._Element:
+    archive: Archive, text: str, told: Told | None = None, *, private: bool = True, output: Path | None = None,
+    requester: Requester = TESTER,
+) -> etree._Element:  # fmt: skip
     """The result of a query as one element with one child a step."""
     query = parse_job_file(text.encode(), archive.settings)
-    around = JobContext(
-        archive, archive.settings, told or Told(), "tester", private, output, getattr(archive, "clock", utc_now)
-    )
-    return etree.fromstring(b"<result>" + run_query(query, around) + b"</result>")
+    clock = getattr(archive, "clock", utc_now)
+    context = JobContext(archive, archive.settings, told or Told(), requester, private, output, clock)
+    return etree.fromstring(b"<result>" + run_query(query, context) + b"</result>")
 
 
 def with_packages(folder: Path) -> Settings:

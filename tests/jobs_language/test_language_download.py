@@ -8,15 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from asking import QUICK, Told, ask
+from asking import QUICK, Told, ask, demo_web, with_packages
 from scripted_site import ScriptedSite
 
-from letopis.archive import Archive, RecordedCapture
+from letopis.archive import READ, WRITE, Archive, RecordedCapture
+from letopis.archive.audit import usage_of
+from letopis.archive.jobs import Requester
 from letopis.catalog import Cursor
-from letopis.config import CrawlSettings, DatabaseSettings, Settings
+from letopis.config import CrawlSettings, DatabaseSettings, ServeSettings, Settings
 from letopis.crawl import CrawlSelection, LevelHooks, crawl_levels
-from letopis.errors import NotReady, UsageError
-from letopis.jobs.language import JobCancelled
+from letopis.errors import NotReady, QuotaUsedUp, Refused, UsageError
+from letopis.model import to_millis
+from letopis.operations import Cancelled
+from letopis.operations.job_files import parse_job_file, refuse_steps
 from letopis.urls import Scope
 
 GOOD = "/pub/index.php?idpage=1&language=cz&version=1"
@@ -200,7 +204,7 @@ def test_a_cancelled_download_stops_between_pages_and_keeps_what_it_has(
         scripted_site.set(f"/{number}", page())
     told = Told()
     told.on_log = lambda line: setattr(told, "stopped", True)
-    with pytest.raises(JobCancelled):
+    with pytest.raises(Cancelled):
         ask(archive, f'<query><download maxlevel="1"><url>{host}/</url></download><cleaner/></query>', told)
     assert asked(scripted_site) == ["/"]
     assert archive.stats().versions == 1
@@ -267,3 +271,36 @@ def test_what_stops_a_commit_in_the_midst_of_a_level_is_told_as_it_is(
         asyncio.run(crawl_levels(archive, [scripted_site.url("/")], CrawlSelection(Scope()), LevelHooks(extend=full)))
     with Archive(tmp_path / "a") as archive:
         assert archive.stats().versions == 0
+
+
+def test_a_download_is_charged_to_whoever_asked_and_keeps_what_it_fetched(tmp_path: Path) -> None:
+    settings = Settings(crawl=CrawlSettings(delay=0.0), serve=replace(ServeSettings(), checks_a_day=3))
+    anna = Requester("anna", READ | WRITE, "http")
+    with demo_web(hosts=1, pages=30) as web, Archive(tmp_path / "a", settings=settings, clock=web.clock) as archive:
+        query = f'<query><download maxlevel="5"><url>{web.world.hosts[0]}/</url></download></query>'
+        with pytest.raises(QuotaUsedUp, match="step 1, <download>: 'anna' has used up the 3 checks of today"):
+            ask(archive, query, requester=anna)
+        recorded = archive.stats().documents
+        assert recorded >= 3
+        assert usage_of(archive).spent("anna", "checks", to_millis(archive.clock())) == 3
+        # Owners have no limit.
+        assert ask(archive, query).find("download") is not None
+        assert archive.stats().documents > recorded
+
+
+def test_a_step_needs_the_rights_of_whoever_asked_also_when_a_package_makes_it(tmp_path: Path) -> None:
+    folder = tmp_path / "packages" / "sly"
+    folder.mkdir(parents=True)
+    (folder / "query.xsl").write_text(
+        '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">'
+        '<xsl:template match="/"><query><cleaner/></query></xsl:template></xsl:stylesheet>'
+    )
+    settings = with_packages(tmp_path / "packages")
+    sly = '<query package="sly"><anything/></query>'
+    with Archive(tmp_path / "a", settings=settings) as archive:
+        with pytest.raises(Refused, match="<cleaner> needs more rights"):
+            ask(archive, sly, requester=Requester("anna", READ | WRITE, "http"))
+        query = parse_job_file(sly.encode(), settings)
+        with pytest.raises(Refused, match="<cleaner> needs more rights"):
+            refuse_steps(query, READ | WRITE, settings)
+        assert ask(archive, sly).find("cleaner").get("jobs") == "0"

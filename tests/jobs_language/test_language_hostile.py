@@ -16,8 +16,8 @@ from asking import with_packages
 
 from letopis.errors import UsageError
 from letopis.index.xslt import XsltLimits
-from letopis.jobs.language import parse_job_file, transform_result
-from letopis.jobs.language.packages import QUERY_BOUNDS, run_stylesheet
+from letopis.jobs.packages import QUERY_BOUNDS, run_stylesheet, transform_result
+from letopis.operations.job_files import parse_job_file
 
 TIGHT = XsltLimits(seconds=3.0, memory=512 << 20, output=1 << 20)
 

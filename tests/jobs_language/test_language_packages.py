@@ -14,9 +14,12 @@ from asking import QUICK, Told, Web, ask, demo_web, with_packages
 from lxml import etree, html
 
 from letopis.archive import Archive
+from letopis.archive.jobs import COMMAND_LINE
 from letopis.errors import NotFound, UsageError
-from letopis.jobs.language import STYLESHEETS, packages, parse_job_file, run_query, stylesheet_of, transform_result
-from letopis.jobs.query import JobContext
+from letopis.jobs import JobContext
+from letopis.jobs.language.interpreter import run_query
+from letopis.jobs.packages import STYLESHEETS, packages, stylesheet_of, transform_result
+from letopis.operations.job_files import parse_job_file
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "jobs.md"
 
@@ -52,8 +55,9 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Known]:
 def answered(archive: Archive, text: str) -> tuple[bytes, bytes | str | None]:
     """The result of a query with its root, and its stylesheet."""
     query = parse_job_file(text.encode(), archive.settings)
-    around = JobContext(archive, archive.settings, Told(), "me", True, None, archive.clock)
-    return b"<result>" + run_query(query, around) + b"</result>", stylesheet_of(query, archive.settings)
+    context = JobContext(archive, archive.settings, Told(), COMMAND_LINE, True, None, archive.clock)
+    style = stylesheet_of(query.package, query.xml, archive.settings)
+    return b"<result>" + run_query(query, context) + b"</result>", style
 
 
 def news_folder(place: Path) -> Path:
@@ -161,9 +165,8 @@ def test_the_stylesheet_of_a_result_is_the_querys_own_else_its_packages(tmp_path
     settings = with_packages(tmp_path / "packages")
 
     def chosen(attributes: str) -> bytes | str | None:
-        return stylesheet_of(
-            parse_job_file(f"<query {attributes}><news site='x.example'/></query>".encode(), settings), settings
-        )
+        query = parse_job_file(f"<query {attributes}><news site='x.example'/></query>".encode(), settings)
+        return stylesheet_of(query.package, query.xml, settings)
 
     assert chosen("package='news'") == (folder / "result.xsl").read_bytes()
     assert chosen("package='news' xslt='other.xsl'") == (folder / "other.xsl").read_bytes()
@@ -173,8 +176,8 @@ def test_the_stylesheet_of_a_result_is_the_querys_own_else_its_packages(tmp_path
     (folder / "other.xsl").unlink()
     query = parse_job_file(b"<query package='news' xslt='other.xsl'><news site='x.example'/></query>")
     with pytest.raises(UsageError, match=r"there is no stylesheet 'other\.xsl' in package 'news'"):
-        stylesheet_of(query, settings)
-    assert stylesheet_of(parse_job_file(b"<query><cleaner/></query>"), settings) is None
+        stylesheet_of(query.package, query.xml, settings)
+    assert stylesheet_of("downloader", b"<query><cleaner/></query>", settings) is None
 
 
 def test_the_packaged_stylesheets_make_pages_feeds_and_text(known: Known) -> None:

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from letopis.errors import UsageError
-from letopis.jobs.language import STEPS, canonical_xml, language_schema, parse_job_file, result_json
+from letopis.jobs.documents import canonical_xml, result_json
+from letopis.jobs.language.interpreter import STEPS
+from letopis.operations.job_files import language_schema, parse_job_file
 
 
 def test_all_attributes_of_the_root_are_read() -> None:
@@ -76,7 +78,7 @@ WRONG = [
     ("<query><pagerank coefficient='1.5'/></query>", "attribute 'coefficient'"),
     ("<query><crawler mode='deluxe'/></query>", "attribute 'mode'"),
     ("<query><wordprefix between='0'>x</wordprefix></query>", "attribute 'between'"),
-    ("<query><export kind='warc' file='../../etc/passwd'/></query>", "attribute 'file'"),
+    ("<query><export kind='warc' file='../../etc/passwd'/></query>", "is no name of a file"),
     ("<query><download><url>a.example</url><exclude>(</exclude></download></query>", "is not a regular expression"),
     ("<query package='..'><cleaner/></query>", "attribute 'package'"),
     ("<query xslt='glitter'><cleaner/></query>", "xslt of <query>: there is no stylesheet 'glitter'"),

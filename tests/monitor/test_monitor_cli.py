@@ -234,7 +234,7 @@ def test_watch_add_list_run_remove(letopis: Shell, scripted_site: ScriptedSite, 
     scripted_site.set("/page", NEW)
     assert [one["alerts"] for one in letopis.rows("watch", "run", "--once")] == [["changed"]]
     assert [json.loads(line)["kind"] for line in file.read_text().splitlines()] == ["changed"]
-    assert [one["kind"] for one in letopis.rows("watch", "list", "--alerts")] == ["changed"]
+    assert [one["kind"] for one in letopis.rows("watch", "alerts")] == ["changed"]
     assert letopis("watch", "remove", url) == 0
     assert letopis("watch", "remove", url) == 3
     assert letopis.rows("watch", "run", "--once") == []

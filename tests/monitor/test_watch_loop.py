@@ -13,9 +13,9 @@ import pytest
 from scripted_site import ScriptedSite
 
 from letopis import Archive, Monitor
-from letopis.catalog.watches import Watches
+from letopis.archive.watches import JudgedWatch, watches_of
 from letopis.config import ChangeSettings, FetchSettings, MonitorSettings, Settings
-from letopis.errors import NotReady, Refused, UnknownUrl, UsageError
+from letopis.errors import NotFound, NotReady, Refused, UnknownUrl, UsageError
 from letopis.model import Outcome
 from letopis.monitor.checker import open_checker
 from letopis.monitor.notifications import MAX_ATTEMPTS, Notification, Outbox, retry_pause
@@ -44,7 +44,7 @@ class World:
         self.clock = Clock()
         self.archive = Archive(folder, clock=self.clock, settings=settings)
         self.book = WatchList(self.archive)
-        self.watches = Watches(self.archive.catalog.database)
+        self.watches = watches_of(self.archive)
         self.sent: list[tuple[str, Notification]] = []
         self.failing = False
 
@@ -237,7 +237,7 @@ async def test_sitemap_is_a_source_of_watches(world: World, scripted_site: Scrip
     scripted_site.set("/two", NEW)
     await world.run()
     assert world.kinds() == ["changed"]
-    assert world.book.remove(source) == 3
+    assert world.book.remove([source]) == [(source, 3)]
     assert world.book.entries() == []
 
 
@@ -246,8 +246,15 @@ async def test_tag_gives_defaults(world: World, scripted_site: ScriptedSite) -> 
     world.book.add([url], WatchSpec(), "news")
     assert world.book.add([], replace(SPEC, every=7200), "news") == []
     assert [(entry.watch.every, entry.watch.notify) for entry in world.book.entries()] == [(7200, SPEC.notify)]
-    with pytest.raises(UsageError, match="--tag"):
+    with pytest.raises(UsageError, match="tag"):
         world.book.add([], WatchSpec())
+    world.book.add([], WatchSpec(jitter=5), "news")
+    watch = world.book.entries()[0].watch
+    assert (watch.every, watch.jitter, watch.notify) == (7200, 5, SPEC.notify), "defaults are changed, not replaced"
+    world.book.forget_tag("news")
+    assert world.book.entries()[0].watch.notify == ()
+    with pytest.raises(NotFound):
+        world.book.forget_tag("news")
 
 
 async def test_adding_again_changes_the_watch_and_keeps_its_memory(world: World, scripted_site: ScriptedSite) -> None:
@@ -358,30 +365,66 @@ async def test_real_sinks_take_the_message(world: World, scripted_site: Scripted
 
 
 async def test_private_addresses_by_origin(make_world: Callable[..., World], scripted_site: ScriptedSite) -> None:
-    world = make_world()
     url = scripted_site.set("/page", OLD)
-    world.book.add([url], replace(SPEC, origin="http"))
-    assert [one.check.outcome for one in await world.run()] == [Outcome.REFUSED]
+    allowed = make_world(fetch=FetchSettings(private="always"))
+    allowed.book.add([url], replace(SPEC, origin="http"))
+    allowed.archive.close()
+    world = make_world()
+    assert [one.check.outcome for one in await world.run()] == [Outcome.REFUSED], "what is allowed is asked each time"
     assert scripted_site.log == []
     with pytest.raises(Refused):
-        world.book.add([url], WatchSpec(origin="http", notify=("file:/tmp/never",)))
+        world.book.add(["http://example.org/"], WatchSpec(origin="http", notify=("file:/tmp/never",)))
+    with pytest.raises(Refused, match="private"):
+        world.book.add([url], WatchSpec(origin="http"))
     world.archive.close()
     never = make_world(fetch=FetchSettings(private="never"))
-    never.clock.now = world.clock.now
-    never.book.add([url], SPEC)
-    assert [one.check.outcome for one in await never.run()] == [Outcome.REFUSED]
+    with pytest.raises(Refused, match="private"):
+        never.book.add([url], SPEC)
+
+
+def test_a_watch_that_is_paused_while_its_page_is_checked_stays_paused(world: World) -> None:
+    world.book.add(["http://example.org/", "http://example.org/other"], SPEC)
+    first, other = world.watches.due(2**60, 10)
+    world.book.pause([first.url])
+    judged = [JudgedWatch(row.state, row.due, row.due + 1, row.id) for row in (first, other)]
+    world.watches.save_judged(judged, [])
+    assert [entry.paused for entry in world.book.entries()] == [True, False]
+    assert [row.due for row in world.watches.due(other.due + 1, 10)] == [other.due + 1]
+
+
+def test_adding_again_keeps_what_is_not_said(world: World) -> None:
+    url = "http://example.org/"
+    world.book.add([url], replace(SPEC, filters=(("css", "main"),)), "news")
+    world.book.add([url], WatchSpec(cron="@daily"))
+    watch = world.book.entries()[0].watch
+    assert (watch.cron, watch.tag, watch.filters, watch.notify) == ("@daily", "news", (("css", "main"),), SPEC.notify)
+    world.book.pause([url])
+    world.book.add([url], WatchSpec(every=1200, origin="http"), forgotten=["filters"])
+    entry = world.book.entries()[0]
+    assert entry.paused
+    assert (entry.watch.cron, entry.watch.every, entry.watch.filters) == ("", 1200, ())
+    assert (entry.watch.origin, entry.watch.notify_origin) == ("http", "cli"), "its targets are still the owner's"
+
+
+def test_a_sitemap_that_is_added_again_goes_on_watching_its_pages(world: World) -> None:
+    source = "http://example.org/map.xml"
+    world.book.add([], SPEC, "site", [source])
+    world.book.add([source], WatchSpec(every=1200))
+    assert [entry.watch.kind for entry in world.book.entries()] == ["sitemap"]
+    world.book.add([source], WatchSpec(), forgotten=["kind"])
+    assert [entry.watch.kind for entry in world.book.entries()] == ["page"]
 
 
 def test_nothing_watched_costs_no_table_and_is_no_error(world: World) -> None:
     assert (world.book.entries(), world.book.alerts(), world.watches.next_due()) == ([], [], None)
     assert world.watches.due(2**60, 10) == []
     with pytest.raises(UnknownUrl):
-        world.book.remove("http://example.org/")
+        world.book.remove(["http://example.org/"])
     assert world.archive.catalog.database.one("SELECT count(*) FROM sqlite_master WHERE name = 'watch'") == (0,)
 
 
 def test_templates_fill_title_and_message(make_world: Callable[..., World]) -> None:
-    from letopis.catalog.watches import AlertRow
+    from letopis.archive.watches import AlertRow
     from letopis.monitor.notifications import notification_of
 
     row = AlertRow(3, "http://e/", "changed", 0, "It changed", json.dumps({"tag": "t", "difference": "+x"}))

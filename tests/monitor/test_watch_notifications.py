@@ -20,7 +20,7 @@ import pytest
 from scripted_site import ScriptedSite
 
 from letopis import Archive
-from letopis.catalog.watches import Watches
+from letopis.archive.watches import watches_of
 from letopis.config import Settings, StoreSettings
 from letopis.model import Outcome
 from letopis.monitor.notifications import Outbox, retry_pause
@@ -131,7 +131,7 @@ def test_services_behind_apprise_take_the_message(tmp_path: Path, scripted_site:
     clock = Later()
     with Archive(tmp_path / "a", clock=clock) as archive:
         number = changed_once(archive, clock, scripted_site, f"json://{sink.address}/")
-        rows = Watches(archive.catalog.database).deliveries(number)
+        rows = watches_of(archive).deliveries(number)
     assert [(row.state, row.error) for row in rows] == [("sent", "")]
     assert len(sink.got) == 1
     told = sink.got[0][1]
@@ -145,7 +145,7 @@ def test_service_that_refuses_is_tried_again(tmp_path: Path, scripted_site: Scri
     sink.answers = [500]
     with Archive(tmp_path / "a", clock=clock) as archive:
         number = changed_once(archive, clock, scripted_site, f"json://{sink.address}/")
-        watches = Watches(archive.catalog.database)
+        watches = watches_of(archive)
         assert [row.state for row in watches.deliveries(number)] == ["pending"]
         clock.ahead += retry_pause(1)
         assert asyncio.run(Outbox(archive).send_due()) == 1
@@ -162,7 +162,7 @@ def test_hook_that_fails_with_503_is_tried_again_and_told_once(
         for attempt in (1, 2, 3):
             clock.ahead += retry_pause(attempt)
             run_due(archive)
-        rows = Watches(archive.catalog.database).deliveries(number)
+        rows = watches_of(archive).deliveries(number)
     assert [(row.state, row.attempts) for row in rows] == [("sent", 3)]
     assert [headers["idempotency-key"] for headers, _ in sink.got] == [f"letopis-alert-{number}"] * 3
 

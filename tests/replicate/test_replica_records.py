@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.archive import Archive
+from letopis.archive.replica import CheckRecord, ContentRecord, RecordCounts
 from letopis.config import Settings
 from letopis.errors import Damaged, NewerFormat, Refused
 from letopis.exchange.replica import clone, index_records, release
 from letopis.exchange.replica.clone_state import CloneSelection
-from letopis.exchange.replica.index_records import CheckRecord, ContentRecord, SegmentRecord
+from letopis.exchange.replica.index_records import SegmentRecord
 from letopis.exchange.replica.pack_files import PackDemand, PackFiles
 from letopis.exchange.replica.release import is_index_name, pack_file
 from letopis.zrec import ZrecRelease
@@ -106,7 +107,7 @@ def test_only_plain_names_are_indexes() -> None:
 def made() -> release.ArchiveRelease:
     zrec = ZrecRelease("index-00000003.zrec", "2026-01-01T00:00:00Z", 10, "ab" * 32, "cd" * 32, (("ef" * 16, 4),))
     return release.ArchiveRelease(
-        "12" * 16, 3, "2026-01-01T00:00:00Z", zrec.name, zrec, release.ReleaseCounts(1, 2, 3, 4, 5)
+        "12" * 16, 3, "2026-01-01T00:00:00Z", zrec.name, zrec, RecordCounts(1, 2, 3, 4, 5)
     )
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from letopis.archive import Archive
+from letopis.archive.queues import host_leases
 from letopis.catalog import Catalog, dialect_for
-from letopis.catalog.leases import HostLeases
-from letopis.config import CrawlSettings
-from letopis.crawl.catalog_queue import LeaseManager
-from letopis.frontier import FetchResult, Frontier, Ticket, politeness_of
+from letopis.config import CrawlSettings, DatabaseSettings, Settings
+from letopis.frontier import FetchResult, Frontier, LeaseManager, Ticket, politeness_of
 from letopis.urls import url_key
 
 HOSTS, PAGES = 4, 50
@@ -22,12 +22,12 @@ START = 1_000_000
 class Member:
     """One agent's side of the fleet, without its requests."""
 
-    def __init__(self, database: str, stack: ExitStack) -> None:
-        catalog = Catalog(dialect_for(database, Path()))
-        stack.callback(catalog.close)
-        self.lease_manager = LeaseManager.named(catalog, HostLeases(catalog.database, 0, 0), 60)
-        self.frontier = Frontier(self.lease_manager.queue(), politeness_of(CrawlSettings(delay=0)))
-        self.catalog = catalog
+    def __init__(self, database: str, folder: Path, stack: ExitStack) -> None:
+        crawling = CrawlSettings(delay=0)
+        settings = Settings(database=DatabaseSettings(url=database), crawl=crawling)
+        self.archive = stack.enter_context(Archive(folder, settings=settings))
+        self.lease_manager = LeaseManager.named(host_leases(self.archive), 60)
+        self.frontier = Frontier(self.lease_manager.queue(self.archive), politeness_of(crawling))
 
     def tend(self, now: int) -> None:
         self.lease_manager.tend(self.frontier, now)
@@ -41,14 +41,14 @@ class Member:
             self.frontier.give_back(ticket, FetchResult(now, asked=True))
 
     def record(self, tickets: list[Ticket], now: int) -> None:
-        with self.catalog.transaction() as cursor:
-            self.lease_manager.check(cursor, tickets, now)
+        with self.archive.catalog.transaction() as cursor:
+            self.lease_manager.held(tickets, now).check(cursor)
             cursor.run_many("UPDATE resource SET state = 0 WHERE id = ?", [(ticket.id,) for ticket in tickets])
         self.frontier.recorded(tickets)
 
 
 @pytest.fixture
-def join(new_database: Callable[[], str]) -> Iterator[Callable[[], Member]]:
+def join(new_database: Callable[[], str], tmp_path: Path) -> Iterator[Callable[[], Member]]:
     database = new_database()
     with ExitStack() as stack:
         catalog = Catalog(dialect_for(database, Path()))
@@ -58,7 +58,7 @@ def join(new_database: Callable[[], str]) -> Iterator[Callable[[], Member]]:
                 number = catalog.resources.ensure_host(cursor, f"h{host}.example")
                 urls = [f"http://h{host}.example/{page}" for page in range(PAGES)]
                 catalog.queues.add(cursor, [(url_key(url), url, number, 0, 0.0) for url in urls])
-        yield lambda: Member(database, stack)
+        yield lambda: Member(database, tmp_path / "a", stack)
 
 
 def hosts(tickets: list[Ticket]) -> set[str]:

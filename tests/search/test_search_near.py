@@ -14,7 +14,7 @@ from letopis import Archive
 from letopis.errors import NotFound, UsageError
 from letopis.index.base_forms import simplemma_base
 from letopis.index.query_language import WordQuery, parse_word_query
-from letopis.index.word_analysis import nearby_words, phrase_lifetime, site_categories
+from letopis.index.word_analysis import nearby_words, phrase_history, site_categories
 from letopis.index.word_index import WordIndex
 from letopis.model import Observation, Outcome, Response
 from letopis_demo.languages import CZECH
@@ -86,19 +86,19 @@ def test_a_phrase_is_followed_through_time(small: Archive) -> None:
     ):
         small.put(url, page(text), DATES[0] + number * day)
     index = WordIndex(small)
-    stood = phrase_lifetime(index, "terms of service")
+    stood = phrase_history(index, "terms of service")
     assert (stood.first, stood.first_url) == (DATES[0] + day, first)
     assert (stood.last, stood.last_url, stood.gone) == (DATES[0] + 2 * day, second, None)
     assert (stood.pages, stood.versions) == (2, 2)
-    there = phrase_lifetime(index, "terms of service", "a.example")
+    there = phrase_history(index, "terms of service", "a.example")
     assert (there.last, there.gone, there.versions) == (DATES[0] + day, DATES[0] + 3 * day, 1)
     response = Response(second, second, 304, (), b"", DATES[0] + 9 * day)
     small.record([Observation(response, Outcome.UNCHANGED)])
-    assert phrase_lifetime(index, "terms of service").last == DATES[0] + 9 * day
+    assert phrase_history(index, "terms of service").last == DATES[0] + 9 * day
     with pytest.raises(NotFound):
-        phrase_lifetime(index, "service of terms")
+        phrase_history(index, "service of terms")
     with pytest.raises(NotFound):
-        phrase_lifetime(index, "terms of service", "c.example")
+        phrase_history(index, "terms of service", "c.example")
 
 
 def test_when_equals_the_scan_of_the_known_history(chronicle: Chronicle) -> None:
@@ -106,7 +106,7 @@ def test_when_equals_the_scan_of_the_known_history(chronicle: Chronicle) -> None
     for word in ("nová katedra", "rychlý archiv", "dlouhé období"):
         pattern = re.compile(rf"(?<!\w){word}(?!\w)", re.IGNORECASE)
         seen = [at for texts in reader.seen.values() for at, text in texts if pattern.search(text)]
-        stood = phrase_lifetime(index, word)
+        stood = phrase_history(index, word)
         assert (stood.first, stood.last) == (min(seen), max(seen))
 
 

@@ -69,7 +69,7 @@ def test_a_question_without_words_is_refused(text: str) -> None:
 def test_an_unknown_kind_and_a_moment_with_a_span_are_refused() -> None:
     with pytest.raises(UsageError, match="paragraph"):
         parse_word_query("x", blocks=("chapter",))
-    with pytest.raises(UsageError, match="--at"):
+    with pytest.raises(UsageError, match="give 'at'"):
         parse_word_query("x", at=NOW, since=NOW)
     with pytest.raises(UsageError, match="fewer"):
         parse_word_query(" ".join(f"w{number}" for number in range(100)))

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from served_archive import running
 
 from letopis.archive import digest_text, identify
+from letopis.archive.captures import digest_texts
 from letopis.catalog import captures
-from letopis.replay.cdx_rows import EMPTY_DIGEST, digests
+from letopis.exchange.cdx import EMPTY_DIGEST
 
 
 def rows(web: Any, dialect: str = "/cdx/search/cdx", **parameters: Any) -> list[list[str]]:
@@ -175,7 +176,7 @@ def test_very_many_captures_of_one_page_come_in_order(web: Any, monkeypatch: pyt
 
 @given(st.lists(st.binary(min_size=20, max_size=20), max_size=20))
 def test_digests_of_many_equal_those_of_each(hashes: list[bytes]) -> None:
-    assert digests(hashes) == [digest_text(one) for one in hashes]
+    assert digest_texts(hashes) == [digest_text(one) for one in hashes]
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
 import pytest
-from served_archive import PAGE, at, fill, running
+from served_archive import PAGE, at, fill, look, running
 
 from letopis.api.app import create_app
-from letopis.catalog.accounts import Projects
+from letopis.archive.accounts import projects_of
 from letopis.errors import NotReady
 from letopis.monitor.watch import WatchSpec
 from letopis.monitor.watch_list import WatchList
@@ -46,7 +47,7 @@ def test_the_same_as_rss(web: Any) -> None:
 def test_sites_and_projects_have_feeds(make_archive: Any) -> None:
     archive = make_archive()
     fill(archive)
-    Projects(archive.catalog.database).add("news", "", [PAGE, "http://sub.example.org/a"], 0)
+    projects_of(archive).add("news", "", [PAGE, "http://sub.example.org/a"], 0)
     with running(archive) as web:
         site = ElementTree.fromstring(web.get("/feed/site/example.org").body)
         project = ElementTree.fromstring(web.get("/feed/rss/project/news").body)
@@ -58,6 +59,27 @@ def test_sites_and_projects_have_feeds(make_archive: Any) -> None:
     assert PAGE in [(entry.findtext(f"{ATOM}content") or "").split('"')[1] for entry in found.findall(f"{ATOM}entry")]
     assert len(site.findall(f"{ATOM}entry")) == 5
     assert len(project.findall("channel/item")) == 3
+    assert project.findtext("channel/link") == f"{web.address}/projects/news"
+
+
+def test_the_site_of_a_feed_may_be_written_as_an_address(make_archive: Any) -> None:
+    archive = make_archive()
+    fill(archive)
+    archive.record([look("http://gone.example/", at(9), b"", 404)])
+    with running(archive) as web:
+        plain, whole = (web.get(f"/feed/site/{name}") for name in ("example.org", "HTTP://Example.ORG/page"))
+        assert [len(ElementTree.fromstring(one.body).findall(f"{ATOM}entry")) for one in (plain, whole)] == [5, 5]
+        # Known, but it never was there: a feed without entries.
+        assert ElementTree.fromstring(web.get("/feed/site/gone.example").body).findall(f"{ATOM}entry") == []
+
+
+def test_a_page_that_was_only_planned_has_no_feed(make_archive: Any) -> None:
+    archive = make_archive()
+    fill(archive)
+    with archive.catalog.transaction() as cursor:
+        archive.catalog.resources.ensure(cursor, "http://example.org/planned")
+    with running(archive) as web:
+        assert web.get("/feed/http://example.org/planned").status == 404
 
 
 def test_a_reader_that_has_the_feed_gets_304(web: Any) -> None:
@@ -87,7 +109,11 @@ def test_metrics_count_requests(web: Any) -> None:
     web.get(f"/web/{PAGE}")
     text = web.get("/metrics").text
     assert 'letopis_requests_total{family="web",status="302"}' in text
-    assert 'letopis_archive{what="versions"}' in text
+    totals = dict(re.findall(r'letopis_archive\{what="(\w+)"\} ([\d.e+]+)', text))
+    told = web.get("/api/v1/stats").json()
+    assert {name: float(totals[name]) for name in ("documents", "versions", "checks", "contents", "links")} == {
+        name: float(told[name]) for name in ("documents", "versions", "checks", "contents", "links")
+    }
 
 
 def test_the_interface_describes_itself_without_help_from_elsewhere(web: Any) -> None:

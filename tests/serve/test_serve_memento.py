@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from served_archive import HTML, PAGE, at, look, running
 
 from letopis.archive import Archive
+from letopis.model.times import timestamp
 from letopis.replay import memento
-from letopis.replay.addresses import earliest_millis, http_date, latest_millis, parse_http_date, timestamp
+from letopis.replay.addresses import earliest_millis, http_date, latest_millis, parse_http_date
 
 STAMPS = ["20240101120000", "20240101121000", "20240101122000", "20240101123000", "20240101124000"]
 

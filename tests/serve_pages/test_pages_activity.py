@@ -9,7 +9,7 @@ import pytest
 from served_archive import at, look
 
 from letopis.archive import Archive
-from letopis.catalog.activity import DAY, Activity
+from letopis.archive.activity import DAY, activity_of
 from letopis.model import Outcome, to_millis
 from letopis.monitor.watch import WatchSpec
 from letopis.monitor.watch_list import WatchList
@@ -29,7 +29,7 @@ def archive(tmp_path: Path) -> Iterator[Archive]:
 
 
 def test_the_pages_of_a_host_are_its_own_and_the_last_changed_comes_first(archive: Archive) -> None:
-    activity = Activity(archive.catalog.database)
+    activity = activity_of(archive)
     assert [row.url[-2:] for row in activity.pages("example.org", 3)] == ["/4", "/3", "/2"]
     assert activity.count_pages("example.org") == 6
     assert activity.count_pages("example.org", 2) == 2
@@ -41,7 +41,7 @@ def test_the_pages_of_a_host_are_its_own_and_the_last_changed_comes_first(archiv
 
 
 def test_the_pages_of_a_host_can_be_walked_by_address(archive: Archive) -> None:
-    activity = Activity(archive.catalog.database)
+    activity = activity_of(archive)
     seen: list[str] = []
     after = ""
     while part := activity.pages_after("example.org", 2, after):
@@ -52,19 +52,19 @@ def test_the_pages_of_a_host_can_be_walked_by_address(archive: Archive) -> None:
 
 def test_changes_of_a_host_are_counted_by_day(archive: Archive) -> None:
     archive.put("http://example.org/0", b"<p>news of the day</p>", at(20))
-    rows = Activity(archive.catalog.database).changes("example.org", 0, to_millis(at(100)))
+    rows = activity_of(archive).changes("example.org", 0, to_millis(at(100)))
     assert rows == [("http://example.org/0", to_millis(at(20)) // DAY, 1)]
 
 
 def test_changes_of_a_host_are_counted_by_hour_of_the_day_over_all_days(archive: Archive) -> None:
     for day, minutes in ((0, 70), (1, 75), (1, 600)):
         archive.put("http://example.org/0", f"<p>news {day} {minutes}</p>".encode(), at(day * 1440 + minutes))
-    rows = Activity(archive.catalog.database).changes_by_hour("example.org", 0, to_millis(at(9999)))
+    rows = activity_of(archive).changes_by_hour("example.org", 0, to_millis(at(9999)))
     assert rows == [("http://example.org/0", 13, 2), ("http://example.org/0", 22, 1)]
 
 
 def test_the_same_bytes_are_found_with_those_who_hold_them(archive: Archive) -> None:
-    activity = Activity(archive.catalog.database)
+    activity = activity_of(archive)
     copies = activity.copies(10)
     assert [row.copies for row in copies] == [3, 2]
     held = activity.holders([row.content for row in copies], 2)
@@ -74,9 +74,9 @@ def test_the_same_bytes_are_found_with_those_who_hold_them(archive: Archive) -> 
 
 def test_watches_come_in_parts_and_are_counted_by_tag(archive: Archive) -> None:
     book = WatchList(archive)
-    assert (book.part("", 10, 0), book.tag_counts()) == ([], {})
+    assert (book.entries(), book.tag_counts()) == ([], {})
     book.add([f"http://example.org/{number}" for number in range(4)], WatchSpec(every=60.0), "news")
     book.add(["http://example.org/gone"], WatchSpec(every=60.0))
-    assert [entry.watch.url[-1] for entry in book.part("news", 2, 2)] == ["2", "3"]
-    assert len(book.part("", 10, 0)) == 5
+    assert [entry.watch.url[-1] for entry in book.entries("news", 2, 2)] == ["2", "3"]
+    assert len(book.entries(None, 10)) == 5
     assert book.tag_counts() == {"": 1, "news": 4}

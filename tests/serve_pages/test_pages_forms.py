@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -12,6 +13,7 @@ from served_archive import WebClient, at, running
 
 from letopis.archive import Archive
 from letopis.catalog.accounts import Accounts
+from letopis.config import ServeSettings, Settings
 from letopis.monitor.watch import WatchSpec
 from letopis.monitor.watch_list import WatchList
 
@@ -115,11 +117,49 @@ def test_changes_are_unread_for_each_person_until_they_look(web: WebClient, arch
     assert mark not in web.get("/watches", Cookie=uwe).text
 
 
-def test_a_wrong_watch_is_told_on_the_page(web: WebClient) -> None:
+def test_a_wrong_watch_is_explained_on_the_page(web: WebClient, archive: Archive) -> None:
     cookie, csrf = sign_in(web, "uwe")
-    status, text = send(web, "/watches", cookie, url="http://example.org/", every="often", csrf=csrf)
-    assert status == 422
-    assert "not a duration" in text
+    cases = [
+        ({"every": "often"}, 422, "not a duration"),
+        ({"every": "99999d"}, 422, "ten years"),
+        ({"filters": "color red"}, 422, "is no kind of filter"),
+        ({"conditions": "more-than x"}, 422, "per cent"),
+        ({"url": "http://127.0.0.1/"}, 403, "private address"),
+        ({"notify": "file:/etc/passwd"}, 403, "of the owner"),
+    ]
+    for fields, wanted, sentence in cases:
+        status, text = send(web, "/watches", cookie, **{"url": "http://example.org/", "csrf": csrf, **fields})
+        assert (status, sentence in text) == (wanted, True), fields
+    assert WatchList(archive).entries() == []
+
+
+def test_the_form_says_all_that_other_doors_can_say(web: WebClient, archive: Archive) -> None:
+    cookie, csrf = sign_in(web, "uwe")
+    fields = {
+        "url": "http://example.org/", "cron": "@daily", "jitter": "5m", "xpath": "//p", "csrf": csrf,
+        "filters": "remove .advert\r\nexclude [0-9]+ visitors", "conditions": "adds sold out",
+    }  # fmt: skip
+    assert send(web, "/watches", cookie, **fields)[0] == 303
+    watch = WatchList(archive).entries()[0].watch
+    assert watch.filters == (("xpath", "//p"), ("remove", ".advert"), ("exclude", "[0-9]+ visitors"))
+    assert (watch.cron, watch.jitter, watch.origin) == ("@daily", 300.0, "http")
+    assert [(str(one.kind), one.value) for one in watch.conditions] == [("adds", "sold out")]
+    assert send(web, "/watches", cookie, url="http://example.org/", every="3h", csrf=csrf)[0] == 303
+    watch = WatchList(archive).entries()[0].watch
+    assert (watch.every, watch.cron, len(watch.filters)) == (10800.0, "", 3), "what is not said again stays"
+
+
+def test_a_used_up_quota_is_a_page_and_not_charged_for_what_is_refused(tmp_path: Path) -> None:
+    settings = Settings(serve=replace(ServeSettings(), watches_a_day=1))
+    with Archive(tmp_path / "archive", settings=settings, clock=lambda: at(100)) as archive, running(archive) as web:
+        Accounts(archive.catalog.database).add("uwe", "user", "a long password", 0)
+        cookie, csrf = sign_in(web, "uwe")
+        assert send(web, "/watches", cookie, url="http://127.0.0.1/", csrf=csrf)[0] == 403
+        assert send(web, "/watches", cookie, url="http://example.org/", csrf=csrf)[0] == 303
+        status, text = send(web, "/watches", cookie, url="http://example.org/other", csrf=csrf)
+        assert status == 429
+        assert "<h1>Watches</h1>" in text
+        assert "used up the 1 watches" in text
 
 
 def test_nobody_changes_anything_without_an_account_or_a_token(web: WebClient, archive: Archive) -> None:
@@ -134,11 +174,11 @@ def test_owners_alone_plan_a_crawl(web: WebClient, archive: Archive) -> None:
     cookie, csrf = sign_in(web, "uwe")
     assert send(web, "/crawl", cookie, seeds="http://example.org/", csrf=csrf)[0] == 403
     cookie, csrf = sign_in(web, "olga")
-    assert send(web, "/crawl", cookie, seeds="", csrf=csrf)[0] == 400
+    assert send(web, "/crawl", cookie, seeds="", csrf=csrf)[0] == 422
     planned = send(web, "/crawl", cookie, seeds="http://example.org/ example.net", csrf=csrf)
-    assert planned == (303, "/crawl?planted=2")
+    assert planned == (303, "/crawl?queued=2")
     assert archive.catalog.queues.waiting().new == 2
-    assert "Crawl these sites" in web.get("/crawl?planted=2", Cookie=cookie).text
+    assert "Crawl these sites" in web.get("/crawl?queued=2", Cookie=cookie).text
     assert "Sign out olga" in web.get("/", Cookie=cookie).text
 
 

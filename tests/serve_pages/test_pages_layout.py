@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from letopis.catalog.activity import ChangeRow, HourRow
+from letopis.archive.activity import ChangeRow, HourRow
 from letopis.change import diff_pieces
 from letopis.config import DatabaseSettings, FetchSettings, ServeSettings, Settings
 from letopis.index.page_ranks import SiteDiagram
 from letopis.model import Check, Outcome
+from letopis.operations.totals import shown_settings
 from letopis.web.charts import (
     CalendarCapture,
     availability_strip,
@@ -27,8 +28,7 @@ from letopis.web.charts import (
 from letopis.web.comparison import DiffRow, count_words, running_text, side_by_side
 from letopis.web.languages import grouped as number
 from letopis.web.maps import COLOURS, HEIGHT, WIDTH, TitleShortener, draw_links
-from letopis.web.overview import shown_settings
-from letopis.web.pages import end_of_day, human_size, list_page, local_url, sentence, url_in_path
+from letopis.web.pages import human_size, list_page, local_url, sentence, url_in_path
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TEXTS = st.lists(st.sampled_from(["one two", "three", "", "four five six", "eins zwei"]), max_size=12).map("\n".join)
@@ -167,11 +167,6 @@ def test_a_list_of_a_site_leaves_out_its_own_name_alone(url: str, shown: str) ->
 def test_messages_become_sentences_and_addresses_stay_as_they_are() -> None:
     assert sentence("no page is known") == "No page is known."
     assert sentence("http://x.org/ was never seen; try again") == "http://x.org/ was never seen; try again."
-
-
-def test_a_bare_date_means_all_of_that_day() -> None:
-    assert end_of_day("2026-01-02", START) == datetime(2026, 1, 2, 23, 59, 59, 999000, tzinfo=UTC)
-    assert end_of_day("2026-01-02T10:00:00Z", START).hour == 10
 
 
 def test_the_name_of_the_site_is_left_out_of_titles_that_most_pages_end_with() -> None:

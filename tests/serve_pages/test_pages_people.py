@@ -11,6 +11,8 @@ import pytest
 from served_archive import WebClient, at, running
 
 from letopis.archive import Archive
+from letopis.archive.accounts import accounts_of, projects_of
+from letopis.archive.audit import audit_entries
 from letopis.catalog.accounts import Accounts
 from letopis.monitor.watch_list import WatchList
 
@@ -85,7 +87,7 @@ def test_a_token_is_told_once_works_and_can_be_revoked(web: WebClient) -> None:
     head = {"Authorization": f"Bearer {found[1]}"}
     assert web.get("/api/v1/tokens", **head).status == 200
     assert found[1] not in uwe.see("/accounts")
-    assert uwe.send("/accounts/tokens/revoke", name="robot") == (303, "/accounts?done=token-gone")
+    assert uwe.send("/accounts/tokens/revoke", name="robot") == (303, "/accounts?done=token-revoked")
     assert web.get("/api/v1/tokens", **head).status == 401
 
 
@@ -94,7 +96,52 @@ def test_projects_are_kept_and_forgotten(web: WebClient) -> None:
     made = uwe.send("/accounts/projects", name="news", urls="http://example.org/ http://example.org/a")
     assert made == (303, "/accounts?done=project")
     assert "2 pages" in uwe.see("/accounts")
+    page = web.get("/projects/news").text
+    assert "http://example.org/a" in page
+    assert "/accounts/projects/remove" not in page
+    taken_out = uwe.send("/accounts/projects/remove", name="news", url="http://example.org/a")
+    assert taken_out == (303, "/projects/news?done=project-pages-removed")
+    assert "http://example.org/a" not in uwe.see("/projects/news")
     assert Person(web, "olga").send("/accounts/projects/remove", name="news")[0] == 303
+    assert web.get("/projects/news").status == 404
+
+
+def test_projects_are_shared_by_a_group_and_open_to_owners(web: WebClient, archive: Archive) -> None:
+    accounts_of(archive).add("eva", "user", WORD, 0, group="editors")
+    accounts_of(archive).add("jan", "user", WORD, 0)
+    accounts_of(archive).set_group("uwe", "editors")
+    Person(web, "uwe").send("/accounts/projects", name="news", urls="a.example")
+    assert Person(web, "eva").send("/accounts/projects", name="news", urls="b.example")[0] == 303
+    assert Person(web, "olga").send("/accounts/projects", name="news", urls="c.example")[0] == 303
+    status, text = Person(web, "jan").send("/accounts/projects", name="news", urls="d.example")
+    assert (status, "belongs to somebody else" in text) == (403, True)
+    assert Person(web, "jan").send("/accounts/projects/remove", name="news")[0] == 403
+    kept = projects_of(archive).show("news")
+    assert (kept.owner, len(kept.urls)) == ("uwe", 3)
+
+
+def test_owners_change_roles_and_groups(web: WebClient, archive: Archive) -> None:
+    olga = Person(web, "olga")
+    assert olga.send("/accounts/users/role", name="uwe", role="guest") == (303, "/accounts?done=role")
+    assert olga.send("/accounts/users/group", name="uwe", group="editors") == (303, "/accounts?done=group")
+    assert (accounts_of(archive).user("uwe").role, accounts_of(archive).user("uwe").team) == ("guest", "editors")
+    assert olga.send("/accounts/users/group", name="uwe", group="")[0] == 303
+    assert accounts_of(archive).user("uwe").team == ""
+    assert "only owner" in olga.send("/accounts/users/role", name="olga", role="user")[1]
+    assert olga.send("/accounts/users/role", name="nobody", role="user")[0] == 404
+    assert "role set" in olga.see("/accounts")
+
+
+def test_a_change_through_a_page_is_audited_once_with_its_address(web: WebClient, archive: Archive) -> None:
+    Person(web, "olga").send("/accounts/users", name="eva", role="guest", password=WORD)
+    rows = [row for row in audit_entries(archive, 10) if row.action == "user added"]
+    assert [(row.who, row.subject, row.address) for row in rows] == [("olga", "eva guest", "127.0.0.1")]
+
+
+def test_a_password_keeps_its_blanks(web: WebClient, archive: Archive) -> None:
+    uwe = Person(web, "uwe")
+    assert uwe.send("/accounts/password", old=WORD, new="  blanks around  ")[0] == 303
+    assert accounts_of(archive).sign_in("uwe", "  blanks around  ") is not None
 
 
 def test_a_password_changes_for_whoever_knows_the_old_one(web: WebClient) -> None:
@@ -124,8 +171,8 @@ def test_the_first_start_leads_from_the_owner_to_the_first_watch(tmp_path: Path)
         assert "not a" in olga.send("/welcome", url="", what="watch")[1]
         assert olga.send("/welcome", url="http://example.org/", what="watch") == (303, "/watches?done=added")
         assert WatchList(archive).entries()[0].watch.every == 3600.0
-        assert olga.send("/welcome", url="http://example.org/", what="crawl") == (303, "/crawl?planted=1")
-        assert olga.send("/welcome", url="http://127.0.0.1/", what="crawl")[0] == 422
+        assert olga.send("/welcome", url="http://example.org/", what="crawl") == (303, "/crawl?queued=1")
+        assert olga.send("/welcome", url="http://127.0.0.1/", what="crawl")[0] == 403
 
 
 def test_storage_tells_quotas_and_owners_the_room_on_disk(web: WebClient) -> None:

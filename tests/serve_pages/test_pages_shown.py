@@ -309,13 +309,6 @@ def _has_been_visited(archive: Archive, url: str) -> None:
         archive.catalog.queues.finish(cursor, [(AGAIN, int(1000 * now) + 3_600_000, state, resource.id)])
 
 
-def test_the_plotting_library_comes_from_its_package(pages: WebClient) -> None:
-    answer = pages.get("/plots/plotly.min.js")
-    assert answer.status == 200
-    assert answer.headers["content-type"].startswith("text/javascript")
-    assert len(answer.body) > 1_000_000
-
-
 def test_broken_links_tell_since_when_and_lead_to_the_last_good_version(tmp_path: Path) -> None:
     home, gone, never = (f"http://a.example/{name}" for name in ("", "gone?x=1&y=2", "never"))
     text = f'<title>Home</title><a href="{gone.replace("&", "&amp;")}">the old page</a> <a href="/never">another</a>'

@@ -14,10 +14,10 @@ from functools import cache
 from typing import NamedTuple
 
 import brotli
-from backports import zstd
 from misbehaving_site import Behaviour, Exchange
 
 from letopis.model import FailureKind, http_date
+from letopis.zstandard import zstd
 
 HTML = "Content-Type: text/html; charset=utf-8"
 PAGE = b"<!doctype html><title>A page</title><p>Nothing is wrong with this page.</p>"

@@ -8,15 +8,16 @@ from urllib.parse import urlsplit
 
 from letopis import extract
 from letopis.archive import Archive
+from letopis.archive.jobs import COMMAND_LINE, JobQueue
 from letopis.catalog.queues import AGAIN
 from letopis.change import compare
 from letopis.crawl import CrawlOptions, enqueue_seeds
-from letopis.jobs import COMMAND_LINE, JobSubmitter
 from letopis.jobs.execution import JobLanguage, Worker
-from letopis.jobs.language import parse_job_file, run_query
+from letopis.jobs.language.interpreter import run_query
 from letopis.model import Observation, Outcome, Page, Response, to_millis
 from letopis.monitor.watch import WatchSpec
 from letopis.monitor.watch_list import WatchList
+from letopis.operations.job_files import parse_job_file
 from letopis_demo import World
 
 
@@ -80,6 +81,6 @@ def _plan(archive: Archive, world: World) -> None:
 def answered_job(archive: Archive, site: str) -> int:
     """The number of a job that asked for the map of a site and got it."""
     question = f'<query package="mapgenerator" name="map of {site}"><map site="{site}"/></query>'
-    job = JobSubmitter(archive, parse_job_file).submit(question.encode(), COMMAND_LINE)
+    job = JobQueue(archive).submit(parse_job_file(question.encode()), COMMAND_LINE)
     Worker(archive, JobLanguage(parse_job_file, run_query), "here").run(job.package)
     return job.id

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from letopis.binary import sha1_digest
 from letopis.store import (
     AppendResult,
     ChainEntry,
@@ -12,7 +13,6 @@ from letopis.store import (
     Store,
     VersionChain,
     VersionItem,
-    sha1_digest,
 )
 
 

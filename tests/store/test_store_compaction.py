@@ -4,8 +4,9 @@ import pytest
 from ledger import Ledger
 from pagemaker import history
 
+from letopis.binary import sha1_digest
 from letopis.errors import Damaged
-from letopis.store import ChainEntry, LocalBackend, PackGone, SiteTexts, VersionChain, pack_compaction, sha1_digest
+from letopis.store import ChainEntry, LocalBackend, PackGone, SiteTexts, VersionChain, pack_compaction
 from letopis.store.content_reader import GENERIC_TEXT, CompactionSource, built_in_text
 from letopis.store.pack_compaction import CompactionPlan, Compactor
 from letopis.store.solid import stream

@@ -6,8 +6,9 @@ from faultydisk import FaultyDisk
 from ledger import Ledger
 from pagemaker import history
 
+from letopis.binary import sha1_digest
 from letopis.errors import Busy, NotReady
-from letopis.store import LocalBackend, sha1_digest
+from letopis.store import LocalBackend
 
 
 def row(number, body):

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from letopis.binary import sha1_digest
 from letopis.config.settings import StoreSettings
-from letopis.store import LocalBackend, Store, sha1_digest
+from letopis.store import LocalBackend, Store
 from letopis.store.pack_format import RecordKind, parse_frame_head
 
 GOLDEN = Path(__file__).parent.parent / "formats" / "store"

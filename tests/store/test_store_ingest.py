@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from ledger import Ledger
 from pagemaker import history
 
+from letopis.binary import sha1_digest
 from letopis.config.settings import StoreSettings
 from letopis.errors import Busy, Damaged, NotReady
-from letopis.store import ContentPlace, LocalBackend, PackGone, Store, VersionItem, sha1_digest
+from letopis.store import ContentPlace, LocalBackend, PackGone, Store, VersionItem
 
 
 def item(body, key=b"https://example.org/", time=1):

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.binary import ByteCursor, encode_varint, encode_zigzag
+from letopis.binary import ByteReader, encode_varint, encode_zigzag
 from letopis.errors import Damaged, NewerFormat
 from letopis.store.pack_format import (
     PackRecord,
@@ -36,13 +36,13 @@ HEADS = st.builds(
 
 @given(NUMBERS, st.integers(-(2**62), 2**62 - 1))
 def test_numbers_come_back(plain, signed):
-    fields = ByteCursor(encode_varint(plain) + encode_zigzag(signed))
+    fields = ByteReader(encode_varint(plain) + encode_zigzag(signed))
     assert (fields.varint(), fields.zigzag(), fields.left) == (plain, signed, 0)
 
 
 @given(st.binary(max_size=12))
 def test_any_bytes_are_a_number_or_damaged(data):
-    fields = ByteCursor(data)
+    fields = ByteReader(data)
     try:
         assert fields.varint() >= 0
     except Damaged:

@@ -8,8 +8,9 @@ import threading
 from ledger import Ledger
 from pagemaker import history
 
+from letopis.binary import sha1_digest
 from letopis.config.settings import StoreSettings
-from letopis.store import LocalBackend, PackGone, Store, sha1_digest
+from letopis.store import LocalBackend, PackGone, Store
 
 SETTINGS = StoreSettings(pack_bytes=30_000)
 _ROUNDS = 12

@@ -5,9 +5,10 @@ import pytest
 from ledger import Ledger
 from pagemaker import history
 
+from letopis.binary import sha1_digest
 from letopis.config.settings import StoreSettings
 from letopis.errors import NewerFormat
-from letopis.store import LocalBackend, Store, VersionItem, sha1_digest
+from letopis.store import LocalBackend, Store, VersionItem
 from letopis.store.pack_format import HEADER_BYTES, PACK_MAGIC
 from letopis.store.packs import encode_checkpoint, parse_checkpoint
 

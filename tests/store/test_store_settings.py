@@ -4,8 +4,9 @@ import pytest
 from ledger import Ledger
 from pagemaker import history
 
+from letopis.binary import sha1_digest
 from letopis.errors import UsageError
-from letopis.store import sha1_digest, solid
+from letopis.store import solid
 from letopis.store.pack_compaction import frames_read_back
 from letopis.store.pack_compaction import solid_frames as solid_framing
 from letopis.store.solid import frame_format

@@ -7,9 +7,10 @@ import pytest
 from ledger import Ledger
 from pagemaker import site_history
 
+from letopis.binary import sha1_digest
 from letopis.config.settings import StoreSettings
 from letopis.errors import Damaged
-from letopis.store import LocalBackend, SiteTexts, Store, VersionChain, sha1_digest
+from letopis.store import LocalBackend, SiteTexts, Store, VersionChain
 from letopis.store.content_reader import GENERIC_TEXT
 from letopis.store.pack_format import RecordKind, parse_frame_head
 

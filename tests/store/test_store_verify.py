@@ -6,9 +6,10 @@ import pytest
 from ledger import Ledger
 from pagemaker import history
 
+from letopis.binary import sha1_digest
 from letopis.config.settings import StoreSettings
 from letopis.errors import Damaged, LetopisError
-from letopis.store import LocalBackend, Store, sha1_digest
+from letopis.store import LocalBackend, Store
 from letopis.store.pack_format import HEADER_BYTES
 
 SETTINGS = StoreSettings(pack_bytes=6000)

@@ -1,23 +1,29 @@
-"""Who is asking, and whether they may: one table of permissions, checked before anything else of a request."""
+"""Who is asking, and whether they may: rights of operations and pages, checked before anything else of a request."""
 
 from __future__ import annotations
 
 import hmac
+import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, NamedTuple
 from urllib.parse import parse_qs, quote
 
 from anyio.to_thread import run_sync
 from fastapi import Depends, Request
 from starlette.responses import RedirectResponse, Response
+from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from letopis.api.requests import origin_of, problem_response
 from letopis.api.sessions import Session, Sessions, session_cookie, ticket_of
 from letopis.archive import Archive
-from letopis.catalog.accounts import Accounts
+from letopis.archive.accounts import accounts_of
 from letopis.model.rights import OWN, READ, WRITE
+from letopis.operations.registry import all_operations
 
+API = "/api/v1"
+"""Where the routes of operations stand."""
 PUBLIC = 0
 """Needs nobody."""
 
@@ -34,27 +40,49 @@ class PathPermission(NamedTuple):
     write: int
 
 
-PATH_PERMISSIONS = (
-    PathPermission("/api/v1/users", OWN, OWN),
-    PathPermission("/api/v1/audit", OWN, OWN),
-    PathPermission("/api/v1/tokens", WRITE, WRITE),
+_PAGES = (
     PathPermission("/accounts/users", OWN, OWN),
     PathPermission("/accounts", WRITE, WRITE),
     PathPermission("/welcome", OWN, OWN),
     PathPermission("/settings", READ, OWN),
     PathPermission("/crawl", READ, OWN),
-    PathPermission("/api/v1/crawls", READ, OWN),
     PathPermission("/logout", READ, READ),
 )
-"""Paths, with all below them, that differ from the rule: reading needs READ, anything else WRITE."""
+"""Pages, with all below them, that differ from the rule: reading needs READ, anything else WRITE."""
+
+
+class _RouteRight(NamedTuple):
+    """The right that an operation states, with the method and the path of its route."""
+
+    method: str
+    path: re.Pattern[str]
+    right: int
+
+
+@cache
+def _route_rights() -> list[_RouteRight]:
+    """All of them in the order in which routes are tried."""
+    routes = [(operation.route, operation.right) for operation in all_operations().values() if operation.route]
+    return [_RouteRight(route.method, compile_path(API + route.path)[0], right) for route, right in routes]
+
+
+def _right_of_operation(method: str, path: str) -> int | None:
+    """What the operation behind a path needs; None where there is none."""
+    if not path.startswith(API + "/"):
+        return None
+    asked = "GET" if method == "HEAD" else method
+    return next((route.right for route in _route_rights() if route.method == asked and route.path.match(path)), None)
 
 
 def required_permission(method: str, path: str) -> int:
-    """The permission that a request needs."""
+    """The permission that a request needs: that of its operation, of its page, or by the rule."""
     if path in _PUBLIC_PATHS or path.startswith(_PUBLIC_FOLDERS):
         return PUBLIC
+    stated = _right_of_operation(method, path)
+    if stated is not None:
+        return stated
     safe = method in _READ_METHODS
-    for need in PATH_PERMISSIONS:
+    for need in _PAGES:
         if path == need.path or path.startswith(need.path + "/"):
             return need.read if safe else need.write
     return READ if safe else WRITE
@@ -65,7 +93,6 @@ MAX_BODY = 16 * 1024 * 1024
 
 MAX_FORM = 64 * 1024
 _FORM = b"application/x-www-form-urlencoded"
-_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _API_PREFIXES = ("/api/", "/web/", "/cdx/", "/feed/", "/metrics")
 _KEY = "letopis.principal"
 
@@ -111,7 +138,7 @@ class AccessGate:
     def __init__(self, app: ASGIApp, archive: Archive, sessions: Sessions) -> None:
         self._app = app
         self._public = READ if archive.settings.serve.public else 0
-        self._accounts = Accounts(archive.catalog.database)
+        self._accounts = accounts_of(archive)
         self._sessions = sessions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -133,7 +160,7 @@ class AccessGate:
         permission = required_permission(scope["method"], scope["path"])
         if permission != PUBLIC and (principal.mask | self._public) & permission != permission:
             return _refusal(scope, principal), receive
-        if scope["method"] in _SAFE_METHODS:
+        if scope["method"] in _READ_METHODS:
             return None, receive
         return await _checked_body(scope, receive, principal)
 

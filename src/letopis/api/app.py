@@ -9,29 +9,20 @@ from fastapi import APIRouter, FastAPI
 from fastapi.staticfiles import StaticFiles
 
 from letopis import __version__
-from letopis.api import accounts, captures, feeds, jobs, middleware, openapi, search, sites, watches
+from letopis.api import feeds, middleware, openapi
 from letopis.api.access import AccessGate
 from letopis.api.door import operations_router
-from letopis.api.feed_entries import FeedBuilder
 from letopis.api.requests import install_problems
 from letopis.archive import Archive
 from letopis.operations.registry import all_operations
 from letopis.replay import cdx, memento
-from letopis.replay.cdx_query import CdxFinder
 from letopis.web import login
 from letopis.web import router as pages
 from letopis.web.pages import STATIC
 
 rest = APIRouter(prefix="/api/v1")
 for topic in (
-    watches.checks_router,
-    captures.router,
-    watches.changes_router,
-    accounts.router,
-    search.router,
-    watches.watches_router,
-    sites.crawls_router,
-    jobs.router,
+    feeds.events_router,
     operations_router(all_operations().values()),
 ):
     rest.include_router(topic)
@@ -61,9 +52,6 @@ def create_app(archive: Archive) -> FastAPI:
 def _share(app: FastAPI, archive: Archive) -> None:
     """What requests find in `app.state`."""
     app.state.archive = archive
-    app.state.finder = CdxFinder(archive)
-    app.state.feed_builder = FeedBuilder(archive)
-    app.state.check_service = watches.CheckService(archive)
     app.state.auth = login.AuthState.of(archive)
     app.state.metrics = middleware.ServiceMetrics(archive)
     app.state.listeners = 0

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, get_type_hints
+from typing import Any, ForwardRef, get_args, get_origin, get_type_hints
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import FileResponse, JSONResponse
 from pydantic import BaseModel, create_model
 from starlette.responses import Response, StreamingResponse
 
 from letopis.api.access import principal_of
 from letopis.api.requests import archive_of, problem_response, problem_responses
-from letopis.errors import UsageError
+from letopis.errors import Refused, UsageError
+from letopis.fetch import private_ok
 from letopis.operations import Answer, Context, Document, Operation, Parameter, Value, bind, json_value
+from letopis.replay.csp import RAW_POLICY, SAFE_HEADERS, safe_content_type
 
 _IN_BODY = ("POST", "PUT", "PATCH")
-_SAFE_HEADERS = {"x-content-type-options": "nosniff"}
+_DOCUMENT_HEADERS = {"content-security-policy": RAW_POLICY, **SAFE_HEADERS}
 _models: dict[type, type[BaseModel]] = {}
 
 
@@ -35,6 +37,8 @@ def _add_route(router: APIRouter, operation: Operation[Any, Any]) -> None:
     assert operation.route is not None
     model = model_of(operation)
     content: dict[str, Any] = {"model": model} if model else {"content": {"*/*": {"schema": {}}}}
+    if operation.status == 204:
+        content = {"description": "Done"}
     router.add_api_route(
         operation.route.path,
         _endpoint(operation),
@@ -58,25 +62,42 @@ def _endpoint(operation: Operation[Any, Any]) -> Callable[[Request], Any]:
             given = await _given(operation, request)
             return await run_sync(_asked, operation, request, given)
         except _BadBody as error:
-            return problem_response(422, "UsageError", str(error))
+            return problem_response(422, error.kind, str(error))
 
     return answered
 
 
 class _BadBody(UsageError):
-    """The body of a request does not fit."""
+    """The body of a request does not fit; `kind` is the class of what is wrong with it."""
+
+    def __init__(self, message: str, kind: str = "UsageError") -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 def _asked(operation: Operation[Any, Any], request: Request, given: dict[str, Any]) -> Response:
-    archive, principal = archive_of(request), principal_of(request)
+    context = context_of(request)
     in_body = request.method in _IN_BODY
     try:
-        asked = bind(operation.parameters, given, archive.clock(), strict=in_body)
+        asked = bind(operation.parameters, given, context.moment(), strict=in_body, door="http")
+        return _sent(operation, operation(context, asked), request, single=_is_single(operation, given))
     except UsageError as error:
-        raise _BadBody(str(error)) if in_body else error from None
-    private = archive.settings.fetch.private == "always"
-    context = Context(archive, user=principal.name, rights=principal.mask, private_ok=private, form="json")
-    return _sent(operation, operation(context, asked))
+        raise _BadBody(str(error), type(error).__name__) if in_body else error from None
+
+
+def context_of(request: Request) -> Context:
+    """What operations may use on behalf of a request; pages use it too."""
+    archive, principal = archive_of(request), principal_of(request)
+    private = private_ok(archive.settings.fetch.private, "http")
+    return Context(
+        archive, user=principal.name, rights=principal.mask, private_ok=private, origin="http", form="json",
+        address=request.client.host if request.client else "", offline=request.method not in _IN_BODY,
+    )  # fmt: skip
+
+
+def _is_single(operation: Operation[Any, Any], given: dict[str, Any]) -> bool:
+    """Whether one thing was asked for by itself, not a list with one thing in it."""
+    return bool(operation.single) and isinstance(given.get(operation.single), str)
 
 
 async def _given(operation: Operation[Any, Any], request: Request) -> dict[str, Any]:
@@ -87,10 +108,18 @@ async def _given(operation: Operation[Any, Any], request: Request) -> dict[str, 
     for one in operation.parameters_in("http"):
         values = request.query_params.getlist(one.alias)
         if values and (whole is not None or request.method not in _IN_BODY):
-            given[one.alias] = values if one.repeated else values[-1]
+            given[one.alias] = values if one.repeated and len(values) > 1 else values[-1]
     if whole is not None:
+        _require_type(request, whole.declared.media_type)
         return {**given, whole.alias: body}
-    return {**given, **_json_body(body)}
+    return {**_json_body(body), **given}
+
+
+def _require_type(request: Request, media_type: str) -> None:
+    """Refuses a body that says it is something else; `text/xml` is another name of `application/xml`."""
+    kind = request.headers.get("content-type", media_type).partition(";")[0].strip().lower()
+    if media_type and kind.replace("text/xml", "application/xml") != media_type:
+        raise _BadBody(f"the body must be {media_type}, not {kind[:60]}")
 
 
 def _json_body(data: bytes) -> dict[str, Any]:
@@ -103,21 +132,36 @@ def _json_body(data: bytes) -> dict[str, Any]:
     return body
 
 
-def _sent(operation: Operation[Any, Any], answer: Answer) -> Response:
-    """An answer as a response: one JSON object around the rows, or the document."""
+def _sent(operation: Operation[Any, Any], answer: Answer, request: Request, *, single: bool) -> Response:
+    """An answer as a response: one JSON object around the rows, the row that was asked for, or the document."""
     if operation.status == 204:
         return Response(status_code=204)
     if isinstance(answer, Document):
-        return _streamed(answer)
+        return document_response(answer, request)
     if isinstance(answer, Value):
         return JSONResponse(json_value(answer.value), operation.status)
+    if single:
+        rows = list(answer)
+        for fault in answer.faults:
+            if isinstance(fault, Refused) or not rows:  # it was not done at all
+                raise fault
+        return JSONResponse(json_value(rows[0]), operation.status)
     body = {**json_value(answer.about), operation.listed: [json_value(row) for row in answer]}
     return JSONResponse(body, operation.status)
 
 
-def _streamed(answer: Document) -> Response:
-    """What goes wrong before the second piece still becomes a proper error; short answers are sent whole."""
-    headers = {**_SAFE_HEADERS, **answer.headers}
+def document_response(answer: Document, request: Request) -> Response:
+    """A document as a response in a sandbox; whoever has the same bytes already is told so.
+
+    What goes wrong before the second piece still becomes a proper error; short answers are sent whole.
+    """
+    headers = {**_DOCUMENT_HEADERS, **answer.headers}
+    if "content-type" in headers:
+        headers["content-type"] = safe_content_type(headers["content-type"])
+    if "etag" in headers and headers["etag"] in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers={"etag": headers["etag"]})
+    if answer.path is not None:
+        return FileResponse(answer.path, media_type=answer.media_type, headers=headers)
     pieces = answer.bytes()
     begun = [piece for _, piece in zip(range(3), pieces, strict=False)]
     if len(begun) < 3:
@@ -141,7 +185,7 @@ def _described(operation: Operation[Any, Any]) -> dict[str, Any]:
         return {"parameters": path + [_parameter(one, "query") for one in others]}
     whole = next((one for one in others if one.kind == "bytes"), None)
     if whole is not None:
-        body = {"required": True, "content": {whole.declared.metavar: {"schema": {"type": "string"}}}}
+        body = {"required": True, "content": {whole.declared.media_type or "*/*": {"schema": {"type": "string"}}}}
         return {
             "parameters": path + [_parameter(one, "query") for one in others if one is not whole],
             "requestBody": body,
@@ -149,7 +193,7 @@ def _described(operation: Operation[Any, Any]) -> dict[str, Any]:
     required = [one.alias for one in others if one.required]
     schema: dict[str, Any] = {
         "type": "object",
-        "properties": {one.alias: _property(one) for one in others},
+        "properties": {one.alias: _property(one, single=one.alias == operation.single) for one in others},
         "additionalProperties": False,
         **({"required": required} if required else {}),
     }
@@ -157,8 +201,10 @@ def _described(operation: Operation[Any, Any]) -> dict[str, Any]:
     return {"parameters": path, "requestBody": {"required": bool(required), "content": content}}
 
 
-def _property(one: Parameter) -> dict[str, Any]:
+def _property(one: Parameter, *, single: bool = False) -> dict[str, Any]:
     schema = one.schema() | {"description": one.declared.help}
+    if single:
+        return {"anyOf": [{"type": "string", "minLength": 1}, schema], "description": one.declared.help}
     return schema if one.required or "default" in schema else {**schema, "type": [schema["type"], "null"]}
 
 
@@ -172,7 +218,7 @@ def _parameter(one: Parameter, where: str) -> dict[str, Any]:
     }
 
 
-def model_of(operation: Operation[Any, Any]) -> type[BaseModel] | None:
+def model_of(operation: Operation[Any, Any]) -> Any:
     """The model of an answer, for OpenAPI; None for documents and for answers without a body."""
     if operation.row is None or operation.status == 204:
         return None
@@ -182,12 +228,24 @@ def model_of(operation: Operation[Any, Any]) -> type[BaseModel] | None:
     name = "".join(part.capitalize() for part in operation.name.split("_")) + "Answer"
     fields: dict[str, Any] = {key: (kind, ...) for key, kind in operation.about.items()}
     fields[operation.listed] = (list[row], ...)  # type: ignore[valid-type]
-    return create_model(name, **fields)
+    rows = create_model(name, **fields)
+    return rows | row if operation.single else rows
 
 
 def _row_model(row: type) -> type[BaseModel]:
     """A row class as a model of the same name and fields."""
     if row not in _models:
-        fields: dict[str, Any] = {name: (kind, ...) for name, kind in get_type_hints(row).items() if name[0] != "_"}
+        hints = {name: kind for name, kind in get_type_hints(row).items() if name[0] != "_"}
+        fields: dict[str, Any] = {name: (_field_type(kind, row), ...) for name, kind in hints.items()}
         _models[row] = create_model(row.__name__, **fields)
     return _models[row]
+
+
+def _field_type(kind: Any, row: type) -> Any:
+    """The type of a field; rows in a list inside a row are objects too, those of its own class as well."""
+    inner = get_args(kind)[:1]
+    if inner == (row,):
+        return list[ForwardRef(row.__name__)]  # type: ignore[misc]
+    if get_origin(kind) in (tuple, list) and isinstance(inner[0], type) and hasattr(inner[0], "_fields"):
+        return list[_row_model(inner[0])]  # type: ignore[misc]
+    return kind

@@ -1,26 +1,123 @@
-"""`/feed/...`: changes of a page, site, project, tag or search as Atom; the same under `/feed/rss/...` as RSS."""
+"""Changes for those who follow them: feeds of a page, site, project, tag or search, and a stream of events.
+
+`/feed/...` is Atom, `/feed/rss/...` the same as RSS; `/api/v1/events` tells open pages of every new version.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
+import json
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from html import escape as escape_html
 from urllib.parse import quote, unquote
 from xml.sax.saxutils import escape, quoteattr
 
-from fastapi import Request, Response
+from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
 from starlette.routing import Route
 
-from letopis.api.feed_entries import MOST_ENTRIES, Feed, FeedBuilder, FeedEntry
-from letopis.api.requests import archive_of, origin_of
-from letopis.api.search import word_index_of
+from letopis.api.door import context_of
+from letopis.api.requests import archive_of, origin_of, problem_response
 from letopis.archive import Archive
-from letopis.catalog.accounts import Projects
-from letopis.catalog.activity import LatestVersion, LatestVersions
-from letopis.errors import NotFound, UsageError
+from letopis.archive.accounts import projects_of
+from letopis.archive.activity import LatestVersion, LatestVersions, changes_since, latest_versions_of, newest_change
+from letopis.archive.index_facts import require_site
+from letopis.errors import LetopisError, NotFound, UsageError
 from letopis.index.query_language import parse_word_query
 from letopis.index.search_results import search
 from letopis.model import from_millis, rfc3339
 from letopis.monitor.watch_list import WatchList
+from letopis.operations import json_value
+from letopis.operations.totals import new_change
+from letopis.operations.words import current_words
 from letopis.replay.addresses import ReplayUrls, embedded_url, http_date, path_after
-from letopis.replay.captures import not_captured
+
+MOST_ENTRIES = 30
+MOST_SHOWN = 20_000
+"""Characters of a difference inside an entry."""
+
+_MOST_CACHED = 1000
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEntry:
+    """One version. `html` may be put into any feed reader: everything in it is escaped."""
+
+    key: str
+    url: str
+    title: str
+    link: str
+    time: int
+    html: str
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A feed before it has a format."""
+
+    title: str
+    link: str
+    own: str
+    entries: list[FeedEntry]
+
+
+def xml_text(text: str) -> str:
+    """Text that XML can hold."""
+    return _NOT_XML.sub("\ufffd", text)
+
+
+class FeedBuilder:
+    """Makes entries; differences are worked out once each."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._known: OrderedDict[int, str] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def entry(self, web: ReplayUrls, version: LatestVersion) -> FeedEntry:
+        """The entry of a version."""
+        name = hashlib.sha1(version.url.encode(), usedforsecurity=False).hexdigest()
+        what = "is new" if version.number == 0 else "changed"
+        return FeedEntry(
+            key=f"urn:letopis:{name}:{version.time}",
+            url=version.url,
+            title=xml_text(f"{version.title or version.url} {what}"),
+            link=web.memento(version.time, version.url),
+            time=version.time,
+            html=self._html(version),
+        )
+
+    def _html(self, version: LatestVersion) -> str:
+        with self._lock:
+            known = self._known.get(version.id)
+        if known is None:
+            known = self._made(version)
+            with self._lock:
+                self._known[version.id] = known
+                while len(self._known) > _MOST_CACHED:
+                    self._known.popitem(last=False)
+        return known
+
+    def _made(self, version: LatestVersion) -> str:
+        head = f'<p><a href="{escape_html(version.url)}">{escape_html(version.url)}</a></p>'
+        if version.number == 0:
+            return head + "<p>First version.</p>"
+        try:
+            new = self._archive.get(version.url, version=version.number)
+            old = self._archive.get(version.url, version=version.number - 1)
+            text = str(self._archive.difference(old, new, "unified"))
+        except LetopisError as error:
+            text = f"The difference cannot be shown: {error}"
+        cut = text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "\n..."
+        return f"{head}<pre>{escape_html(xml_text(cut))}</pre>"
+
 
 ATOM = "application/atom+xml; charset=utf-8"
 RSS = "application/rss+xml; charset=utf-8"
@@ -78,44 +175,36 @@ def feed(request: Request) -> Response:
     if etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers={"etag": etag})
     web = ReplayUrls(origin_of(request.scope))
-    newsroom: FeedBuilder = request.app.state.feed_builder
+    builder = archive.attached(FeedBuilder)
     own = f"{web.origin}/feed/{'rss/' if as_rss else ''}{rest}"
-    entries = [newsroom.entry(web, version) for version in versions]
-    made = Feed(title, link, own, entries)
+    entries = [builder.entry(web, version) for version in versions]
+    made = Feed(title, web.origin + link if link.startswith("/") else link, own, entries)
     text, kind = (rss(made), RSS) if as_rss else (atom(made), ATOM)
     return Response(text, headers={"etag": etag}, media_type=kind)
 
 
 def _subject(request: Request, archive: Archive, rest: str) -> tuple[str, str, list[LatestVersion]]:
     """What a feed is about: its title, the page it belongs to, its versions."""
-    latest = LatestVersions(archive.catalog.database, meaningful=archive.settings.change.count == "meaningful")
+    latest = latest_versions_of(archive)
     kind, _, name = rest.partition("?")[0].partition("/")
     if kind == "site" and name:
-        return _site(latest, unquote(name).lower().strip("/"))
+        host = require_site(archive, unquote(name))
+        return f"Changes on {host}", f"http://{host}/", latest.of_host(host, MOST_ENTRIES)
     if kind == "project" and name:
-        found = Projects(archive.catalog.database).show(unquote(name))
+        found = projects_of(archive).show(unquote(name))
         return f"Changes in project {found.name}", f"/projects/{name}", latest.of_pages(found.urls, MOST_ENTRIES)
     if kind == "tag" and name:
         return _tag(archive, latest, unquote(name))
     if kind == "search" and not name:
         return _search(request, latest)
-    url = embedded_url(rest)
-    if archive.catalog.resources.find(url) is None:
-        raise not_captured(url)
+    url = archive.answers.resource(embedded_url(rest)).url
     return f"Changes of {url}", url, latest.of_page(url, MOST_ENTRIES)
-
-
-def _site(latest: LatestVersions, host: str) -> tuple[str, str, list[LatestVersion]]:
-    versions = latest.of_host(host, MOST_ENTRIES)
-    if not versions:
-        raise NotFound(f"no page of {host[:200]} was ever captured here")
-    return f"Changes on {host}", f"http://{host}/", versions
 
 
 def _tag(archive: Archive, latest: LatestVersions, tag: str) -> tuple[str, str, list[LatestVersion]]:
     urls = [entry.watch.url for entry in WatchList(archive).entries(tag)]
     if not urls:
-        raise NotFound(f"no watch has the tag '{tag[:70]}'; 'letopis watch list' shows all")
+        raise NotFound(f"no watch has the tag '{tag[:70]}'; the list of watches shows their tags")
     return f"Changes of watches tagged {tag}", f"/watches?tag={quote(tag)}", latest.of_pages(urls, MOST_ENTRIES)
 
 
@@ -123,12 +212,50 @@ def _search(request: Request, latest: LatestVersions) -> tuple[str, str, list[La
     words = request.query_params.get("q", "")
     if not words:
         raise UsageError("give q=, for example /feed/search?q=harvest")
-    index = word_index_of(request)
-    index.catch_up()
-    hits = search(index, parse_word_query(words), limit=MOST_ENTRIES)
+    hits = search(current_words(context_of(request)), parse_word_query(words), limit=MOST_ENTRIES)
     return f"Pages with {words}", f"/search?q={quote(words)}", latest.of_pages([hit.url for hit in hits], MOST_ENTRIES)
 
 
 FEED_ROUTES = [Route("/feed/{rest:path}", feed, methods=["GET", "HEAD"])]
 
-__all__ = ["FEED_ROUTES", "FeedBuilder"]
+events_router = APIRouter()
+MAX_LISTENERS = 500
+POLL_SECONDS = 1.0
+QUIET_POLLS = 15
+"""After this many polls without news a comment keeps the connection alive."""
+
+
+@events_router.get("/events", include_in_schema=False)
+async def events(request: Request) -> Response:
+    """New versions as server-sent events; `Last-Event-ID` goes on where a connection broke."""
+    if request.app.state.listeners >= MAX_LISTENERS:
+        return problem_response(503, "Too many listeners", "try again later, or ask /api/v1/changes now and then")
+    last = request.headers.get("last-event-id", "")
+    after = int(last) if last.isascii() and last.isdigit() and len(last) < 19 else None
+    if after is None:
+        after = await run_in_threadpool(newest_change, archive_of(request))
+    return StreamingResponse(
+        _events(request, after), media_type="text/event-stream", headers={"cache-control": "no-store"}
+    )
+
+
+async def _events(request: Request, after: int) -> AsyncIterator[str]:
+    archive, state = archive_of(request), request.app.state
+    state.listeners += 1
+    quiet = 0
+    try:
+        yield ": listening\n\n"
+        while not await request.is_disconnected() and not state.stopping:
+            rows = await run_in_threadpool(changes_since, archive, after, 100)
+            for row in rows:
+                after = row.id
+                yield f"id: {row.id}\nevent: version\ndata: {json.dumps(json_value(new_change(row)))}\n\n"
+            quiet = 0 if rows else quiet + 1
+            if quiet and quiet % QUIET_POLLS == 0:
+                yield ": still here\n\n"
+            await asyncio.sleep(0 if rows else POLL_SECONDS)
+    finally:
+        state.listeners -= 1
+
+
+__all__ = ["FEED_ROUTES", "events_router"]

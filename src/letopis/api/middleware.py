@@ -19,6 +19,8 @@ from letopis.api.access import principal_of_scope
 from letopis.api.requests import ArchiveDep
 from letopis.archive import Archive
 from letopis.errors import NotReady, SettingError
+from letopis.operations import Context
+from letopis.operations.totals import WholeArchive, stats
 
 Network = IPv4Network | IPv6Network
 
@@ -163,9 +165,10 @@ class ServiceMetrics:
     def text(self) -> bytes:
         """The exposition; totals are counted at most once a minute."""
         if time.monotonic() - self._counted_at >= _TOTALS_AGE:
-            stats = self._archive.stats()
-            for what in ("documents", "versions", "checks", "raw_bytes", "pack_bytes", "catalog_bytes", "hosts"):
-                self.totals.labels(what).set(getattr(stats, what))
+            counted = stats(Context(self._archive), WholeArchive()).value
+            for what, total in counted._asdict().items():
+                if total is not None:
+                    self.totals.labels(what).set(total)
             self._counted_at = time.monotonic()
         return generate_latest(self.registry)
 
@@ -211,5 +214,5 @@ health_router = APIRouter()
 @health_router.get("/healthz", include_in_schema=False)
 def healthz(archive: ArchiveDep) -> dict[str, str]:
     """Fine when the catalogue answers."""
-    archive.catalog.database.one("SELECT 1")
+    archive.ping()
     return {"status": "ok"}

@@ -1,14 +1,13 @@
-"""What every route shares: the served archive, our origin, common parameters, streams and RFC 9457 problems."""
+"""What every route shares: the served archive, our origin, streams and RFC 9457 problems."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from itertools import chain, islice
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, Query, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
@@ -17,8 +16,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Scope
 
 from letopis.archive import Archive
-from letopis.errors import LetopisError, UsageError
-from letopis.model import parse_time
+from letopis.errors import LetopisError, QuotaUsedUp
 
 _HOST = re.compile(r"[A-Za-z0-9.\-_:\[\]]{1,255}", re.ASCII)
 
@@ -38,33 +36,7 @@ def archive_of(request: Request) -> Archive:
     return archive
 
 
-def reads_locally(archive: Archive) -> bool:
-    """Whether a point read is a matter of microseconds, so that short answers need no thread of their own."""
-    return archive.catalog.database.dialect.name == "sqlite"
-
-
 ArchiveDep = Annotated[Archive, Depends(archive_of)]
-
-UrlParam = Annotated[str, Query(description="Address of the page", min_length=1, max_length=8192)]
-AtParam = Annotated[str | None, Query(description="Time: RFC 3339, a date, 14 digits, or '2 days ago'", max_length=64)]
-FromParam = Annotated[str | None, Query(alias="from", description="Not before this time", max_length=64)]
-ToParam = Annotated[str | None, Query(description="Not after this time", max_length=64)]
-LimitParam = Annotated[int, Query(description="Most rows", ge=1, le=10_000)]
-CursorParam = Annotated[str | None, Query(description="Where an earlier answer ended", max_length=40)]
-
-
-def parse_moment(archive: Archive, text: str | None) -> datetime | None:
-    """A time as people write it; relative ones count from now."""
-    return None if text is None else parse_time(text, archive.clock())
-
-
-def cursor_position(cursor: str | None) -> int:
-    """The number inside a cursor; 0 at the start."""
-    if cursor is None:
-        return 0
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
-        raise UsageError("this cursor was not given out here; start without one")
-    return int(cursor)
 
 
 def streamed_response(pieces: Iterator[str], media_type: str, headers: Mapping[str, str] | None = None) -> Response:
@@ -81,7 +53,6 @@ def streamed_response(pieces: Iterator[str], media_type: str, headers: Mapping[s
 
 
 PROBLEM_TYPE = "application/problem+json"
-_STATUS = {2: 400, 3: 404, 4: 502, 5: 413, 6: 500, 7: 403}
 
 
 class Problem(BaseModel):
@@ -109,7 +80,9 @@ _DESCRIPTIONS = {
     404: "There is no such thing",
     413: "Too large",
     422: "The body or a parameter does not fit",
-    429: "Too many of yours wait",
+    429: "Too many of yours wait, or the day's share is used up",
+    500: "Something is damaged here",
+    501: "This installation lacks an optional part",
     502: "The server asked did not answer",
     503: "Too much at once",
 }
@@ -117,7 +90,7 @@ _DESCRIPTIONS = {
 
 def http_status_of(error: LetopisError) -> int:
     """The HTTP status that says the same as the exit status."""
-    return _STATUS.get(error.exit_status, 500)
+    return error.http_status
 
 
 def problem_response(status: int, title: str, detail: str) -> JSONResponse:
@@ -128,7 +101,10 @@ def problem_response(status: int, title: str, detail: str) -> JSONResponse:
 
 async def _letopis_problem(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, LetopisError)
-    return problem_response(http_status_of(error), type(error).__name__, str(error))
+    answer = problem_response(http_status_of(error), type(error).__name__, str(error))
+    if isinstance(error, QuotaUsedUp):
+        answer.headers["retry-after"] = str(error.seconds)
+    return answer
 
 
 async def _validation_problem(request: Request, error: Exception) -> JSONResponse:

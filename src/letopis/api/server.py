@@ -10,20 +10,23 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import secrets
+import signal
 import socket
 import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import uvicorn
 
 from letopis.api.app import create_app
 from letopis.api.sessions import LOGIN_TRIES, LoginThrottle
 from letopis.archive import Archive
-from letopis.catalog.accounts import Accounts
+from letopis.archive.accounts import accounts_of
 from letopis.errors import NotReady
 
 _QUICK_SECONDS = 5.0
@@ -54,7 +57,7 @@ class WorkerPool:
     """Keeps a number of workers running until it is stopped."""
 
     def __init__(self, listening: socket.socket, words: Sequence[str], agreement: WorkerConfig) -> None:
-        """`words` are the arguments of `letopis` for one worker, the socket's number aside."""
+        """`words` are the arguments of `letopis` for one worker; the socket's number is added."""
         self._listening = listening
         self._words = [*words, "--socket", str(listening.fileno())]
         self._agreement = agreement
@@ -148,10 +151,10 @@ class Server:
         self._archive = archive
         self._app = create_app(archive)
         if agreement is not None:
-            desk = self._app.state.auth
-            desk.code = agreement.code
+            auth = self._app.state.auth
+            auth.code = agreement.code
             # Each worker counts alone: together they allow no more tries than one would.
-            desk.throttle = LoginThrottle(tries=max(1, LOGIN_TRIES // agreement.workers))
+            auth.throttle = LoginThrottle(tries=max(1, LOGIN_TRIES // agreement.workers))
         # The word of proxies is our own business (serve.trusted_proxies), not uvicorn's.
         config = uvicorn.Config(
             self._app, log_level="warning", access_log=False, lifespan="off", proxy_headers=False, server_header=False,
@@ -177,7 +180,6 @@ class Server:
             await asyncio.sleep(0.01)
         ready()
         await serving
-        self._app.state.check_service.close()
         if self._app.state.access_log is not None:
             self._app.state.access_log.close()
 
@@ -195,7 +197,7 @@ def socket_address(listening: socket.socket) -> str:
 
 def setup_address(base: str, archive: Archive, code: str) -> str:
     """Where the first owner makes an account; empty when there is one."""
-    return "" if Accounts(archive.catalog.database).users() else f"{base}login?setup={code}"
+    return "" if accounts_of(archive).users() else f"{base}login?setup={code}"
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -211,3 +213,65 @@ def listen(host: str, port: int) -> socket.socket:
     listening.listen(1024)
     listening.setblocking(False)
     return listening
+
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+Announce = Callable[[str, str], None]
+"""Hears the address that answers now, and where the first owner makes an account; that is empty when there is one."""
+
+
+class StoppableServer(Protocol):
+    """What answers until it is stopped."""
+
+    async def run(self, ready: Callable[[], None] = ...) -> None:
+        """Until `stop`."""
+
+    def stop(self) -> None:
+        """Ends `run` soon."""
+
+
+async def _run_until_stopped(start: Callable[[], StoppableServer], ready: Callable[[], None]) -> None:
+    """Serves until Ctrl-C or a polite kill."""
+    loop, server = asyncio.get_running_loop(), start()
+    for number in STOP_SIGNALS:
+        loop.add_signal_handler(number, server.stop)
+    await server.run(ready)
+
+
+def serve(archive: Archive, announce: Announce) -> None:
+    """Answers in this process until it is stopped."""
+    server = Server(archive, listen(archive.settings.serve.host, archive.settings.serve.port))
+    run_serving(_run_until_stopped(lambda: server, lambda: announce(server.address, server.setup_address)))
+
+
+def serve_with_workers(archive: Archive, count: int, words: Sequence[str], announce: Announce) -> None:
+    """Listens, and leaves answering to workers; `words` are the arguments of `letopis` for one of them."""
+    listening = listen(archive.settings.serve.host, archive.settings.serve.port)
+    agreement = WorkerConfig(secrets.token_urlsafe(9), count)
+    address = socket_address(listening)
+    run_serving(
+        _run_until_stopped(
+            lambda: WorkerPool(listening, words, agreement),
+            lambda: announce(address, setup_address(address, archive, agreement.code)),
+        )
+    )
+
+
+def serve_as_worker(archive: Archive, listening: socket.socket) -> None:
+    """One of several workers: what it must know comes by its standard input."""
+    listening.setblocking(False)
+    server = Server(archive, listening, WorkerConfig.from_line(sys.stdin.buffer.readline()))
+
+    def ready() -> None:
+        asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _stop_when_orphaned, server)
+        sys.stdout.buffer.write(WORKER_READY)
+        sys.stdout.buffer.flush()
+
+    run_serving(_run_until_stopped(lambda: server, ready))
+
+
+def _stop_when_orphaned(server: Server) -> None:
+    """The other end of the standard input is closed by whoever leads, or by the system when they die."""
+    if not os.read(sys.stdin.fileno(), 1024):
+        asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+        server.stop()

@@ -17,7 +17,7 @@ from http.cookies import CookieError, SimpleCookie
 from itsdangerous import BadData, URLSafeTimedSerializer
 from starlette.types import Scope
 
-from letopis.catalog.accounts import Accounts, User
+from letopis.archive.accounts import Accounts, User
 
 LOGIN_TRIES = 5
 LOGIN_WINDOW = 300.0
@@ -118,7 +118,7 @@ class Sessions:
         return Session(user, hmac.new(self._key, f"csrf {nonce}".encode(), hashlib.sha256).hexdigest())
 
     def ticket(self, user: User) -> str:
-        """What an archived page shows in place of a cookie: its cage has no origin, so no cookie comes along."""
+        """What an archived page shows in place of a cookie: its sandbox has no origin, so no cookie comes along."""
         return str(self._tickets.dumps([user.id, user.epoch]))
 
     def bearer(self, ticket: str) -> User | None:

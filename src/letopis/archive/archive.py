@@ -6,6 +6,7 @@ it, never a new one.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -14,7 +15,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from letopis.archive.reader import RecordReader
 from letopis.archive.recording import Recorder
@@ -48,6 +49,7 @@ def refuse_packs(backend: Backend, begun: Callable[[], bool] = lambda: False) ->
         )
 
 
+T = TypeVar("T")
 PUT_BATCH = 256
 """Puts that share one durable commit."""
 
@@ -83,6 +85,9 @@ class Archive:
         self.folder = Path(self.settings.archive.path)
         self.clock = clock
         self.followers: list[Callable[[list[RecordedCapture]], None]] = []
+        self.closers: list[Callable[[], None]] = []
+        self._attached: dict[Callable[[Archive], Any], Any] = {}
+        self._attaching = threading.Lock()
         _make_folder(self.folder if self.settings.store.url else self.folder / "packs")
         self._open()
 
@@ -151,8 +156,27 @@ class Archive:
         """The packs, open for reading."""
         return self._store
 
+    @property
+    def reads_locally(self) -> bool:
+        """Whether a point read is a matter of microseconds, so that short answers need no thread of their own."""
+        return self.catalog.database.dialect.name == "sqlite"
+
+    def ping(self) -> None:
+        """Returns when the catalogue answers; raises when it does not."""
+        self.catalog.database.one("SELECT 1")
+
+    def attached(self, make: Callable[[Archive], T]) -> T:
+        """What `make` makes of this archive, made once: an index or a cache that all threads share."""
+        with self._attaching:
+            if make not in self._attached:
+                self._attached[make] = make(self)
+            found: T = self._attached[make]
+            return found
+
     def close(self) -> None:
         """Gives back files and connections."""
+        while self.closers:
+            self.closers.pop()()
         self._gate.close()
         self._store.close()
         self.catalog.close()
@@ -296,7 +320,8 @@ class Archive:
         # Loaded late on purpose: rendering differences needs every parser, and checks need none of them.
         from letopis.archive.differences import render_difference  # noqa: PLC0415
 
-        return render_difference(old, new, format)
+        recorded = self.answers.verdict(old, new) if format == "json" else None
+        return render_difference(old, new, format, recorded, self.settings.change)
 
     def stats(self) -> Stats:
         """Totals, counted afresh."""

@@ -26,9 +26,10 @@ from letopis.archive.compaction import (
     documents_with_versions,
     site_of,
 )
+from letopis.archive.write_gates import is_shared, require_shared
 from letopis.catalog import Catalog
 from letopis.config import Settings
-from letopis.errors import MissingExtra, NotReady, UsageError
+from letopis.errors import MissingExtra, NotReady
 from letopis.model import to_millis
 
 P = TypeVar("P")
@@ -103,17 +104,6 @@ def _wait_for_workers(client: Any) -> None:
 def tasks_at_once(client: Any) -> int:
     """How many tasks the cluster works on at once."""
     return max(1, int(sum(client.nthreads().values())))
-
-
-def is_shared(settings: Settings) -> bool:
-    """Whether the archive can be seen from other machines."""
-    return bool(settings.database.url and settings.store.url)
-
-
-def require_shared(settings: Settings) -> None:
-    """UsageError for an archive that workers elsewhere cannot see."""
-    if not is_shared(settings):
-        raise UsageError("a cluster works on PostgreSQL and an object store; set database.url and store.url")
 
 
 def pieces_of(items: Iterable[P], size: int) -> Iterator[tuple[P, ...]]:

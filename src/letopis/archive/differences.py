@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from letopis import extract
@@ -12,6 +13,7 @@ from letopis.change import (
     char_diff,
     compare,
     diff_as_json,
+    fingerprint,
     link_diff,
     make_binary_delta,
     side_by_side_html,
@@ -19,8 +21,9 @@ from letopis.change import (
     visual_html,
     word_diff,
 )
+from letopis.config import ChangeSettings
 from letopis.errors import UsageError
-from letopis.model import Page, Version, rfc3339
+from letopis.model import Change, Page, Version, rfc3339
 
 _MARKUP = ("text/html", "application/xhtml+xml")
 
@@ -49,13 +52,29 @@ def diff_side(version: Version) -> DiffSide:
     return DiffSide(version, page, extract.decode(version.body, page.charset).text)
 
 
-def render_difference(old: Version, new: Version, form: str = "unified") -> str | bytes:
-    """The difference; empty text when there is none. `binary` gives bytes for `letopis patch`."""
+def judged_change(old: DiffSide, new: DiffSide, recorded: Change | None, settings: ChangeSettings) -> Change:
+    """Whether the pair differs meaningfully: as was recorded when the newer one came, else judged now."""
+    if recorded is None:
+        same = old.version.digest == new.version.digest
+        return compare(new.page, [old.page], settings=settings, same_bytes=same)
+    same_text = fingerprint(old.page).text_hash == fingerprint(new.page).text_hash
+    return replace(recorded, same_text=recorded.same_bytes or (same_text and not recorded.meaningful))
+
+
+def render_difference(
+    old: Version, new: Version, form: str, recorded: Change | None, settings: ChangeSettings
+) -> str | bytes:
+    """The difference; empty text when there is none. `binary` gives bytes for `letopis patch`.
+
+    `recorded` is how the pair was judged when the newer version came.
+    """
     if form not in DIFF_FORMATS:
         raise UsageError(f"there is no format '{form}'; choose one of {', '.join(DIFF_FORMATS)}")
     if form == "binary":
         return make_binary_delta(old.body, new.body)
     before, after = diff_side(old), diff_side(new)
+    if form == "json":
+        return _json(before, after, judged_change(before, after, recorded, settings))
     return _RENDERERS[form](before, after)
 
 
@@ -72,7 +91,7 @@ def _plain(render: Callable[..., str]) -> Callable[[DiffSide, DiffSide], str]:
     def rendered(old: DiffSide, new: DiffSide) -> str:
         before, after = diff_texts(old, new)
         if before == after and old.version.body != new.version.body:
-            return f"{old.name} and {new.name} differ, but not in their text; use --format binary\n"
+            return f"{old.name} and {new.name} differ, but not in their text; ask for the format 'binary'\n"
         return render(before, after) if before != after else ""
 
     return rendered
@@ -90,9 +109,7 @@ def _visual(old: DiffSide, new: DiffSide) -> str:
     return visual_html(old.source, new.source, new.version.url)
 
 
-def _json(old: DiffSide, new: DiffSide) -> str:
-    same = old.version.body == new.version.body
-    change = compare(new.page, [old.page], same_bytes=same)
+def _json(old: DiffSide, new: DiffSide, change: Change) -> str:
     document = diff_as_json(*diff_texts(old, new), pages=(old.page, new.page), change=change)
     return json.dumps(document, ensure_ascii=False) + "\n"
 
@@ -104,5 +121,4 @@ _RENDERERS: dict[str, Callable[[DiffSide, DiffSide], str]] = {
     "html": _html,
     "visual": _visual,
     "links": lambda old, new: link_diff(old.page, new.page),
-    "json": _json,
 }

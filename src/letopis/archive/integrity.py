@@ -15,11 +15,12 @@ from pathlib import Path
 
 from letopis.archive.recording import Recorder
 from letopis.archive.records import SENT_PREFIX, Identity, NewCapture, PackNote, digest_text, identify
+from letopis.binary import sha1_digest
 from letopis.catalog import ABSENT, Catalog, ContentRow, Cursor
 from letopis.catalog.contents import RenderingSource
 from letopis.errors import Damaged
 from letopis.model import Outcome
-from letopis.store import AppendResult, ContentPlace, Store, VersionFact, VersionItem, sha1_digest
+from letopis.store import AppendResult, ContentPlace, Store, VersionFact, VersionItem
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,11 +24,11 @@ from pathlib import Path
 from struct import Struct
 from typing import BinaryIO, NamedTuple
 
-from backports import zstd
 from xxhash import xxh3_64_intdigest
 
 from letopis.archive.records import RecordedCapture
 from letopis.model import LinkType, Observation, Outcome, Page
+from letopis.zstandard import zstd
 
 LINK_TYPES = (
     LinkType.A, LinkType.IMG, LinkType.LINK, LinkType.SCRIPT, LinkType.IFRAME, LinkType.FORM, LinkType.AREA,
@@ -104,10 +104,10 @@ def pack_links(pages: Iterable[RecordedPage]) -> tuple[list[int], bytes]:
         leads = links_of_page(page)
         head = "\n".join((*leads[:3], *leads.targets))
         if head.count("\n") == len(leads.targets) + 2:
-            told = head.encode("utf-8", _SURROGATES)
+            head_bytes = head.encode("utf-8", _SURROGATES)
             versions.append(version)
-            entries.append(_ENTRY.pack(version, time, sha1, len(leads.kinds), len(told), len(leads.lines)))
-            records += leads.kinds, told, leads.lines
+            entries.append(_ENTRY.pack(version, time, sha1, len(leads.kinds), len(head_bytes), len(leads.lines)))
+            records += leads.kinds, head_bytes, leads.lines
     return versions, zstd.compress(b"".join(entries + records), _ZSTD_LEVEL)
 
 
@@ -144,8 +144,8 @@ class CachedLinks:
         if place is None or place.time != time or place.sha1 != sha1:
             return None
         data = place.data
-        told = data[place.head : place.lines].decode("utf-8", _SURROGATES)
-        content_type, language, title, *targets = told.split("\n")
+        head = data[place.head : place.lines].decode("utf-8", _SURROGATES)
+        content_type, language, title, *targets = head.split("\n")
         kinds, lines = data[place.kinds : place.head], data[place.lines : place.end]
         return PageLinks(content_type, language, title, kinds, tuple(targets), lines)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from heapq import merge
@@ -12,7 +12,7 @@ from letopis.archive.records import CheckDetails, digest_text
 from letopis.catalog import ABSENT, OUTCOMES, CaptureRow, Catalog, ContentRow, ResourceRow, StoredVersion, VersionRow
 from letopis.catalog.versions import find_all_versions, find_by_id, find_newest, find_numbered
 from letopis.errors import Unavailable, UnknownUrl, UnknownVersion
-from letopis.model import Check, Outcome, Version, from_millis, header, to_millis
+from letopis.model import BlockChange, BlockKind, Change, Check, Outcome, Version, from_millis, header, to_millis
 from letopis.store import ContentPlace, DecodedContent, PackGone, Store
 
 DIFF_FORMATS = ("unified", "words", "chars", "html", "visual", "links", "json", "binary")
@@ -153,14 +153,34 @@ class RecordReader:
 
     def history(self, url: str) -> list[Check]:
         """Every check, oldest first."""
+        return list(self.checks(url))
+
+    def checks(self, url: str, since: int = -(2**62), until: int = 2**62) -> Iterator[Check]:
+        """The checks of a span of time (milliseconds, both ends included), oldest first, read as they are taken."""
         row = self.resource(url)
         found = {version.number: version for version in find_all_versions(self._catalog.database, url)}
         versions = (
             (v.time, self._found_check(row, v, found[v.number], found.get(v.number - 1)))
             for v in self._catalog.versions.of(row.id)
+            if since <= v.time <= until
         )
-        captures = ((c.time, self._other_check(row, c, found)) for c in self._catalog.versions.captures(row.id))
-        return [check for _, check in merge(versions, captures, key=lambda pair: pair[0])]
+        others = self._catalog.versions.captures(row.id, since=since, until=until)
+        captures = ((c.time, self._other_check(row, c, found)) for c in others)
+        return (check for _, check in merge(versions, captures, key=lambda pair: pair[0]))
+
+    def verdict(self, old: Version, new: Version) -> Change | None:
+        """How a version was judged against the one before it when it was recorded.
+
+        None for versions that do not follow each other, and where nobody judged.
+        """
+        if old.url != new.url or old.number + 1 != new.number:
+            return None
+        row = self._catalog.versions.number(self.resource(new.url).id, new.number)
+        if row is None or row.meaningful is None:
+            return None
+        details, same = CheckDetails.unpack(row.extra), old.digest == new.digest
+        blocks = tuple(map(_block_change, details.blocks))
+        return Change(same, same, bool(row.meaningful), 0.0 if same else details.score or 0.0, blocks)
 
     def error_body(self, url: str, moment: datetime) -> bytes:
         """The body that was kept with a check that brought no version; empty when there is none."""
@@ -234,3 +254,10 @@ class RecordReader:
             meaningful=False if unchanged else None,
             score=0.0 if unchanged else None,
         )
+
+
+def _block_change(text: str) -> BlockChange:
+    """The inverse of how a record names a block that came or went: `added paragraph: its text`."""
+    named, _, content = text.partition(": ")
+    action, _, kind = named.partition(" ")
+    return BlockChange("removed" if action == "removed" else "added", BlockKind(kind), content)

@@ -7,9 +7,10 @@ nothing that was acknowledged.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from letopis.archive.records import (
     SENT_PREFIX,
@@ -22,9 +23,19 @@ from letopis.archive.records import (
 )
 from letopis.catalog import OUTCOME_CODES, CaptureRow, Catalog, ContentRow, Cursor, ResourceRow, VersionRow
 from letopis.catalog.contents import RenderingSource
-from letopis.catalog.versions import PendingRows, ResourceState, resource_states
+from letopis.catalog.versions import (
+    CheckedContent,
+    PendingRows,
+    ResourceState,
+    checked_contents,
+    last_checks,
+    resource_states,
+)
 from letopis.model import Outcome
 from letopis.store import AppendResult, VersionItem
+
+if TYPE_CHECKING:
+    from letopis.archive.archive import Archive
 
 
 class ContentWriter(Protocol):
@@ -326,3 +337,50 @@ def _seen_again(row: VersionRow) -> CaptureRow:
 
 def _bit(value: bool | None) -> int | None:
     return None if value is None else int(value)
+
+
+_SAME_MOMENT_RUN = 1000
+"""Checks that may share one moment of their source, in milliseconds: a second, as most sources tell it."""
+
+
+def is_recorded(archive: Archive, url: str) -> bool:
+    """Whether a URL, normalised, was ever checked or linked to here."""
+    return bool(last_checks(archive.catalog.database, [url]))
+
+
+def unrecorded_captures(archive: Archive, batch: Sequence[NewCapture]) -> list[NewCapture]:
+    """Those of a batch that the archive has not got, each once, in their order."""
+    known = last_checks(archive.catalog.database, list(dict.fromkeys(arrival.url for arrival in batch)))
+    seen: dict[tuple[str, int], list[NewCapture]] = defaultdict(list)
+    wanted = []
+    for arrival in batch:
+        twins = seen[arrival.url, arrival.time]
+        before = known.get(arrival.url)
+        if any(arrival.status == twin.status and arrival.body == twin.body for twin in twins):
+            continue
+        if before is not None and before.time is not None and arrival.time <= before.time:
+            found = _recorded_then(archive, before.resource, arrival.time)
+            arrival = _identified(arrival) if found else arrival
+            if any(_is_same_check(arrival, one) for one in found):
+                continue
+        twins.append(arrival)
+        wanted.append(arrival)
+    return wanted
+
+
+def _recorded_then(archive: Archive, resource: int, time: int) -> list[CheckedContent]:
+    """What the URL has at this moment and in the milliseconds that follow without a gap."""
+    found = checked_contents(archive.catalog.database, resource, time, time + _SAME_MOMENT_RUN)
+    return [check for index, check in enumerate(found) if check.time == time + index]
+
+
+def _identified(arrival: NewCapture) -> NewCapture:
+    if arrival.body is None or arrival.identity is not None:
+        return arrival
+    return arrival._replace(identity=identify(arrival.body))
+
+
+def _is_same_check(arrival: NewCapture, check: CheckedContent) -> bool:
+    if arrival.status != check.status:
+        return False
+    return arrival.identity is None or arrival.identity.sha1 == bytes(check.sha1 or b"")

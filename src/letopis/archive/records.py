@@ -40,14 +40,14 @@ def identify(body: bytes) -> Identity:
     return Identity(hashlib.sha1(body, usedforsecurity=False).digest(), key)
 
 
-_PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
+BASE32_PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 _SHIFTS = tuple(range(150, -1, -10))
 
 
 def digest_text(sha1: bytes) -> str:
     """Base32 of a SHA-1, ten bits a step: every read needs it, and the library's takes 50 us."""
     number = int.from_bytes(sha1, "big")
-    return "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
+    return "".join([BASE32_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
 
 
 _encode_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
@@ -118,6 +118,16 @@ class CheckDetails(NamedTuple):
 
 NO_DETAILS = CheckDetails()
 """Of most looks."""
+
+
+def redirects_of(extra: str | None) -> tuple[Hop, ...]:
+    """The redirects that a check followed, first to last; empty where it followed none.
+
+    Lists ask for those of thousands of rows: details that cannot name one are not parsed.
+    """
+    if extra is None or '"hops"' not in extra:
+        return ()
+    return tuple(_hop(*row) for row in json.loads(extra).get("hops", ()))
 
 
 def _hop(url: str, status: int, location: str, ip: str, headers: list[list[str]]) -> Hop:
@@ -250,5 +260,5 @@ def _says_nothing(look: Observation) -> bool:
 
 
 def _content_length(response: Response) -> int | None:
-    told = response.header("content-length")
-    return int(told) if told.isascii() and told.isdigit() and len(told) < 16 else None
+    length = response.header("content-length")
+    return int(length) if length.isascii() and length.isdigit() and len(length) < 16 else None

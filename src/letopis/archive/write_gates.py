@@ -15,7 +15,7 @@ from typing import Protocol
 
 from letopis.catalog import Catalog, Cursor
 from letopis.catalog.leases import HeldLogs
-from letopis.config import StoreSettings
+from letopis.config import Settings, StoreSettings
 from letopis.errors import Busy, Refused, UsageError
 from letopis.store import Backend, ContentPlace, HighWaterMark, Store
 
@@ -42,6 +42,17 @@ def _origin(folder: Path) -> str:
         return str(json.loads((folder / CLONE_MARKER).read_bytes())["origin"])
     except (OSError, ValueError, KeyError, TypeError):
         return "another archive"
+
+
+def is_shared(settings: Settings) -> bool:
+    """Whether the archive can be seen from other machines."""
+    return bool(settings.database.url and settings.store.url)
+
+
+def require_shared(settings: Settings) -> None:
+    """UsageError for an archive that workers elsewhere cannot see."""
+    if not is_shared(settings):
+        raise UsageError("a cluster works on PostgreSQL and an object store; set database.url and store.url")
 
 
 WAIT_SECONDS = 60.0

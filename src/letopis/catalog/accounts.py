@@ -1,4 +1,4 @@
-"""Users, tokens, projects, daily use and the audit log: who may come in, and who did what.
+"""Users, tokens and projects: who may come in, and what they gathered.
 
 Passwords are kept as argon2id, tokens as the hash of a long random text. The
 tables are made when the first account is.
@@ -145,7 +145,7 @@ class Accounts:
         """The user of a name; NotFound when there is none."""
         found = self._user("name = ?", name)
         if found is None:
-            raise NotFound(f"there is no user '{name[:70]}'; 'letopis users list' shows all")
+            raise NotFound(f"there is no user '{name[:70]}'; see the list of users")
         return found
 
     def by_id(self, number: int) -> User | None:
@@ -247,7 +247,7 @@ class Accounts:
     def revoke(self, name: str) -> None:
         """The token lets nobody in any more."""
         if all(token.name != name for token in self.tokens()):
-            raise NotFound(f"there is no token '{name[:70]}'; 'letopis tokens list' shows all")
+            raise NotFound(f"there is no token '{name[:70]}'; see the list of tokens")
         with self._database.transaction() as cursor:
             cursor.run("DELETE FROM account_token WHERE name = ?", (name,))
 
@@ -284,90 +284,6 @@ def _mask_of_role(role: str) -> int:
     return ROLES[role]
 
 
-AUDIT_TABLES = """
-CREATE TABLE IF NOT EXISTS account_audit (
-    id {id}, time BIGINT NOT NULL, who TEXT NOT NULL, action TEXT NOT NULL, subject TEXT NOT NULL, address TEXT NOT NULL
-);
-"""
-
-
-class AuditRow(NamedTuple):
-    """One line of the log."""
-
-    time: int
-    who: str
-    action: str
-    subject: str
-    address: str
-
-
-class AuditLog:
-    """The log of one archive."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def note(self, deed: AuditRow) -> None:
-        """Appends a line."""
-        ensure_tables(self._database, "audit", AUDIT_TABLES)
-        with self._database.transaction() as cursor:
-            cursor.run(
-                "INSERT INTO account_audit (time, who, action, subject, address) VALUES (?, ?, ?, ?, ?)",
-                (deed.time, deed.who[:200], deed.action, deed.subject[:500], deed.address[:100]),
-            )
-
-    def latest(self, limit: int) -> list[AuditRow]:
-        """The last lines, newest first."""
-        if not has_table(self._database, "account_audit"):
-            return []
-        rows = self._database.all(
-            "SELECT time, who, action, subject, address FROM account_audit ORDER BY id DESC LIMIT ?", (limit,)
-        )
-        return [AuditRow(*row) for row in rows]
-
-
-_DAY_MILLIS = 86_400_000
-USAGE_TABLES = """
-CREATE TABLE IF NOT EXISTS account_use (
-    who TEXT NOT NULL, what TEXT NOT NULL, day BIGINT NOT NULL, count BIGINT NOT NULL, PRIMARY KEY (who, what)
-) {clustered};
-"""
-
-
-class DailyUsage:
-    """Counts by user and kind of request, from midnight to midnight in UTC."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def spent(self, who: str, what: str, now: int) -> int:
-        """What a user has asked for today."""
-        if not has_table(self._database, "account_use"):
-            return 0
-        row = self._database.one("SELECT day, count FROM account_use WHERE who = ? AND what = ?", (who, what))
-        return int(row[1]) if row and row[0] == now // _DAY_MILLIS else 0
-
-    def take(self, who: str, what: str, most: int, now: int, amount: int = 1) -> bool:
-        """Counts so many more; False, and nothing counted, when that makes more than `most` today."""
-        ensure_tables(self._database, "usage", USAGE_TABLES)
-        with self._database.transaction() as cursor:
-            row = cursor.one("SELECT day, count FROM account_use WHERE who = ? AND what = ?", (who, what))
-            had = int(row[1]) if row and row[0] == now // _DAY_MILLIS else 0
-            if had + amount > most:
-                return False
-            cursor.run(
-                "INSERT INTO account_use (who, what, day, count) VALUES (?, ?, ?, ?) "
-                "ON CONFLICT (who, what) DO UPDATE SET day = excluded.day, count = ?",
-                (who, what, now // _DAY_MILLIS, had + amount, had + amount),
-            )
-        return True
-
-
-def seconds_to_next_day(now: int) -> int:
-    """Seconds until the counts begin anew."""
-    return (_DAY_MILLIS - now % _DAY_MILLIS) // 1000 + 1
-
-
 PROJECT_TABLES = """
 CREATE TABLE IF NOT EXISTS account_project (
     id {id}, name TEXT NOT NULL UNIQUE, owner TEXT NOT NULL DEFAULT '', created BIGINT NOT NULL
@@ -388,19 +304,19 @@ class Project(NamedTuple):
 
 
 class Projects:
-    """Makes, lists and removes projects."""
+    """Makes, lists and removes projects; who may change one is decided by whoever calls."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, name: str, owner: str, urls: Iterable[str], now: int) -> Project:
-        """A new project, or more addresses for one that is there."""
+        """A new project, or more addresses for one that is there; an owner replaces the earlier one."""
         check_name(name)
         ensure_tables(self._database, "projects", PROJECT_TABLES)
         with self._database.transaction() as cursor:
-            row = cursor.one("SELECT id, owner FROM account_project WHERE name = ?", (name,))
-            if row is not None and row[1] != owner and owner:
-                raise UsageError(f"project '{name}' belongs to somebody else; choose another name")
+            row = cursor.one("SELECT id FROM account_project WHERE name = ?", (name,))
+            if row is not None and owner:
+                cursor.run("UPDATE account_project SET owner = ? WHERE id = ?", (owner, row[0]))
             row = row or cursor.one(
                 "INSERT INTO account_project (name, owner, created) VALUES (?, ?, ?) RETURNING id", (name, owner, now)
             )
@@ -425,9 +341,18 @@ class Projects:
         if has_table(self._database, "account_project"):
             row = self._database.one("SELECT id, owner, created FROM account_project WHERE name = ?", (name,))
         if row is None:
-            raise NotFound(f"there is no project '{name[:70]}'; 'letopis projects list' shows all")
+            raise NotFound(f"there is no project '{name[:70]}'; see the list of projects")
         urls = self._database.all("SELECT url FROM account_project_url WHERE project = ? ORDER BY url", (row[0],))
         return Project(name, row[1], row[2], tuple(str(url[0]) for url in urls))
+
+    def remove_urls(self, name: str, urls: Iterable[str]) -> None:
+        """Takes addresses out of a project."""
+        with self._database.transaction() as cursor:
+            cursor.run_many(
+                "DELETE FROM account_project_url WHERE url = ? "
+                "AND project = (SELECT id FROM account_project WHERE name = ?)",
+                [(url, name) for url in urls],
+            )
 
     def remove(self, name: str) -> None:
         """Forgets a project; its pages stay in the archive."""

@@ -20,26 +20,27 @@ from letopis.model import Outcome
 CHUNK = 10_000
 """Rows that are held at once."""
 
-IS_VERSION = -1
-"""Stands in the place of the outcome where the capture brought a version."""
+VERSION, REPEAT, TOO_LARGE, OTHER = range(4)
+"""Kinds of captures: it brought a version, found one again, was over the size limit, or is an error or a redirect."""
 
 CaptureTuple = tuple[str, str, int, int, int | None, bytes | None, int | None, str | None, int]
-"""Key, URL, time, status, head, SHA-1, bytes, extra, outcome or `IS_VERSION`."""
+"""Key, URL, time, status, head, SHA-1, bytes, extra, kind."""
 
 _FIRST_KEYS, _MOST_KEYS = 64, 4096
-_UNCHANGED = OUTCOME_CODES[Outcome.UNCHANGED]
+_IS_REPEAT = f"p.outcome = {OUTCOME_CODES[Outcome.UNCHANGED]} AND (p.status < 300 OR p.status = 304)"
+_IS_TOO_LARGE = f"outcome = {OUTCOME_CODES[Outcome.TOO_LARGE]}"
 
 _SELECT_VERSIONS = (
-    "SELECT s.name, r.url, v.time, v.status, v.head, c.sha1, c.raw_bytes, v.extra, -1 "
+    f"SELECT s.name, r.url, v.time, v.status, v.head, c.sha1, c.raw_bytes, v.extra, {VERSION} "
     "FROM surt s JOIN resource r ON r.id = s.resource JOIN version v ON v.resource = s.resource "
     "JOIN content c ON c.id = v.content "
 )
 # A check that found nothing new repeats the version of its time; redirects and errors have a body of their own or none.
 _SELECT_OTHERS = (
-    "SELECT s.name, r.url, p.time, p.status, p.head, c.sha1, c.raw_bytes, p.extra, p.outcome "
+    "SELECT s.name, r.url, p.time, p.status, p.head, c.sha1, c.raw_bytes, p.extra, "
+    f"CASE WHEN {_IS_REPEAT} THEN {REPEAT} WHEN p.{_IS_TOO_LARGE} THEN {TOO_LARGE} ELSE {OTHER} END "
     "FROM surt s JOIN resource r ON r.id = s.resource JOIN capture p ON p.resource = s.resource "
-    "LEFT JOIN version v ON v.resource = p.resource AND v.number = p.number "
-    f"AND p.outcome = {_UNCHANGED} AND (p.status < 300 OR p.status = 304) "
+    f"LEFT JOIN version v ON v.resource = p.resource AND v.number = p.number AND {_IS_REPEAT} "
     "LEFT JOIN content c ON c.id = coalesce(p.content, v.content) "
 )
 _WITHIN_TIMES = "AND {0}.time >= ? AND {0}.time <= ? "
@@ -57,6 +58,11 @@ class KeyRange(NamedTuple):
     def exactly(cls, name: str) -> KeyRange:
         """One key alone."""
         return cls(name, name + "\x01")
+
+    @property
+    def is_single(self) -> bool:
+        """Whether no other key can lie in it."""
+        return self.high == self.low + "\x01"
 
 
 class TimeRange(NamedTuple):
@@ -81,6 +87,9 @@ class Captures:
         Each list covers as many keys as fit; a key that alone has too many
         captures is read piece by piece.
         """
+        if keys.is_single:
+            yield from self._single(keys, span)
+            return
         names = _FIRST_KEYS
         while (part := self._part(keys, names)) is not None:
             rows = self._whole(part, span)
@@ -89,6 +98,11 @@ class Captures:
                 continue
             yield from self._of_key(part.low, span) if rows is None else [rows] if rows else []
             keys, names = KeyRange(part.high, keys.high), min(names * 4, _MOST_KEYS)
+
+    def _single(self, keys: KeyRange, span: TimeRange) -> Iterator[list[CaptureTuple]]:
+        """The captures of one key, mostly in two statements."""
+        rows = self._whole(keys, span)
+        yield from self._of_key(keys.low, span) if rows is None else [rows] if rows else []
 
     def blocks(self, keys: KeyRange) -> int:
         """How many URLs the range holds."""
@@ -182,13 +196,12 @@ class Captures:
         return rows
 
 
-_TOO_LARGE = OUTCOME_CODES[Outcome.TOO_LARGE]
 _SCANNED_VERSIONS = 64
 _VERSION_COLUMNS = "id, resource, number, time, content, head, status, meaningful, extra"
 _CAPTURE_COLUMNS = "resource, time, status, outcome, number, head, content, extra"
 # Nothing can be shown of a document over the size limit, nor of a repeat whose version was dropped since.
 _SHOWN = (
-    f"status > 0 AND outcome != {_TOO_LARGE} "
+    f"status > 0 AND NOT {_IS_TOO_LARGE} "
     "AND (number IS NOT NULL OR content IS NOT NULL OR (status >= 300 AND status != 304))"
 )
 
@@ -216,6 +229,11 @@ class TimelineCapture(NamedTuple):
     time: int
     url: str
     row: VersionRow | CaptureRow
+
+    @property
+    def number(self) -> int | None:
+        """The number of the version that was current then."""
+        return self.row.number
 
 
 class CaptureNeighbours(NamedTuple):

@@ -13,11 +13,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import xxhash
-from backports import zstd
 
 from letopis.catalog.database import Cursor, Database
 from letopis.catalog.schema import ContentRow, RowReader, ensure_tables, has_table
 from letopis.model import Headers
+from letopis.zstandard import zstd
 
 ABSENT = "absent"
 """Method of a content that a clone knows of and has not fetched yet; its place is the origin's."""

@@ -209,9 +209,9 @@ class Postgres:
         return connection
 
     def _patient_url(self) -> str:
-        told = self._driver.conninfo.conninfo_to_dict(self._url)
+        given = self._driver.conninfo.conninfo_to_dict(self._url)
         return self._driver.conninfo.make_conninfo(
-            self._url, **{name: value for name, value in _CONNECTION_TIMEOUTS.items() if name not in told}
+            self._url, **{name: value for name, value in _CONNECTION_TIMEOUTS.items() if name not in given}
         )
 
     def prepare(self, connection: DbConnection) -> None:

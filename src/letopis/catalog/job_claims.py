@@ -16,7 +16,7 @@ from letopis.catalog.schema import has_table
 
 WORKER_DIED = (
     "its worker died while it ran (killed, out of memory, or the machine stopped); "
-    "what it had recorded is kept, ask again with 'letopis jobs refresh'"
+    "what it had recorded is kept, so ask again"
 )
 
 
@@ -37,12 +37,13 @@ class WorkerReport(NamedTuple):
 
 
 class JobOutcome(NamedTuple):
-    """How a job ended: its state, a sentence, what its steps answered, and its log."""
+    """How a job ended: its state, a sentence, what its steps answered, its log, and the class of its error."""
 
     state: str
     message: str
     steps: bytes
     log: str
+    error: str = ""
 
 
 class JobClaims:
@@ -87,7 +88,7 @@ class JobClaims:
         question = f"SELECT id FROM job WHERE package = ? AND state = 'queued' ORDER BY {JOB_ORDER} LIMIT 1"
         while (row := cursor.one(question, (package,))) is not None:
             touched = cursor.run(
-                "UPDATE job SET state = 'running', started = ?, finished = NULL, message = '', step = '', "
+                "UPDATE job SET state = 'running', started = ?, finished = NULL, message = '', error = '', step = '', "
                 "progress = 0, unwanted = 0 WHERE id = ? AND state = 'queued'",
                 (now, row[0]),
             )
@@ -95,14 +96,14 @@ class JobClaims:
                 return int(row[0])
         return None
 
-    def beat(self, claim: JobClaim, until: int, told: WorkerReport) -> bool:
+    def beat(self, claim: JobClaim, until: int, report: WorkerReport) -> bool:
         """A sign of life, and how far the job is; False when the turn was taken away."""
         with self._database.transaction() as cursor:
             if not _hold_claim(cursor, claim, until):
                 return False
-            cursor.run("UPDATE job SET step = ?, progress = ? WHERE id = ?", (told.step, told.progress, claim.job))
-            if told.log is not None:
-                _write_output(cursor, claim.job, b"", told.log)
+            cursor.run("UPDATE job SET step = ?, progress = ? WHERE id = ?", (report.step, report.progress, claim.job))
+            if report.log is not None:
+                _write_output(cursor, claim.job, b"", report.log)
         return True
 
     def unwanted(self, claim: JobClaim) -> bool:
@@ -116,7 +117,7 @@ class JobClaims:
             if not _hold_claim(cursor, claim, 0):
                 return False
             _write_output(cursor, claim.job, ended.steps, ended.log)
-            self._end(cursor, claim.job, now, ended.state, ended.message)
+            self._end(cursor, claim.job, now, ended)
         return True
 
     def put_back(self, claim: JobClaim, log: str) -> bool:
@@ -165,17 +166,17 @@ class JobClaims:
         """What is marked as running while nobody holds the turn was lost with its worker."""
         found = cursor.all("SELECT id FROM job WHERE package = ? AND state = 'running'", (package,))
         for (job,) in found:
-            self._end(cursor, job, now, "failed", message)
+            self._end(cursor, job, now, JobOutcome("failed", message, b"", ""))
         return int(found[0][0]) if found else None
 
-    def _end(self, cursor: Cursor, job: int, now: int, state: str, message: str) -> None:
+    def _end(self, cursor: Cursor, job: int, now: int, ended: JobOutcome) -> None:
         row = cursor.one(
-            "UPDATE job SET state = ?, message = ?, finished = ?, "
+            "UPDATE job SET state = ?, message = ?, error = ?, finished = ?, "
             "progress = CASE WHEN ? = 'done' THEN 1 ELSE progress END WHERE id = ? RETURNING stored",
-            (state, message[:2000], now, state, job),
+            (ended.state, ended.message[:2000], ended.error, now, ended.state, job),
         )
         if row is not None and row[0] is not None:
-            self._stored.answered(cursor, int(row[0]), job if state == "done" else None, now)
+            self._stored.answered(cursor, int(row[0]), job if ended.state == "done" else None, now)
 
     def open_packages(self, now: int) -> list[str]:
         """Packages that have something to do and nobody who does it."""

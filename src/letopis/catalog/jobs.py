@@ -19,7 +19,8 @@ CREATE TABLE IF NOT EXISTS job (
     id {id}, stored BIGINT, package TEXT NOT NULL, name TEXT NOT NULL, owner TEXT NOT NULL, origin TEXT NOT NULL,
     system SMALLINT NOT NULL, priority INTEGER NOT NULL, automatic SMALLINT NOT NULL, permission INTEGER NOT NULL,
     state TEXT NOT NULL, submitted BIGINT NOT NULL, started BIGINT, finished BIGINT, step TEXT NOT NULL,
-    progress {float} NOT NULL, message TEXT NOT NULL, unwanted SMALLINT NOT NULL, xml {blob} NOT NULL
+    progress {float} NOT NULL, message TEXT NOT NULL, unwanted SMALLINT NOT NULL, xml {blob} NOT NULL,
+    rights INTEGER NOT NULL DEFAULT 3, error TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX IF NOT EXISTS job_waiting ON job (package, system, priority DESC, automatic, submitted, id)
     WHERE state = 'queued';
@@ -36,27 +37,32 @@ QUEUED, RUNNING, DONE, FAILED, CANCELLED = STATES = ("queued", "running", "done"
 ENDED = (DONE, FAILED, CANCELLED)
 
 JOB_ORDER = "system, priority DESC, automatic, submitted, id"
-"""User before system, higher priority first, asked for before automatic, older first; as `jobs.order.place`."""
+"""User before system, higher priority first, asked for before automatic, older first; as `queue_position`."""
 
 _JOB = (
     "id, stored, package, name, owner, origin, system, priority, automatic, permission, state, submitted, started, "
-    "finished, step, progress, message, unwanted"
+    "finished, step, progress, message, unwanted, rights, error"
 )
 _INSERT_JOB = (
-    "INSERT INTO job (stored, package, name, owner, origin, system, priority, automatic, permission, submitted, xml, "
-    "state, step, progress, message, unwanted) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', '', 0, '', 0) "
-    "RETURNING id"
+    "INSERT INTO job (stored, package, name, owner, origin, rights, system, priority, automatic, permission, "
+    "submitted, xml, state, step, progress, message, unwanted) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', '', 0, '', 0) RETURNING id"
 )
 
 
 class NewJob(NamedTuple):
-    """A job to be queued. `stored` is the kept question that it asks again, `origin` is `cli` or `http`."""
+    """A job to be queued.
+
+    `stored` is the stored query that it runs again; `origin` is `cli` or
+    `http`, and `rights` is what whoever asked may do.
+    """
 
     stored: int | None
     package: str
     name: str
     owner: str
     origin: str
+    rights: int
     system: int
     priority: int
     automatic: int
@@ -66,7 +72,11 @@ class NewJob(NamedTuple):
 
 
 class JobRow(NamedTuple):
-    """A job without its text. `progress` is 0 to 1; `unwanted` is set once somebody cancelled it while it ran."""
+    """A job without its text.
+
+    `progress` is 0 to 1; `unwanted` is set once somebody cancelled it while
+    it ran; `error` is the class of what it failed with, where that is known.
+    """
 
     id: int
     stored: int | None
@@ -86,6 +96,8 @@ class JobRow(NamedTuple):
     progress: float
     message: str
     unwanted: int
+    rights: int
+    error: str
 
 
 class JobRowFilter(NamedTuple):
@@ -200,7 +212,7 @@ class Jobs:
         return int(row[0]) if row else 0
 
     def under_way(self, cursor: Cursor, stored: int) -> int | None:
-        """The job that asks a kept question right now, or is about to."""
+        """The job that asks a stored query right now, or is about to."""
         row = cursor.one("SELECT max(id) FROM job WHERE stored = ? AND state IN ('queued', 'running')", (stored,))
         return int(row[0]) if row and row[0] is not None else None
 
@@ -218,23 +230,25 @@ CREATE TABLE IF NOT EXISTS job_query (
     id {id}, owner TEXT NOT NULL, name TEXT NOT NULL, package TEXT NOT NULL, origin TEXT NOT NULL,
     system SMALLINT NOT NULL, priority INTEGER NOT NULL, permission INTEGER NOT NULL, refresh TEXT NOT NULL,
     created BIGINT NOT NULL, every BIGINT NOT NULL, due BIGINT, answer BIGINT, uses BIGINT NOT NULL,
-    weight {float} NOT NULL, used BIGINT NOT NULL, xml {blob} NOT NULL, UNIQUE (owner, name)
+    weight {float} NOT NULL, used BIGINT NOT NULL, xml {blob} NOT NULL, rights INTEGER NOT NULL DEFAULT 3,
+    UNIQUE (owner, name)
 );
 CREATE INDEX IF NOT EXISTS job_query_due ON job_query (due);
 """
 _QUERY_COLUMNS = (
     "id, owner, name, package, origin, system, priority, permission, refresh, created, every, due, answer, uses, "
-    "weight, used"
+    "weight, used, rights"
 )
 
 
 class NewStoredQuery(NamedTuple):
-    """A question to keep. `every` is the interval of its refresh in milliseconds, 0 for none."""
+    """A query to store. `every` is the interval of its refresh in milliseconds, 0 for none."""
 
     owner: str
     name: str
     package: str
     origin: str
+    rights: int
     system: int
     priority: int
     permission: int
@@ -245,7 +259,7 @@ class NewStoredQuery(NamedTuple):
 
 
 class StoredQueryRow(NamedTuple):
-    """A kept question. `answer` is the job with its last good result, `weight` how much it was used of late."""
+    """A stored query. `answer` is the job with its last good result, `weight` how much it was used of late."""
 
     id: int
     owner: str
@@ -263,10 +277,11 @@ class StoredQueryRow(NamedTuple):
     uses: int
     weight: float
     used: int
+    rights: int
 
 
 class StoredQueries:
-    """Reads answer empty until the first question is kept; writes happen inside the caller's transaction."""
+    """Reads answer empty until the first query is stored; writes happen inside the caller's transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -284,25 +299,26 @@ class StoredQueries:
         ]
 
     def keep(self, cursor: Cursor, query: NewStoredQuery) -> int:
-        """Keeps a question; one of the same owner and name gets the new text. Answers its id."""
+        """Stores a query; one of the same owner and name gets the new text. Answers its id."""
         made = cursor.one(
-            "INSERT INTO job_query (owner, name, package, origin, system, priority, permission, refresh, created, "
-            "every, xml, uses, weight, used) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0) "
+            "INSERT INTO job_query (owner, name, package, origin, rights, system, priority, permission, refresh, "
+            "created, every, xml, uses, weight, used) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0) "
             "ON CONFLICT (owner, name) DO UPDATE SET package = excluded.package, origin = excluded.origin, "
-            "system = excluded.system, priority = excluded.priority, permission = excluded.permission, "
-            "refresh = excluded.refresh, every = excluded.every, due = NULL, xml = excluded.xml RETURNING id",
+            "rights = excluded.rights, system = excluded.system, priority = excluded.priority, "
+            "permission = excluded.permission, refresh = excluded.refresh, every = excluded.every, due = NULL, "
+            "xml = excluded.xml RETURNING id",
             (*query[:-1], zlib.compress(query.xml)),
         )
         assert made is not None
         return int(made[0])
 
     def forget(self, cursor: Cursor, number: int) -> None:
-        """The question is kept no longer; its answers stay until the cleaner comes."""
+        """The query is stored no longer; its answers stay until the cleaner comes."""
         cursor.run("DELETE FROM job_query WHERE id = ?", (number,))
         cursor.run("UPDATE job SET stored = NULL WHERE stored = ?", (number,))
 
     def answered(self, cursor: Cursor, number: int, answer: int | None, now: int) -> None:
-        """A job of the question ended: the next one is due an interval later. A failure keeps the last answer."""
+        """A job of the query ended: the next one is due an interval later. A failure keeps the last answer."""
         cursor.run(
             "UPDATE job_query SET answer = coalesce(?, answer), due = CASE WHEN every > 0 THEN every + ? END "
             "WHERE id = ?",
@@ -317,20 +333,20 @@ class StoredQueries:
         )
 
     def begun(self, cursor: Cursor, number: int) -> None:
-        """A job of the question is in the queue; nothing is due until it ends."""
+        """A job of the query is in the queue; nothing is due until it ends."""
         cursor.run("UPDATE job_query SET due = NULL WHERE id = ?", (number,))
 
     def claim_due(self, cursor: Cursor, number: int, now: int) -> bool:
-        """Takes a question that is due, so that nobody else queues it too; False when somebody already did."""
+        """Takes a query that is due, so that nobody else queues it too; False when somebody already did."""
         return cursor.run("UPDATE job_query SET due = NULL WHERE id = ? AND due <= ?", (number, now)) == 1
 
     def find(self, number: int) -> StoredQueryRow | None:
-        """One kept question."""
+        """One stored query."""
         rows = self._rows("WHERE id = ?", (number,))
         return rows[0] if rows else None
 
     def named(self, name: str, mask: int, viewer: str) -> list[StoredQueryRow]:
-        """Questions of a name that somebody may see, the viewer's own first."""
+        """Queries of a name that somebody may see, the viewer's own first."""
         return self._rows(
             "WHERE name = ? AND ((permission & ?) = permission OR owner = ?) "
             "ORDER BY CASE WHEN owner = ? THEN 0 ELSE 1 END, id",
@@ -338,18 +354,18 @@ class StoredQueries:
         )
 
     def listed(self, mask: int, viewer: str) -> list[StoredQueryRow]:
-        """All kept questions that somebody may see, by name."""
+        """All stored queries that somebody may see, by name."""
         return self._rows("WHERE ((permission & ?) = permission OR owner = ?) ORDER BY name, owner", (mask, viewer))
 
     def due(self, now: int, limit: int) -> list[StoredQueryRow]:
-        """Questions whose time has come, the longest waiting first."""
+        """Queries whose time has come, the longest waiting first."""
         return self._rows("WHERE due <= ? ORDER BY due, id LIMIT ?", (now, limit))
 
     def answers(self) -> list[int]:
-        """Jobs that hold the last good answer of a kept question."""
+        """Jobs that hold the last good answer of a stored query."""
         return [row.answer for row in self._rows("WHERE answer IS NOT NULL") if row.answer is not None]
 
     def xml(self, number: int) -> bytes:
-        """The text of a question."""
+        """The text of a query."""
         row = self._database.one("SELECT xml FROM job_query WHERE id = ?", (number,))
         return zlib.decompress(bytes(row[0])) if row else b""

@@ -1,4 +1,4 @@
-"""Who may write to which pack log, fetch from which host, and ask which address: rows that all machines see.
+"""Who may write to which pack log and fetch from which host, and when that may be: rows that all machines see.
 
 Everything that decides is a row, read and written while the catalogue's turn
 is held (`Database.transaction`), so no machine's clock and no paused process
@@ -8,7 +8,7 @@ finds that out in its next transaction. Times are milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from letopis.catalog.database import Cursor, Database
@@ -214,28 +214,38 @@ class HostLeases:
         )
 
 
-_ADDRESS_TABLES = "CREATE TABLE IF NOT EXISTS address (ip TEXT PRIMARY KEY, ready BIGINT NOT NULL);"
-_MAX_SLOTS_AHEAD = 100
-_RESERVE_SLOT = (
-    "INSERT INTO address (ip, ready) VALUES (?, ?) ON CONFLICT (ip) DO UPDATE SET ready = "
-    "CASE WHEN address.ready > ? AND address.ready <= ? THEN address.ready + ? ELSE excluded.ready END RETURNING ready"
+_PAUSE_TABLES = """
+CREATE TABLE IF NOT EXISTS pause (name TEXT PRIMARY KEY, revision BIGINT NOT NULL, slot {blob} NOT NULL);
+"""
+_SWAP_PAUSES = (
+    "INSERT INTO pause (name, revision, slot) VALUES {rows} ON CONFLICT (name) DO UPDATE SET "
+    "revision = excluded.revision, slot = excluded.slot WHERE pause.revision = excluded.revision - 1 RETURNING name"
 )
 
 
-class AddressSlots:
-    """Turns at addresses; a statement each, never part of a longer transaction."""
+class PauseRow(NamedTuple):
+    """What is kept of a host or an address under a name, and how often it was written; 0 when it never was."""
+
+    revision: int
+    slot: bytes
+
+
+class PauseRows:
+    """Small records by name that are read and swapped; a statement each, never part of a longer transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        ensure_tables(database, "addresses", _ADDRESS_TABLES)
+        ensure_tables(database, "pauses", _PAUSE_TABLES)
 
-    def reserve(self, address: str, now: int, delay: int) -> int:
-        """Milliseconds to wait before the address may be asked; the turn after that is ours."""
-        # A clock that was set back must not silence a host for long.
-        latest = now + _MAX_SLOTS_AHEAD * max(delay, 1000)
-        row = self._database.one(_RESERVE_SLOT, (address, now + delay, now, latest, delay))
-        assert row is not None
-        return max(0, int(row[0]) - delay - now)
+    def read(self, names: Sequence[str]) -> dict[str, PauseRow]:
+        """Those of the names that were ever written."""
+        marks = ", ".join("?" * len(names))
+        rows = self._database.all(f"SELECT name, revision, slot FROM pause WHERE name IN ({marks})", tuple(names))
+        return {str(name): PauseRow(int(revision), bytes(slot)) for name, revision, slot in rows}
 
-    def close(self) -> None:
-        """Nothing is held."""
+    def swap(self, rows: Mapping[str, PauseRow]) -> set[str]:
+        """Writes each record that nobody has written since its revision was read; the names of those."""
+        # In one order by all who write, so that nobody waits for another in a ring.
+        values = [value for name in sorted(rows) for value in (name, rows[name].revision + 1, rows[name].slot)]
+        statement = _SWAP_PAUSES.format(rows=", ".join(["(?, ?, ?)"] * len(rows)))
+        return {str(name) for (name,) in self._database.all(statement, values)}

@@ -85,9 +85,9 @@ class Queues:
                 ((depth, priority, key, url) for key, url, _, depth, priority in rows),
             )
 
-    def plan(self, cursor: Cursor, resource: int, depth: int) -> None:
-        """Makes a URL that is only known wait for its first visit."""
-        cursor.run(
+    def plan(self, cursor: Cursor, resource: int, depth: int) -> int:
+        """Makes a URL that is only known wait for its first visit; 0 when it was planned before."""
+        return cursor.run(
             "UPDATE resource SET state = 1, depth = ?, due = NULL WHERE id = ? AND state IN (0, 3, 4)",
             (depth, resource),
         )
@@ -160,6 +160,10 @@ class Queues:
         row = self._database.one("SELECT state, due, schedule, depth, priority FROM resource WHERE id = ?", (resource,))
         assert row is not None
         return row[0], row[1], bytes(row[2] or b""), row[3], row[4]
+
+    def knows_host(self, name: str) -> bool:
+        """Whether there is any URL of a host."""
+        return self._database.one("SELECT 1 FROM host WHERE name = ?", (name,)) is not None
 
     def visited_hosts(self, most: int) -> list[str]:
         """Names of hosts that crawls have asked."""

@@ -99,6 +99,10 @@ class Resources:
         rows = self._database.stream(f"SELECT {_RESOURCE_COLUMNS} FROM resource WHERE checked IS NOT NULL ORDER BY id")
         return (ResourceRow(*row) for row in rows)
 
+    def ids(self) -> Iterator[tuple[int, str]]:
+        """Ids and addresses of all URLs, those that are only planned included."""
+        return ((row[0], row[1]) for row in self._database.stream("SELECT id, url FROM resource", size=10_000))
+
     def with_versions(self, after: tuple[str, int], limit: int) -> list[tuple[str, ResourceRow]]:
         """The next URLs that have at least one version, each behind its sorted key, so that a site stays together."""
         rows = self._database.all(

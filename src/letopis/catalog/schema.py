@@ -218,6 +218,15 @@ _TABLE_EXISTS = {
     "sqlite": "SELECT 1 FROM sqlite_master WHERE name = ?",
     "postgresql": "SELECT 1 FROM information_schema.tables WHERE table_name = ?",
 }
+_COLUMN_EXISTS = {
+    "sqlite": "SELECT 1 FROM pragma_table_info(?) WHERE name = ?",
+    "postgresql": "SELECT 1 FROM information_schema.columns WHERE table_name = ? AND column_name = ?",
+}
+ADDED_COLUMNS = {
+    "job": {"rights": "INTEGER NOT NULL DEFAULT 3", "error": "TEXT NOT NULL DEFAULT ''"},
+    "job_query": {"rights": "INTEGER NOT NULL DEFAULT 3"},
+}
+"""Columns that tables of topics did not have in earlier releases."""
 
 
 def ensure_tables(database: Database, topic: str, ddl: str) -> None:
@@ -233,16 +242,32 @@ def ensure_tables(database: Database, topic: str, ddl: str) -> None:
     with database.transaction() as cursor:
         for statement in filter(None, map(str.strip, text.split(";"))):
             cursor.run(statement)
+        for table in ADDED_COLUMNS:
+            if f" {table} (" in ddl:
+                _add_columns(cursor, database.dialect.name, table)
     made.add(topic)
 
 
 def has_table(database: Database, table: str) -> bool:
-    """Whether a table has been made; asked again as long as it has not."""
+    """Whether a table has been made, asked again as long as it has not; one of an earlier release gets its columns."""
     made = _KNOWN_TABLES.setdefault(database, set())
     mark = "table " + table
     if mark not in made and database.one(_TABLE_EXISTS[database.dialect.name], (table,)) is not None:
+        if _missing_columns(database, database.dialect.name, table):
+            with database.transaction() as cursor:
+                _add_columns(cursor, database.dialect.name, table)
         made.add(mark)
     return mark in made
+
+
+def _missing_columns(reader: RowReader, engine: str, table: str) -> list[str]:
+    wanted = ADDED_COLUMNS.get(table, {})
+    return [name for name in wanted if reader.one(_COLUMN_EXISTS[engine], (table, name)) is None]
+
+
+def _add_columns(cursor: Cursor, engine: str, table: str) -> None:
+    for name in _missing_columns(cursor, engine, table):
+        cursor.run(f"ALTER TABLE {table} ADD COLUMN {name} {ADDED_COLUMNS[table][name]}")
 
 
 PARTITION_KEYS = {"capture": "resource", "likeness": "band"}

@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from xxhash import xxh3_64
 
-from letopis.catalog import accounts, contents, index_state, jobs, version_log, watches
+from letopis.catalog import accounts, audit, contents, index_state, jobs, version_log, watches
 from letopis.catalog.database import Database, SqlRow
 from letopis.catalog.schema import CATALOG_TABLES, ensure_tables, has_table
 from letopis.errors import Damaged, UsageError
 
 TOPICS = {
     "accounts": accounts.ACCOUNT_TABLES,
-    "audit": accounts.AUDIT_TABLES,
+    "audit": audit.AUDIT_TABLES,
     "choices": index_state.CHOICE_TABLES,
     "clients": version_log.CLIENT_TABLES,
     "titleonly": index_state.INDEXING_TABLES,
@@ -24,7 +24,7 @@ TOPICS = {
     "projects": accounts.PROJECT_TABLES,
     "renderings": contents.RENDERING_TABLES,
     "job queries": jobs.QUERY_TABLES,
-    "usage": accounts.USAGE_TABLES,
+    "usage": audit.USAGE_TABLES,
     "watches": watches.WATCH_TABLES,
     "wordforms": index_state.WORDFORM_TABLES,
 }

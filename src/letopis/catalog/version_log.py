@@ -197,7 +197,7 @@ def log_times(database: Database, last: int) -> Iterator[tuple[int, int]]:
 
 
 CLIENT_TABLES = (
-    "CREATE TABLE IF NOT EXISTS change_client (name TEXT PRIMARY KEY, version BIGINT NOT NULL, seen BIGINT NOT NULL)"
+    "CREATE TABLE IF NOT EXISTS change_client (name TEXT PRIMARY KEY, version BIGINT NOT NULL, seen BIGINT NOT NULL);"
 )
 
 

@@ -66,10 +66,13 @@ class Versions:
         )
         return [VersionRow(*row) for row in rows]
 
-    def captures(self, resource: int, reader: RowReader | None = None) -> list[CaptureRow]:
-        """All checks of a URL that found no new version, oldest first."""
+    def captures(
+        self, resource: int, reader: RowReader | None = None, since: int = -(2**62), until: int = 2**62
+    ) -> list[CaptureRow]:
+        """The checks of a URL in a span of time that found no new version, oldest first."""
         rows = (reader or self._database).all(
-            f"SELECT {_CAPTURE} FROM capture WHERE resource = ? ORDER BY time", (resource,)
+            f"SELECT {_CAPTURE} FROM capture WHERE resource = ? AND time >= ? AND time <= ? ORDER BY time",
+            (resource, since, until),
         )
         return [CaptureRow(*row) for row in rows]
 
@@ -311,6 +314,30 @@ def _resource_state(row: tuple[Any, ...]) -> ResourceState:
 def last_checks(reader: RowReader, urls: Sequence[str]) -> dict[str, LastCheck]:
     """Those of many URLs that the catalogue knows."""
     return {row[0]: LastCheck(*row) for row in _rows_of_urls(reader, _LAST_CHECKS, urls)}
+
+
+class CheckedContent(NamedTuple):
+    """A check by its time, and what it found."""
+
+    time: int
+    status: int
+    sha1: bytes | None
+
+
+_CHECKED_CONTENTS = (
+    "SELECT v.time, v.status, c.sha1 FROM version v JOIN content c ON c.id = v.content "
+    "WHERE v.resource = ? AND v.time >= ? AND v.time < ? UNION ALL "
+    "SELECT p.time, p.status, coalesce(k.sha1, c.sha1) FROM capture p "
+    "LEFT JOIN content k ON k.id = p.content "
+    "LEFT JOIN version v ON v.resource = p.resource AND v.number = p.number LEFT JOIN content c ON c.id = v.content "
+    "WHERE p.resource = ? AND p.time >= ? AND p.time < ? ORDER BY 1"
+)
+
+
+def checked_contents(reader: RowReader, resource: int, since: int, before: int) -> list[CheckedContent]:
+    """The checks of a URL in a span of time, oldest first."""
+    span = (resource, since, before)
+    return [CheckedContent(*row) for row in reader.all(_CHECKED_CONTENTS, (*span, *span))]
 
 
 def _rows_of_urls(reader: RowReader, question: str, urls: Sequence[str]) -> Iterator[tuple[Any, ...]]:

@@ -1,7 +1,7 @@
 """Standing checks, their alerts, and the outbox of notifications.
 
 Three steps, each durable before the next: the check is recorded by the
-archive; `judged` writes the watch's new state, its alerts and one pending
+archive; `save_judged` writes the watch's new state, its alerts and one pending
 delivery a target in one transaction; a delivery is marked `sent` after its
 target took it. A crash after the first step leaves the watch due, and the
 same checks are judged again; a crash after the second loses nothing; a crash
@@ -10,7 +10,7 @@ between sending and marking sends once more, with the same key.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from letopis.catalog.database import Cursor, Database
@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS delivery (
 CREATE INDEX IF NOT EXISTS delivery_due ON delivery (due) WHERE state = 'pending';
 """
 NEVER = 253_370_764_800_000
-"""When a watch that rests is due: the year 9999."""
+"""When a paused watch is due: the year 9999."""
 _WATCH_COLUMNS = "id, url, kind, tag, source, spec, state, due, added"
 
 
@@ -75,8 +75,24 @@ class DeliveryRow(NamedTuple):
     error: str
 
 
+class JudgedWatch(NamedTuple):
+    """What a judgement writes: the watch's new state, the time at which it was due, and when it is due next."""
+
+    state: str
+    was_due: int
+    due: int
+    id: int
+
+
+class NewAlert(NamedTuple):
+    """An alert that is about to be recorded, and its targets: (target, guarded)."""
+
+    alert: AlertRow
+    targets: Sequence[tuple[str, bool]]
+
+
 class Watches:
-    """Reads answer empty until the first watch is made."""
+    """Reads answer empty until the first watch is made; every change is one transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -84,53 +100,50 @@ class Watches:
     def _rows(self, table: str, question: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self._database.all(question, values) if has_table(self._database, table) else []
 
-    def ensure(self) -> None:
-        """Makes the tables; must not be called inside a transaction."""
+    def _ensure(self) -> None:
         ensure_tables(self._database, "watches", WATCH_TABLES)
 
     # Watches
 
-    def add(self, cursor: Cursor, row: WatchRow) -> None:
-        """Makes a watch, or gives an existing one of the URL a new specification and time; its state stays."""
-        cursor.run(
-            f"INSERT INTO watch ({_WATCH_COLUMNS[4:]}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (url) DO UPDATE SET "
-            "kind = excluded.kind, tag = excluded.tag, source = excluded.source, spec = excluded.spec, "
-            "due = excluded.due",
-            row[1:],
-        )
+    def save(self, urls: Iterable[str], make: Callable[[str, WatchRow | None], WatchRow]) -> None:
+        """Makes or changes watches, all or none: `make` turns a URL and the row it has into its new row.
 
-    def add_new(self, cursor: Cursor, rows: Iterable[WatchRow]) -> None:
-        """Makes watches; those that exist are left as they are."""
-        cursor.run_many(
-            f"INSERT INTO watch ({_WATCH_COLUMNS[4:]}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (url) DO NOTHING",
-            [row[1:] for row in rows],
-        )
+        A sitemap that becomes a plain page no longer watches the pages that it named.
+        """
+        self._ensure()
+        with self._database.transaction() as cursor:
+            for url in urls:
+                found = cursor.one(f"SELECT {_WATCH_COLUMNS} FROM watch WHERE url = ?", (url,))
+                old = WatchRow(*found) if found else None
+                new = make(url, old)
+                if old is not None and old.kind == "sitemap" and new.kind != "sitemap":
+                    cursor.run("DELETE FROM watch WHERE source = ?", (url,))
+                _upsert(cursor, new)
 
-    def remove(self, cursor: Cursor, url: str) -> int:
-        """Ends a watch, and those that a sitemap of this URL named; answers how many."""
-        return cursor.run("DELETE FROM watch WHERE url = ? OR source = ?", (url, url))
+    def follow_sitemap(self, source: str, rows: Sequence[WatchRow]) -> None:
+        """Watches the pages that a sitemap names, and no longer those that it dropped; known ones stay as they are."""
+        with self._database.transaction() as cursor:
+            cursor.run_many(f"{_INSERT} ON CONFLICT (url) DO NOTHING", [row[1:] for row in rows])
+            known = {str(row[0]) for row in cursor.all("SELECT url FROM watch WHERE source = ?", (source,))}
+            gone = known.difference(row.url for row in rows)
+            cursor.run_many("DELETE FROM watch WHERE url = ?", [(url,) for url in gone])
 
-    def remove_gone(self, cursor: Cursor, source: str, kept: Iterable[str]) -> int:
-        """Ends the watches of a sitemap whose URLs it no longer names."""
-        known = {str(row[0]) for row in cursor.all("SELECT url FROM watch WHERE source = ?", (source,))}
-        gone = known.difference(kept)
-        cursor.run_many("DELETE FROM watch WHERE url = ?", [(url,) for url in gone])
-        return len(gone)
+    def remove(self, urls: Iterable[str]) -> list[int]:
+        """Ends watches, and those that a sitemap among them named; answers how many for each URL."""
+        with self._database.transaction() as cursor:
+            return [cursor.run("DELETE FROM watch WHERE url = ? OR source = ?", (url, url)) for url in urls]
 
     def find(self, url: str) -> WatchRow | None:
         """The watch of a URL."""
         rows = self._rows("watch", f"SELECT {_WATCH_COLUMNS} FROM watch WHERE url = ?", (url,))
         return WatchRow(*rows[0]) if rows else None
 
-    def all(self) -> list[WatchRow]:
-        """Every watch, oldest first."""
-        return [WatchRow(*row) for row in self._rows("watch", f"SELECT {_WATCH_COLUMNS} FROM watch ORDER BY id")]
-
-    def part(self, tag: str, limit: int, offset: int) -> list[WatchRow]:
-        """Some of the watches with a tag, or of all for an empty one, oldest first."""
+    def part(self, tag: str | None = None, limit: int | None = None, offset: int = 0) -> list[WatchRow]:
+        """The watches with a tag, or all for None, oldest first; so many of them, or all."""
+        where, values = ("", ()) if tag is None else ("WHERE tag = ? ", (tag,))
         rows = self._rows(
-            "watch", f"SELECT {_WATCH_COLUMNS} FROM watch WHERE ? = '' OR tag = ? ORDER BY id LIMIT ? OFFSET ?",
-            (tag, tag, limit, offset),
+            "watch", f"SELECT {_WATCH_COLUMNS} FROM watch {where}ORDER BY id LIMIT ? OFFSET ?",
+            (*values, 2**62 if limit is None else limit, offset),
         )  # fmt: skip
         return [WatchRow(*row) for row in rows]
 
@@ -139,13 +152,20 @@ class Watches:
         return {str(name): int(count) for name, count in self._rows(
             "watch", "SELECT tag, count(*) FROM watch GROUP BY tag ORDER BY tag")}  # fmt: skip
 
-    def set_due(self, cursor: Cursor, urls: Iterable[str], due: int) -> None:
-        """Gives watches another time; `NEVER` lets them rest."""
-        cursor.run_many("UPDATE watch SET due = ? WHERE url = ?", [(due, url) for url in urls])
+    def set_due(self, urls: Iterable[str], due: int) -> None:
+        """Gives watches another time; `NEVER` pauses them."""
+        with self._database.transaction() as cursor:
+            cursor.run_many("UPDATE watch SET due = ? WHERE url = ?", [(due, url) for url in urls])
 
-    def retag(self, cursor: Cursor, urls: Iterable[str], tag: str) -> None:
+    def resume(self, urls: Iterable[str], due: int) -> None:
+        """Gives paused watches a time; the others keep theirs."""
+        with self._database.transaction() as cursor:
+            cursor.run_many("UPDATE watch SET due = ? WHERE url = ? AND due >= ?", [(due, url, NEVER) for url in urls])
+
+    def retag(self, urls: Iterable[str], tag: str) -> None:
         """Gives watches another tag."""
-        cursor.run_many("UPDATE watch SET tag = ? WHERE url = ?", [(tag, url) for url in urls])
+        with self._database.transaction() as cursor:
+            cursor.run_many("UPDATE watch SET tag = ? WHERE url = ?", [(tag, url) for url in urls])
 
     def due(self, now: int, limit: int) -> list[WatchRow]:
         """Watches whose time has come, the longest waiting first."""
@@ -161,46 +181,54 @@ class Watches:
         times = [int(row[0]) for row in (*watch, *sending) if row[0] is not None]
         return min(times, default=None)
 
-    def judged(self, cursor: Cursor, rows: Iterable[tuple[str, int, int]]) -> None:
-        """New states and times: rows (state, due, id)."""
-        cursor.run_many("UPDATE watch SET state = ?, due = ? WHERE id = ?", rows)
+    def save_judged(self, judged: Iterable[JudgedWatch], alerts: Iterable[NewAlert]) -> None:
+        """New states and times of watches with their alerts and deliveries, all or nothing.
+
+        A watch that was paused or made due while its page was checked keeps that time.
+        """
+        with self._database.transaction() as cursor:
+            cursor.run_many(
+                "UPDATE watch SET state = ?, due = CASE WHEN due = ? THEN ? ELSE due END WHERE id = ?", judged
+            )
+            for one in alerts:
+                _add_alert(cursor, one)
 
     # Tags
 
-    def set_tag(self, cursor: Cursor, name: str, spec: str) -> None:
-        """Defaults of all watches with a tag."""
-        cursor.run(
-            "INSERT INTO watch_tag (name, spec) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET spec = excluded.spec",
-            (name, spec),
-        )
+    def save_tag(self, name: str, make: Callable[[str | None], str]) -> None:
+        """Sets the defaults of all watches with a tag: `make` turns those it has into the new ones."""
+        self._ensure()
+        with self._database.transaction() as cursor:
+            old = cursor.one("SELECT spec FROM watch_tag WHERE name = ?", (name,))
+            cursor.run(
+                "INSERT INTO watch_tag (name, spec) VALUES (?, ?) "
+                "ON CONFLICT (name) DO UPDATE SET spec = excluded.spec",
+                (name, make(str(old[0]) if old else None)),
+            )
+
+    def remove_tag(self, name: str) -> bool:
+        """Forgets the defaults of a tag; False when it has none."""
+        if not self._rows("watch_tag", "SELECT 1 FROM watch_tag WHERE name = ?", (name,)):
+            return False
+        with self._database.transaction() as cursor:
+            return cursor.run("DELETE FROM watch_tag WHERE name = ?", (name,)) > 0
 
     def tags(self) -> dict[str, str]:
         """The defaults of every tag that has some."""
-        return {str(row[0]): str(row[1]) for row in self._rows("watch_tag", "SELECT name, spec FROM watch_tag")}
+        question = "SELECT name, spec FROM watch_tag ORDER BY name"
+        return {str(row[0]): str(row[1]) for row in self._rows("watch_tag", question)}
 
     # Alerts and their delivery
 
-    def alert(self, cursor: Cursor, row: AlertRow, targets: Iterable[tuple[str, bool]]) -> int:
-        """Records an alert and one pending delivery a target (target, guarded); answers its id."""
-        made = cursor.one(
-            "INSERT INTO alert (url, kind, time, message, facts) VALUES (?, ?, ?, ?, ?) RETURNING id", row[1:]
-        )
-        assert made is not None
-        number = int(made[0])
-        cursor.run_many(
-            "INSERT INTO delivery (alert, target, guarded, state, attempts, due, error) "
-            "VALUES (?, ?, ?, 'pending', 0, ?, '') ON CONFLICT DO NOTHING",
-            [(number, target, int(guarded), row.time) for target, guarded in targets],
-        )
-        return number
-
-    def alerts(self, url: str | None = None, limit: int = 100) -> list[AlertRow]:
-        """The latest alerts, newest first."""
-        where, values = ("WHERE url = ? ", (url,)) if url is not None else ("", ())
+    def alerts(self, url: str | None = None, limit: int = 100, before: int | None = None) -> list[AlertRow]:
+        """The latest alerts, newest first; those of a URL, or those older than the one with an id."""
+        conditions = {"url = ?": url, "id < ?": before}
+        kept = {text: value for text, value in conditions.items() if value is not None}
+        where = f"WHERE {' AND '.join(kept)} " if kept else ""
         rows = self._rows(
             "alert",
             f"SELECT id, url, kind, time, message, facts FROM alert {where}ORDER BY id DESC LIMIT ?",
-            (*values, limit),
+            (*kept.values(), limit),
         )
         return [AlertRow(*row) for row in rows]
 
@@ -241,3 +269,28 @@ class Watches:
             (alert,),
         )
         return [DeliveryRow(*row) for row in rows]
+
+
+_INSERT = f"INSERT INTO watch ({_WATCH_COLUMNS[4:]}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+def _upsert(cursor: Cursor, row: WatchRow) -> None:
+    """Makes a watch, or gives the one of the URL what is new; its state and its age stay."""
+    cursor.run(
+        f"{_INSERT} ON CONFLICT (url) DO UPDATE SET kind = excluded.kind, tag = excluded.tag, "
+        "source = excluded.source, spec = excluded.spec, due = excluded.due",
+        row[1:],
+    )
+
+
+def _add_alert(cursor: Cursor, new: NewAlert) -> None:
+    """An alert, and one pending delivery a target."""
+    made = cursor.one(
+        "INSERT INTO alert (url, kind, time, message, facts) VALUES (?, ?, ?, ?, ?) RETURNING id", new.alert[1:]
+    )
+    assert made is not None
+    cursor.run_many(
+        "INSERT INTO delivery (alert, target, guarded, state, attempts, due, error) "
+        "VALUES (?, ?, ?, 'pending', 0, ?, '') ON CONFLICT DO NOTHING",
+        [(int(made[0]), target, int(guarded), new.alert.time) for target, guarded in new.targets],
+    )

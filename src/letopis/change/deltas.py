@@ -21,37 +21,24 @@ texts were matched.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-import fast_diff_match_patch
 from blake3 import blake3
 from xxhash import xxh32_intdigest
 
-from letopis.binary import CheckedByteReader, append_varint
+from letopis.binary import ByteReader, append_varint
 from letopis.change.sequence import Budget, opcodes
 from letopis.change.text_diff import CHARACTERS, LINES, WORDS, DiffLevel
 from letopis.errors import Damaged, DocumentTooLarge, NewerFormat, UsageError
-
-if sys.version_info >= (3, 14):
-    from compression.zstd import (
-        CompressionParameter,
-        DecompressionParameter,
-        ZstdCompressor,
-        ZstdDecompressor,
-        ZstdDict,
-        ZstdError,
-    )
-else:
-    from backports.zstd import (
-        CompressionParameter,
-        DecompressionParameter,
-        ZstdCompressor,
-        ZstdDecompressor,
-        ZstdDict,
-        ZstdError,
-    )
+from letopis.zstandard import (
+    CompressionParameter,
+    DecompressionParameter,
+    ZstdCompressor,
+    ZstdDecompressor,
+    ZstdDict,
+    ZstdError,
+)
 
 _MAGIC = b"LTPD"
 _VERSION = 1
@@ -166,7 +153,7 @@ def make_text_delta(old: bytes, new: bytes, level: DiffLevel = LINES) -> bytes:
 
 def apply_text_delta(old: bytes, delta: bytes, max_bytes: int = _MAX_TEXT_BYTES) -> bytes:
     """The text that `delta` was made for; Damaged when the two do not fit or the bytes are no difference."""
-    reader = CheckedByteReader(delta, "text difference")
+    reader = ByteReader(delta, what="text difference")
     if reader.byte() - _FIRST_BYTE not in TEXT_DELTA_LEVELS:
         raise reader.broken("it begins wrongly")
     size = reader.varint(max_bytes)
@@ -202,16 +189,12 @@ def _by_words(old: bytes, new: bytes, level: DiffLevel, budget: Budget) -> Itera
         if equal or level == WORDS or not before or not after or len(before) + len(after) > _MOST_CHARACTERS:
             yield equal, before, after
         else:
-            yield from _by_characters(before, after)
+            yield from _by_characters(before, after, budget)
 
 
-def _by_characters(old: bytes, new: bytes) -> Iterator[TextEdit]:
-    steps = fast_diff_match_patch.diff(old, new, timelimit=0.02, checklines=False, cleanup="No", counts_only=True)
-    a = b = 0
-    for sign, count in steps:
-        gone, came = count if sign != "+" else 0, count if sign != "-" else 0
-        yield sign == "=", old[a : a + gone], new[b : b + came]
-        a, b = a + gone, b + came
+def _by_characters(old: bytes, new: bytes, budget: Budget) -> Iterator[TextEdit]:
+    for op in opcodes(old, new, budget):
+        yield op.tag == "equal", old[op.a1 : op.a2], new[op.b1 : op.b2]
 
 
 def _matched(old: bytes, new: bytes, cut: Callable[[bytes], list[bytes]], budget: Budget) -> Iterator[TextEdit]:

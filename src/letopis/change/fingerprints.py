@@ -14,7 +14,7 @@ from struct import pack, unpack
 
 from xxhash import xxh3_64_intdigest
 
-from letopis.binary import CheckedByteReader, append_varint
+from letopis.binary import ByteReader, append_varint
 from letopis.model import Block, BlockKind, Page
 
 _LOWER = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
@@ -216,7 +216,7 @@ class Fingerprint:
     @classmethod
     def from_bytes(cls, data: bytes) -> Fingerprint:
         """The inverse of `to_bytes`; Damaged when the bytes are not one."""
-        reader = CheckedByteReader(data, "fingerprint")
+        reader = ByteReader(data, what="fingerprint")
         if reader.byte() != _MAGIC:
             raise reader.broken("it begins wrongly")
         count = reader.varint(MAX_BLOCKS + 1)

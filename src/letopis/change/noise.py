@@ -169,7 +169,7 @@ _HEADINGS = frozenset((BlockKind.H1, BlockKind.H2, BlockKind.H3, BlockKind.H4, B
 _CONTENTS_KINDS = _HEADINGS | {BlockKind.ITEM, BlockKind.CELL}
 """Kinds of block that a list of contents may be seen as: one heading and its entry have the same hash."""
 _MOST_ADVERT = 300
-_MOST_SAID = 1 << 17  # letters of a page in which the ornaments of its title are looked for
+_MOST_WORDS_TEXT = 1 << 17  # letters of a page in which the ornaments of its title are looked for
 
 T = TypeVar("T")
 
@@ -254,14 +254,16 @@ class NoiseFilter:
     def _without_ornaments(self, side: ChangedBlocks) -> ChangedBlocks:
         old = next((i for i in side.old if self.old.kinds[i] is BlockKind.TITLE), None)
         new = next((j for j in side.new if self.new.kinds[j] is BlockKind.TITLE), None)
-        if old is None or new is None or not is_only_decorated(self.old.text(old), self.new.text(new), self._said(old)):
+        if old is None or new is None:
+            return side
+        if not is_only_decorated(self.old.text(old), self.new.text(new), self._words_below(old)):
             return side
         return ChangedBlocks(side.region, [i for i in side.old if i != old], [j for j in side.new if j != new])
 
-    def _said(self, title: int) -> str:
+    def _words_below(self, title: int) -> str:
         """What the older state says beside its title."""
         texts = (block.text for i, block in enumerate(self.old.blocks) if i != title)
-        return normalized_words(" ".join(texts)[:_MOST_SAID])
+        return normalized_words(" ".join(texts)[:_MOST_WORDS_TEXT])
 
 
 def _headings(state: Fingerprint) -> frozenset[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from struct import pack, unpack
 from typing import NamedTuple
 
-from letopis.binary import CheckedByteReader, append_varint, encode_varints
+from letopis.binary import ByteReader, append_varint, encode_varints
 from letopis.change.fingerprints import Fingerprint, without_clocks
 from letopis.change.sequence import Op, opcodes
 
@@ -92,7 +92,7 @@ class HostProfile:
     @classmethod
     def from_bytes(cls, data: bytes) -> HostProfile:
         """The inverse of `to_bytes`; Damaged when the bytes are not one."""
-        reader = CheckedByteReader(data, "profile of a host")
+        reader = ByteReader(data, what="profile of a host")
         if reader.byte() != _HOST_MAGIC:
             raise reader.broken("it begins wrongly")
         profile = cls(reader.varint(1 << 24))
@@ -271,7 +271,7 @@ class PageHabits:
     @classmethod
     def from_bytes(cls, data: bytes) -> PageHabits:
         """The inverse of `to_bytes`; Damaged when the bytes are not one."""
-        reader = CheckedByteReader(data, "memory of a page")
+        reader = ByteReader(data, what="memory of a page")
         if reader.byte() != _PAGE_MAGIC:
             raise reader.broken("it begins wrongly")
         habits = cls()

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Literal, NamedTuple
 
-import fast_diff_match_patch
-
 from letopis.change.sequence import Budget, Op, Tag, opcodes
 
 DiffLevel = Literal[1, 2, 3]
@@ -25,7 +23,6 @@ CHARACTERS: DiffLevel = 3
 _WORD = re.compile(r"\w+|[^\S\n]+|\n|[^\w\s]")
 _MOST_WORDS_TEXT = 1 << 20
 _MOST_CHARACTERS = 1 << 14
-_CHARACTER_SLICE = 0.02
 
 
 class DiffPiece(NamedTuple):
@@ -119,10 +116,7 @@ def character_pieces(old: str, new: str, bounds: DiffBounds) -> list[DiffPiece]:
     if len(old) + len(new) > _MOST_CHARACTERS or bounds.late():
         bounds.coarse = True
         return whole
-    seconds = min(_CHARACTER_SLICE, bounds.left())
-    steps = fast_diff_match_patch.diff(old, new, timelimit=seconds, checklines=False, counts_only=False)
-    tags: dict[str, Tag] = {"=": "equal", "-": "delete", "+": "insert"}
-    found = [DiffPiece(tags[sign], text if sign != "+" else "", text if sign != "-" else "") for sign, text in steps]
+    found = [DiffPiece(op.tag, old[op.a1 : op.a2], new[op.b1 : op.b2]) for op in opcodes(old, new, bounds.start())]
     same = sum(len(piece.old) for piece in found if piece.tag == "equal")
     return found if 4 * same >= len(old) + len(new) - 2 * same or same >= 3 else whole
 

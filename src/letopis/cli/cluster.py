@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from letopis.archive.cluster import require_shared
+from letopis.archive.write_gates import require_shared
 from letopis.cli.context import CliContext
 
 CLUSTER_OPTION = click.option("--cluster", metavar="ADDRESS", help="Work on a Dask cluster (tcp://host:8786).")

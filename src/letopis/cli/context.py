@@ -60,6 +60,16 @@ class CliContext:
         archive = Archive.open(settings)
         return _with_origin(archive) if archive.is_clone else archive
 
+    def words(self) -> list[str]:
+        """The shared options as words of a command line, for a process that does a part of the work."""
+        named = {"--archive": self.archive, "--config": self.config}
+        flags = {"--json": self.as_json, "--quiet": self.quiet}
+        return [
+            *(word for flag, value in named.items() if value is not None for word in (flag, value)),
+            *(flag for flag, value in flags.items() if value),
+            *["--verbose"] * self.verbose,
+        ]
+
     @property
     def output(self) -> Output:
         """Where answers go."""
@@ -73,16 +83,15 @@ class CliContext:
 def _with_origin(archive: Archive) -> Archive:
     """A clone that fetches what it has not got yet."""
     # Loaded late on purpose: few archives are clones, and starting up must stay cheap.
-    from letopis.exchange.replica.on_demand import fetch_on_demand  # noqa: PLC0415
+    from letopis.exchange.replica import fetch_on_demand  # noqa: PLC0415
 
     return fetch_on_demand(archive)
 
 
 def _store_option(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
     def callback(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-        given = ctx.find_root().obj
         if value not in (None, False, 0):
-            setattr(given, name, value)
+            setattr(ctx.find_root().obj, name, value)
 
     return callback
 
@@ -154,7 +163,7 @@ class VerbGroup(click.Group):
 
 
 def verb(name: str, *examples: str) -> Callable[[F], VerbCommand]:
-    """Makes a function a verb: shared options, its examples, and `Given` as first argument."""
+    """Makes a function a verb: shared options, its examples, and the CliContext as first argument."""
 
     def decorate(function: F) -> VerbCommand:
         command = click.command(name, cls=VerbCommand, context_settings={"help_option_names": ["-h", "--help"]})(
@@ -174,10 +183,10 @@ def read_file(file: Path) -> bytes:
         raise UsageError(f"cannot read {file}: {error.strerror}; give a readable file or -") from None
 
 
-def write_output(given: CliContext, data: bytes, target: Path | None) -> None:
+def write_output(cli: CliContext, data: bytes, target: Path | None) -> None:
     """Bytes to a file or to standard output."""
     if target is None:
-        given.output.bytes(data)
+        cli.output.bytes(data)
         return
     try:
         target.write_bytes(data)

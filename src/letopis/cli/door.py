@@ -11,28 +11,47 @@ from typing import Any
 import click
 
 from letopis.archive import OWN, READ, WRITE, utc_now
-from letopis.archive.cluster import require_shared
+from letopis.archive.write_gates import require_shared
 from letopis.cli.context import CliContext, VerbCommand, VerbGroup, read_file, shared_options, write_output
 from letopis.cli.output import ProgressLine
-from letopis.operations import Answer, Context, Document, Operation, Parameter, Rows, Value, bind, json_value
+from letopis.errors import LetopisError, UsageError
+from letopis.operations import (
+    Answer,
+    Context,
+    Document,
+    LocalContext,
+    Operation,
+    Parameter,
+    Rows,
+    Value,
+    bind,
+    json_value,
+)
 from letopis.operations.registry import operations_in
 
 EVERYTHING = READ | WRITE | OWN
 _METAVARS = {
-    "text": "TEXT", "integer": "N", "number": "X", "time": "TIME", "duration": "TIME", "texts": "TEXT", "bytes": "FILE",
+    "text": "TEXT", "integer": "N", "number": "X", "time": "TIME", "duration": "TIME", "texts": "TEXT",
+    "objects": "JSON", "bytes": "FILE",
 }  # fmt: skip
 _HELP = {"help_option_names": ["-h", "--help"]}
 
 
-def verb_of(name: str, family: str) -> click.Command:
+def verb_of(name: str, family: str, help: str = "") -> click.Command:
     """The command of a verb whose operations stand in one family; with words of its own where there are several."""
     found = {one.verb: one for one in operations_in(family).values() if one.verb.partition(" ")[0] == name}
     if set(found) == {name}:
         return command_of(found[name])
-    group = _WordsGroup(name, context_settings=_HELP, help=found[name].help if name in found else None)
-    group.examples = tuple(example for one in found.values() for example in one.examples)
+    about = found[name].help if name in found else help
+    group: _WordsGroup = click.group(name, cls=_WordsGroup, context_settings=_HELP, help=about)(
+        shared_options(lambda: None)
+    )
+    group.examples = tuple(dict.fromkeys(example for one in found.values() for example in one.examples))
     for verb, one in found.items():
         group.add_command(command_of(one), verb.partition(" ")[2] or name)
+    if name in found:
+        # Its help is that of the verb itself: the examples tell of the other words.
+        group.commands[name].examples = group.examples  # type: ignore[attr-defined]
     group.default = name if name in found else None
     return group
 
@@ -52,22 +71,20 @@ class _WordsGroup(VerbGroup):
 def command_of(operation: Operation[Any, Any]) -> VerbCommand:
     """The verb of an operation: reads what was given, asks, and shows the answer."""
 
-    def run(cli: CliContext, /, **given: Any) -> None:
+    def run(cli: CliContext, /, **given: Any) -> int:
         target, cluster = given.pop("output_file", None), given.pop("cluster_address", None)
         cli.set("cluster.address", cluster)
         if cluster:
             require_shared(cli.settings())
         asked = bind(operation.parameters, _values(operation, given), utc_now())
-        with cli.open(create=operation.right != READ) as archive, _Bar(cli.quiet) as bar:
-            context = Context(
-                archive, rights=EVERYTHING, private_ok=True, form="json" if cli.as_json else "text", progress=bar
-            )
-            show(cli, operation, operation(context, asked), target)
+        if target is not None and operation.document_with:
+            _require_document(operation, asked)
+        return run_operation(cli, operation, asked, target)
 
     decorated = click.pass_obj(run)
     for one in reversed(operation.parameters_in("cli")):
         decorated = _option(one)(decorated)
-    if operation.answer is Document:
+    if operation.answer is Document or operation.document_with:
         path = click.Path(path_type=Path)
         decorated = click.option("-o", "--output", "output_file", type=path, help="Write to a file.")(decorated)
     if operation.on_cluster:
@@ -81,18 +98,60 @@ def command_of(operation: Operation[Any, Any]) -> VerbCommand:
     return command
 
 
+def run_operation(cli: CliContext, operation: Operation[Any, Any], asked: Any, target: Path | None = None) -> int:
+    """Runs an operation with the rights of the command line and shows its answer; answers the exit status."""
+    if operation.local:
+        with _Bar(cli.quiet) as bar:
+            local = LocalContext(cli.settings(), lambda: cli.open(create=False), bar)
+            return show(cli, operation, operation(local, asked), target)
+    with cli.open(create=operation.makes_archive(asked)) as archive, _Bar(cli.quiet) as bar:
+        context = Context(
+            archive, rights=EVERYTHING, private_ok=archive.settings.fetch.private != "never", origin="cli",
+            form="json" if cli.as_json else "text", progress=bar,
+        )  # fmt: skip
+        return show(cli, operation, operation(context, asked), target)
+
+
+def _require_document(operation: Operation[Any, Any], asked: Any) -> None:
+    """Refuses -o where nothing would be written to it."""
+    if not any(getattr(asked, name) for name in operation.document_with):
+        flags = " or ".join(f"--{name}" for name in operation.document_with)
+        raise UsageError(f"-o needs {flags}; otherwise there is nothing to write")
+
+
 def _values(operation: Operation[Any, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Values by alias; what was not given is left out, files are read."""
     values = {}
     for one in operation.parameters_in("cli"):
-        value = given.get(one.name)
+        value = _secret(one, given) if one.declared.secret else given.get(one.name)
         if value not in (None, (), False):
             values[one.alias] = read_file(Path(value)) if one.kind == "bytes" else value
     return values
 
 
+def _secret(one: Parameter, given: Mapping[str, Any]) -> str | None:
+    """A password and the like: the first line of standard input, or what is typed at the terminal."""
+    if given.get(f"no_{one.name}"):
+        return None
+    if given[f"{one.name}_stdin"]:
+        return sys.stdin.readline().rstrip("\r\n")
+    if not sys.stdin.isatty():
+        raise UsageError(f"there is no terminal to ask for the {one.alias}; give it with --{one.alias}-stdin")
+    return str(click.prompt(one.alias.capitalize(), hide_input=True, confirmation_prompt=True))
+
+
+def _secret_options(one: Parameter) -> Any:
+    read = click.option(
+        f"--{one.alias}-stdin", f"{one.name}_stdin", is_flag=True, help=f"Read the {one.alias} from standard input."
+    )
+    none = click.option(f"--no-{one.alias}", f"no_{one.name}", is_flag=True, help=f"Without a {one.alias}.")
+    return read if one.required else lambda function: read(none(function))
+
+
 def _option(one: Parameter) -> Any:
     declared = one.declared
+    if declared.secret:
+        return _secret_options(one)
     if declared.argument:
         words: dict[str, Any] = {"nargs": -1} if one.repeated else {}
         metavar = declared.metavar or (one.alias.upper() if one.required else f"[{one.alias.upper()}]")
@@ -101,7 +160,7 @@ def _option(one: Parameter) -> Any:
     if one.kind == "flag":
         return click.option(*flags, one.name, is_flag=True, help=declared.help)
     shown = f"[{'|'.join(one.choices)}]" if one.choices else declared.metavar or _METAVARS[one.kind]
-    about = declared.help if one.default in (None, ()) else f"{declared.help.rstrip('.')}; default: {one.default}."
+    about = declared.help if one.default in (None, (), "") else f"{declared.help.rstrip('.')}; default: {one.default}."
     return click.option(*flags, one.name, metavar=shown, help=about, multiple=one.repeated)
 
 
@@ -111,11 +170,12 @@ class _Bar:
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
         self._line: ProgressLine | None = None
+        self._what = ""
 
-    def show(self, done: int, what: str = "") -> None:
-        """So many items are done."""
-        if self._line is None:
-            self._line = ProgressLine(what, quiet=self._quiet)
+    def show(self, done: int, what: str = "", of: int = 0) -> None:
+        """So many items are done, of so many where that is known."""
+        if self._line is None or what != self._what:
+            self._line, self._what = ProgressLine(what, total=of or None, quiet=self._quiet), what
         self._line.show(done)
 
     def cancelled(self) -> bool:
@@ -134,27 +194,50 @@ class _Bar:
             self._line.__exit__(kind, error, trace)
 
 
-def show(cli: CliContext, operation: Operation[Any, Any], answer: Answer, target: Path | None = None) -> None:
-    """An answer on standard output: a table or sentences for people, JSON lines for programs, or the document."""
+def show(cli: CliContext, operation: Operation[Any, Any], answer: Answer, target: Path | None = None) -> int:
+    """An answer on standard output: a table or sentences for people, JSON lines for programs, or the document.
+
+    Answers the exit status: that of the first thing that went wrong.
+    """
     if isinstance(answer, Document):
-        _write(cli, answer, target)
-    elif isinstance(answer, Value):
+        if answer.row is not None and cli.as_json and target is None:
+            cli.output.json(answer.row)
+        elif target is not None and answer.write is not None:
+            written = answer.write(target)
+            cli.output.row(json_value(written), _sentence(operation, written))
+        else:
+            _write(cli, answer, target)
+        return _complain(cli, answer.faults)
+    if isinstance(answer, Value):
         cli.output.row(json_value(answer.value), _sentence(operation, answer.value))
+        if answer.remark:
+            cli.output.remark(answer.remark)
     else:
         _show_rows(cli, operation, answer)
-        if answer.fault is not None:
-            raise answer.fault
+    return _complain(cli, answer.faults)
+
+
+def _complain(cli: CliContext, faults: Sequence[LetopisError]) -> int:
+    """Says what went wrong, and answers the exit status of the first."""
+    for fault in faults:
+        cli.output.complain(str(fault))
+    return faults[0].exit_status if faults else 0
 
 
 def _show_rows(cli: CliContext, operation: Operation[Any, Any], answer: Rows[Any]) -> None:
     if operation.sentence is not None and not cli.as_json:
         cli.output.sentences(map(operation.sentence, answer))
     else:
-        cli.output.rows((json_value(row) for row in answer), operation.columns or _columns(operation))
+        cli.output.rows((json_value(row) for row in answer), operation.columns or _columns(operation.row))
+    for part in answer.about.values():
+        if isinstance(part, list | tuple) and part and hasattr(part[0], "__annotations__"):
+            cli.output.rows(map(json_value, part), _columns(type(part[0])))
+    if answer.remark:
+        cli.output.remark(answer.remark)
 
 
-def _columns(operation: Operation[Any, Any]) -> Sequence[str]:
-    return tuple(getattr(operation.row, "__annotations__", {}))
+def _columns(row: type | None) -> Sequence[str]:
+    return tuple(getattr(row, "__annotations__", {}))
 
 
 def _sentence(operation: Operation[Any, Any], value: Any) -> str:

@@ -15,66 +15,76 @@ import click
 from letopis import __version__
 from letopis.cli.context import CliContext, shared_options
 from letopis.errors import LetopisError
+from letopis.plugins import load_entry_point
+
+_PACKAGE = "package:"
 
 
 class Verb(NamedTuple):
-    """Where a verb lives and what it does."""
+    """Where a verb lives and what it does: a module, a family of operations, or a package that is installed apart."""
 
     module: str
     help: str
 
 
 VERBS: dict[str, Verb] = {
-    "init": Verb("archive", "Make an archive"),
-    "check": Verb("checks", "Look at pages now: available, changed, changed for you"),
-    "get": Verb("contents", "Print a page as it is, was, or last was"),
-    "versions": Verb("archive", "List the versions of a page"),
-    "diff": Verb("contents", "Show what changed on a page"),
-    "history": Verb("checks", "List every check of a page"),
-    "patch": Verb("contents", "Apply a binary difference"),
-    "extract": Verb("contents", "Show the common form of a document"),
-    "put": Verb("archive", "Store a version by hand"),
-    "watch": Verb("watch_loop", "Standing checks: add, list, remove, run"),
+    "init": Verb("operations.totals", "Make an archive"),
+    "check": Verb("operations.checks", "Check pages now: available, changed, changed for you"),
+    "get": Verb("operations.pages", "Print a page as it is, was, or last was"),
+    "versions": Verb("operations.checks", "List the versions of a page"),
+    "diff": Verb("operations.pages", "Show what changed on a page"),
+    "history": Verb("operations.checks", "List every check of a page"),
+    "patch": Verb("measures", "Apply a binary difference"),
+    "extract": Verb("measures", "Show the common form of a document"),
+    "put": Verb("operations.pages", "Store a version by hand"),
+    "watch": Verb("watch_loop", "Standing checks: add, list, pause, remove, run and more"),
     "crawl": Verb("crawls", "Crawl from seeds, politely, and come back when pages change"),
-    "why": Verb("crawls", "Say when a page is next visited, and why then"),
+    "crawls": Verb("operations.crawls", "How crawling goes; add seeds for the daemon, drop sites"),
+    "why": Verb("operations.crawls", "Say when a page is next visited, and why then"),
     "simulate": Verb("measures", "Compare revisit policies on pages whose changes are known"),
     "run": Verb("daemon", "The daemon: crawling, watches, jobs, web interface"),
-    "demo": Verb("daemon", "A small simulated web, crawled and shown; needs no network"),
+    "demo": Verb("package:letopis-demo", "A small simulated web, crawled and shown; needs no network"),
     "serve": Verb("daemon", "Web interface and HTTP API"),
-    "import": Verb("exchange", "Take in WARC, WACZ, CDXJ, and what other tools kept"),
-    "export": Verb("exchange", "Write the archive for other tools: WARC, WACZ, CDXJ and more"),
+    "import": Verb("operations.exchange", "Take in WARC, WACZ, CDXJ, and what other tools kept"),
+    "export": Verb("operations.exchange", "Write the archive for other tools: WARC, WACZ, CDXJ and more"),
     "map": Verb("operations.links", "Show the map of a site, or what changed in it, as of any date"),
     "links": Verb("operations.links", "List the links of a page or to it, as of any date"),
     "broken": Verb("operations.links", "List broken links and where they stand"),
     "rank": Verb("operations.links", "Rank pages by the links between them"),
-    "search": Verb("search", "Find pages by their words, as of any date"),
-    "near": Verb("search", "List the words that stand near a word"),
-    "when": Verb("search", "Tell when a phrase first and last stood on any page"),
-    "categories": Verb("search", "Sort the pages of a site into a tree by their key words"),
-    "duplicates": Verb("search", "Find the same document under other addresses"),
-    "jobs": Verb("jobs", "The queue of questions: submit, list, show, cancel, refresh"),
-    "users": Verb("accounts", "People who may sign in, and their roles"),
-    "tokens": Verb("accounts", "Secrets for programs that use the HTTP API"),
-    "projects": Verb("accounts", "Named sets of pages"),
-    "publish": Verb("replication", "Write the archive as files that any static server can hand out"),
-    "clone": Verb("replication", "Copy a published archive, or the part of it that you want"),
-    "pull": Verb("replication", "Bring a clone up to date, transferring only differences"),
-    "zrec": Verb("replication", "Compressed sorted records, synced by ranges"),
-    "stats": Verb("measures", "Show totals of the archive"),
-    "doctor": Verb("archive", "Say whether this installation is sound"),
+    "search": Verb("operations.words", "Find pages by their words, as of any date"),
+    "near": Verb("operations.words", "List the words that stand near a word"),
+    "when": Verb("operations.words", "Tell when a phrase first and last stood on any page"),
+    "categories": Verb("operations.words", "Sort the pages of a site into a tree by their key words"),
+    "duplicates": Verb("operations.words", "Find the same document under other addresses"),
+    "jobs": Verb("operations.jobs", "The queue of jobs: submit, list, show, cancel, refresh"),
+    "users": Verb("operations.accounts", "People who may sign in, and their roles"),
+    "tokens": Verb("operations.accounts", "Secrets for programs that use the HTTP API"),
+    "projects": Verb("operations.accounts", "Named sets of pages"),
+    "audit": Verb("operations.accounts", "Who changed what in this archive"),
+    "publish": Verb("operations.replication", "Write the archive as files that any static server can hand out"),
+    "clone": Verb("operations.replication", "Copy a published archive, or the part of it that you want"),
+    "pull": Verb("operations.replication", "Bring a clone up to date, transferring only differences"),
+    "zrec": Verb("zrec", "Compressed sorted records, synced by ranges"),
+    "changes": Verb("operations.totals", "List what is new to a client, and acknowledge it"),
+    "stats": Verb("operations.totals", "Show totals of the archive"),
+    "settings": Verb("operations.totals", "List the settings that hold here"),
+    "doctor": Verb("operations.upkeep", "Say whether this installation is sound"),
     "bench": Verb("measures", "Run a benchmark of the source tree"),
-    "verify": Verb("archive", "Check every byte and every reference; repair"),
-    "migrate": Verb("exchange", "Copy the archive to another place and compare"),
-    "compact": Verb("archive", "Re-compress, carry out retention, give space back"),
+    "verify": Verb("operations.upkeep", "Check every byte and every reference; repair"),
+    "migrate": Verb("operations.exchange", "Copy the archive to another place and compare"),
+    "compact": Verb("operations.upkeep", "Re-compress, carry out retention, give space back"),
 }
 
 
 def load_verb(name: str) -> click.Command:
     """The command of a verb: made of an operation, or the attribute of its module with the verb's name."""
+    if VERBS[name].module.startswith(_PACKAGE):
+        loaded: click.Command = load_entry_point("letopis.verbs", name, VERBS[name].module.removeprefix(_PACKAGE))
+        return loaded
     place, _, family = VERBS[name].module.partition(".")
     if family:
-        door: Callable[[str, str], click.Command] = import_module("letopis.cli.door").verb_of
-        return door(name, family)
+        door: Callable[[str, str, str], click.Command] = import_module("letopis.cli.door").verb_of
+        return door(name, family, VERBS[name].help)
     module = import_module(f"letopis.cli.verbs.{place}")
     command: click.Command = getattr(module, name.replace("-", "_") + "_verb")
     return command
@@ -142,8 +152,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _print_error(error.format_message().rstrip(".") + where, 2)
     except click.ClickException as error:
         return _print_error(error.format_message(), error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
-        return _print_error("stopped; the same command goes on from here", 130)
+    except (KeyboardInterrupt, click.Abort) as error:
+        said = str(error.__cause__ or error)
+        return _print_error(said or "stopped; the same command goes on from here", 130)
     except BrokenPipeError:
         # Whoever read our output has seen enough; silence the flush at exit too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

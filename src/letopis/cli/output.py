@@ -92,7 +92,7 @@ class ProgressLine:
         self._quiet = quiet
         self._moving = sys.stderr.isatty()
         self._started = time.monotonic()
-        self._said = self._started
+        self._shown_at = self._started
         self._dirty = False
 
     def __enter__(self) -> ProgressLine:
@@ -110,9 +110,9 @@ class ProgressLine:
     def show(self, done: int, remark: str = "") -> None:
         """Tells how many items are done."""
         now = time.monotonic()
-        if self._quiet or now - self._said < (_MOVING_SECONDS if self._moving else _PLAIN_SECONDS):
+        if self._quiet or now - self._shown_at < (_MOVING_SECONDS if self._moving else _PLAIN_SECONDS):
             return
-        self._said = now
+        self._shown_at = now
         line = self._line(done, remark, now - self._started)
         sys.stderr.write(f"\r\x1b[2K{line}" if self._moving else line + "\n")
         sys.stderr.flush()

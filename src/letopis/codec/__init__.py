@@ -1,6 +1,6 @@
-"""Methods of compression: those of the thesis, the modern ones, dictionaries, and the contest between them."""
+"""Compression methods by name and number, dictionaries of shared text, and the contest between methods."""
 
-from letopis.codec.method_registry import THESIS, BestEncoding, by_id, contest, get, names
+from letopis.codec.method_registry import BestEncoding, by_id, contest, get, names
 from letopis.codec.methods import (
     MAX_BYTES,
     Brotli,
@@ -14,7 +14,6 @@ from letopis.codec.methods import (
 
 __all__ = [
     "MAX_BYTES",
-    "THESIS",
     "BestEncoding",
     "Brotli",
     "BrotliWithDictionary",

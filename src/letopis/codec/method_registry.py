@@ -20,31 +20,24 @@ from letopis.codec.methods import (
     html_dictionary,
     with_dictionary,
 )
-from letopis.codec.word_substitution import WORDS_1, WORDS_1I, WORDS_2, WORDS_2I, FrequentWords, SubstitutionCodec
-from letopis.errors import CodecRefused, Damaged, UsageError
+from letopis.errors import CodecRefused, Damaged, MissingExtra, UsageError
+from letopis.plugins import entry_points_of
 
-THESIS = ("stored", "gzip", "bzip2", "mgz1", "mbz1", "mgz1i", "mbz1i", "mgz2", "mbz2", "mgz2i", "mbz2i")
-"""The methods of the thesis, in the order of their ids 1 to 11."""
+ENTRY_POINT_GROUP = "letopis.codecs"
+"""Entry points of other packages; each names a sequence of codecs."""
+_OPTIONAL = {
+    4: "mgz1", 5: "mbz1", 6: "mgz1i", 7: "mbz1i", 8: "mgz2", 9: "mbz2", 10: "mgz2i", 11: "mbz2i", 35: "fsg", 36: "fsb",
+}  # fmt: skip
+"""Methods of the package letopis-codecs by the number that files store."""
 
 
 @cache
-def _all() -> dict[str, Codec]:
-    gzip, bzip2, words = Gzip(), Bzip2(), FrequentWords()
+def _built_in() -> dict[str, Codec]:
     html = html_dictionary()
     codecs: tuple[Codec, ...] = (
         Uncompressed(),
-        gzip,
-        bzip2,
-        SubstitutionCodec("mgz1", 4, WORDS_1, gzip),
-        SubstitutionCodec("mbz1", 5, WORDS_1, bzip2),
-        SubstitutionCodec("mgz1i", 6, WORDS_1I, gzip, lossy=True),
-        SubstitutionCodec("mbz1i", 7, WORDS_1I, bzip2, lossy=True),
-        SubstitutionCodec("mgz2", 8, WORDS_2, gzip),
-        SubstitutionCodec("mbz2", 9, WORDS_2, bzip2),
-        SubstitutionCodec("mgz2i", 10, WORDS_2I, gzip, lossy=True),
-        SubstitutionCodec("mbz2i", 11, WORDS_2I, bzip2, lossy=True),
-        SubstitutionCodec("fsg", 35, words, gzip),
-        SubstitutionCodec("fsb", 36, words, bzip2),
+        Gzip(),
+        Bzip2(),
         Zstd(),
         Brotli(),
         Xz(),
@@ -54,28 +47,46 @@ def _all() -> dict[str, Codec]:
     return {codec.name: codec for codec in codecs}
 
 
+@cache
+def _installed() -> dict[str, Codec]:
+    """Methods of other packages; asked for only where those that are built in do not do."""
+    found: list[Codec] = [codec for point in entry_points_of(ENTRY_POINT_GROUP) for codec in point.load()]
+    return {codec.name: codec for codec in sorted(found, key=lambda codec: codec.id)}
+
+
 def names() -> tuple[str, ...]:
-    """The names of all methods that need nothing but the data."""
-    return tuple(_all())
+    """The names of all methods that need nothing but the data: the built-in ones, then those of other packages."""
+    return (*_built_in(), *_installed())
 
 
 def get(name: str) -> Codec:
-    """The method of that name; UsageError names the nearest one otherwise."""
-    codec = _all().get(name)
+    """The method of that name; UsageError names the nearest one otherwise, MissingExtra the package to install."""
+    codec = _built_in().get(name) or _installed().get(name)
     if codec is None:
-        near = get_close_matches(name, _all(), 1) or ["zstd"]
-        raise UsageError(f"there is no method '{name}'; did you mean '{near[0]}'? All: {', '.join(_all())}")
+        if name in _OPTIONAL.values():
+            raise _missing(name)
+        near = get_close_matches(name, names(), 1) or ["zstd"]
+        raise UsageError(f"there is no method '{name}'; did you mean '{near[0]}'? All: {', '.join(names())}")
     return codec
+
+
+def _missing(name: str) -> MissingExtra:
+    return MissingExtra(f"the compression method {name} needs 'pip install letopis-codecs'")
 
 
 def by_id(number: int, dictionary: Dictionary | None = None) -> Codec:
     """The method with that id. The ids 39 and 40 are those of `with_dictionary` and need its dictionary."""
     more: tuple[Codec, ...] = with_dictionary(dictionary) if dictionary else ()
-    for codec in (*_all().values(), *more):
+    for codec in (*_built_in().values(), *more):
         if codec.id == number:
             return codec
     if number in (39, 40):
         raise UsageError(f"method {number} needs the dictionary that the data was written with; pass it in")
+    for codec in _installed().values():
+        if codec.id == number:
+            return codec
+    if number in _OPTIONAL:
+        raise _missing(_OPTIONAL[number])
     raise Damaged(f"no method has the number {number}; the data is damaged or was written by a later release")
 
 

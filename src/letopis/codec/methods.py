@@ -19,9 +19,9 @@ from importlib.resources import files
 from typing import Protocol
 
 import brotli
-from backports import zstd
 
 from letopis.errors import CodecRefused, Damaged, NewerFormat, UsageError
+from letopis.zstandard import zstd
 
 MAX_BYTES = 1 << 30
 """The most that decoding yields when the caller names no bound."""

@@ -1,11 +1,11 @@
 """Crawling: agents that take, look, record and plan."""
 
 from letopis.crawl.agent import Agent, CrawlLimits
-from letopis.crawl.fleet import Fleet, crawl_on_cluster, exit_with_leader
+from letopis.crawl.commits import CrawlStats
+from letopis.crawl.fleet import Fleet, crawl_on_cluster
 from letopis.crawl.levels import CrawlLevel, LevelHooks, crawl_levels
-from letopis.crawl.runner import CrawlOptions, crawl, enqueue_seeds, open_agent
-from letopis.crawl.selection import CrawlSelection
-from letopis.crawl.stats import CrawlStats
+from letopis.crawl.runner import CrawlOptions, crawl, enqueue_seeds, freshness, open_agent
+from letopis.crawl.selection import CrawlSelection, unusable_plans
 
 __all__ = [
     "Agent",
@@ -20,6 +20,7 @@ __all__ = [
     "crawl_levels",
     "crawl_on_cluster",
     "enqueue_seeds",
-    "exit_with_leader",
+    "freshness",
     "open_agent",
+    "unusable_plans",
 ]

@@ -1,6 +1,6 @@
 """One crawling process: takes URLs from the frontier, looks at them, records batches.
 
-The way of a page: `Frontier.take` -> `Visitor.ask` -> `Frontier.give_back` ->
+The way of a page: `Frontier.take` -> `Visitor.turn` and `ask` -> `Frontier.give_back` ->
 `PendingLooks` (`Visitor.judge`) -> `BatchCommitter` (`RevisitPlanner`, `Archive.record` with what
 follows for the frontier in the same transaction).
 """
@@ -13,16 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from letopis.archive import Archive
-from letopis.crawl.catalog_queue import CatalogQueue, LeaseManager
-from letopis.crawl.commits import RETRY_SECONDS, BatchCommitter, PendingLook, PendingLooks
+from letopis.archive.queues import FrontierQueue
+from letopis.crawl.commits import RETRY_SECONDS, BatchCommitter, CrawlStats, PendingLook, PendingLooks
 from letopis.crawl.selection import CrawlDecisions, CrawlSelection
-from letopis.crawl.stats import CrawlStats
-from letopis.fetch import retry_after
-from letopis.frontier import FetchResult, Frontier, NewUrl, Ticket
-from letopis.look import KnownVersion, LookOptions, Visitor, is_refused, known_version
-from letopis.look.politeness import AddressGate, PauseJournal
-from letopis.look.robots import Robots, RobotsCache
-from letopis.model import Failure, FailureKind, Response, to_millis
+from letopis.frontier import Frontier, LeaseManager, NewUrl, Ticket
+from letopis.look import Answer, KnownVersion, LookOptions, NoTurn, Patience, Visitor, known_version
+from letopis.look.politeness import fetch_result
+from letopis.look.robots import Robots
+from letopis.model import Response, to_millis
 from letopis.schedule import RevisitPolicy
 from letopis.urls import host as host_of
 from letopis.urls import join, url_key
@@ -36,6 +34,8 @@ _FEW = 64
 _IDLE_SECONDS = 1.0
 _GRACE_SECONDS = 5.0
 _MAPPED = 100_000
+_PATIENCE = Patience(5.0)
+"""A host whose turn comes later than that is put off, so that it does not keep others waiting."""
 _PENDING = 4
 """Commits' worth of finished looks, by number or by bytes, that may wait; beyond it nothing new is begun."""
 
@@ -60,31 +60,24 @@ class Agent:
         archive: Archive,
         visitor: Visitor,
         frontier: Frontier,
-        queue: CatalogQueue,
-        robots: RobotsCache,
+        queue: FrontierQueue,
         policy: RevisitPolicy,
         select: Callable[[], CrawlSelection],
-        manner: LookOptions,
-        gate: AddressGate | None = None,
+        options: LookOptions,
         lease_manager: LeaseManager | None = None,
-        pause_journal: PauseJournal | None = None,
     ) -> None:
         self._archive = archive
         self._visitor = visitor
         self._frontier = frontier
-        self._robots = robots
-        self._manner = manner
-        self._gate = gate
+        self._options = options
         self._lease_manager = lease_manager
-        self._pause_journal = pause_journal
         self._decisions = CrawlDecisions(archive.settings.crawl)
-        self._done = PendingLooks(visitor, self._decisions, manner)
+        self._done = PendingLooks(visitor, self._decisions, options)
         self._committer = BatchCommitter(
             archive, visitor, frontier, queue, policy, select, self._decisions, lease_manager
         )
         self._mapped: set[str] = set()
         self._listed: list[NewUrl] = []
-        self._addresses: dict[str, str] = {}
         self._settings = archive.settings.crawl
         self._tasks: set[asyncio.Task[None]] = set()
         self._failed: BaseException | None = None
@@ -155,7 +148,7 @@ class Agent:
             await asyncio.gather(*late, return_exceptions=True)
 
     def _begin(self) -> None:
-        """Starts as many looks as manners, back-pressure and limits allow."""
+        """Starts as many looks as politeness, back-pressure and limits allow."""
         while (ticket := self._next(len(self._tasks))) is not None:
             task = asyncio.ensure_future(self._work(ticket))
             self._tasks.add(task)
@@ -258,73 +251,64 @@ class Agent:
         """Whether the host was asked."""
         if not self._is_ours(ticket):
             return False
-        robots = self._robots.known(ticket.url) or await self._robots.of(ticket.url)
+        robots = self._visitor.known_robots(ticket.url) or await self._visitor.robots_of(ticket.url)
         if robots is not None and not self._meets(ticket, robots.ip):
             return False
-        if robots is not None and not robots.allowed(ticket.url):
-            return self._finish(ticket, robots, None, self._refused(ticket.url, "robots.txt does not allow it"))
-        if not self._decisions.fetches(ticket.url, ticket.host, ticket.depth):
-            return self._finish(ticket, robots, None, self._refused(ticket.url, "crawl.fetch_if does not allow it"))
-        if self._gate is not None:
-            await self._turn(self._gate, ticket.host)
-            if not self._is_ours(ticket):
-                return False
-        pause = self._least_pause(robots)
-        if self._pause_journal is not None and pause:
-            self._pause_journal.begins(ticket.host, self._frontier.address_of(ticket.host_id), self._now(), pause)
+        refusal = self._visitor.refusal(ticket.url, robots)
+        if refusal is None and not self._decisions.fetches(ticket.url, ticket.host, ticket.depth):
+            refusal = self._visitor.refused(ticket.url, "crawl.fetch_if does not allow it")
+        if refusal is not None:
+            return self._finish(ticket, robots, None, self._not_asked(refusal, robots))
+        if not await self._takes_turn(ticket, robots):
+            return False
         # A URL that had no version when it was queued needs no question about its last one.
         known = known_version(self._archive, ticket.url) if ticket.known else None
-        return self._finish(ticket, robots, known, await self._visitor.ask(ticket.url, known, self._manner))
+        answer = await self._visitor.ask(ticket.url, known, self._options, robots, _PATIENCE)
+        return self._finish(ticket, robots, known, answer)
 
-    def _finish(self, ticket: Ticket, robots: Robots | None, known: KnownVersion | None, response: Response) -> bool:
+    async def _takes_turn(self, ticket: Ticket, robots: Robots | None) -> bool:
+        """Waits while others are at the host or at its address; False, and the ticket is void, when that takes long."""
+        try:
+            await self._visitor.turn(ticket.host, robots, _PATIENCE, self._frontier.address_of(ticket.host_id))
+        except NoTurn as later:
+            self._put_off(ticket, later.until)
+            return False
+        if self._is_ours(ticket):
+            return True
+        self._visitor.give_up_turn(ticket.host)
+        return False
+
+    def _finish(self, ticket: Ticket, robots: Robots | None, known: KnownVersion | None, answer: Answer) -> bool:
         """Gives the host free; the answer is read later. Whether the host was asked."""
         self._read_sitemaps(ticket.url, robots)
+        facts = self._frontier.give_back(ticket, answer.result)
+        self._done.add(PendingLook(ticket, answer.response, known, answer.result, facts))
+        return answer.result.asked
+
+    def _not_asked(self, refusal: Response, robots: Robots | None) -> Answer:
         delay = robots.crawl_delay if robots is not None else None
-        returned = self._returned(response, delay, asked=not is_refused(response))
-        facts = self._frontier.give_back(ticket, returned)
-        if self._pause_journal is not None and returned.asked:
-            self._pause_journal.ended(ticket.host, facts, returned.finished)
-        if self._gate is not None and response.ip:
-            self._addresses[ticket.host] = response.ip
-        self._done.add(PendingLook(ticket, response, known, returned, facts))
-        return returned.asked
+        return Answer(refusal, fetch_result(refusal, delay, self._archive.clock()))
 
     def _is_ours(self, ticket: Ticket) -> bool:
         """Right before the host is asked: False, and the ticket is void, when its lease may be over."""
         if self._lease_manager is None or self._lease_manager.safe(ticket, self._now()):
             return True
-        self._hand_back(ticket)
+        self._put_off(ticket)
         self._frontier.drop_host(ticket.host_id)
         self._frontier.notice([ticket.host_id])
         return False
 
-    def _hand_back(self, ticket: Ticket) -> None:
+    def _put_off(self, ticket: Ticket, until: int = 0) -> None:
         """Nobody was asked; the URL waits as before."""
-        self._frontier.give_back(ticket, FetchResult(self._now(), asked=False))
-        self._frontier.recorded([ticket])
+        self._frontier.postpone(ticket, self._now(), until)
         self._wake.set()
 
     def _meets(self, ticket: Ticket, ip: str) -> bool:
         """At the first meeting with a host: False, and the ticket is void, while its address needs a pause."""
-        if self._gate is not None and ip:
-            self._addresses.setdefault(ticket.host, ip)
         if self._frontier.found_at(ticket.host_id, ip, self._now()):
             return True
-        self._hand_back(ticket)
-        self._frontier.notice([ticket.host_id])
+        self._put_off(ticket)
         return False
-
-    async def _turn(self, gate: AddressGate, host: str) -> None:
-        """Waits while another agent has just asked the same address."""
-        address = self._addresses.get(host, host)
-        wait = gate.reserve(address, self._now(), round(self._settings.delay * 1000))
-        if wait > 0:
-            await asyncio.sleep(wait / 1000)
-
-    def _least_pause(self, robots: Robots | None) -> int:
-        """Milliseconds that a host is left alone after any fetch."""
-        asked = robots.crawl_delay if robots is not None else None
-        return round(max(self._settings.delay, asked or 0.0) * 1000)
 
     def _read_sitemaps(self, url: str, robots: Robots | None) -> None:
         """Plans the sitemaps of a host when it is met for the first time."""
@@ -337,16 +321,6 @@ class Agent:
             target = join(origin + "/", address)
             if target is not None:
                 self._listed.append(NewUrl(url_key(target), target, host_of(target), 0))
-
-    def _refused(self, url: str, why: str) -> Response:
-        return Response(url, url, 0, (), b"", self._archive.clock(), failure=Failure(FailureKind.ROBOTS, why))
-
-    def _returned(self, response: Response, delay: float | None, *, asked: bool) -> FetchResult:
-        now = self._archive.clock()
-        wait = retry_after(response, now) or 0.0
-        return FetchResult(
-            to_millis(now), response.seconds, response.status, response.ip, wait, response.wire_bytes, delay, asked
-        )
 
     def _now(self) -> int:
         return to_millis(self._archive.clock())

@@ -1,4 +1,5 @@
-"""Answers on their way into the archive: read by the batch, planned for the next visit, recorded in one transaction.
+"""Answers on their way into the archive: read by the batch, planned for the next visit, recorded in one transaction,
+and counted.
 
 A page that is read right after it was fetched costs a third more than one
 that is read among its like, and its host waits meanwhile.
@@ -7,20 +8,103 @@ that is read among its like, and its host waits meanwhile.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
-from letopis.archive import Archive, RecordedCapture
-from letopis.catalog import Cursor
-from letopis.catalog.queues import AGAIN, GONE
-from letopis.crawl.catalog_queue import CatalogQueue, LeaseManager, LeasesLost
+from letopis.archive import Archive
+from letopis.archive.queues import FrontierQueue, FrontierState, LeasesLost, PlannedUrl, QueueUpdate
 from letopis.crawl.selection import CrawlDecisions, CrawlSelection
-from letopis.crawl.stats import CrawlStats
 from letopis.errors import LetopisError, NotReady
-from letopis.frontier import FetchResult, Frontier, HostUpdate, NewUrl, Ticket
+from letopis.frontier import FetchResult, Frontier, HostUpdate, LeaseManager, NewUrl, Ticket
 from letopis.look import KnownVersion, LookOptions, Visitor
 from letopis.model import Observation, Outcome, Response, to_millis
 from letopis.schedule import OptimalPolicy, RevisitPolicy, VisitResult, VisitState
+
+
+@dataclass(slots=True)
+class CrawlStats:
+    """Counts since the crawl began; `seconds` is how long that is."""
+
+    fetched: int = 0
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    bytes: int = 0
+    links: int = 0
+    first_visits: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+    def count(self, look: Observation, first: bool, links: int) -> None:
+        """Takes one finished look in."""
+        self.fetched += 1
+        self.first_visits += first
+        self.links += links
+        self.bytes += look.response.wire_bytes
+        match look.outcome:
+            case Outcome.NEW:
+                self.new += 1
+            case Outcome.CHANGED:
+                self.changed += 1
+            case Outcome.UNCHANGED:
+                self.unchanged += 1
+            case _:
+                self.errors[_error_kind(look)] += 1
+
+    @property
+    def rate(self) -> float:
+        """Pages a second."""
+        return self.fetched / self.seconds if self.seconds else 0.0
+
+    @property
+    def new_share(self) -> float:
+        """Share of fetches that were first visits."""
+        return self.first_visits / self.fetched if self.fetched else 0.0
+
+    def row(self) -> dict[str, object]:
+        """For --json and the web interface."""
+        return {
+            "fetched": self.fetched,
+            "new": self.new,
+            "changed": self.changed,
+            "unchanged": self.unchanged,
+            "errors": dict(self.errors),
+            "bytes": self.bytes,
+            "links": self.links,
+            "new_share": round(self.new_share, 3),
+            "pages_per_second": round(self.rate, 1),
+            "seconds": round(self.seconds, 1),
+        }
+
+    def add(self, other: CrawlStats) -> None:
+        """Takes in what another agent did at the same time."""
+        for name in ("fetched", "new", "changed", "unchanged", "bytes", "links", "first_visits"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.errors.update(other.errors)
+        self.seconds = max(self.seconds, other.seconds)
+
+    def plus(self, other: CrawlStats) -> CrawlStats:
+        """Both together."""
+        total = replace(self, errors=Counter(self.errors))
+        total.add(other)
+        return total
+
+    @classmethod
+    def from_row(cls, row: dict[str, Any]) -> CrawlStats:
+        """The inverse of `row`, as far as it goes."""
+        first = round(row["new_share"] * row["fetched"])
+        return cls(
+            row["fetched"], row["new"], row["changed"], row["unchanged"], row["bytes"], row["links"], first,
+            Counter(row["errors"]), row["seconds"],
+        )  # fmt: skip
+
+
+def _error_kind(look: Observation) -> str:
+    failure = look.response.failure
+    return failure.kind.value if failure else str(look.response.status)
+
 
 READ_BATCH_BYTES = 2 * 1024 * 1024
 """Bodies that are read in one go: some tens of milliseconds, for which nobody else has a turn."""
@@ -50,10 +134,10 @@ class FinishedLook(NamedTuple):
 class PendingLooks:
     """Answers in the order in which they came. Its length counts all that is not taken yet, read or not."""
 
-    def __init__(self, visitor: Visitor, decisions: CrawlDecisions, manner: LookOptions) -> None:
+    def __init__(self, visitor: Visitor, decisions: CrawlDecisions, options: LookOptions) -> None:
         self._visitor = visitor
         self._decisions = decisions
-        self._manner = manner
+        self._options = options
         self._answers: list[PendingLook] = []
         self._bytes = 0
         self._finished: list[FinishedLook] = []
@@ -89,10 +173,10 @@ class PendingLooks:
 
     def _judged(self, answer: PendingLook) -> FinishedLook:
         ticket, response, known, returned, host = answer
-        look = self._visitor.judge(response, known, self._manner)
-        if known is not None and (ticket.new or self._manner.reread):
+        look = self._visitor.judge(response, known, self._options)
+        if known is not None and (ticket.new or self._options.reread):
             # A check, an import or a narrower crawl has met the page before; its links were never followed.
-            look = self._visitor.reread(look, known.final_url, self._manner)
+            look = self._visitor.reread(look, known.final_url, self._options)
         if look.outcome in _KEPT_OUTCOMES and not self._decisions.stores(look, ticket.depth):
             look = look._replace(keep_body=False)
         return FinishedLook(ticket, look, returned, host)
@@ -105,8 +189,10 @@ class PlannedLook(NamedTuple):
     """A finished look with what follows from it, decided once however often recording is tried."""
 
     done: FinishedLook
-    plan: tuple[int, int | None, bytes, int]
-    """State, due time and visit record after the look, and the URL."""
+    plan: PlannedUrl
+
+
+_AGAIN, _GONE = int(FrontierState.AGAIN), int(FrontierState.GONE)
 
 
 class RevisitPlanner:
@@ -132,8 +218,8 @@ class RevisitPlanner:
         if (absent and ticket.new) or not self._decisions.revisits(look, ticket.depth):
             if isinstance(self._policy, OptimalPolicy):
                 self._policy.forget(decision.state)
-            return PlannedLook(done, (GONE, None, record, ticket.id))
-        return PlannedLook(done, (AGAIN, int(decision.due * 1000), record, ticket.id))
+            return PlannedLook(done, PlannedUrl(_GONE, None, record, ticket.id))
+        return PlannedLook(done, PlannedUrl(_AGAIN, int(decision.due * 1000), record, ticket.id))
 
     def _is_change(self, look: Observation) -> bool:
         """What the schedule learns from."""
@@ -157,7 +243,7 @@ class BatchCommitter:
         archive: Archive,
         visitor: Visitor,
         frontier: Frontier,
-        queue: CatalogQueue,
+        queue: FrontierQueue,
         policy: RevisitPolicy,
         select: Callable[[], CrawlSelection],
         decisions: CrawlDecisions,
@@ -227,26 +313,18 @@ class BatchCommitter:
 
     def _record(self, batch: list[PlannedLook]) -> list[int]:
         """Hosts that got URLs."""
-        hosts: list[int] = []
-
-        def extend(cursor: Cursor, recorded: list[RecordedCapture]) -> None:
-            if self._lease_manager is not None:
-                self._lease_manager.check(cursor, (each.done.ticket for each in batch), self._now())
-            with self._queue.inside(cursor):
-                hosts.extend(self._follow(cursor, batch))
-
-        self._visitor.record([each.done.look for each in batch], extend)
-        return hosts
-
-    def _follow(self, cursor: Cursor, batch: list[PlannedLook]) -> list[int]:
-        """What looks mean for their URLs, their hosts and the links they found; hosts that got URLs."""
-        queues = self._archive.catalog.queues
-        queues.finish(cursor, [each.plan for each in batch])
-        if isinstance(self._policy, OptimalPolicy):
-            queues.set_memory(cursor, self._policy.remember())
-        latest = {each.done.host.id: each.done.host for each in batch}
-        queues.set_hosts(cursor, [(*facts[1:], number) for number, facts in latest.items()])
-        return self._queue.add(self._planned, self._now())
+        lease_manager, policy, now = self._lease_manager, self._policy, self._now()
+        update = QueueUpdate(
+            self._archive,
+            self._queue,
+            [each.plan for each in batch],
+            [each.done.host for each in batch],
+            self._planned,
+            policy.remember() if isinstance(policy, OptimalPolicy) else None,
+            lease_manager.held((each.done.ticket for each in batch), now) if lease_manager is not None else None,
+        )
+        self._visitor.record([each.done.look for each in batch], update.write)
+        return update.noticed
 
     def _let_go(self, hosts: set[int]) -> None:
         """Looks at hosts that went to others are not ours to record; those fetch them again."""

@@ -1,11 +1,11 @@
 """Several agents at once: processes on one machine, or long-running tasks of a Dask cluster.
 
 On one machine a host belongs to one agent by its number. Links to the hosts of
-others go through the catalogue; politeness per address goes through the shared
-gate. Agents end at once when whoever leads them is killed: a crawl begun anew
-would otherwise ask the same hosts beside them. On a cluster an agent leases
-hosts; one whose worker dies is started again elsewhere, and what it held goes
-to others by lease.
+others go through the record; pauses of hosts and addresses go through the
+politeness book. An agent gets its task from whoever leads the fleet, and ends
+at once when that process is killed: a crawl begun anew would otherwise ask the
+same hosts beside it. On a cluster an agent leases hosts; one whose worker dies
+is started again elsewhere, and what it held goes to others by lease.
 """
 
 from __future__ import annotations
@@ -13,56 +13,60 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pickle
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from letopis.archive import Archive
-from letopis.catalog.queues import Shard
+from letopis.archive.queues import Shard, count_due
 from letopis.config import Settings
 from letopis.crawl.agent import Agent
+from letopis.crawl.commits import CrawlStats
 from letopis.crawl.runner import CrawlOptions, crawl, enqueue_seeds
-from letopis.crawl.stats import CrawlStats
-from letopis.errors import NotReady, UsageError
-from letopis.model import to_millis
+from letopis.errors import LetopisError, NotReady, UsageError
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_AGENT = "from letopis.crawl.fleet import run_agent; run_agent()"
+
+Around = Callable[[Archive], AbstractContextManager[object]]
+"""What goes on around the work of an agent; a function of a module, so that it can be sent to a process."""
+
+
+class AgentTask(NamedTuple):
+    """All that an agent of a fleet needs to know."""
+
+    settings: Settings
+    options: CrawlOptions
+    shard: Shard
+    around: Around
 
 
 class Fleet:
     """Runs agents until their work is done, and adds up what they did."""
 
-    def __init__(self, archive: Archive, options: CrawlOptions, agents: int, words: Sequence[str]) -> None:
-        """`words` are the arguments of `letopis` for one agent; its share is added."""
+    def __init__(self, archive: Archive, options: CrawlOptions, agents: int, around: Around = nullcontext) -> None:
         self._archive = archive
         self._options = options
         self._agents = agents
-        self._words = list(words)
+        self._around = around
         self._running: list[asyncio.subprocess.Process] = []
+        self._lines: list[int] = []
         self._stopping = False
-        # Nothing is ever written: agents read the end of it when this process is gone, however that came.
-        self._line, self._ours = os.pipe()
 
     async def run(self) -> CrawlStats:
         """One round after the other while links between agents' hosts are left to follow."""
         enqueue_seeds(self._archive, self._options)
         for number in _STOP_SIGNALS:
             asyncio.get_running_loop().add_signal_handler(number, self._stop)
-        try:
-            return await self._rounds()
-        finally:
-            os.close(self._ours)
-            os.close(self._line)
-
-    async def _rounds(self) -> CrawlStats:
         total = CrawlStats()
         while True:
-            results = await self._round(total)
-            for figures in results:
+            for figures in await self._round(total):
                 total.add(figures)
             if self._stopping or not self._more(total):
                 return total
@@ -71,28 +75,38 @@ class Fleet:
         limit = self._options.limits.pages
         if not self._options.limits.once or (limit is not None and total.fetched >= limit):
             return False
-        queues = self._archive.catalog.queues
-        return bool(queues.waiting().new or queues.due_again(to_millis(self._archive.clock())))
+        return count_due(self._archive) > 0
 
     async def _round(self, total: CrawlStats) -> list[CrawlStats]:
         limit = self._options.limits.pages
         left = None if limit is None else limit - total.fetched
-        self._running = [await self._start(index, left) for index in range(self._agents)]
-        outputs = await asyncio.gather(*(process.communicate() for process in self._running))
+        try:
+            self._running = [await self._start(index, left) for index in range(self._agents)]
+            outputs = await asyncio.gather(*(process.communicate() for process in self._running))
+        finally:
+            while self._lines:
+                os.close(self._lines.pop())
         for process, (_, errors) in zip(self._running, outputs, strict=True):
             if process.returncode:
                 raise NotReady(f"an agent ended with status {process.returncode}: {errors.decode()[-500:].strip()}")
         return [CrawlStats.from_row(json.loads(answer)) for answer, _ in outputs]
 
     async def _start(self, index: int, left: int | None) -> asyncio.subprocess.Process:
-        share = ["--share", f"{index}/{self._agents}", "--json", "--quiet"]
-        if left is not None:
-            part = left // self._agents + (index < left % self._agents)
-            share += ["--limit", str(max(1, part))]
-        return await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "letopis.cli", *self._words, *share, stdin=self._line,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, start_new_session=True,
-        )  # fmt: skip
+        """An agent with its task on a line that stays open: it reads the end of it when this process is gone."""
+        part = None if left is None else max(1, left // self._agents + (index < left % self._agents))
+        options = replace(self._options, limits=replace(self._options.limits, pages=part))
+        task = AgentTask(self._archive.settings, options, Shard(index, self._agents), self._around)
+        line, ours = os.pipe()
+        self._lines.append(ours)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-c", _AGENT, stdin=line, stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE, start_new_session=True,
+            )  # fmt: skip
+        finally:
+            os.close(line)
+        await asyncio.to_thread(_write_all, ours, pickle.dumps(task))
+        return process
 
     def _stop(self) -> None:
         self._stopping = True
@@ -101,7 +115,24 @@ class Fleet:
                 process.terminate()
 
 
-def exit_with_leader(agent: Agent) -> None:
+def _write_all(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def run_agent() -> None:
+    """One agent of a fleet, in a process of its own: its task comes from standard input, its figures go to output."""
+    task: AgentTask = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the process that started this one
+    try:
+        with Archive.open(task.settings) as archive, task.around(archive):
+            work = crawl(archive, task.options, shard=task.shard, signals=_STOP_SIGNALS, begun=_end_with_leader)
+            figures = asyncio.run(work)
+    except LetopisError as error:
+        sys.exit(str(error))
+    json.dump(figures.row(), sys.stdout)
+
+
+def _end_with_leader(agent: Agent) -> None:
     """An agent of a fleet does not outlive it; as after any kill, what it had not recorded is fetched again."""
     asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _exit_when_alone)
 

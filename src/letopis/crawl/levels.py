@@ -14,16 +14,14 @@ from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from letopis.archive import Archive, RecordedCapture
-from letopis.catalog import Cursor
+from letopis.archive.page_memory import RecordExtension
+from letopis.crawl.commits import CrawlStats
 from letopis.crawl.runner import crawl_visitor, open_client
 from letopis.crawl.selection import CrawlDecisions, CrawlSelection
-from letopis.crawl.stats import CrawlStats
-from letopis.fetch import limits_of, retry_after
-from letopis.frontier import Bandwidth, FetchResult, NewUrl, politeness_of
-from letopis.look import LookOptions, Visitor
-from letopis.look.politeness import failures_in_a_row, host_pause
-from letopis.look.robots import RobotsCache
-from letopis.model import Failure, FailureKind, Observation, Outcome, Response, to_millis
+from letopis.fetch import limits_of
+from letopis.frontier import Bandwidth, NewUrl, politeness_of
+from letopis.look import LookOptions, NoTurn, Patience, Visitor, known_version
+from letopis.model import Observation, Outcome, to_millis
 from letopis.urls import host as host_of
 from letopis.urls import parse_user_url, url_key
 
@@ -31,8 +29,6 @@ BATCH = 256
 """Looks that share one durable commit."""
 _STOP_POLL_SECONDS = 0.25
 """Seconds after which a waiting crawl asks again whether it is still wanted."""
-
-ExtendRecord = Callable[[Cursor, list[RecordedCapture]], None]
 
 
 class CrawlLevel(NamedTuple):
@@ -52,32 +48,28 @@ class LevelHooks(NamedTuple):
     level: Callable[[CrawlLevel], None] = lambda level: None
     page: Callable[[int, int], None] = lambda done, of: None
     stop: Callable[[], bool] = lambda: False
-    extend: ExtendRecord | None = None
+    extend: RecordExtension | None = None
 
 
 class LevelCrawl:
     """One crawl by levels; for one event loop."""
 
     def __init__(
-        self, archive: Archive, visitor: Visitor, robots: RobotsCache, selection: CrawlSelection, manner: LookOptions,
-        watching: LevelHooks, most: int | None = None,
+        self, archive: Archive, visitor: Visitor, selection: CrawlSelection, options: LookOptions, hooks: LevelHooks,
+        most: int | None = None,
     ) -> None:  # fmt: skip
         self._archive = archive
         self._visitor = visitor
-        self._robots = robots
         self._selection = selection
-        self._manner = manner
-        self._watching = watching
+        self._options = options
+        self._hooks = hooks
+        self._patience = Patience(stopped=hooks.stop)
         self._most = most
         self._settings = archive.settings.crawl
-        self._politeness = politeness_of(self._settings)
         self._bandwidth = Bandwidth(self._settings.bandwidth)
         self._decisions = CrawlDecisions(self._settings)
         self._seen: set[int] = set()
         self._begun: Counter[str] = Counter()
-        self._failures: Counter[str] = Counter()
-        self._addresses: dict[str, str] = {}
-        self._ready: defaultdict[str, int] = defaultdict(int)
         self._room = asyncio.Semaphore(self._settings.concurrency)
         self._finished: list[tuple[NewUrl, Observation]] = []
         self._looked = 0
@@ -90,13 +82,13 @@ class LevelCrawl:
         addresses = (self._selection.address(parse_user_url(seed)) for seed in seeds)
         waiting = [NewUrl(url_key(url), url, host_of(url), 0) for url in addresses if url is not None]
         number = pages = 0
-        while waiting and not self._watching.stop():
+        while waiting and not self._hooks.stop():
             here = self._unseen([url for url in waiting if url.depth <= number])
             later = [url for url in waiting if url.depth > number]
             pages += len(here)
             waiting = later + await self._level(here)
             if not any(url.depth <= number for url in waiting):
-                self._watching.level(CrawlLevel(number, pages, self.figures))
+                self._hooks.level(CrawlLevel(number, pages, self.figures))
                 number, pages = number + 1, 0
         return self.figures
 
@@ -131,57 +123,45 @@ class LevelCrawl:
 
     async def _host(self, urls: Sequence[NewUrl], found: list[NewUrl], of: int) -> None:
         for url in urls:
-            if self._watching.stop() or not await self._turn(url.host):
+            if self._hooks.stop():
                 return
-            async with self._room:
+            try:
                 look = await self._look(url)
+            except NoTurn:
+                return
             self._finished.append((url, look))
             late = time.monotonic() - self._committed >= self._settings.commit_every
             if late or len(self._finished) >= BATCH:
                 found += self._commit()
             self._looked += 1
-            self._watching.page(self._looked, of)
-
-    async def _turn(self, host: str) -> bool:
-        """Waits until the host and its address may be asked again; False when the crawl is stopped meanwhile."""
-        while True:
-            ready = max(self._ready[host], self._ready[self._addresses.get(host, host)])
-            wait = max(ready, self._bandwidth.ready_at(self._now())) - self._now()
-            if wait <= 0:
-                return True
-            if self._watching.stop():
-                return False
-            await asyncio.sleep(min(wait / 1000, _STOP_POLL_SECONDS))
+            self._hooks.page(self._looked, of)
 
     async def _look(self, url: NewUrl) -> Observation:
-        robots = await self._robots.of(url.url)
-        if robots is not None and robots.forbidden:
-            return self._refused(url.url, "the server has a private address", FailureKind.FORBIDDEN_ADDRESS)
-        if robots is not None and not robots.allowed(url.url):
-            return self._refused(url.url, "robots.txt does not allow it")
-        if not self._decisions.fetches(url.url, url.host, url.depth):
-            return self._refused(url.url, "crawl.fetch_if does not allow it")
-        look = await self._visitor.look(url.url, self._manner)
-        self._owe(url.host, look.response, robots.crawl_delay if robots is not None else None)
+        """One look; NoTurn when the crawl was stopped before it came to it."""
+        visitor, options = self._visitor, self._options
+        async with self._room:
+            robots = await visitor.robots_of(url.url)
+        refusal = visitor.refusal(url.url, robots)
+        if refusal is None and not self._decisions.fetches(url.url, url.host, url.depth):
+            refusal = visitor.refused(url.url, "crawl.fetch_if does not allow it")
+        if refusal is not None:
+            return visitor.judge(refusal, None, options)
+        await self._wait_for_bandwidth(url.host)
+        await visitor.turn(url.host, robots, self._patience)
+        async with self._room:
+            known = known_version(self._archive, url.url)
+            answer = await visitor.ask(url.url, known, options, robots, self._patience)
+        self._bandwidth.spend(answer.result.bytes, answer.result.finished)
+        look = visitor.judge(answer.response, known, options)
         if look.outcome in (Outcome.NEW, Outcome.CHANGED) and not self._decisions.stores(look, url.depth):
             return look._replace(keep_body=False)
         return look
 
-    def _owe(self, host: str, response: Response, delay: float | None) -> None:
-        """How long the host and its address are left alone now."""
-        now = self._now()
-        wait = retry_after(response, self._archive.clock()) or 0.0
-        returned = FetchResult(now, response.seconds, response.status, response.ip, wait, response.wire_bytes, delay)
-        self._failures[host] = failures_in_a_row(self._failures[host], returned)
-        self._ready[host] = now + host_pause(self._politeness, delay or 0.0, self._failures[host], returned)
-        if response.ip:
-            self._addresses[host] = response.ip
-            self._ready[response.ip] = now + round(self._politeness.ip_delay * 1000)
-        self._bandwidth.spend(response.wire_bytes, now)
-
-    def _refused(self, url: str, why: str, kind: FailureKind = FailureKind.ROBOTS) -> Observation:
-        failure = Failure(kind, why)
-        return Observation(Response(url, url, 0, (), b"", self._archive.clock(), failure=failure), Outcome.REFUSED)
+    async def _wait_for_bandwidth(self, host: str) -> None:
+        while (wait := self._bandwidth.ready_at(self._now()) - self._now()) > 0:
+            if self._hooks.stop():
+                raise NoTurn(host, self._now() + wait)
+            await asyncio.sleep(min(wait / 1000, _STOP_POLL_SECONDS))
 
     def _now(self) -> int:
         return to_millis(self._archive.clock())
@@ -193,13 +173,13 @@ class LevelCrawl:
         self.figures.seconds = self._committed - self._started
         if not batch:
             return []
-        done = self._visitor.record([look for _, look in batch], self._watching.extend)
+        done = self._visitor.record([look for _, look in batch], self._hooks.extend)
         return [link for (url, look), row in zip(batch, done, strict=True) for link in self._links(url, look, row)]
 
     def _links(self, url: NewUrl, look: Observation, row: RecordedCapture) -> list[NewUrl]:
         links: list[NewUrl] = []
         if self._selection.max_depth is None or url.depth <= self._selection.max_depth:
-            whole = self._visitor.reread(look, look.response.url, self._manner)
+            whole = self._visitor.reread(look, look.response.url, self._options)
             links = self._decisions.links(whole, self._selection.links(whole, url.depth), url.depth)
         self.figures.count(look, row.first, len(links))
         return links
@@ -211,21 +191,22 @@ def _each_once(urls: Iterable[NewUrl]) -> list[NewUrl]:
 
 @asynccontextmanager
 async def open_level_crawl(
-    archive: Archive, selection: CrawlSelection, watching: LevelHooks, *, private_ok: bool, most: int | None = None
+    archive: Archive, selection: CrawlSelection, hooks: LevelHooks, *, private_ok: bool, most: int | None = None
 ) -> AsyncIterator[LevelCrawl]:
     """A crawl by levels with its own connections; the depth is that of the selection."""
-    manner = LookOptions(limits_of(archive.settings.fetch), private_ok, follow=False)
-    async with open_client(archive) as (client, name):
-        robots = RobotsCache(archive, client, name, obey=archive.settings.crawl.robots, private_ok=private_ok)
-        yield LevelCrawl(archive, crawl_visitor(archive, client), robots, selection, manner, watching, most)
+    options = LookOptions(limits_of(archive.settings.fetch), private_ok, follow=False)
+    politeness = politeness_of(archive.settings.crawl)
+    async with (
+        open_client(archive) as (client, name),
+        crawl_visitor(archive, client, name, politeness, private_ok=private_ok) as (visitor, _),
+    ):
+        yield LevelCrawl(archive, visitor, selection, options, hooks, most)
 
 
 async def crawl_levels(
-    archive: Archive, seeds: Sequence[str], selection: CrawlSelection, watching: LevelHooks | None = None, *,
+    archive: Archive, seeds: Sequence[str], selection: CrawlSelection, hooks: LevelHooks | None = None, *,
     private_ok: bool = True, most: int | None = None,
 ) -> CrawlStats:  # fmt: skip
     """Crawls from the start pages to the depth of the selection, level by level. `most` bounds the addresses."""
-    async with open_level_crawl(
-        archive, selection, watching or LevelHooks(), private_ok=private_ok, most=most
-    ) as worker:
+    async with open_level_crawl(archive, selection, hooks or LevelHooks(), private_ok=private_ok, most=most) as worker:
         return await worker.run(seeds)

@@ -4,36 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 
+from letopis import schedule
 from letopis.archive import Archive
 from letopis.archive.link_cache import LinkCacheWriter
-from letopis.catalog.leases import AddressSlots, HostLeases, check_clock
-from letopis.catalog.queues import Shard
+from letopis.archive.queues import (
+    CrawlPlan,
+    FrontierQueue,
+    HostState,
+    Shard,
+    crawl_plans,
+    enqueue_crawl,
+    host_leases,
+    is_within_reach,
+    leases_hosts,
+    policy_memory,
+    queue_counts,
+    visit_samples,
+)
 from letopis.config import FetchSettings
 from letopis.crawl.agent import Agent, CrawlLimits
-from letopis.crawl.catalog_queue import CatalogQueue, LeaseManager
-from letopis.crawl.selection import (
-    CrawlPlan,
-    CrawlSelection,
-    moved_seeds,
-    plan_scopes,
-    reads_text,
-    save_plan,
-    saved_plans,
-)
-from letopis.crawl.stats import CrawlStats
+from letopis.crawl.commits import CrawlStats
+from letopis.crawl.selection import CrawlDecisions, CrawlSelection, moved_seeds, plan_scopes, reads_text
 from letopis.errors import LetopisError, NotReady, UsageError
 from letopis.fetch import Client, CookieJar, CurlTransport, Transport, limits_of
-from letopis.frontier import Frontier, politeness_of
+from letopis.frontier import Frontier, LeaseManager, Politeness, politeness_of
 from letopis.look import LookOptions, Visitor
-from letopis.look.politeness import AddressGate, FileAddressGate, PauseJournal
+from letopis.look.politeness import PolitenessBook, open_book
 from letopis.look.robots import RobotsCache
 from letopis.model import to_millis
-from letopis.schedule import make_policy
+from letopis.schedule import VisitState, make_policy
 from letopis.urls import Scope, ScopeKind, Scopes, parse_user_url
 from letopis.urls import host as host_of
 
@@ -58,19 +61,23 @@ class CrawlOptions:
     limits: CrawlLimits = field(default_factory=CrawlLimits)
 
     def plan(self) -> CrawlPlan:
-        """What of it holds for whoever goes on with the crawl."""
+        """What of it holds for whoever goes on with the crawl; UsageError where nobody could go on with it."""
         seeds = tuple(map(parse_user_url, self.seeds))
+        Scope(self.scope, seeds, self.include, self.exclude)
         return CrawlPlan(seeds, str(self.scope), self.include, self.exclude, self.depth, self.requisites)
 
 
 def selection_for(archive: Archive, options: CrawlOptions) -> CrawlSelection:
-    """The decision about links. Without seeds a crawl goes as far as those that it goes on with, and no further."""
+    """The decision about links. Without seeds a crawl goes as far as those that it goes on with, and no further.
+
+    Plans that cannot be carried out are left out: see `unusable_plans`.
+    """
     settings = archive.settings.crawl
     depth = options.depth if options.depth is not None else settings.max_depth or None
     if options.seeds or options.scope is ScopeKind.ANY:
         seeds = (*map(parse_user_url, options.seeds), *moved_seeds(archive, options.seeds))
         return CrawlSelection(Scope(options.scope, seeds, options.include, options.exclude), depth, options.requisites)
-    plans = saved_plans(archive)
+    plans = crawl_plans(archive)
     chosen = Scope(ScopeKind.ANY, (), options.include, options.exclude)
     if depth is None and plans:
         depths = [plan.depth for plan in plans]
@@ -79,23 +86,21 @@ def selection_for(archive: Archive, options: CrawlOptions) -> CrawlSelection:
     return CrawlSelection(Scopes(plan_scopes(archive, plans), chosen), depth, requisites)
 
 
-def enqueue_seeds(archive: Archive, options: CrawlOptions) -> None:
-    """Makes the seeds wait for their visit; with `revisit_now` all known pages of their hosts too."""
-    now = to_millis(archive.clock())
+def enqueue_seeds(archive: Archive, options: CrawlOptions) -> int:
+    """Makes the seeds wait for their visit; with `revisit_now` all known pages of their hosts too.
+
+    Nothing is stored before all of it is known to be valid. Answers how many
+    pages wait now that did not before.
+    """
+    plan = options.plan()
     moved = moved_seeds(archive, options.seeds) if options.revisit_now else ()
-    with archive.catalog.transaction() as cursor:
-        for seed in options.seeds:
-            url = parse_user_url(seed)
-            archive.catalog.queues.plan(cursor, archive.catalog.resources.ensure(cursor, url).id, 0)
-        if options.seeds:
-            save_plan(archive, cursor, options.plan())
-        for url in (*map(parse_user_url, options.seeds), *moved) if options.revisit_now else ():
-            archive.catalog.queues.make_due(cursor, host_of(url), now)
+    due = dict.fromkeys(map(host_of, (*plan.seeds, *moved))) if options.revisit_now else ()
+    return enqueue_crawl(archive, plan, due)
 
 
 @asynccontextmanager
 async def open_client(archive: Archive) -> AsyncIterator[tuple[Client, str]]:
-    """A client with the manners of a crawl, and the name that it gives to servers."""
+    """A client as a crawl wants it, and the name that it gives to servers."""
     settings = archive.settings
     jar = CookieJar() if settings.fetch.cookies else None
     transport = CurlTransport(_without_retries(settings.fetch), clock=archive.clock, jar=jar)
@@ -118,9 +123,22 @@ def _without_retries(settings: FetchSettings) -> FetchSettings:
     return replace(settings, retry_status=())
 
 
-def crawl_visitor(archive: Archive, client: Client) -> Visitor:
-    """Looks at pages and, unless the settings say otherwise, hands their links over to the index."""
-    return Visitor(archive, client, link_cache=LinkCacheWriter(archive.folder) if archive.settings.crawl.map else None)
+@asynccontextmanager
+async def crawl_visitor(
+    archive: Archive, client: Client, name: str, politeness: Politeness, *, private_ok: bool
+) -> AsyncIterator[tuple[Visitor, PolitenessBook]]:
+    """Looks at pages as a crawl does, by its politeness book, which is closed in the end.
+
+    Unless the settings say otherwise the links of pages are handed over to the index.
+    """
+    crawling = archive.settings.crawl
+    robots = RobotsCache(archive, client, name, private_ok=private_ok) if crawling.robots else None
+    link_cache = LinkCacheWriter(archive.folder) if crawling.map else None
+    book = open_book(archive, politeness, crawls=True)
+    try:
+        yield Visitor(archive, client, book, robots, link_cache=link_cache), book
+    finally:
+        book.close()
 
 
 Connect = Callable[[Archive], AbstractAsyncContextManager[tuple[Client, str]]]
@@ -129,60 +147,39 @@ Connect = Callable[[Archive], AbstractAsyncContextManager[tuple[Client, str]]]
 
 @asynccontextmanager
 async def open_agent(
-    archive: Archive, options: CrawlOptions, shard: Shard, connect: Connect = open_client
+    archive: Archive, options: CrawlOptions, shard: Shard | None = None, connect: Connect = open_client
 ) -> AsyncIterator[Agent]:
-    """An agent with its own connections, ready to run."""
+    """An agent with its own connections, ready to run; for all hosts unless it has a shard of them."""
     settings = archive.settings
-    holding = _lease_manager(archive)
-    # Where agents on other machines share the catalogue, leases and their addresses keep the pauses.
-    owed = PauseJournal(archive.folder, shard.rest, to_millis(archive.clock())) if holding is None else None
-    queue = CatalogQueue(archive.catalog, shard, owed) if holding is None else holding.queue()
-    gate = _address_gate(archive, shard)
-    manners = politeness_of(settings.crawl)
-    if holding is not None:
-        manners = replace(manners, batch=_LEASED_BATCH)
+    leases = LeaseManager.named(host_leases(archive), settings.crawl.lease) if leases_hosts(archive) else None
+    politeness = politeness_of(settings.crawl)
+    if leases is not None:
+        politeness = replace(politeness, batch=_LEASED_BATCH)
     skim = not options.requisites and not reads_text(settings.crawl)
-    manner = LookOptions(
+    looking = LookOptions(
         limits_of(settings.fetch), options.private_ok, follow=False, skim=skim, reread=options.revisit_now
     )
     try:
-        async with connect(archive) as (client, name):
-            robots = RobotsCache(archive, client, name, obey=settings.crawl.robots, private_ok=options.private_ok)
+        async with (
+            connect(archive) as (client, name),
+            crawl_visitor(archive, client, name, politeness, private_ok=options.private_ok) as (visitor, book),
+        ):
+            arrive = _arrivals(archive, book)
+            queue = FrontierQueue(archive, shard, arrive) if leases is None else leases.queue(archive, arrive)
             yield Agent(
-                archive, crawl_visitor(archive, client), Frontier(queue, manners), queue, robots,
-                make_policy(settings.schedule, archive.catalog.queues.memory()),
-                lambda: selection_for(archive, options),
-                manner, gate, holding, owed,
+                archive, visitor, Frontier(queue, politeness), queue,
+                make_policy(settings.schedule, policy_memory(archive)),
+                lambda: selection_for(archive, options), looking, leases,
             )  # fmt: skip
-        if owed is not None:
-            owed.settle()
     finally:
-        if owed is not None:
-            owed.close()
-        if gate is not None:
-            gate.close()
-        if holding is not None:
+        if leases is not None:
             with suppress(LetopisError):
-                holding.leave()
+                leases.leave()
 
 
-def _lease_manager(archive: Archive) -> LeaseManager | None:
-    """Leases of hosts, where agents on other machines may share the catalogue."""
-    if not archive.settings.database.url:
-        return None
-    check_clock(archive.catalog.database, time.time())
-    crawling = archive.settings.crawl
-    leases = HostLeases(archive.catalog.database, round(crawling.delay * 1000), crawling.max_per_host)
-    return LeaseManager.named(archive.catalog, leases, crawling.lease)
-
-
-def _address_gate(archive: Archive, shard: Shard) -> AddressGate | None:
-    """Politeness per address, as far as agents reach."""
-    if not archive.settings.crawl.delay > 0:
-        return None
-    if archive.settings.database.url:
-        return AddressSlots(archive.catalog.database)
-    return FileAddressGate(archive.folder / "addresses") if shard.agents > 1 else None
+def _arrivals(archive: Archive, book: PolitenessBook) -> Callable[[HostState], HostState]:
+    """Tells the book of every host that the frontier gets to know."""
+    return lambda host: book.arrive(host, to_millis(archive.clock()))
 
 
 async def crawl(
@@ -200,15 +197,16 @@ async def crawl(
     `begun` hears of the agent, and of each that takes its place when it was
     cut off, so that it can be stopped by other means.
     """
+    CrawlDecisions(archive.settings.crawl)  # bad filters are told before anything is stored
     if shard is None:
         enqueue_seeds(archive, options)
-    if not options.seeds and not sum(archive.catalog.queues.waiting()):
+    if not options.seeds and not sum(queue_counts(archive)):
         raise UsageError("nothing is planned yet; give a seed, such as 'letopis crawl https://example.org/'")
     total, fruitless = CrawlStats(), 0
     while True:
         done = CrawlStats()
         try:
-            async with open_agent(archive, options, shard or Shard(), connect) as worker:
+            async with open_agent(archive, options, shard, connect) as worker:
                 done = worker.figures
                 begun(worker)
                 for number in signals:
@@ -218,17 +216,26 @@ async def crawl(
         except NotReady:
             # Of a fleet, whoever was cut off begins anew; its hosts go to others meanwhile, nothing is lost.
             fruitless = 0 if done.fetched else fruitless + 1
-            if not archive.settings.database.url or fruitless > _MAX_TRIES or not await _catalog_returns(archive):
+            if not leases_hosts(archive) or fruitless > _MAX_TRIES or not await _record_returns(archive):
                 raise
             total.add(done)
 
 
-async def _catalog_returns(archive: Archive) -> bool:
-    """Whether the catalogue answers again within some minutes."""
+async def _record_returns(archive: Archive) -> bool:
+    """Whether the record answers again within some minutes."""
     pause = max(_PAUSE_SECONDS, archive.settings.crawl.delay)
     for _ in range(_MAX_TRIES):
         await asyncio.sleep(pause)
-        with suppress(LetopisError):
-            archive.catalog.database.one("SELECT 1")
+        if is_within_reach(archive):
             return True
     return False
+
+
+_MOST_SAMPLED = 20_000
+"""Pages asked at most: the error of so large a sample is a third of a point."""
+
+
+def freshness(archive: Archive) -> float | None:
+    """The estimated share of copies that equal the live pages now; None before anything is visited again."""
+    states = map(VisitState.from_bytes, visit_samples(archive, _MOST_SAMPLED))
+    return schedule.estimated_freshness(states, archive.clock().timestamp())

@@ -6,15 +6,14 @@ filter cannot know yet it does not refuse.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import NamedTuple
 
 from letopis.archive import Archive
-from letopis.catalog import Cursor
+from letopis.archive.queues import CrawlPlan, crawl_plans, keeps_crawl_plans, visited_hosts
 from letopis.config import CrawlSettings
+from letopis.errors import UsageError
 from letopis.fetch import is_public
 from letopis.frontier import (
     CrawlFilter,
@@ -236,49 +235,38 @@ def filter_facts(look: Observation, depth: int) -> FilterFacts:
     )
 
 
-_MAX_PLANS = 1000
 _MAX_VISITED_HOSTS = 10_000
 
 
-class CrawlPlan(NamedTuple):
-    """One crawl as it was asked for."""
-
-    seeds: tuple[str, ...]
-    scope: str
-    include: tuple[str, ...]
-    exclude: tuple[str, ...]
-    depth: int | None
-    requisites: bool
-
-
-def save_plan(archive: Archive, cursor: Cursor, plan: CrawlPlan) -> None:
-    """Remembers a crawl, in the place of an earlier one from the same seeds; of very many the oldest are forgotten."""
-    others = [kept for kept in saved_plans(archive) if kept.seeds != plan.seeds]
-    archive.catalog.queues.set_plans(cursor, json.dumps([*others, plan][-_MAX_PLANS:]))
-
-
-def forget_site_plans(archive: Archive, cursor: Cursor, host: str) -> None:
-    """Nobody goes on with crawls of a host any more; of crawls from several seeds the others stay."""
-    plans = [
-        plan._replace(seeds=tuple(seed for seed in plan.seeds if host_of(seed) != host))
-        for plan in saved_plans(archive)
-    ]
-    archive.catalog.queues.set_plans(cursor, json.dumps([plan for plan in plans if plan.seeds]))
-
-
-def saved_plans(archive: Archive) -> list[CrawlPlan]:
-    """The crawls that this archive was asked for, oldest first."""
-    rows = json.loads(archive.catalog.queues.plans() or "[]")
-    return [CrawlPlan(tuple(row[0]), row[1], tuple(row[2]), tuple(row[3]), row[4], row[5]) for row in rows]
-
-
 def plan_scopes(archive: Archive, plans: Iterable[CrawlPlan]) -> tuple[Scope, ...]:
-    """The scopes of some crawls, those alike as one; where none was ever kept, the hosts that were visited."""
+    """The scopes of some crawls, those alike as one; where none was ever kept, the hosts that were visited.
+
+    Plans that cannot be carried out have none: see `unusable_plans`.
+    """
     seeds: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
     for plan in plans:
-        own = seeds.setdefault((plan.scope, plan.include, plan.exclude), [])
-        own += [*plan.seeds, *moved_seeds(archive, plan.seeds)]
-    if not seeds and not archive.catalog.queues.plans():
-        visited = archive.catalog.queues.visited_hosts(_MAX_VISITED_HOSTS)
+        if not _why_unusable(plan):
+            own = seeds.setdefault((plan.scope, plan.include, plan.exclude), [])
+            own += [*plan.seeds, *moved_seeds(archive, plan.seeds)]
+    if not seeds and not keeps_crawl_plans(archive):
+        visited = visited_hosts(archive, _MAX_VISITED_HOSTS)
         return (Scope(ScopeKind.HOST, tuple(f"http://{name}/" for name in visited)),)
     return tuple(Scope(ScopeKind(kind), tuple(own), *patterns) for (kind, *patterns), own in seeds.items())
+
+
+def unusable_plans(archive: Archive) -> list[str]:
+    """Sentences about kept crawls that cannot be carried out, as those of earlier releases may be; others go on."""
+    return [
+        f"the crawl of {' '.join(plan.seeds)} is left out: {why}; crawl it again with other patterns"
+        for plan in crawl_plans(archive)
+        if (why := _why_unusable(plan))
+    ]
+
+
+def _why_unusable(plan: CrawlPlan) -> str:
+    """Empty for a plan that can be carried out."""
+    try:
+        Scope(ScopeKind(plan.scope), plan.seeds, plan.include, plan.exclude)
+    except (UsageError, ValueError) as error:
+        return str(error)
+    return ""

@@ -6,22 +6,20 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import brotli
-from backports import zstd
 
-from letopis.archive import Archive, CheckDetails, Identity, NewCapture, identify
-from letopis.catalog import Database
-from letopis.catalog.versions import last_checks
+from letopis.archive import Archive, CheckDetails, NewCapture
+from letopis.archive.recording import unrecorded_captures
 from letopis.errors import BadUrl, Damaged, DocumentTooLarge, LetopisError
 from letopis.exchange.sources import ImportedCapture, ImportReport
 from letopis.exchange.warc_records import restored_headers
 from letopis.model import Headers, Hop, Outcome, to_millis
 from letopis.urls import normalize
+from letopis.zstandard import zstd
 
 MAX_BODY = 256 * 1024 * 1024
 """Larger bodies are refused and named in the report."""
@@ -98,68 +96,6 @@ _CODINGS: dict[str, Callable[[bytes, int], bytes]] = {
     "zstd": _unzstd,
 }
 
-_SAME_MOMENT_RUN = 1000
-"""Checks that may share one moment of their source, in milliseconds: a second, as most sources tell it."""
-_SLOTS = (
-    "SELECT v.time, v.status, c.sha1 FROM version v JOIN content c ON c.id = v.content "
-    "WHERE v.resource = ? AND v.time >= ? AND v.time < ? UNION ALL "
-    "SELECT p.time, p.status, coalesce(k.sha1, c.sha1) FROM capture p "
-    "LEFT JOIN content k ON k.id = p.content "
-    "LEFT JOIN version v ON v.resource = p.resource AND v.number = p.number LEFT JOIN content c ON c.id = v.content "
-    "WHERE p.resource = ? AND p.time >= ? AND p.time < ? ORDER BY 1"
-)
-
-
-class _Slot(NamedTuple):
-    time: int
-    status: int
-    sha1: bytes | None
-
-
-def unrecorded_arrivals(database: Database, batch: Sequence[NewCapture]) -> list[NewCapture]:
-    """Those of a batch that the archive has not got, each once, in their order."""
-    known = last_checks(database, list({arrival.url: None for arrival in batch}))
-    seen: dict[tuple[str, int], list[NewCapture]] = defaultdict(list)
-    wanted = []
-    for arrival in batch:
-        twins = seen[arrival.url, arrival.time]
-        before = known.get(arrival.url)
-        if any(_equal(arrival, twin) for twin in twins):
-            continue
-        if before is not None and before.time is not None and arrival.time <= before.time:
-            slots = _slots(database, before.resource, arrival.time)
-            arrival = _identified(arrival) if slots else arrival
-            if any(_fits(arrival, slot) for slot in slots):
-                continue
-        twins.append(arrival)
-        wanted.append(arrival)
-    return wanted
-
-
-def _equal(first: NewCapture, second: NewCapture) -> bool:
-    return first.status == second.status and first.body == second.body
-
-
-def _slots(database: Database, resource: int, time: int) -> list[_Slot]:
-    """What the URL has at this moment and in the milliseconds that follow without a gap."""
-    span = (resource, time, time + _SAME_MOMENT_RUN)
-    found = [_Slot(row[0], row[1], row[2]) for row in database.all(_SLOTS, (*span, *span))]
-    return [slot for index, slot in enumerate(found) if slot.time == time + index]
-
-
-def _identified(arrival: NewCapture) -> NewCapture:
-    if arrival.body is None or arrival.identity is not None:
-        return arrival
-    identity: Identity = identify(arrival.body)
-    return arrival._replace(identity=identity)
-
-
-def _fits(arrival: NewCapture, slot: _Slot) -> bool:
-    if arrival.status != slot.status:
-        return False
-    return arrival.identity is None or arrival.identity.sha1 == bytes(slot.sha1 or b"")
-
-
 BATCH_CAPTURES = 1024
 BATCH_BYTES = 64 * 1024 * 1024
 MOST_ERROR_BODY = 64 * 1024
@@ -191,12 +127,13 @@ def _readable(found: Iterable[ImportedCapture], name: str, report: ImportReport)
     except LetopisError:
         raise
     except Exception as error:
-        report.refuse(f"the rest of the file cannot be read ({type(error).__name__}: {error})", name)
+        reason = " ".join(str(error).split())
+        report.refuse(f"the rest of the file cannot be read ({type(error).__name__}: {reason})", name)
 
 
 def _commit(archive: Archive, batch: list[NewCapture], report: ImportReport) -> None:
     """What a run that was killed has already brought is passed over."""
-    wanted = unrecorded_arrivals(archive.catalog.database, batch)
+    wanted = unrecorded_captures(archive, batch)
     report.same += len(batch) - len(wanted)
     for done in archive.commit(wanted) if wanted else ():
         report.checks += 1

@@ -1,24 +1,38 @@
-"""CDXJ lines of captures and of WARC records, sorted however many there are, and the export of them."""
+"""CDX: captures as rows and as CDXJ lines, the index of a WARC file, lines sorted however many there are, the export.
+
+The CDX servers, TimeMaps, WACZ files and the export all word a line here.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from heapq import merge
+from itertools import islice
 from typing import IO, BinaryIO, NamedTuple
 
-from letopis.archive import Archive, identify
+from letopis.archive import Archive
+from letopis.archive.captures import REPEAT, TOO_LARGE, UNKNOWN_TYPE, VERSION, CaptureList, ListedCapture, digest_texts
 from letopis.archive.cluster import LocalRunner, PieceRunner
 from letopis.exchange.selection import ExportPart, ExportSelection, export_parts
 from letopis.exchange.warc_records import is_revisit
-from letopis.extract.detection import bare_type
-from letopis.model import Check, Outcome, header, stamp14
+from letopis.model import Check, Hop, header, stamp14
+from letopis.model.times import timestamp
 from letopis.urls import surt
+
+FIELDS = ("urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length")
+"""The fields of a row, in the order of its places; the time in milliseconds follows them."""
+
+CdxRow = tuple[str, str, str, str, str, str, str, int]
 
 REVISIT = "warc/revisit"
 EMPTY_DIGEST = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 """SHA-1 of nothing: what a redirect carried of its own."""
+
+_NOTHING = bytes(20)
+_MEDIA_TYPE = re.compile(r'\s*([^"\\;,\s]+)')
 
 
 class RecordLocation(NamedTuple):
@@ -29,38 +43,60 @@ class RecordLocation(NamedTuple):
     length: int
 
 
-def capture_line(check: Check, digest: str, length: int) -> str:
-    """The line of a check that got an answer, as the archive's own CDX tells it.
+def cdx_rows(captures: CaptureList, batch: Sequence[ListedCapture], revisit_status: str) -> list[CdxRow]:
+    """The rows of a batch. A check that found nothing new is a revisit, a redirected one a redirect."""
+    kinds = captures.media_types(batch)
+    texts = digest_texts([capture[5] or _NOTHING for capture in batch])
+    rows: list[CdxRow] = []
+    add = rows.append
+    for capture, digest in zip(batch, texts, strict=True):
+        name, url, time, status, head, sha1, length, redirect, kind = capture
+        stamp = timestamp(time)
+        if redirect is not None:
+            add((name, stamp, url, _redirect_type(redirect), str(redirect.status), EMPTY_DIGEST, "0", time))
+        elif kind == VERSION:
+            add((name, stamp, url, kinds[head], str(status), digest, str(length), time))
+        elif kind == REPEAT:
+            add((name, stamp, url, REVISIT, revisit_status, digest if sha1 else "-", str(length or 0), time))
+        elif sha1:
+            add((name, stamp, url, kinds[head], str(status), digest, str(length), time))
+        else:
+            kept = "-" if kind == TOO_LARGE else EMPTY_DIGEST
+            add((name, stamp, url, kinds[head], str(status), kept, "0", time))
+    return rows
 
-    A redirected check is a redirect; one that found nothing new is a revisit without a status of its own.
+
+def _redirect_type(redirect: Hop) -> str:
+    return _media_type(header(redirect.headers, "content-type"))
+
+
+def _media_type(content_type: str) -> str:
+    """Lower-case, without parameters, and without anything that would end a field."""
+    match = _MEDIA_TYPE.match(content_type)
+    return match[1].lower() if match else UNKNOWN_TYPE
+
+
+def cdxj_line(row: CdxRow, place: str = "") -> str:
+    """Key, timestamp and a JSON object, without the end of the line; `place` is JSON that follows the other fields.
+
+    Spliced as text: lists run to millions. A row without a status is a revisit, which has none of its own.
     """
-    fields = {"url": check.url}
-    if check.redirects:
-        hop = check.redirects[0]
-        fields |= _answer_fields(header(hop.headers, "content-type"), str(hop.status), EMPTY_DIGEST)
-        length = 0
-    elif is_revisit(check):
-        fields |= {"mime": REVISIT, "digest": digest or "-"}
-    else:
-        fields |= _answer_fields(check.content_type, str(check.status), digest)
-    return _line(check, fields | {"length": str(length)})
+    key, stamp, url, mime, status, digest, length, _ = row
+    if '"' in url or "\\" in url:
+        url = json.dumps(url)[1:-1]
+    shown = f'"status": "{status}", ' if status else ""
+    return (
+        f'{key} {stamp} {{"url": "{url}", "mime": "{mime}", {shown}"digest": "{digest}", "length": "{length}"{place}}}'
+    )
 
 
 def record_line(check: Check, digest: str, where: RecordLocation) -> str:
     """The line of a WARC record, as indexers make it of the file."""
-    mime = REVISIT if is_revisit(check) else check.content_type
-    place = {"length": str(where.length), "offset": str(where.offset), "filename": where.filename}
+    mime = REVISIT if is_revisit(check) else _media_type(check.content_type)
     digest = f"sha1:{digest}" if digest else "-"
-    return _line(check, {"url": check.url} | _answer_fields(mime, str(check.status), digest) | place)
-
-
-def _answer_fields(content_type: str, status: str, digest: str) -> dict[str, str]:
-    words = bare_type(content_type).split()
-    return {"mime": words[0] if words else "unk", "status": status, "digest": digest}
-
-
-def _line(check: Check, fields: dict[str, str]) -> str:
-    return f"{surt(check.url)} {stamp14(check.checked_at)} {json.dumps(fields)}"
+    fields = (surt(check.url), stamp14(check.checked_at), check.url, mime, str(check.status), digest)
+    place = f', "offset": "{where.offset}", "filename": {json.dumps(where.filename)}'
+    return cdxj_line((*fields, str(where.length), 0), place)
 
 
 LINES_IN_MEMORY = 100_000
@@ -120,9 +156,6 @@ def _read(run: IO[bytes]) -> Iterator[bytes]:
     return iter(run)
 
 
-_NEWS = (Outcome.NEW, Outcome.CHANGED)
-
-
 def export_cdxj(
     archive: Archive,
     out: BinaryIO,
@@ -131,6 +164,19 @@ def export_cdxj(
     spread: PieceRunner | None = None,
 ) -> int:
     """Writes a line for each selected check that got an answer; answers how many. `spread` may work them out."""
+    count = 0
+    for count, line in enumerate(cdxj_lines(archive, selected, progress, spread), 1):  # noqa: B007
+        out.write(line)
+    return count
+
+
+def cdxj_lines(
+    archive: Archive,
+    selected: ExportSelection,
+    progress: Callable[[int], None] = lambda done: None,
+    spread: PieceRunner | None = None,
+) -> Iterator[bytes]:
+    """The same line by line; all of them are found before the first one comes."""
     lines = SortedLines()
     count = 0
     try:
@@ -139,22 +185,15 @@ def export_cdxj(
                 lines.add(line)
             count += len(found)
             progress(count)
-        out.writelines(lines)
+        yield from lines
     finally:
         lines.close()
-    return count
 
 
 def _part_lines(archive: Archive, part: ExportPart) -> list[str]:
-    checks = (check for url in part.urls for check in part.selected.checks(archive, url)[part.start : part.end])
-    return [capture_line(check, *_content(archive, check)) for check in checks if check.status]
-
-
-def _content(archive: Archive, check: Check) -> tuple[str, int]:
-    """Digest and size of what a check carried."""
-    if check.outcome in _NEWS or is_revisit(check):
-        return check.digest, check.length
-    body = archive.answers.error_body(check.url, check.checked_at)
-    if body:
-        return identify(body).text, len(body)
-    return ("-" if check.outcome is Outcome.TOO_LARGE else EMPTY_DIGEST), 0
+    captures = archive.attached(CaptureList)
+    found: list[str] = []
+    for url in part.urls:
+        batch = list(islice(part.selected.captures(captures, url), part.start, part.end))
+        found += map(cdxj_line, cdx_rows(captures, batch, revisit_status=""))
+    return found

@@ -1,37 +1,78 @@
-"""One door for everything that comes in: what a source is decides who reads it."""
+"""Everything that comes in: what a source is decides who reads it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from letopis.archive import Archive
+from letopis.archive.recording import is_recorded
+from letopis.errors import BadUrl, UsageError
 from letopis.exchange.captures import import_captures
-from letopis.exchange.sources import ImportReport, SourceHints, SourceKind
+from letopis.exchange.sources import (
+    CDXJ,
+    FILE_KINDS,
+    WACZ,
+    WARC,
+    ImportedWatch,
+    ImportReport,
+    SourceHints,
+    installed_readers,
+    reader_of,
+    require_readers,
+)
 from letopis.exchange.wacz_import import import_wacz, is_wacz
-from letopis.exchange.warc_import import warc_captures
+from letopis.exchange.warc_import import warc_captures, warcs_in_folder
 from letopis.exchange.warc_records import is_cdx_name
-from letopis_migrate.readers import import_tool_source, recognised_kind
+from letopis.urls import normalize
 
-_FILE_KINDS = (SourceKind.WARC, SourceKind.WACZ, SourceKind.CDXJ)
+_SQLITE = b"SQLite format 3\x00"
+_RANK_OF_WARCS = 60
+"""A folder of WARC files is one of another tool when a reader of a lower rank recognises it."""
 
 
-def source_kind(source: str) -> SourceKind:
+def source_kind(source: str) -> str:
     """What a source is, by its name where it may lie on a server, else by looking at it."""
     if is_cdx_name(source):
-        return SourceKind.CDXJ
+        return CDXJ
     file = Path(source)
-    return recognised_kind(file) or (SourceKind.WACZ if is_wacz(file) else SourceKind.WARC)
+    if file.is_dir():
+        return _folder_kind(file)
+    if _is_database(file):
+        require_readers(file)
+        return next((reader.kind for reader in installed_readers() if reader.recognises(file)), WARC)
+    return WACZ if is_wacz(file) else WARC
+
+
+def _folder_kind(folder: Path) -> str:
+    warcs = bool(warcs_in_folder(folder))
+    for reader in installed_readers():
+        if warcs and reader.rank > _RANK_OF_WARCS:
+            return WARC
+        if reader.recognises(folder):
+            return reader.kind
+    if warcs:
+        return WARC
+    require_readers(folder)
+    raise UsageError(f"{folder} is no folder that import knows; say which kind it is")
+
+
+def _is_database(file: Path) -> bool:
+    """Of plain files only databases are shown to readers: loading them costs more than reading a small WARC file."""
+    if not file.is_file():
+        return False
+    with file.open("rb") as stream:
+        return stream.read(len(_SQLITE)) == _SQLITE
 
 
 def import_sources(
     archive: Archive,
-    sources: Sequence[str],
+    sources: Sequence[str | Path],
     progress: Callable[[int], None] = lambda done: None,
     *,
     base: str = "",
-    kind: SourceKind | None = None,
-    asked: SourceHints | None = None,
+    kind: str | None = None,
+    hints: SourceHints | None = None,
 ) -> ImportReport:
     """Takes all sources in; what was committed stays when a later one is broken.
 
@@ -40,24 +81,63 @@ def import_sources(
     it is started again.
     """
     report = ImportReport()
-    for source in sources:
-        _import(archive, source, kind or source_kind(source), base, asked or SourceHints(), report, progress)
+    for source in map(str, sources):
+        before = report.checks + report.same
+        _import(archive, source, kind or source_kind(source), base, hints or SourceHints(), report, progress)
+        if report.checks + report.same == before:
+            report.empty.append(source)
     return report
 
 
 def _import(
-    archive: Archive, source: str, kind: SourceKind, base: str, asked: SourceHints, report: ImportReport,
+    archive: Archive, source: str, kind: str, base: str, hints: SourceHints, report: ImportReport,
     progress: Callable[[int], None],
 ) -> None:  # fmt: skip
     file = Path(source)
-    if kind is SourceKind.CDXJ:
+    if kind == CDXJ:
         # Loaded late on purpose: an index may lie on a server, and files need none of what talks to one.
         from letopis.exchange.cdx_import import import_cdxj  # noqa: PLC0415
 
         import_cdxj(archive, source, report, progress, base=base)
-    elif kind not in _FILE_KINDS or file.is_dir():
-        import_tool_source(archive, file, kind, asked, report, progress)
-    elif kind is SourceKind.WACZ:
+    elif kind not in FILE_KINDS:
+        _import_from_tool(archive, file, kind, hints, report, progress)
+    elif file.is_dir():
+        _import_folder(archive, file, report, progress)
+    elif kind == WACZ:
         import_wacz(archive, file, report, progress)
     else:
         import_captures(archive, warc_captures(file, report), file.name, report, progress)
+
+
+def _import_folder(archive: Archive, folder: Path, report: ImportReport, progress: Callable[[int], None]) -> bool:
+    """Takes the WARC files of a folder in; whether there are any."""
+    files = warcs_in_folder(folder)
+    for file in files:
+        import_captures(archive, warc_captures(file, report), file.name, report, progress)
+    return bool(files)
+
+
+def _import_from_tool(
+    archive: Archive, source: Path, kind: str, hints: SourceHints, report: ImportReport,
+    progress: Callable[[int], None],
+) -> None:  # fmt: skip
+    reader = reader_of(kind)
+    if not source.exists():
+        raise UsageError(f"there is no {source}; give a file or folder that is there")
+    with_warcs = reader.with_warcs and source.is_dir() and _import_folder(archive, source, report, progress)
+
+    def known(url: str) -> bool:
+        try:
+            return with_warcs and is_recorded(archive, normalize(url))
+        except BadUrl:
+            return False
+
+    import_captures(archive, reader.captures(source, hints, report, known), source.name, report, progress)
+
+
+def watches_of_source(source: str, kind: str | None, hints: SourceHints) -> Iterator[ImportedWatch]:
+    """The pages that the tool behind a source watches; UsageError for sources that have no such thing."""
+    found = kind or source_kind(source)
+    if found in FILE_KINDS:
+        raise UsageError(f"{source} has no watches; import it without them")
+    return reader_of(found).watches(Path(source), hints)

@@ -51,7 +51,7 @@ def export_parquet(
 
     `spread` reads pages and their links, else that is done here.
     """
-    arrow = _arrow()
+    arrow, pieces = _arrow(), _rows(archive, selected, spread)
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -59,7 +59,7 @@ def export_parquet(
     with ExitStack() as stack:
         outs = {name: stack.enter_context(atomic_file(target / f"{name}.parquet")) for name in TABLES}
         tables = {name: _Table(arrow, name, outs[name], stack) for name in TABLES}
-        for rows in _rows(archive, selected, spread):
+        for rows in pieces:
             for name, row in rows:
                 tables[name].add(row)
             progress(tables["checks"].count)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
 from typing import NamedTuple
 
 from letopis.archive import Archive
-from letopis.catalog import ResourceRow
-from letopis.catalog.accounts import Projects
-from letopis.errors import UnknownUrl
-from letopis.model import Check, Outcome
+from letopis.archive.accounts import projects_of
+from letopis.archive.activity import find_page
+from letopis.archive.captures import VERSION, CaptureList, ListedCapture, ResourceRow, TimeRange, checked_urls
+from letopis.archive.index_facts import require_site
+from letopis.model import Check, Outcome, to_millis
 from letopis.urls import host as host_of
 from letopis.urls import parse_user_url
 from letopis.urls import site as site_of
@@ -33,21 +33,15 @@ class ExportSelection:
     def resources(self, archive: Archive) -> Iterator[ResourceRow]:
         """URLs in the order in which they were first seen, so that two exports are equal.
 
-        A site that the archive does not know is UnknownUrl, a project NotFound.
+        A site or a project that the archive does not know is NotFound, at once.
         """
         if self.project:
             return self._of_project(archive)
-        if not self.site:
-            return archive.catalog.resources.all()
-        rows = archive.catalog.resources.of_host(site_of(self.site))
-        first = next(rows, None)
-        if first is None:
-            raise UnknownUrl(f"nothing of {self.site} is in this archive; give another --site or none")
-        return chain([first], rows)
+        return checked_urls(archive, require_site(archive, self.site) if self.site else "")
 
     def _of_project(self, archive: Archive) -> Iterator[ResourceRow]:
-        urls = Projects(archive.catalog.database).show(self.project).urls
-        found = (archive.catalog.resources.find(parse_user_url(url)) for url in urls)
+        urls = projects_of(archive).show(self.project).urls
+        found = (find_page(archive, parse_user_url(url)) for url in urls)
         known = {row.id: row for row in found if row is not None and row.checked is not None}
         host = site_of(self.site) if self.site else ""
         return (known[number] for number in sorted(known) if not host or host_of(known[number].url) == host)
@@ -55,6 +49,12 @@ class ExportSelection:
     def checks(self, archive: Archive, url: str) -> list[Check]:
         """The checks of one URL that are meant, oldest first."""
         return self._chosen(archive.history(url))
+
+    def captures(self, captures: CaptureList, url: str) -> Iterator[ListedCapture]:
+        """The captures of one URL that are meant, oldest first: its checks that got an answer."""
+        since = 0 if self.since is None else to_millis(self.since)
+        found = captures.of_url(url, TimeRange(since, 2**62 if self.until is None else to_millis(self.until)))
+        return _latest(found) if self.latest else found
 
     def replayable(self, archive: Archive, url: str) -> list[Check]:
         """The same, with the checks that brought the versions which the chosen ones found again.
@@ -79,6 +79,15 @@ class ExportSelection:
         return (self.since is None or moment >= self.since) and (self.until is None or moment <= self.until)
 
 
+def _latest(captures: Iterator[ListedCapture]) -> Iterator[ListedCapture]:
+    """The last capture that brought new bytes."""
+    newest: ListedCapture | None = None
+    for capture in captures:
+        if capture[8] == VERSION and (newest is None or capture[5] != newest[5]):
+            newest = capture
+    return iter(() if newest is None else (newest,))
+
+
 _URLS = 200
 _VERSIONS = 400
 """Of one piece, about: so much fits in memory twice, on whoever works it out and on whoever writes it."""
@@ -94,10 +103,14 @@ class ExportPart(NamedTuple):
 
 
 def export_parts(archive: Archive, selected: ExportSelection) -> Iterator[ExportPart]:
-    """The whole selection, in the order of its URLs."""
+    """The whole selection, in the order of its URLs; what the archive does not know is NotFound at once."""
+    return _parts(selected, selected.resources(archive))
+
+
+def _parts(selected: ExportSelection, rows: Iterator[ResourceRow]) -> Iterator[ExportPart]:
     urls: list[str] = []
     versions = 0
-    for row in selected.resources(archive):
+    for row in rows:
         if row.versions > _VERSIONS:
             yield from _whole(selected, urls)
             urls, versions = [], 0

@@ -1,32 +1,28 @@
-"""What an import is given and gives back: kinds of sources, hints about them, captures, watches, and the report.
+"""What an import is given and gives back: hints about sources, captures, watches, the report, and who reads what.
 
-Readers of other tools, which may be packages of their own, need these values and nothing else of an import.
+Readers of what other tools have kept are packages of their own, found by
+entry points of the group `letopis.sources`: the name is the word of `--kind`,
+the value a `SourceReader`. They need these values and nothing else of an import.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from letopis.errors import UsageError
+from letopis.errors import MissingExtra, UsageError
 from letopis.model import Headers
+from letopis.plugins import entry_points_of
 
-
-class SourceKind(StrEnum):
-    """The words of `--kind`."""
-
-    WARC = "warc"
-    WACZ = "wacz"
-    CDXJ = "cdxj"
-    DATED = "dated"
-    GIT = "git"
-    URLWATCH = "urlwatch"
-    CHANGEDETECTION = "changedetection"
-    WGET = "wget"
-    HTTRACK = "httrack"
+WARC, WACZ, CDXJ = FILE_KINDS = ("warc", "wacz", "cdxj")
+"""Kinds that need no other package."""
+ENTRY_POINT_GROUP = "letopis.sources"
+_MIGRATE_KINDS = ("httrack", "changedetection", "urlwatch", "git", "wget", "dated")
+_INSTALL = "'pip install letopis-migrate'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +39,7 @@ class SourceHints:
 
     def __post_init__(self) -> None:
         if self.url and not self.url.startswith(("http://", "https://")):
-            raise UsageError(f"--url {self.url} is no web address; begin it with https:// or http://")
+            raise UsageError(f"'{self.url}' is no web address; begin it with https:// or http://")
 
 
 MOST_WATCHES = 100_000
@@ -51,7 +47,7 @@ MOST_WATCHES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class ImportedWatch:
-    """A page to watch: seconds between looks (None: as the settings say), and filters (kind, expression).
+    """A page to watch: seconds between checks (None: as the settings say), and filters (kind, expression).
 
     `left_out` names what has no counterpart.
     """
@@ -83,7 +79,7 @@ class ImportedCapture:
 
 
 def failed_capture(url: str, date: str, why: str) -> ImportedCapture:
-    """A look that got no answer."""
+    """A check that got no answer."""
     facts = {"redirects": [], "final_url": url, "error": why, "warnings": [], "outcome": "unavailable", "status": 0}
     return ImportedCapture(url, date, 0, (), b"", facts=facts)
 
@@ -95,7 +91,10 @@ _OTHERS = "other reasons"
 
 @dataclass(slots=True)
 class ImportReport:
-    """`same` counts captures that the archive already had; the first refusals are named."""
+    """`same` counts captures that the archive already had; the first refusals are named.
+
+    `empty` are the sources of which nothing could be taken in.
+    """
 
     records: int = 0
     versions: int = 0
@@ -103,6 +102,7 @@ class ImportReport:
     same: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
 
     def refuse(self, reason: str, where: str) -> None:
         """Counts a record that was left out; a source that finds ever new reasons fills no memory."""
@@ -110,3 +110,62 @@ class ImportReport:
         self.refused[reason if known else _OTHERS] += 1
         if len(self.examples) < MOST_EXAMPLES:
             self.examples.append(f"{where[:300]}: {reason}")
+
+
+class SourceReader(Protocol):
+    """Reads what one tool has kept.
+
+    `rank` orders the readers that recognise the same folder, the lowest
+    first. `with_warcs` says that WARC files in its folder belong to the source:
+    they are taken in before it.
+    """
+
+    kind: str
+    rank: int
+    with_warcs: bool
+
+    def recognises(self, source: Path) -> bool:
+        """Whether a file or folder is one of this tool."""
+
+    def captures(
+        self, source: Path, hints: SourceHints, report: ImportReport, is_recorded: Callable[[str], bool]
+    ) -> Iterator[ImportedCapture]:
+        """What it has kept, in its order; `is_recorded` tells whether a URL came with the WARC files beside it."""
+
+    def watches(self, source: Path, hints: SourceHints) -> Iterator[ImportedWatch]:
+        """The pages that it watches; UsageError when this tool has no such thing."""
+
+
+@cache
+def installed_readers() -> tuple[SourceReader, ...]:
+    """The readers of installed packages, in the order in which they are asked."""
+    found: list[SourceReader] = [_loaded(point) for point in entry_points_of(ENTRY_POINT_GROUP)]
+    return tuple(sorted(found, key=lambda reader: reader.rank))
+
+
+def _loaded(point: Any) -> Any:
+    try:
+        return point.load()
+    except ImportError as error:
+        raise MissingExtra(f"the reader of {point.name} does not load ({error}); {_INSTALL} brings it anew") from None
+
+
+def known_kinds() -> tuple[str, ...]:
+    """The words of `--kind`; no reader is loaded for them."""
+    return (*FILE_KINDS, *sorted(point.name for point in entry_points_of(ENTRY_POINT_GROUP)))
+
+
+def reader_of(kind: str) -> SourceReader:
+    """The reader of a kind; UsageError for a word that nobody knows, MissingExtra when its package is not there."""
+    for reader in installed_readers():
+        if reader.kind == kind:
+            return reader
+    if kind in _MIGRATE_KINDS:
+        raise MissingExtra(f"what {kind} has kept is read by a package of its own: {_INSTALL}")
+    raise UsageError(f"kind: '{kind[:70]}' is not known; choose {', '.join(known_kinds())}")
+
+
+def require_readers(source: Path) -> None:
+    """MissingExtra when no package is installed that could tell what a source is."""
+    if not installed_readers():
+        raise MissingExtra(f"{source} is neither WARC, WACZ nor CDXJ; readers of other tools come with {_INSTALL}")

@@ -203,8 +203,8 @@ class FileRewriter(Rewriter):
     def page(self, text: str, charset: str) -> str:
         """A page, which says its charset itself: there is no server any more to say it."""
         changed = self.html(text)
-        told = _CHARSET.search(changed[:1024])
-        if told and told[1].lower() == charset.lower():
+        declared = _CHARSET.search(changed[:1024])
+        if declared and declared[1].lower() == charset.lower():
             return changed
         at = _HEAD.match(changed)
         place = at.end() if at else 0
@@ -251,7 +251,11 @@ class _CopiedPage(NamedTuple):
 def export_static(
     archive: Archive, target: Path, selected: ExportSelection, progress: Callable[[int], None] = lambda done: None
 ) -> CopyReport:
-    """Writes the selected part as it was at the end of its span. A second run writes only what changed."""
+    """Writes the selected part as it was at the end of its span. A second run writes only what changed.
+
+    A site or a project that is not known is NotFound before anything is written.
+    """
+    selected.resources(archive)
     folder = CopyFolder(target)
     copy = _CopyRun(archive, folder, replace(selected, latest=False))
     for count, shown in enumerate(copy.pages(), 1):

@@ -95,8 +95,8 @@ def _host(scheme: str, netloc: str) -> str:
     known = _HOST.fullmatch(name) and len(name) <= _MOST_SEGMENT and "@" not in netloc and not _reserved(name)
     # Beside the folders of hosts lie files of our own, which no host may be called like.
     known = known and not name.endswith((".html", ".txt", ".part"))
-    told = name if known else f"{_cleaned(name)}~{_mark(netloc)}"
-    return "~".join([told, *([scheme] if scheme != "https" else []), *([_cleaned(port)] if port else [])])
+    folder = name if known else f"{_cleaned(name)}~{_mark(netloc)}"
+    return "~".join([folder, *([scheme] if scheme != "https" else []), *([_cleaned(port)] if port else [])])
 
 
 def _folder(segment: str) -> str:
@@ -109,20 +109,20 @@ def _last(segment: str, has_query: bool, content_type: str, url: str) -> str:
     if not segment and not has_query:
         stem, ending = "index", _ending("html", content_type)
         return INDEX_NAME if ending == "html" else f"index~{_mark(url)}.{ending}"
-    stem, _, told = segment.rpartition(".")
-    ending = _ending(told if stem else "", content_type)
-    is_same = not has_query and ending == told and _PLAIN.fullmatch(stem) and not _reserved(stem)
+    stem, _, suffix = segment.rpartition(".")
+    ending = _ending(suffix if stem else "", content_type)
+    is_same = not has_query and ending == suffix and _PLAIN.fullmatch(stem) and not _reserved(stem)
     if is_same and segment != INDEX_NAME:
         return segment
     return f"{_cleaned(unquote(stem or segment)) or 'index'}~{_mark(url)}.{ending}"
 
 
-def _ending(told: str, content_type: str) -> str:
+def _ending(suffix: str, content_type: str) -> str:
     """The ending of the address where it fits its type, else the usual one of the type."""
     known = _TYPES.get(content_type.partition(";")[0].strip().lower())
     if known:
-        return told if told in known else known[0]
-    return told if _ENDING.fullmatch(told) else "bin"
+        return suffix if suffix in known else known[0]
+    return suffix if _ENDING.fullmatch(suffix) else "bin"
 
 
 def _reserved(stem: str) -> bool:

@@ -105,10 +105,10 @@ class WaczPackage:
         entry.compress_type = zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED
         entry.file_size = size
         with self._zip.open(entry, "w") as stream:
-            told = _Digesting(stream)
-            yield cast(BinaryIO, told)
+            digesting = _Digesting(stream)
+            yield cast(BinaryIO, digesting)
         name = path.rpartition("/")[2]
-        self.resources.append({"name": name, "path": path, "hash": told.digest, "bytes": told.size})
+        self.resources.append({"name": name, "path": path, "hash": digesting.digest, "bytes": digesting.size})
 
     def close(self, facts: dict[str, object]) -> None:
         """Writes the description of everything, its digest, and the directory of the ZIP file."""

@@ -34,18 +34,18 @@ def import_wacz(
     """Takes every WARC file in; a member that is damaged or missing is named, and what can be read of it comes in."""
     try:
         with zipfile.ZipFile(file) as package:
-            told = _digests(package, file.name, report)
-            names = list(_warcs(package, told, file.name, report))
+            digests = _digests(package, file.name, report)
+            names = list(_warcs(package, digests, file.name, report))
             if not names:
                 report.refuse("there is no WARC file in it", file.name)
             for name in names:
-                _import_member(archive, package, name, told.get(name, ""), f"{file.name} {name}", report, progress)
+                _import_member(archive, package, name, digests.get(name, ""), f"{file.name} {name}", report, progress)
     except zipfile.BadZipFile as error:
         raise Damaged(f"{file} is no sound ZIP file ({error}); fetch it again") from None
 
 
 def _digests(package: zipfile.ZipFile, where: str, report: ImportReport) -> dict[str, str]:
-    """Digests of the members by their path, as `datapackage.json` tells them; empty when it does not."""
+    """Digests of the members by their path, as `datapackage.json` lists them; empty when it does not."""
     text = _read(package, "datapackage.json")
     if text is None:
         report.refuse("it has no datapackage.json; its files were taken without a check", where)
@@ -58,17 +58,17 @@ def _digests(package: zipfile.ZipFile, where: str, report: ImportReport) -> dict
     return {str(row.get("path")): str(row.get("hash") or "") for row in rows}
 
 
-def _warcs(package: zipfile.ZipFile, told: dict[str, str], where: str, report: ImportReport) -> Iterator[str]:
-    """The WARC files, in the order of the ZIP; those that are told of and not there are named."""
+def _warcs(package: zipfile.ZipFile, digests: dict[str, str], where: str, report: ImportReport) -> Iterator[str]:
+    """The WARC files, in the order of the ZIP; those that are listed and not there are named."""
     present = package.namelist()
-    for name in told:
+    for name in digests:
         if name.endswith((*WARC_SUFFIXES, ".wacz")) and name not in present:
             report.refuse("it is listed in datapackage.json and not there", f"{where} {name}")
     for name in present:
         if name.endswith(".wacz"):
             report.refuse("a WACZ inside a WACZ is not read; take it out and import it", f"{where} {name}")
         elif name.endswith(WARC_SUFFIXES):
-            if told and name not in told:
+            if digests and name not in digests:
                 report.refuse("it is not listed in datapackage.json; taken without a check", f"{where} {name}")
             yield name
 
@@ -118,8 +118,8 @@ def _algorithm(digest: str) -> str:
     return name if name in ("md5", "sha1", "sha256", "sha512") else "sha256"
 
 
-def _fits(found: str, told: str) -> bool:
-    return told.rpartition(":")[2].lower() == found
+def _fits(found: str, listed: str) -> bool:
+    return listed.rpartition(":")[2].lower() == found
 
 
 def _read(package: zipfile.ZipFile, name: str) -> bytes | None:

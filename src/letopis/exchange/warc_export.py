@@ -22,6 +22,7 @@ from typing import BinaryIO, NamedTuple
 
 from letopis import __version__
 from letopis.archive import Archive, RecordedCapture, identify
+from letopis.archive.captures import version_time
 from letopis.archive.cluster import PieceRunner
 from letopis.errors import NotReady
 from letopis.exchange.selection import ExportPart, ExportSelection, export_parts
@@ -34,7 +35,7 @@ from letopis.exchange.warc_records import (
     is_revisit,
     response_head,
 )
-from letopis.model import Check, Outcome, from_millis, rfc3339, stamp14, to_millis
+from letopis.model import Check, Outcome, rfc3339, stamp14, to_millis
 
 SOFTWARE = f"Letopis/{__version__}"
 _NAMESPACE = uuid.UUID("5f1d2c0e-6d4b-5b1e-9f55-0a7c0c1e7a11")
@@ -66,14 +67,29 @@ def export_warc(
     progress: Callable[[int], None] = lambda done: None,
     spread: PieceRunner | None = None,
 ) -> int:
-    """Writes the selected part; answers how many records. `spread` may read and compress them elsewhere."""
-    out.write(compressed_record(info_record(), compression))
-    count = 1
-    for member in _members(archive, selected, compression, spread):
+    """Writes the selected part; answers how many records. `spread` may read and compress them elsewhere.
+
+    A site or a project that is not known is NotFound before anything is written.
+    """
+    count = 0
+    for count, member in enumerate(warc_members(archive, selected, compression, progress, spread), 1):  # noqa: B007
         out.write(member)
-        count += 1
-        progress(count)
     return count
+
+
+def warc_members(
+    archive: Archive,
+    selected: ExportSelection,
+    compression: WarcCompression = "gzip",
+    progress: Callable[[int], None] = lambda done: None,
+    spread: PieceRunner | None = None,
+) -> Iterator[bytes]:
+    """The same piece by piece: what the file is, then its records."""
+    members = _members(archive, selected, compression, spread)
+    yield compressed_record(info_record(), compression)
+    for count, member in enumerate(members, 2):
+        yield member
+        progress(count)
 
 
 def _members(
@@ -308,8 +324,8 @@ class CrawlWarcWriter:
     def _original(self, check: Check, done: RecordedCapture) -> OriginalCapture | None:
         if not is_revisit(check) or check.version is None:
             return None
-        version = self._archive.catalog.versions.number(done.resource, check.version)
-        return OriginalCapture(from_millis(version.time), check.digest) if version is not None else None
+        began = version_time(self._archive, done.resource, check.version)
+        return OriginalCapture(began, check.digest) if began is not None else None
 
 
 def _recover(left: Path) -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
-from letopis.archive import Archive
 from letopis.errors import UsageError
-from letopis.exchange.captures import MAX_BODY, import_captures, parse_check_facts
+from letopis.exchange.captures import MAX_BODY, parse_check_facts
 from letopis.exchange.sources import ImportedCapture, ImportReport
 from letopis.exchange.warc_records import CHECK_TYPE, is_warc_name, parse_response
 from letopis.model import Headers, header
@@ -23,16 +22,6 @@ def warcs_in_folder(folder: Path) -> list[Path]:
 
 
 MAX_FACTS = 1024 * 1024
-
-
-def import_files(
-    archive: Archive, files: Sequence[Path], progress: Callable[[int], None] = lambda done: None
-) -> ImportReport:
-    """Takes all files in, in batches; what was committed stays when a later file is broken."""
-    report = ImportReport()
-    for file in files:
-        import_captures(archive, warc_captures(file, report), file.name, report, progress)
-    return report
 
 
 def warc_captures(file: Path, report: ImportReport) -> Iterator[ImportedCapture]:
@@ -61,41 +50,41 @@ _FAST_TYPES = WarcRecordType.response | _REVISIT | _RESOURCE | _METADATA
 def record_captures(source: str | BinaryIO, report: ImportReport) -> Iterator[ImportedCapture]:
     """The same of a WARC file by its name, or of a stream that holds whole records."""
     for record in ArchiveIterator(source, record_types=_FAST_TYPES, parse_http=False):
-        told = {name.lower(): value for name, value in record.headers.astuples()}
-        url = told.get("warc-target-uri", "").strip("<>")
+        fields = {name.lower(): value for name, value in record.headers.astuples()}
+        url = fields.get("warc-target-uri", "").strip("<>")
         kind = record.record_type
         if record.content_length > MAX_BODY:
             report.refuse("larger than 256 MiB", url)
             continue
-        if kind == _METADATA and told.get("content-type") != CHECK_TYPE:
+        if kind == _METADATA and fields.get("content-type") != CHECK_TYPE:
             continue
-        block = _block(record, told)
+        block = _block(record, fields)
         if block is None:
             report.refuse("the record breaks off before its end", url or "a record without an address")
             continue
-        date = told.get("warc-date", "")
+        date = fields.get("warc-date", "")
         if kind == _METADATA:
             yield ImportedCapture(url, date, 0, (), b"", facts=parse_check_facts(block[:MAX_FACTS]) or {})
             continue
-        status, headers, body = _answer(kind, told.get("content-type", ""), block)
+        status, headers, body = _answer(kind, fields.get("content-type", ""), block)
         yield ImportedCapture(url, date, status, headers, body, kind == _REVISIT)
 
 
-def _block(record: Any, told: dict[str, str]) -> bytes | None:
+def _block(record: Any, fields: dict[str, str]) -> bytes | None:
     """All bytes of a record; None when they are not all there."""
     # Asked for more than there is, the reader makes room for all of it first.
     block: bytes = record.reader.read(record.content_length)
-    is_short = len(block) < record.content_length or "content-length" not in told
+    is_short = len(block) < record.content_length or "content-length" not in fields
     return _whole_by_length(block) if is_short else block
 
 
 def _whole_by_length(block: bytes) -> bytes | None:
     """A message whose record breaks off, when it is whole by its own length; else None."""
     status, headers, body = parse_response(block)
-    told = header(headers, "content-length")
-    if not status or not (told.isascii() and told.isdigit()) or len(told) > 12 or len(body) < int(told):
+    length = header(headers, "content-length")
+    if not status or not (length.isascii() and length.isdigit()) or len(length) > 12 or len(body) < int(length):
         return None
-    return block[: len(block) - len(body) + int(told)]
+    return block[: len(block) - len(body) + int(length)]
 
 
 def _answer(kind: Any, content_type: str, block: bytes) -> tuple[int, Headers, bytes]:

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import BinaryIO, Literal, NamedTuple
 
-from backports import zstd
-
 from letopis.model import Check, Headers, Outcome
+from letopis.zstandard import zstd
 
 CHECK_TYPE = "application/vnd.letopis.check+json"
 """Of metadata records that hold what WARC has no field for."""

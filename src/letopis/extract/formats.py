@@ -2,64 +2,21 @@
 
 An entry point of the group `letopis.formats` names a `Format`. Those that
 ship with Letopis stand in the table below; a module is imported when the
-first document of its type arrives. Most installations have no entry points,
-and every crawl asks: files that could name the group are looked through for
-its name first, which is far cheaper than Python's own look-up.
+first document of its type arrives.
 """
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from importlib.machinery import PathFinder
 from typing import NamedTuple
 
 from letopis.extract.pages import PageDraft, Source
+from letopis.plugins import entry_points_of
 
 ENTRY_POINT_GROUP = "letopis.formats"
-_ENTRY_POINTS_FILE = "entry_points.txt"
-
-
-def load_entry_points() -> list[object]:
-    """What the entry points of the group name, loaded."""
-    if not _may_have_entry_points():
-        return []
-    from importlib.metadata import entry_points  # noqa: PLC0415 - most installations never come here
-
-    return [point.load() for point in entry_points(group=ENTRY_POINT_GROUP)]
-
-
-def _may_have_entry_points() -> bool:
-    """False when no package names the group, as far as packages lie in folders."""
-    if any(hasattr(finder, "find_distributions") for finder in sys.meta_path if finder is not PathFinder):
-        return True  # it knows of packages that lie in no folder
-    return any(map(_is_named_in, sys.path))
-
-
-def _is_named_in(place: str) -> bool:
-    """Whether a package of a place names the group; of what is no folder nothing is known."""
-    try:
-        names = os.listdir(place or ".")
-    except OSError:
-        return os.path.isfile(place)
-    return any(_names_group(os.path.join(place, name, _ENTRY_POINTS_FILE)) for name in names if _is_about_package(name))
-
-
-def _is_about_package(name: str) -> bool:
-    return name.lower().endswith((".dist-info", "egg-info"))
-
-
-def _names_group(file: str) -> bool:
-    try:
-        with open(file, "rb") as said:
-            return ENTRY_POINT_GROUP.encode() in said.read()
-    except OSError:
-        return False
-
 
 FormatReader = Callable[[Source, PageDraft], None]
 
@@ -143,4 +100,5 @@ def _load(entry: _BuiltInFormat) -> Format:
 
 @lru_cache(maxsize=1)
 def _installed_formats() -> tuple[Format, ...]:
-    return tuple(one for one in load_entry_points() if isinstance(one, Format))
+    found = [point.load() for point in entry_points_of(ENTRY_POINT_GROUP)]
+    return tuple(one for one in found if isinstance(one, Format))

@@ -101,8 +101,8 @@ def _read_links(tree: LexborHTMLParser, draft: PageDraft) -> bool:
 def _is_ascii(node: LexborNode) -> bool:
     """Whether what a base, another element of the head or a frame leads to is ASCII."""
     attributes = node.attributes
-    told = attributes.get("content") if "http-equiv" in attributes else None
-    return all((ref or "").isascii() for ref in (attributes.get("href"), attributes.get("src"), told))
+    content = attributes.get("content") if "http-equiv" in attributes else None
+    return all((ref or "").isascii() for ref in (attributes.get("href"), attributes.get("src"), content))
 
 
 def _base_element(nodes: Iterable[LexborNode]) -> LexborNode | None:

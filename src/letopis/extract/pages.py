@@ -200,9 +200,9 @@ def page_to_json(page: Page, indent: int | None = None) -> str:
 def page_from_json(text: str | bytes) -> Page:
     """The inverse of `to_json`. Raises ValueError, TypeError or KeyError for anything else."""
     data = json.loads(text)
-    told: dict[str, Any] = {name: str(data[name]) for name in _TEXT_FIELDS}
+    metadata: dict[str, Any] = {name: str(data[name]) for name in _TEXT_FIELDS}
     return Page(
-        **told,
+        **metadata,
         robots=frozenset(map(str, data["robots"])),
         published=_time_from_json(data["published"]),
         modified=_time_from_json(data["modified"]),

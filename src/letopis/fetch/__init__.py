@@ -3,20 +3,28 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from letopis.fetch.addresses import Origin, is_public, private_ok
-from letopis.fetch.client import BROWSER_HEADERS, Client, Transport, fetch_once, limits_of, retry_after
-from letopis.fetch.curl import CookieJar, CurlTransport
+from letopis.fetch.addresses import Origin, is_private_url, is_public, private_ok
 
 if TYPE_CHECKING:
     from letopis.fetch.browser import BrowserFetcher, require_browser
+    from letopis.fetch.client import BROWSER_HEADERS, Client, Transport, fetch_once, limits_of, retry_after
+    from letopis.fetch.curl import CookieJar, CurlTransport
     from letopis.fetch.ranges import RangePart, RangeReader, error_of_response
 
 _HOMES = {
+    "BROWSER_HEADERS": "client",
     "BrowserFetcher": "browser",
+    "Client": "client",
+    "CookieJar": "curl",
+    "CurlTransport": "curl",
     "RangePart": "ranges",
     "RangeReader": "ranges",
+    "Transport": "client",
     "error_of_response": "ranges",
+    "fetch_once": "client",
+    "limits_of": "client",
     "require_browser": "browser",
+    "retry_after": "client",
 }
 
 __all__ = [
@@ -31,6 +39,7 @@ __all__ = [
     "Transport",
     "error_of_response",
     "fetch_once",
+    "is_private_url",
     "is_public",
     "limits_of",
     "private_ok",
@@ -40,7 +49,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """What a check does not need is imported at its first use."""
+    """What fetches is imported at its first use: most commands only ask whether an address may be fetched."""
     if name not in _HOMES:
         raise AttributeError(f"module 'letopis.fetch' has no attribute {name!r}")
     return getattr(import_module(f"letopis.fetch.{_HOMES[name]}"), name)

@@ -11,6 +11,7 @@ import socket
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Literal
+from urllib.parse import urlsplit
 
 import pycurl
 
@@ -47,6 +48,21 @@ def is_public(address: str) -> bool:
     if isinstance(parsed, IPv6Address):
         return _is_public_ipv6(parsed)
     return _is_public_ipv4(parsed)
+
+
+def is_private_url(url: str) -> bool:
+    """Whether an address names this machine or a private network by its very text.
+
+    What a name resolves to is seen when it is asked.
+    """
+    host = urlsplit(url).hostname or ""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return not is_public(host)
 
 
 def _is_public_ipv4(address: IPv4Address) -> bool:

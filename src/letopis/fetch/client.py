@@ -176,11 +176,31 @@ def limits_of(settings: FetchSettings) -> Limits:
     )
 
 
+BetweenRequests = Callable[[str], Awaitable[float]]
+"""Holds an exchange until its next request, to this address, may be sent; answers how many seconds that took."""
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """When an exchange must be over; what its requests wait for by `between` does not count."""
+
+    deadline: float
+    between: BetweenRequests | None
+
+    async def next_request(self, url: str) -> float:
+        """Seconds until the next request may be sent, which are over then."""
+        if self.between is None:
+            return 0.0
+        waited = await self.between(url)
+        self.deadline += waited
+        return waited
+
+
 class Client:
     """Asks for pages.
 
     `fetch` never raises for what the network does. Its limits hold over all
-    hops and tries together; pauses between tries are part of the total time.
+    hops and tries together; its own pauses between tries are part of the total time.
     Safe for any number of concurrent calls in the loop of its transport.
     """
 
@@ -201,16 +221,19 @@ class Client:
         agent = (("User-Agent", user_agent),) if user_agent else ()
         self._headers = merge_headers(agent + default_headers, headers_from_settings(settings.headers))
 
-    async def fetch(self, request: Request) -> Response:
-        """The answer at the end of all redirects, or what went wrong on the way."""
-        deadline = time.monotonic() + request.limits.total_seconds
+    async def fetch(self, request: Request, between: BetweenRequests | None = None) -> Response:
+        """The answer at the end of all redirects, or what went wrong on the way.
+
+        `between` is awaited with the address before every request but the first.
+        """
+        exchange = _Exchange(time.monotonic() + request.limits.total_seconds, between)
         hop = self._first_hop(request)
         if isinstance(hop, Failure):
             return Response(request.url, request.url, 0, (), b"", self._clock(), failure=hop)
-        response = await self._try(hop, deadline)
+        response = await self._try(hop, exchange)
         if not (request.follow and redirect_location(response)):
             return response if response.url == request.url else response._replace(url=request.url)
-        return await self._follow(request, hop, response, deadline)
+        return await self._follow(request, hop, response, exchange)
 
     def _first_hop(self, request: Request) -> Request | Failure:
         if request.method not in _METHODS:
@@ -239,7 +262,7 @@ class Client:
     def _user_fields(self, request: Request) -> Headers:
         return merge_headers(self._headers, request.headers) if request.headers else self._headers
 
-    async def _try(self, hop: Request, deadline: float) -> Response:
+    async def _try(self, hop: Request, exchange: _Exchange) -> Response:
         """One hop, tried again while that is worth it and there is time."""
         attempt, spent = 0, (0, 0)
         while True:
@@ -247,23 +270,24 @@ class Client:
             if not is_transient(response, self._settings):
                 return _with_costs(response, spent) if attempt else response
             pause = pause_before_retry(response, attempt, self._settings, self._clock())
-            left = deadline - time.monotonic()
+            left = exchange.deadline - time.monotonic()
             if pause is None or pause >= left:
                 return _with_costs(response, spent) if attempt else response
             spent = (spent[0] + response.wire_bytes, spent[1] + response.sent_bytes)
             attempt += 1
-            await self._sleep(pause)
+            waited = await exchange.next_request(hop.url)
+            if pause > waited:
+                await self._sleep(pause - waited)
             hop = hop._replace(limits=hop.limits._replace(total_seconds=max(0.001, left - pause)))
 
-    async def _follow(self, request: Request, hop: Request, response: Response, deadline: float) -> Response:
+    async def _follow(self, request: Request, hop: Request, response: Response, exchange: _Exchange) -> Response:
         trail = RedirectTrail(request.limits.max_hops)
         hops: list[Hop] = []
         spent = (0, 0)
         fields = self._user_fields(request)
-        started = deadline - request.limits.total_seconds
         while redirect_location(response):
             to = redirect_target(response.url, redirect_location(response))
-            failure = trail.step(response, to) or _out_of_time(deadline, request.limits)
+            failure = trail.step(response, to) or _out_of_time(exchange.deadline, request.limits)
             if failure is not None:
                 response = response._replace(failure=failure)
                 break
@@ -271,7 +295,9 @@ class Client:
             spent = (spent[0] + response.wire_bytes, spent[1] + response.sent_bytes)
             fields = without_credentials(fields, response.url, to)
             hop = self._hop(request, to, method_after_redirect(response.status, hop.method), fields)
-            response = await self._try(_in_time(hop, deadline), deadline)
+            await exchange.next_request(to)
+            response = await self._try(_in_time(hop, exchange.deadline), exchange)
+        started = exchange.deadline - request.limits.total_seconds
         whole = response._replace(url=request.url, hops=tuple(hops), seconds=time.monotonic() - started)
         return _with_costs(whole, spent)
 

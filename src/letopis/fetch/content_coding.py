@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import zlib
 from typing import Protocol
 
 import brotli
 
 from letopis.model.web import Failure, FailureKind
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from letopis.zstandard import zstd
 
 ACCEPTED = "gzip, deflate, br, zstd"
 """What we can decode, as the value of Accept-Encoding."""

@@ -17,7 +17,7 @@ _MAX_PARTS = 10_000
 
 
 class RangePart(NamedTuple):
-    """Bytes of a file from `start` on; `total` is its whole size, None when it was not told."""
+    """Bytes of a file from `start` on; `total` is its whole size, None when the server did not say."""
 
     start: int
     data: bytes
@@ -48,10 +48,10 @@ def multipart_parts(body: bytes, separator: bytes) -> list[RangePart]:
     at = body.find(b"--" + separator)
     while at >= 0 and len(found) < _MAX_PARTS:
         head_end = body.find(b"\r\n\r\n", at)
-        told = _range_of(body[at:head_end]) if head_end >= 0 else None
-        if told is None:
+        place = _range_of(body[at:head_end]) if head_end >= 0 else None
+        if place is None:
             break
-        start, end, total = told
+        start, end, total = place
         begin = head_end + 4
         data = body[begin : begin + end - start]
         if len(data) == end - start:
@@ -140,9 +140,9 @@ class RangeReader:
         return response
 
     def _notice_change(self, url: str, response: Response) -> None:
-        told = _validator(response)
-        known = self._validators.setdefault(url, told) if told else self._validators.get(url, "")
-        if known and told and known != told:
+        validator = _validator(response)
+        known = self._validators.setdefault(url, validator) if validator else self._validators.get(url, "")
+        if known and validator and known != validator:
             raise RemoteChanged(f"{url} changed on the server while it was read; start again")
 
 
@@ -178,10 +178,10 @@ def _parts_of(response: Response) -> list[RangePart]:
     separator = multipart_boundary(response.header("content-type"))
     if separator:
         return multipart_parts(response.body, separator)
-    told = parse_content_range(response.header("content-range"))
-    if told is None or len(response.body) != told[1] - told[0]:
+    found = parse_content_range(response.header("content-range"))
+    if found is None or len(response.body) != found[1] - found[0]:
         return []
-    return [RangePart(told[0], response.body, told[2])]
+    return [RangePart(found[0], response.body, found[2])]
 
 
 def _covered(found: Sequence[RangePart], start: int, end: int) -> bool:

@@ -4,6 +4,7 @@ The sieve of many URLs stands apart in `letopis.frontier.sieve`: it needs
 numpy, which takes longer to load than a small site takes to crawl.
 """
 
+from letopis.archive.queues import FrontierState, HostState, HostUpdate, NewUrl, QueuedUrl
 from letopis.frontier.filters import (
     CrawlFilter,
     CrawlFocus,
@@ -14,11 +15,11 @@ from letopis.frontier.filters import (
     parse_crawl_filter,
 )
 from letopis.frontier.frontier import Frontier, SeenUrls
-from letopis.frontier.leases import HostLease, LeaseKeeper, LeaseStore, MemoryLeases
-from letopis.frontier.queue import FrontierState, MemoryQueue, NewUrl, QueuedUrl, QueueStore, Ticket
+from letopis.frontier.leases import HostLease, LeaseKeeper, LeaseManager, LeaseStore, MemoryLeases
+from letopis.frontier.queue import MemoryQueue, QueueStore, Ticket
 from letopis.frontier.traps import TrapDetector
 from letopis.frontier.workbench import NewUrlShare
-from letopis.look.politeness import Bandwidth, FetchResult, HostState, HostUpdate, Politeness, politeness_of
+from letopis.look.politeness import Bandwidth, FetchResult, Politeness, politeness_of
 
 __all__ = [
     "Bandwidth",
@@ -32,6 +33,7 @@ __all__ = [
     "HostState",
     "HostUpdate",
     "LeaseKeeper",
+    "LeaseManager",
     "LeaseStore",
     "LinkInterest",
     "MemoryLeases",

@@ -12,13 +12,12 @@ import heapq
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from letopis.frontier.queue import NewUrl, QueueStore, Ticket
+from letopis.archive.queues import HostState, HostUpdate, NewUrl
+from letopis.frontier.queue import QueueStore, Ticket
 from letopis.frontier.workbench import AGAIN, KINDS, NEW, Host, NewUrlShare, Workbench
 from letopis.look.politeness import (
     Bandwidth,
     FetchResult,
-    HostState,
-    HostUpdate,
     Politeness,
     failures_in_a_row,
     host_pause,
@@ -186,7 +185,7 @@ class Frontier:
         return min((time for time in times if time is not None), default=None)
 
     def waits(self, now: int) -> bool:
-        """Whether any URL is due, be it held back by manners: what a crawl that ends asks after `take` gave None.
+        """Whether any URL is due, be it held back by a pause: what a crawl that ends asks after `take` gave None.
 
         URLs that get due later do not count, nor do tickets that are out.
         """
@@ -220,6 +219,14 @@ class Frontier:
         group = host.group
         ip, ip_ready = (group.ip, group.ready) if group else (returned.ip, host.ready)
         return HostUpdate(host.id, ip, host.ready, ip_ready, host.crawl_delay, host.fetched, host.failures)
+
+    def postpone(self, ticket: Ticket, now: int, until: int = 0) -> None:
+        """Nobody was asked: the URL waits as before, and its host until a time."""
+        host = self._hosts[ticket.host_id]
+        host.ready = max(host.ready, until)
+        self.give_back(ticket, FetchResult(now, asked=False))
+        self.recorded([ticket])
+        self.notice([ticket.host_id])
 
     def recorded(self, tickets: Iterable[Ticket]) -> None:
         """The records of these tickets are durable: their URLs have new states and times."""

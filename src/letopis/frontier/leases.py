@@ -1,15 +1,23 @@
-"""One owner a host: leases with a fencing token.
+"""One owner a host: leases with a fencing token, and how agents share hosts out by them.
 
 An agent holds the right to fetch from a host until a time, and extends it
 while it lives. Each new owner gets a higher fence; a record that carries an
 older fence than the host's is refused by the store, so an agent that slept
-through its lease can do no harm. Times are whole milliseconds.
+through its lease can do no harm. No agent is special: each leases its fair
+part of the hosts that have something due, and gives surplus hosts back when
+others join. Times are whole milliseconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
+from uuid import uuid4
+
+from letopis.archive import Archive
+from letopis.archive.queues import HeldHosts, HostLeases, HostState, LeasedQueue
+from letopis.frontier.frontier import Frontier
+from letopis.frontier.queue import Ticket
 
 
 class HostLease(NamedTuple):
@@ -116,3 +124,114 @@ class MemoryLeases:
     def _ours(self, lease: HostLease) -> bool:
         row = self._rows[lease.host]
         return (row.owner, row.fence) == (lease.owner, lease.fence)
+
+
+_MAX_HOSTS = 10_000
+_TICK_MILLIS = 1000
+_TICK_MILLIS_AN_AGENT = 10
+
+
+class _LeaseRows:
+    """The leases of one owner in the record, as their keeper wants them."""
+
+    def __init__(self, leases: HostLeases) -> None:
+        self._leases = leases
+
+    def lease(self, owner: str, now: int, until: int, limit: int) -> list[HostLease]:
+        """See `LeaseStore.lease`."""
+        return [HostLease(host, owner, fence, until) for host, fence in self._leases.take(owner, now, until, limit)]
+
+    def renew(self, leases: Sequence[HostLease], now: int, until: int) -> list[HostLease]:
+        """See `LeaseStore.renew`."""
+        if not leases:
+            return []
+        held = set(self._leases.extend(leases[0].owner, now, until))
+        return [lease._replace(until=until) for lease in leases if (lease.host, lease.fence) in held]
+
+    def release(self, leases: Sequence[HostLease]) -> None:
+        """See `LeaseStore.release`."""
+        if leases:
+            self._leases.give_back(leases[0].owner, [lease.host for lease in leases])
+
+
+class LeaseManager:
+    """Tends the leases of one agent. Times are milliseconds."""
+
+    def __init__(self, leases: HostLeases, owner: str, seconds: float) -> None:
+        self.owner = owner
+        self._leases = leases
+        self._span = round(seconds * 1000)
+        self._keeper = LeaseKeeper(_LeaseRows(leases), owner, seconds)
+        self._leaving: set[int] = set()
+        self._next = 0
+
+    @classmethod
+    def named(cls, leases: HostLeases, seconds: float) -> LeaseManager:
+        """With a name that nobody else has."""
+        return cls(leases, uuid4().hex, seconds)
+
+    def queue(self, archive: Archive, arrive: Callable[[HostState], HostState] = lambda host: host) -> LeasedQueue:
+        """The queue that answers with the hosts held here."""
+        return LeasedQueue(archive, self._leases, self.owner, self._holds, arrive)
+
+    def _holds(self, host: int) -> bool:
+        return self._keeper.holds(host) and host not in self._leaving
+
+    def tend(self, frontier: Frontier, now: int) -> None:
+        """Extends what is held, drops what was lost, and moves towards a fair share."""
+        for host in self._keeper.keep(now):
+            frontier.drop_host(host)
+            self._leaving.discard(host)
+        if self._leaving:
+            self._free(frontier, [host for host in self._leaving if frontier.idle(host)])
+        if now < self._next:
+            return
+        if not self._keeper.held:
+            self._leases.extend(self.owner, now, now + self._span)
+        agents = max(1, self._leases.agents(now))
+        self._next = now + max(_TICK_MILLIS, _TICK_MILLIS_AN_AGENT * agents)
+        self._free(frontier, [host for host in self._leases.spent(self.owner, now) if frontier.idle(host)])
+        fair = min(_MAX_HOSTS, -(-self._leases.busy_hosts(now) // agents))
+        staying = [host for host in self._keeper.held if host not in self._leaving]
+        self._share(frontier, staying, len(staying) - fair)
+        wanted = fair - len(staying)
+        if wanted > 0:
+            frontier.notice(lease.host for lease in self._keeper.want(now, wanted))
+
+    def _share(self, frontier: Frontier, hosts: list[int], surplus: int) -> None:
+        """Gives surplus hosts away, those with the least in memory first.
+
+        What was begun of a host is finished and recorded before it goes: a
+        host that is always busy must not stay for ever with whoever came first.
+        """
+        if surplus > 0:
+            hosts.sort(key=lambda host: (not frontier.idle(host), frontier.waiting_at(host)))
+            for host in hosts[:surplus]:
+                frontier.retire(host)
+            self._leaving.update(hosts[:surplus])
+            self._free(frontier, [host for host in hosts[:surplus] if frontier.idle(host)])
+
+    def _free(self, frontier: Frontier, hosts: Sequence[int]) -> None:
+        """Gives hosts back: a host in whose place another one waits must not be held for nothing."""
+        if hosts:
+            for host in hosts:
+                frontier.drop_host(host)
+            self._leaving.difference_update(hosts)
+            self._keeper.give_up(hosts)
+
+    def safe(self, ticket: Ticket, now: int) -> bool:
+        """Whether the ticket's host is ours for certain, for as long as a fetch begun now takes to be sent."""
+        return self._keeper.safe(ticket.host_id, now, ticket.fence)
+
+    def held(self, tickets: Iterable[Ticket], now: int) -> HeldHosts:
+        """The hosts of a batch, to be proved ours and kept by the transaction that records it."""
+        fences = sorted({(ticket.host_id, ticket.fence) for ticket in tickets})
+        return HeldHosts(self._leases, self.owner, fences, now + self._span)
+
+    def finished(self, now: int) -> bool:
+        """Whether no host of the whole fleet has anything due."""
+        return not self._leases.busy_hosts(now)
+
+    def leave(self) -> None:
+        """Gives everything back."""
+        self._leases.leave(self.owner)

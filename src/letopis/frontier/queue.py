@@ -16,42 +16,9 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
-from enum import IntEnum
 from typing import NamedTuple, Protocol
 
-from letopis.look.politeness import HostState, HostUpdate
-
-
-class FrontierState(IntEnum):
-    """The stored state of a URL."""
-
-    KNOWN = 0
-    NEW = 1
-    AGAIN = 2
-    HELD = 3
-    GONE = 4
-
-
-class QueuedUrl(NamedTuple):
-    """A URL that is due. `schedule` is its visit record, opaque here; `known` tells whether it has a version."""
-
-    id: int
-    url: str
-    depth: int = 0
-    priority: float = 0.0
-    due: int = 0
-    schedule: bytes = b""
-    known: bool = True
-
-
-class NewUrl(NamedTuple):
-    """A URL that passed the sieve and is to be stored as NEW."""
-
-    key: int
-    url: str
-    host: str
-    depth: int = 0
-    priority: float = 0.0
+from letopis.archive.queues import FrontierState, HostState, HostUpdate, NewUrl, QueuedUrl
 
 
 class Ticket(NamedTuple):
@@ -101,7 +68,7 @@ class QueueStore(Protocol):
 
 
 class MemoryQueue:
-    """A `QueueStore` without a disk, with the writes that the catalogue makes in its transactions."""
+    """A `QueueStore` without a disk, with the writes that the record of a look brings."""
 
     def __init__(self) -> None:
         self._urls: dict[int, QueuedUrl] = {}

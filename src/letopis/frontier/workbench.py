@@ -11,8 +11,7 @@ from __future__ import annotations
 import heapq
 from itertools import count
 
-from letopis.frontier.queue import QueuedUrl
-from letopis.look.politeness import HostState
+from letopis.archive.queues import HostState, QueuedUrl
 
 
 class NewUrlShare:

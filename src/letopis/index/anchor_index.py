@@ -19,7 +19,7 @@ import tantivy
 from tantivy import FieldType, Occur, Query
 
 from letopis.archive import Archive
-from letopis.catalog.version_log import check_mark, count_versions_since, log_mark
+from letopis.archive.index_facts import VersionLog
 from letopis.index.query_language import QueryClause
 from letopis.index.word_snapshot import QueryBuilder, WordSnapshot, best_documents
 
@@ -105,6 +105,7 @@ class AnchorIndex:
 
     def __init__(self, archive: Archive, folder: Path) -> None:
         self._archive = archive
+        self._log = VersionLog(archive)
         self._folder = folder
         self._settled_for: WordSnapshot | None = None
         self._mark = AnchorIndexMark()
@@ -113,7 +114,7 @@ class AnchorIndex:
     def lag(self) -> int:
         """Versions recorded since, whose links cannot be asked for yet."""
         self._see()
-        return count_versions_since(self._archive.catalog.database, self._mark.last)
+        return self._log.count_since(self._mark.last)
 
     def is_settled(self, snapshot: WordSnapshot) -> bool:
         """Whether nothing was taken in since this was last looked after."""
@@ -126,10 +127,10 @@ class AnchorIndex:
     def is_stale(self, bases: str) -> bool:
         """Whether so much has changed that the index is to be made anew."""
         self._see()
-        database, mark = self._archive.catalog.database, self._mark
-        if mark.bases != bases or log_mark(database, mark.last) != (mark.versions, mark.times):
+        mark = self._mark
+        if mark.bases != bases or self._log.mark(mark.last) != (mark.versions, mark.times):
             return True
-        new = count_versions_since(database, mark.last) + check_mark(database).rows - mark.checks
+        new = self._log.count_since(mark.last) + self._log.check_mark().rows - mark.checks
         return new > 0 and new * _STALE_SHARE >= mark.versions + mark.checks
 
     def make(self, snapshot: WordSnapshot, bases: str) -> None:

@@ -16,9 +16,8 @@ import numpy as np
 import tantivy
 
 from letopis.archive import Archive
+from letopis.archive.index_facts import VersionLog, page_ids
 from letopis.archive.link_cache import TYPE_CODES
-from letopis.catalog.version_log import check_mark, log_mark
-from letopis.catalog.versions import last_checks
 from letopis.errors import NotReady
 from letopis.index.anchor_index import anchor_schema
 from letopis.index.link_graph import Graph
@@ -32,9 +31,9 @@ from letopis.model import LinkType
 OPEN_END = 1 << 62
 """The end of what still stands."""
 MAX_TEXTS = 32
-"""Texts of one page that are told, those of the most links first."""
+"""Texts of one page that are kept, those of the most links first."""
 MAX_SPANS = 64
-"""Times that one text came and went; further ones are told as one."""
+"""Times that one text came and went; further ones are kept as one."""
 _MAX_TEXT_LENGTH = 200
 """Characters of a text that count."""
 _LINKS_AT_ONCE = 1 << 20
@@ -206,10 +205,10 @@ _LOOKUP_BATCH = 10_000
 
 def build_anchor_index(archive: Archive, snapshot: WordSnapshot, folder: Path) -> tuple[int, int, int, int]:
     """Writes the index to a new folder; answers of what: last version, versions, their times, other checks."""
-    index = LinkIndex(archive)
-    checks = check_mark(archive.catalog.database).rows
+    index, log = LinkIndex(archive), VersionLog(archive)
+    checks = log.check_mark().rows
     graph = index.graph()
-    counted = log_mark(archive.catalog.database, index.last)
+    counted = log.mark(index.last)
     try:
         folder.mkdir(parents=True)
         _write(folder, archive, graph, snapshot)
@@ -230,14 +229,14 @@ def _write(folder: Path, archive: Archive, graph: Graph, snapshot: WordSnapshot)
 def _documents(archive: Archive, graph: Graph, snapshot: WordSnapshot, schema: Any) -> Iterator[Any]:
     """One document for each time in which a text stood."""
     known: dict[str, str] = {}
-    told = anchor_texts(graph)
-    while some := list(islice(told, _LOOKUP_BATCH)):
-        urls = {name.target: graph.addresses[name.target] for name in some}
-        pages = last_checks(archive.catalog.database, list(urls.values()))
-        for name in some:
-            page = pages.get(urls[name.target])
-            if page is not None and page.newest is not None:
-                yield from _documents_of_text(name, page.resource, snapshot, known, schema)
+    texts = anchor_texts(graph)
+    while some := list(islice(texts, _LOOKUP_BATCH)):
+        urls = {text.target: graph.addresses[text.target] for text in some}
+        pages = page_ids(archive, list(urls.values()), captured=True)
+        for text in some:
+            page = pages.get(urls[text.target])
+            if page is not None:
+                yield from _documents_of_text(text, page, snapshot, known, schema)
 
 
 def _documents_of_text(

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xxhash import xxh3_64_hexdigest
 
-from letopis.catalog.index_state import WordRow
+from letopis.archive.index_facts import WordRow
 from letopis.config import SearchSettings
 from letopis.errors import SettingError
-from letopis.index.hunspell import HunspellDictionary, load_hunspell
 from letopis.index.page_text import nfc
+
+if TYPE_CHECKING:
+    from letopis.index.hunspell import HunspellDictionary
 
 _MAX_CACHED_FORMS = 500_000
 _COMBINATION = "affixes and dictionaries agree"
@@ -29,6 +31,12 @@ def simplemma_base(form: str, language: str) -> str:
 def _simplemma() -> Any:
     # A tenth of a second that questions answered by the index itself need not pay.
     return import_module("simplemma")
+
+
+def _hunspell(file: Path) -> HunspellDictionary:
+    # The same holds for affix files, which few archives name.
+    found: HunspellDictionary = import_module("letopis.index.hunspell").load_hunspell(file)
+    return found
 
 
 class _FormTable(dict[str, str]):
@@ -71,7 +79,7 @@ class BaseForms:
         return self._tables[language]
 
     def _finder(self, language: str) -> Callable[[str], str]:
-        affixed = load_hunspell(self._affix_files[language]) if language in self._affix_files else None
+        affixed = _hunspell(self._affix_files[language]) if language in self._affix_files else None
         known = language in self.languages
 
         def find(form: str) -> str:

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from backports import zstd
 
 from letopis.archive.link_cache import LINK_TYPES, TYPE_CODES
 from letopis.index.link_storage import SAME_LINKS, Bytes, Int32, Ints, LinkJournal, LinkSegment
 from letopis.index.url_table import GOOD, REDIRECT, UNKNOWN, UrlCheck, UrlRuleTargets, UrlStates, UrlTable
 from letopis.model import LinkType
+from letopis.zstandard import zstd
 
 Mask = npt.NDArray[np.bool_]
 

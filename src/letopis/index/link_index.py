@@ -18,12 +18,12 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from backports import zstd
 from xxhash import xxh3_64_intdigest
 
 from letopis import extract
 from letopis.archive import Archive, digest_text
 from letopis.archive.cluster import PieceRunner, pieces_of
+from letopis.archive.index_facts import LoggedVersion, LogMark, VersionLog, url_rules
 from letopis.archive.link_cache import (
     CachedLinks,
     LinkCacheReader,
@@ -32,16 +32,6 @@ from letopis.archive.link_cache import (
     RecordedPage,
     links_of_page,
     pack_links,
-)
-from letopis.catalog.index_state import url_rules_by_host
-from letopis.catalog.version_log import (
-    LoggedVersion,
-    LogMark,
-    check_mark,
-    count_versions_since,
-    log_mark,
-    log_times,
-    logged_since,
 )
 from letopis.errors import LetopisError, NotReady
 from letopis.index.link_graph import Graph, GraphHistory, good_checks
@@ -64,6 +54,7 @@ from letopis.index.link_storage import (
 from letopis.index.url_table import UrlTable, apply_url_rules, read_url_states
 from letopis.model import Page
 from letopis.urls import url_key
+from letopis.zstandard import zstd
 
 
 def links_of_version(archive: Archive, version: int, final: str) -> PageLinks | None:
@@ -184,39 +175,39 @@ class _SegmentBuilder:
 def collect_links(
     archive: Archive,
     rows: Sequence[LoggedVersion],
-    handed: CachedLinks,
+    cached: CachedLinks,
     addresses: UrlTable,
     last: LastLinks,
     text_frame: int,
 ) -> LinkBatch:
-    """What versions say about links: as it was handed over, or read out of the archive."""
+    """What versions say about links: as a crawl cached it, or read out of the archive."""
     draft = _SegmentBuilder()
     for row in rows:
         final = archive.answers.final_url(row.extra) if row.extra else ""
-        leads = handed.of(row.id, row.time, row.sha1) or links_of_version(archive, row.id, final)
-        if leads is not None:
-            _add_version(row, final, leads, draft, addresses, last)
+        page_links = cached.of(row.id, row.time, row.sha1) or links_of_version(archive, row.id, final)
+        if page_links is not None:
+            _add_version(row, final, page_links, draft, addresses, last)
     return LinkBatch(draft.segment(addresses, text_frame), b"\n".join(draft.lines))
 
 
 def _add_version(
-    row: LoggedVersion, final: str, leads: PageLinks, draft: _SegmentBuilder, addresses: UrlTable, last: LastLinks
+    row: LoggedVersion, final: str, page_links: PageLinks, draft: _SegmentBuilder, addresses: UrlTable, last: LastLinks
 ) -> None:
     number = addresses.number(row.url)
-    targets = addresses.numbers(leads.targets)
-    key = _links_key(targets, leads)
+    targets = addresses.numbers(page_links.targets)
+    key = _links_key(targets, page_links)
     count = SAME_LINKS
     if last.replaced(number, key):
         count = len(targets)
         draft.targets += targets
-        draft.kinds += leads.kinds
+        draft.kinds += page_links.kinds
         if targets:
-            draft.lines.append(leads.lines)
+            draft.lines.append(page_links.lines)
     end = addresses.number(final) if final else -1
-    draft.rows.append(_version_row(row, number, key, role_of(leads.content_type), end, count))
-    draft.types.append(leads.content_type)
-    draft.titles.append(leads.title)
-    draft.languages.append(leads.language)
+    draft.rows.append(_version_row(row, number, key, role_of(page_links.content_type), end, count))
+    draft.types.append(page_links.content_type)
+    draft.titles.append(page_links.title)
+    draft.languages.append(page_links.language)
 
 
 def _version_row(row: LoggedVersion, page: int, key: int, role: int, final: int, count: int) -> _VersionRow:
@@ -232,9 +223,9 @@ def role_of(kind: str) -> int:
     return ROLE_REQUISITE if kind.startswith(_REQUISITE_TYPES) else ROLE_DOCUMENT
 
 
-def _links_key(targets: list[int], leads: PageLinks) -> int:
+def _links_key(targets: list[int], page_links: PageLinks) -> int:
     """Never 0, which stands for "no links known"."""
-    key = xxh3_64_intdigest(b"%b%b\n%b" % (array("i", targets).tobytes(), leads.kinds, leads.lines))
+    key = xxh3_64_intdigest(b"%b%b\n%b" % (array("i", targets).tobytes(), page_links.kinds, page_links.lines))
     return (key >> 1) | 1
 
 
@@ -264,10 +255,11 @@ class LinkIndex:
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
+        self._log = VersionLog(archive)
         self._folder = archive.folder / "index" / "links"
         self._links = LinkJournal(self._folder / "links.log")
         self._texts = LinkJournal(self._folder / "texts.log")
-        self._handed = LinkCacheReader(archive.folder)
+        self._cache = LinkCacheReader(archive.folder)
         self._turn = threading.RLock()
         self._forget()
 
@@ -291,20 +283,20 @@ class LinkIndex:
         done = 0
         with self._turn:
             self._read_new()
-            while not stop() and self._archive.catalog.versions.since(self.last, 1):
+            while not stop() and self._log.has_since(self.last):
                 with self._writing():
                     self._read_new()
                     done += self._take_batch()
                 progress(done)
             if done:
-                self._handed.drop(self.last)
+                self._cache.drop(self.last)
         return done
 
     def known(self) -> tuple[int, int]:
         """Links of all versions taken in so far, and how many versions were recorded since; takes nothing in."""
         with self._turn:
             self._read_new()
-            return len(self._joined().targets), count_versions_since(self._archive.catalog.database, self.last)
+            return len(self._joined().targets), self._log.count_since(self.last)
 
     def graph(self) -> Graph:
         """Everything known about links now, as of any date; the same value until something is recorded."""
@@ -320,8 +312,7 @@ class LinkIndex:
             return self._made[1]
 
     def _mark(self) -> _GraphMark:
-        database = self._archive.catalog.database
-        return _GraphMark(self.last, log_mark(database, self.last), check_mark(database), url_rules_by_host(database))
+        return _GraphMark(self.last, self._log.mark(self.last), self._log.check_mark(), url_rules(self._archive))
 
     def _make(self, segment: LinkSegment, times: Ints, rules: tuple[tuple[str, str], ...]) -> Graph:
         addresses = UrlTable.of(segment)
@@ -342,7 +333,7 @@ class LinkIndex:
         segment = self._joined()
         if mark == (len(segment.ids), int(segment.times.sum())):
             return segment.times
-        pairs = np.array(list(log_times(self._archive.catalog.database, self.last)), np.int64).reshape(-1, 2)
+        pairs = np.array(list(self._log.times(self.last)), np.int64).reshape(-1, 2)
         times = np.full(len(segment.ids), -1, np.int64)
         if len(pairs):
             at = np.searchsorted(pairs[:, 0], segment.ids).clip(max=len(pairs) - 1)
@@ -366,14 +357,14 @@ class LinkIndex:
 
     def _take_batch(self) -> int:
         self._join_small()
-        rows = logged_since(self._archive.catalog.database, self.last, BATCH)
+        rows = self._log.since(self.last, BATCH)
         if not rows:
             return 0
-        handed = self._handed.between(rows[0].id, rows[-1].id)
+        cached = self._cache.between(rows[0].id, rows[-1].id)
         self._links.cut(self._frames[-1].end if self._frames else 0)
         self._texts.cut(self._texts_end())
         text_frame = max(self._texts.size(), len(JOURNAL_MAGIC))
-        taken = collect_links(self._archive, rows, handed, self._addresses, self._last_links, text_frame)
+        taken = collect_links(self._archive, rows, cached, self._addresses, self._last_links, text_frame)
         self._texts.append(zstd.compress(taken.texts, 6), len(rows), rows[-1].id)
         frame = self._links.append(taken.segment.pack(), len(rows), rows[-1].id)
         self._frames.append(frame)
@@ -429,7 +420,7 @@ class LinkIndex:
 PIECE = 250
 """Versions that a worker reads at once."""
 _STRETCH = 20_000
-"""Versions that lie handed over before they are taken in: far fewer than are kept."""
+"""Versions whose links are cached before they are taken in: far fewer than are kept."""
 
 
 class VersionRange(NamedTuple):
@@ -459,7 +450,7 @@ def catch_up_on_cluster(
 
 def _version_ranges(archive: Archive, after: int) -> list[VersionRange]:
     """The next stretch of the log, cut by what is there: numbers of versions have gaps."""
-    rows = logged_since(archive.catalog.database, after, _STRETCH)
+    rows = VersionLog(archive).since(after, _STRETCH)
     ends = [piece[-1].id for piece in pieces_of(rows, PIECE)]
     return [VersionRange(*pair) for pair in pairwise([after, *ends])]
 
@@ -473,10 +464,10 @@ def _forward_progress(progress: Callable[[int], None], before: int, count: int) 
 
 
 def pack_range(archive: Archive, reach: VersionRange) -> tuple[list[int], bytes]:
-    """What some versions say about links, as it is handed over."""
-    rows = logged_since(archive.catalog.database, reach.after, PIECE)
+    """What some versions say about links, as the cache holds it."""
+    rows = VersionLog(archive).since(reach.after, PIECE)
     found = (_read_page(archive, row) for row in rows if row.id <= reach.last)
-    return pack_links(handed for handed in found if handed is not None)
+    return pack_links(page for page in found if page is not None)
 
 
 def _read_page(archive: Archive, row: LoggedVersion) -> RecordedPage | None:

@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from backports import zstd
 from xxhash import xxh3_64_intdigest
 
 from letopis.errors import Damaged, NewerFormat, NotReady
+from letopis.zstandard import zstd
 
 JOURNAL_MAGIC = b"letopis links 1\n"
 _FRAME_HEAD = Struct("<IIQ")

@@ -179,7 +179,7 @@ def _totals_html(sums: MapTotals) -> Iterator[str]:
     named += [("languages", languages)] if languages else []
     named += [("images shown", f"{sums.images:,}")] if sums.images else []
     named += [("with errors", f"{sums.errors:,}")] if sums.errors else []
-    yield "<dl>" + "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(told)}</dd></div>" for name, told in named)
+    yield "<dl>" + "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in named)
     yield "</dl>\n"
 
 
@@ -222,8 +222,8 @@ def _page_html(node: PageNode, page: MapPage, common: _SharedParts) -> str:
 
 def _notes_beside(node: PageNode, page: MapPage, common: _SharedParts) -> list[str]:
     """What stands beside a name; a language only where it is not that of most pages."""
-    told = [note for note in page_notes(page) if page.time is None or note != common.language]
-    return [*told, f"{node.children:,} below"] if node.children else told
+    notes = [note for note in page_notes(page) if page.time is None or note != common.language]
+    return [*notes, f"{node.children:,} below"] if node.children else notes
 
 
 SITEMAP_URLS = 50_000

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from letopis import extract
 from letopis.archive import Archive
 from letopis.archive.cluster import LocalRunner, PieceRunner, pieces_of
-from letopis.catalog import ResourceRow
-from letopis.catalog.index_state import NearDuplicateHashes
+from letopis.archive.index_facts import VersionLog, captured_urls, duplicate_hashes, urls_of_pages
 from letopis.change.duplicates import (
     Signature,
     band_keys,
@@ -66,10 +65,10 @@ def duplicates_of_page(
     address = parse_user_url(url)
     own = _signature_of(archive.get(address))
     spread = spread or LocalRunner(archive)
-    rows = archive.catalog.resources.all()
+    urls = captured_urls(archive)
     if archive.settings.database.url and least >= _SURE_LIKENESS:
-        rows = _pages_sharing_hash(archive, own, spread, progress)
-    pieces = ((own, least, piece) for piece in _pieces(rows, progress))
+        urls = _pages_sharing_hash(archive, own, spread, progress)
+    pieces = ((own, least, piece) for piece in _pieces(urls, progress))
     found = [pair for pairs in spread.each(_pairs_with, pieces) for pair in pairs]
     return sorted(found, key=lambda pair: (not pair.exact, -pair.likeness, pair.other))
 
@@ -84,10 +83,10 @@ def duplicates_in_site(
     """Pairs of addresses of a site with (nearly) the same newest version; each is named with the first of its kind."""
     host = site_of(site)
     spread = spread or LocalRunner(archive)
-    pieces = _pieces(archive.catalog.resources.of_host(host), progress)
+    pieces = _pieces(captured_urls(archive, host), progress)
     prints = [made for part in spread.each(_signatures, pieces) for made in part]
     if not prints:
-        raise NotFound(f"there are no pages of {host} in this archive; crawl it first")
+        raise NotFound(f"no page of {host} has a version here; crawl it first")
     by_url = {made.url: made for made in prints}
     likely = candidate_groups((made.url, _keys(made)) for made in prints)
     families = (tuple(by_url[name] for name in names) for names in likely)
@@ -98,32 +97,30 @@ def duplicates_in_site(
 
 def _pages_sharing_hash(
     archive: Archive, own: _PageSignature, spread: PieceRunner, progress: Callable[[int], None]
-) -> Iterator[ResourceRow]:
+) -> Iterator[str]:
     """The pages that share a hash with one page, by the table that all machines keep, brought up to date first."""
-    likeness = NearDuplicateHashes(archive.catalog.database)
+    hashes, log = duplicate_hashes(archive), VersionLog(archive)
     done = 0
-    while rows := archive.catalog.versions.since(likeness.last(), _PIECES_AHEAD * _PIECE):
-        newest = {row.resource: row.id for row in rows}
-        known = spread.each(_hashes, pieces_of(newest, _PIECE))
-        likeness.learn((pair for pairs in known for pair in pairs), rows[-1].id)
-        done += len(rows)
+    while new := log.pages_since(hashes.last(), _PIECES_AHEAD * _PIECE):
+        pages = dict.fromkeys(page for _, page in new)
+        known = spread.each(_hashes, pieces_of(pages, _PIECE))
+        hashes.learn((pair for pairs in known for pair in pairs), new[-1][0])
+        done += len(new)
         progress(done)
-    found = (archive.catalog.resources.by_id(number) for number in likeness.sharing(_keys(own)))
-    return (row for row in found if row is not None)
+    return iter(urls_of_pages(archive, hashes.sharing(_keys(own))).values())
 
 
 def _hashes(archive: Archive, resources: tuple[int, ...]) -> list[tuple[int, int]]:
     """The hashes of the newest versions of some pages, each with its page."""
-    found = ((number, archive.catalog.resources.by_id(number)) for number in resources)
-    urls = {row.url: number for number, row in found if row is not None and row.versions}
-    return [(key, urls[made.url]) for made in _signatures(archive, tuple(urls)) for key in _keys(made)]
+    pages = {url: page for page, url in urls_of_pages(archive, resources).items()}
+    return [(key, pages[made.url]) for made in _signatures(archive, tuple(pages)) for key in _keys(made)]
 
 
-def _pieces(rows: Iterable[ResourceRow], progress: Callable[[int], None]) -> Iterator[tuple[str, ...]]:
-    """The addresses that have a version, some at a time."""
+def _pieces(urls: Iterable[str], progress: Callable[[int], None]) -> Iterator[tuple[str, ...]]:
+    """Addresses, some at a time."""
     done = 0
-    for piece in pieces_of(rows, _PIECE):
-        yield tuple(row.url for row in piece if row.versions)
+    for piece in pieces_of(urls, _PIECE):
+        yield piece
         done += len(piece)
         progress(done)
 

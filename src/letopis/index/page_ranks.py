@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from letopis.archive import Archive
+from letopis.archive.index_facts import all_page_ids
 from letopis.archive.weights import PageWeights
 from letopis.index.link_graph import LinkSnapshot, Mask
 from letopis.index.link_storage import Int32
@@ -245,8 +246,8 @@ def cluster_flow(client: Any, workers: int) -> RankFlowFactory:
 def save_ranks(archive: Archive, moment: LinkSnapshot, ranked: PageRanks) -> None:
     """Saves ranks of all pages as of now; answers of search are ordered by them until they are worked out again."""
     ranks = {moment.url(page): float(rank) for page, rank in zip(ranked.pages, ranked.ranks, strict=True)}
-    known = archive.catalog.database.stream("SELECT id, url FROM resource", size=10_000)
-    PageWeights.of((number, ranks[url]) for number, url in known if url in ranks).save(archive.folder)
+    pages = all_page_ids(archive)
+    PageWeights.of((page, ranks[url]) for page, url in pages if url in ranks).save(archive.folder)
 
 
 class SiteDiagram(NamedTuple):

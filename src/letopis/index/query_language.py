@@ -18,6 +18,7 @@ from letopis.urls import site
 
 _TOKEN = re.compile(r'(?P<minus>-)?(?:(?P<field>[A-Za-z][A-Za-z0-9]*):)?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
 _FILTER_FIELDS = {"site": "site", "lang": "language", "language": "language", "type": "type"}
+_LANGUAGE = re.compile("[A-Za-z]{2,3}")
 _BLOCK_KINDS = {kind.value: kind for kind in BlockKind}
 MAX_TERMS = 64
 """Words and phrases of one question."""
@@ -55,8 +56,8 @@ class WordQuery:
     """What is looked for, where and when.
 
     `at` asks for the pages of that moment, now when it is None. `since` and
-    `until` ask for everything that stood at some time of that span. `urls`
-    limits the answer to a set of resources by their ids.
+    `until` ask for everything that stood at some time of that span.
+    `resources` limits the answer to some pages by their ids.
     """
 
     clauses: tuple[QueryClause, ...] = ()
@@ -87,16 +88,27 @@ def parse_word_query(
     if text.count('"') % 2:
         raise UsageError('a quotation mark is missing; write "words that stand together"')
     if at is not None and (since is not None or until is not None):
-        raise UsageError("a moment and a span of time exclude each other; give --at, or --from and --to")
+        raise UsageError("a moment and a span of time exclude each other; give 'at', or 'from' and 'to'")
     kinds = tuple(block_kind(name) for name in blocks)
     reading = _QueryParser(kinds)
     for match in _TOKEN.finditer(nfc(text)):
         reading.take(match)
-    limits = [*reading.limits, *(FieldFilter("site", site(name)) for name in sites)]
-    limits += [FieldFilter("language", name.lower()) for name in languages]
+    limits = (*reading.limits, *field_filters(sites, languages))
     if not reading.clauses and not limits and resources is None:
         raise UsageError("nothing is asked for; give at least one word, or site: with a host")
-    return WordQuery(tuple(reading.clauses), tuple(limits), at, since, until, resources)
+    return WordQuery(tuple(reading.clauses), limits, at, since, until, resources)
+
+
+def field_filters(sites: tuple[str, ...] = (), languages: tuple[str, ...] = ()) -> tuple[FieldFilter, ...]:
+    """Only pages of one of these hosts, in one of these languages."""
+    where = [FieldFilter("site", site(name)) for name in sites]
+    return (*where, *(FieldFilter("language", _language_code(name)) for name in languages))
+
+
+def _language_code(name: str) -> str:
+    if not _LANGUAGE.fullmatch(name):
+        raise UsageError(f"'{name[:40]}' is no code of a language; write two or three letters, such as en")
+    return name.lower()
 
 
 def block_kind(name: str) -> BlockKind:

@@ -7,15 +7,15 @@ up, and the crawler comes back to them sooner.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from letopis.archive import Archive
+from letopis.archive.index_facts import choice_counts
 from letopis.archive.weights import PageWeights
-from letopis.catalog.index_state import SearchChoices
 from letopis.index.page_text import Snippet
-from letopis.model import to_millis
 
 PageWeight = Callable[[int], float]
 """The weight of a resource, 1 for an average one; a rank of pages can be mixed in with it."""
@@ -66,7 +66,7 @@ def choice_weight(shown: int, chosen: int) -> float:
 def learned_weight(archive: Archive) -> PageWeight | None:
     """The weights of pages by all that is known; None when nothing is."""
     kept = PageWeights.load(archive.folder)
-    counts = SearchChoices(archive.catalog.database).often() if archive.settings.search.learn else {}
+    counts = choice_counts(archive) if archive.settings.search.learn else {}
     if not counts:
         return kept.weight if kept is not None else None
     chosen = {page: choice_weight(*count) for page, count in counts.items()}
@@ -75,24 +75,6 @@ def learned_weight(archive: Archive) -> PageWeight | None:
         return (1.0 if kept is None else kept.weight(page)) * chosen.get(page, 1.0)
 
     return weight
-
-
-def record_shown(archive: Archive, urls: Sequence[str]) -> None:
-    """An answer was shown to somebody."""
-    if archive.settings.search.learn and urls:
-        rows = [archive.catalog.resources.find(url) for url in urls]
-        SearchChoices(archive.catalog.database).shown([row.id for row in rows if row is not None])
-
-
-def record_choice(archive: Archive, url: str) -> None:
-    """Somebody went to a page of an answer: it counts, and its next visit is not far."""
-    row = archive.catalog.resources.find(url) if archive.settings.search.learn else None
-    if row is None:
-        return
-    SearchChoices(archive.catalog.database).chosen(row.id)
-    soon = to_millis(archive.clock()) + round(archive.settings.schedule.min * 1000)
-    with archive.catalog.transaction() as cursor:
-        archive.catalog.queues.hasten(cursor, row.id, soon)
 
 
 class SearchHit(NamedTuple):
@@ -113,15 +95,36 @@ class SearchHit(NamedTuple):
         return self.why.score
 
 
-def hit_row(hit: SearchHit) -> dict[str, Any]:
-    """A hit with the names that people's scripts rely on."""
-    return {
-        "url": hit.url,
-        "title": hit.title,
-        "snippet": hit.snippet.html,
-        "score": round(hit.score, 4),
-        "time": hit.time,
-        "version": hit.version,
-        "until": hit.until,
-        "language": hit.language,
-    }
+@dataclass(frozen=True, slots=True)
+class ScoreReason:
+    """How a score comes about: what stands on the page and what links call it, times freshness, times rank."""
+
+    words: float
+    freshness: float
+    rank: float
+    links: float
+    named: str
+    found_as: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRow:
+    """A hit as people's scripts rely on it; `snippet` is safe HTML with the words that were found in `<mark>`."""
+
+    url: str
+    title: str
+    snippet: str
+    score: float
+    time: datetime
+    version: int
+    until: datetime | None
+    language: str
+    why: ScoreReason | None = None
+
+
+def search_row(hit: SearchHit, explain: bool = False) -> SearchRow:
+    """The row of a hit."""
+    why = ScoreReason(**hit.why._asdict(), found_as=hit.snippet.hits) if explain else None
+    return SearchRow(
+        hit.url, hit.title, hit.snippet.html, round(hit.score, 4), hit.time, hit.version, hit.until, hit.language, why
+    )

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, NamedTuple
 
-from letopis.archive import Archive
-from letopis.catalog.accounts import Projects
 from letopis.index.anchor_index import MAX_PAGES, MAX_PAGES_OF_SEVERAL, AnchorMatch, AnchorReader
 from letopis.index.page_text import snippet
 from letopis.index.query_language import WordQuery
@@ -260,11 +258,12 @@ def _best_of_page(snapshot: WordSnapshot, found: list[_Candidate]) -> list[_Cand
 
 
 def count_results(index: WordIndex, question: WordQuery) -> int:
-    """How many versions fit, which is how many pages when a moment is asked for."""
+    """How many pages fit; of those with several versions in a span of time each counts once."""
     snapshot = index.snapshot()
     query = QueryBuilder(snapshot).query(question, named=anchor_matches(index, snapshot, question).weights())
-    found = snapshot.searcher.search(query, 1, count=True)
-    return int(found.count)
+    if question.spans:
+        return len(set(snapshot.numbers("resource", snapshot.every(query))))
+    return int(snapshot.searcher.search(query, 1, count=True).count)
 
 
 def search_facets(index: WordIndex, question: WordQuery, most: int = 20) -> list[SearchFacet]:
@@ -279,10 +278,3 @@ def search_facets(index: WordIndex, question: WordQuery, most: int = 20) -> list
         for bucket in answer[name]["buckets"]
     ]
     return sorted(found, key=lambda facet: (FACET_FIELDS.index(facet.field), -facet.count, facet.value))
-
-
-def project_resources(archive: Archive, name: str) -> frozenset[int]:
-    """Ids of the pages of a project that the archive knows; NotFound when there is no such project."""
-    project = Projects(archive.catalog.database).show(name)
-    rows = (archive.catalog.resources.find(url) for url in project.urls)
-    return frozenset(row.id for row in rows if row is not None)

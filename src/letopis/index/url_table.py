@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from letopis.archive import Archive
-from letopis.catalog import OUTCOMES
-from letopis.catalog.version_log import TroubleRow, troubled_checks
+from letopis.archive.index_facts import TroubledCheck, VersionLog
 from letopis.errors import LetopisError
 from letopis.index.link_storage import Bytes, Int32, Ints, LinkSegment, TextColumn
-from letopis.model import Outcome, header
+from letopis.model import Outcome
 from letopis.urls import UrlRules, join, rules_from_xml, url_key
 from letopis.urls import host as host_of
 
@@ -189,10 +188,10 @@ def url_state_rows(url: int, checks: Iterable[UrlCheck]) -> Iterator[UrlStateRow
 def read_url_states(archive: Archive, addresses: UrlTable, versions_of: Callable[[int], list[UrlCheck]]) -> UrlStates:
     """All stretches of addresses that were ever in trouble; `versions_of` names the checks that brought a version."""
     rows: list[UrlStateRow] = []
-    for url, checks in groupby(troubled_checks(archive.catalog.database), key=lambda row: row.url):
+    for url, checks in groupby(VersionLog(archive).troubled_checks(), key=lambda row: row.url):
         number = addresses.number(url)
-        told = [found for found in (_check_of(archive, addresses, check) for check in checks) if found is not None]
-        rows += url_state_rows(number, sorted([*told, *versions_of(number)]))
+        known = [found for found in (_check_of(addresses, check) for check in checks) if found is not None]
+        rows += url_state_rows(number, sorted([*known, *versions_of(number)]))
     return url_states_of(rows)
 
 
@@ -203,17 +202,15 @@ def url_states_of(rows: list[UrlStateRow]) -> UrlStates:
     return UrlStates(*(table[:, place].astype(kind) for place, kind in enumerate(kinds)))
 
 
-def _check_of(archive: Archive, addresses: UrlTable, row: TroubleRow) -> UrlCheck | None:
+def _check_of(addresses: UrlTable, row: TroubledCheck) -> UrlCheck | None:
     """What a check says about its address; None for one that never asked."""
-    outcome = OUTCOMES[row.outcome]
-    if outcome is Outcome.REFUSED:
+    if row.outcome is Outcome.REFUSED:
         return None
-    if outcome is Outcome.UNAVAILABLE or row.status >= 400:
+    if row.outcome is Outcome.UNAVAILABLE or row.status >= 400:
         return UrlCheck(row.time, ERROR, row.status)
     if row.status < 300 or row.status == 304:
         return UrlCheck(row.time, GOOD, 200)
-    headers = archive.catalog.heads.get(row.head) if row.head is not None else ()
-    target = join(row.url, header(headers, "location"))
+    target = join(row.url, row.location)
     if not target:
         return UrlCheck(row.time, ERROR, row.status)
     return UrlCheck(row.time, REDIRECT, row.status, addresses.number(target))
@@ -235,12 +232,12 @@ class UrlRuleTargets(NamedTuple):
         redirect[self.urls] = self.targets
 
 
-def apply_url_rules(addresses: UrlTable, told: tuple[tuple[str, str], ...]) -> UrlRuleTargets:
+def apply_url_rules(addresses: UrlTable, by_host: tuple[tuple[str, str], ...]) -> UrlRuleTargets:
     """What the rules (hosts with XML) make of all addresses; only those of hosts with rules are looked at."""
     urls: list[int] = []
     targets: list[int] = []
     hosts = addresses.hosts()
-    for host, xml in told:
+    for host, xml in by_host:
         rules = rules_from_xml(xml.encode())
         for number in np.flatnonzero(hosts == addresses.host_number(host)):
             target = _rule_target(addresses, rules, int(number))

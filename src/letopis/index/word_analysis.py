@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from tantivy import Occur, Order, Query
 
-from letopis.catalog.version_log import last_seen
+from letopis.archive.index_facts import VersionLog
 from letopis.errors import NotFound, UsageError
 from letopis.index.page_text import FRAME, LINE_LEAD, MAX_WORD_LENGTH, WORD, StoredPage, lowered, nfc, split_words
 from letopis.index.query_language import FieldFilter, QueryClause, QueryTerm, WordQuery
@@ -40,13 +40,22 @@ class NearbyWord(NamedTuple):
     relevance: float
 
 
+Progress = Callable[[int], None]
+_PROGRESS_STEP = 100
+
+
 def nearby_words(
-    index: WordIndex, word: str, distance: int = 5, question: WordQuery | None = None, limit: int = 50
+    index: WordIndex,
+    word: str,
+    distance: int = 5,
+    question: WordQuery | None = None,
+    limit: int = 50,
+    progress: Progress = lambda done: None,
 ) -> list[NearbyWord]:
     """The words nearest to a word, over all pages of the question's moment and place; most relevant first."""
     words = split_words(nfc(word))
     if len(words) != 1 or distance < 1:
-        raise UsageError("'near' wants one word and a distance of at least 1")
+        raise UsageError("give one word, and a distance of at least 1")
     snapshot = index.snapshot()
     matcher = QueryBuilder(snapshot)
     term = QueryTerm((words[0],))
@@ -54,10 +63,17 @@ def nearby_words(
     targets = frozenset(snapshot.bases_of(words[0]))
     forms = frozenset({words[0], *(form for base in targets for form in snapshot.forms_of(base))})
     sums: defaultdict[str, float] = defaultdict(float)
-    for address in snapshot.every(matcher.query(asked)):
-        _add_page(sums, snapshot.stored(address), index, forms, targets, distance)
+    for page in _stored_pages(snapshot, matcher.query(asked), progress):
+        _add_page(sums, page, index, forms, targets, distance)
     found = [NearbyWord(base, round(relevance, 6)) for base, relevance in sums.items() if len(base) >= MIN_WORD_LENGTH]
     return sorted(found, key=lambda near: (-near.relevance, near.word))[:limit]
+
+
+def _stored_pages(snapshot: WordSnapshot, query: Any, progress: Progress) -> Iterator[StoredPage]:
+    for done, address in enumerate(snapshot.every(query)):
+        if done % _PROGRESS_STEP == 0:
+            progress(done)
+        yield snapshot.stored(address)
 
 
 def _add_page(
@@ -86,7 +102,7 @@ def _add_around(
 
 
 @dataclass(frozen=True, slots=True)
-class PhraseLifetime:
+class PhraseHistory:
     """The life of a phrase.
 
     `first` is when a version with it was first captured, `last` when one was
@@ -104,23 +120,24 @@ class PhraseLifetime:
     versions: int
 
 
-def phrase_lifetime(index: WordIndex, phrase: str, site: str = "") -> PhraseLifetime:
-    """First and last time the words stood together on any page; NotFound when they never did."""
+def phrase_history(index: WordIndex, phrase: str, *sites: str) -> PhraseHistory:
+    """First and last time the words stood together on any page, or on any of these sites; NotFound: they never did."""
     words = tuple(split_words(nfc(phrase)))
     if not words:
         raise UsageError("a phrase needs at least one word")
     snapshot = index.snapshot()
     query = QueryBuilder(snapshot).term(QueryTerm(words, exact=True))
-    if site:
-        query = _both(query, Query.term_query(snapshot.schema, "site", site_of(site), "basic"))
+    hosts = [site_of(name) for name in sites]
+    if hosts:
+        query = _both(query, Query.term_set_query(snapshot.schema, "site", hosts))
     addresses = snapshot.every(query)
     if not addresses:
-        where = f" on {site_of(site)}" if site else ""
-        raise NotFound(f"no version{where} has the words '{' '.join(words)}' together; try 'letopis search' with one")
+        where = f" on {' or '.join(hosts)}" if hosts else ""
+        raise NotFound(f"no version{where} has the words '{' '.join(words)}' together; search for one of them")
     first = _first_by(snapshot, query, "time", Order.Asc)
     last, seen, gone = _last_seen(index, snapshot, query)
     pages = len(set(snapshot.numbers("resource", addresses)))
-    return PhraseLifetime(
+    return PhraseHistory(
         " ".join(words), from_millis(snapshot.numbers("time", [first])[0]), snapshot.stored(first).url,
         from_millis(seen), snapshot.stored(last).url, gone, pages, len(addresses),
     )  # fmt: skip
@@ -139,10 +156,8 @@ def _last_seen(index: WordIndex, snapshot: WordSnapshot, query: Any) -> tuple[An
     standing = snapshot.every(_both(query, Query.term_query(snapshot.schema, "state", STATE_NOW, "basic")))
     candidates = standing or [_first_by(snapshot, query, "until", Order.Desc)]
     columns = [snapshot.numbers(name, candidates) for name in ("resource", "number", "time")]
-    seen = [
-        last_seen(index.archive.catalog.database, resource, number) or time
-        for resource, number, time in zip(*columns, strict=True)
-    ]
+    log = VersionLog(index.archive)
+    seen = [log.last_seen(page, number) or time for page, number, time in zip(*columns, strict=True)]
     best = max(range(len(candidates)), key=lambda place: (seen[place], -place))
     until = snapshot.numbers("until", [candidates[best]])[0]
     return candidates[best], seen[best], None if until == OPEN_END else from_millis(until)
@@ -170,14 +185,20 @@ class PageCategory:
     children: tuple[PageCategory, ...] = ()
 
 
-def site_categories(index: WordIndex, site: str, at: datetime | None = None, depth: int = 2) -> list[PageCategory]:
+def site_categories(
+    index: WordIndex,
+    site: str,
+    at: datetime | None = None,
+    depth: int = 2,
+    progress: Progress = lambda done: None,
+) -> list[PageCategory]:
     """The category tree of a site as of a moment, largest first; NotFound when it has no pages with words."""
     snapshot = index.snapshot()
     question = WordQuery(limits=(FieldFilter("site", site_of(site)),), at=at)
-    pages = [snapshot.stored(address) for address in snapshot.every(QueryBuilder(snapshot).query(question))]
-    weights = _keyword_weights(index, sorted(pages))
+    pages = sorted(_stored_pages(snapshot, QueryBuilder(snapshot).query(question), progress))
+    weights = _keyword_weights(index, pages)
     if not weights:
-        raise NotFound(f"there are no pages of {site_of(site)} with words then; crawl it, or ask for another date")
+        raise NotFound(f"no page of {site_of(site)} had words then; crawl it first, or ask for another date")
     return _split_pages(weights, depth)
 
 
@@ -251,3 +272,14 @@ def _category(name: str, members: KeywordWeights, depth: int, taken: frozenset[s
     if all(child.name == OTHER_CATEGORY for child in children):
         children = []
     return PageCategory(name, tuple(word for _, word in words), tuple(sorted(members)), tuple(children))
+
+
+def category_lines(category: PageCategory, level: int = 0) -> Iterator[str]:
+    """A category and what is in it, one line each, for people."""
+    indent = "  " * level
+    words = f" ({', '.join(category.words)})" if category.words else ""
+    yield f"{indent}{category.name or 'other'}: {len(category.pages)} pages{words}"
+    for child in category.children:
+        yield from category_lines(child, level + 1)
+    if not category.children:
+        yield from (f"{indent}  {url}" for url in category.pages)

@@ -23,8 +23,7 @@ import tantivy
 
 from letopis import extract
 from letopis.archive import Archive
-from letopis.catalog.index_state import WordRow, title_only, word_rows
-from letopis.catalog.version_log import VersionSpan
+from letopis.archive.index_facts import VersionSpan, WordRow, title_only_pages, word_forms
 from letopis.config import SearchSettings
 from letopis.errors import LetopisError
 from letopis.index.base_forms import BaseForms
@@ -58,7 +57,7 @@ class WordIndexMark(NamedTuple):
 
 
 def unpack_mark(data: bytes) -> WordIndexMark:
-    """The inverse of `Mark.pack`."""
+    """The inverse of `WordIndexMark.pack`."""
     return WordIndexMark(**json.loads(data))
 
 
@@ -158,7 +157,7 @@ PIECE = 100
 
 def fields_of_versions(archive: Archive, spans: Iterable[VersionSpan], bases: BaseForms) -> Iterator[dict[str, Any]]:
     """The fields of each version that can still be read."""
-    titles = title_only(archive.catalog.database)
+    titles = title_only_pages(archive)
     for span in spans:
         try:
             version = archive.answers.by_id(span.id)
@@ -173,7 +172,7 @@ def fields_of_versions(archive: Archive, spans: Iterable[VersionSpan], bases: Ba
 
 def fields_on_worker(archive: Archive, spans: tuple[VersionSpan, ...]) -> list[dict[str, Any]]:
     """A piece, on a worker that knows nothing yet but the archive."""
-    bases = _cached_base_forms(archive.settings.search, tuple(word_rows(archive.catalog.database)))
+    bases = _cached_base_forms(archive.settings.search, tuple(word_forms(archive)))
     return list(fields_of_versions(archive, spans, bases))
 
 

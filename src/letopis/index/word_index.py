@@ -23,15 +23,13 @@ from tantivy import Query
 
 from letopis.archive import Archive
 from letopis.archive.cluster import PieceRunner, pieces_of
-from letopis.catalog.index_state import lock_word, release_word, settle_bases, word_rows
-from letopis.catalog.version_log import (
+from letopis.archive.index_facts import (
+    VersionLog,
     VersionSpan,
-    count_versions_since,
-    has_versions_since,
-    log_mark,
-    spans_from,
-    spans_since,
-    spans_up_to,
+    lock_word,
+    release_word,
+    settle_base_forms,
+    word_forms,
 )
 from letopis.errors import LetopisError, NotReady, SettingError, UsageError
 from letopis.index.anchor_index import AnchorIndex, AnchorReader
@@ -69,6 +67,7 @@ class WordIndex:
     def __init__(self, archive: Archive, spread: PieceRunner | None = None) -> None:
         """`spread` reads the pages; without one they are read here."""
         self.archive = archive
+        self._log = VersionLog(archive)
         self._spread = spread
         self._folder = archive.folder / "index" / "words"
         self._data = self._folder / f"v{WORDS_FORMAT}"
@@ -118,13 +117,12 @@ class WordIndex:
         """Versions recorded and not yet in the index; takes nothing in."""
         with self._turn:
             self._follow_disk()
-            return count_versions_since(self.archive.catalog.database, self._mark.last)
+            return self._log.count_since(self._mark.last)
 
     def bases(self) -> BaseForms:
         """Base forms as settings and people have settled them now."""
         if self._bases is None:
-            rows = word_rows(self.archive.catalog.database)
-            self._bases = BaseForms(self.archive.settings.search, rows)
+            self._bases = BaseForms(self.archive.settings.search, word_forms(self.archive))
         return self._bases
 
     # Following
@@ -143,13 +141,15 @@ class WordIndex:
                 self._check_log()
                 return self._take_all(progress, stop)
 
-    def rebuild(self, progress: Callable[[int], None] = lambda done: None) -> int:
-        """Builds the index anew; answers how many versions it took in."""
+    def rebuild(
+        self, progress: Callable[[int], None] = lambda done: None, stop: Callable[[], bool] = lambda: False
+    ) -> int:
+        """Builds the index anew; answers how many versions it took in. Stopped, it goes on at the next question."""
         with self._turn:
             with self._writing():
                 self._start_over()
                 self._names.remove()
-            return self.catch_up(progress)
+            return self.catch_up(progress, stop)
 
     def reindex(self, resources: Iterable[int]) -> None:
         """Writes the documents of some pages again, after it was settled otherwise what is to be found of them."""
@@ -157,8 +157,7 @@ class WordIndex:
             self.catch_up()
             with self._writing():
                 self._open()
-                database = self.archive.catalog.database
-                spans = [span for resource in resources for span in spans_from(database, resource, 0)]
+                spans = [span for resource in resources for span in self._log.spans_of_page(resource)]
                 self._write([], [span for span in spans if span.id <= self._mark.last], self._mark.last)
 
     def base_forms_changed(self) -> None:
@@ -174,7 +173,7 @@ class WordIndex:
             return True
         if first and self._log_differs():
             return True
-        return has_versions_since(self.archive.catalog.database, self._mark.last)
+        return self._log.has_since(self._mark.last)
 
     def _follow_disk(self) -> None:
         """Follows what other processes did: took versions in, built the index anew, removed it."""
@@ -227,18 +226,17 @@ class WordIndex:
             self._reconcile()
 
     def _log_differs(self) -> bool:
-        counted = log_mark(self.archive.catalog.database, self._mark.last)
-        return counted != (self._mark.versions, self._mark.times)
+        return self._log.mark(self._mark.last) != (self._mark.versions, self._mark.times)
 
     def _bases_again(self) -> None:
         """Another process may have settled words since; the tables are kept where nothing differs."""
-        now = BaseForms(self.archive.settings.search, word_rows(self.archive.catalog.database))
+        now = BaseForms(self.archive.settings.search, word_forms(self.archive))
         if self._bases is None or now.signature != self._bases.signature:
             self._bases = now
 
     def _take_all(self, progress: Callable[[int], None], stop: Callable[[], bool]) -> int:
         done = 0
-        while not stop() and (spans := spans_since(self.archive.catalog.database, self._mark.last, BATCH)):
+        while not stop() and (spans := self._log.spans_since(self._mark.last, BATCH)):
             again = self._touched(spans)
             self._write(spans, again, spans[-1].id, progress=partial(_forward_progress, progress, done))
             done += len(spans)
@@ -247,13 +245,13 @@ class WordIndex:
 
     def _touched(self, spans: list[VersionSpan]) -> list[VersionSpan]:
         """Versions already in the index whose end or number the new ones change."""
-        database, last = self.archive.catalog.database, self._mark.last
+        last = self._mark.last
         if not last:
             return []
         starts: dict[int, int] = {}
         for span in spans:
             starts[span.resource] = min(span.number, starts.get(span.resource, span.number))
-        around = [spans_from(database, resource, max(0, number - 1)) for resource, number in starts.items()]
+        around = [self._log.spans_of_page(resource, max(0, number - 1)) for resource, number in starts.items()]
         return [span for near in around for span in near if span.id <= last and self._differs(span)]
 
     def _differs(self, span: VersionSpan) -> bool:
@@ -272,7 +270,7 @@ class WordIndex:
         columns = [found.numbers(field, addresses) for field in ("id", "number", "time", "until")]
         known = {row[0]: row[1:] for row in zip(*columns, strict=True)}
         again: list[VersionSpan] = []
-        for span in spans_up_to(self.archive.catalog.database, self._mark.last):
+        for span in self._log.spans_up_to(self._mark.last):
             if known.pop(span.id, ()) != (span.number, span.time, OPEN_END if span.until is None else span.until):
                 again.append(span)
         self._write([], again, self._mark.last, gone=known)
@@ -299,8 +297,7 @@ class WordIndex:
         progress: Callable[[int], None] = lambda done: None,
     ) -> None:
         """One commit: new documents, those to be written again, those that are gone, and the mark."""
-        counted = log_mark(self.archive.catalog.database, last)
-        mark = WordIndexMark(last, *counted, self.bases().signature, self._mark.serial + 1)
+        mark = WordIndexMark(last, *self._log.mark(last), self.bases().signature, self._mark.serial + 1)
         try:
             writer = self._index.writer(_WRITER_BYTES, 1)
             for number in (*self._old_marks(), *gone, *(span.id for span in again)):
@@ -343,28 +340,28 @@ def derive_base_forms(index: WordIndex, extension: str, basic_extension: str = "
     """
     ending, basic = nfc(extension).lower(), nfc(basic_extension).lower()
     if not ending:
-        raise UsageError("wordfigure needs an extension: the ending of the words it is about")
+        raise UsageError("the extension is empty; give the ending of the words that are meant")
     searcher = index.snapshot().searcher
     words = {word for word, _ in searcher.terms_with_prefix("exact", "")}
     inflected = {term[1:].partition("=")[0] for term, _ in searcher.terms_with_prefix("forms", ">")}
-    known = {row.form for row in word_rows(index.archive.catalog.database)}
+    known = {row.form for row in word_forms(index.archive)}
     free = sorted(word for word in words - inflected - known if word.endswith(ending) and word.isalpha())
     stems = [(word, word.removesuffix(ending) + basic) for word in free]
     pairs = [(word, base) for word, base in stems if base != word and base in words]
-    settle_bases(index.archive.catalog.database, pairs)
+    settle_base_forms(index.archive, pairs)
     index.base_forms_changed()
     return pairs
 
 
 def lock_base_form(index: WordIndex, word: str) -> None:
     """The word is its own base from now on, whatever rules and dictionaries say."""
-    lock_word(index.archive.catalog.database, _single_word(word))
+    lock_word(index.archive, _single_word(word))
     index.base_forms_changed()
 
 
 def release_base_form(index: WordIndex, word: str) -> None:
     """Forgets a lock or a settled base form."""
-    release_word(index.archive.catalog.database, _single_word(word))
+    release_word(index.archive, _single_word(word))
     index.base_forms_changed()
 
 

@@ -52,8 +52,8 @@ def run_xslt(
     except subprocess.TimeoutExpired:
         raise UsageError(f"the stylesheet took longer than {bounds.seconds:g} s; simplify it") from None
     if done.returncode:
-        told = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        reason = told[-1] if told and done.returncode > 0 else _STOPPED_MESSAGE.format(seconds=bounds.seconds)
+        messages = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        reason = messages[-1] if messages and done.returncode > 0 else _STOPPED_MESSAGE.format(seconds=bounds.seconds)
         raise UsageError(f"the stylesheet cannot be used: {reason}")
     return done.stdout
 
@@ -73,10 +73,10 @@ def apply_xslt(document: bytes, stylesheet: bytes) -> bytes:
 
 def _reason(fault: etree.XSLTApplyError, program: Any) -> str:
     """The library tells endless recursion only in its log."""
-    told = [str(fault), *(str(entry.message) for entry in program.error_log)]
-    if any("recursion" in line or "depth" in line for line in told):
+    messages = [str(fault), *(str(entry.message) for entry in program.error_log)]
+    if any("recursion" in line or "depth" in line for line in messages):
         return "its templates call each other without end (endless recursion); give them a condition to stop"
-    return told[0]
+    return messages[0]
 
 
 def _peak_memory() -> int:
@@ -104,8 +104,8 @@ def main() -> int:
         sys.stdout.buffer.write(made)
     except (etree.LxmlError, ValueError, MemoryError) as fault:
         # Without memory the library fails in many words, none of which says so.
-        told = "it needs too much memory" if _peak_memory() > memory // 2 else " ".join(str(fault).split())
-        sys.stderr.write(told + "\n")
+        messages = "it needs too much memory" if _peak_memory() > memory // 2 else " ".join(str(fault).split())
+        sys.stderr.write(messages + "\n")
         return 1
     return 0
 

@@ -1,17 +1,11 @@
-"""The queue of questions: asked in XML, worked off by packages, answered in XML."""
+"""The processes that work off the job queue, and what they work with: packages, stylesheets, XML.
 
-from letopis.jobs.query import COMMAND_LINE, JobContext, JobProgress, JobQuery, Requester
-from letopis.jobs.queue import JobFilter, JobQueue, JobSubmitter, QueueFull, remove_old_jobs
+The steps of job files are in `letopis.jobs.language`, above the operations
+that they are made of.
+"""
 
-__all__ = [
-    "COMMAND_LINE",
-    "JobContext",
-    "JobFilter",
-    "JobProgress",
-    "JobQuery",
-    "JobQueue",
-    "JobSubmitter",
-    "QueueFull",
-    "Requester",
-    "remove_old_jobs",
-]
+from letopis.archive.jobs import JobQuery, Requester
+from letopis.jobs.execution import JobContext
+from letopis.jobs.heartbeat import JobProgress
+
+__all__ = ["JobContext", "JobProgress", "JobQuery", "Requester"]

@@ -14,18 +14,28 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from letopis import errors
 from letopis.archive import Archive
-from letopis.catalog.job_claims import JobClaim, JobClaims, JobOutcome
-from letopis.catalog.jobs import CANCELLED, DONE, FAILED, Jobs
+from letopis.archive.jobs import (
+    CANCELLED,
+    DONE,
+    FAILED,
+    JobClaim,
+    JobOutcome,
+    JobQuery,
+    JobQueue,
+    Requester,
+    claims_of,
+    job_folder,
+)
 from letopis.config import Settings, load_settings, settings_table
-from letopis.errors import LetopisError, NotFound
-from letopis.fetch import private_ok
-from letopis.jobs.heartbeat import GRACE_SECONDS, Heartbeat, JobTiming, StopReason
-from letopis.jobs.query import JobContext, JobQuery
-from letopis.jobs.queue import job_output_folder
+from letopis.errors import LetopisError
+from letopis.fetch import Origin, private_ok
+from letopis.jobs.heartbeat import GRACE_SECONDS, Heartbeat, JobProgress, JobTiming, StopReason
 from letopis.model import to_millis
 
 _SPARE_SECONDS = 30
@@ -87,11 +97,32 @@ def _changed_settings(settings: Settings) -> dict[str, object]:
 
 
 @dataclass(frozen=True, slots=True)
+class JobContext:
+    """What the steps of one job may use: the archive, who asked for it, and how to report progress.
+
+    `output` is a folder for files, None when none may be written.
+    """
+
+    archive: Archive
+    settings: Settings
+    progress: JobProgress
+    requester: Requester
+    private_allowed: bool
+    output: Path | None
+    clock: Callable[[], datetime]
+
+    @property
+    def user(self) -> str:
+        """The name of whoever asked."""
+        return self.requester.name
+
+
+@dataclass(frozen=True, slots=True)
 class JobLanguage:
-    """How a job file is read, and how it is worked off; `perform` raises when it was told to stop."""
+    """How a job file is read, and how it is worked off; `run` raises when it was told to stop."""
 
     parse: Callable[[bytes], JobQuery]
-    perform: Callable[[JobQuery, JobContext], bytes]
+    run: Callable[[JobQuery, JobContext], bytes]
 
 
 class Worker:
@@ -111,25 +142,25 @@ class Worker:
         self._language = language
         self._holder = holder
         self._bound = bound
-        self._turns = JobClaims(archive.catalog.database)
-        self._jobs = Jobs(archive.catalog.database)
-        self._rhythm = JobTiming(archive.settings.jobs.lease, archive.settings.jobs.run_time, grace)
-        self._pulse: Heartbeat | None = None
+        self._claims = claims_of(archive)
+        self._queue = JobQueue(archive)
+        self._timing = JobTiming(archive.settings.jobs.lease, archive.settings.jobs.run_time, grace)
+        self._heartbeat: Heartbeat | None = None
         self._stopping = False
         self._spent = False
 
     def stop(self) -> None:
         """Ends `run` soon: the job in hand goes back into the queue."""
         self._stopping = True
-        if self._pulse is not None:
-            self._pulse.stop(StopReason.STOPPED)
+        if self._heartbeat is not None:
+            self._heartbeat.stop(StopReason.STOPPED)
 
     def run(self, package: str, wanted: Callable[[], bool] = lambda: True) -> int:
         """Works off the package's queue while it is `wanted`; answers how many jobs it did."""
         count = 0
         while not self._stopping and wanted():
             now = self._now()
-            claim = self._turns.take(package, self._holder, now, now + round(self._rhythm.lease * 1000))
+            claim = self._claims.take(package, self._holder, now, now + round(self._timing.lease * 1000))
             if claim is None or not self._work(claim):
                 break
             count += 1
@@ -140,65 +171,71 @@ class Worker:
 
     def _work(self, claim: JobClaim) -> bool:
         """Does one job; False when this process should not do another one."""
-        pulse = Heartbeat(
-            self._turns, claim, self._rhythm, self._archive.clock, lambda reason: self._cut_short(claim, pulse, reason)
+        heartbeat = Heartbeat(
+            self._claims,
+            claim,
+            self._timing,
+            self._archive.clock,
+            lambda reason: self._cut_short(claim, heartbeat, reason),
         )
-        self._pulse = pulse
-        self._bound(self._rhythm.run_time)
-        with pulse:
+        self._heartbeat = heartbeat
+        self._bound(self._timing.run_time)
+        with heartbeat:
             if self._stopping:
-                pulse.stop(StopReason.STOPPED)
-            ended = self._perform(claim, pulse)
-        self._pulse = None
-        if ended is None and pulse.reason is not None:
-            return self._cut_short(claim, pulse, pulse.reason) and not self._stopping
+                heartbeat.stop(StopReason.STOPPED)
+            ended = self._perform(claim, heartbeat)
+        self._heartbeat = None
+        if ended is None and heartbeat.reason is not None:
+            return self._cut_short(claim, heartbeat, heartbeat.reason) and not self._stopping
         assert ended is not None
-        return self._turns.finish(claim, self._now(), ended) and not self._spent
+        return self._claims.finish(claim, self._now(), ended) and not self._spent
 
-    def _perform(self, claim: JobClaim, pulse: Heartbeat) -> JobOutcome | None:
+    def _perform(self, claim: JobClaim, heartbeat: Heartbeat) -> JobOutcome | None:
         """How the job ended; None when it stopped because it was told to."""
         try:
-            steps = self._language.perform(*self._prepared(claim, pulse))
+            steps = self._language.run(*self._prepared(claim, heartbeat))
         except Exception as error:
             # After the limit of memory was met once, the next job gets a fresh process.
             self._spent = isinstance(error, MemoryError)
-            return None if pulse.reason is not None else _failure(error, pulse)
+            return None if heartbeat.reason is not None else _failure(error, heartbeat)
         most = self._archive.settings.jobs.max_result
         if len(steps) > most:
             return JobOutcome(
-                FAILED, f"its result has {len(steps)} bytes; ask for less, or raise jobs.max_result", b"", pulse.text
+                FAILED,
+                f"its result has {len(steps)} bytes; ask for less, or raise jobs.max_result",
+                b"",
+                heartbeat.text,
             )
-        return JobOutcome(DONE, "", steps, pulse.text)
+        return JobOutcome(DONE, "", steps, heartbeat.text)
 
-    def _prepared(self, claim: JobClaim, pulse: Heartbeat) -> tuple[JobQuery, JobContext]:
-        job = self._jobs.find(claim.job)
-        if job is None:
-            raise NotFound(f"job {claim.job} is gone")
-        around = JobContext(
+    def _prepared(self, claim: JobClaim, heartbeat: Heartbeat) -> tuple[JobQuery, JobContext]:
+        job, text = self._queue.claimed(claim)
+        origin: Origin = "cli" if job.origin == "cli" else "http"
+        context = JobContext(
             archive=self._archive,
             settings=self._archive.settings,
-            progress=pulse,
-            user=job.owner,
-            private_allowed=private_ok(self._archive.settings.fetch.private, "cli" if job.origin == "cli" else "http"),
-            output=job_output_folder(self._archive, job.id),
+            progress=heartbeat,
+            requester=Requester(job.owner, job.rights, origin, bool(job.system)),
+            private_allowed=private_ok(self._archive.settings.fetch.private, origin),
+            output=job_folder(self._archive, job.id),
             clock=self._archive.clock,
         )
-        return self._language.parse(self._jobs.xml(job.id)), around
+        return self._language.parse(text), context
 
-    def _cut_short(self, claim: JobClaim, pulse: Heartbeat, reason: StopReason) -> bool:
+    def _cut_short(self, claim: JobClaim, heartbeat: Heartbeat, reason: StopReason) -> bool:
         """Writes what becomes of a job that was told to stop."""
         if reason is StopReason.STOPPED:
-            pulse.log("stopped with its worker; it waits again and will begin anew")
-            return self._turns.put_back(claim, pulse.text)
+            heartbeat.log("stopped with its worker; it waits again and will begin anew")
+            return self._claims.put_back(claim, heartbeat.text)
         state, message = CANCELLED, "cancelled while it ran; what it had recorded is kept"
         if reason is StopReason.LATE:
-            limit = self._rhythm.run_time
+            limit = self._timing.run_time
             state, message = FAILED, f"it ran longer than {limit:g} s; ask for less at once, or raise jobs.run_time"
-        pulse.log(message)
-        return self._turns.finish(claim, self._now(), JobOutcome(state, message, b"", pulse.text))
+        heartbeat.log(message)
+        return self._claims.finish(claim, self._now(), JobOutcome(state, message, b"", heartbeat.text))
 
 
-def _failure(error: Exception, pulse: Heartbeat) -> JobOutcome:
+def _failure(error: Exception, heartbeat: Heartbeat) -> JobOutcome:
     """The sentence of our own errors; of others their name, and the way to them in the log."""
     if isinstance(error, MemoryError):
         message = "it needs more memory than jobs.memory allows; ask for less at once, or raise the limit"
@@ -208,9 +245,15 @@ def _failure(error: Exception, pulse: Heartbeat) -> JobOutcome:
         message = f"{type(error).__name__}: {error}"
         # Names of files alone: the log is read by people who need not know where things lie on this machine.
         for frame in traceback.extract_tb(error.__traceback__):
-            pulse.log(f"  in {frame.name}, {Path(frame.filename).name} line {frame.lineno}")
-    pulse.log(f"failed: {message}")
-    return JobOutcome(FAILED, message, b"", pulse.text)
+            heartbeat.log(f"  in {frame.name}, {Path(frame.filename).name} line {frame.lineno}")
+    heartbeat.log(f"failed: {message}")
+    return JobOutcome(FAILED, message, b"", heartbeat.text, _error_class(error))
+
+
+def _error_class(error: Exception) -> str:
+    """The nearest class of the tree of errors, by which doors choose their status; empty for other exceptions."""
+    names = (kind.__name__ for kind in type(error).__mro__)
+    return next((name for name in names if name in vars(errors) and name != "LetopisError"), "")
 
 
 def run_worker(language: JobLanguage, grace: float = GRACE_SECONDS) -> int:

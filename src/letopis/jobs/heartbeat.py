@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Protocol
 
-from letopis.catalog.job_claims import JobClaim, JobClaims, WorkerReport
+from letopis.archive.jobs import JobClaim, JobClaims, WorkerReport
 from letopis.errors import Busy
 from letopis.model import rfc3339, to_millis
 
@@ -22,6 +23,22 @@ GRACE_SECONDS = 10.0
 _QUIET_SHARE = 0.2
 _LONE_SHARE = 0.8
 """Parts of the lease: without anything new to tell, and without the database."""
+
+
+class JobProgress(Protocol):
+    """Handed to the steps of a job: they report how far they are, and ask whether to go on."""
+
+    def step(self, number: int, of: int, what: str) -> None:
+        """A step begins, the first one being 1."""
+
+    def share(self, done: float) -> None:
+        """How much of the step is done, 0 to 1."""
+
+    def log(self, line: str) -> None:
+        """A line for whoever reads the log of the job."""
+
+    def cancelled(self) -> bool:
+        """Whether to stop; asked between units of work, and cheap to ask."""
 
 
 class StopReason(StrEnum):
@@ -56,40 +73,40 @@ def kill_process_group() -> None:
 
 
 class Heartbeat:
-    """The `Progress` of a job, with a thread of its own that lasts as long as its with block."""
+    """The progress of a job, with a thread of its own that lasts as long as its with block."""
 
     def __init__(
         self,
-        turns: JobClaims,
+        claims: JobClaims,
         claim: JobClaim,
-        rhythm: JobTiming,
+        timing: JobTiming,
         clock: Callable[[], datetime],
         give_up: Callable[[StopReason], object],
     ) -> None:
         """`give_up` is called when the work goes on though it was told to stop; the process ends after it."""
-        self._turns = turns
+        self._claims = claims
         self._claim = claim
-        self._rhythm = rhythm
+        self._timing = timing
         self._clock = clock
         self._give_up = give_up
         self._lines: list[str] = []
         self._size = 0
         self._step = ""
         self._share = 0.0
-        self._place = (0, 1)
-        self._told = WorkerReport("", 0.0, None)
-        self._begun = self._lived = time.monotonic()
+        self._position = (0, 1)
+        self._reported = WorkerReport("", 0.0, None)
+        self._begun = self._last_sign = time.monotonic()
         self._stop_from = 0.0
         self._over = threading.Event()
         self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._run, name="pulse", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self.reason: StopReason | None = None
 
     # What the work sees
 
     def step(self, number: int, of: int, what: str) -> None:
         """A step begins."""
-        self._place, self._share, self._step = (number, max(of, 1)), 0.0, f"{number}/{of} {what}"
+        self._position, self._share, self._step = (number, max(of, 1)), 0.0, f"{number}/{of} {what}"
         self.log(f"step {number} of {of}: {what}")
 
     def share(self, done: float) -> None:
@@ -133,7 +150,7 @@ class Heartbeat:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._over.wait(self._rhythm.pause):
+        while not self._over.wait(self._timing.pause):
             try:
                 self._look()
             except Busy:
@@ -141,30 +158,30 @@ class Heartbeat:
                 continue
             except Exception:
                 # The database is away: bearable for as long as nobody thinks us dead.
-                if time.monotonic() - self._lived > self._rhythm.lease * _LONE_SHARE:
+                if time.monotonic() - self._last_sign > self._timing.lease * _LONE_SHARE:
                     kill_process_group()
 
     def _look(self) -> None:
-        if self._turns.unwanted(self._claim):
+        if self._claims.unwanted(self._claim):
             self.stop(StopReason.CANCELLED)
-        if time.monotonic() - self._begun > self._rhythm.run_time:
+        if time.monotonic() - self._begun > self._timing.run_time:
             self.stop(StopReason.LATE)
-        if self.reason is not None and time.monotonic() - self._stop_from > self._rhythm.grace:
+        if self.reason is not None and time.monotonic() - self._stop_from > self._timing.grace:
             self._give_up(self.reason)
             kill_process_group()
         self._beat()
 
     def _beat(self) -> None:
         """Writes when there is something new to tell, or the turn would soon be over."""
-        told, now = self._state(), time.monotonic()
-        if told == self._told and now - self._lived < self._rhythm.lease * _QUIET_SHARE:
+        report, now = self._report(), time.monotonic()
+        if report == self._reported and now - self._last_sign < self._timing.lease * _QUIET_SHARE:
             return
         moment = to_millis(self._clock())
-        fresh = told if told.log != self._told.log else told._replace(log=None)
-        if not self._turns.beat(self._claim, moment + round(self._rhythm.lease * 1000), fresh):
+        fresh = report if report.log != self._reported.log else report._replace(log=None)
+        if not self._claims.beat(self._claim, moment + round(self._timing.lease * 1000), fresh):
             kill_process_group()
-        self._told, self._lived = told, now
+        self._reported, self._last_sign = report, now
 
-    def _state(self) -> WorkerReport:
-        number, of = self._place
+    def _report(self) -> WorkerReport:
+        number, of = self._position
         return WorkerReport(self._step, (max(number - 1, 0) + self._share) / of if number else 0.0, self.text)

@@ -18,15 +18,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from letopis.archive import Archive
-from letopis.catalog.job_claims import WORKER_DIED, JobClaims
+from letopis.archive.jobs import WORKER_DIED, claims_of, enqueue_due_refreshes, remove_old_jobs
 from letopis.errors import Busy
 from letopis.jobs.execution import WorkOrder
 from letopis.jobs.heartbeat import GRACE_SECONDS
-from letopis.jobs.query import enqueue_due_refreshes
-from letopis.jobs.queue import remove_old_jobs
 from letopis.model import to_millis
 
-WORKER_COMMAND = (sys.executable, "-P", "-m", "letopis.jobs.worker")
+WORKER_COMMAND = (sys.executable, "-P", "-m", "letopis.jobs.language.interpreter")
 """Without the folder it is started in, which may hold anything, among those that modules come from."""
 SLICE_SECONDS = 10.0
 """Time that a worker takes new jobs for before another package may have its place."""
@@ -67,7 +65,7 @@ class Supervisor:
         self._only = only
         self._command = command
         self._slice = slice_seconds
-        self._turns = JobClaims(archive.catalog.database)
+        self._claims = claims_of(archive)
         self._name = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
         self._packages: dict[str, PackageState] = {}
         self._times = _HousekeepingTimes()
@@ -105,8 +103,8 @@ class Supervisor:
         now = to_millis(self._archive.clock())
         if self._only is None:
             self._keep_house(now)
-        self._turns.reap(now)
-        open_ones = self._turns.open_packages(now)
+        self._claims.reap(now)
+        open_ones = self._claims.open_packages(now)
         wanted = [name for name in open_ones if self._only in (None, name)]
         return next_packages(wanted, self._packages, self._archive.settings.jobs.workers, time.monotonic())
 
@@ -114,7 +112,7 @@ class Supervisor:
         lease, moment = self._archive.settings.jobs.lease, time.monotonic()
         if moment - self._times.kept > lease / 4:
             self._times.kept = moment
-            self._turns.keep(self._name, now + round(lease * 1000))
+            self._claims.keep(self._name, now + round(lease * 1000))
         enqueue_due_refreshes(self._archive)
         if moment - self._times.cleaned > _CLEAN_SECONDS:
             self._times.cleaned = moment
@@ -130,10 +128,10 @@ class Supervisor:
     async def _serve(self, name: str, package: PackageState) -> None:
         """One worker from its start to its end."""
         holder = f"{self._name}:{uuid.uuid4().hex[:8]}"
-        status, told = await self._run_worker(WorkOrder(name, holder, self._slice, self._archive.settings), package)
+        status, errors = await self._run_worker(WorkOrder(name, holder, self._slice, self._archive.settings), package)
         lost = None
         with suppress(Busy):
-            lost = await asyncio.to_thread(self._account, holder, status, told)
+            lost = await asyncio.to_thread(self._account, holder, status, errors)
         # A job that killed its worker has failed and is out of the way; other deaths would come again at once.
         package.failures = package.failures + 1 if status and lost is None else 0
         package.process = package.task = None
@@ -159,9 +157,9 @@ class Supervisor:
 
     def _account(self, holder: str, status: int, errors: str) -> int | None:
         """A worker that ended in the midst of a job left one that has failed; answers it."""
-        told = errors[-_TAIL:].strip()
+        last_words = errors[-_TAIL:].strip()
         now = to_millis(self._archive.clock())
-        return self._turns.abandon(holder, now, _cause_of_death(status), told + "\n" if told else "")
+        return self._claims.abandon(holder, now, _cause_of_death(status), last_words + "\n" if last_words else "")
 
     async def _end(self) -> None:
         """Tells all workers to stop, and those that do not listen are ended."""
@@ -174,7 +172,7 @@ class Supervisor:
                 self._tell_all(os.killpg, signal.SIGKILL)
                 await asyncio.wait(late)
         if self._only is None:
-            await asyncio.to_thread(self._turns.keep, self._name, 0)
+            await asyncio.to_thread(self._claims.keep, self._name, 0)
 
     def _tell_all(self, send: Callable[[int, int], None], number: signal.Signals) -> None:
         for package in self._packages.values():

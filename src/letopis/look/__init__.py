@@ -1,6 +1,18 @@
-"""One look at one URL: fetch, read, compare, hand over for recording."""
+"""One look at one URL: may it be asked, fetch, read, compare, hand over for recording."""
 
 from letopis.look.known import KnownVersion, known_version, known_versions
-from letopis.look.visitor import LookOptions, Visitor, check_of_look, is_refused
+from letopis.look.politeness import is_refused
+from letopis.look.visitor import Answer, LookOptions, NoTurn, Patience, Visitor, check_of_look
 
-__all__ = ["KnownVersion", "LookOptions", "Visitor", "check_of_look", "is_refused", "known_version", "known_versions"]
+__all__ = [
+    "Answer",
+    "KnownVersion",
+    "LookOptions",
+    "NoTurn",
+    "Patience",
+    "Visitor",
+    "check_of_look",
+    "is_refused",
+    "known_version",
+    "known_versions",
+]

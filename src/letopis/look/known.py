@@ -10,8 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from letopis.archive import Archive, Identity
-from letopis.catalog import Cursor
-from letopis.catalog.versions import NewestVersion, newest_versions
+from letopis.archive.page_memory import NewestVersion, PageMemory, newest_versions_of
 from letopis.model import FailureKind, Headers, Response
 from letopis.urls import host as host_of
 
@@ -50,13 +49,13 @@ class KnownVersion(NamedTuple):
     distrusted: frozenset[str] = frozenset()
 
     @property
-    def told(self) -> Validators:
+    def validators(self) -> Validators:
         """What its header said; etag and date go back to the server as conditions."""
         return validators_of(self.headers)
 
     def unchanged_if(self) -> Headers:
         """Length and digest fields that prove an answer unchanged without a download."""
-        length, digests = self.told.length, self.trusted(self.headers)
+        length, digests = self.validators.length, self.trusted(self.headers)
         return (*digests, ("Content-Length", length)) if digests and length else ()
 
     def trusted(self, headers: Headers) -> Headers:
@@ -75,15 +74,13 @@ def known_version(archive: Archive, url: str) -> KnownVersion | None:
 
 def known_versions(archive: Archive, urls: Sequence[str]) -> dict[str, KnownVersion]:
     """The same for many URLs in a few statements; those without a version are not in it."""
-    return {url: _known_of_row(archive, row) for url, row in newest_versions(archive.catalog.database, urls).items()}
+    memory = PageMemory(archive)
+    return {url: _known_of_row(memory, url, row) for url, row in newest_versions_of(archive, urls).items()}
 
 
-def _known_of_row(archive: Archive, row: NewestVersion) -> KnownVersion:
-    headers = archive.catalog.heads.read(bytes(row.head))
-    final = (archive.answers.final_url(row.extra) if row.extra else "") or row.url
-    has_digest = bool(validators_of(headers).digests)
-    doubts = archive.catalog.noise_profiles.distrusted(host_of(row.url)) if has_digest else frozenset()
-    return KnownVersion(row.resource, row.version, row.number, bytes(row.sha1), row.raw_bytes, headers, final, doubts)
+def _known_of_row(memory: PageMemory, url: str, row: NewestVersion) -> KnownVersion:
+    has_digest = bool(validators_of(row.headers).digests)
+    return KnownVersion(*row, memory.untrusted_digests(host_of(url)) if has_digest else frozenset())
 
 
 _FINAL_FAILURES = frozenset(
@@ -92,55 +89,39 @@ _FINAL_FAILURES = frozenset(
 """Failures that another method would meet as well."""
 
 
-def header_suffices(told: Response, known: KnownVersion) -> bool:
+def header_suffices(answer: Response, known: KnownVersion) -> bool:
     """True when no GET is needed: nothing changed by the header's word, or nothing can be had now.
 
     An error status settles nothing, since many servers know no HEAD; neither
     does a header that names no validator, or one of another address.
     """
-    if told.failure is not None:
-        return told.failure.kind in _FINAL_FAILURES
-    if told.status == 304:
+    if answer.failure is not None:
+        return answer.failure.kind in _FINAL_FAILURES
+    if answer.status == 304:
         return True
-    if not told.available or told.status >= 300 or told.final_url != known.final_url:
+    if not answer.available or answer.status >= 300 or answer.final_url != known.final_url:
         return False
-    return header_says_same(known, told.headers)
+    return header_says_same(known, answer.headers)
 
 
 def header_says_same(known: KnownVersion, headers: Headers) -> bool:
     """Whether a header names the content that is known: by entity tag, else digest, else date and length."""
-    told, before = validators_of(headers), known.told
-    if told.etag or before.etag:
-        return told.etag == before.etag
-    if not told.length or told.length != before.length:
+    now, before = validators_of(headers), known.validators
+    if now.etag or before.etag:
+        return now.etag == before.etag
+    if not now.length or now.length != before.length:
         return False
     digests = _field_set(known.trusted(known.headers))
     if digests:
         return digests <= _field_set(known.trusted(headers))
-    return bool(told.last_modified) and told.last_modified == before.last_modified
+    return bool(now.last_modified) and now.last_modified == before.last_modified
 
 
 def _field_set(fields: Headers) -> set[tuple[str, str]]:
     return {(name.lower(), value) for name, value in fields}
 
 
-class UntrustedDigests:
-    """Gathers doubts while looking; they are written with the visits that raised them. For one thread."""
-
-    def __init__(self, archive: Archive) -> None:
-        self._archive = archive
-        self._fields: dict[str, set[str]] = {}
-
-    def note(self, response: Response) -> None:
-        """Remembers the fields that the warnings of an answer name."""
-        wrong = {name.lower() for name, _ in response.headers if name.lower() in DIGEST_HEADERS}
-        named = frozenset(name for name in wrong if any(name in text.lower() for text in response.warnings))
-        if named:
-            self._fields.setdefault(host_of(response.url), set()).update(named)
-
-    def save(self, cursor: Cursor) -> None:
-        """Part of the transaction that records the visits."""
-        lessons = self._archive.catalog.noise_profiles
-        for host, fields in self._fields.items():
-            lessons.distrust(cursor, host, lessons.distrusted(host) | fields)
-        self._fields.clear()
+def wrong_digest_fields(response: Response) -> frozenset[str]:
+    """The digest fields of an answer (lower case) that did not fit its body, as its warnings name them."""
+    sent = {name.lower() for name, _ in response.headers if name.lower() in DIGEST_HEADERS}
+    return frozenset(name for name in sent if any(name in text.lower() for text in response.warnings))

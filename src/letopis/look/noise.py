@@ -1,7 +1,7 @@
 """Pages that are new or changed: read, compared with the version before, and what they teach about noise.
 
-Profiles of hosts and habits of pages are read from the catalogue when needed
-and written back inside the transaction that records the visit. Checks that
+Profiles of hosts and habits of pages are read from the record when needed and
+written back in the transaction that records the visit. Checks that
 find nothing new never come here, so the parsers and the rules of comparison
 behind this module are loaded at the first page that needs them.
 """
@@ -12,8 +12,8 @@ from collections import OrderedDict
 from typing import Literal
 
 from letopis import extract
-from letopis.archive import Archive, Identity, RecordedCapture
-from letopis.catalog import Cursor
+from letopis.archive import Archive, Identity
+from letopis.archive.page_memory import PageMemory
 from letopis.change import Fingerprint, HostProfile, PageHabits, fingerprint
 from letopis.look.known import KnownVersion
 from letopis.model import Change, Headers, Observation, Outcome, Page, Response
@@ -23,10 +23,10 @@ _HOSTS_IN_MEMORY = 1024
 
 
 class NoiseMemory:
-    """Bounded: a thousand hosts in memory, the rest in the catalogue. For one thread."""
+    """Bounded: a thousand hosts in memory, the rest in the record. For one thread."""
 
-    def __init__(self, archive: Archive) -> None:
-        self._archive = archive
+    def __init__(self, memory: PageMemory) -> None:
+        self._memory = memory
         self._profiles: OrderedDict[str, HostProfile] = OrderedDict()
         self._touched: set[str] = set()
         self._habits: dict[str, PageHabits] = {}
@@ -36,7 +36,7 @@ class NoiseMemory:
         name = host_of(url)
         found = self._profiles.get(name)
         if found is None:
-            data = self._archive.catalog.noise_profiles.profile(name)
+            data = self._memory.profile(name)
             found = self._profiles[name] = HostProfile.from_bytes(data) if data else HostProfile()
             self._shrink()
         self._profiles.move_to_end(name)
@@ -56,26 +56,21 @@ class NoiseMemory:
 
     def habits(self, resource: int, number: int) -> PageHabits:
         """What this page does at every visit, unchanged visits included."""
-        lessons = self._archive.catalog.noise_profiles
-        data = lessons.habits(resource)
+        data = self._memory.habits(resource)
         habits = PageHabits.from_bytes(data) if data else PageHabits()
-        habits.unchanged(lessons.quiet_visits(resource, number))
+        habits.unchanged(self._memory.quiet_visits(resource, number))
         return habits
 
     def learned(self, url: str, habits: PageHabits) -> None:
         """Habits to be written with the visit that taught them."""
         self._habits[url] = habits
 
-    def save(self, cursor: Cursor, done: list[RecordedCapture]) -> None:
-        """Writes what was learned; part of the transaction that records `done`."""
-        lessons = self._archive.catalog.noise_profiles
-        for name in self._touched:
-            lessons.set_profile(cursor, name, self._profiles[name].to_bytes())
-        for row in done:
-            habits = self._habits.pop(row.url, None)
-            if habits is not None:
-                lessons.set_habits(cursor, row.resource, habits.to_bytes())
+    def hand_over(self) -> None:
+        """What was learned is written with the next record."""
+        profiles = {name: self._profiles[name].to_bytes() for name in self._touched}
+        self._memory.learn(profiles, {url: habits.to_bytes() for url, habits in self._habits.items()})
         self._touched.clear()
+        self._habits.clear()
 
 
 _ENOUGH_PAGES, _SAMPLED = 64, 8
@@ -85,15 +80,15 @@ _PLENTY_PAGES, _SELDOM = 128, 64
 class PageReader:
     """Reads bodies as pages and judges how much of them is news. For one thread."""
 
-    def __init__(self, archive: Archive) -> None:
+    def __init__(self, archive: Archive, memory: PageMemory) -> None:
         self._archive = archive
-        self._memory = NoiseMemory(archive)
+        self._noise = NoiseMemory(memory)
 
     def read(self, response: Response, known: KnownVersion | None) -> Observation:
         """A first or a changed version, with what changed."""
         page = _read_page(response.body, response.final_url, response.headers)
         if known is None:
-            self._memory.met(response.url, fingerprint(page))
+            self._noise.met(response.url, fingerprint(page))
             return Observation(response, Outcome.NEW, page)
         return Observation(response, Outcome.CHANGED, page, self._compare(response.url, page, known))
 
@@ -103,7 +98,7 @@ class PageReader:
         These are the first, then every eighth, and one of 64 when twice as many are known. A block is
         boilerplate from a share of 30 % on, which so many pages tell as well as all of them.
         """
-        pages = self._memory.profile(url).pages
+        pages = self._noise.profile(url).pages
         return pages < _ENOUGH_PAGES or identity.sha1[0] % (_SAMPLED if pages < _PLENTY_PAGES else _SELDOM) == 0
 
     def skim(self, response: Response) -> Page:
@@ -123,9 +118,9 @@ class PageReader:
         mode: Literal["skim", "full"] = "skim" if skim else "full"
         return extract.read_page(body, url, headers, detect_language=False, mode=mode)
 
-    def save(self, cursor: Cursor, done: list[RecordedCapture]) -> None:
-        """Writes what was learned; part of the transaction that records `done`."""
-        self._memory.save(cursor, done)
+    def hand_over(self) -> None:
+        """What was learned is written with the next record."""
+        self._noise.hand_over()
 
     def _compare(self, url: str, page: Page, known: KnownVersion) -> Change:
         """Against the page's own last version; what recurs on the host or at every visit is noise."""
@@ -135,16 +130,16 @@ class PageReader:
         before = self._archive.answers.by_id(known.version)
         old = fingerprint(_read_page(before.body, known.final_url, before.headers))
         new = fingerprint(page)
-        habits = self._memory.habits(known.resource, known.number)
-        profile = self._memory.profile(url)
+        habits = self._noise.habits(known.resource, known.number)
+        profile = self._noise.profile(url)
         change = compare(new, [old], profile, self._archive.settings.change, habits=habits)
         self._learn(url, habits, old, new)
         return change
 
     def _learn(self, url: str, habits: PageHabits, old: Fingerprint, new: Fingerprint) -> None:
         habits.observe(old, new)
-        self._memory.learned(url, habits)
-        self._memory.met(url, new, old)
+        self._noise.learned(url, habits)
+        self._noise.met(url, new, old)
 
 
 def _read_page(body: bytes, url: str, headers: Headers) -> Page:

@@ -1,50 +1,38 @@
-"""How long a host and its address are left alone, within one process, between processes and across crashes.
+"""What is owed to servers, and the politeness book by which everything that runs on an archive keeps it.
 
-Times are whole milliseconds, delays in the rules are seconds. Agents on one
-machine share a small file of times per address: two addresses may share a
-slot, which makes us more polite, never less.
+The rules are plain functions: how long a host and its address are left alone
+after a fetch. By the book crawls, checks, watches and downloads of jobs, in
+one process or in many, take turns. A turn begins right before a host is asked,
+and while it lasts nobody else asks that host; when it ends, the pause that
+follows is written down. The pause of a turn whose process died counts from
+the moment at which somebody finds that out. Whoever has to wait claims the
+next turn, so that a busy crawl keeps no check out.
 
-The catalogue learns of a pause with the record of its fetch, up to a commit
-later. Until then it stands in the journal: a ring of the last fetches in a
-small file. A note is one small write, which stays with the operating system
-when the process is killed. The file is read once, when the next run begins,
-and a run that ends in order, with everything recorded, takes it away.
+From the moment a crawl plans to ask a host it says how far apart requests
+must be; while it is at that host this holds for all others as well. The
+fetching of robots.txt takes no turn. Times are whole milliseconds, delays in
+the rules are seconds.
 """
 
 from __future__ import annotations
 
-import asyncio
-import fcntl
-import os
-import struct
-import time
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import NamedTuple, Protocol
+from datetime import datetime
+from functools import lru_cache
+from typing import NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
+from letopis.archive import Archive
+from letopis.archive.queues import HostState, leases_hosts, pause_rows
 from letopis.config.settings import CrawlSettings
-from letopis.errors import NotReady
-
-
-class HostState(NamedTuple):
-    """What is stored of a host: who it is and when it may be asked again."""
-
-    id: int
-    name: str
-    ip: str = ""
-    ready: int = 0
-    ip_ready: int = 0
-    crawl_delay: float = 0.0
-    fetched: int = 0
-    failures: int = 0
-    fence: int = 0
+from letopis.fetch import retry_after
+from letopis.look.slots import MappedSlots, MemorySlots, RowSlots, Slot, Slots
+from letopis.model import FailureKind, Response, to_millis
 
 
 class FetchResult(NamedTuple):
-    """How a ticket's fetch went. `status` is 0 when no answer came.
+    """How a fetch went. `status` is 0 when no answer came.
 
     Without `asked` the host was not troubled (robots.txt forbids the URL), so
     nothing is owed to it.
@@ -60,18 +48,7 @@ class FetchResult(NamedTuple):
     asked: bool = True
 
 
-class HostUpdate(NamedTuple):
-    """A host's politeness after a fetch, to be stored with the record of that fetch."""
-
-    id: int
-    ip: str
-    ready: int
-    ip_ready: int
-    crawl_delay: float
-    fetched: int
-    failures: int
-
-
+_REFUSALS = (FailureKind.FORBIDDEN_ADDRESS, FailureKind.ROBOTS)
 _BUSY_STATUSES = frozenset((429, 503))
 _FIRST_PAUSE = 5.0
 _LONGEST_PAUSE = 3600.0
@@ -82,7 +59,7 @@ _MOST_DOUBLINGS = 16
 
 @dataclass(frozen=True, slots=True)
 class Politeness:
-    """What we owe to servers, and how the fetches are shared out."""
+    """How long hosts and addresses are left alone, and how the fetches are shared out."""
 
     delay: float = 1.0
     ip_delay: float = 1.0
@@ -95,7 +72,7 @@ class Politeness:
 
 
 def politeness_of(settings: CrawlSettings) -> Politeness:
-    """The manners that the settings of a crawl ask for."""
+    """The politeness that the settings of a crawl ask for."""
     return Politeness(
         delay=settings.delay,
         ip_delay=settings.delay,
@@ -104,6 +81,20 @@ def politeness_of(settings: CrawlSettings) -> Politeness:
         max_per_host=settings.max_per_host,
         bandwidth=settings.bandwidth,
     )
+
+
+def is_refused(response: Response) -> bool:
+    """Whether nobody was asked, since that is not allowed."""
+    return response.failure is not None and response.failure.kind in _REFUSALS
+
+
+def fetch_result(response: Response, crawl_delay: float | None, now: datetime) -> FetchResult:
+    """What an answer means for the pauses of its host, which it has just left."""
+    wait = retry_after(response, now) or 0.0
+    return FetchResult(
+        to_millis(now), response.seconds, response.status, response.ip, wait, response.wire_bytes, crawl_delay,
+        not is_refused(response),
+    )  # fmt: skip
 
 
 def failures_in_a_row(failures: int, returned: FetchResult) -> int:
@@ -155,175 +146,162 @@ class Bandwidth:
         self._clock = now if self._clock is None else max(now, self._clock)
 
 
-class HostGates:
-    """Politeness of checks: a host never sees two of our connections at once."""
-
-    def __init__(self, delay: float) -> None:
-        self._delay = delay
-        self._locks: dict[str, asyncio.Lock] = {}
-        self._ready: dict[str, float] = {}
-
-    def lock(self, host: str) -> asyncio.Lock:
-        """Held while the host is asked."""
-        found = self._locks.get(host)
-        if found is None:
-            found = self._locks[host] = asyncio.Lock()
-        return found
-
-    def pause(self, host: str) -> float:
-        """Seconds that are left of its rest since the last `asked`."""
-        return max(0.0, self._ready[host] - time.monotonic()) if host in self._ready else 0.0
-
-    def asked(self, host: str) -> None:
-        """The host has been asked and rests now."""
-        if self._delay:
-            self._ready[host] = time.monotonic() + self._delay
+_LONGEST_FOR_CHECKS = 300_000
+"""No check waits for longer after the last request, whatever the server asked of crawls."""
+_CLAIM = 500
+"""How long beyond its time a claimed turn is kept for its claimant."""
+_FILE = "politeness"
 
 
-_SLOTS = 1 << 14
-_SLOT = struct.Struct("<q")
-
-
-class AddressGate(Protocol):
-    """Turns at addresses, shared by all agents."""
-
-    def reserve(self, address: str, now: int, delay: int) -> int:
-        """Milliseconds to wait before the address may be asked; the turn after that is ours."""
-
-    def close(self) -> None:
-        """Gives back what is held."""
-
-
-class FileAddressGate:
-    """Reservations in a file that every agent opens."""
-
-    def __init__(self, file: Path) -> None:
-        self._fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        if os.fstat(self._fd).st_size < _SLOTS * _SLOT.size:
-            os.ftruncate(self._fd, _SLOTS * _SLOT.size)
-
-    def reserve(self, address: str, now: int, delay: int) -> int:
-        """Milliseconds to wait before the address may be asked; the turn after that is ours."""
-        at = xxh3_64_intdigest(address.encode()) % _SLOTS * _SLOT.size
-        fcntl.lockf(self._fd, fcntl.LOCK_EX, _SLOT.size, at)
-        try:
-            ready = _SLOT.unpack(os.pread(self._fd, _SLOT.size, at))[0]
-            # A clock that was set back must not silence a host for long.
-            start = now if ready > now + 100 * max(delay, 1000) else max(ready, now)
-            os.pwrite(self._fd, _SLOT.pack(start + delay), at)
-            return start - now
-        finally:
-            fcntl.lockf(self._fd, fcntl.LOCK_UN, _SLOT.size, at)
-
-    def close(self) -> None:
-        """Gives the file back."""
-        os.close(self._fd)
-
-
-JOURNAL_NOTES = 8192
-"""Notes in the ring: more than an agent may have fetched and not yet recorded, a beginning and an end each."""
-_NOTE = struct.Struct("<qQqQq")
-"""When it was written, a host and its deadline, an address and its; a beginning has minus the pause as deadlines."""
-_JOURNAL_BYTES = JOURNAL_NOTES * _NOTE.size
-_LONGEST_NOTE = 86_400_000 + 3_600_000
-"""No pause is longer; a note that says so was written before the clock was set back."""
-
-
-class PauseJournal:
-    """What one agent owes to hosts and addresses. Every agent of a machine has a file of its own."""
-
-    def __init__(self, folder: Path, agent: int, now: int) -> None:
-        """Takes over what earlier agents owed, however many there were."""
-        self._hosts: dict[int, int] = {}
-        self._addresses: dict[int, int] = {}
-        self._take_in((note for file in folder.glob("owed-*") for note in _read_notes(file)), now)
-        self._file = folder / f"owed-{agent}"
-        self._ring = _open_journal(self._file)
-        self._at = 0
-        self._keep(now)
-
-    def begins(self, host: str, address: str, now: int, pause: int) -> None:
-        """A host is about to be asked. Should this process die now, the pause counts from the start of the next."""
-        if pause:
-            self._note(now, _host_key(host), -pause, _host_key(address) if address else 0, -pause)
-
-    def ended(self, host: str, facts: HostUpdate, now: int) -> None:
-        """A fetch is over; these are the pauses that follow from it."""
-        if facts.ready > now or facts.ip_ready > now:
-            self._note(now, _host_key(host), facts.ready, _host_key(facts.ip) if facts.ip else 0, facts.ip_ready)
-
-    def corrected(self, row: HostState) -> HostState:
-        """A host as the catalogue knows it, with the pauses that the catalogue never heard of."""
-        if not self._hosts and not self._addresses:
-            return row
-        ready = max(row.ready, self._hosts.get(_host_key(row.name), 0))
-        ip_ready = max(row.ip_ready, self._addresses.get(_host_key(row.ip), 0)) if row.ip else row.ip_ready
-        return row._replace(ready=ready, ip_ready=ip_ready)
-
-    def settle(self) -> None:
-        """Everything is recorded: the catalogue knows all pauses."""
-        self._file.unlink(missing_ok=True)
-
-    def close(self) -> None:
-        """Gives the file back; unless all is settled it stays for the next run."""
-        os.close(self._ring)
-
-    def _note(self, now: int, host: int, ready: int, address: int, address_ready: int) -> None:
-        os.pwrite(self._ring, _NOTE.pack(now, host, ready, address, address_ready), self._at)
-        self._at = (self._at + _NOTE.size) % _JOURNAL_BYTES
-
-    def _take_in(self, notes: Iterable[tuple[int, ...]], now: int) -> None:
-        """Later notes of a host stand for the earlier ones, so a beginning without its end is told from others."""
-        for _, host, ready, address, address_ready in sorted(notes, key=_note_order):
-            _set_deadline(self._hosts, host, _deadline_of(ready, now), now)
-            _set_deadline(self._addresses, address, _deadline_of(address_ready, now), now)
-
-    def _keep(self, now: int) -> None:
-        """What is still owed stands at the beginning of the new ring: this run may be killed as well."""
-        for host, ready in _longest_pauses(self._hosts.items()):
-            self._note(now, host, ready, 0, 0)
-        for address, ready in _longest_pauses(self._addresses.items()):
-            self._note(now, 0, 0, address, ready)
-
-
-def _read_notes(file: Path) -> Iterator[tuple[int, ...]]:
-    data = file.read_bytes()
-    return _NOTE.iter_unpack(data[: len(data) // _NOTE.size * _NOTE.size])
-
-
-def _note_order(note: tuple[int, ...]) -> tuple[int, bool]:
-    """By time; an end in the millisecond of its beginning comes after it."""
-    return note[0], note[2] >= 0
-
-
-def _deadline_of(noted: int, now: int) -> int:
-    """A fetch that was under way began before this run did: that is all that is known of it."""
-    return noted if noted >= 0 else now - noted
-
-
-def _set_deadline(deadlines: dict[int, int], key: int, ready: int, now: int) -> None:
-    if key and now < ready <= now + _LONGEST_NOTE:
-        deadlines[key] = ready
-    else:
-        deadlines.pop(key, None)
-
-
-def _longest_pauses(pauses: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """As many as leave half of the ring to the run itself, the longest first."""
-    return sorted(pauses, key=lambda pause: -pause[1])[: JOURNAL_NOTES // 4]
-
-
+@lru_cache(maxsize=8192)
 def _host_key(name: str) -> int:
-    return xxh3_64_intdigest(name.encode())
+    return xxh3_64_intdigest(b"host " + name.encode()) or 1
 
 
-def _open_journal(file: Path) -> int:
-    """The file with all its room: a disk that gets full later does not matter to it."""
-    try:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        os.posix_fallocate(descriptor, 0, _JOURNAL_BYTES)
-    except OSError as error:
-        raise NotReady(
-            f"cannot write {file} ({error.strerror}); see to the room and the rights of the archive"
-        ) from error
-    return descriptor
+@lru_cache(maxsize=8192)
+def _address_key(ip: str) -> int:
+    return xxh3_64_intdigest(b"address " + ip.encode()) or 1 if ip else 0
+
+
+class PolitenessBook:
+    """The turns of one party: a crawl, or whoever checks. For one thread.
+
+    Callers see to it that a party has one turn at a host at a time.
+    """
+
+    def __init__(self, slots: Slots, politeness: Politeness, *, crawls: bool) -> None:
+        """`crawls`: its delay holds for all while it is at a host, and it waits while a host is in trouble."""
+        self._slots = slots
+        self._politeness = politeness
+        self._crawls = crawls
+        self._delay = round(politeness.delay * 1000)
+        self._ip_delay = round(politeness.ip_delay * 1000)
+
+    def arrive(self, host: HostState, now: int) -> HostState:
+        """A crawl plans to ask a host: the host with all pauses that the book knows of."""
+        gap = self._gap(host.crawl_delay)
+
+        def note(slot: Slot, address: Slot | None) -> HostState:
+            self._space(slot, gap, now)
+            ready = max(host.ready, self._opens(slot, 0, now))
+            if address is None or not host.ip:
+                return host._replace(ready=ready)
+            self._space(address, self._ip_delay, now)
+            return host._replace(ready=ready, ip_ready=max(host.ip_ready, self._opens(address, 0, now)))
+
+        return self._slots.change(_host_key(host.name), _address_key(host.ip), now, note)
+
+    def begin(self, host: str, ip: str, crawl_delay: float, now: int) -> int:
+        """0 when the turn is ours from now on; else how long to wait before it is worth trying again.
+
+        An empty `ip` stands for the address where the host was last found.
+        """
+        gap = self._gap(crawl_delay)
+
+        def take(slot: Slot, address: Slot | None) -> int:
+            wait = self._wait(slot, address, gap, now)
+            if wait:
+                if slot.claimed <= now or slot.claimant == self._slots.token:
+                    slot.claimant, slot.claimed = self._slots.token, now + wait + _CLAIM
+                return wait
+            self._take(slot, address, gap, now)
+            return 0
+
+        return self._slots.change(_host_key(host), _address_key(ip), now, take)
+
+    def end(self, host: str, result: FetchResult) -> None:
+        """A turn is over; what is owed to the host and its address now is written down."""
+        crawl_delay, now = result.crawl_delay or 0.0, result.finished
+
+        def note(slot: Slot, address: Slot | None) -> None:
+            self._leave(slot)
+            if not result.asked:
+                return
+            failures = slot.failures = failures_in_a_row(slot.failures, result)
+            slot.asked = now
+            slot.ready = max(slot.ready, now + host_pause(self._politeness, crawl_delay, 0, result))
+            slot.retry = now + host_pause(self._politeness, crawl_delay, failures, result) if failures else 0
+            if address is not None:
+                slot.address = address.key
+                address.asked = now
+                address.ready = max(address.ready, now + self._ip_delay)
+
+        self._slots.change(_host_key(host), _address_key(result.ip), now, note)
+
+    def cut_off(self, host: str, now: int) -> None:
+        """A turn ends and nobody knows what came of it: the least pause is owed."""
+
+        def note(slot: Slot, address: Slot | None) -> None:
+            self._leave(slot)
+            slot.asked = now
+            slot.ready = max(slot.ready, now + slot.owed)
+
+        self._slots.change(_host_key(host), 0, now, note)
+
+    def close(self) -> None:
+        """Gives back what is held; pauses stay in the book."""
+        self._slots.close()
+
+    def _gap(self, crawl_delay: float) -> int:
+        return max(self._delay, round(min(crawl_delay, _LONGEST_CRAWL_DELAY) * 1000)) if crawl_delay else self._delay
+
+    def _wait(self, slot: Slot, address: Slot | None, gap: int, now: int) -> int:
+        slots = self._slots
+        if slot.busy and slot.busy != slots.token:
+            if now < slot.busy_until and slots.is_alive(slot.busy):
+                return slots.poll
+            # It died while it asked: all that is known is that this began before.
+            slot.ready = max(slot.ready, min(now, slot.busy_until) + slot.owed)
+            slot.busy = 0
+        opens = self._opens(slot, gap, now)
+        if address is not None:
+            opens = max(opens, self._opens(address, self._ip_delay, now))
+        if slot.claimed > now and slot.claimant != slots.token:
+            opens = max(opens, now + slots.poll)
+        return max(0, opens - now)
+
+    def _opens(self, slot: Slot, gap: int, now: int) -> int:
+        """When a host or an address may be asked, `gap` after the last request at the earliest."""
+        if slot.spacing > gap and slot.spaced > now and self._is_spaced_by_others(slot):
+            gap = slot.spacing
+        if self._crawls:
+            return max(slot.ready, slot.retry, slot.asked + gap)
+        return max(min(slot.ready, slot.asked + _LONGEST_FOR_CHECKS), slot.asked + gap)
+
+    def _is_spaced_by_others(self, slot: Slot) -> bool:
+        return slot.crawler != self._slots.token and self._slots.is_alive(slot.crawler)
+
+    def _take(self, slot: Slot, address: Slot | None, gap: int, now: int) -> None:
+        slot.busy, slot.busy_until, slot.owed = self._slots.token, now + self._slots.hold, gap
+        slot.asked, slot.claimed = now, 0
+        self._space(slot, gap, now)
+        if address is not None:
+            address.asked = now
+            address.ready = max(address.ready, now + self._ip_delay)
+            self._space(address, self._ip_delay, now)
+
+    def _space(self, slot: Slot, gap: int, now: int) -> None:
+        """Says that a crawl is here; one that wants more between two requests goes first."""
+        if not self._crawls:
+            return
+        if slot.spacing <= gap or slot.spaced <= now or not self._is_spaced_by_others(slot):
+            slot.spacing, slot.crawler, slot.spaced = gap, self._slots.token, now + self._slots.span
+
+    def _leave(self, slot: Slot) -> None:
+        if slot.busy == self._slots.token:
+            slot.busy = 0
+
+
+def open_book(archive: Archive, politeness: Politeness, *, crawls: bool) -> PolitenessBook:
+    """The book of an archive: a file in its folder, or rows where machines share the record.
+
+    A fleet without any delay has no pauses to share.
+    """
+    slots: Slots
+    if not leases_hosts(archive):
+        slots = MappedSlots(archive.folder / _FILE)
+    elif crawls and not politeness.delay:
+        slots = MemorySlots()
+    else:
+        slots = RowSlots(pause_rows(archive), round(archive.settings.crawl.lease * 1000))
+    return PolitenessBook(slots, politeness, crawls=crawls)

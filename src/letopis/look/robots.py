@@ -8,10 +8,9 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from protego import Protego
-
 from letopis.archive import Archive
 from letopis.fetch.client import Client, retry_after
+from letopis.look.robots_txt import RobotsFile
 from letopis.model.web import FailureKind, Limits, Request, Response
 
 MAX_ROBOTS_BYTES = 500 * 1024
@@ -28,17 +27,16 @@ _NOT_REACHED = frozenset({FailureKind.REDIRECT_LOOP, FailureKind.TOO_MANY_HOPS, 
 class RobotsRules:
     """The part of a robots.txt that concerns one agent."""
 
-    __slots__ = ("_agent", "_parsed", "crawl_delay", "sitemaps")
+    __slots__ = ("_file", "crawl_delay", "sitemaps")
 
     def __init__(self, text: str, agent: str) -> None:
-        self._parsed = Protego.parse(text)
-        self._agent = agent_token(agent)
-        self.crawl_delay = _bounded(self._parsed.crawl_delay(self._agent))
-        self.sitemaps: tuple[str, ...] = tuple(dict.fromkeys(self._parsed.sitemaps))[:_MAX_SITEMAPS]
+        self._file = RobotsFile(text, agent_token(agent))
+        self.crawl_delay = _bounded(self._file.crawl_delay)
+        self.sitemaps: tuple[str, ...] = tuple(dict.fromkeys(self._file.sitemaps))[:_MAX_SITEMAPS]
 
     def allowed(self, url: str) -> bool:
         """Whether the agent may fetch the address."""
-        return bool(self._parsed.can_fetch(url, self._agent))
+        return self._file.allowed(url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,19 +146,16 @@ _IN_MEMORY = 10_000
 class RobotsCache:
     """One decision a host; fetching it counts neither for limits nor for the delay."""
 
-    def __init__(self, archive: Archive, client: Client, agent: str, *, obey: bool, private_ok: bool) -> None:
+    def __init__(self, archive: Archive, client: Client, agent: str, *, private_ok: bool) -> None:
         self._archive = archive
         self._client = client
         self._agent = agent
-        self._obey = obey
         self._private_ok = private_ok
         self._known: OrderedDict[str, Robots] = OrderedDict()
         self._asking: dict[str, asyncio.Task[Robots]] = {}
 
-    async def of(self, url: str) -> Robots | None:
-        """The rules for a URL's host; None when robots.txt is not obeyed."""
-        if not self._obey:
-            return None
+    async def of(self, url: str) -> Robots:
+        """The rules for a URL's host."""
         return self.known(url) or await self._ask(_origin(url))
 
     def known(self, url: str) -> Robots | None:

@@ -1,18 +1,30 @@
-"""One look at a URL: new, changed, unchanged, unavailable, too large or refused, and the check it becomes."""
+"""Looks at pages: may it be asked, whose turn is it, what comes back, and what that means.
+
+Everything that asks the web for pages does it here: crawls, checks, watches
+and downloads of jobs differ in the queue they take URLs from and in what they
+do with the looks. `robots_of`, `turn`, `ask` and `judge` are the steps of a
+look, `look` is all of them; `record` makes looks durable.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from letopis.archive import Archive, RecordedCapture, digest_text, identify
+from letopis.archive.page_memory import PageMemory, RecordExtension, in_one_transaction
 from letopis.archive.records import details_of
-from letopis.catalog import Cursor
 from letopis.errors import Damaged, NotFound
-from letopis.look.known import KnownVersion, UntrustedDigests, header_suffices, known_version
+from letopis.fetch.client import BetweenRequests
+from letopis.look.known import KnownVersion, header_suffices, wrong_digest_fields
+from letopis.look.politeness import FetchResult, PolitenessBook, fetch_result, is_refused
+from letopis.look.robots import Robots, RobotsCache
 from letopis.model import (
     Change,
     Check,
+    Failure,
     FailureKind,
     Limits,
     Link,
@@ -23,7 +35,10 @@ from letopis.model import (
     Request,
     Response,
     from_millis,
+    rfc3339,
+    to_millis,
 )
+from letopis.urls import host as host_of
 from letopis.urls import join
 
 if TYPE_CHECKING:
@@ -31,12 +46,22 @@ if TYPE_CHECKING:
     from letopis.look.noise import PageReader
 
 
-_REFUSALS = (FailureKind.FORBIDDEN_ADDRESS, FailureKind.ROBOTS)
 _NO_CHANGE = Change(same_bytes=True, same_text=True, meaningful=False)
+_STOP_POLL = 0.25
+"""Seconds after which somebody who waits asks again whether the look is still wanted."""
+_WORTH_TELLING = 1.0
+"""Seconds of waiting that people hear of."""
 
 
-class Fetcher(Protocol):
-    """Whoever can ask the web."""
+class WebClient(Protocol):
+    """Whoever can ask the web: `letopis.fetch.Client`."""
+
+    async def fetch(self, request: Request, between: BetweenRequests | None = None) -> Response:
+        """The answer, or what went wrong, never an exception; see `Client.fetch`."""
+
+
+class Renderer(Protocol):
+    """Whoever can show a page as a browser does."""
 
     async def fetch(self, request: Request) -> Response:
         """The answer, or what went wrong, never an exception."""
@@ -63,52 +88,161 @@ class LookOptions(NamedTuple):
     reread: bool = False
 
 
+class Patience(NamedTuple):
+    """How long a look waits for its turn (seconds), whether nobody wants it any more, and who hears that it waits."""
+
+    seconds: float = math.inf
+    stopped: Callable[[], bool] | None = None
+    waiting: Callable[[str, float], None] | None = None
+
+
+PATIENT = Patience()
+
+
+class Answer(NamedTuple):
+    """What came back, and what it means for the pauses of its host."""
+
+    response: Response
+    result: FetchResult
+
+
+class NoTurn(Exception):
+    """A host is not asked: its turn comes too late, at `until`, or nobody wants the look any more."""
+
+    def __init__(self, host: str, until: int) -> None:
+        super().__init__(f"{host} is left alone until {rfc3339(from_millis(until))}; try again then")
+        self.until = until
+
+
 class Visitor:
-    """Looks at URLs for whoever asks, and records what it saw."""
+    """Looks at URLs for one party, and records what it saw. For one event loop."""
 
     def __init__(
         self,
         archive: Archive,
-        client: Fetcher,
-        browser: Fetcher | None = None,
+        client: WebClient,
+        book: PolitenessBook,
+        robots: RobotsCache | None = None,
+        browser: Renderer | None = None,
         link_cache: LinkCacheWriter | None = None,
     ) -> None:
-        """With `handover` the index of links need not read again what is read here."""
+        """Without `robots` nobody asks for robots.txt; with `link_cache` the index need not read pages again."""
         self._archive = archive
-        self._link_cache = link_cache
         self._client = client
+        self._book = book
+        self._robots = robots
         self._browser = browser
-        self._untrusted = UntrustedDigests(archive)
+        self._link_cache = link_cache
+        self._memory = PageMemory(archive)
         self._reader: PageReader | None = None
 
-    async def look(self, url: str, manner: LookOptions) -> Observation:
-        """Fetches, reads and compares; writes nothing."""
-        return await self.look_again(url, known_version(self._archive, url), manner)
+    async def look(
+        self, url: str, known: KnownVersion | None, options: LookOptions, patience: Patience = PATIENT
+    ) -> Observation:
+        """A whole look; NoTurn when its turn does not come in time. Writes nothing."""
+        robots = await self.robots_of(url)
+        refusal = self.refusal(url, robots)
+        if refusal is not None:
+            return self.judge(refusal, known, options)
+        await self.turn(host_of(url), robots, patience)
+        answer = await self.ask(url, known, options, robots, patience)
+        return self.judge(answer.response, known, options)
 
-    async def look_again(self, url: str, known: KnownVersion | None, manner: LookOptions) -> Observation:
-        """The same for whoever has asked what is known, as for many URLs at once."""
-        return self.judge(await self.ask(url, known, manner), known, manner)
+    def known_robots(self, url: str) -> Robots | None:
+        """The rules for a URL's host where nobody has to be asked for them; None where somebody has."""
+        return self._robots.known(url) if self._robots is not None else None
 
-    async def ask(self, url: str, known: KnownVersion | None, manner: LookOptions) -> Response:
-        """Fetches alone; whoever asks judges the answer later."""
-        if manner.browser:
-            return await self._rendered(url, manner)
-        if manner.head and known is not None:
-            told = await self._client.fetch(_request(url, known, manner, "HEAD"))
-            if header_suffices(told, known):
+    async def robots_of(self, url: str) -> Robots | None:
+        """The rules for a URL's host; None where robots.txt is not obeyed."""
+        return await self._robots.of(url) if self._robots is not None else None
+
+    def refusal(self, url: str, robots: Robots | None) -> Response | None:
+        """What stands for an answer where the rules of a host forbid to ask."""
+        if robots is None or robots.allowed(url):
+            return None
+        if robots.forbidden:
+            return self.refused(url, "the server has a private address", FailureKind.FORBIDDEN_ADDRESS)
+        return self.refused(url, "robots.txt does not allow it")
+
+    def refused(self, url: str, why: str, kind: FailureKind = FailureKind.ROBOTS) -> Response:
+        """What stands for an answer where nobody is asked."""
+        return Response(url, url, 0, (), b"", self._archive.clock(), failure=Failure(kind, why))
+
+    async def turn(self, host: str, robots: Robots | None, patience: Patience = PATIENT, ip: str = "") -> None:
+        """Waits until the host may be asked, which must follow: see `ask`. NoTurn when that takes too long.
+
+        `ip` is the address of the host, where it is known.
+        """
+        crawl_delay = (robots.crawl_delay or 0.0) if robots is not None else 0.0
+        ip = ip or (robots.ip if robots is not None else "")
+        if wait := self._book.begin(host, ip, crawl_delay, self._now()):
+            await self._wait_for_turn(host, ip, crawl_delay, wait, patience)
+
+    async def _wait_for_turn(self, host: str, ip: str, crawl_delay: float, wait: int, patience: Patience) -> None:
+        clock = asyncio.get_running_loop().time
+        began, tell = clock(), patience.waiting
+        while wait:
+            waited, left = clock() - began, wait / 1000
+            if waited + left > patience.seconds or (patience.stopped is not None and patience.stopped()):
+                raise NoTurn(host, self._now() + wait)
+            if tell is not None and waited + left > _WORTH_TELLING:
+                tell(host, left)
+                tell = None
+            await asyncio.sleep(left if patience.stopped is None else min(left, _STOP_POLL))
+            wait = self._book.begin(host, ip, crawl_delay, self._now())
+
+    def give_up_turn(self, host: str) -> None:
+        """The turn at a host ends and nobody was asked."""
+        self._book.end(host, FetchResult(self._now(), asked=False))
+
+    def cut_off(self, host: str) -> None:
+        """The turn at a host ends in the middle of a look: the least pause is owed."""
+        self._book.cut_off(host, self._now())
+
+    async def ask(
+        self,
+        url: str,
+        known: KnownVersion | None,
+        options: LookOptions,
+        robots: Robots | None = None,
+        patience: Patience = PATIENT,
+    ) -> Answer:
+        """Asks in the turn of the URL's host, which is over then; whoever asks judges the answer."""
+        exchange = _Exchange(self, host_of(url), patience)
+        try:
+            response = await self._exchange(url, known, options, exchange)
+        except NoTurn as error:
+            # Redirects led to a host that is not to be asked now.
+            failure = Failure(FailureKind.TIMEOUT, f"it leads on to a host that must wait: {error}")
+            response = Response(url, url, 0, (), b"", self._archive.clock(), failure=failure)
+            return Answer(response, fetch_result(response, None, self._archive.clock())._replace(asked=False))
+        except BaseException:
+            self.cut_off(exchange.host)
+            raise
+        crawl_delay = robots.crawl_delay if robots is not None else None
+        result = fetch_result(response, crawl_delay, self._archive.clock())
+        self._book.end(exchange.host, result)
+        return Answer(response, result)
+
+    async def _exchange(
+        self, url: str, known: KnownVersion | None, options: LookOptions, exchange: _Exchange
+    ) -> Response:
+        if options.browser:
+            # Asked for without conditions: scripts may show news on a document that stays the same.
+            assert self._browser is not None, "whoever wants pages rendered gives a browser"
+            return await self._browser.fetch(_request(url, None, options))
+        if options.head and known is not None:
+            header = await self._client.fetch(_request(url, known, options, "HEAD"), exchange.next_request)
+            if header_suffices(header, known):
                 # Nothing was downloaded: the newest version stands for the body.
-                return told._replace(skipped=told.status < 300)
-        response = await self._client.fetch(_request(url, known, manner))
-        if response.warnings:
-            self._untrusted.note(response)
+                return header._replace(skipped=header.status < 300)
+            await exchange.next_request(url)
+        response = await self._client.fetch(_request(url, known, options), exchange.next_request)
+        if response.warnings and (wrong := wrong_digest_fields(response)):
+            self._memory.distrust(host_of(response.url), wrong)
         return response
 
-    async def _rendered(self, url: str, manner: LookOptions) -> Response:
-        """Asked for without conditions: scripts may show news on a document that stays the same."""
-        assert self._browser is not None, "whoever wants pages rendered gives a browser"
-        return await self._browser.fetch(_request(url, None, manner))
-
-    def judge(self, response: Response, known: KnownVersion | None, manner: LookOptions) -> Observation:
+    def judge(self, response: Response, known: KnownVersion | None, options: LookOptions) -> Observation:
         """What an answer means, given what was known."""
         if is_refused(response):
             return Observation(response, Outcome.REFUSED)
@@ -124,12 +258,12 @@ class Visitor:
         if known is not None and known.is_same(identity):
             return Observation(response, Outcome.UNCHANGED, change=_NO_CHANGE, identity=identity)
         reader = self._reading()
-        if manner.skim and known is None and not reader.learns_from(response.url, identity):
+        if options.skim and known is None and not reader.learns_from(response.url, identity):
             page = reader.skim(response) if self._link_cache is None else reader.leads(response)
             return Observation(response, Outcome.NEW, page, identity=identity)
         return reader.read(response, known)._replace(identity=identity)
 
-    def reread(self, look: Observation, base: str, manner: LookOptions) -> Observation:
+    def reread(self, look: Observation, base: str, options: LookOptions) -> Observation:
         """A look at a page that stayed the same, with the page, which came from `base`: its links still lead on."""
         if look.outcome is not Outcome.UNCHANGED or look.page is not None:
             return look
@@ -137,7 +271,7 @@ class Visitor:
             kept = self._archive.get(look.response.url)
         except (Damaged, NotFound):
             return look  # `verify` tells of it; the crawl goes on
-        return look._replace(page=self._reading().again(kept.body, base, kept.headers, skim=manner.skim))
+        return look._replace(page=self._reading().again(kept.body, base, kept.headers, skim=options.skim))
 
     def _reading(self) -> PageReader:
         if self._reader is None:
@@ -145,30 +279,39 @@ class Visitor:
             # thousand checks that find nothing new, and those are most checks.
             from letopis.look.noise import PageReader  # noqa: PLC0415
 
-            self._reader = PageReader(self._archive)
+            self._reader = PageReader(self._archive, self._memory)
         return self._reader
 
-    def record(
-        self, looks: Sequence[Observation], extend: Callable[[Cursor, list[RecordedCapture]], None] | None = None
-    ) -> list[RecordedCapture]:
-        """Commits looks, what they taught and what `extend` adds, as one; durable when it returns."""
-
-        def together(cursor: Cursor, done: list[RecordedCapture]) -> None:
-            self._untrusted.save(cursor)
-            if self._reader is not None:
-                self._reader.save(cursor, done)
-            if extend is not None:
-                extend(cursor, done)
-
-        done = self._archive.record(looks, together)
+    def record(self, looks: Sequence[Observation], extension: RecordExtension | None = None) -> list[RecordedCapture]:
+        """Commits looks, what they taught and what `extension` adds, as one; durable when it returns."""
+        if self._reader is not None:
+            self._reader.hand_over()
+        done = self._archive.record(looks, in_one_transaction(self._memory.write, extension))
         if self._link_cache is not None:
             self._link_cache.add(looks, done)
         return done
 
+    def _now(self) -> int:
+        return to_millis(self._archive.clock())
 
-def is_refused(response: Response) -> bool:
-    """Whether nobody was asked, since that is not allowed."""
-    return response.failure is not None and response.failure.kind in _REFUSALS
+
+class _Exchange:
+    """The requests of one look after its first: each has a turn of its own at its host."""
+
+    def __init__(self, visitor: Visitor, host: str, patience: Patience) -> None:
+        self._visitor = visitor
+        self._patience = patience
+        self.host = host
+        """Whose turn it is now."""
+
+    async def next_request(self, url: str) -> float:
+        """Ends the turn and waits for the one at the host of an address; answers how many seconds that took."""
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        self._visitor.cut_off(self.host)
+        self.host = host_of(url)
+        await self._visitor.turn(self.host, None, self._patience)
+        return clock() - began
 
 
 def _redirect_page(response: Response) -> Page:
@@ -178,18 +321,18 @@ def _redirect_page(response: Response) -> Page:
     return Page(response.url, "", links=links)
 
 
-def _request(url: str, known: KnownVersion | None, manner: LookOptions, method: str = "GET") -> Request:
-    limits = manner.limits._replace(max_bytes=2**40) if manner.force else manner.limits
+def _request(url: str, known: KnownVersion | None, options: LookOptions, method: str = "GET") -> Request:
+    limits = options.limits._replace(max_bytes=2**40) if options.force else options.limits
     if known is None:
-        return Request(url, method=method, limits=limits, private_ok=manner.private_ok, follow=manner.follow)
+        return Request(url, method=method, limits=limits, private_ok=options.private_ok, follow=options.follow)
     return Request(
         url,
         method=method,
         limits=limits,
-        private_ok=manner.private_ok,
-        follow=manner.follow,
-        etag=known.told.etag,
-        last_modified=known.told.last_modified,
+        private_ok=options.private_ok,
+        follow=options.follow,
+        etag=known.validators.etag,
+        last_modified=known.validators.last_modified,
         unchanged_if=known.unchanged_if(),
         validators_for=known.final_url,
     )

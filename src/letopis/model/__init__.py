@@ -2,10 +2,20 @@
 
 from letopis.model.page import Block, BlockChange, BlockKind, Change, Link, LinkType, Page
 from letopis.model.record import Check, Observation, Outcome, Put, PutResult, Stats, Version
-from letopis.model.times import from_millis, http_date, parse_duration, parse_time, rfc3339, stamp14, to_millis
+from letopis.model.times import (
+    LONGEST_DURATION,
+    from_millis,
+    http_date,
+    parse_duration,
+    parse_time,
+    rfc3339,
+    stamp14,
+    to_millis,
+)
 from letopis.model.web import Failure, FailureKind, Headers, Hop, Limits, Request, Response, header
 
 __all__ = [
+    "LONGEST_DURATION",
     "Block",
     "BlockChange",
     "BlockKind",

@@ -1,9 +1,9 @@
-"""(watch, history, change) -> alerts: what a watch says about the checks since it last spoke. Pure."""
+"""(watch, history, change) -> alerts: what the checks since the last judgement of a watch are worth saying. Pure."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -18,11 +18,11 @@ _SAME_STATUS = {304: 200}
 
 
 class WatchState(NamedTuple):
-    """What a watch remembers between two looks; times in milliseconds.
+    """What a watch remembers between two checks; times in milliseconds.
 
     `version` is the id of the version it last judged, `judged` the time of
     the last check it considered, `failures` counts unavailable checks in a
-    row, `down` and `still` say that it has already complained of them.
+    row, `down` and `still` say that it has already alerted of them.
     """
 
     judged: int = 0
@@ -59,7 +59,7 @@ class WatchDifference:
 
 
 class WatchHistory(NamedTuple):
-    """The state at the last look and all checks since, oldest first; `version` is the newest one's id."""
+    """The state at the last judgement and all checks since, oldest first; `version` is the newest one's id."""
 
     state: WatchState
     checks: Sequence[Check]
@@ -68,7 +68,7 @@ class WatchHistory(NamedTuple):
 
 
 class Alert(NamedTuple):
-    """One thing to tell, as a sentence, with the difference where there is one."""
+    """One cause to notify, as a sentence, with the difference where there is one."""
 
     kind: AlertKind
     time: datetime
@@ -110,22 +110,48 @@ def _of_check(watch: Watch, state: WatchState, check: Check) -> list[Alert]:
     """What one check says by itself: up or down, another status, another target."""
     found: list[Alert] = []
     rules = _rules(watch.when)
-    down, up = rules.get(AlertKind.UNAVAILABLE), rules.get(AlertKind.RECOVERED)
-    if down and not check.available and not state.down and state.failures + 1 >= down.amount:
-        times = f"{state.failures + 1} times in a row" if state.failures else "now"
-        why = check.error or f"status {check.status}"
-        found.append(Alert(AlertKind.UNAVAILABLE, check.checked_at, f"{watch.url} is unavailable {times}: {why}"))
-    if up and check.available and (state.down if down else state.failures):
-        sentence = f"{watch.url} is available again after {state.failures} failed checks"
-        found.append(Alert(AlertKind.RECOVERED, check.checked_at, sentence))
-    status = _status(check)
-    if AlertKind.STATUS in rules and status and state.status and status != state.status:
-        sentence = f"{watch.url} answers with status {status}, before it was {state.status}"
-        found.append(Alert(AlertKind.STATUS, check.checked_at, sentence))
-    if AlertKind.REDIRECT in rules and check.available and state.final_url not in ("", check.final_url):
-        sentence = f"{watch.url} now leads to {check.final_url}, before to {state.final_url}"
-        found.append(Alert(AlertKind.REDIRECT, check.checked_at, sentence))
+    for kind, sentence_of in _CHECK_RULES.items():
+        sentence = sentence_of(watch, state, check) if kind in rules else ""
+        if sentence:
+            found.append(Alert(kind, check.checked_at, sentence))
     return found
+
+
+def _unavailable(watch: Watch, state: WatchState, check: Check) -> str:
+    if check.available or state.down or state.failures + 1 < _rules(watch.when)[AlertKind.UNAVAILABLE].amount:
+        return ""
+    times = f"{state.failures + 1} times in a row" if state.failures else "now"
+    return f"{watch.url} is unavailable {times}: {check.error or f'status {check.status}'}"
+
+
+def _recovered(watch: Watch, state: WatchState, check: Check) -> str:
+    """After an alert of failures; where those are not asked for, after any failure."""
+    was_down = state.down if AlertKind.UNAVAILABLE in _rules(watch.when) else state.failures
+    if not check.available or not was_down:
+        return ""
+    return f"{watch.url} is available again after {state.failures} failed checks"
+
+
+def _another_status(watch: Watch, state: WatchState, check: Check) -> str:
+    status = _status(check)
+    if not status or state.status in (0, status):
+        return ""
+    return f"{watch.url} answers with status {status}, before it was {state.status}"
+
+
+def _another_target(watch: Watch, state: WatchState, check: Check) -> str:
+    if not check.available or state.final_url in ("", check.final_url):
+        return ""
+    return f"{watch.url} now leads to {check.final_url}, before to {state.final_url}"
+
+
+_CHECK_RULES: dict[AlertKind, Callable[[Watch, WatchState, Check], str]] = {
+    AlertKind.UNAVAILABLE: _unavailable,
+    AlertKind.RECOVERED: _recovered,
+    AlertKind.STATUS: _another_status,
+    AlertKind.REDIRECT: _another_target,
+}
+"""What one check may say against the state before it: the sentence of an alert, empty where there is none."""
 
 
 def _status(check: Check) -> int:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from weakref import WeakValueDictionary
 
 from letopis import fetch
-from letopis.archive import Archive, RecordedCapture
-from letopis.catalog import Cursor, ObserverState
-from letopis.catalog.versions import last_checks
+from letopis.archive import Archive
+from letopis.archive.observers import ObserverMarks, ObserverState, last_checks_of
+from letopis.archive.page_memory import content_of_version
 from letopis.fetch import Client, CookieJar, CurlTransport, limits_of
-from letopis.look import KnownVersion, LookOptions, Visitor, check_of_look, known_versions
-from letopis.look.politeness import HostGates
-from letopis.model import Check, Observation, Request, Response, to_millis
+from letopis.look import KnownVersion, LookOptions, NoTurn, Patience, Visitor, check_of_look, known_versions
+from letopis.look.politeness import Politeness, PolitenessBook, open_book
+from letopis.look.visitor import WebClient
+from letopis.model import Check, Observation, Outcome, Request, Response, to_millis
 from letopis.urls import host as host_of
 from letopis.urls import parse_user_url
 
@@ -29,7 +32,9 @@ class CheckOptions:
     An empty `uid` looks for nobody: no place of an observer is asked for or
     moved. `private_ok` follows from `fetch.private` (`letopis.fetch.private_ok`).
     `browser` has pages rendered, which needs the extra of that name; `head`
-    means nothing then.
+    means nothing then. A URL whose turn at its host does not come within
+    `patience` seconds is not asked; `waiting` hears of a host that has to be
+    waited for, and how many seconds at least.
     """
 
     uid: str = "default"
@@ -38,6 +43,8 @@ class CheckOptions:
     head: bool = False
     private_ok: bool = True
     browser: bool = False
+    patience: float = 30.0
+    waiting: Callable[[str, float], None] | None = None
 
 
 class LazyBrowser:
@@ -63,106 +70,108 @@ class LazyBrowser:
 class Checker:
     """Checks URLs; every look is recorded before it is answered."""
 
-    def __init__(self, archive: Archive, client: Client, browser: LazyBrowser | None = None) -> None:
+    def __init__(
+        self, archive: Archive, client: WebClient, book: PolitenessBook, browser: LazyBrowser | None = None
+    ) -> None:
         self._archive = archive
-        self._visitor = Visitor(archive, client, browser)
-        self._gates = HostGates(archive.settings.monitor.delay)
+        self._visitor = Visitor(archive, client, book, browser=browser)
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def check(
         self, urls: Sequence[str], options: CheckOptions, progress: Callable[[int], None] = lambda done: None
     ) -> list[Check]:
-        """One answer a URL, in the order of asking; hosts side by side, one connection each."""
+        """One answer a URL, in the order of asking; hosts side by side, one connection each.
+
+        A URL whose turn did not come in time was not asked: that is told, and not recorded.
+        """
         addresses = [parse_user_url(url) for url in urls]
         distinct = list(dict.fromkeys(addresses))
         answers = {} if options.now else self._from_record(distinct, options.uid)
         due = [url for url in distinct if url not in answers]
         for start in range(0, len(due), BATCH):
             batch = due[start : start + BATCH]
-            answers |= await self._check_batch(batch, options)
+            found, late = await self._check_batch(batch, options, math.inf)
+            answers |= found | {url: self._not_asked(url, error) for url, error in late.items()}
             progress(len(batch))
         return [answers[url] for url in addresses]
 
-    async def _check_batch(self, urls: Sequence[str], options: CheckOptions) -> dict[str, Check]:
-        """Looks that share one commit. What is known is asked for all of them at once."""
+    async def check_some(self, urls: Sequence[str], options: CheckOptions, seconds: float) -> dict[str, Check]:
+        """The same for whoever comes again: URLs whose turn does not come within some seconds are left out."""
+        distinct = list(dict.fromkeys(urls))
+        answers = {} if options.now else self._from_record(distinct, options.uid)
+        due = [url for url in distinct if url not in answers]
+        found, _ = await self._check_batch(due, options, asyncio.get_running_loop().time() + seconds)
+        return answers | found
+
+    async def _check_batch(
+        self, urls: Sequence[str], options: CheckOptions, deadline: float
+    ) -> tuple[dict[str, Check], dict[str, NoTurn]]:
+        """Looks that share one commit, and URLs that were not asked. What is known is read for all of them at once."""
         known = known_versions(self._archive, urls)
-        looks = await self._look_all(urls, known, options)
-        seen = self._seen(options.uid, known)
-        done = self._record(looks, options.uid)
+        found = await self._look_all(urls, known, options, deadline)
+        looks = {url: look for url, look in found.items() if not isinstance(look, NoTurn)}
+        marks = ObserverMarks(self._archive, options.uid)
+        seen = marks.seen([one.resource for one in known.values()])
+        done = self._visitor.record(list(looks.values()), marks.moving_with(list(looks.values()))) if looks else []
         answers = {}
-        for url, look, row in zip(urls, looks, done, strict=True):
+        for (url, look), row in zip(looks.items(), done, strict=True):
             news = self._news(seen.get(row.resource), row.version) if row.available else None
             check = check_of_look(look, row, known.get(url), news)
             answers[url] = check or replace(self._recorded(url), changed_for_you=news)
-        return answers
-
-    def _seen(self, uid: str, known: Mapping[str, KnownVersion]) -> dict[int, ObserverState]:
-        resources = [one.resource for one in known.values()] if uid else []
-        return self._archive.catalog.observers.looks(uid, resources)
+        return answers, {url: look for url, look in found.items() if isinstance(look, NoTurn)}
 
     def _from_record(self, urls: Sequence[str], uid: str) -> dict[str, Check]:
         """Inside the minimum interval the last check is the answer."""
-        archive = self._archive
+        archive, marks = self._archive, ObserverMarks(self._archive, uid)
         now, interval = to_millis(archive.clock()), archive.settings.monitor.min_interval * 1000
-        rows = last_checks(archive.catalog.database, urls).values()
+        rows = last_checks_of(archive, urls).values()
         fresh = [row for row in rows if row.time is not None and 0 <= now - row.time < interval]
+        seen = marks.seen([row.resource for row in fresh]) if fresh else {}
         answers: dict[str, Check] = {}
         for row in fresh:
-            seen = archive.catalog.observers.look(uid, row.resource)
             check = self._recorded(row.url)
-            news = self._news(seen, row.newest) if check.available else None
+            news = self._news(seen.get(row.resource), row.newest) if check.available else None
             answers[row.url] = replace(check, cached=True, changed_for_you=news)
-        self._move_cursors([url for url, check in answers.items() if check.available], uid)
+        marks.move_to_newest(url for url, check in answers.items() if check.available)
         return answers
 
     async def _look_all(
-        self, urls: Sequence[str], known: Mapping[str, KnownVersion], options: CheckOptions
-    ) -> list[Observation]:
+        self, urls: Sequence[str], known: Mapping[str, KnownVersion], options: CheckOptions, deadline: float
+    ) -> dict[str, Observation | NoTurn]:
         """Some hosts at a time, each by one worker that asks for one page after the other."""
         settings = self._archive.settings
-        limits = limits_of(settings.fetch)
-        manner = LookOptions(
-            limits, options.private_ok, head=options.head, force=options.force, browser=options.browser
-        )
+        looking = LookOptions(
+            limits_of(settings.fetch), options.private_ok, head=options.head, force=options.force,
+            browser=options.browser,
+        )  # fmt: skip
         hosts: dict[str, list[str]] = {}
         for url in urls:
             hosts.setdefault(host_of(url), []).append(url)
-        waiting, found = iter(hosts.items()), dict[str, Observation]()
+        waiting, found = iter(hosts.items()), dict[str, Observation | NoTurn]()
+        clock = asyncio.get_running_loop().time
 
         async def work() -> None:
             for host, part in waiting:
                 for url in part:
-                    found[url] = await self._look(host, url, known.get(url), manner)
+                    patience = Patience(min(options.patience, deadline - clock()), waiting=options.waiting)
+                    found[url] = await self._look(host, url, known.get(url), looking, patience)
 
         await asyncio.gather(*(work() for _ in range(min(len(hosts), settings.monitor.concurrency))))
-        return [found[url] for url in urls]
+        return {url: found[url] for url in urls}
 
-    async def _look(self, host: str, url: str, known: KnownVersion | None, manner: LookOptions) -> Observation:
-        """One look, when nobody else asks the host and it has rested."""
-        async with self._gates.lock(host):
-            if pause := self._gates.pause(host):
-                await asyncio.sleep(pause)
-            look = await self._visitor.look_again(url, known, manner)
-            self._gates.asked(host)
-            return look
+    async def _look(
+        self, host: str, url: str, known: KnownVersion | None, options: LookOptions, patience: Patience
+    ) -> Observation | NoTurn:
+        """One look; those of this process at one host come one after the other."""
+        lock = self._locks.setdefault(host, asyncio.Lock())
+        async with lock:
+            try:
+                return await self._visitor.look(url, known, options, patience)
+            except NoTurn as error:
+                return error
 
-    def _record(self, looks: Sequence[Observation], uid: str) -> list[RecordedCapture]:
-        def move(cursor: Cursor, done: list[RecordedCapture]) -> None:
-            there = [row for look, row in zip(looks, done, strict=True) if look.response.available]
-            moved = ((row.resource, ObserverState(row.version, row.time)) for row in there)
-            if uid:
-                self._archive.catalog.observers.set_many(cursor, uid, moved)
-
-        return self._visitor.record(looks, move)
-
-    def _move_cursors(self, urls: Sequence[str], uid: str) -> None:
-        if not urls or not uid:
-            return
-        now = to_millis(self._archive.clock())
-        with self._archive.catalog.transaction() as cursor:
-            for url in urls:
-                row = self._archive.catalog.resources.find(url, cursor)
-                if row is not None:
-                    self._archive.catalog.observers.set(cursor, uid, row.id, ObserverState(row.newest, now))
+    def _not_asked(self, url: str, error: NoTurn) -> Check:
+        return Check(url, url, self._archive.clock(), False, 0, Outcome.REFUSED, error=str(error))
 
     def _recorded(self, url: str) -> Check:
         last = self._archive.answers.last_check(url)
@@ -173,11 +182,10 @@ class Checker:
         """Whether it changed for an observer, None at the first look. A, B, A since the last one is no change."""
         if before is None:
             return None
-        return before.version != current and self._content(before.version) != self._content(current)
-
-    def _content(self, version: int | None) -> int | None:
-        row = self._archive.catalog.versions.by_id(version) if version is not None else None
-        return row.content if row else None
+        if before.version == current:
+            return False
+        archive = self._archive
+        return content_of_version(archive, before.version) != content_of_version(archive, current)
 
 
 @asynccontextmanager
@@ -189,9 +197,11 @@ async def open_checker(archive: Archive) -> AsyncIterator[Checker]:
     transport = CurlTransport(settings.fetch, clock=archive.clock, jar=jar)
     client = Client(transport, settings.fetch, user_agent=user_agent(archive), clock=archive.clock)
     browser = LazyBrowser(client, settings.fetch.chromium)
+    book = open_book(archive, Politeness(delay=settings.monitor.delay, ip_delay=0.0), crawls=False)
     try:
-        yield Checker(archive, client, browser)
+        yield Checker(archive, client, book, browser)
     finally:
+        book.close()
         await browser.close()
         await transport.close()
 

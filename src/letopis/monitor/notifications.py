@@ -1,6 +1,6 @@
 """What an alert says, where it goes (a web address, a file, a service of apprise), and the outbox that sends it.
 
-Each is sent at least once, and once unless we crash between sending and noting it.
+Each notification is sent at least once, and only once unless we crash between sending it and recording that.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from letopis.archive import Archive
-from letopis.catalog.watches import AlertRow, DeliveryRow, Watches
+from letopis.archive.watches import AlertRow, DeliveryRow, watches_of
 from letopis.config import FetchSettings, MonitorSettings
 from letopis.errors import LetopisError, MissingExtra, NotReady, Refused, UsageError
 from letopis.fetch import Origin
@@ -132,7 +132,7 @@ Deliver = Callable[[str, Notification, bool], None]
 
 
 def retry_pause(attempts: int) -> timedelta:
-    """How long a delivery rests after so many failed tries: half a minute, doubled up to six hours."""
+    """How long a delivery waits after so many failed tries: half a minute, doubled up to six hours."""
     return timedelta(seconds=min(30.0 * 2.0 ** (attempts - 1), 6 * 3600.0))
 
 
@@ -141,7 +141,7 @@ class Outbox:
 
     def __init__(self, archive: Archive, send: Deliver | None = None) -> None:
         self._archive = archive
-        self._watches = Watches(archive.catalog.database)
+        self._watches = watches_of(archive)
         self._send = send or self._deliver
 
     async def send_due(self) -> int:

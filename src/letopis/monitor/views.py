@@ -19,7 +19,7 @@ from letopis.extract.feeds import SitemapEntry, sitemap_entries
 from letopis.model import Check, Outcome, Page, Version, rfc3339
 from letopis.monitor.alerts import WatchDifference
 from letopis.monitor.checker import Checker, CheckOptions
-from letopis.monitor.watch import FilterText, Watch
+from letopis.monitor.watch import Watch, parse_filters
 
 _MOST_TEXT = 20_000
 _MOST_LINES = 2_000
@@ -32,11 +32,6 @@ class FilteredVersion(NamedTuple):
 
     page: Page
     text: str
-
-
-def parse_watch_filters(texts: Sequence[FilterText]) -> list[ContentFilter]:
-    """The filters of a watch; UsageError for an expression that is wrong."""
-    return [ContentFilter(FilterKind(kind), expression) for kind, expression in texts]
 
 
 def filtered_version(version: Version, filters: Sequence[ContentFilter]) -> FilteredVersion:
@@ -62,7 +57,7 @@ def watch_difference(archive: Archive, watch: Watch, old: int, new: int, checks:
         return WatchDifference(True)
     if before.body == after.body:
         return WatchDifference(False)
-    filters = parse_watch_filters(watch.filters)
+    filters = parse_filters(watch.filters)
     try:
         first, second = filtered_version(before, filters), filtered_version(after, filters)
     except UsageError as error:  # the page is no longer what the filter was written for
@@ -126,7 +121,7 @@ _MAX_SITEMAP_DEPTH = 3
 
 
 async def sitemap_pages(archive: Archive, checker: Checker, url: str, options: CheckOptions) -> list[str]:
-    """The pages, in order and each once; sitemaps that an index names are looked at too.
+    """The pages, in order and each once; sitemaps that an index names are checked too.
 
     Bounded in number and depth. Empty when the sitemap was never available.
     """

@@ -1,7 +1,7 @@
 """Every question and every command of Letopis once: parameters, right, rows, errors, progress, cancelling."""
 
 from letopis.operations.answers import Answer, Document, Rows, Value, json_value
-from letopis.operations.context import Cancelled, Context, Progress, Silent
+from letopis.operations.context import Cancelled, Context, LocalContext, Progress, Silent
 from letopis.operations.operation import Operation, Route, operation
 from letopis.operations.parameters import Parameter, bind, parameter, parameters_of
 
@@ -10,6 +10,7 @@ __all__ = [
     "Cancelled",
     "Context",
     "Document",
+    "LocalContext",
     "Operation",
     "Parameter",
     "Progress",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from letopis.errors import LetopisError
@@ -18,14 +19,16 @@ R = TypeVar("R")
 class Rows(Generic[R]):
     """Rows in their order. `about` says what they are about: the site, the time, where the next ones begin.
 
-    `fault` is the first thing that went wrong with one of several things
-    that were asked for: the rows are shown all the same, and the command ends
-    with the fault's status.
+    `faults` are what went wrong with some of several things that were asked
+    for: the rows are shown all the same, and the command ends with the status
+    of the first. Lists of rows in `about` belong to the answer as well.
+    `remark` is for people: why there is nothing, what to do next.
     """
 
     rows: Iterable[R]
     about: Mapping[str, Any] = field(default_factory=dict)
-    fault: LetopisError | None = None
+    faults: Sequence[LetopisError] = ()
+    remark: str = ""
 
     def __iter__(self) -> Iterator[R]:
         """The rows, once."""
@@ -34,9 +37,11 @@ class Rows(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class Value(Generic[R]):
-    """One value: totals, a check, what a command made."""
+    """One value: totals, a check, what a command made; `faults` and `remark` are as those of rows."""
 
     value: R
+    faults: Sequence[LetopisError] = ()
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +49,20 @@ class Document:
     """A text or bytes of a format of its own, in pieces that are made while they are sent.
 
     `files` gives what has to be several files once it is written under a name.
+    `path` is the file that the pieces are read from, where there is one. `row`
+    is what programs get on the command line unless the document is written to
+    a file; `faults` are as those of rows. `write` puts it to a place by itself,
+    where it is large or more than one file, and answers what was written.
     """
 
     pieces: Iterable[str | bytes]
     media_type: str
     headers: Mapping[str, str] = field(default_factory=dict)
     files: Callable[[str], Iterable[tuple[str, bytes]]] | None = None
+    path: Path | None = None
+    row: Any = None
+    write: Callable[[Path], Any] | None = None
+    faults: Sequence[LetopisError] = ()
 
     def bytes(self) -> Iterator[bytes]:
         """The pieces as bytes."""

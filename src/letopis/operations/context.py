@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Literal, Protocol
 
 from letopis.archive import Archive
-from letopis.errors import LetopisError
+from letopis.archive.audit import seconds_to_next_day, usage_of
+from letopis.config import Settings
+from letopis.errors import LetopisError, QuotaUsedUp, Refused
+from letopis.fetch import Origin, is_private_url
+from letopis.model import to_millis
+from letopis.model.rights import OWN
 
 
 class Cancelled(LetopisError):
@@ -17,8 +24,8 @@ class Cancelled(LetopisError):
 class Progress(Protocol):
     """Told by long work how far it is; asked by it whether to go on."""
 
-    def show(self, done: int, what: str = "") -> None:
-        """So many items are done."""
+    def show(self, done: int, what: str = "", of: int = 0) -> None:
+        """So many items are done, of so many where that is known."""
 
     def cancelled(self) -> bool:
         """Whether to stop; asked between units of work, and cheap to ask."""
@@ -27,7 +34,7 @@ class Progress(Protocol):
 class Silent:
     """Progress that nobody looks at, of work that nobody stops."""
 
-    def show(self, done: int, what: str = "") -> None:
+    def show(self, done: int, what: str = "", of: int = 0) -> None:
         """Nothing is shown."""
 
     def cancelled(self) -> bool:
@@ -42,22 +49,75 @@ class Context:
     `user` and `rights` are whoever asks; the doors have already compared
     `rights` with what the operation needs. `private_ok` lets checks go to
     private addresses: the command line may, requests through HTTP may not
-    unless the owner allowed it. `form` is how this door shows a document for
-    which no format was asked.
+    unless the owner allowed it. `origin` is what a thing that is kept remembers
+    of that: the owner's command line, or somebody through HTTP. `form` is how
+    this door shows a document for which no format was asked. `address` is
+    where a request came from, for the audit log. `offline` keeps operations
+    that would look first to what is recorded: a request that only reads never
+    asks the web. `output` is the folder in which it may write files.
     """
 
     archive: Archive
     user: str = ""
     rights: int = 0
     private_ok: bool = False
+    origin: Origin = "http"
     form: Literal["text", "json", "xml"] = "text"
     progress: Progress = field(default_factory=Silent)
+    address: str = ""
+    offline: bool = False
+    output: Path | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the archive."""
+        return self.archive.settings
+
+    def open_archive(self) -> Archive:
+        """The archive once more, for operations that open and close it themselves."""
+        return Archive(settings=self.archive.settings, clock=self.archive.clock)
 
     def moment(self, at: datetime | None = None) -> datetime:
         """A time that was asked for; now where none was."""
         return at or self.archive.clock()
 
+    def may(self, right: int) -> bool:
+        """Whether whoever asks has all of a right."""
+        return self.rights & right == right
+
+    def charge(self, what: Literal["checks", "watches"], amount: int = 1) -> None:
+        """Counts against the day's share of whoever asks; QuotaUsedUp when it is used up. Owners have no limit.
+
+        Called once everything else is known to fit: what is refused costs nothing.
+        """
+        settings = self.archive.settings.serve
+        most = settings.checks_a_day if what == "checks" else settings.watches_a_day
+        now = to_millis(self.archive.clock())
+        if not most or not amount or self.may(OWN) or usage_of(self.archive).take(self.user, what, most, now, amount):
+            return
+        sentence = f"'{self.user}' has used up the {most} {what} of today; go on tomorrow (UTC), or ask an owner"
+        raise QuotaUsedUp(sentence, seconds_to_next_day(now))
+
+    def refuse_private(self, urls: Iterable[str]) -> None:
+        """Raises Refused for the first address that whoever asks may not have fetched."""
+        for url in urls:
+            if not self.private_ok and is_private_url(url):
+                raise Refused(f"{url} is a private address; the owner can allow them with fetch.private")
+
     def raise_if_cancelled(self) -> None:
         """Raises Cancelled when nobody wants the answer any more."""
         if self.progress.cancelled():
             raise Cancelled("stopped; what was recorded stays")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalContext:
+    """Handed by the command line to operations that begin without an open archive: they copy one, or repair one.
+
+    `open_archive` opens the one that the settings name; NotFound where there
+    is none. A Context serves them as well.
+    """
+
+    settings: Settings
+    open_archive: Callable[[], Archive]
+    progress: Progress = field(default_factory=Silent)

@@ -1,26 +1,21 @@
-"""The indexes of an archive as operations use them: one of each for a process, brought up to date when asked."""
+"""The index of links as operations use it: one for a process, brought up to date when asked.
+
+That of words stands in `operations.words`: who asks for links need not load it, and the other way round.
+"""
 
 from __future__ import annotations
 
-import threading
-from weakref import WeakKeyDictionary
-
 from letopis.archive import Archive
 from letopis.archive.cluster import spread_over
-from letopis.errors import NotFound
+from letopis.archive.index_facts import require_site
 from letopis.index.link_graph import Graph
 from letopis.index.link_index import LinkIndex, catch_up_on_cluster
 from letopis.operations.context import Context
-from letopis.urls import site
-
-_links: WeakKeyDictionary[Archive, LinkIndex] = WeakKeyDictionary()
-_opening = threading.Lock()
 
 
 def link_index(archive: Archive) -> LinkIndex:
     """The index of links, which may be behind; one is shared by all who ask in this process."""
-    with _opening:
-        return _links.setdefault(archive, LinkIndex(archive))
+    return archive.attached(LinkIndex)
 
 
 def current_graph(context: Context) -> Graph:
@@ -36,8 +31,9 @@ def current_graph(context: Context) -> Graph:
 
 
 def known_site(context: Context, where: str) -> tuple[str, Graph]:
-    """The host that a SITE names, and the links; NotFound when no page of it is known."""
-    name, graph = site(where), current_graph(context)
-    if not graph.of_site(name).any():
-        raise NotFound(f"no page of {name} is known here; try 'letopis crawl {name}'")
-    return name, graph
+    """The host that a SITE names, and the links; NotFound when no page of it was ever checked.
+
+    Who needs no links asks `require_site` of the archive.
+    """
+    name = require_site(context.archive, where)
+    return name, current_graph(context)

@@ -10,14 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, Generic, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from letopis.archive.audit import record_audit
+from letopis.model.rights import READ
 from letopis.operations.answers import Answer, Document, Rows, Value
-from letopis.operations.context import Context
+from letopis.operations.context import Context, LocalContext
 from letopis.operations.parameters import Door, Parameter, parameters_of
 
 P = TypeVar("P")
 A = TypeVar("A", bound=Answer)
+COMMAND_LINE = "command line"
+"""Who the audit log names where nobody signed in."""
 
 
 class Route(NamedTuple):
@@ -37,10 +42,18 @@ class Operation(Generic[P, A]):
     a table shows of a row. `sentence` tells people of a row or of what a
     command did. `status` is that of a route that did what it was asked.
     `on_cluster` gives the verb an option that names a cluster to work on.
+    `single` names a list among the parameters: whoever gives one text for it
+    over HTTP gets its row without a list around it.
+    `audited` is what the audit log says of a command that was carried out,
+    with `subject`, which is the first parameter unless told otherwise. A verb
+    that `creates` nothing leaves a missing archive missing; where that depends
+    on its parameters, `creates` is a function of them. `document_with` names
+    flags with which it answers with a document instead of a value. A `local`
+    one takes a LocalContext: only the command line shows it.
     """
 
     name: str
-    run: Callable[[Context, P], A]
+    run: Callable[[Any, P], A]
     parameters: type[P]
     answer: type
     row: type | None
@@ -57,10 +70,31 @@ class Operation(Generic[P, A]):
     status: int
     on_cluster: bool
     sentence: Callable[[Any], str] | None
+    single: str
+    audited: str = ""
+    subject: Callable[[Any], str] | None = None
+    creates: bool | Callable[[Any], bool] = True
+    document_with: tuple[str, ...] = ()
+    local: bool = False
 
-    def __call__(self, context: Context, asked: P) -> A:
+    def __call__(self, context: Context | LocalContext, asked: P) -> A:
         """Runs it: pages and other operations call it like the function it is."""
-        return self.run(context, asked)
+        answer = self.run(context, asked)
+        if self.audited and isinstance(context, Context):
+            who = context.user or COMMAND_LINE
+            record_audit(context.archive, who, self.audited, self._subject(asked), context.address)
+        return answer
+
+    def _subject(self, asked: P) -> str:
+        if self.subject is not None:
+            return self.subject(asked)
+        shape: type[Any] = self.parameters
+        first = next((getattr(asked, one.name) for one in parameters_of(shape)), "")
+        return " ".join(map(str, first)) if isinstance(first, tuple) else str(first)
+
+    def makes_archive(self, asked: P) -> bool:
+        """Whether the verb makes an archive where there is none."""
+        return self.creates(asked) if callable(self.creates) else self.creates and self.right != READ
 
     @property
     def help(self) -> str:
@@ -94,26 +128,35 @@ def operation(
     about: Mapping[str, Any] | None = None,
     on_cluster: bool = False,
     sentence: Callable[[Any], str] | None = None,
-) -> Callable[[Callable[[Context, P], A]], Operation[P, A]]:
+    single: str = "",
+    audited: str = "",
+    subject: Callable[[Any], str] | None = None,
+    creates: bool | Callable[[Any], bool] = True,
+    document_with: tuple[str, ...] = (),
+) -> Callable[[Callable[[Any, P], A]], Operation[P, A]]:
     """Makes a function an operation; its parameter class and its rows are read from its annotations.
 
     A door whose name is left empty does not show it. `errors` are the HTTP
     statuses it may answer with beside those of bad parameters and rights.
     """
 
-    def made(function: Callable[[Context, P], A]) -> Operation[P, A]:
+    def made(function: Callable[[Any, P], A]) -> Operation[P, A]:
         hints = get_type_hints(function)
         shape = next(hint for key, hint in hints.items() if key not in ("context", "return"))
         answer, row = _answer(hints["return"])
         return Operation(
             name, function, shape, answer, row, about or {}, right, verb, Route(*route) if route else None, step,
-            listed or name, element, columns, examples, errors, status, on_cluster, sentence,
+            listed or name, element, columns, examples, errors, status, on_cluster, sentence, single,
+            audited, subject, creates, document_with, hints["context"] is LocalContext,
         )  # fmt: skip
 
     return made
 
 
 def _answer(hint: Any) -> tuple[type, type | None]:
+    """The kind of an answer and the class of its rows; that of a value where a document may take its place."""
+    if get_origin(hint) in (Union, UnionType):
+        return next(_answer(part) for part in get_args(hint) if part is not Document)
     if get_origin(hint) in (Rows, Value):
         return get_origin(hint), get_args(hint)[0]
     if hint is Document:

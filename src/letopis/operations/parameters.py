@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from letopis.errors import DocumentTooLarge, UsageError
-from letopis.model import parse_duration, parse_time
+from letopis.model import LONGEST_DURATION, parse_duration, parse_time
 
 P = TypeVar("P")
 _KEY = "letopis.parameter"
@@ -44,6 +44,9 @@ class Declared:
     longest: int = LONGEST
     doors: frozenset[Door] = EVERYWHERE
     ends_day: bool = False
+    secret: bool = False
+    attribute: str = ""
+    media_type: str = ""
 
 
 def parameter(
@@ -59,16 +62,39 @@ def parameter(
     longest: int = LONGEST,
     doors: frozenset[Door] = EVERYWHERE,
     ends_day: bool = False,
+    secret: bool = False,
+    attribute: str = "",
+    media_type: str = "",
 ) -> Any:
     """A field of a parameter class; required unless it has a default.
 
     `alias` is its name in query strings, bodies and attributes where that is
     not the field's name. `argument` makes it a word of the command line
-    instead of an option, `flags` spell the option. A door that is not among
+    instead of an option, `flags` spell the option. `at_least` and `at_most`
+    bound a number, the seconds of a duration, or how many a list may hold;
+    `longest` the characters of a text. A door that is not among
     `doors` never sets it. A time that `ends_day` means the end of a day that
-    is given as a bare date: what was there as of that day, or up to it.
+    is given as a bare date: what was there as of that day, or up to it. A
+    `secret` is no word of the command line: it is read from standard input, or
+    asked for. `attribute` is its name in the job language where that is not
+    its alias; a list is then one attribute, with blanks between its words.
+    `media_type` is that of a body that is this parameter alone.
     """
-    declared = Declared(help, alias, argument, flags, metavar, at_least, at_most, longest, doors, ends_day)
+    declared = Declared(
+        help,
+        alias,
+        argument,
+        flags,
+        metavar,
+        at_least,
+        at_most,
+        longest,
+        doors,
+        ends_day,
+        secret,
+        attribute,
+        media_type,
+    )
     return field(default=default, metadata={_KEY: declared}, kw_only=True)
 
 
@@ -85,6 +111,11 @@ class Parameter:
     declared: Declared
 
     @property
+    def attribute(self) -> str:
+        """Its name in the job language."""
+        return self.declared.attribute or self.alias
+
+    @property
     def repeated(self) -> bool:
         """Whether it may be given several times."""
         return self.kind in ("texts", "objects")
@@ -96,6 +127,10 @@ class Parameter:
         plain |= {name: value for name, value in limits.items() if value is not None and self.kind in _NUMBERS}
         if self.kind == "text":
             plain["maxLength"] = self.declared.longest
+        if self.declared.secret:
+            plain |= {"format": "password", "writeOnly": True}
+        if self.repeated and self.declared.at_most is not None:
+            plain["maxItems"] = int(self.declared.at_most)
         if self.choices:
             plain["enum"] = list(self.choices)
         if not self.required and self.default is not None and isinstance(self.default, str | int | float | bool):
@@ -155,12 +190,14 @@ def _without_none(hint: Any) -> Any:
     return hint
 
 
-def bind(shape: type[P], given: Mapping[str, Any], now: datetime, *, strict: bool = False) -> P:
+def bind(
+    shape: type[P], given: Mapping[str, Any], now: datetime, *, strict: bool = False, door: Door | None = None
+) -> P:
     """The parameters that were given, by their aliases; UsageError says which one does not fit, and why.
 
-    Relative times count from `now`. A strict reading refuses names that nobody knows.
+    Relative times count from `now`. A strict reading refuses names that nobody knows, or that are not for the `door`.
     """
-    known = parameters_of(shape)
+    known = tuple(one for one in parameters_of(shape) if door is None or door in one.declared.doors)
     if strict:
         _refuse_unknown(known, given)
     values = {}
@@ -235,7 +272,18 @@ def _is_date(text: str) -> bool:
 
 
 def _duration(one: Parameter, raw: Any, now: datetime) -> timedelta:
-    return timedelta(seconds=parse_duration(str(raw)))
+    text = str(raw)
+    seconds = parse_duration(text)
+    most = LONGEST_DURATION if one.declared.at_most is None else one.declared.at_most
+    if seconds > most:
+        raise UsageError(f"{one.alias}: '{text[:70]}' is too long; write at most {_days(most)}, such as 1h or 7d")
+    if one.declared.at_least is not None and seconds < one.declared.at_least:
+        raise UsageError(f"{one.alias}: '{text[:70]}' is too short; write at least {one.declared.at_least:g} s")
+    return timedelta(seconds=seconds)
+
+
+def _days(seconds: float) -> str:
+    return "ten years" if seconds == LONGEST_DURATION else f"{seconds:g} s"
 
 
 def _choice(one: Parameter, raw: Any, now: datetime) -> str:
@@ -248,13 +296,22 @@ def _texts(one: Parameter, raw: Any, now: datetime) -> tuple[str, ...]:
     given = [raw] if isinstance(raw, str) else raw
     if not isinstance(given, list | tuple):
         raise UsageError(f"{one.alias} must be a list of texts")
+    _refuse_many(one, given)
     return tuple(_text(one, text, now) for text in given)
 
 
 def _objects(one: Parameter, raw: Any, now: datetime) -> tuple[Mapping[str, Any], ...]:
     if not isinstance(raw, list | tuple) or not all(isinstance(part, dict) for part in raw):
         raise UsageError(f"{one.alias} must be a list of objects")
+    _refuse_many(one, raw)
     return tuple(raw)
+
+
+def _refuse_many(one: Parameter, given: Sequence[Any]) -> None:
+    if one.required and not given:
+        raise UsageError(f"{one.alias} is empty: {one.declared.help}")
+    if one.declared.at_most is not None and len(given) > one.declared.at_most:
+        raise UsageError(f"{one.alias} has {len(given)} entries; at most {one.declared.at_most:g} are taken")
 
 
 def _bytes(one: Parameter, raw: Any, now: datetime) -> bytes:

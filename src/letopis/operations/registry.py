@@ -8,7 +8,20 @@ from typing import Any
 
 from letopis.operations.operation import Operation
 
-FAMILIES = ("links",)
+FAMILIES = (
+    "accounts",
+    "checks",
+    "crawls",
+    "exchange",
+    "jobs",
+    "links",
+    "pages",
+    "replication",
+    "totals",
+    "upkeep",
+    "watches",
+    "words",
+)
 """Modules of this package that hold operations."""
 
 

@@ -4,60 +4,28 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import Enum
-from functools import lru_cache
 
 from starlette.types import Scope
 
-from letopis.catalog.captures import TimelineCapture
+from letopis.archive.captures import TimelineCapture
 from letopis.errors import UsageError
 from letopis.model import to_millis
+from letopis.model.times import DAY_NAMES, MONTH_NAMES, DayTexts, times_of_day, timestamp
 from letopis.urls import parse_user_url
 
 _DAY = 86_400
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DIGITS = re.compile(r"\d{1,14}", re.ASCII)
 _LOWEST = "00010101000000"
 _HIGHEST = "99991231235959"
-_NAMES = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _HTTP_DATE = re.compile(
-    rf"(?:{'|'.join(_NAMES)}), \d\d (?:{'|'.join(_MONTHS)}) \d{{4}} \d\d:\d\d:\d\d (?:GMT|UTC)", re.ASCII
+    rf"(?:{'|'.join(DAY_NAMES)}), \d\d (?:{'|'.join(MONTH_NAMES)}) \d{{4}} \d\d:\d\d:\d\d (?:GMT|UTC)", re.ASCII
 )
 
 
-class _Days(dict[int, str]):
-    """Texts of days by their number since 1970, each worked out once."""
-
-    def __init__(self, template: str) -> None:
-        super().__init__()
-        self._template = template
-
-    def __missing__(self, day: int) -> str:
-        date = _EPOCH + timedelta(days=day)
-        text = self._template.format(date, _NAMES[date.weekday()], _MONTHS[date.month - 1])
-        if len(self) > 50_000:
-            self.clear()
-        self[day] = text
-        return text
-
-
-_PLAIN_DAYS = _Days("{0.year:04}{0.month:02}{0.day:02}")
-_HTTP_DAYS = _Days("{1}, {0.day:02} {2} {0.year:04} ")
-
-
-@lru_cache(maxsize=1)
-def times_of_day() -> list[str]:
-    """`HHMMSS` of every second of a day."""
-    return [f"{h:02}{m:02}{s:02}" for h in range(24) for m in range(60) for s in range(60)]
-
-
-def timestamp(millis: int) -> str:
-    """`20260301120000`."""
-    day, second = divmod(millis // 1000, _DAY)
-    return _PLAIN_DAYS[day] + times_of_day()[second]
+_HTTP_DAYS = DayTexts("{1}, {0.day:02} {2} {0.year:04} ")
 
 
 def http_date(millis: int) -> str:
@@ -171,7 +139,7 @@ class ReplayUrls:
     """Writes our addresses for one client.
 
     `ticket` is what archived pages need to load each other where reading
-    takes an account; it never stands in addresses that are told to others.
+    takes an account; it never stands in addresses for others.
     """
 
     origin: str

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 
 from fastapi import Request, Response
 from markupsafe import Markup
 from starlette.types import Scope
 
-from letopis.archive import Archive, CheckDetails
-from letopis.catalog import CaptureRow
-from letopis.catalog.captures import CaptureNeighbours, Timeline, TimelineCapture
-from letopis.errors import UnknownUrl, UnknownVersion
+from letopis.archive import Archive
+from letopis.archive.captures import ArchivedResponse, CaptureNeighbours, TimelineCapture, load_capture, timeline_of
+from letopis.errors import UnknownUrl
 from letopis.extract.rewriter import Rewriter
-from letopis.model import Headers, Hop, from_millis, header, rfc3339
+from letopis.model import from_millis, rfc3339
+from letopis.model.times import timestamp
 from letopis.replay.addresses import (
     ReplayAddress,
     ReplayUrls,
@@ -24,68 +23,10 @@ from letopis.replay.addresses import (
     memento_links,
     parse_http_date,
     resource_links,
-    timestamp,
 )
-from letopis.replay.cdx_rows import has_hops
 from letopis.replay.csp import RAW_POLICY, SAFE_HEADERS, original_headers, replay_policy, safe_content_type
-from letopis.urls import join, surt
 from letopis.web.languages import PageLanguage, language_of, translatable, translate, use_language
 from letopis.web.pages import environment, short_time
-
-_REPEATS = (304,)
-
-
-@dataclass(frozen=True, slots=True)
-class ArchivedResponse:
-    """What the server once answered. `location` is the absolute target of a redirect."""
-
-    status: int
-    headers: Headers
-    body: bytes
-    location: str = ""
-
-    @property
-    def content_type(self) -> str:
-        """As it was told."""
-        return header(self.headers, "content-type")
-
-
-def timeline_of(archive: Archive, url: str) -> Timeline:
-    """The captures of a URL."""
-    return Timeline(archive.catalog.database, surt(url))
-
-
-def load_capture(archive: Archive, moment: TimelineCapture) -> ArchivedResponse:
-    """Reads a capture. A redirected one is a redirect where we know its target, else what it led to."""
-    row = moment.row
-    if has_hops(row.extra):
-        redirect = _redirect(archive, CheckDetails.unpack(row.extra).hops)
-        if redirect is not None:
-            return redirect
-    if not isinstance(row, CaptureRow):
-        version = archive.answers.by_id(row.id)
-        return ArchivedResponse(row.status, version.headers, version.body)
-    if row.status < 300 or row.status in _REPEATS:
-        return _repeat(archive, moment.url, row)
-    headers = archive.catalog.heads.get(row.head) if row.head is not None else ()
-    body = archive.answers.content(row.content) if row.content is not None else b""
-    location = join(moment.url, header(headers, "location")) if 300 <= row.status < 400 else None
-    return ArchivedResponse(row.status, headers, body, location or "")
-
-
-def _repeat(archive: Archive, url: str, row: CaptureRow) -> ArchivedResponse:
-    if row.number is None:
-        raise UnknownVersion(f"the version of {url} that this check saw is no longer kept")
-    version = archive.answers.numbered(url, row.number)
-    return ArchivedResponse(200, version.headers, version.body)
-
-
-def _redirect(archive: Archive, hops: tuple[Hop, ...]) -> ArchivedResponse | None:
-    """The first hop, to the first of the following addresses that we have captures of."""
-    targets = [join(hop.url, hop.location) for hop in hops]
-    known = next((target for target in targets if target and timeline_of(archive, target).first()), None)
-    return ArchivedResponse(hops[0].status, hops[0].headers, b"", known) if known else None
-
 
 _PAGE_TYPES = ("text/html", "application/xhtml+xml")
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE | re.ASCII)
@@ -113,9 +54,9 @@ def rewritten_body(web: ReplayUrls, stored: ArchivedResponse, moment: TimelineCa
 
 
 def _charset(stored: ArchivedResponse) -> str:
-    """UTF-8 where it is told or fits; else one byte a character, which keeps every byte."""
-    told = _CHARSET.search(stored.content_type)
-    if told is None or told[1].lower() in ("utf-8", "utf8", "us-ascii"):
+    """UTF-8 where it is named or fits; else one byte a character, which keeps every byte."""
+    named = _CHARSET.search(stored.content_type)
+    if named is None or named[1].lower() in ("utf-8", "utf8", "us-ascii"):
         return "utf-8"
     return "latin-1"
 

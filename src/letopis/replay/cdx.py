@@ -14,29 +14,24 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Route
 
-from letopis.api.requests import archive_of, reads_locally, streamed_response
+from letopis.api.requests import archive_of, streamed_response
 from letopis.errors import UsageError
+from letopis.exchange.cdx import FIELDS, CdxRow, cdxj_line
 from letopis.replay.cdx_query import (
+    FIELD_INDEXES,
     CdxFinder,
     CdxParameters,
     CdxQuery,
+    field_index,
     first_rows,
     parse_parameters,
     pywb_query,
     resume_key,
     wayback_query,
 )
-from letopis.replay.cdx_rows import (
-    FIELD_INDEXES,
-    FIELDS,
-    STATUSCODE,
-    CdxRow,
-    field_index,
-    pywb_filters,
-    wayback_filters,
-)
 
 _ALL = tuple(range(7))
+_STATUSCODE = FIELDS.index("statuscode")
 _JSON_NAMES = ("urlkey", "timestamp", "url", "mime", "status", "digest", "length")
 
 
@@ -73,23 +68,9 @@ def json_table(batches: Iterator[list[CdxRow]], places: Sequence[int] = _ALL, re
 
 
 def cdxj_lines(batches: Iterator[list[CdxRow]]) -> Iterator[str]:
-    """Key, timestamp and a JSON object; a revisit has no status of its own."""
+    """Key, timestamp and a JSON object."""
     for rows in batches:
-        yield "".join(
-            [
-                f'{key} {stamp} {{"url": "{_safe(url)}", "mime": "{mime}", {_status_field(status)}'
-                f'"digest": "{digest}", "length": "{length}"}}\n'
-                for key, stamp, url, mime, status, digest, length, _ in rows
-            ]
-        )
-
-
-def _status_field(status: str) -> str:
-    return f'"status": "{status}", ' if status else ""
-
-
-def _safe(url: str) -> str:
-    return json.dumps(url)[1:-1] if '"' in url or "\\" in url else url
+        yield "\n".join(map(cdxj_line, rows)) + "\n"
 
 
 def json_lines(batches: Iterator[list[CdxRow]], names: Sequence[str] = _JSON_NAMES) -> Iterator[str]:
@@ -101,7 +82,7 @@ def json_lines(batches: Iterator[list[CdxRow]], names: Sequence[str] = _JSON_NAM
 
 def _object(row: CdxRow, places: dict[str, int]) -> dict[str, object]:
     """A revisit has no status of its own."""
-    return {name: row[place] for name, place in places.items() if place != STATUSCODE or row[place]}
+    return {name: row[place] for name, place in places.items() if place != _STATUSCODE or row[place]}
 
 
 def with_resume(rows: list[CdxRow], limit: int) -> tuple[list[CdxRow], str]:
@@ -116,22 +97,21 @@ _NAMES = {"mimetype": "mime", "statuscode": "status", "original": "url"}
 
 
 def cdx_finder_of(request: Request) -> CdxFinder:
-    """The one that remembers media types across requests."""
-    finder: CdxFinder = request.app.state.finder
-    return finder
+    """Answers over the archive that is served."""
+    return CdxFinder(archive_of(request))
 
 
 def wayback(request: Request) -> Response:
     """Rows of captures by URL, prefix, host or domain."""
-    given = parse_parameters(request.scope["query_string"])
-    query = wayback_query(given, wayback_filters)
+    parameters = parse_parameters(request.scope["query_string"])
+    query = wayback_query(parameters)
     finder = cdx_finder_of(request)
-    if given.flag("showNumPages"):
+    if parameters.flag("showNumPages"):
         return PlainTextResponse(f"{finder.pages(query)}\n")
     _refuse_past_the_end(finder, query)
-    places = [field_index(name) for name in given.get("fl").split(",")] if given.get("fl") else list(range(7))
-    as_json = given.get("output") == "json"
-    if given.flag("showResumeKey") and query.order == "forward" and (query.limit or 0) >= 0:
+    places = [field_index(name) for name in parameters.get("fl").split(",")] if parameters.get("fl") else list(range(7))
+    as_json = parameters.get("output") == "json"
+    if parameters.flag("showResumeKey") and query.order == "forward" and (query.limit or 0) >= 0:
         return _resumable(finder, query, places, as_json)
     batches = finder.find(query)
     if as_json:
@@ -140,7 +120,7 @@ def wayback(request: Request) -> Response:
 
 
 def _refuse_past_the_end(finder: CdxFinder, query: CdxQuery) -> None:
-    """Programs count pages up until they are told to stop."""
+    """Programs count pages up until an answer stops them."""
     if query.page and query.page >= finder.pages(query):
         raise UsageError(f"there is no page {query.page}; showNumPages=true tells how many there are")
 
@@ -158,23 +138,23 @@ def _resumable(finder: CdxFinder, query: CdxQuery, places: list[int], as_json: b
 
 def pywb(request: Request) -> Response:
     """CDXJ lines or JSON objects, one a line."""
-    given = parse_parameters(request.scope["query_string"])
-    query = pywb_query(given, pywb_filters)
+    parameters = parse_parameters(request.scope["query_string"])
+    query = pywb_query(parameters)
     finder = cdx_finder_of(request)
-    if given.flag("showNumPages"):
+    if parameters.flag("showNumPages"):
         pages = finder.pages(query)
         return JSONResponse({"pages": pages, "pageSize": query.page_size, "blocks": pages * query.page_size})
     _refuse_past_the_end(finder, query)
-    text, kind = _formatted(given)
+    text, kind = _formatted(parameters)
     return streamed_response(text(finder.find(query)), kind)
 
 
-def _formatted(given: CdxParameters) -> tuple[partial[Iterator[str]], str]:
-    names = [name for name in given.get("fields", "fl").split(",") if name]
+def _formatted(parameters: CdxParameters) -> tuple[partial[Iterator[str]], str]:
+    names = [name for name in parameters.get("fields", "fl").split(",") if name]
     unknown = [name for name in names if name not in FIELD_INDEXES]
     if unknown:
         raise UsageError(f"there is no field '{unknown[0][:40]}'; the fields are {', '.join(FIELD_INDEXES)}")
-    if given.get("output") == "json":
+    if parameters.get("output") == "json":
         chosen = [_NAMES.get(name, name) for name in names]
         return (partial(json_lines, names=chosen) if chosen else partial(json_lines)), "application/x-ndjson"
     if names:
@@ -186,9 +166,9 @@ def _answering(dialect: Callable[[Request], Response]) -> Callable[[Request], Aw
     """Questions for one page without patterns are answered at once, all others in a thread."""
 
     async def answer(request: Request) -> Response:
-        asked = request.scope["query_string"]
-        long = b"filter=" in asked or b"matchType=" in asked or b"*" in asked or b"%2A" in asked.upper()
-        if not long and reads_locally(archive_of(request)):
+        query = request.scope["query_string"]
+        long = b"filter=" in query or b"matchType=" in query or b"*" in query or b"%2A" in query.upper()
+        if not long and archive_of(request).reads_locally:
             return dialect(request)
         return await run_in_threadpool(dialect, request)
 

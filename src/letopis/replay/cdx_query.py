@@ -1,22 +1,28 @@
-"""A CDX query: the keys and parameters it is read from, and the rows that answer it, batch by batch."""
+"""A CDX query: the keys, filters and parameters it is read from, and the rows that answer it, batch by batch.
+
+Patterns come from strangers: their length is bounded, each match has a time limit, and a whole query has one too.
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import chain, islice
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
+import regex
+
 from letopis.archive import Archive
-from letopis.catalog.captures import ALL_TIMES, Captures, KeyRange, TimeRange
+from letopis.archive.captures import ALL_TIMES, CaptureList, KeyRange, TimeRange
 from letopis.errors import UsageError
+from letopis.exchange.cdx import FIELDS, CdxRow, cdx_rows
 from letopis.replay.addresses import earliest_millis, latest_millis
-from letopis.replay.cdx_rows import CdxRow, MediaTypes, RowFilter, field_index, rows_of
 from letopis.urls import surt
 
 MATCH_TYPES = ("exact", "prefix", "host", "domain")
@@ -47,6 +53,117 @@ def _wildcard(url: str) -> tuple[str, str]:
 
 def _below(prefix: str) -> KeyRange:
     return KeyRange(prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1))
+
+
+RowFilter = Callable[[CdxRow], bool]
+
+MAX_PATTERN = 300
+MAX_FILTERS = 20
+MATCH_SECONDS = 0.1
+TOTAL_SECONDS = 2.0
+_MOST_MEMOIZED = 20_000
+
+FIELD_INDEXES: Mapping[str, int] = {name: place for place, name in enumerate(FIELDS)} | {
+    "url": 2, "mime": 3, "status": 4,
+}  # fmt: skip
+"""Where each field stands in a row, by all its names."""
+
+
+def field_index(name: str) -> int:
+    """The place of a field."""
+    if name not in FIELD_INDEXES:
+        raise UsageError(f"there is no field '{name[:40]}'; the fields are {', '.join(FIELDS)}")
+    return FIELD_INDEXES[name]
+
+
+class _Budget:
+    """Time that all patterns of one question may take together."""
+
+    def __init__(self) -> None:
+        self._left = TOTAL_SECONDS
+
+    def search(self, match: Callable[..., object], value: str) -> bool:
+        if self._left <= 0:
+            raise UsageError("the filter takes too long; use a simpler pattern")
+        started = time.monotonic()
+        try:
+            return match(value, timeout=MATCH_SECONDS) is not None
+        except TimeoutError:
+            raise UsageError("the filter takes too long; use a simpler pattern") from None
+        finally:
+            self._left -= time.monotonic() - started
+
+
+def wayback_filters(texts: Sequence[str]) -> list[RowFilter]:
+    """`[!]field:regex`, which must match the whole field."""
+    budget = _Budget()
+    return [_wayback(text, budget) for text in _bounded(texts)]
+
+
+def _wayback(text: str, budget: _Budget) -> RowFilter:
+    inverted, text = text.startswith("!"), text.removeprefix("!")
+    name, colon, pattern = text.partition(":")
+    if not colon:
+        raise UsageError("a filter is written field:pattern or !field:pattern")
+    match = _compiled(pattern).fullmatch
+    return _tested(field_index(name), lambda value: budget.search(match, value), inverted)
+
+
+def pywb_filters(texts: Sequence[str]) -> list[RowFilter]:
+    """`[!][=|~]field:text`: contains, `=` equals, `~` begins with a match of a regular expression."""
+    budget = _Budget()
+    return [_pywb(text, budget) for text in _bounded(texts)]
+
+
+def _pywb(text: str, budget: _Budget) -> RowFilter:
+    inverted, text = text.startswith("!"), text.removeprefix("!")
+    mode, text = (text[0], text[1:]) if text[:1] in ("=", "~") else ("", text)
+    name, colon, wanted = text.partition(":")
+    test = _test(mode, wanted if colon else text, budget)
+    if not colon:
+        return lambda row: test(" ".join(row[:7])) != inverted
+    # Their server knows more fields than ours; one that no row has is empty everywhere.
+    return _tested(FIELD_INDEXES[name], test, inverted) if name in FIELD_INDEXES else lambda row: test("") != inverted
+
+
+def _test(mode: str, wanted: str, budget: _Budget) -> Callable[[str], bool]:
+    if mode == "~":
+        match = _compiled(wanted).match
+        return lambda value: budget.search(match, value)
+    if mode == "=":
+        return lambda value: value == wanted
+    return lambda value: wanted in value
+
+
+def _tested(place: int, test: Callable[[str], bool], inverted: bool) -> RowFilter:
+    """Few different statuses and types come in many rows: each value is tested once."""
+    known: dict[str, bool] = {}
+
+    def passes(row: CdxRow) -> bool:
+        value: str = row[place]  # type: ignore[assignment]
+        verdict = known.get(value)
+        if verdict is None:
+            if len(known) > _MOST_MEMOIZED:
+                known.clear()
+            verdict = known[value] = test(value) != inverted
+        return verdict
+
+    return passes
+
+
+def _bounded(texts: Sequence[str]) -> Sequence[str]:
+    if len(texts) > MAX_FILTERS:
+        raise UsageError(f"at most {MAX_FILTERS} filters at once")
+    return texts
+
+
+def _compiled(pattern: str) -> regex.Pattern[str]:
+    if len(pattern) > MAX_PATTERN:
+        raise UsageError(f"a pattern has at most {MAX_PATTERN} characters")
+    try:
+        return regex.compile(pattern)
+    except (regex.error, OverflowError, RecursionError, MemoryError) as error:
+        raise UsageError(f"the filter is no regular expression: {error}") from None
 
 
 URLS_PER_BLOCK = 1000
@@ -86,8 +203,7 @@ class CdxFinder:
     """Answers questions over one archive."""
 
     def __init__(self, archive: Archive) -> None:
-        self._captures = Captures(archive.catalog.database)
-        self._types = MediaTypes(archive.catalog)
+        self._captures = archive.attached(CaptureList)
 
     def pages(self, query: CdxQuery) -> int:
         """How many pages the whole answer has."""
@@ -117,7 +233,7 @@ class CdxFinder:
         if query.resume is not None:
             keys = KeyRange(max(keys.low, query.resume[0]), keys.high)
         for batch in self._captures.batches(keys, query.span):
-            rows = rows_of(batch, self._types, query.revisit_status)
+            rows = cdx_rows(self._captures, batch, query.revisit_status)
             if query.resume is not None:
                 seen = query.resume
                 rows = [row for row in rows if (row[0], row[7]) > seen]
@@ -240,50 +356,50 @@ def parse_parameters(query_string: bytes) -> CdxParameters:
         raise UsageError("too many parameters; at most 100 are read") from None
 
 
-def _shared_parts(given: CdxParameters, filters: Callable[[list[str]], list[Any]]) -> dict[str, Any]:
+def _shared_parts(parameters: CdxParameters, filters: Callable[[Sequence[str]], list[RowFilter]]) -> dict[str, Any]:
     """The parts of a question that both dialects write alike."""
-    url = given.get("url")
+    url = parameters.get("url")
     if not url:
         raise UsageError("give url=, for example url=example.org/*")
     if len(url) > MAX_ADDRESS:
         raise UsageError(f"url may have at most {MAX_ADDRESS} characters")
     return {
-        "keys": key_range(url, given.get("matchType")),
-        "span": TimeRange(_since(given), _until(given)),
-        "filters": tuple(filters(given.all("filter"))),
-        "page": given.number("page"),
-        "page_size": given.number("pageSize", 1, 1000) or 1,
-        "offset": given.number("offset") or 0,
-        **_order(given),
+        "keys": key_range(url, parameters.get("matchType")),
+        "span": TimeRange(_since(parameters), _until(parameters)),
+        "filters": tuple(filters(parameters.all("filter"))),
+        "page": parameters.number("page"),
+        "page_size": parameters.number("pageSize", 1, 1000) or 1,
+        "offset": parameters.number("offset") or 0,
+        **_order(parameters),
     }
 
 
-def _since(given: CdxParameters) -> int:
-    text = given.get("from", "from_ts")
+def _since(parameters: CdxParameters) -> int:
+    text = parameters.get("from", "from_ts")
     return max(0, earliest_millis(text)) if text else 0
 
 
-def _until(given: CdxParameters) -> int:
-    text = given.get("to")
+def _until(parameters: CdxParameters) -> int:
+    text = parameters.get("to")
     return latest_millis(text) if text else 2**62
 
 
-def _order(given: CdxParameters) -> dict[str, Any]:
-    closest, sort = given.get("closest"), given.get("sort")
+def _order(parameters: CdxParameters) -> dict[str, Any]:
+    closest, sort = parameters.get("closest"), parameters.get("sort")
     if closest:
         return {"order": "closest", "closest": latest_millis(closest) - 999}
     if sort == "closest":
         raise UsageError("sort=closest needs closest=TIMESTAMP")
-    return {"order": "backward"} if sort == "reverse" or given.flag("reverse") else {}
+    return {"order": "backward"} if sort == "reverse" or parameters.flag("reverse") else {}
 
 
-def wayback_query(given: CdxParameters, filters: Callable[[list[str]], list[Any]]) -> CdxQuery:
+def wayback_query(parameters: CdxParameters) -> CdxQuery:
     """A question in the Internet Archive's dialect."""
-    resume = given.get("resumeKey")
+    resume = parameters.get("resumeKey")
     return CdxQuery(
-        **_shared_parts(given, filters),
-        collapse=tuple(_parse_collapse(text) for text in given.all("collapse") if text),
-        limit=given.number("limit", least=-(2**31)),
+        **_shared_parts(parameters, wayback_filters),
+        collapse=tuple(_parse_collapse(text) for text in parameters.all("collapse") if text),
+        limit=parameters.number("limit", least=-(2**31)),
         resume=parse_resume_key(resume) if resume else None,
     )
 
@@ -295,6 +411,6 @@ def _parse_collapse(text: str) -> CollapseRule:
     return CollapseRule(field_index(name), int(length) if length else None)
 
 
-def pywb_query(given: CdxParameters, filters: Callable[[list[str]], list[Any]]) -> CdxQuery:
+def pywb_query(parameters: CdxParameters) -> CdxQuery:
     """A question in pywb's dialect."""
-    return CdxQuery(**_shared_parts(given, filters), limit=given.number("limit"), revisit_status="")
+    return CdxQuery(**_shared_parts(parameters, pywb_filters), limit=parameters.number("limit"), revisit_status="")

@@ -12,13 +12,21 @@ from starlette.concurrency import run_in_threadpool
 from starlette.routing import Route
 
 from letopis.api.access import principal_of
-from letopis.api.requests import archive_of, origin_of, reads_locally, streamed_response
+from letopis.api.requests import archive_of, origin_of, streamed_response
 from letopis.api.sessions import ticket_of
 from letopis.archive import Archive
-from letopis.catalog import OUTCOME_CODES
-from letopis.catalog.captures import Captures, CaptureTuple, KeyRange, TimelineCapture, TimeRange
+from letopis.archive.captures import (
+    TOO_LARGE,
+    CaptureList,
+    KeyRange,
+    ListedCapture,
+    TimelineCapture,
+    TimeRange,
+    timeline_of,
+)
 from letopis.errors import UnknownVersion
-from letopis.model import Outcome, Version, from_millis, rfc3339
+from letopis.model import Version, from_millis, rfc3339
+from letopis.model.times import timestamp
 from letopis.replay.addresses import (
     LINK_FORMAT,
     ReplayAddress,
@@ -29,9 +37,8 @@ from letopis.replay.addresses import (
     latest_millis,
     parse_address,
     path_after,
-    timestamp,
 )
-from letopis.replay.captures import memento, not_captured, timegate, timeline_of
+from letopis.replay.captures import memento, not_captured, timegate
 from letopis.replay.cdx import cdx_finder_of, cdxj_lines
 from letopis.replay.cdx_query import CdxFinder, CdxQuery
 from letopis.replay.csp import RAW_POLICY, SAFE_HEADERS
@@ -42,8 +49,6 @@ from letopis.web.pages import render_page
 
 TIMEMAP_PAGE = 10_000
 """Captures on one page of a TimeMap."""
-
-_TOO_LARGE = OUTCOME_CODES[Outcome.TOO_LARGE]
 
 
 class TimeMapEntry(NamedTuple):
@@ -60,7 +65,7 @@ def timemap(archive: Archive, finder: CdxFinder, web: ReplayUrls, address: Repla
     if address.form == "cdxj":
         return _cdxj(finder, address, since)
     keys = KeyRange.exactly(surt(address.url))
-    found = _entries(Captures(archive.catalog.database).batches(keys, TimeRange(since)))
+    found = _entries(archive.attached(CaptureList).batches(keys, TimeRange(since)))
     if not found:
         raise not_captured(address.url)
     entries, more = found[:TIMEMAP_PAGE], found[TIMEMAP_PAGE:]
@@ -70,12 +75,12 @@ def timemap(archive: Archive, finder: CdxFinder, web: ReplayUrls, address: Repla
     return Response(_link(web, address, entries, following, since), media_type=LINK_FORMAT)
 
 
-def _entries(batches: Iterator[list[CaptureTuple]]) -> list[TimeMapEntry]:
+def _entries(batches: Iterator[list[ListedCapture]]) -> list[TimeMapEntry]:
     """Up to one more than a page; of several captures in one second the last, as replay shows it."""
     by_stamp: dict[str, TimeMapEntry] = {}
     for batch in batches:
         for capture in batch:
-            if capture[8] != _TOO_LARGE:
+            if capture[8] != TOO_LARGE:
                 text = timestamp(capture[2])
                 by_stamp[text] = TimeMapEntry(text, capture[2], capture[1])
         if len(by_stamp) > TIMEMAP_PAGE + 1:
@@ -132,7 +137,7 @@ MOST_CALENDAR_CAPTURES = 20_000
 
 def calendar(archive: Archive, web: ReplayUrls, address: ReplayAddress, request: Request) -> Response:
     """A page for people; at most `MOST` captures on it."""
-    batches = Captures(archive.catalog.database).batches(KeyRange.exactly(surt(address.url)))
+    batches = archive.attached(CaptureList).batches(KeyRange.exactly(surt(address.url)))
     rows = list(islice((row for batch in batches for row in batch), MOST_CALENDAR_CAPTURES + 1))
     if not rows:
         raise not_captured(address.url)
@@ -170,7 +175,7 @@ def _capture(at: str, address: str, status: int) -> CalendarCapture:
 
 
 def difference(archive: Archive, address: ReplayAddress) -> Response:
-    """Both sides in one page, in the same cage as archived pages: it quotes them."""
+    """Both sides in one page, in the same sandbox as archived pages: it quotes them."""
     line = timeline_of(archive, address.url)
     sides = [line.closest(latest_millis(digits) - 999) for digits in address.stamps]
     if sides[0] is None or sides[1] is None:
@@ -182,10 +187,9 @@ def difference(archive: Archive, address: ReplayAddress) -> Response:
 
 
 def _version(archive: Archive, moment: TimelineCapture) -> Version:
-    number = moment.row.number
-    if number is None:
+    if moment.number is None:
         raise UnknownVersion(f"{moment.url} had no version yet at that time")
-    return archive.answers.numbered(moment.url, number)
+    return archive.answers.numbered(moment.url, moment.number)
 
 
 _QUICK_KINDS = (ReplayKind.TIMEGATE, ReplayKind.MEMENTO)
@@ -195,7 +199,7 @@ async def replay(request: Request) -> Response:
     """Answers by what the address asks for; see `addresses`. Lists and differences are made in a thread."""
     archive = archive_of(request)
     address = parse_address(path_after(request.scope, "/web/"))
-    if address.kind in _QUICK_KINDS and reads_locally(archive):
+    if address.kind in _QUICK_KINDS and archive.reads_locally:
         return _answer(request, archive, address)
     return await run_in_threadpool(_answer, request, archive, address)
 

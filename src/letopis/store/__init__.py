@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from letopis.store.backend import Backend, Disk, LocalBackend, PackDraft, WriteLease
 from letopis.store.content_reader import SiteTexts
 from letopis.store.pack_format import HEADER_BYTES
-from letopis.store.store import CompactionEffort, DigestFunction, Store, sha1_digest
+from letopis.store.store import CompactionEffort, DigestFunction, Store
 from letopis.store.values import (
     AppendResult,
     ChainEntry,
@@ -62,7 +62,6 @@ __all__ = [
     "VersionItem",
     "WriteLease",
     "WriterCoordination",
-    "sha1_digest",
 ]
 
 

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import islice
 from typing import NamedTuple, NoReturn
 
-from letopis.binary import ByteCursor
+from letopis.binary import ByteReader
 from letopis.errors import Damaged, NewerFormat
 from letopis.store import record_bodies
 from letopis.store.pack_format import (
@@ -201,7 +201,7 @@ class PackReader:
 
     def pieces(self, record: PackRecord) -> list[tuple[int, int]]:
         """Offset and raw length of each piece that a version record lists."""
-        fields = ByteCursor(record.body)
+        fields = ByteReader(record.body)
         return [(record.offset - fields.varint(), fields.varint()) for _ in range(fields.varint())]
 
     def _pieces(self, pack: int, record: PackRecord) -> Iterator[bytes]:

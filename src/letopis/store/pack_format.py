@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from xxhash import xxh3_64_intdigest
 
-from letopis.binary import MAX_VARINT_BYTES, ByteCursor, decode_varint, encode_varint, encode_zigzag, length_prefixed
+from letopis.binary import MAX_VARINT_BYTES, ByteReader, decode_varint, encode_varint, encode_zigzag, length_prefixed
 from letopis.errors import Damaged, NewerFormat
 
 PACK_MAGIC = b"\x89LPK\r\n"
@@ -198,7 +198,7 @@ def encode_fact_head(head: VersionHead) -> bytes:
 
 def parse_version_head(record: PackRecord) -> VersionHead:
     """The head of a version or fact record."""
-    fields = ByteCursor(record.head)
+    fields = ByteReader(record.head)
     key, time, digest, note = fields.text(), fields.zigzag(), fields.text(), fields.text()
     return VersionHead(key, time, digest, note, fields.varint() if record.kind == RecordKind.VERSION else 0)
 
@@ -359,8 +359,8 @@ def encode_columns(chains: Sequence[ChainFacts], offset: int) -> bytes:
 
 def decode_columns(body: bytes, offset: int) -> Iterator[ChainFacts]:
     """The documents of a facts record; Damaged when its columns do not fit together."""
-    outer = ByteCursor(body)
-    keys, counts, frames, times, contents, notes, digests = (ByteCursor(outer.text()) for _ in range(_COLUMNS))
+    outer = ByteReader(body)
+    keys, counts, frames, times, contents, notes, digests = (ByteReader(outer.text()) for _ in range(_COLUMNS))
     while keys.left:
         versions, held, distinct = counts.varint(), counts.varint(), counts.varint()
         if versions > MAX_FACT_VERSIONS:
@@ -386,7 +386,7 @@ def _encode_times(times: Sequence[int]) -> bytes:
     return encode_varint(unit) + encode_zigzag(times[0]) + deltas
 
 
-def _read_times(column: ByteCursor, count: int) -> Iterator[int]:
+def _read_times(column: ByteReader, count: int) -> Iterator[int]:
     if not count:
         return
     unit, time = column.varint(), column.zigzag()
@@ -414,7 +414,7 @@ def _content_codes(contents: Sequence[int | bytes], digests: bytearray) -> list[
     return codes
 
 
-def _read_contents(codes: Iterator[int], digests: ByteCursor) -> Iterator[int | bytes]:
+def _read_contents(codes: Iterator[int], digests: ByteReader) -> Iterator[int | bytes]:
     seen: list[int | bytes] = []
     upcoming = 0
     for code in codes:
@@ -433,7 +433,7 @@ def _encode_runs(numbers: Sequence[int]) -> bytes:
     return b"".join(encode_varint(number) + encode_varint(len(list(run))) for number, run in groupby(numbers))
 
 
-def _read_runs(column: ByteCursor, count: int) -> Iterator[int]:
+def _read_runs(column: ByteReader, count: int) -> Iterator[int]:
     while count > 0:
         number, run = column.varint(), column.varint()
         if not 0 < run <= count:

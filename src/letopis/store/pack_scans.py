@@ -61,7 +61,7 @@ class FactReader:
         """Every version in one pack."""
         for record in self.records(pack, size):
             try:
-                yield from self._told(pack, record)
+                yield from self._version_keys(pack, record)
             except Damaged:
                 continue
 
@@ -95,7 +95,7 @@ class FactReader:
         """The documents of a facts record."""
         return decode_columns(expand_body(record.method, record.body), record.offset)
 
-    def _told(self, pack: int, record: PackRecord) -> Iterator[VersionFact]:
+    def _version_keys(self, pack: int, record: PackRecord) -> Iterator[VersionFact]:
         if record.kind == RecordKind.FACTS:
             for chain in self.chains(record):
                 yield from self._of_chain(pack, chain)
@@ -183,17 +183,17 @@ class PackReleaser:
             self._strike(marks, dying)
             for pack, size in dying.items():
                 for fact in self._facts.of_pack(pack, size) if marks else ():
-                    told = _VersionKey(fact.key, fact.time)
-                    if told.mark in marks and keep(fact.key, fact.time):
-                        marks.discard(told.mark)
+                    version_key = _VersionKey(fact.key, fact.time)
+                    if version_key.mark in marks and keep(fact.key, fact.time):
+                        marks.discard(version_key.mark)
                         yield _head(fact)
 
     def _marks(self, dying: dict[int, int]) -> Iterator[set[int]]:
         """The versions of the dying packs, in sets of bounded size."""
         marks: set[int] = set()
         for pack, size in dying.items():
-            for told in self._told(pack, size):
-                marks.add(told.mark)
+            for version_key in self._version_keys(pack, size):
+                marks.add(version_key.mark)
                 if len(marks) >= _FACTS_PER_PASS:
                     yield marks
                     marks = set()
@@ -204,10 +204,10 @@ class PackReleaser:
         """Takes out the versions that later packs tell of as well, where compaction wrote them."""
         others = {pack: size for pack, size in self._packs.refresh().items() if pack > min(dying)}
         for pack, size in others.items():
-            for told in self._told(pack, size) if marks and pack not in dying else ():
-                marks.discard(told.mark)
+            for version_key in self._version_keys(pack, size) if marks and pack not in dying else ():
+                marks.discard(version_key.mark)
 
-    def _told(self, pack: int, size: int) -> Iterator[_VersionKey]:
+    def _version_keys(self, pack: int, size: int) -> Iterator[_VersionKey]:
         for record in self._facts.records(pack, size):
             yield from self._of_record(record)
 

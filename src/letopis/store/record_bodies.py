@@ -13,7 +13,12 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 import brotli
-from backports.zstd import (
+
+from letopis.binary import ByteReader, encode_varint, length_prefixed
+from letopis.errors import Damaged, UnknownVersion
+from letopis.store.pack_format import RecordMethod
+from letopis.store.values import DecodedContent
+from letopis.zstandard import (
     CompressionParameter,
     ZstdCompressor,
     ZstdDecompressor,
@@ -22,11 +27,6 @@ from backports.zstd import (
     compress,
     decompress,
 )
-
-from letopis.binary import ByteCursor, encode_varint, length_prefixed
-from letopis.errors import Damaged, UnknownVersion
-from letopis.store.pack_format import RecordMethod
-from letopis.store.values import DecodedContent
 
 LARGE_CONTENT = 4 << 20
 """Contents above this size are kept in pieces."""
@@ -193,7 +193,7 @@ def run_needs_newest(data: bytes) -> bool:
 
 def run_newest_span(data: bytes) -> int:
     """How many bytes of a first frame belong to its newest content."""
-    fields = ByteCursor(data, 1)
+    fields = ByteReader(data, 1)
     fields.text()
     return fields.at
 
@@ -239,16 +239,16 @@ def _compressed_behind(body: bytes, newest: bytes) -> bytes:
 
 
 def _split_run(data: bytes) -> _RunParts:
-    fields = ByteCursor(data)
+    fields = ByteReader(data)
     kind, first, count = fields.varint(), fields.text(), fields.varint()
     if kind > _ALONE or not 0 < count <= fields.left:
-        raise Damaged("a frame does not begin like one; run verify")
+        raise Damaged("invalid frame header; run 'letopis verify'")
     lengths = [fields.varint() for _ in range(count)]
     return _RunParts(kind, lengths, first, fields.take(fields.left))
 
 
 def _newest_part(data: bytes) -> bytes:
-    fields = ByteCursor(data, 1)
+    fields = ByteReader(data, 1)
     return fields.text()
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from hashlib import sha1
 from types import TracebackType
 from typing import Literal
 
-from letopis.binary import encode_varint
+from letopis.binary import encode_varint, sha1_digest
 from letopis.config.settings import StoreSettings
 from letopis.errors import NotReady
 from letopis.store.backend import Backend, WriteLease
@@ -33,11 +32,6 @@ CompactionEffort = Literal["quick", "full"]
 DigestFunction = Callable[[bytes], bytes]
 """From a body to its digest."""
 _NOTHING_WRITTEN = HighWaterMark()
-
-
-def sha1_digest(body: bytes) -> bytes:
-    """The identity that WARC and CDX use, as 20 bytes."""
-    return sha1(body, usedforsecurity=False).digest()
 
 
 class Store:

@@ -18,7 +18,6 @@ for part in (
     search.duplicates_router,
     overview.storage_router,
     overview.settings_router,
-    sites.plots_router,
     accounts.router,
     crawls.welcome_router,
     login.language_router,

@@ -25,7 +25,7 @@ _QUICK = 0.05
 _FIRST, _SURELY = 0.1, 0.25
 """The same for a first value, which may have to load code and to open files, and from where on it surely was more."""
 _REST = 50
-"""A dear value holds for so many times what it cost, and no other is made anew meanwhile."""
+"""A costly value holds for so many times what it cost, and no other is made anew meanwhile."""
 _PATIENCE = 2.0
 """Seconds that a reader waits at most for the first value of something that can be left blank."""
 _WORKERS = 2
@@ -39,7 +39,7 @@ _QUEUE = 16
 class CachedValue(NamedTuple):
     """A value, the state of the archive that it tells, when it was made, and for how long at least it holds.
 
-    `dear` says that nobody should wait for the next one, `lasting` that nobody
+    `costly` says that nobody should wait for the next one, `lasting` that nobody
     ever should: what surely took long once may do so again, even if the last
     time was short because nothing was new.
     """
@@ -48,7 +48,7 @@ class CachedValue(NamedTuple):
     state: Hashable
     made: float
     rest: float
-    dear: bool
+    costly: bool
     lasting: bool
 
 
@@ -60,23 +60,23 @@ class BackgroundPool:
         self._waiting: SimpleQueue[tuple[Future[None], Callable[[], None]]] = SimpleQueue()
 
     def submit(self, work: Callable[[], None]) -> Future[None]:
-        """Has something done; errors are told by the future. For one caller at a time."""
-        told: Future[None] = Future()
-        self._waiting.put((told, work))
+        """Has something done; the future carries errors. For one caller at a time."""
+        future: Future[None] = Future()
+        self._waiting.put((future, work))
         if self._begun < self._workers:
             self._begun += 1
             threading.Thread(target=self._work, name=f"letopis-counting-{self._begun}", daemon=True).start()
-        return told
+        return future
 
     def _work(self) -> None:
         while True:
-            told, work = self._waiting.get()
+            future, work = self._waiting.get()
             try:
                 work()
             except Exception as error:
-                told.set_exception(error)
+                future.set_exception(error)
             else:
-                told.set_result(None)
+                future.set_result(None)
 
 
 class PageCache:
@@ -91,13 +91,13 @@ class PageCache:
         self._rested = 0.0
 
     def get(self, key: Hashable, seconds: float, make: Callable[[], T], state: Hashable = None) -> T:
-        """The value of a key, not older than `seconds` unless it is dear.
+        """The value of a key, not older than `seconds` unless it is costly.
 
         A value with a `state` holds as long as that is the same, and `seconds`
         once it is another.
         """
         kept = self._known(key)
-        if kept is None or not kept.dear:
+        if kept is None or not kept.costly:
             kept = self._quickly(key, seconds, make, state)
         elif self._is_old(kept, seconds, state):
             self._renew(key, make, state)
@@ -110,7 +110,7 @@ class PageCache:
             making = self._begin(key, make, state)
             if making is None or not wait([making], _PATIENCE).done:
                 return None
-            self._tell(key, making)
+            self._raise_failure(key, making)
         return self.get(key, seconds, make, state)
 
     def _known(self, key: Hashable) -> CachedValue | None:
@@ -144,9 +144,9 @@ class PageCache:
         value = make()
         cost = time.thread_time() - began
         lasting = cost > _SURELY if before is None else before.lasting or cost > _QUICK
-        dear = lasting or (before is None and cost > _FIRST)
+        costly = lasting or (before is None and cost > _FIRST)
         # What a first value took says little about the next: often an index had to be built for it.
-        kept = CachedValue(value, state, self._clock(), _REST * cost if dear and before else 0.0, dear, lasting)
+        kept = CachedValue(value, state, self._clock(), _REST * cost if costly and before else 0.0, costly, lasting)
         with self._guard:
             self._values.pop(key, None)
             self._values[key] = kept
@@ -184,7 +184,7 @@ class PageCache:
         finally:
             self._rested = self._clock() + _REST * (time.thread_time() - began)
 
-    def _tell(self, key: Hashable, making: Future[None]) -> None:
+    def _raise_failure(self, key: Hashable, making: Future[None]) -> None:
         """Raises what a first value failed with, once."""
         with self._guard:
             if self._making.get(key) is making:
@@ -195,7 +195,7 @@ class PageCache:
 def page_cache_of(request: Request) -> PageCache:
     """What this application remembers."""
     state = request.app.state
-    if not hasattr(state, "remembered"):
-        state.remembered = PageCache()
-    found: PageCache = state.remembered
+    if not hasattr(state, "page_cache"):
+        state.page_cache = PageCache()
+    found: PageCache = state.page_cache
     return found

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from letopis.catalog.activity import DAY, ChangeRow, HourRow
+from letopis.archive.activity import DAY, ChangeRow, HourRow
 from letopis.model import Check, Outcome, from_millis
 from letopis.web.pages import iso_day
 

@@ -8,18 +8,19 @@ from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Request, Response
 
-from letopis.api.access import principal_of
-from letopis.api.requests import ArchiveDep, origin_of
-from letopis.archive import Archive
-from letopis.archive.differences import DiffSide, diff_side, diff_texts
-from letopis.change import DiffPiece, compare, diff_pieces, link_changes, unified_diff, visual_html
+from letopis.api.door import context_of
+from letopis.api.requests import origin_of
+from letopis.archive.differences import DiffSide, diff_side, diff_texts, judged_change
+from letopis.change import DiffPiece, diff_pieces, link_changes, unified_diff, visual_html
 from letopis.errors import UsageError
 from letopis.extract.rewriter import Rewriter
-from letopis.model import Version, parse_time, rfc3339, stamp14
+from letopis.model import Version, rfc3339, stamp14
+from letopis.operations import Context, bind
+from letopis.operations.pages import DiffQuery, diff_sides
 from letopis.replay.csp import SAFE_HEADERS
-from letopis.web.history import UnreadMarks
+from letopis.web.history import unread_marks
 from letopis.web.languages import translatable
-from letopis.web.pages import PageRoute, page_address, render_page
+from letopis.web.pages import PageAddress, PageRoute, page_address, render_page
 
 MOST_ROWS = 3000
 _CONTEXT = 3
@@ -201,18 +202,20 @@ class VersionPair(NamedTuple):
 
 
 @router.get("/compare/{rest:path}")
-def comparison(request: Request, archive: ArchiveDep) -> Response:
+def comparison(request: Request) -> Response:
     """Two versions: by default the newest and the one before it."""
+    context = context_of(request)
+    archive = context.archive
     asked = page_address(archive, request.scope, "/compare/", ("from", "to", "view"))
     view = asked.own.get("view", "words")
     if view not in (*COMPARE_VIEWS, _FRAME):
         raise UsageError(f"there is no view '{view[:40]}'; choose one of {', '.join(COMPARE_VIEWS)}")
-    pair = _version_pair(archive, asked.url, asked.own.get("from", ""), asked.own.get("to", ""))
+    pair = _version_pair(context, asked)
     old, new = diff_side(pair.old), diff_side(pair.new)
     if view == _FRAME:
         return _framed(old, new, origin_of(request.scope))
     if new.version.number == len(pair.versions) - 1:
-        UnreadMarks(archive, principal_of(request)).read([archive.answers.resource(asked.url)])
+        unread_marks(request, context).read([asked.url])
     return render_page(
         request,
         "compare.html",
@@ -221,7 +224,7 @@ def comparison(request: Request, archive: ArchiveDep) -> Response:
         pair=pair,
         view=view,
         views=COMPARE_VIEWS,
-        verdict=compare(new.page, [old.page], same_bytes=pair.old.body == pair.new.body),
+        verdict=judged_change(old, new, archive.answers.verdict(pair.old, pair.new), archive.settings.change),
         link=f"from={rfc3339(pair.old.time)}&to={rfc3339(pair.new.time)}",
         choices=pair.versions[::-1][:200],
         **_FILLED[view](old, new),
@@ -247,15 +250,10 @@ def _framed(old: DiffSide, new: DiffSide, ours: str) -> Response:
     )
 
 
-def _version_pair(archive: Archive, url: str, start: str, end: str) -> VersionPair:
-    versions = archive.answers.versions(url)
-    now = archive.clock()
-    new = archive.answers.at(url, parse_time(end, now)) if end else archive.answers.newest(url)
-    if start:
-        old = archive.answers.at(url, parse_time(start, now))
-    else:
-        old = archive.answers.numbered(url, max(new.number - 1, 0))
-    return VersionPair(old, new, versions)
+def _version_pair(context: Context, asked: PageAddress) -> VersionPair:
+    times = {name: asked.own[name] for name in ("from", "to") if asked.own.get(name)}
+    old, new = diff_sides(context, bind(DiffQuery, {"url": asked.url, **times}, context.moment()))
+    return VersionPair(old, new, context.archive.answers.versions(asked.url))
 
 
 def _words(old: DiffSide, new: DiffSide) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -11,18 +11,16 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from markupsafe import Markup
 
 from letopis.api.access import principal_of
+from letopis.api.door import context_of
 from letopis.api.requests import ArchiveDep, http_status_of
 from letopis.archive import Archive
-from letopis.catalog.activity import Activity
-from letopis.crawl import CrawlOptions, enqueue_seeds
-from letopis.crawl.freshness import freshness
+from letopis.archive.crawl_status import ready_hosts
+from letopis.crawl import freshness
 from letopis.errors import LetopisError, UsageError
-from letopis.fetch import private_ok
-from letopis.jobs.language.job_file import refuse_private_urls
-from letopis.model import parse_duration, rfc3339, to_millis
 from letopis.model.rights import OWN
-from letopis.monitor.watch import WatchSpec
-from letopis.monitor.watch_list import WatchList
+from letopis.operations import bind, json_value
+from letopis.operations.crawls import CrawlScope, EnqueueSeedsCommand, crawl_status_value, enqueue_seeds
+from letopis.operations.watches import AddWatches, watch_add
 from letopis.urls import parse_user_url
 from letopis.web.cache import page_cache_of
 from letopis.web.pages import PageRoute, form_of, render_page
@@ -30,18 +28,25 @@ from letopis.web.pages import PageRoute, form_of, render_page
 router = APIRouter(route_class=PageRoute)
 
 _HOSTS = 20
-_MOST_SEEDS = 100
+_FLAGS = ("requisites", "revisit_now")
+_EMPTY_FORM = dict.fromkeys(("seeds", "scope", "depth", "include", "exclude", *_FLAGS), "")
 
 
 @router.get("/crawl")
-def crawl(request: Request, archive: ArchiveDep, planted: str = "") -> Response:
+def crawl(request: Request, archive: ArchiveDep, queued: str = "") -> Response:
     """Figures now; a script asks for them again every few seconds."""
-    count = int(planted) if planted.isascii() and planted.isdigit() and len(planted) < 5 else 0
-    return _crawl_page(request, archive, planted=count)
+    count = int(queued) if queued.isascii() and queued.isdigit() and len(queued) < 10 else None
+    return _crawl_page(request, archive, queued=count)
 
 
 def _crawl_page(
-    request: Request, archive: Archive, status: int = 200, *, planted: int = 0, problem: str = "", seeds: str = ""
+    request: Request,
+    archive: Archive,
+    status: int = 200,
+    *,
+    queued: int | None = None,
+    problem: str = "",
+    form: dict[str, str] | None = None,
 ) -> Response:
     return render_page(
         request,
@@ -49,9 +54,10 @@ def _crawl_page(
         status,
         figures=_cached_figures(request, archive),
         owner=principal_of(request).may(OWN),
-        planted=planted,
+        queued=queued,
         problem=problem,
-        seeds=seeds,
+        form=_EMPTY_FORM | (form or {}),
+        scopes=get_args(CrawlScope),
         command=Markup("<code>letopis run</code>"),
     )
 
@@ -63,51 +69,42 @@ def figures(request: Request, archive: ArchiveDep) -> Response:
 
 
 def _cached_figures(request: Request, archive: Archive) -> dict[str, Any]:
-    remembered = page_cache_of(request)
-    return remembered.get("crawl", 1, lambda: _figures(archive)) | {
-        "ready": remembered.soon("ready hosts", 2, lambda: _ready(archive)),
-        "freshness": remembered.soon("freshness", 30, lambda: freshness(archive)),
-    }
-
-
-def _ready(archive: Archive) -> int:
-    return archive.catalog.queues.ready_hosts(to_millis(archive.clock()))
-
-
-def _figures(archive: Archive) -> dict[str, Any]:
-    activity, queues = Activity(archive.catalog.database), archive.catalog.queues
-    now = to_millis(archive.clock())
-    waiting = queues.waiting()
-    return {
-        "time": rfc3339(archive.clock()),
-        "fetched": activity.fetched(),
-        "versions": activity.last_version(),
-        "new": waiting.new,
-        "again": waiting.again,
-        "due": queues.due_again(now),
-        "hosts": [row._asdict() for row in activity.busy_hosts(_HOSTS)],
-    }
+    """What costs more on a large archive is counted less often."""
+    cache = page_cache_of(request)
+    ready = cache.soon("ready hosts", 2, lambda: ready_hosts(archive))
+    fresh = cache.soon("freshness", 30, lambda: freshness(archive))
+    found = cache.get("crawl", 1, lambda: crawl_status_value(archive, _HOSTS, None, None))
+    status: dict[str, Any] = json_value(found)
+    return status | {"ready": ready, "freshness": fresh}
 
 
 @router.post("/crawl")
-async def plan(request: Request, archive: ArchiveDep) -> Response:
+async def enqueue(request: Request, archive: ArchiveDep) -> Response:
     """Seeds from the form wait for the daemon; the gate lets only owners in here."""
     form = await form_of(request)
-    return await run_in_threadpool(_plan, request, archive, form)
+    return await run_in_threadpool(_enqueue, request, archive, form)
 
 
-def _plan(request: Request, archive: Archive, form: dict[str, str]) -> Response:
-    seeds = form.get("seeds", "").split()
+def _enqueue(request: Request, archive: Archive, form: dict[str, str]) -> Response:
     try:
-        if not 0 < len(seeds) <= _MOST_SEEDS:
-            raise UsageError(f"give 1 to {_MOST_SEEDS} addresses, one a line")
-        options = CrawlOptions(tuple(parse_user_url(seed) for seed in seeds), revisit_now=bool(form.get("again")))
-        if not private_ok(archive.settings.fetch.private, "http"):
-            refuse_private_urls(options.seeds)
-        enqueue_seeds(archive, options)
+        queued = _queued(request, form)
     except LetopisError as error:
-        return _crawl_page(request, archive, http_status_of(error), problem=str(error), seeds=form.get("seeds", ""))
-    return RedirectResponse(f"/crawl?planted={len(seeds)}", 303)
+        return _crawl_page(request, archive, _form_status(error), problem=str(error), form=form)
+    return RedirectResponse(f"/crawl?queued={queued}", 303)
+
+
+def _queued(request: Request, form: dict[str, str]) -> int:
+    """How many pages wait now that did not before."""
+    context = context_of(request)
+    patterns = {name: tuple(form.get(name, "").split()) for name in ("include", "exclude")}
+    flags = {name: bool(form.get(name)) for name in _FLAGS}
+    values = {**form, **patterns, **flags, "seeds": form.get("seeds", "").split()}
+    asked = bind(EnqueueSeedsCommand, values, context.moment())
+    return enqueue_seeds(context, asked).value.queued
+
+
+def _form_status(error: LetopisError) -> int:
+    return 422 if isinstance(error, UsageError) else http_status_of(error)
 
 
 welcome_router = APIRouter(route_class=PageRoute)
@@ -146,9 +143,10 @@ def _welcome_page(request: Request, archive: Archive, status: int = 200, problem
 
 def _location(archive: Archive) -> ArchiveLocation:
     disk = shutil.disk_usage(archive.folder)
-    remote = archive.catalog.database.dialect.name != "sqlite"
     packs = archive.settings.store.url or str(archive.folder / "packs")
-    return ArchiveLocation("PostgreSQL" if remote else str(archive.folder), packs, disk.free, disk.total)
+    return ArchiveLocation(
+        "PostgreSQL" if archive.settings.database.url else str(archive.folder), packs, disk.free, disk.total
+    )
 
 
 @welcome_router.post("/welcome")
@@ -159,19 +157,13 @@ async def begin(request: Request, archive: ArchiveDep) -> Response:
 
 
 def _begin(request: Request, archive: Archive, form: dict[str, str]) -> Response:
+    url = form.get("url", "")
     try:
-        url = parse_user_url(form.get("url", ""))
+        parse_user_url(url)
         if form.get("what") == "crawl":
-            return _crawl(archive, url)
-        every = parse_duration(form.get("every") or "1h")
-        WatchList(archive).add([url], WatchSpec(every=every, origin="http"))
+            return RedirectResponse(f"/crawl?queued={_queued(request, {'seeds': url, 'requisites': 'on'})}", 303)
+        context = context_of(request)
+        watch_add(context, bind(AddWatches, {"url": url, "every": form.get("every", "1h")}, context.moment()))
     except LetopisError as error:
-        return _welcome_page(request, archive, 422, str(error), form.get("url", ""))
+        return _welcome_page(request, archive, _form_status(error), str(error), url)
     return RedirectResponse("/watches?done=added", 303)
-
-
-def _crawl(archive: Archive, url: str) -> Response:
-    if not private_ok(archive.settings.fetch.private, "http"):
-        refuse_private_urls((url,))
-    enqueue_seeds(archive, CrawlOptions((url,)))
-    return RedirectResponse("/crawl?planted=1", 303)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import NamedTuple
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
-from letopis.api.access import principal_of
-from letopis.api.jobs import job_queue_of, requester_of, sandboxed_result, styled_result
-from letopis.api.requests import ArchiveDep
-from letopis.catalog.jobs import ENDED, STATES, JobRow
-from letopis.errors import LetopisError, NotFound
-from letopis.jobs import JobFilter
-from letopis.jobs.queue import job_output_names
-from letopis.jobs.result_styles import stylesheet_names
-from letopis.model import from_millis
+from letopis.api.door import context_of, document_response
+from letopis.api.requests import http_status_of
+from letopis.errors import LetopisError, NotFound, UsageError
+from letopis.jobs.packages import stylesheet_names
 from letopis.model.rights import WRITE
+from letopis.operations import Context, Document, Value, bind
+from letopis.operations import jobs as operations
+from letopis.operations.job_rows import Job, requester_of
 from letopis.schedule.policies import format_span
 from letopis.web.pages import PageRoute, form_of, render_page
 
@@ -27,110 +24,126 @@ router = APIRouter(route_class=PageRoute)
 _SIZE = 50
 _SHOWN = 60_000
 _EXAMPLE = '<query package="mapgenerator" name="map of example.org">\n  <map site="example.org"/>\n</query>'
+_STATES = ("queued", "running", "done", "failed", "cancelled")
 
 
 class JobLine(NamedTuple):
     """A job as the pages show it."""
 
-    job: JobRow
-    submitted: datetime
-    started: datetime | None
+    job: Job
     took: str
     may_cancel: bool
 
 
-def _line(request: Request, job: JobRow) -> JobLine:
-    started = None if job.started is None else from_millis(job.started)
-    took = format_span((job.finished - job.started) / 1000) if job.started and job.finished else ""
-    open_one = job.state not in ENDED and requester_of(request).may_change(job.owner)
-    return JobLine(job, from_millis(job.submitted), started, took, open_one and _may_submit(request))
+def _line(context: Context, job: Job) -> JobLine:
+    took = format_span((job.finished - job.started).total_seconds()) if job.started and job.finished else ""
+    return JobLine(job, took, not job.ended and context.may(WRITE) and requester_of(context).may_change(job.owner))
 
 
-def _may_submit(request: Request) -> bool:
-    return principal_of(request).may(WRITE)
+class _Notice(NamedTuple):
+    """What the form shows of a query that was refused."""
+
+    status: int = 200
+    problem: str = ""
+    text: str = _EXAMPLE
+
+
+_NO_NOTICE = _Notice()
 
 
 @router.get("/jobs")
 def jobs(request: Request, state: str = "", package: str = "", before: str = "") -> Response:
     """What waits, runs and is done; newest first."""
-    return _shown(request, state if state in STATES else "", package, before)
+    return _list_page(request, {"state": state, "package": package, "before": before})
 
 
-def _shown(
-    request: Request, state: str, package: str, before: str, status: int = 200, problem: str = "", text: str = ""
-) -> Response:
-    queue, asker = job_queue_of(request), requester_of(request)
-    place = int(before) if before.isascii() and before.isdigit() and len(before) < 19 else None
-    found = queue.listed(asker, JobFilter(state or None, package or None, before=place), _SIZE)
-    counts = queue.counts()
+def _list_page(request: Request, chosen: dict[str, str], notice: _Notice = _NO_NOTICE) -> Response:
+    context = context_of(request)
+    given = {name: text for name, text in chosen.items() if text}
+    found = operations.list_jobs(context, bind(operations.JobsQuery, {**given, "limit": _SIZE}, context.moment()))
+    counts = operations.job_counts(context)
     return render_page(
         request,
         "jobs.html",
-        status,
-        lines=[_line(request, job) for job in found],
-        older=found[-1].id if len(found) == _SIZE else None,
-        state=state,
-        package=package,
-        counts=[(name, counts.get(name, 0)) for name in STATES],
-        favourites=[(row, row.due and from_millis(row.due)) for row in queue.favourites(asker)],
-        may_write=_may_submit(request),
-        problem=problem,
-        text=text or _EXAMPLE,
+        notice.status,
+        lines=[_line(context, job) for job in found],
+        older=found.about["next"],
+        state=given.get("state", ""),
+        package=given.get("package", ""),
+        counts=[(name, counts.get(name, 0)) for name in _STATES],
+        favourites=list(operations.list_favourites(context, operations.FavouritesQuery())),
+        may_write=context.may(WRITE),
+        problem=notice.problem,
+        text=notice.text,
     )
 
 
 @router.post("/jobs")
 async def submit(request: Request) -> Response:
-    """A question from the form, or one that is kept."""
+    """A query from the form, or one that is stored."""
     form = await form_of(request)
     return await run_in_threadpool(_submit, request, form)
 
 
 def _submit(request: Request, form: dict[str, str]) -> Response:
-    queue, asker = job_queue_of(request), requester_of(request)
+    context, text = context_of(request), form.get("xml", "")
     try:
         if form.get("favourite"):
-            job = queue.refresh(form["favourite"], asker)
+            made: Value[Job] | Document = operations.refresh_favourite(
+                context, operations.FavouriteQuery(name=form["favourite"])
+            )
         else:
-            job = queue.submit(form.get("xml", "").encode(), asker, keep=bool(form.get("keep")))
-    except NotFound:
-        raise
+            keep = bool(form.get("keep"))
+            made = operations.submit_job(context, operations.SubmitCommand(xml=text.encode(), keep=keep))
     except LetopisError as error:
-        return _shown(request, "", "", "", 422, str(error), form.get("xml", ""))
-    return RedirectResponse(f"/jobs/{job.id}", 303)
+        status = 422 if isinstance(error, UsageError) else http_status_of(error)
+        return _list_page(request, {}, _Notice(status, str(error), text or _EXAMPLE))
+    return _to_job(made)
+
+
+def _to_job(made: Value[Job] | Document) -> Response:
+    assert isinstance(made, Value)
+    return RedirectResponse(f"/jobs/{made.value.id}", 303)
 
 
 @router.post("/jobs/forget")
 async def forget(request: Request) -> Response:
-    """A question that is kept no longer."""
-    form = await form_of(request)
-    await run_in_threadpool(job_queue_of(request).forget, form.get("name", ""), requester_of(request))
+    """A query that is stored no longer."""
+    name = (await form_of(request)).get("name", "")
+    command = operations.FavouriteQuery(name=name)
+    await run_in_threadpool(operations.forget_favourite, context_of(request), command)
     return RedirectResponse("/jobs", 303)
 
 
 @router.get("/jobs/{number}")
-def show(request: Request, archive: ArchiveDep, number: str, xslt: str = "") -> Response:
+def show(request: Request, number: str, xslt: str = "") -> Response:
     """One job: how far it is, its result as a stylesheet shows it, its log, its text."""
-    queue, asker = job_queue_of(request), requester_of(request)
-    job = queue.show(_number(number), asker)
-    text = queue.text(job.id, asker)
-    styles = stylesheet_names(text, archive.settings)
+    context, wanted = context_of(request), operations.JobNumber(id=_number(number))
+    found = operations.show_job(context, operations.ShowQuery(id=wanted.id))
+    assert isinstance(found, Value)
+    job, text = found.value, _bytes(operations.job_query(context, wanted))
+    styles = stylesheet_names(job.package, text, context.archive.settings)
+    plain = job.ended and xslt not in styles
     return render_page(
         request,
         "job.html",
-        line=_line(request, job),
-        ended=job.state in ENDED,
-        result=_cut(queue.result(job.id, asker)) if job.state in ENDED and xslt not in styles else "",
+        line=_line(context, job),
+        result=_cut(operations.job_result(context, operations.ResultQuery(id=job.id))) if plain else "",
         styles=styles,
         style=xslt if xslt in styles else "",
-        log=_cut(queue.log(job.id, asker).encode()),
-        text=_cut(text),
-        files=job_output_names(archive, job.id),
-        may_write=_may_submit(request),
+        log=_cut(operations.job_log(context, wanted)),
+        text=_cut(operations.job_query(context, wanted)),
+        files=[file.name for file in operations.list_job_files(context, wanted)],
+        may_write=context.may(WRITE),
     )
 
 
-def _cut(data: bytes) -> str:
+def _bytes(document: Document) -> bytes:
+    return b"".join(document.bytes())
+
+
+def _cut(document: Document) -> str:
+    data = _bytes(document)
     text = data[:_SHOWN].decode("utf-8", "replace")
     return text + "\n…" if len(data) > _SHOWN else text
 
@@ -143,19 +156,23 @@ def _number(text: str) -> int:
 
 @router.get("/jobs/{number}/result")
 def result(request: Request, number: str, xslt: str = "") -> Response:
-    """The whole result, in a cage of its own."""
-    return sandboxed_result(styled_result(request, _number(number), xslt[:64]))
+    """The whole result, in a sandbox of its own."""
+    query = operations.ResultQuery(id=_number(number), xslt=xslt)
+    return document_response(operations.job_result(context_of(request), query), request)
 
 
 @router.post("/jobs/{number}/cancel")
 async def cancel(request: Request, number: str) -> Response:
     """Takes a job out of the queue."""
-    await run_in_threadpool(job_queue_of(request).cancel, _number(number), requester_of(request))
+    command = operations.CancelCommand(ids=(str(_number(number)),))
+    answer = await run_in_threadpool(operations.cancel_jobs, context_of(request), command)
+    for fault in answer.faults:
+        raise fault
     return RedirectResponse(f"/jobs/{number}", 303)
 
 
 @router.post("/jobs/{number}/refresh")
 async def refresh(request: Request, number: str) -> Response:
-    """Asks again."""
-    job = await run_in_threadpool(job_queue_of(request).refresh, _number(number), requester_of(request))
-    return RedirectResponse(f"/jobs/{job.id}", 303)
+    """Runs it again."""
+    command = operations.RefreshCommand(what=str(_number(number)))
+    return _to_job(await run_in_threadpool(operations.refresh_job, context_of(request), command))

@@ -19,6 +19,7 @@ MOST_MAP_PAGES = 1500
 """Pages that one drawing of a map shows; more would only be scrolled past."""
 MOST_MAP_DEPTH = 12
 _LABEL = 40
+_TREEMAP_DEPTH = 3
 _TAIL = re.compile(r"\s+[|·»–—:-]\s+(?=[^|·»–—:-]+$)")
 
 
@@ -40,14 +41,17 @@ class MapTree(NamedTuple):
     total: int
 
 
-class Treemap(NamedTuple):
-    """Columns for a plot: one entry a page, the first is the root."""
+class TreemapArea(NamedTuple):
+    """A page as a rectangle: where it lies, in which colour, what it is called; a label without room is empty."""
 
-    ids: list[str]
-    labels: list[str]
-    parents: list[str]
-    values: list[int]
-    texts: list[str]
+    url: str
+    name: str
+    label: str
+    x: float
+    y: float
+    width: float
+    height: float
+    colour: int
 
 
 class TitleShortener:
@@ -78,20 +82,104 @@ def map_tree(found: MapOutline) -> MapTree:
     return MapTree(trail[0], len(found.rows), found.total)
 
 
-def treemap(found: MapOutline) -> Treemap:
-    """The same pages with their sizes; ids are numbers, since two pages may share a title."""
+def treemap(found: MapOutline) -> list[TreemapArea]:
+    """The pages of an outline as rectangles within rectangles, each as large as the pages in it.
+
+    A page that holds others comes before them: drawn in this order, none hides another.
+    """
     names = TitleShortener(row.page.title for row in found.rows)
-    drawn = Treemap([], [], [], [], [])
-    trail: list[str] = []
+    trail: list[_Weighed] = []
     for row in found.rows:
         del trail[row.depth :]
-        drawn.ids.append(str(row.number))
-        drawn.labels.append(cut_label(names.of(row.page.title) or row.page.url))
-        drawn.parents.append(trail[-1] if trail else "")
-        drawn.values.append(row.weight)
-        drawn.texts.append(row.page.url)
-        trail.append(str(row.number))
-    return drawn
+        node = _Weighed(row.page.url, names.of(row.page.title) or row.page.url, row.weight)
+        if trail:
+            trail[-1].children.append(node)
+            for above in trail:
+                above.total += row.weight
+        trail.append(node)
+    areas: list[TreemapArea] = []
+    _lay_out(trail[0], _Rectangle(0.0, 0.0, WIDTH, HEIGHT), 0, 0, areas)
+    return areas
+
+
+class _Weighed:
+    """A page with those below it and the size of all of them."""
+
+    def __init__(self, url: str, name: str, weight: int) -> None:
+        self.url, self.name, self.weight, self.total = url, name, weight, weight
+        self.children: list[_Weighed] = []
+
+
+class _Rectangle(NamedTuple):
+    """A place on the picture."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+def _lay_out(node: _Weighed, place: _Rectangle, depth: int, colour: int, areas: list[TreemapArea]) -> None:
+    """One page and, where there is room, those below it, the largest first."""
+    letters = int((place.width - 8) / _LETTER)
+    label = cut_label(node.name, letters) if letters >= 4 and place.height >= _LINE + 2 else ""
+    x, y, width, height = (round(side, 1) for side in place)
+    areas.append(TreemapArea(node.url, node.name, label, x, y, width, height, colour))
+    inside = _Rectangle(place.x + 4, place.y + 22, place.width - 8, place.height - 26)
+    if depth >= _TREEMAP_DEPTH or inside.width < 12 or inside.height < 12 or not node.children:
+        return
+    children = sorted((child for child in node.children if child.total > 0), key=lambda child: -child.total)
+    weights = [float(child.total) for child in children] + ([float(node.weight)] if node.weight else [])
+    for place_in_row, (child, room) in enumerate(zip(children, squarified(weights, inside), strict=False)):
+        if room.width >= 3 and room.height >= 3:
+            _lay_out(child, room, depth + 1, colour if depth else place_in_row % COLOURS + 1, areas)
+
+
+def squarified(weights: list[float], place: _Rectangle) -> list[_Rectangle]:
+    """Rectangles with the weights as areas that fill a place, each as near to a square as the order allows."""
+    total = sum(weights)
+    if not total or not weights:
+        return []
+    scale = place.width * place.height / total
+    areas = [weight * scale for weight in weights]
+    rooms: list[_Rectangle] = []
+    while areas:
+        count = _row_length(areas, min(place.width, place.height))
+        row, place = _row(areas[:count], place)
+        rooms += row
+        areas = areas[count:]
+    return rooms
+
+
+def _row_length(areas: list[float], side: float) -> int:
+    """How many of the next areas share a row along the shorter side: as many as make them squarer."""
+    best, count = float("inf"), 0
+    total = 0.0
+    for number, area in enumerate(areas, 1):
+        total += area
+        thick = total / side
+        worst = max(max(thick * thick / part, part / (thick * thick)) for part in (areas[0], area) if part)
+        if worst > best:
+            break
+        best, count = worst, number
+    return max(count, 1)
+
+
+def _row(areas: list[float], place: _Rectangle) -> tuple[list[_Rectangle], _Rectangle]:
+    """Areas side by side along the shorter side of a place, and what is left of it."""
+    total = sum(areas)
+    rooms = []
+    if place.width >= place.height:
+        thick, at = total / place.height if place.height else 0.0, place.y
+        for area in areas:
+            rooms.append(_Rectangle(place.x, at, thick, area / thick if thick else 0.0))
+            at += rooms[-1].height
+        return rooms, _Rectangle(place.x + thick, place.y, max(place.width - thick, 0.0), place.height)
+    thick, at = total / place.width, place.x
+    for area in areas:
+        rooms.append(_Rectangle(at, place.y, area / thick if thick else 0.0, thick))
+        at += rooms[-1].width
+    return rooms, _Rectangle(place.x, place.y + thick, place.width, max(place.height - thick, 0.0))
 
 
 def cut_label(text: str, most: int = _LABEL) -> str:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
 from itertools import groupby
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from markupsafe import Markup
 
-from letopis.api.access import PrincipalDep
+from letopis.api.door import context_of
 from letopis.api.requests import ArchiveDep
 from letopis.archive import Archive
-from letopis.catalog.activity import DAY, Activity
-from letopis.config import Settings, settings_table
+from letopis.archive.activity import DAY, activity_of, busiest_hosts, is_checked, recent_versions
+from letopis.archive.crawl_status import crawl_figures
 from letopis.errors import BadUrl
 from letopis.model import from_millis, to_millis
-from letopis.model.rights import OWN
+from letopis.operations.totals import SettingRow, WholeArchive, disk_room, storage_overview
+from letopis.operations.totals import settings as list_settings
 from letopis.schedule.policies import format_span
 from letopis.urls import host, parse_user_url
 from letopis.web.cache import page_cache_of
@@ -49,16 +46,15 @@ class CrawlBacklog(NamedTuple):
 def overview(request: Request, archive: ArchiveDep, before: str = "") -> Response:
     """Totals, freshness, activity, hosts, latest changes; `before` goes further back in the list."""
     known = page_cache_of(request)
-    now = to_millis(archive.clock())
-    queue = known.get("queue", 2, lambda: _backlog(archive, now))
-    changes = archive.catalog.recent.changes(_LISTED + 1, _position(before))
+    queue = known.get("queue", 2, lambda: _backlog(archive))
+    changes = recent_versions(archive, _LISTED + 1, _position(before))
     return render_page(
         request,
         "overview.html",
         stats=known.soon("stats", 10, archive.stats),
         queue=queue,
-        days=known.get("days", 10, lambda: _days(archive, now)),
-        hosts=known.soon("hosts", 10, lambda: archive.catalog.recent.hosts(12)),
+        days=known.get("days", 10, lambda: _days(archive)),
+        hosts=known.soon("hosts", 10, lambda: busiest_hosts(archive, 12)),
         changes=changes[:_LISTED],
         older=changes[_LISTED - 1].id if len(changes) > _LISTED else None,
         before=before,
@@ -70,16 +66,16 @@ def _position(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else None
 
 
-def _backlog(archive: Archive, now: int) -> CrawlBacklog:
-    waiting = archive.catalog.queues.waiting()
-    due = archive.catalog.queues.due_again(now)
-    return CrawlBacklog(waiting.new, waiting.again, due, 1 - due / waiting.again if waiting.again else None)
+def _backlog(archive: Archive) -> CrawlBacklog:
+    figures = crawl_figures(archive)
+    fresh = 1 - figures.due / figures.again if figures.again else None
+    return CrawlBacklog(figures.new, figures.again, figures.due, fresh)
 
 
-def _days(archive: Archive, now: int) -> list[Bar]:
+def _days(archive: Archive) -> list[Bar]:
     """The last days, each with its bar; those without anything have an empty one."""
-    first = now // DAY - DAYS + 1
-    found = {row.day: row for row in Activity(archive.catalog.database).by_day(first * DAY)}
+    first = to_millis(archive.clock()) // DAY - DAYS + 1
+    found = {row.day: row for row in activity_of(archive).by_day(first * DAY)}
     rows = []
     for number in range(first, first + DAYS):
         row = found.get(number)
@@ -95,7 +91,7 @@ def find(archive: ArchiveDep, q: str = "") -> Response:
     address = _known_address(archive, text)
     if address is not None:
         return RedirectResponse(f"/url/{url_in_path(address)}", 303)
-    if text and " " not in text and Activity(archive.catalog.database).count_pages(_host(text), 1):
+    if text and " " not in text and activity_of(archive).count_pages(_host(text), 1):
         return RedirectResponse(f"/site/{_host(text)}", 303)
     return RedirectResponse(f"/search?{urlencode({'q': text})}", 303)
 
@@ -108,8 +104,7 @@ def _known_address(archive: Archive, text: str) -> str | None:
             url = parse_user_url(candidate)
         except BadUrl:
             continue
-        row = archive.catalog.resources.find(url)
-        if row is not None and row.checked is not None:
+        if is_checked(archive, url):
             return url
     return None
 
@@ -125,112 +120,53 @@ storage_router = APIRouter(route_class=PageRoute)
 
 _PARTS = {
     translatable("packs"): translatable("Contents of all versions"),
+    translatable("catalogue"): translatable("Facts: every check, version, header"),
     translatable("index"): translatable("Links and words; can be deleted and is built again"),
 }
 
 
-class StoragePart(NamedTuple):
-    """A part of the archive on disk."""
-
-    name: str
-    what: str
-    files: int
-    bytes: int
-    share: float
-
-
 @storage_router.get("/storage")
-def storage(request: Request, archive: ArchiveDep, principal: PrincipalDep) -> Response:
+def storage(request: Request, archive: ArchiveDep) -> Response:
     """Raw and stored sizes, packs, methods, retention."""
     known = page_cache_of(request)
+    found = known.soon("storage", 30, lambda: storage_overview(archive))
     return render_page(
         request,
         "storage.html",
         stats=known.soon("stats", 10, archive.stats),
-        methods=known.soon("methods", 30, Activity(archive.catalog.database).methods),
-        folders=known.get("folders", 30, lambda: _storage_parts(archive)),
+        methods=found.methods if found else None,
+        folders=found.parts if found else (),
+        purposes=_PARTS,
         keep=archive.settings.store,
         fetch=archive.settings.fetch,
         serve=archive.settings.serve,
-        room=shutil.disk_usage(archive.folder) if principal.may(OWN) else None,
+        room=disk_room(context_of(request)),
         command=Markup("<code>letopis compact</code>"),
     )
 
 
-def _storage_parts(archive: Archive) -> list[StoragePart]:
-    sizes = {name: _disk_usage(archive.folder / name) for name in _PARTS}
-    rows = [(name, _PARTS[name], *sizes[name]) for name in _PARTS]
-    rows.insert(
-        1, (translatable("catalogue"), translatable("Facts: every check, version, header"), 1, archive.catalog.bytes())
-    )
-    total = sum(row[3] for row in rows) or 1
-    return [StoragePart(*row, row[3] / total) for row in rows]
-
-
-def _disk_usage(folder: Path) -> tuple[int, int]:
-    """Files below a folder and their bytes; what vanishes meanwhile is not counted."""
-    files = total = 0
-    for where, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += os.stat(os.path.join(where, name)).st_size
-            except FileNotFoundError:
-                continue
-            files += 1
-    return files, total
-
-
 settings_router = APIRouter(route_class=PageRoute)
-
-_SECRET = ("key", "password", "secret", "token", "headers")
-_PASSWORD = re.compile(r"(://[^/@:\s]*:)[^/@\s]+@")
-_PRIVATE = ("url", "path", "proxy", "endpoint", "ca_file", "address", "trusted_proxies")
-"""Settings that tell about the machine or hold credentials: for owners only."""
-
-
-class ShownSetting(NamedTuple):
-    """A setting as the page shows it."""
-
-    name: str
-    help: str
-    value: str
-    default: str
-    changed: bool
-    variable: str
 
 
 @settings_router.get("/settings")
-def settings(request: Request, archive: ArchiveDep, principal: PrincipalDep) -> Response:
+def settings(request: Request) -> Response:
     """The settings this service runs with; secrets are never shown."""
-    rows = shown_settings(archive.settings, owner=principal.may(OWN))
+    rows = [_readable(row) for row in list_settings(context_of(request), WholeArchive())]
     sections = [(name, list(group)) for name, group in groupby(rows, lambda row: row.name.partition(".")[0])]
     return render_page(request, "settings.html", sections=sections, file=Markup("<code>letopis.toml</code>"))
 
 
-def shown_settings(given: Settings, *, owner: bool) -> list[ShownSetting]:
-    """All settings; what only owners may see is masked for others."""
-    rows = []
-    for row in settings_table().values():
-        section, _, name = row.name.partition(".")
-        value = getattr(getattr(given, section), name)
-        text = _PASSWORD.sub(r"\1…@", _setting_text(value, row.unit))
-        if value and any(word in name for word in _SECRET):
-            text = "set"
-        elif value and name in _PRIVATE and not owner:
-            text = "set; only owners see it"
-        rows.append(
-            ShownSetting(
-                row.name, row.help, text, _setting_text(row.default, row.unit), value != row.default, row.variable
-            )
-        )
-    return rows
+def _readable(row: SettingRow) -> SettingRow:
+    """A setting with its values in words and units that people read."""
+    return row._replace(value=_readable_value(row.value, row.unit), default=_readable_value(row.default, row.unit))
 
 
-def _setting_text(value: Any, unit: str) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, tuple):
-        return ", ".join(map(str, value)) or "none"
-    if unit and value:
-        return human_size(value) if unit == "bytes" else format_span(float(value))
-    return str(value) if value != "" else "none"
+def _readable_value(text: str, unit: str) -> str:
+    if text in _WORDS:
+        return _WORDS[text]
+    if unit and text.replace(".", "", 1).isdigit() and float(text):
+        return human_size(float(text)) if unit == "bytes" else format_span(float(text))
+    return text
+
+
+_WORDS = {"true": "yes", "false": "no", "": "none"}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import parse_qs, quote, unquote, unquote_plus
@@ -20,8 +19,9 @@ from letopis import __version__
 from letopis.api.access import principal_of
 from letopis.api.requests import http_status_of
 from letopis.archive import Archive
+from letopis.archive.activity import find_page
 from letopis.errors import BadUrl, LetopisError, UsageError
-from letopis.model import parse_time, rfc3339, stamp14
+from letopis.model import rfc3339, stamp14
 from letopis.replay.addresses import embedded_url, path_after
 from letopis.schedule.policies import format_span
 from letopis.web.languages import (
@@ -143,14 +143,14 @@ _TITLES = {
 
 def render_page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
     """A template rendered with its values in the reader's language; everything in it is escaped."""
-    told = {
+    shared = {
         "path": request.url.path,
         "address": _current_address(request),
         "principal": principal_of(request),
         **values,
     }
     with use_language(language_of(request)) as language:
-        text = environment.get_template(template).render(told)
+        text = environment.get_template(template).render(shared)
     headers = PAGE_HEADERS | {"content-language": language.code, "vary": "Accept-Language, Cookie"}
     return HTMLResponse(text, status, headers=headers)
 
@@ -204,15 +204,6 @@ async def fields_of(request: Request) -> dict[str, list[str]]:
 async def form_of(request: Request) -> dict[str, str]:
     """The fields of a form, the first value of each."""
     return {name: values[0] for name, values in (await fields_of(request)).items()}
-
-
-_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-
-
-def end_of_day(text: str, now: datetime) -> datetime:
-    """The time that a text names; a bare date means all of that day."""
-    moment = parse_time(text, now)
-    return moment + timedelta(days=1, milliseconds=-1) if _DATE.fullmatch(text.strip()) else moment
 
 
 T = TypeVar("T")
@@ -272,7 +263,7 @@ def page_address(archive: Archive, scope: Any, prefix: str, names: tuple[str, ..
     own, rest = _parted(query, names)
     tail = f"?{rest}" if rest else ""
     plain = _parsed_url(path + tail)
-    if plain is not None and archive.catalog.resources.find(plain) is not None:
+    if plain is not None and find_page(archive, plain) is not None:
         return PageAddress(plain, own)
     opened = embedded_url(unquote(path) + tail)
     return PageAddress(opened, own)

@@ -2,139 +2,130 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
+from starlette.datastructures import QueryParams
 
-from letopis.api.requests import ArchiveDep
-from letopis.api.search import WordIndexDep
-from letopis.archive import Archive
-from letopis.catalog.activity import Activity, CopyRow
+from letopis.api.door import context_of
+from letopis.archive.activity import busiest_hosts
+from letopis.archive.index_facts import count_site_pages, require_site
 from letopis.errors import NotFound, UsageError
-from letopis.index.near_duplicates import DuplicatePair, duplicates_in_site
-from letopis.index.query_language import WordQuery, parse_word_query
-from letopis.index.search_ranking import SearchHit, record_choice, record_shown
-from letopis.index.search_results import SearchFacet, count_results, search, search_facets
-from letopis.index.word_analysis import NearbyWord, PhraseLifetime, nearby_words, phrase_lifetime
-from letopis.index.word_index import WordIndex
-from letopis.model import parse_time
-from letopis.urls import parse_user_url
-from letopis.urls import site as site_of
-from letopis.web.cache import PageCache, page_cache_of
-from letopis.web.comparison import TextRun
-from letopis.web.pages import ListPage, PageRoute, end_of_day, list_page, page_position, render_page, url_in_path
+from letopis.index.near_duplicates import DuplicatePair
+from letopis.index.search_ranking import SearchRow
+from letopis.index.search_results import SearchFacet
+from letopis.index.word_analysis import NearbyWord, PhraseHistory
+from letopis.operations import Context, bind
+from letopis.operations.words import (
+    MAX_OFFSET,
+    ChoiceCommand,
+    CopiesQuery,
+    DocumentCopies,
+    DuplicatesQuery,
+    NearWordsQuery,
+    PhraseQuery,
+    SearchQuery,
+    copies,
+    duplicates,
+    near,
+    note_choice,
+    search,
+    when,
+)
+from letopis.web.cache import page_cache_of
+from letopis.web.pages import ListPage, PageRoute, list_page, page_position, render_page, url_in_path
 
 router = APIRouter(route_class=PageRoute)
 
 SIZE = 20
-_MOST_HITS = 10_000
-"""Hits that can be paged through; whoever wants more should ask more narrowly."""
 _FACETS = 8
-_NEAR = 10
+_NEAR, _NEAR_CANDIDATES = 10, 60
 _SHORTEST = 4
 """Shorter words seldom narrow anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchForm:
-    """What was asked, as it stands in the link."""
+    """What was asked, as it stands in the link; several sites, languages and kinds of blocks have blanks between."""
 
-    q: str
+    q: str = ""
     site: str = ""
     lang: str = ""
     block: str = ""
+    project: str = ""
     at: str = ""
     since: str = ""
 
+    @classmethod
+    def of(cls, given: QueryParams) -> SearchForm:
+        """The form that a link fills in."""
+        return cls(**{one.name: " ".join(given.getlist(one.name)).strip() for one in fields(cls)})
+
     def link(self, **changed: str) -> str:
         """The address of this question with some of it changed; empty values are left out."""
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__} | changed
-        return "/search?" + urlencode({name: value for name, value in fields.items() if value})
+        values = {one.name: getattr(self, one.name) for one in fields(self)} | changed
+        return "/search?" + urlencode({name: value for name, value in values.items() if value})
 
-
-class ShownHit(NamedTuple):
-    """A hit with its snippet cut into plain and marked runs."""
-
-    hit: SearchHit
-    runs: list[TextRun]
+    def values(self) -> dict[str, Any]:
+        """The same as parameters: with a day since when, the other one is the end."""
+        lists = {"site": self.site.split(), "lang": self.lang.split(), "block": self.block.split()}
+        times = {"from": self.since, "to": self.at} if self.since else {"at": self.at}
+        single = {"q": self.q, "project": self.project, **times}
+        return {name: value for name, value in {**lists, **single}.items() if value}
 
 
 @router.get("/search")
-def search_page(
-    request: Request, archive: ArchiveDep, words: WordIndexDep,
-    q: str = "", site: str = "", lang: str = "", block: str = "", at: str = "", since: str = "", page: str = "",
-) -> Response:  # fmt: skip
+def search_page(request: Request, page: str = "") -> Response:
     """Hits with facets; without words, the form alone."""
-    return _answer(request, archive, words, SearchForm(q.strip(), site, lang, block, at, since), page)
+    form = SearchForm.of(request.query_params)
+    if not form.q:
+        return _shown(request, form)
+    context = context_of(request)
+    try:
+        query = _page_query(context, form, 1)
+        hits, facets = _hits(context, form, page)
+    except UsageError as error:
+        return _shown(request, form, 400, problem=str(error))
+    except NotFound as error:
+        return _shown(request, form, 404, problem=str(error))
+    return _shown(
+        request, form, learns=context.archive.settings.search.learn, hits=hits, facets=_grouped(facets),
+        near=_near(context, query), stood=_phrase(context, query),
+    )  # fmt: skip
+
+
+def _shown(request: Request, form: SearchForm, status: int = 200, **values: Any) -> Response:
+    shown = {"hits": None, "facets": {}, "near": [], "stood": None, "problem": "", **values}
+    return render_page(request, "search.html", status, ask=form, **shown)
 
 
 @router.get("/search/chosen")
-def follow_hit(archive: ArchiveDep, url: str = "") -> Response:
+def follow_hit(request: Request, url: str = "") -> Response:
     """The way from an answer to a page, where choices are counted."""
-    target = parse_user_url(url)
-    record_choice(archive, target)
+    target = note_choice(context_of(request), ChoiceCommand(url=url)).value
     return RedirectResponse(f"/url/{url_in_path(target)}", 303)
 
 
-def _answer(request: Request, archive: Archive, words: WordIndex, ask: SearchForm, number: str) -> Response:
-    if not ask.q:
-        return render_page(request, "search.html", ask=ask, hits=None, facets={}, near=[], stood=None, problem="")
-    try:
-        question = _question(archive, ask)
-    except UsageError as error:
-        return render_page(
-            request, "search.html", 400, ask=ask, hits=None, facets={}, near=[], stood=None, problem=str(error)
-        )
-    hits = _hits(words, question, number)
-    record_shown(archive, [found.hit.url for found in hits.rows])
-    return render_page(
-        request,
-        "search.html",
-        learns=archive.settings.search.learn,
-        ask=ask,
-        hits=hits,
-        facets=_facets(search_facets(words, question)),
-        near=_near(words, ask, question),
-        stood=_phrase_lifetime(words, ask),
-        problem="",
-    )
+def _hits(context: Context, form: SearchForm, wanted: str) -> tuple[ListPage[SearchRow], list[SearchFacet]]:
+    """The page of hits that is asked for; too far is the last one."""
+    number, _ = page_position(MAX_OFFSET, wanted, SIZE)
+    found = search(context, _page_query(context, form, number))
+    total: int = found.about["total"]
+    last, pages = page_position(min(total, MAX_OFFSET), wanted, SIZE)
+    if last != number:
+        found = search(context, _page_query(context, form, last))
+    return ListPage(list(found), last, pages, total, (last - 1) * SIZE), found.about["facets"]
 
 
-def _question(archive: Archive, ask: SearchForm) -> WordQuery:
-    now = archive.clock()
-    return parse_word_query(
-        ask.q,
-        sites=(ask.site,) if ask.site else (),
-        languages=(ask.lang,) if ask.lang else (),
-        blocks=(ask.block,) if ask.block else (),
-        at=end_of_day(ask.at, now) if ask.at and not ask.since else None,
-        since=parse_time(ask.since, now) if ask.since else None,
-        until=end_of_day(ask.at, now) if ask.at and ask.since else None,
-    )
+def _page_query(context: Context, form: SearchForm, number: int) -> SearchQuery:
+    paging = {"facets": True, "limit": SIZE, "offset": (number - 1) * SIZE}
+    return bind(SearchQuery, {**form.values(), **paging}, context.moment())
 
 
-def _hits(words: WordIndex, question: WordQuery, wanted: str) -> ListPage[ShownHit]:
-    total = count_results(words, question)
-    number, pages = page_position(min(total, _MOST_HITS), wanted, SIZE)
-    start = (number - 1) * SIZE
-    rows = [ShownHit(hit, list(_runs(hit))) for hit in search(words, question, SIZE, start)]
-    return ListPage(rows, number, pages, total, start)
-
-
-def _runs(hit: SearchHit) -> Iterator[TextRun]:
-    text, at = hit.snippet.text, 0
-    for start, end in hit.snippet.marks:
-        yield TextRun("same", text[at:start])
-        yield TextRun("mark", text[start:end])
-        at = end
-    yield TextRun("same", text[at:])
-
-
-def _facets(found: list[SearchFacet]) -> dict[str, list[SearchFacet]]:
+def _grouped(found: list[SearchFacet]) -> dict[str, list[SearchFacet]]:
     grouped: dict[str, list[SearchFacet]] = {}
     for facet in found:
         rows = grouped.setdefault(facet.field, [])
@@ -143,81 +134,63 @@ def _facets(found: list[SearchFacet]) -> dict[str, list[SearchFacet]]:
     return grouped
 
 
-def _near(words: WordIndex, ask: SearchForm, question: WordQuery) -> list[NearbyWord]:
+def _near(context: Context, query: SearchQuery) -> list[NearbyWord]:
     """Words that stand near a single word, to narrow the question by."""
-    if not ask.q.isalpha() or question.spans:
+    if not query.query.isalpha() or query.start is not None:
         return []
-    rows = nearby_words(words, ask.q, 5, WordQuery(limits=question.limits, at=question.at), 60)
+    place = NearWordsQuery(
+        word=query.query, sites=query.sites, languages=query.languages, at=query.at, limit=_NEAR_CANDIDATES
+    )
+    try:
+        rows = list(near(context, place))
+    except UsageError:
+        return []
     return [row for row in rows if len(row.word) >= _SHORTEST][:_NEAR]
 
 
-def _phrase_lifetime(words: WordIndex, ask: SearchForm) -> PhraseLifetime | None:
+def _phrase(context: Context, query: SearchQuery) -> PhraseHistory | None:
     """When the words, taken as a phrase, first and last stood anywhere."""
-    phrase = ask.q.strip('"')
+    phrase = query.query.strip('"')
     if not all(letter.isalnum() or letter in " -'’" for letter in phrase):
         return None
     try:
-        return phrase_lifetime(words, phrase, ask.site)
+        return when(context, PhraseQuery(phrase=phrase, sites=query.sites)).value
     except (NotFound, UsageError):
         return None
 
 
 duplicates_router = APIRouter(route_class=PageRoute)
 
-_MOST_GROUPS = 200
 _SIZE = 25
-_SHOWN = 12
 _MOST_PAGES = 2000
 """Pages of a site that are compared while somebody waits; larger ones are for the command line."""
 
 
-class DuplicateGroup(NamedTuple):
-    """Addresses with the same bytes."""
-
-    row: CopyRow
-    urls: list[str]
-
-
 @duplicates_router.get("/duplicates")
-def duplicates(request: Request, archive: ArchiveDep, site: str = "", page: str = "") -> Response:
+def duplicates_page(request: Request, site: str = "", page: str = "") -> Response:
     """Exact copies in the whole archive, or exact and near ones within a site."""
-    name = site_of(site) if site.strip() else ""
-    return _shown(request, archive, name, page)
-
-
-def _shown(request: Request, archive: Archive, site: str, number: str) -> Response:
-    known = page_cache_of(request)
-    too_large = bool(site) and Activity(archive.catalog.database).count_pages(site, _MOST_PAGES + 1) > _MOST_PAGES
+    context, known = context_of(request), page_cache_of(request)
+    name = require_site(context.archive, site) if site.strip() else ""
+    too_large = bool(name) and count_site_pages(context.archive, name, _MOST_PAGES + 1) > _MOST_PAGES
+    pairs = known.get(("duplicates", name), 60, lambda: _pairs(context, name)) if name and not too_large else None
+    groups = None if name else known.soon("copies", 30, lambda: _copies(context))
     return render_page(
         request,
         "duplicates.html",
-        site=site,
+        site=name,
         too_large=too_large,
-        groups=None if site else _groups(archive, known, number),
-        pairs=list_page(_pairs(archive, known, site), number, _SIZE) if site and not too_large else None,
-        hosts=known.soon("hosts", 10, lambda: archive.catalog.recent.hosts(12)) or [],
-        shown=_SHOWN,
+        groups=None if groups is None else list_page(groups, page, _SIZE),
+        pairs=None if pairs is None else list_page(pairs, page, _SIZE),
+        hosts=known.soon("hosts", 10, lambda: busiest_hosts(context.archive, 12)) or [],
     )
 
 
-def _groups(archive: Archive, known: PageCache, number: str) -> ListPage[DuplicateGroup] | None:
-    """None while they are being looked for."""
-    found = known.soon("copies", 30, lambda: _copies(archive))
-    return None if found is None else list_page(found, number, _SIZE)
+def _pairs(context: Context, site: str) -> list[DuplicatePair]:
+    try:
+        return list(duplicates(context, DuplicatesQuery(site=site)))
+    except NotFound:  # Its pages were checked, and none of them ever was there.
+        return []
 
 
-def _copies(archive: Archive) -> list[DuplicateGroup]:
-    activity = Activity(archive.catalog.database)
-    rows = activity.copies(_MOST_GROUPS)
-    holders = activity.holders([row.content for row in rows], _SHOWN)
-    return [DuplicateGroup(row, holders[row.content]) for row in rows]
-
-
-def _pairs(archive: Archive, known: PageCache, site: str) -> list[DuplicatePair]:
-    def found() -> list[DuplicatePair]:
-        try:
-            return list(duplicates_in_site(archive, site))
-        except NotFound:
-            return []
-
-    return known.get(("duplicates", site), 60, found)
+def _copies(context: Context) -> list[DocumentCopies]:
+    return list(copies(context, CopiesQuery()))

@@ -2,60 +2,41 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import urlencode
-from weakref import WeakKeyDictionary, ref
+from urllib.parse import urlencode, urlsplit
+from weakref import ref
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import FileResponse
 
-from letopis.api.requests import ArchiveDep
+from letopis.api.door import context_of
 from letopis.archive import Archive
-from letopis.catalog.activity import DAY, Activity
-from letopis.errors import MissingExtra, UnknownUrl, UsageError
-from letopis.index.link_graph import Graph, GraphTimes
-from letopis.index.link_reports import BrokenRow
+from letopis.archive.activity import DAY, activity_of
+from letopis.archive.index_facts import require_site
+from letopis.errors import UsageError
+from letopis.index.link_graph import Graph
+from letopis.index.link_reports import BrokenRow, RankRow
+from letopis.index.site_maps import MapOutline
 from letopis.model import parse_time, rfc3339, stamp14, to_millis
-from letopis.operations.indexes import link_index
-from letopis.urls import site as site_of
-from letopis.web import site_report
+from letopis.operations import Context, bind, site_listings
+from letopis.operations.links import SiteMapQuery
+from letopis.operations.site_listings import SiteListing, TimedGraph, timed_graph
 from letopis.web.cache import PageCache, page_cache_of
-from letopis.web.charts import ChangesByHour, HeatMap, changes_by_hour, heat_map
+from letopis.web.charts import MOST_WARM, ChangesByHour, HeatMap, changes_by_hour, heat_map
 from letopis.web.languages import translatable
-from letopis.web.maps import TitleShortener, map_tree, treemap
-from letopis.web.pages import ListPage, PageRoute, end_of_day, list_page, page_position, render_page
-from letopis.web.site_report import SiteListing
-
-plots_router = APIRouter(route_class=PageRoute)
-
-_GUARD = re.compile(rb'document\.getElementById\("([0-9a-f]{40,64})"\)')
-
-
-def _file() -> Path:
-    found = find_spec("plotly")
-    if found is None or found.origin is None:
-        raise MissingExtra("plots need the package plotly; install Letopis with all its dependencies")
-    return Path(found.origin).parent / "package_data" / "plotly.min.js"
-
-
-@plots_router.get("/plots/plotly.min.js")
-def plotly() -> Response:
-    """The file; browsers keep it for a day."""
-    return FileResponse(_file(), media_type="text/javascript", headers={"cache-control": "public, max-age=86400"})
-
-
-@cache
-def style_guards() -> tuple[str, ...]:
-    """Ids of elements whose presence keeps the library from adding style sheets, which our policy forbids."""
-    return tuple(sorted({found.decode() for found in _GUARD.findall(_file().read_bytes())}))
-
+from letopis.web.maps import (
+    MOST_DOTS,
+    MOST_MAP_DEPTH,
+    MOST_MAP_PAGES,
+    LinkDrawing,
+    TitleShortener,
+    draw_links,
+    map_tree,
+    treemap,
+)
+from letopis.web.pages import ListPage, PageRoute, list_page, page_position, render_page
 
 T = TypeVar("T")
 
@@ -109,33 +90,28 @@ class SiteQuery(NamedTuple):
     kind: str
 
 
-class TimedGraph(NamedTuple):
-    """The links of the archive, and when they changed."""
+class RankedPages(NamedTuple):
+    """The highest pages of a site, and a drawing of the links between some of them."""
 
-    graph: Graph
-    moments: GraphTimes
-
-
-_moments: WeakKeyDictionary[Graph, GraphTimes] = WeakKeyDictionary()
-
-
-def _timed_graph(archive: Archive) -> TimedGraph:
-    graph = link_index(archive).graph()
-    if graph not in _moments:
-        _moments[graph] = GraphTimes(graph)
-    return TimedGraph(graph, _moments[graph])
+    rows: list[RankRow]
+    drawing: LinkDrawing
 
 
 @dataclass(frozen=True, slots=True)
 class SiteView:
     """What one view of a site is made from."""
 
-    archive: Archive
+    context: Context
     known: PageCache
     site: str
     at: datetime
     since: datetime
     ask: SiteQuery
+
+    @property
+    def archive(self) -> Archive:
+        """The archive that is served."""
+        return self.context.archive
 
     def is_large(self) -> bool:
         """Whether nobody should wait for all of its pages."""
@@ -143,11 +119,11 @@ class SiteView:
 
     def count(self) -> int | None:
         """How many of its pages are known; None while many of them are counted."""
-        count = Activity(self.archive.catalog.database).count_pages
+        count = activity_of(self.archive).count_pages
         return self.known.soon(("pages of", self.site), 5, lambda: count(self.site)) if self.is_large() else self._few()
 
     def _few(self) -> int:
-        count = Activity(self.archive.catalog.database).count_pages
+        count = activity_of(self.archive).count_pages
         return self.known.get(("some of", self.site), 5, lambda: count(self.site, _SORTED + 1))
 
     def now(self, name: str, make: Callable[[Graph, str, int], T]) -> T | None:
@@ -170,7 +146,7 @@ class SiteView:
 
     def _links(self) -> TimedGraph | None:
         """The links of the archive, at most a few seconds old; None while they are read for the first time."""
-        return self.known.soon("graph", _FRESH, lambda: _timed_graph(self.archive))
+        return self.known.soon("graph", _FRESH, lambda: timed_graph(self.context))
 
     def _kept(self, key: tuple[object, ...], make: Callable[[], T], state: tuple[object, ...]) -> T | None:
         return (self.known.soon if self.is_large() else self.known.get)(key, 0, make, state)
@@ -179,7 +155,6 @@ class SiteView:
 @router.get("/site/{name}")
 def site(
     request: Request,
-    archive: ArchiveDep,
     name: str,
     view: str = "map",
     at: str = "",
@@ -190,16 +165,16 @@ def site(
     """One view of a site; `at` is the date it is seen from, `since` the one it is compared with."""
     if view not in SITE_VIEWS:
         raise UsageError(f"there is no view '{view[:40]}'; choose one of {', '.join(SITE_VIEWS)}")
-    return _answer(request, archive, site_of(name), SiteQuery(view, at, since, page, kind))
+    return _answer(request, name, SiteQuery(view, at, since, page, kind))
 
 
-def _answer(request: Request, archive: Archive, name: str, ask: SiteQuery) -> Response:
-    if not Activity(archive.catalog.database).count_pages(name, 1):
-        raise UnknownUrl(f"no page of {name} is in this archive; try 'letopis crawl {name}'")
-    now = archive.clock()
-    seen_from = end_of_day(ask.at, now) if ask.at else now
+def _answer(request: Request, where: str, ask: SiteQuery) -> Response:
+    context = context_of(request)
+    name, now = require_site(context.archive, where), context.moment()
+    query = bind(SiteMapQuery, {"site": name, "at": ask.at or None}, now)
+    seen_from = query.at or now
     before = parse_time(ask.since, now) if ask.since else seen_from - timedelta(days=7)
-    found = SiteView(archive, page_cache_of(request), name, seen_from, before, ask)
+    found = SiteView(context, page_cache_of(request), name, seen_from, before, ask)
     filled = _FILLED[ask.view](found)
     return render_page(
         request,
@@ -218,18 +193,22 @@ def _answer(request: Request, archive: Archive, name: str, ask: SiteQuery) -> Re
     )
 
 
+def _upper_map(graph: Graph, site: str, at: int) -> MapOutline:
+    return site_listings.upper_map(graph, site, at, MOST_MAP_DEPTH, MOST_MAP_PAGES)
+
+
 def _map(view: SiteView) -> dict[str, Any] | None:
-    found = view.now("map", site_report.upper_map)
+    found = view.now("map", _upper_map)
     return found and {"tree": map_tree(found)}
 
 
 def _picture(view: SiteView) -> dict[str, Any] | None:
-    found = view.now("map", site_report.upper_map)
-    return found and {"picture": treemap(found), "guards": style_guards()}
+    found = view.now("map", _upper_map)
+    return found and {"picture": treemap(found)}
 
 
 def _pages(view: SiteView) -> dict[str, Any]:
-    activity = Activity(view.archive.catalog.database)
+    activity = activity_of(view.archive)
     number = view.ask.page
     if view.is_large():
         found = activity.pages_after(view.site, _SIZE + 1, number if ")" in number else "")
@@ -244,11 +223,11 @@ def _pages(view: SiteView) -> dict[str, Any]:
 
 
 def _changes(view: SiteView) -> dict[str, Any] | None:
-    found = view.between("events", site_report.site_events)
+    found = view.between("events", site_listings.events_listing)
     if found is None:
         return None
     by_day, hours = _heat(view) or (None, None)
-    shown = {"heat": by_day, "hours": hours, "guards": style_guards() if hours and hours.rows else ()}
+    shown = {"heat": by_day, "hours": hours}
     return {"events": _listed(view, found), "events_called": EVENT_NAMES, **_kinds(view, found), **shown}
 
 
@@ -263,23 +242,34 @@ def _kinds(view: SiteView, found: SiteListing[Any]) -> dict[str, Any]:
 
 def _heat(view: SiteView) -> tuple[HeatMap, ChangesByHour] | None:
     """Changes by day and by hour; None while those of a large site are counted."""
-    activity, until = Activity(view.archive.catalog.database), to_millis(view.at)
+    activity, until = activity_of(view.archive), to_millis(view.at)
     first, last = until // DAY - HEAT_DAYS + 1, until // DAY
     if view.is_large():
-        return view.now(
-            f"days up to {last}", lambda graph, site, at: site_report.change_activity(graph, site, at, first, last)
-        )
+        return view.now(f"days up to {last}", lambda graph, site, at: _large_heat(graph, site, at, first, last))
     by_day = heat_map(activity.changes(view.site, first * DAY, until), first, last)
     return by_day, changes_by_hour(activity.changes_by_hour(view.site, first * DAY, until))
 
 
+def _large_heat(graph: Graph, site: str, at: int, first: int, last: int) -> tuple[HeatMap, ChangesByHour]:
+    found = site_listings.change_activity(graph, site, first * DAY, at, MOST_WARM)
+    by_day = heat_map(found.days, first, last)
+    return by_day._replace(pages=found.pages, changes=found.changes), changes_by_hour(found.hours)
+
+
+def _ranked_pages(graph: Graph, site: str, at: int) -> RankedPages:
+    found = site_listings.ranked_site(graph, site, at, MOST_DOTS)
+    names = TitleShortener(found.titles.values())
+    drawing = draw_links(found.diagram, lambda url: names.of(found.titles[url]) or urlsplit(url).path)
+    return RankedPages(found.rows, drawing)
+
+
 def _links(view: SiteView) -> dict[str, Any] | None:
-    found = view.now("ranks", site_report.ranked_site)
+    found = view.now("ranks", _ranked_pages)
     return found and {"drawing": found.drawing}
 
 
 def _broken(view: SiteView) -> dict[str, Any] | None:
-    found = view.now("broken", site_report.broken_listing)
+    found = view.now("broken", site_listings.broken_listing)
     return found and {"broken": _listed(view, found), "total": found.total(""), "kept_copy": _kept_copy}
 
 
@@ -289,14 +279,14 @@ def _kept_copy(row: BrokenRow) -> str:
 
 
 def _ranks(view: SiteView) -> dict[str, Any] | None:
-    found = view.now("ranks", site_report.ranked_site)
+    found = view.now("ranks", _ranked_pages)
     if found is None:
         return None
     return {"ranks": list_page(found.rows, view.ask.page, _SIZE), "best": found.rows[0].rank if found.rows else 1.0}
 
 
 def _report(view: SiteView) -> dict[str, Any] | None:
-    found = view.now("findings", lambda graph, site, at: site_report.findings_listing(graph, site, at, FINDING_NAMES))
+    found = view.now("findings", lambda graph, site, at: site_listings.findings_listing(graph, site, at, FINDING_NAMES))
     if found is None:
         return None
     listing = found.listing

@@ -2,78 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
 from letopis.api.access import principal_of
-from letopis.api.requests import ArchiveDep
-from letopis.api.watches import WATCH_QUOTA, charge_quota
-from letopis.archive import Archive
-from letopis.archive.records import CheckDetails
-from letopis.catalog.activity import Activity
-from letopis.catalog.schema import ResourceRow
-from letopis.errors import LetopisError, UsageError
-from letopis.model import Check, from_millis, parse_duration
+from letopis.api.door import context_of
+from letopis.api.requests import http_status_of
+from letopis.archive.watches import WatchedPage, watched_pages
+from letopis.errors import LetopisError, QuotaUsedUp, UsageError
 from letopis.model.rights import WRITE
-from letopis.monitor.watch import WatchSpec, parse_alert_rules
-from letopis.monitor.watch_list import WatchEntry, WatchList
+from letopis.monitor.watch import FILTER_KINDS
+from letopis.operations import Context, Operation, bind
+from letopis.operations import watches as operations
 from letopis.schedule.policies import format_span
-from letopis.web.history import UnreadMarks
+from letopis.web.history import unread_marks
 from letopis.web.languages import translatable
 from letopis.web.pages import ListPage, PageRoute, fields_of, form_of, page_position, render_page
 
 router = APIRouter(route_class=PageRoute)
 
 _SIZE = 40
-_FIELDS = ("css", "xpath", "jsonpath", "ignore")
+_ALERTS = 20
+_PLAIN_FIELDS = ("every", "cron", "jitter", "tag", "when")
 _DONE = {
-    "added": translatable("The watch is there; its first look is due now."),
-    "removed": translatable("The watches are gone; what they recorded stays."),
-    "check": translatable("They are due now; a running daemon looks within seconds."),
-    "pause": translatable("They rest until they are resumed."),
-    "resume": translatable("They are due now and go on as before."),
-    "tag": translatable("They have the new tag."),
+    "added": translatable("Watch saved; new ones are checked now."),
+    "removed": translatable("Watches removed; what they recorded stays."),
+    "check": translatable("They are due now; a running daemon checks them within seconds."),
+    "pause": translatable("Watches paused."),
+    "resume": translatable("Watches resumed; they are due now."),
+    "tag": translatable("Tag changed."),
     "read": translatable("Everything is marked as read."),
 }
-
-
-class LatestChange(NamedTuple):
-    """The newest version of a page at a glance: when it came, and what it brought."""
-
-    time: datetime
-    number: int
-    came: str
-    gone: str
-    score: float | None
+_ACTIONS: dict[str, Operation[Any, Any]] = {
+    "check": operations.watch_check,
+    "resume": operations.watch_resume,
+    "pause": operations.watch_pause,
+    "tag": operations.watch_tag,
+    "remove": operations.watch_remove,
+}
 
 
 class WatchLine(NamedTuple):
     """A watch as the list shows it."""
 
-    entry: WatchEntry
+    watch: operations.WatchDetails
     rhythm: str
-    title: str
-    last: Check | None
-    change: LatestChange | None
+    page: WatchedPage
     unread: bool
 
 
-class AlertLine(NamedTuple):
-    """An alert."""
-
-    time: datetime
-    url: str
-    kind: str
-    message: str
-
-
-class WatchListQuery(NamedTuple):
+class WatchesNotice(NamedTuple):
     """Which watches, and what to say above them."""
 
     tag: str = ""
@@ -84,133 +67,119 @@ class WatchListQuery(NamedTuple):
 
 
 @router.get("/watches")
-def watches(request: Request, archive: ArchiveDep, tag: str = "", page: str = "", done: str = "") -> Response:
+def watches(request: Request, tag: str = "", page: str = "", done: str = "") -> Response:
     """All watches, or those of a tag."""
-    return render_watches(request, archive, WatchListQuery(tag, page, _DONE.get(done, "")))
+    return _watches_page(request, WatchesNotice(tag, page, _DONE.get(done, "")))
 
 
-def render_watches(request: Request, archive: Archive, ask: WatchListQuery, status: int = 200) -> Response:
+def _watches_page(request: Request, notice: WatchesNotice, status: int = 200) -> Response:
     """The list, a page of it."""
-    book = WatchList(archive)
-    counts = book.tag_counts()
-    total = counts.get(ask.tag, 0) if ask.tag else sum(counts.values())
-    number, pages = page_position(total, ask.number, _SIZE)
-    entries = book.part(ask.tag, _SIZE, (number - 1) * _SIZE)
-    alerts = [AlertLine(from_millis(row.time), row.url, row.kind, row.message) for row in book.alerts(limit=20)]
+    context = context_of(request)
+    counts = {row.tag: row.watches for row in operations.watch_tags(context, operations.NoParameters()) if row.watches}
+    total = counts.get(notice.tag, 0) if notice.tag else sum(counts.values())
+    number, pages = page_position(total, notice.number, _SIZE)
+    first = (number - 1) * _SIZE
+    asked = operations.WatchListQuery(tag=notice.tag or None, limit=_SIZE, offset=first)
+    lines = _lines(request, context, list(operations.watch_list(context, asked)))
     return render_page(
         request,
         "watches.html",
         status,
-        watches=ListPage(_lines(request, archive, entries), number, pages, total, (number - 1) * _SIZE),
+        watches=ListPage(lines, number, pages, total, first),
         tags=[(name, count) for name, count in counts.items() if name],
         everything=sum(counts.values()),
-        ask=ask,
-        alerts=alerts,
+        ask=notice,
+        alerts=list(operations.watch_alerts(context, operations.AlertsQuery(limit=_ALERTS))),
+        kinds=", ".join(FILTER_KINDS),
         may_write=principal_of(request).may(WRITE),
     )
 
 
-def _lines(request: Request, archive: Archive, entries: Sequence[WatchEntry]) -> list[WatchLine]:
-    found = [archive.catalog.resources.find(entry.watch.url) for entry in entries]
-    unread = UnreadMarks(archive, principal_of(request)).unread(row for row in found if row is not None)
-    return [_line(archive, entry, row, unread) for entry, row in zip(entries, found, strict=True)]
+def _lines(request: Request, context: Context, found: Sequence[operations.WatchDetails]) -> list[WatchLine]:
+    urls = [watch.url for watch in found]
+    unread = unread_marks(request, context).unread(urls)
+    return [
+        WatchLine(watch, watch.cron or format_span(watch.every), page, watch.url in unread)
+        for watch, page in zip(found, watched_pages(context.archive, urls), strict=True)
+    ]
 
 
-def _line(archive: Archive, entry: WatchEntry, row: ResourceRow | None, unread: set[int]) -> WatchLine:
-    rhythm = entry.watch.cron or format_span(entry.watch.every)
-    if row is None:
-        return WatchLine(entry, rhythm, "", None, None, unread=False)
-    title = Activity(archive.catalog.database).title(row.id)
-    last = archive.answers.last_check(entry.watch.url)
-    return WatchLine(entry, rhythm, title, last, _change(archive, row), row.id in unread)
-
-
-def _change(archive: Archive, row: ResourceRow) -> LatestChange | None:
-    version = archive.catalog.versions.by_id(row.newest) if row.newest is not None else None
-    if version is None:
-        return None
-    details = CheckDetails.unpack(version.extra)
-    came = next((text for kind, _, text in _blocks(details) if kind == "added"), "")
-    gone = next((text for kind, _, text in _blocks(details) if kind == "removed"), "")
-    return LatestChange(from_millis(version.time), version.number, came, gone, details.score)
-
-
-def _blocks(details: CheckDetails) -> list[tuple[str, str, str]]:
-    """Changed blocks as what happened, where, and the text."""
-    parts = [(block.partition(": ")[0], block.partition(": ")[2]) for block in details.blocks]
-    return [(head.partition(" ")[0], head.partition(" ")[2], text) for head, text in parts]
+def _refused(request: Request, error: LetopisError, form: Mapping[str, str] | None = None) -> Response:
+    """The page again, with what is wrong."""
+    status = 422 if isinstance(error, UsageError) else http_status_of(error)
+    answer = _watches_page(request, WatchesNotice(problem=str(error), form=form or {}), status)
+    if isinstance(error, QuotaUsedUp):
+        answer.headers["retry-after"] = str(error.seconds)
+    return answer
 
 
 @router.post("/watches")
-async def add(request: Request, archive: ArchiveDep) -> Response:
+async def add(request: Request) -> Response:
     """New watches from the form: of pages, or of all that a sitemap names."""
     form = await form_of(request)
-    return await run_in_threadpool(_add, request, archive, form)
+    return await run_in_threadpool(_add, request, form)
 
 
-def _add(request: Request, archive: Archive, form: dict[str, str]) -> Response:
-    urls = form.get("url", "").split()
-    charge_quota(archive, principal_of(request), WATCH_QUOTA, len(urls))
+def _add(request: Request, form: Mapping[str, str]) -> Response:
+    context = context_of(request)
     try:
-        if form.get("kind") == "sitemap":
-            WatchList(archive).add([], _spec(form), form.get("tag", ""), urls)
-        else:
-            WatchList(archive).add(urls, _spec(form), form.get("tag", ""))
+        operations.watch_add(context, bind(operations.AddWatches, _values(form), context.moment(), door="http"))
     except LetopisError as error:
-        return render_watches(request, archive, WatchListQuery(problem=str(error), form=form), 422)
+        return _refused(request, error, form)
     return RedirectResponse("/watches?done=added", 303)
 
 
-def _spec(form: dict[str, str]) -> WatchSpec:
-    """Marked as one that came through HTTP: its addresses are held to what the owner allowed."""
-    return WatchSpec(
-        every=parse_duration(form["every"]) if form.get("every") else None,
-        filters=tuple((name, form[name]) for name in _FIELDS if form.get(name)),
-        notify=tuple(form.get("notify", "").split()),
-        when=parse_alert_rules(form["when"]) if form.get("when") else (),
-        origin="http",
-        browser=form.get("browser") == "yes",
-    )
+def _values(form: Mapping[str, str]) -> dict[str, Any]:
+    """What the form says, as the operation takes it; a field that was left empty says nothing."""
+    filters = [{"kind": kind, "expression": form[kind]} for kind in FILTER_KINDS if form.get(kind)]
+    filters += _lines_of(form.get("filters", ""), "expression")
+    lists = {
+        "url": form.get("url", "").split(),
+        "filters": filters,
+        "notify": form.get("notify", "").split(),
+        "conditions": _lines_of(form.get("conditions", ""), "value"),
+    }
+    plain = {name: form.get(name) for name in _PLAIN_FIELDS}
+    flags = {"sitemap": form.get("kind") == "sitemap", "browser": form.get("browser") == "yes"}
+    return {name: value for name, value in {**plain, **flags, **lists}.items() if value}
+
+
+def _lines_of(text: str, name: str) -> list[dict[str, str]]:
+    """Lines such as `ignore [0-9]+ visitors` as objects: a kind, and what stands behind it."""
+    lines = [line.strip().partition(" ") for line in text.splitlines() if line.strip()]
+    return [{"kind": kind, name: rest.strip()} for kind, _, rest in lines]
 
 
 actions_router = APIRouter(route_class=PageRoute)
 
 
 @actions_router.post("/watches/many")
-async def many(request: Request, archive: ArchiveDep) -> Response:
-    """Looks now, lets rest, resumes, tags, marks as read or removes the chosen watches."""
+async def many(request: Request) -> Response:
+    """Checks now, pauses, resumes, tags, marks as read or removes the chosen watches."""
     fields = await fields_of(request)
-    return await run_in_threadpool(_many, request, archive, fields)
+    return await run_in_threadpool(_many, request, fields)
 
 
-def _many(request: Request, archive: Archive, fields: dict[str, list[str]]) -> Response:
+def _many(request: Request, fields: Mapping[str, list[str]]) -> Response:
     urls, action = fields.get("url", []), fields.get("action", [""])[0]
     try:
         if not urls:
             raise UsageError("choose at least one watch first")
         if action == "remove" and "confirmed" not in fields:
             return render_page(request, "confirm.html", urls=urls)
-        return _carried_out(request, archive, urls, action, fields.get("tag", [""])[0])
+        _carry_out(request, urls, action, fields.get("tag", [""])[0])
     except LetopisError as error:
-        return render_watches(request, archive, WatchListQuery(problem=str(error)), 422)
-
-
-def _carried_out(request: Request, archive: Archive, urls: list[str], action: str, tag: str) -> Response:
-    book = WatchList(archive)
-    actions: dict[str, Callable[[], object]] = {
-        "check": lambda: book.resume(urls),
-        "resume": lambda: book.resume(urls),
-        "pause": lambda: book.pause(urls),
-        "tag": lambda: book.retag(urls, tag),
-        "read": lambda: _mark_read(request, archive, urls),
-        "remove": lambda: [book.remove(url) for url in urls],
-    }
-    if action not in actions:
-        raise UsageError(f"there is no action '{action[:20]}'; choose one of {', '.join(actions)}")
-    actions[action]()
+        return _refused(request, error)
     return RedirectResponse(f"/watches?done={'removed' if action == 'remove' else action}", 303)
 
 
-def _mark_read(request: Request, archive: Archive, urls: list[str]) -> None:
-    rows = (archive.catalog.resources.find(url) for url in urls)
-    UnreadMarks(archive, principal_of(request)).read(row for row in rows if row is not None)
+def _carry_out(request: Request, urls: list[str], action: str, tag: str) -> None:
+    context = context_of(request)
+    if action == "read":
+        unread_marks(request, context).read(urls)
+        return
+    if action not in _ACTIONS:
+        raise UsageError(f"there is no action '{action[:20]}'; choose one of {', '.join((*_ACTIONS, 'read'))}")
+    values = {"url": urls, "tag": tag}
+    chosen = _ACTIONS[action]
+    chosen(context, bind(chosen.parameters, values, context.moment(), door="http"))

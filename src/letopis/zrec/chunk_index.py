@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from letopis import binary
-from letopis.binary import MAX_CANONICAL_VARINT_BYTES, sha256_digest
+from letopis.binary import MAX_VARINT_BYTES, sha256_digest
 from letopis.errors import Damaged
 from letopis.zrec.header import MAX_AGE, MAX_CHUNK, MAX_CHUNKS, MAX_INDEX
 
@@ -23,13 +23,13 @@ def decode_varint_column(data: bytes, at: int, count: int) -> tuple[NDArray[np.i
     """`count` values that follow each other, as one array; memory stays near that of the bytes."""
     if count == 0:
         return np.zeros(0, np.int64), at
-    window = np.frombuffer(data, np.uint8)[at : at + count * MAX_CANONICAL_VARINT_BYTES]
+    window = np.frombuffer(data, np.uint8)[at : at + count * MAX_VARINT_BYTES]
     ends = np.flatnonzero(window < 0x80)[:count]
     if len(ends) < count:
         raise Damaged("A column of the zrec file ends too early; get a fresh copy.")
     starts = np.concatenate(([0], ends[:-1] + 1))
     lengths = ends - starts + 1
-    if int(lengths.max()) > MAX_CANONICAL_VARINT_BYTES or bool(np.any((window[ends] == 0) & (lengths > 1))):
+    if int(lengths.max()) > MAX_VARINT_BYTES or bool(np.any((window[ends] == 0) & (lengths > 1))):
         raise Damaged("A column of the zrec file holds a number that cannot be read; get a fresh copy.")
     return _gather_varints(window, starts, lengths), at + int(ends[-1]) + 1
 
@@ -93,7 +93,7 @@ class ChunkIndex:
     @cached_property
     def stored(self) -> bytes:
         """The one form in bytes; equal indexes have equal forms."""
-        parts = (binary.encode_canonical_varints(self.sizes.tolist()), _stored_ages(self.ages))
+        parts = (binary.encode_varints(self.sizes.tolist()), _stored_ages(self.ages))
         return b"".join((*parts, self.hashes.astype("<u4").tobytes(), self.group_hashes.astype("<u4").tobytes()))
 
     @cached_property
@@ -108,12 +108,6 @@ class ChunkIndex:
 
     def __len__(self) -> int:
         return len(self.sizes)
-
-
-def empty_index() -> ChunkIndex:
-    """The index of no chunks."""
-    none, nothing = np.zeros(0, np.int64), np.zeros(0, np.uint32)
-    return ChunkIndex(none, none, nothing, nothing)
 
 
 def group_borders(hashes: Hashes) -> Ints:
@@ -142,10 +136,7 @@ def parse_index(stored: bytes, chunks: int) -> ChunkIndex:
 def _stored_ages(ages: Ints) -> bytes:
     starts = np.flatnonzero(np.diff(ages, prepend=-1)).tolist()
     runs = pairwise([*starts, len(ages)])
-    return b"".join(
-        binary.encode_canonical_varint(int(ages[start])) + binary.encode_canonical_varint(end - start)
-        for start, end in runs
-    )
+    return b"".join(binary.encode_varint(int(ages[start])) + binary.encode_varint(end - start) for start, end in runs)
 
 
 def _parse_ages(stored: bytes, at: int, chunks: int) -> tuple[Ints, int]:

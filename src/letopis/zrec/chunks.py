@@ -10,13 +10,13 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from backports import zstd
-from backports.zstd import CompressionParameter as Parameter
 from numpy.typing import NDArray
 
 from letopis import binary
 from letopis.errors import Damaged, UsageError
 from letopis.zrec.header import BLOCK_TEXT, MAX_DICTIONARY, MAX_TEXT, KiB, MiB
+from letopis.zstandard import CompressionParameter as Parameter
+from letopis.zstandard import zstd
 
 _DIGITS = (32, 40, 56, 64, 96, 128)
 """Lengths of MD5, SHA-1, SHA-224, SHA-256, SHA-384 and SHA-512, as digits."""
@@ -196,9 +196,9 @@ class ChunkCoder:
         """The shortest of the stored forms. Same text and dictionary, same bytes."""
         if len(text) > MAX_TEXT:
             raise UsageError(f"A chunk of records is over {MAX_TEXT} bytes; use another separator or smaller groups.")
-        forms = [binary.encode_canonical_varint(_STORED) + text]
+        forms = [binary.encode_varint(_STORED) + text]
         block = self._block(text)
-        forms.append(block if block else binary.encode_canonical_varint(_FRAME) + self._frame(text))
+        forms.append(block if block else binary.encode_varint(_FRAME) + self._frame(text))
         return min(forms, key=len)
 
     def decode(self, stored: bytes) -> bytes:
@@ -221,7 +221,7 @@ class ChunkCoder:
         block = frame[start + _BLOCK_HEAD :]
         if frame[: start - 1] != _FRAME_HEAD[:-1] or head != _block_head(len(block)):
             return b""
-        return binary.encode_canonical_varint(_BLOCK + len(tail) // _TAIL_UNIT) + block + tail
+        return binary.encode_varint(_BLOCK + len(tail) // _TAIL_UNIT) + block + tail
 
     def _from_block(self, rest: bytes, tail: int) -> bytes:
         size = len(rest) - tail

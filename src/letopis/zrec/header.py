@@ -125,26 +125,21 @@ def encode_header(header: ZrecHeader) -> bytes:
     flags = _ENDED * header.ended | _ORDERED * header.ordered
     lengths = (header.journals_size, header.index_size, header.dictionary_size, header.data_size)
     fields = [
-        (_FLAGS, binary.encode_canonical_varint(flags)),
-        (_COUNTS, binary.encode_canonical_varints((header.records, header.chunks, header.text_size))),
-        (_LENGTHS, binary.encode_canonical_varints(lengths)),
+        (_FLAGS, binary.encode_varint(flags)),
+        (_COUNTS, binary.encode_varints((header.records, header.chunks, header.text_size))),
+        (_LENGTHS, binary.encode_varints(lengths)),
         (_INDEX, header.index_digest),
         (_DICTIONARY, header.dictionary_digest),
         (_BODY, header.body_digest),
         (_SEPARATOR, header.separator),
-        (_GROUP, binary.encode_canonical_varint(header.group)),
+        (_GROUP, binary.encode_varint(header.group)),
     ]
     if header.name_rule is not None:
         fields.append((_RULE, header.name_rule.encode()))
     if header.history:
-        fields.append(
-            (_HISTORY, b"".join(old + binary.encode_canonical_varint(length) for old, length in header.history))
-        )
+        fields.append((_HISTORY, b"".join(old + binary.encode_varint(length) for old, length in header.history)))
     return framed_header(
-        b"".join(
-            binary.encode_canonical_varint(tag) + binary.encode_canonical_varint(len(value)) + value
-            for tag, value in fields
-        )
+        b"".join(binary.encode_varint(tag) + binary.encode_varint(len(value)) + value for tag, value in fields)
     )
 
 

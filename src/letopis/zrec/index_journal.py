@@ -145,9 +145,8 @@ def write_journal(new: ChunkIndex, kept: Sequence[tuple[int, int]], old: ChunkIn
         origin[[to for _, to in kept]] = [come for come, _ in kept]
     unknown = _inherited_groups(new.borders, origin, old) < 0
     parts = (
-        binary.encode_canonical_varint(len(edits))
-        + binary.encode_canonical_varints(number for edit in edits for number in edit),
-        binary.encode_canonical_varints(new.sizes[added].tolist()),
+        binary.encode_varint(len(edits)) + binary.encode_varints([number for edit in edits for number in edit]),
+        binary.encode_varints(new.sizes[added].tolist()),
         new.hashes[added].astype("<u4").tobytes(),
         new.group_hashes[unknown].astype("<u4").tobytes(),
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from letopis.binary import file_write_errors, fsync_file, part_path, replace_file_durably, sha256_digest
+from letopis.binary import fsync_file, part_path, rename_durably, sha256_digest, write_errors
 from letopis.errors import Damaged, UsageError
 from letopis.zrec import chunk_index as indexes
 from letopis.zrec import chunks as dictionaries
@@ -233,8 +233,8 @@ def _header(plan: _PackPlan, coded: _CodedFile) -> heads.ZrecHeader:
 
 def _write(target: Path, parts: list[bytes]) -> None:
     part = part_path(target)
-    with file_write_errors(target):
+    with write_errors(target):
         with part.open("wb") as file:
             file.writelines(parts)
             fsync_file(file)
-        replace_file_durably(part, target)
+        rename_durably(part, target)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from letopis.binary import sha256_digest
+from letopis.binary import sha256_digest, write_at
 from letopis.errors import Damaged
 from letopis.zrec import chunk_index as indexes
 from letopis.zrec import header as heads
@@ -160,7 +160,7 @@ class Rebuild:
 
     def write(self, start: int, data: bytes) -> None:
         """Puts fetched bytes in their place."""
-        _write_at(self._file, start, data)
+        write_at(self._file, start, data)
 
     def missing(self) -> list[ByteRange]:
         """Places of the chunks that are not there yet."""
@@ -280,13 +280,6 @@ class Rebuild:
             state.update(part)
             start += len(part)
         return state.digest()
-
-
-def _write_at(file: int, start: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        done = os.pwrite(file, view, start)
-        view, start = view[done:], start + done
 
 
 def _journals_after(header: heads.ZrecHeader, end: int, old: ZrecReader | None) -> bytes | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import os
@@ -12,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from letopis.binary import write_file_durably
+from letopis.binary import file_sha256, write_file_durably
 from letopis.errors import Damaged, NewerFormat, NotFound, Refused, Unavailable
 from letopis.zrec import header as heads
 from letopis.zrec.header import MAX_RELEASE, MiB
@@ -64,7 +63,7 @@ def describe_release(path: Path, *, time: datetime, key: bytes | None = None, na
         end += length
         rows.append((old.hex(), end))
     moment = time.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    digests = (file_digest(path), header.index_digest.hex())
+    digests = (file_sha256(path), header.index_digest.hex())
     made = ZrecRelease(name or path.name, moment, path.stat().st_size, *digests, history=tuple(rows))
     return made.signed(key) if key else made
 
@@ -74,15 +73,6 @@ def write_release(path: Path, *, time: datetime, key: bytes | None = None) -> Zr
     made = describe_release(path, time=time, key=key)
     write_file_durably(release_path(path), encode_release(made))
     return made
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file, as digits."""
-    state = hashlib.sha256()
-    with path.open("rb") as file:
-        while part := file.read(MiB):
-            state.update(part)
-    return state.hexdigest()
 
 
 def encode_release(made: ZrecRelease) -> bytes:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
-from letopis.binary import sha256_digest
+from letopis.binary import file_sha256, sha256_digest
 from letopis.errors import Damaged, LetopisError, NotFound, UsageError
 from letopis.zrec import chunk_index as indexes
 from letopis.zrec import header as heads
@@ -376,5 +376,5 @@ def _release_faults(place: Path, named: Path) -> Iterator[str]:
     except (Damaged, NotFound) as wrong:
         yield str(wrong)
         return
-    if found.size != place.stat().st_size or found.sha256 != published_file.file_digest(place):
+    if found.size != place.stat().st_size or found.sha256 != file_sha256(place):
         yield "The release is of another state of the file; make it again with `letopis zrec release`."

@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from letopis.binary import file_write_errors, fsync_file, part_path, replace_file_durably, write_file_durably
+from letopis.binary import file_sha256, fsync_file, part_path, rename_durably, write_errors, write_file_durably
 from letopis.errors import Damaged, LetopisError, Unavailable
 from letopis.zrec import part_file, published_file
 from letopis.zrec.part_file import Rebuild, ReleaseMismatch
@@ -108,12 +108,12 @@ async def _release(job: _Transfer) -> tuple[bytes | None, ZrecRelease | None]:
 
 
 async def _brought_up_to_date(job: _Transfer, raw: bytes | None, found: ZrecRelease | None) -> tuple[int, int, bool]:
-    with file_write_errors(job.target):
-        if found and job.target.exists() and published_file.file_digest(job.target) == found.sha256:
+    with write_errors(job.target):
+        if found and job.target.exists() and file_sha256(job.target) == found.sha256:
             return _chunk_count(job.target), 0, False
         job.target.parent.mkdir(parents=True, exist_ok=True)
         done = await _by_chunks_or_whole(job, found)
-        replace_file_durably(job.part, job.target)
+        rename_durably(job.part, job.target)
         if raw is not None:
             write_file_durably(published_file.release_path(job.target), raw)
         return done
@@ -214,7 +214,7 @@ async def _whole(job: _Transfer, found: ZrecRelease | None) -> None:
 def _is_right(path: Path, found: ZrecRelease | None) -> bool:
     """By the release, which names one file; without one the file must at least be sound in itself, record by record."""
     if found:
-        return published_file.file_digest(path) == found.sha256
+        return file_sha256(path) == found.sha256
     return verify(path).sound and _body_fits(path)
 
 

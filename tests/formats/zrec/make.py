@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
-from backports import zstd
 
 from letopis import binary
 from letopis.binary import sha256_digest
@@ -24,6 +23,7 @@ from letopis.zrec import pack
 from letopis.zrec.chunk_index import group_borders
 from letopis.zrec.chunks import ChunkCoder
 from letopis.zrec.header import chunk_hash, group_hash
+from letopis.zstandard import zstd
 
 FOLDER = Path(__file__).parent
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -85,22 +85,22 @@ class Parts:
         hashes = self.hashes or tuple(map(chunk_hash, self.chunks))
         edges = group_borders(np.array(hashes, np.uint32)).tolist()
         groups = self.groups or [group_hash(self.chunks[a:b]) for a, b in itertools.pairwise(edges)]
-        ages = binary.encode_canonical_varints((0, len(self.chunks))) if self.ages is None else self.ages
-        sizes = binary.encode_canonical_varints(self.sizes or map(len, self.chunks))
+        ages = binary.encode_varints((0, len(self.chunks))) if self.ages is None else self.ages
+        sizes = binary.encode_varints(self.sizes or [len(chunk) for chunk in self.chunks])
         return sizes + ages + b"".join(h.to_bytes(4, "little") for h in (*hashes, *groups))
 
     def fields(self) -> dict[int, bytes]:
         index, data = self.stored_index(), b"".join(self.chunks)
         lengths = (len(self.journals), len(index), len(self.dictionary), len(data))
         found: dict[int, bytes | None] = {
-            1: binary.encode_canonical_varint(3),
-            3: binary.encode_canonical_varints((len(self.chunks), len(self.chunks), 2 * len(self.chunks) + 8)),
-            5: binary.encode_canonical_varints(lengths),
+            1: binary.encode_varint(3),
+            3: binary.encode_varints((len(self.chunks), len(self.chunks), 2 * len(self.chunks) + 8)),
+            5: binary.encode_varints(lengths),
             7: sha256_digest(index),
             9: sha256_digest(self.dictionary),
             11: hashlib.sha256(self.journals + index + self.dictionary + data).digest(),
             13: b"\n\n",
-            15: binary.encode_canonical_varint(1),
+            15: binary.encode_varint(1),
         }
         return {tag: value for tag, value in sorted((found | self.extra).items()) if value is not None}
 
@@ -114,7 +114,7 @@ class Parts:
 
 
 def one_field(tag: int, value: bytes) -> bytes:
-    return binary.encode_canonical_varint(tag) + binary.encode_canonical_varint(len(value)) + value
+    return binary.encode_varint(tag) + binary.encode_varint(len(value)) + value
 
 
 SMALL = Parts((b"\x00a: 1", b"\x00a: 2"))
@@ -129,9 +129,7 @@ def with_field(tag: int, value: bytes | None) -> Callable[[], bytes]:
 
 
 def lengths(journals: int = 0, index: int | None = None, dictionary: int = 0, data: int = 10) -> bytes:
-    return binary.encode_canonical_varints(
-        (journals, len(SMALL.stored_index()) if index is None else index, dictionary, data)
-    )
+    return binary.encode_varints((journals, len(SMALL.stored_index()) if index is None else index, dictionary, data))
 
 
 def flipped(at: int) -> Callable[[], bytes]:
@@ -191,12 +189,12 @@ BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
     "name-rule-too-long": (with_field(16, b"a" * 4097), "impossible sizes"),
     "name-rule-no-expression": (with_field(16, b"(("), "rule for names"),
     "name-rule-fits-no-record": (with_field(16, b"nowhere"), "rule for names"),
-    "counts-too-many-records": (with_field(3, binary.encode_canonical_varints((9, 2, 12))), "impossible sizes"),
+    "counts-too-many-records": (with_field(3, binary.encode_varints((9, 2, 12))), "impossible sizes"),
     "counts-too-many-chunks": (
-        with_field(3, binary.encode_canonical_varints((1 << 40, 1 << 40, 12))),
+        with_field(3, binary.encode_varints((1 << 40, 1 << 40, 12))),
         "impossible sizes",
     ),
-    "counts-wrong-text": (with_field(3, binary.encode_canonical_varints((2, 2, 13))), "counts other records"),
+    "counts-wrong-text": (with_field(3, binary.encode_varints((2, 2, 13))), "counts other records"),
     "lengths-index-too-long": (with_field(5, lengths(index=1 << 40)), "impossible sizes"),
     "lengths-dictionary-too-long": (with_field(5, lengths(dictionary=1 << 40)), "impossible sizes"),
     "lengths-journals-too-long": (with_field(5, lengths(journals=1 << 40)), "impossible sizes"),

@@ -285,9 +285,9 @@ class DemoServer:
         self.address = names[0]
         if self._layout != "names":
             self.world = self.world.at(names)
-        kitchen = ResponseCache(self.world, self._clock, self._room)
+        responses = ResponseCache(self.world, self._clock, self._room)
         for number, sock in enumerate(sockets):
-            self._servers.append(await self._listen(kitchen, -1 if self._layout == "names" else number, sock))
+            self._servers.append(await self._listen(responses, -1 if self._layout == "names" else number, sock))
 
     async def _listen(self, responses: ResponseCache, default: int, sock: socket.socket) -> asyncio.Server:
         loop = asyncio.get_running_loop()

@@ -49,13 +49,13 @@ class _Skipping(selectors.DefaultSelector):
 
     def __init__(self, skip: Callable[[float], None]) -> None:
         super().__init__()
-        self._told = skip
+        self._skip = skip
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """See `selectors.BaseSelector.select`; without a timer it really waits."""
         found = super().select(None if timeout is None else 0)
         if not found and timeout:
-            self._told(timeout)
+            self._skip(timeout)
         return found
 
 
@@ -68,16 +68,16 @@ class DemoRequest(NamedTuple):
 
 
 class WorldTransport:
-    """Answers requests as the world would, after `seconds` of the running loop's time; `told` hears of each."""
+    """Answers requests as the world would, after `seconds` of the running loop's time; `on_request` hears of each."""
 
     def __init__(
         self,
         world: World,
         clock: Clock,
         seconds: float = 0.05,
-        told: Callable[[DemoRequest], None] = lambda asked: None,
+        on_request: Callable[[DemoRequest], None] = lambda request: None,
     ) -> None:
-        self._world, self._clock, self._seconds, self._told = world, clock, seconds, told
+        self._world, self._clock, self._seconds, self._on_request = world, clock, seconds, on_request
 
     async def send(self, request: Request) -> Response:
         """See `letopis.fetch.Transport.send`. Every host has an address of its own."""
@@ -86,7 +86,7 @@ class WorldTransport:
         if number is None:
             failure = Failure(FailureKind.DNS, "no such host in this world")
             return Response(request.url, request.url, 0, (), b"", self._clock(), failure=failure)
-        self._told(DemoRequest(self._clock(), host, request.url))
+        self._on_request(DemoRequest(self._clock(), host, request.url))
         await asyncio.sleep(self._seconds)
         answer = self._world.answer(host, slash + path, request.headers, self._clock())
         return Response(

@@ -90,7 +90,7 @@ def _unpacked(folder: SourceFolder, path: str, report: ImportReport) -> bytes | 
 
 
 def changedetection_watches(root: Path) -> Iterator[ImportedWatch]:
-    """All watches, with their intervals, filters, tags and targets of messages left to be told anew."""
+    """All watches, with their intervals, filters, tags and without targets of messages."""
     folder = SourceFolder(root, ImportReport())
     tags = _tags(folder)
     for watch in _watches(folder).values():
@@ -108,10 +108,10 @@ def _address(watch: dict[str, Any]) -> str:
 
 
 def _every(watch: dict[str, Any]) -> float | None:
-    told = watch.get("time_between_check")
-    if watch.get("time_between_check_use_default") or not isinstance(told, dict):
+    interval = watch.get("time_between_check")
+    if watch.get("time_between_check_use_default") or not isinstance(interval, dict):
         return None
-    return sum(_number(told.get(name)) * seconds for name, seconds in _SECONDS.items()) or None
+    return sum(_number(interval.get(name)) * seconds for name, seconds in _SECONDS.items()) or None
 
 
 def _number(value: Any) -> float:
@@ -168,8 +168,8 @@ def _tags(folder: SourceFolder) -> dict[str, str]:
     """Names of tags by their ids."""
     settings = _json(folder, _NEW if folder.has(_NEW) else _OLD).get("settings")
     application = settings.get("application") if isinstance(settings, dict) else None
-    told = application.get("tags") if isinstance(application, dict) else None
-    rows = dict(told) if isinstance(told, dict) else {}
+    tags = application.get("tags") if isinstance(application, dict) else None
+    rows = dict(tags) if isinstance(tags, dict) else {}
     rows |= {name: _json(folder, f"{name}/tag.json") for name in _folders(folder) if folder.has(f"{name}/tag.json")}
     return {str(name): str(row.get("title") or "") for name, row in rows.items() if isinstance(row, dict)}
 

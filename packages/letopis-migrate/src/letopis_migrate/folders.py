@@ -187,11 +187,11 @@ URL_LIST = "urls.tsv"
 _MOST_LIST = 64 * 1024 * 1024
 
 
-def dated_captures(root: Path, asked: SourceHints, report: ImportReport) -> Iterator[ImportedCapture]:
+def dated_captures(root: Path, hints: SourceHints, report: ImportReport) -> Iterator[ImportedCapture]:
     """All files that have a date and an address, in the order of their paths."""
     folder = SourceFolder(root, report)
-    listed = _listed(root, asked, report)
-    if not asked.url and not listed:
+    listed = _listed(root, hints, report)
+    if not hints.url and not listed:
         raise UsageError(
             f"{root} does not tell addresses; give --url, or a {URL_LIST} with a file or folder and its address a line"
         )
@@ -199,7 +199,7 @@ def dated_captures(root: Path, asked: SourceHints, report: ImportReport) -> Iter
         if path == URL_LIST:
             continue
         found = date_in_path(path)
-        url = _url(path, found[1] if found else "", listed, asked.url) if found else ""
+        url = _url(path, found[1] if found else "", listed, hints.url) if found else ""
         if found is None or not url:
             report.refuse("no date in its name" if found is None else f"no line of {URL_LIST} has it", path)
             continue
@@ -208,22 +208,22 @@ def dated_captures(root: Path, asked: SourceHints, report: ImportReport) -> Iter
             yield ImportedCapture(url, found[0], 200, content_type_header(path, body), body, decoded=True)
 
 
-def _url(path: str, rest: str, listed: dict[str, str], told: str) -> str:
+def _url(path: str, rest: str, listed: dict[str, str], base: str) -> str:
     """The address of a file: from the list by its path, by its name without the date, or by its folder."""
     for name in (path, rest, path.rpartition("/")[0]):
         if name in listed:
             return listed[name]
-    if not told:
+    if not base:
         return ""
-    return file_url(told, rest) if told.endswith("/") else told
+    return file_url(base, rest) if base.endswith("/") else base
 
 
-def _listed(root: Path, asked: SourceHints, report: ImportReport) -> dict[str, str]:
-    place = asked.urls or root / URL_LIST
+def _listed(root: Path, hints: SourceHints, report: ImportReport) -> dict[str, str]:
+    place = hints.urls or root / URL_LIST
     folder = SourceFolder(place.parent, report)
     if not folder.has(place.name):
-        if asked.urls:
-            raise UsageError(f"cannot read {asked.urls}; give a file of lines with a path, a tab, and an address")
+        if hints.urls:
+            raise UsageError(f"cannot read {hints.urls}; give a file of lines with a path, a tab, and an address")
         return {}
     lines = (folder.read(place.name, _MOST_LIST) or b"").decode("utf-8", "replace").splitlines()
     pairs = (line.split("\t") for line in lines if line.strip() and not line.startswith("#"))

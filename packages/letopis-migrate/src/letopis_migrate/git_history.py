@@ -46,21 +46,21 @@ def is_repository(folder: Path) -> bool:
     return (folder / ".git").exists() or all((folder / name).exists() for name in ("HEAD", "objects", "refs"))
 
 
-def git_captures(folder: Path, asked: SourceHints, report: ImportReport) -> Iterator[ImportedCapture]:
+def git_captures(folder: Path, hints: SourceHints, report: ImportReport) -> Iterator[ImportedCapture]:
     """Every version of every file, oldest first; a removed file is a page that was gone."""
-    if not asked.url:
+    if not hints.url:
         raise UsageError(f"{folder} does not tell addresses; give --url https://.../ of the folder that it holds")
-    with _running(folder, [*_LOG, *asked.paths]) as (_, log), _running(folder, ["cat-file", "--batch"]) as blobs:
+    with _running(folder, [*_LOG, *hints.paths]) as (_, log), _running(folder, ["cat-file", "--batch"]) as blobs:
         for touch in _touches(log):
-            capture = _capture(touch, asked, blobs, report)
+            capture = _capture(touch, hints, blobs, report)
             if capture is not None:
                 yield capture
 
 
 def _capture(
-    touch: _Touch, asked: SourceHints, blobs: tuple[IO[bytes], IO[bytes]], report: ImportReport
+    touch: _Touch, hints: SourceHints, blobs: tuple[IO[bytes], IO[bytes]], report: ImportReport
 ) -> ImportedCapture | None:
-    url, date = _url(touch.path, asked), iso_time(touch.time)
+    url, date = _url(touch.path, hints), iso_time(touch.time)
     if not url:
         report.refuse("--url names one page; end it with a slash, or name one file with --path", touch.path)
         return None
@@ -76,12 +76,12 @@ def _capture(
     return ImportedCapture(url, date, 200, content_type_header(touch.path, body), body, decoded=True)
 
 
-def _url(path: str, asked: SourceHints) -> str:
+def _url(path: str, hints: SourceHints) -> str:
     """The address of a file; empty when `--url` is that of one page and this may be another."""
-    if not asked.url.endswith("/"):
-        return asked.url if asked.paths == (path,) else ""
-    folder = asked.paths[0].rstrip("/") + "/" if len(asked.paths) == 1 else ""
-    return file_url(asked.url, path.removeprefix(folder) if path != folder[:-1] else path.rpartition("/")[2])
+    if not hints.url.endswith("/"):
+        return hints.url if hints.paths == (path,) else ""
+    folder = hints.paths[0].rstrip("/") + "/" if len(hints.paths) == 1 else ""
+    return file_url(hints.url, path.removeprefix(folder) if path != folder[:-1] else path.rpartition("/")[2])
 
 
 def _touches(log: IO[bytes]) -> Iterator[_Touch]:

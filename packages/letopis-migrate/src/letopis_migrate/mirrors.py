@@ -27,7 +27,6 @@ from letopis.model import Headers, header
 from letopis_migrate.folders import SourceFolder, content_type_header, file_url, iso_time
 
 _HOST = re.compile(r"(?:[a-z0-9-]+(?:\.[a-z0-9-]+)+|localhost)\.?(?:[:+][0-9]{1,5})?", re.IGNORECASE)
-_MOST_SCHEMES = ("http", "https")
 _SCHEMES = ("http", "https")
 _KEPT = ".orig"
 
@@ -46,14 +45,14 @@ def _is_host(folder: Path) -> bool:
 
 
 def wget_captures(
-    root: Path, asked: SourceHints, report: ImportReport, known: Callable[[str], bool] = lambda url: False
+    root: Path, hints: SourceHints, report: ImportReport, known: Callable[[str], bool] = lambda url: False
 ) -> Iterator[ImportedCapture]:
     """All files with an address; those whose address is `known` from a WARC beside them are passed over."""
     folder = SourceFolder(root, report)
     for path in folder.files():
         if is_warc_name(path) or (path.endswith(_KEPT) and folder.has(path.removesuffix(_KEPT))):
             continue
-        url = _url(root, path, asked.url)
+        url = _url(root, path, hints.url)
         if not url:
             report.refuse("it lies below no folder that is named like a host; give --url", path)
         elif known(url) or known(_other_scheme(url)):
@@ -86,14 +85,14 @@ def _header_date(text: str) -> str:
         return ""
 
 
-def _url(root: Path, path: str, told: str) -> str:
+def _url(root: Path, path: str, base: str) -> str:
     """The address of a file by its place; below `--url` when no folder is a host."""
     parts = path.split("/")
-    scheme = parts.pop(0) if parts[0] in _SCHEMES and len(parts) > 2 else _scheme(told)
+    scheme = parts.pop(0) if parts[0] in _SCHEMES and len(parts) > 2 else _scheme(base)
     if len(parts) > 1 and _HOST.fullmatch(parts[0]):
         host, rest = parts[0], "/".join(parts[1:])
-    elif told.count("/") > 2:
-        return _address(told if told.endswith("/") else told + "/", path)
+    elif base.count("/") > 2:
+        return _address(base if base.endswith("/") else base + "/", path)
     elif _HOST.fullmatch(root.resolve().name):
         host, rest = root.resolve().name, path
     else:
@@ -101,8 +100,8 @@ def _url(root: Path, path: str, told: str) -> str:
     return _address(f"{scheme}://{host.replace('+', ':')}/", rest)
 
 
-def _scheme(told: str) -> str:
-    return "http" if told.startswith("http:") else "https"
+def _scheme(base: str) -> str:
+    return "http" if base.startswith("http:") else "https"
 
 
 def _other_scheme(url: str) -> str:
@@ -143,7 +142,7 @@ def is_httrack(folder: Path) -> bool:
     return (folder / "hts-cache").is_dir() or (folder / _LOG).is_file()
 
 
-def httrack_captures(root: Path, asked: SourceHints, report: ImportReport) -> Iterator[ImportedCapture]:
+def httrack_captures(root: Path, hints: SourceHints, report: ImportReport) -> Iterator[ImportedCapture]:
     """From the cache when there is one, else from the list of files, else from the pages alone."""
     folder = SourceFolder(root, report)
     times = _FetchTimes(folder)
@@ -154,7 +153,7 @@ def httrack_captures(root: Path, asked: SourceHints, report: ImportReport) -> It
         for line in lines.values():
             yield from _from_line(folder, line, times, report)
     else:
-        yield from _from_pages(folder, asked, times, report)
+        yield from _from_pages(folder, hints, times, report)
 
 
 class _FetchTimes:
@@ -163,9 +162,9 @@ class _FetchTimes:
     def __init__(self, folder: SourceFolder) -> None:
         head = folder.read(_LOG, _MOST_LOG) if folder.has(_LOG) else b""
         found = _LAUNCHED.search(head or b"")
-        told = parsedate(found[1].decode()) if found else None
+        launched = parsedate(found[1].decode()) if found else None
         self.seed = found[2].decode("utf-8", "replace") if found else ""
-        self._start = datetime(*told[:6]) if told else None
+        self._start = datetime(*launched[:6]) if launched else None
         written = max(folder.mtime(_ZIP), folder.mtime(_LIST), folder.mtime(_LOG))
         self._written = datetime.fromtimestamp(written, UTC)
 
@@ -202,17 +201,17 @@ def _member(
     date: str,
     report: ImportReport,
 ) -> ImportedCapture | None:
-    told = _saved_headers(raw, member)
-    status = told.pop("x-statuscode", ("", "200"))[1]
-    saved = told.pop("x-save", ("", ""))[1]
-    in_cache = told.pop("x-in-cache", ("", "1"))[1] != "0"
+    saved_headers = _saved_headers(raw, member)
+    status = saved_headers.pop("x-statuscode", ("", "200"))[1]
+    saved = saved_headers.pop("x-save", ("", ""))[1]
+    in_cache = saved_headers.pop("x-in-cache", ("", "1"))[1] != "0"
     if not status.isdigit():
         report.refuse("no status that can be read", member.filename)
         return None
     body = _unzipped(cache, member, report) if in_cache else _local(folder, saved, report)
     if body is None:
         return None
-    headers = tuple(pair for name, pair in told.items() if not name.startswith("x-"))
+    headers = tuple(pair for name, pair in saved_headers.items() if not name.startswith("x-"))
     return ImportedCapture(member.filename, date, int(status[:3]), headers, body, decoded=True)
 
 
@@ -275,10 +274,10 @@ def _from_line(
 
 
 def _from_pages(
-    folder: SourceFolder, asked: SourceHints, times: _FetchTimes, report: ImportReport
+    folder: SourceFolder, hints: SourceHints, times: _FetchTimes, report: ImportReport
 ) -> Iterator[ImportedCapture]:
     """Pages that say where they come from; scheme as `--url` or the log tells it."""
-    scheme = "https://" if (asked.url or times.seed).startswith("https:") else "http://"
+    scheme = "https://" if (hints.url or times.seed).startswith("https:") else "http://"
     for path in folder.files(skip=frozenset(("hts-cache",))):
         body = folder.read(path)
         if body is None or path.rpartition("/")[2] in ("hts-log.txt", "backblue.gif", "fade.gif"):

@@ -44,7 +44,7 @@ def yaml_documents(file: Path) -> list[Any]:
         with file.open("rb") as stream:
             return list(yaml.load_all(stream, Loader=_PlainLoader))
     except (yaml.YAMLError, RecursionError, ValueError, OSError) as error:
-        raise UsageError(f"{file} is no list of jobs ({' '.join(str(error).split())}); mend it") from None
+        raise UsageError(f"{file} is no list of jobs ({' '.join(str(error).split())}); correct it") from None
 
 
 _MAGIC = b"SQLite format 3\x00"
@@ -75,23 +75,23 @@ def is_urlwatch(file: Path) -> bool:
         return False
 
 
-def urlwatch_captures(file: Path, asked: SourceHints, report: ImportReport) -> Iterator[ImportedCapture]:
+def urlwatch_captures(file: Path, hints: SourceHints, report: ImportReport) -> Iterator[ImportedCapture]:
     """All snapshots, oldest first."""
-    jobs = {_guid(job): _location(job) for job in _jobs(file, asked)}
+    jobs = {_guid(job): _location(job) for job in _jobs(file, hints)}
     try:
         with closing(_opened(file)) as database:
             table = _table(database)
             if table is None:
                 raise UsageError(f"{file} has no table of snapshots; give the cache database of urlwatch")
             for row in _rows(database, *table):
-                yield from _captures(row, jobs, asked.url, report)
+                yield from _captures(row, jobs, hints.url, report)
     except sqlite3.Error as error:
         raise Damaged(f"{file} cannot be read to its end ({error}); what was read stays") from None
 
 
-def _captures(row: sqlite3.Row, jobs: dict[str, str], told: str, report: ImportReport) -> Iterator[ImportedCapture]:
+def _captures(row: sqlite3.Row, jobs: dict[str, str], page: str, report: ImportReport) -> Iterator[ImportedCapture]:
     guid, time, tries = str(row["guid"]), row["timestamp"], row["tries"] or 0
-    url = jobs.get(guid, told if not jobs else "")
+    url = jobs.get(guid, page if not jobs else "")
     if not url.startswith(("http://", "https://")):
         reason = "its job has no web address" if url else "no job of urls.yaml made it; name the list with --urls"
         report.refuse(reason, f"entry {guid}")
@@ -137,9 +137,9 @@ def _rows(database: sqlite3.Connection, name: str, columns: set[str]) -> Iterato
     yield from database.execute(f'SELECT {chosen} FROM "{name}" ORDER BY timestamp, rowid')  # noqa: S608
 
 
-def urlwatch_watches(file: Path, asked: SourceHints) -> Iterator[ImportedWatch]:
+def urlwatch_watches(file: Path, hints: SourceHints) -> Iterator[ImportedWatch]:
     """A watch for each job that has a web address."""
-    for job in _jobs(file, asked):
+    for job in _jobs(file, hints):
         if _location(job).startswith(("http://", "https://")):
             chosen, left_out = _filters(job.get("filter"))
             yield ImportedWatch(str(job.get("url") or job.get("navigate")), None, chosen, "", _is_off(job), left_out)
@@ -149,9 +149,9 @@ def _is_off(job: dict[str, Any]) -> bool:
     return job.get("enabled") is False
 
 
-def _filters(told: Any) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+def _filters(given: Any) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
     """Filters with a counterpart, and the names of the others."""
-    steps = told.split(",") if isinstance(told, str) else told if isinstance(told, list) else []
+    steps = given.split(",") if isinstance(given, str) else given if isinstance(given, list) else []
     chosen: list[tuple[str, str]] = []
     left_out: list[str] = []
     for step in steps[:1000]:
@@ -164,13 +164,13 @@ def _filters(told: Any) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
 
 def _filter(name: str, value: Any) -> list[tuple[str, str]]:
     """One step as filters of ours; lines are found by plain text unless the step says `re`."""
-    told = value if isinstance(value, dict) else {_DEFAULTS.get(name, "selector"): value}
-    removed = [("remove", str(told["exclude"]))] if name == "css" and told.get("exclude") else []
-    key = next((key for key in _MAIN if isinstance(told.get(key), str) and told[key]), "")
+    options = value if isinstance(value, dict) else {_DEFAULTS.get(name, "selector"): value}
+    removed = [("remove", str(options["exclude"]))] if name == "css" and options.get("exclude") else []
+    key = next((key for key in _MAIN if isinstance(options.get(key), str) and options[key]), "")
     kind, form = _KINDS.get(name, ("", ""))
     if not key or not kind:
         return removed
-    text = re.escape(told[key]) if key == "text" else told[key]
+    text = re.escape(options[key]) if key == "text" else options[key]
     return [*removed, (kind, form.format(text) if form else text)]
 
 
@@ -182,12 +182,12 @@ def _location(job: dict[str, Any]) -> str:
     return str(job.get("user_visible_url") or job.get("url") or job.get("navigate") or job.get("command") or "")
 
 
-def _jobs(file: Path, asked: SourceHints) -> list[dict[str, Any]]:
+def _jobs(file: Path, hints: SourceHints) -> list[dict[str, Any]]:
     """The jobs of `urls.yaml`, named or lying beside the database or in the folder of settings."""
-    places = [asked.urls] if asked.urls else [file.parent / name for name in _LISTS]
+    places = [hints.urls] if hints.urls else [file.parent / name for name in _LISTS]
     found = next((place for place in places if place.is_file()), None)
     if found is None:
-        if asked.url:
+        if hints.url:
             return []
         raise UsageError(f"{file} does not tell addresses; name the urls.yaml of urlwatch with --urls")
     if found.stat().st_size > _MOST_LIST:

@@ -1,23 +1,27 @@
-"""Verbs that keep running: run, demo, serve."""
+"""Verbs that keep running: run, serve."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable
 
 import click
 
-from letopis.api.server import (
-    Server,
-    listen,
-    run_serving,
-)
+from letopis.api.server import Server, listen, serve, serve_as_worker, serve_with_workers
+from letopis.archive import Archive
 from letopis.cli.context import CliContext, verb
 from letopis.crawl import CrawlOptions
-from letopis.daemon.event_log import configure_logging
-from letopis.daemon.http_workers import announce_address, serve_as_worker, serve_until_stopped, serve_with_workers
-from letopis.daemon.services import DEMO_SETTINGS, Daemon, run_demo
+from letopis.daemon import Daemon, Service, log_event, open_event_log
 from letopis.fetch import private_ok
+from letopis.jobs.supervisor import Supervisor
+
+
+def announce_address(address: str, setup: str) -> None:
+    """The one line that scripts wait for."""
+    click.echo(f"listening on {address}")
+    if setup:
+        click.echo(f"no account yet: make the first owner at {setup}", err=True)
 
 
 @verb("serve", "letopis serve", "letopis serve --host 0.0.0.0 --port 9000 --workers 4")
@@ -27,43 +31,43 @@ from letopis.fetch import private_ok
     "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes that answer requests."
 )
 @click.option("--socket", "inherited", type=int, hidden=True, help="A socket that another process listens on.")
-def serve_verb(given: CliContext, host: str | None, port: int | None, workers: int, inherited: int | None) -> None:
+def serve_verb(cli: CliContext, host: str | None, port: int | None, workers: int, inherited: int | None) -> None:
     """Web interface and HTTP API over the archive."""
-    given.set("serve.host", host)
-    given.set("serve.port", port)
-    with given.open() as archive:
+    cli.set("serve.host", host)
+    cli.set("serve.port", port)
+    with cli.open() as archive:
         if inherited is not None:
             serve_as_worker(archive, socket.socket(fileno=inherited))
         elif workers > 1:
-            serve_with_workers(archive, workers)
+            serve_with_workers(archive, workers, ["serve", *cli.words()], announce_address)
         else:
-            server = Server(archive, listen(archive.settings.serve.host, archive.settings.serve.port))
-            run_serving(
-                serve_until_stopped(lambda: server, lambda: announce_address(server.address, server.setup_address))
-            )
+            serve(archive, announce_address)
 
 
 @verb("run", "letopis run", "letopis run --port 9000 --config site.toml")
 @click.option("--host", help="Address to listen on.")
 @click.option("--port", type=int, help="Port to listen on; 0 picks a free one.")
-def run_verb(given: CliContext, host: str | None, port: int | None) -> None:
+def run_verb(cli: CliContext, host: str | None, port: int | None) -> None:
     """The daemon: crawls what is planned, runs watches and jobs, and shows the web interface, until Ctrl-C."""
-    given.set("serve.host", host)
-    given.set("serve.port", port)
-    with given.open() as archive:
+    cli.set("serve.host", host)
+    cli.set("serve.port", port)
+    with cli.open() as archive:
         allowed = private_ok(archive.settings.fetch.private, "cli")
-        log = configure_logging(given.verbose, as_json=given.as_json)
-        asyncio.run(Daemon(archive, CrawlOptions(private_ok=allowed), log).run())
+        asyncio.run(run_daemon(cli, archive, CrawlOptions(private_ok=allowed)))
 
 
-@verb("demo", "letopis demo", "letopis demo --port 0 --archive /tmp/demo")
-@click.option("--host", help="Address to listen on.")
-@click.option("--port", type=int, help="Port to listen on; 0 picks a free one.")
-@click.option("--hosts", type=click.IntRange(1, 200), default=6, show_default=True, help="Hosts of the simulated web.")
-@click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same web.")
-def demo_verb(given: CliContext, host: str | None, port: int | None, hosts: int, seed: int) -> None:
-    """Start a small simulated web on this machine, crawl it, and show it; needs no network."""
-    for name, value in {"serve.host": host, "serve.port": port, **DEMO_SETTINGS}.items():
-        given.set(name, value)
-    with given.open() as archive:
-        asyncio.run(run_demo(archive, hosts, seed, configure_logging(given.verbose, as_json=given.as_json)))
+async def run_daemon(
+    cli: CliContext, archive: Archive, options: CrawlOptions, ready: Callable[[], None] = lambda: None
+) -> None:
+    """Crawl, watches, jobs and web interface until a signal; `ready` is called once requests are answered."""
+    log = open_event_log(cli.verbose, as_json=cli.as_json)
+    jobs = Supervisor(archive)
+    server = Server(archive, listen(archive.settings.serve.host, archive.settings.serve.port))
+
+    def announce() -> None:
+        log_event(log, "ready", address=server.address, archive=str(archive.folder))
+        announce_address(server.address, server.setup_address)
+        ready()
+
+    services = [Service(jobs.run, jobs.stop), Service(lambda: server.run(announce), server.stop)]
+    await Daemon(archive, options, log, services).run()

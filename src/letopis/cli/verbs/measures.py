@@ -1,4 +1,4 @@
-"""Verbs that count and measure: stats of the archive, simulate revisit policies, bench."""
+"""Verbs that work without an archive: patch and extract files, simulate revisit policies, bench."""
 
 from __future__ import annotations
 
@@ -6,46 +6,62 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
 import letopis
-from letopis.archive import Archive
-from letopis.cli.context import CliContext, verb
-from letopis.daemon.simulation import crawl_demo_world
+from letopis import extract
+from letopis.archive import utc_now
+from letopis.change import apply_binary_delta
+from letopis.cli.context import CliContext, read_file, verb, write_output
+from letopis.cli.door import run_operation
 from letopis.errors import NotFound, UsageError
-from letopis.index.link_index import LinkIndex
-from letopis.index.word_index import WordIndex
 from letopis.model import parse_duration
+from letopis.operations import bind
+from letopis.operations.pages import ExtractQuery, extract_page, page_text
+from letopis.plugins import load_entry_point
 from letopis.schedule import POLICIES, simulate
 
 
-@verb("stats", "letopis stats", "letopis stats --json")
-def stats_verb(given: CliContext) -> None:
-    """Show totals of the archive: documents, versions, checks, bytes, links, and how far the indexes are behind."""
-    with given.open(create=False) as archive:
-        row = _totals(archive)
-    given.output.row(row, "\n".join(f"{name.replace('_', ' '):26} {value}" for name, value in row.items()))
+@verb("patch", "letopis diff URL --format binary > delta", "letopis patch old.pdf delta -o new.pdf")
+@click.argument("old", type=click.Path(path_type=Path))
+@click.argument("delta", type=click.Path(path_type=Path))
+@click.option("-o", "--output", "target", type=click.Path(path_type=Path), help="Write to a file.")
+def patch_verb(cli: CliContext, old: Path, delta: Path, target: Path | None) -> None:
+    """Apply a binary difference to OLD; the result is checked against its digest."""
+    write_output(cli, apply_binary_delta(read_file(old), read_file(delta)), target)
 
 
-def _totals(archive: Archive) -> dict[str, Any]:
-    """Counts and rates; `links_lag` and `search_lag` are versions that the indexes will take in when asked next.
-
-    `names_lag` are those whose links do not help to find pages yet; they do when there are some more.
-    """
-    words = WordIndex(archive)
-    links, behind = LinkIndex(archive).known()
-    totals = replace(archive.stats(), links=links)
-    return asdict(totals) | {
-        "ratio": round(totals.pack_bytes / totals.raw_bytes, 4) if totals.raw_bytes else None,
-        "catalog_bytes_per_version": round(totals.catalog_bytes / totals.versions, 1) if totals.versions else None,
-        "links_lag": behind,
-        "search_lag": words.lag(),
-        "names_lag": words.names_lag(),
-    }
+@verb(
+    "extract",
+    "letopis extract page.html",
+    "letopis extract https://example.org/ --format xml",
+    "letopis extract https://example.org/ --at 2024-01-31 --offline",
+)
+@click.argument("what", metavar="FILE|URL")
+@click.option("--at", metavar="TIME", help="The version valid at this time.")
+@click.option(
+    "--format", "form", type=click.Choice(["json", "xml"]), default="json", show_default=True, help="How to show it."
+)
+@click.option("--content-type", default="", help="Type of a file, where its bytes do not tell.")
+@click.option("--offline", is_flag=True, help="Never check first.")
+@click.option("-o", "--output", "target", type=click.Path(path_type=Path), help="Write to a file.")
+def extract_verb(
+    cli: CliContext, what: str, at: str | None, form: str, content_type: str, offline: bool, target: Path | None
+) -> int:
+    """Show the common form of a document, of a file or of a stored page: metadata, blocks, links."""
+    file = Path(what)
+    if "://" not in what and file.is_file():
+        headers = (("Content-Type", content_type),) if content_type else ()
+        page = extract.read_page(read_file(file), file.absolute().as_uri(), headers)
+        write_output(cli, page_text(page, form).encode(), target)
+        return 0
+    if what.startswith(("/", "./", "../", "~")):
+        raise NotFound(f"there is no file '{what}'; name a file, or an address such as https://example.org/")
+    asked = bind(ExtractQuery, {"url": what, "at": at, "format": form, "offline": offline}, utc_now())
+    return run_operation(cli, extract_page, asked, target)
 
 
 _POLICY_COLUMNS = ("policy", "captured", "hits", "freshness", "age", "visits_per_budget", "of_oracle")
@@ -72,35 +88,34 @@ _CRAWL_POLICIES = ("uniform", "adaptive", "optimal")
 @click.option("--hours", type=float, default=24.0, show_default=True, help="Measured hours, after 24 h of learning.")
 @click.option("--whole", is_flag=True, help="Run the whole crawler on the demo's web in simulated time: a row a day.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same world.")
-@click.option("--policy", "policies", default=",".join(POLICIES), show_default=True, help="Policies, with commas.")
+@click.option("--policy", "policies", metavar="P,...", help=f"Policies out of {', '.join(POLICIES)}; default: all.")
 def simulate_verb(
-    given: CliContext, pages: int, periods: str, changes: str, interval: str, hours: float, whole: bool, seed: int,
-    policies: str,
+    cli: CliContext, pages: int, periods: str, changes: str, interval: str, hours: float, whole: bool, seed: int,
+    policies: str | None,
 ) -> None:  # fmt: skip
     """Compare revisit policies on pages whose changes are known: one row a policy."""
-    names = [name.strip() for name in policies.split(",") if name.strip()]
+    known = _CRAWL_POLICIES if whole else POLICIES
+    names = list(known) if policies is None else [name.strip() for name in policies.split(",") if name.strip()]
     if whole:
-        _simulate_crawls(
-            given, [name for name in names if name in _CRAWL_POLICIES], pages, parse_duration(interval), hours, seed
-        )
+        _simulate_crawls(cli, names, pages, parse_duration(interval), hours, seed)
         return
     kind = "periodic" if changes == "periodic" else "poisson"
     rows = simulate(pages, periods, kind, parse_duration(interval), hours, seed, names)  # type: ignore[arg-type]
-    given.output.rows([{name: _rounded(value) for name, value in asdict(row).items()} for row in rows], _POLICY_COLUMNS)
+    cli.output.rows([{name: _rounded(value) for name, value in asdict(row).items()} for row in rows], _POLICY_COLUMNS)
 
 
 def _simulate_crawls(
-    given: CliContext, names: Sequence[str], pages: int, interval: float, hours: float, seed: int
+    cli: CliContext, names: Sequence[str], pages: int, interval: float, hours: float, seed: int
 ) -> None:
     """What the crawler believes of its freshness beside the truth, and the share that unseen pages got."""
-    if not names or hours < 24:
-        raise UsageError(f"--whole needs a policy out of {', '.join(_CRAWL_POLICIES)} and --hours of 24 or more")
-    found = []
+    if not names or set(names) - set(_CRAWL_POLICIES) or hours < 24:
+        raise UsageError(f"--whole needs policies out of {', '.join(_CRAWL_POLICIES)} and --hours of 24 or more")
+    crawl_world, found = load_entry_point("letopis.simulations", "crawl", "letopis-demo"), []
     for name in names:
         with tempfile.TemporaryDirectory(prefix="letopis-simulate-") as folder:
-            rows = crawl_demo_world(Path(folder), name, pages, interval, int(hours // 24), seed)
+            rows = crawl_world(Path(folder), name, pages, interval, int(hours // 24), seed)
         found += [{"policy": name} | {key: _rounded(value) for key, value in asdict(row).items()} for row in rows]
-    given.output.rows(found, _DAY_COLUMNS)
+    cli.output.rows(found, _DAY_COLUMNS)
 
 
 def _rounded(value: object) -> object:
@@ -118,13 +133,13 @@ def bench_scripts() -> dict[str, Path]:
 @verb("bench", "letopis bench codecs --corpus pages/", "letopis bench all")
 @click.argument("name")
 @click.option("--corpus", type=click.Path(path_type=Path), help="Folder of data to measure on.")
-def bench_verb(given: CliContext, name: str, corpus: Path | None) -> int:
+def bench_verb(cli: CliContext, name: str, corpus: Path | None) -> int:
     """Run a benchmark: ours, its peers, the ratio, the goal. 'all' runs every one."""
     known = bench_scripts()
     if name != "all" and name not in known:
         listed = ", ".join(known) or "none here: benchmarks come with the source tree"
         raise NotFound(f"there is no benchmark '{name}'; there are {listed}")
-    words = [*(["--corpus", str(corpus)] if corpus else []), *(["--json"] if given.as_json else [])]
+    words = [*(["--corpus", str(corpus)] if corpus else []), *(["--json"] if cli.as_json else [])]
     chosen = known.values() if name == "all" else [known[name]]
     statuses = [subprocess.run([sys.executable, script, *words], check=False).returncode for script in chosen]  # noqa: S603
     return max(statuses, default=0)

@@ -2,7 +2,7 @@
 
 from letopis.exchange.replica.clone_state import CloneSelection
 from letopis.exchange.replica.clones import CloneReport, PullOptions, clone, detach, pull
-from letopis.exchange.replica.on_demand import fetch_on_demand
+from letopis.exchange.replica.contents import fetch_on_demand
 from letopis.exchange.replica.publication import PublishReport, publish
 
 __all__ = [

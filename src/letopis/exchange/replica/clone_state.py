@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
+from letopis.archive.clones import begin_clone_log
+from letopis.archive.replica import CheckRecord
 from letopis.binary import write_parts_durably
 from letopis.errors import Damaged, NotFound, Refused, UsageError
 from letopis.exchange.replica import release as releases
-from letopis.exchange.replica.index_records import CheckRecord
-from letopis.exchange.replica.release import FIRST_CLONE_PACK, ArchiveRelease, CloneFolder
-from letopis.store.pack_format import encode_pack_header
+from letopis.exchange.replica.release import ArchiveRelease, CloneFolder
 from letopis.urls import host, site
 
 _FOREVER = 1 << 62
@@ -56,10 +55,6 @@ class CloneSelection:
             if check.content is not None and check.time <= high and last > low:
                 yield check
 
-    def fields(self) -> dict[str, Any]:
-        """For the marker of the clone."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class CloneState:
@@ -98,10 +93,7 @@ def begin_clone(folder: CloneFolder, state: CloneState) -> None:
     write_state(folder, state)
     folder.packs.mkdir(parents=True, exist_ok=True)
     folder.parts.mkdir(parents=True, exist_ok=True)
-    own = folder.packs / f"{FIRST_CLONE_PACK:08d}.log"
-    if not own.exists():
-        # The clone's own contents go here, and its numbers never meet those of the origin.
-        write_parts_durably(own, [encode_pack_header(0, FIRST_CLONE_PACK)])
+    begin_clone_log(folder.packs)
 
 
 def applied_release(folder: CloneFolder) -> ArchiveRelease | None:
@@ -123,7 +115,7 @@ def require_next_release(found: ArchiveRelease, known: ArchiveRelease | None, *,
     if found.serial < known.serial:
         raise Refused(
             f"the origin offers release {found.serial}, older than release {known.serial} that is here; "
-            "--allow-older goes back to it"
+            "allow an older one (--allow-older) to go back to it"
         )
     raise Damaged(
         f"two different releases carry the number {found.serial}; ask the publisher, or take it with --allow-older"

@@ -12,25 +12,22 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from letopis.archive import Archive, utc_now
-from letopis.binary import exclusive_lock, folder_write_errors, rename_durably, write_parts_durably
-from letopis.catalog import ABSENT
-from letopis.config import DatabaseSettings, Settings
+from letopis.archive.clones import FIRST_CLONE_PACK, CloneRecord, clone_settings
+from letopis.archive.replica import CheckRecord, ContentRecord, MissingContent, RecordCounts
+from letopis.binary import exclusive_lock, rename_durably, write_errors, write_parts_durably
+from letopis.config import Settings
 from letopis.errors import Damaged, NotFound, Refused, UsageError
 from letopis.exchange.replica import clone_state as states
 from letopis.exchange.replica import release as releases
-from letopis.exchange.replica.catalog_rows import CatalogReconciler
 from letopis.exchange.replica.clone_state import CloneSelection, CloneState
-from letopis.exchange.replica.contents import CloneLogWriter, ContentFetcher, checked_body
+from letopis.exchange.replica.contents import ContentFetcher
 from letopis.exchange.replica.index_records import (
     HEAD_MARK,
     PACK_MARK,
-    CheckRecord,
-    ContentRecord,
     by_address,
     changed_keys,
     check_groups,
@@ -38,13 +35,11 @@ from letopis.exchange.replica.index_records import (
     parse_segment,
 )
 from letopis.exchange.replica.origin import Origin, canonical_origin, open_origin
-from letopis.exchange.replica.pack_files import MissingContent, PackDemand, PackFetcher, PackFiles
-from letopis.exchange.replica.release import FIRST_CLONE_PACK, ArchiveRelease, CloneFolder, ReleaseCounts
+from letopis.exchange.replica.pack_files import PackDemand, PackFetcher, PackFiles
+from letopis.exchange.replica.release import ArchiveRelease, CloneFolder
 from letopis.zrec import RangeSource, Traffic, ZrecReader, encode_release, release_path, sync
 
 _EVERYTHING = b"all"
-_KEYS_AT_ONCE = 300
-"""SURT keys a transaction."""
 
 
 class PullScope(NamedTuple):
@@ -60,14 +55,14 @@ class ReleaseFollower:
     """Takes over one release. Begun again after a break, it finds what is already done."""
 
     def __init__(
-        self, origin: Origin, folder: CloneFolder, archive: Archive, release: ArchiveRelease, wish: PullScope
+        self, origin: Origin, folder: CloneFolder, archive: Archive, release: ArchiveRelease, scope: PullScope
     ) -> None:
         self.release = release
         self.packs_fetched = self.packs_reused = self.contents_fetched = self.records_fetched = 0
         self._origin = origin
         self._folder = folder
-        self._archive = archive
-        self._scope = wish
+        self._record = CloneRecord(archive)
+        self._scope = scope
         self._come = 0
 
     async def run(self) -> None:
@@ -113,7 +108,7 @@ class ReleaseFollower:
         rename_durably(self._folder.incoming, self._folder.index)
         write_parts_durably(self._folder.release, [releases.encode_archive_release(self.release)])
         self._folder.unsettled.unlink()
-        live = self._archive.catalog.contents.packs()
+        live = self._record.packs()
         for path in self._folder.packs.iterdir():
             number = int(path.name.split(".")[0]) if path.name[:8].isdecimal() else FIRST_CLONE_PACK
             if number < FIRST_CLONE_PACK and number not in live:
@@ -129,7 +124,7 @@ class _ReleaseStep:
         self, follower: ReleaseFollower, new: ZrecReader, old: ZrecReader | None, keys: set[bytes] | None
     ) -> None:
         self._f = follower
-        self._archive = follower._archive
+        self._record = follower._record
         self._scope = follower._scope
         self._new = new
         self._keys = keys
@@ -157,8 +152,7 @@ class _ReleaseStep:
     def _has(self, content: ContentRecord) -> bool:
         if self._is_held(content):
             return True
-        found = self._archive.catalog.contents.find(content.identity, content.sha1)
-        return found is not None and found.method != ABSENT and not self._scope.repack
+        return not self._scope.repack and self._record.has(content)
 
     def _is_held(self, content: ContentRecord) -> bool:
         return self._files.at(content.pack, content.place) in self._held
@@ -180,20 +174,17 @@ class _ReleaseStep:
     def _check(self, needs: Iterator[MissingContent]) -> None:
         """Reads contents out of files that have just come: an index could promise what no pack holds."""
         for need in needs:
-            checked_body(self._archive.store, need.content)
+            self._record.require_body(need.content)
 
     def _has_anyhow(self, content: ContentRecord) -> bool:
         """By range only what is not here in any form."""
-        if self._is_held(content):
-            return True
-        found = self._archive.catalog.contents.find(content.identity, content.sha1)
-        return found is not None and found.method != ABSENT
+        return self._is_held(content) or self._record.has(content)
 
     async def _take(self, needs: list[MissingContent]) -> None:
         single = list({(need.content.sha1, need.content.identity): need for need in needs}.values())
         if single:
             places = self._places({need.content.pack for need in single})
-            taker = ContentFetcher(self._f._origin, CloneLogWriter(self._archive, self._heads))
+            taker = ContentFetcher(self._f._origin, self._record, self._heads)
             await taker.take(self._files, single, places, self._f.arrived)
         self._f.contents_fetched = len(single)
 
@@ -207,28 +198,19 @@ class _ReleaseStep:
         return {pack: sorted(places) for pack, places in found.items()}
 
     def rows(self) -> None:
-        """Makes the catalogue show the release, some hundreds of keys a transaction."""
-        catalog = self._archive.catalog
-        reconciler = CatalogReconciler(catalog, self._heads, self._is_held, repack=self._scope.repack)
-        groups = self._groups()
-        while batch := list(islice(groups, _KEYS_AT_ONCE)):
-            with catalog.transaction() as cursor:
-                for key, addresses in batch:
-                    reconciler.key(cursor, key, addresses)
-        with catalog.transaction() as cursor:
-            catalog.contents.drop_unused(cursor)
+        """Makes the record show the release."""
+        self._record.apply(self._groups(), self._heads, self._is_held, repack=self._scope.repack)
 
     def proof(self) -> None:
         """`Damaged` unless the catalogue counts what the release counts and contradicts itself nowhere."""
         promised = self._f.release.counts if self._scope.selection.has_all_addresses else self._counted()
-        totals = self._archive.catalog.totals()
-        found = ReleaseCounts(totals.documents, totals.versions, totals.checks, totals.contents, totals.raw_bytes)
+        found = self._record.counts()
         if found != promised:
             raise Damaged(f"the clone counts {found} and the release {promised}; ask the publisher to publish again")
-        for sentence in self._archive.catalog.integrity():
+        for sentence in self._record.contradictions():
             raise Damaged(f"the clone's catalogue is not sound: {sentence}; clone again into an empty folder")
 
-    def _counted(self) -> ReleaseCounts:
+    def _counted(self) -> RecordCounts:
         """What the index holds of the addresses that the clone knows."""
         documents = versions = checks = raw_bytes = 0
         contents: set[tuple[bytes, int]] = set()
@@ -241,7 +223,7 @@ class _ReleaseStep:
                     versions += len(found)
                     raw_bytes += sum(content.raw_bytes for content in found)
                     contents.update(check.content[:2] for check in one if check.content)
-        return ReleaseCounts(documents, versions, checks, len(contents), raw_bytes)
+        return RecordCounts(documents, versions, checks, len(contents), raw_bytes)
 
 
 class _KnownRelease:
@@ -320,7 +302,7 @@ def clone(
     """Makes a folder a clone of a published archive; goes on with one that was interrupted."""
     folder = CloneFolder(path)
     state = CloneState(canonical_origin(address), selection, key is not None)
-    with folder_write_errors(path):
+    with write_errors(path):
         spent = Traffic() if folder.marker.exists() else _probe_origin(state.origin, settings, clock)
         with exclusive_lock(folder.lock, f"works on {path}"):
             states.begin_clone(folder, state)
@@ -354,7 +336,7 @@ def pull(
 ) -> CloneReport:
     """Brings a clone up to date, transferring only differences."""
     folder = states.clone_folder(path)
-    with folder_write_errors(path), exclusive_lock(folder.lock, f"works on {path}"):
+    with write_errors(path), exclusive_lock(folder.lock, f"works on {path}"):
         state = states.read_state(folder)
         if state.signed and options.key is None:
             raise UsageError("this clone was made with a key; give it again with --key FILE")
@@ -367,20 +349,15 @@ def pull(
 def detach(path: Path, settings: Settings) -> None:
     """Makes a clone an archive of its own, for good; `Refused` while contents are missing."""
     folder = states.clone_folder(path)
-    with folder_write_errors(path), exclusive_lock(folder.lock, f"works on {path}"):
+    with write_errors(path), exclusive_lock(folder.lock, f"works on {path}"):
         if states.applied_release(folder) is None:
             raise Refused(f"{path} is not complete; finish it first with 'letopis pull {path}'")
-        with Archive(path, settings=local_settings(settings)) as archive:
-            missing = archive.catalog.contents.absent()
+        with Archive(path, settings=clone_settings(settings)) as archive:
+            missing = CloneRecord(archive).absent()
         if missing:
             raise Refused(f"{missing} contents are not fetched yet; fetch them with 'letopis pull {path} --fill'")
         folder.marker.unlink()
     shutil.rmtree(folder.folder)
-
-
-def local_settings(settings: Settings) -> Settings:
-    """A clone lives in its folder, wherever other archives of these settings live."""
-    return replace(settings, database=DatabaseSettings(), store=replace(settings.store, url=""))
 
 
 def _run(
@@ -395,7 +372,7 @@ def _run(
         async with open_origin(state.origin, settings.fetch, clock) as origin:
             return await _pulled(origin, folder, state, options, archive, progress)
 
-    with Archive(folder.archive, settings=local_settings(settings), following=True) as archive:
+    with Archive(folder.archive, settings=clone_settings(settings), following=True) as archive:
         return asyncio.run(whole())
 
 
@@ -403,13 +380,14 @@ async def _pulled(
     origin: Origin, folder: CloneFolder, state: CloneState, options: PullOptions, archive: Archive, progress: Progress
 ) -> CloneReport:
     known = states.applied_release(folder)
-    wish = PullScope(state.selection, options.fill, options.repack, progress)
+    scope = PullScope(state.selection, options.fill, options.repack, progress)
     try:
-        follower = await _accepted(origin, folder, options, archive, wish)
+        follower = await _accepted(origin, folder, options, archive, scope)
     except NotFound:
         # The publisher has moved on between our two requests: its release now names another index.
-        follower = await _accepted(origin, folder, options, archive, wish)
-    counts, traffic = archive.catalog.totals(), origin.traffic
+        follower = await _accepted(origin, folder, options, archive, scope)
+    record, traffic = CloneRecord(archive), origin.traffic
+    counts = record.counts()
     return CloneReport(
         serial=follower.release.serial,
         up_to_date=follower.release == known and not follower.packs_fetched and not follower.contents_fetched,
@@ -423,21 +401,21 @@ async def _pulled(
         documents=counts.documents,
         versions=counts.versions,
         checks=counts.checks,
-        absent=archive.catalog.contents.absent(),
+        absent=record.absent(),
         verified=True,
     )
 
 
 async def _accepted(
-    origin: Origin, folder: CloneFolder, options: PullOptions, archive: Archive, wish: PullScope
+    origin: Origin, folder: CloneFolder, options: PullOptions, archive: Archive, scope: PullScope
 ) -> ReleaseFollower:
     found = releases.parse_archive_release(await origin.release())
     if options.key is not None:
         found.check_signature(options.key)
     states.require_next_release(found, states.applied_release(folder), allow_older=options.allow_older)
-    follower = ReleaseFollower(origin, folder, archive, found, wish)
+    follower = ReleaseFollower(origin, folder, archive, found, scope)
     known = found == states.applied_release(folder) and not folder.unsettled.exists()
-    if not known or wish.fill or wish.repack:
+    if not known or scope.fill or scope.repack:
         if known:
             shutil.copyfile(folder.index, folder.incoming)
         await follower.run()

@@ -7,51 +7,19 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
-from letopis.archive import Archive, Identity, PackNote, digest_text, identify
-from letopis.catalog import ContentRow, Cursor
-from letopis.config import StoreSettings
-from letopis.errors import Damaged
-from letopis.exchange.replica.index_records import ContentRecord, SegmentRecord
-from letopis.exchange.replica.origin import Origin
-from letopis.exchange.replica.pack_files import MissingContent, PackFiles
-from letopis.exchange.replica.release import local_name
+from letopis.archive import Archive
+from letopis.archive.clones import CloneRecord, fetch_missing_with
+from letopis.archive.replica import ContentRecord, MissingContent, decode_contents
+from letopis.errors import NotFound, Unavailable
+from letopis.exchange.replica.clone_state import read_state
+from letopis.exchange.replica.index_records import PACK_MARK, SegmentRecord, parse_segment
+from letopis.exchange.replica.origin import Origin, open_origin
+from letopis.exchange.replica.pack_files import PackFiles
+from letopis.exchange.replica.release import CloneFolder, local_name
 from letopis.model import Headers
-from letopis.store import AppendResult, ContentPlace, LocalBackend, Store, VersionItem
-
-
-class CloneLogWriter:
-    """Writes to a clone that was opened by whoever brings it up to date."""
-
-    def __init__(self, archive: Archive, heads: Mapping[int, Headers]) -> None:
-        self._archive = archive
-        self._heads = heads
-
-    def keep(self, pairs: Sequence[tuple[MissingContent, bytes]]) -> None:
-        """Appends contents to the clone's own log and enters their places, in one durable step."""
-        with self._archive.transaction() as (cursor, store):
-            placed = store.append([self._item(need, body) for need, body in pairs])
-            store.sync()
-            for (need, _), where in zip(pairs, placed, strict=True):
-                self._enter(cursor, need.content, where)
-
-    def _enter(self, cursor: Cursor, content: ContentRecord, where: AppendResult) -> None:
-        assert where.place is not None
-        contents = self._archive.catalog.contents
-        found = contents.find(content.identity, content.sha1, cursor)
-        if found is not None:
-            contents.move(cursor, [(where.stored_bytes, where.method, *where.place, found.id)])
-            return
-        fields = (content.identity, content.sha1, content.raw_bytes, where.stored_bytes, where.method)
-        contents.add(cursor, ContentRow(0, *fields, *where.place))
-
-    def _item(self, need: MissingContent, body: bytes) -> VersionItem:
-        check = need.check
-        headers = self._heads.get(check.head, ()) if check.head is not None else ()
-        note = PackNote(check.status, headers, version=check.is_version)
-        return VersionItem(check.url.encode("utf-8", "surrogatepass"), check.time, note.pack(), need.content.sha1, body)
-
+from letopis.zrec import ZrecReader
 
 BATCH_BYTES = 8 << 20
 _GAP = 1024
@@ -66,7 +34,7 @@ PackRange = tuple[SegmentRecord, int, int]
 FetchRange = Callable[[SegmentRecord, int, int], bytes]
 
 
-class OriginPacks(LocalBackend):
+class OriginPacks:
     """The origin's packs as a store reads them: what was fetched beforehand, the rest on demand.
 
     Where records begin is known from the index (`places`), so that a read
@@ -75,14 +43,12 @@ class OriginPacks(LocalBackend):
     """
 
     def __init__(self, files: PackFiles, fetch: FetchRange, places: Mapping[int, Sequence[int]]) -> None:
-        super().__init__(Path("origin"))
-        self._files = files
         self._fetch = fetch
         self._places = places
         self._known: dict[tuple[int, int], bytes] = {}
         self._packs = {local_name(known[0].file): known for known in files.of_pack.values()}
 
-    def list(self) -> Mapping[str, int]:
+    def sizes(self) -> Mapping[str, int]:
         """All packs that the origin publishes."""
         return {name: known[-1].end for name, known in self._packs.items()}
 
@@ -130,9 +96,10 @@ class OriginPacks(LocalBackend):
 class ContentFetcher:
     """Takes contents by range into a clone."""
 
-    def __init__(self, origin: Origin, keeper: CloneLogWriter) -> None:
+    def __init__(self, origin: Origin, record: CloneRecord, heads: Mapping[int, Headers]) -> None:
         self._origin = origin
-        self._keeper = keeper
+        self._record = record
+        self._heads = heads
 
     async def take(
         self,
@@ -145,8 +112,8 @@ class ContentFetcher:
         packs = OriginPacks(files, _from_thread(self._origin), places)
         for batch in _batches(sorted(needs, key=lambda need: need.content[5:])):
             await self._ahead(packs, _ranges(packs, files, batch))
-            bodies = await asyncio.to_thread(_decoded, packs, [need.content for need in batch])
-            self._keeper.keep(list(zip(batch, bodies, strict=True)))
+            bodies = await asyncio.to_thread(decode_contents, packs, [need.content for need in batch])
+            self._record.keep(list(zip(batch, bodies, strict=True)), self._heads)
             packs.forget_all()
             progress(sum(need.content.stored_bytes for need in batch))
 
@@ -168,7 +135,7 @@ class ContentFetcher:
 async def fetch_content(origin: Origin, files: PackFiles, content: ContentRecord) -> bytes:
     """One content, checked."""
     packs = OriginPacks(files, _from_thread(origin), {})
-    return (await asyncio.to_thread(_decoded, packs, [content]))[0]
+    return (await asyncio.to_thread(decode_contents, packs, [content]))[0]
 
 
 async def _read_range(origin: Origin, span: PackRange) -> bytes:
@@ -184,29 +151,6 @@ def _from_thread(origin: Origin) -> FetchRange:
         return asyncio.run_coroutine_threadsafe(_read_range(origin, (segment, start, end)), loop).result()
 
     return fetch
-
-
-def checked_body(store: Store, content: ContentRecord) -> bytes:
-    """The body at a content's place, when it is the content that was promised."""
-    try:
-        body = store.read(ContentPlace(content.pack, content.place, content.slot), content.stored_bytes).body
-    except Damaged as error:
-        raise _broken(content) from error
-    if identify(body) != Identity(content.sha1, content.identity):
-        raise _broken(content)
-    return body
-
-
-def _broken(content: ContentRecord) -> Damaged:
-    return Damaged(
-        f"content {digest_text(content.sha1)} of the origin is not what its index promises; nothing was taken over; "
-        "ask the publisher to run 'letopis verify' and publish again"
-    )
-
-
-def _decoded(packs: OriginPacks, contents: Sequence[ContentRecord]) -> list[bytes]:
-    store = Store.open(packs, StoreSettings(), write=False)
-    return [checked_body(store, content) for content in contents]
 
 
 def _batches(needs: Sequence[MissingContent]) -> Iterator[list[MissingContent]]:
@@ -245,3 +189,38 @@ def _ranges(packs: OriginPacks, files: PackFiles, batch: Sequence[MissingContent
         else:
             found.append((segment, place, end))
     return found
+
+
+def fetch_on_demand(archive: Archive) -> Archive:
+    """Lets a clone fetch what it lacks when somebody reads it."""
+    folder = CloneFolder(archive.folder)
+
+    def fetch(need: MissingContent) -> bytes:
+        # In a loop of its own: the caller may be inside one, or have none.
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(asyncio.run, _fetched(archive, folder, need.content)).result()
+
+    fetch_missing_with(archive, fetch)
+    return archive
+
+
+async def _fetched(archive: Archive, folder: CloneFolder, content: ContentRecord) -> bytes:
+    """One content from the origin; `Unavailable` when that is away."""
+    address = read_state(folder).origin
+    try:
+        async with open_origin(address, archive.settings.fetch, archive.clock) as origin:
+            return await fetch_content(origin, _files_of_pack(folder, content.pack), content)
+    except NotFound:
+        raise Unavailable(
+            f"{address} has been published anew and no longer has that content where it was; "
+            f"run 'letopis pull {folder.archive}', then try again"
+        ) from None
+    except Unavailable as error:
+        raise Unavailable(
+            f"this clone has not fetched that content yet, and its origin is away ({error}); try again later"
+        ) from None
+
+
+def _files_of_pack(folder: CloneFolder, pack: int) -> PackFiles:
+    with ZrecReader(folder.index) as reader:
+        return PackFiles(parse_segment(line) for line in reader.starting(PACK_MARK + b"%08d" % pack))

@@ -13,8 +13,10 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from letopis.archive.clones import FIRST_CLONE_PACK
+from letopis.archive.replica import CheckRecord, ContentRecord
 from letopis.errors import Damaged
-from letopis.exchange.replica.release import FIRST_CLONE_PACK, pack_file
+from letopis.exchange.replica.release import pack_file
 from letopis.model import Headers, from_millis, to_millis
 from letopis.urls import surt
 from letopis.zrec import ZrecReader
@@ -24,39 +26,6 @@ NAME_RULE = r"^\S+ \S+"
 """Key and time, or sort and number: lines and names have one order."""
 _MOST = 1 << 62
 _METHODS = frozenset({"stored", "zstd", "brotli", "pieces", "run", "solid"})
-
-
-class ContentRecord(NamedTuple):
-    """Bytes by both digests, and where the origin has them."""
-
-    sha1: bytes
-    identity: int
-    raw_bytes: int
-    stored_bytes: int
-    method: str
-    pack: int
-    place: int
-    slot: int
-
-
-class CheckRecord(NamedTuple):
-    """One check. `outcome` is None when it brought a version."""
-
-    url: str
-    time: int
-    status: int
-    head: int | None
-    outcome: int | None
-    number: int | None
-    meaningful: int | None
-    extra: str | None
-    title: str | None
-    content: ContentRecord | None
-
-    @property
-    def is_version(self) -> bool:
-        """Whether the check brought a version."""
-        return self.outcome is None
 
 
 class SegmentRecord(NamedTuple):

@@ -11,24 +11,17 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
-from letopis.binary import fsync_folder
+from letopis.archive.replica import ContentRecord
+from letopis.binary import fsync_file, fsync_folder, write_at
 from letopis.errors import Damaged, Unavailable
-from letopis.exchange.replica.index_records import CheckRecord, ContentRecord, SegmentRecord
+from letopis.exchange.replica.index_records import SegmentRecord
 from letopis.exchange.replica.origin import Origin
 from letopis.exchange.replica.release import CloneFolder, local_name
 from letopis.zrec import NoRanges, RangeSource
 
 WORTH_WHOLE = 0.5
 """Share of a pack file from which it is fetched whole."""
-
-
-class MissingContent(NamedTuple):
-    """A content that has to be fetched, and one check that tells of it."""
-
-    content: ContentRecord
-    check: CheckRecord
 
 
 class PackFiles:
@@ -166,8 +159,7 @@ class PackFetcher:
                 except NoRanges:
                     file.truncate(0)
                     file.write(await self._whole(source, segment))
-                file.flush()
-                os.fsync(file.fileno())
+                fsync_file(file)
 
     async def _piece(self, source: RangeSource, start: int, end: int) -> bytes:
         """A piece; asked for again when the connection was cut."""
@@ -196,17 +188,15 @@ class PackFetcher:
         if part.name == target.name:
             part.replace(target)
         else:
-            _write_at(target, segment.start, part.read_bytes())
+            _write_durably_at(target, segment.start, part.read_bytes())
             part.unlink()
         fsync_folder(target.parent)
 
 
-def _write_at(path: Path, start: int, data: bytes) -> None:
+def _write_durably_at(path: Path, start: int, data: bytes) -> None:
     number = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.pwrite(number, rest, start + len(data) - len(rest)) :]
+        write_at(number, start, data)
         os.fsync(number)
     finally:
         os.close(number)

@@ -6,7 +6,6 @@ linked cannot be taken away. Finished packs are linked, logs cut into segments t
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,23 +16,38 @@ from pathlib import Path
 from typing import NamedTuple
 
 from letopis.archive import Archive
-from letopis.binary import exclusive_lock, folder_write_errors, write_parts_durably
-from letopis.catalog import DatabaseSnapshot
+from letopis.archive.replica import (
+    DocumentRecord,
+    PackGone,
+    RecordCounts,
+    RecordSnapshot,
+    pack_bytes,
+    pack_name,
+    record_end,
+    record_snapshot,
+)
+from letopis.binary import exclusive_lock, file_sha256, write_errors, write_parts_durably
 from letopis.errors import Damaged, Refused
-from letopis.exchange.replica import catalog_rows as snapshots
 from letopis.exchange.replica import release as releases
-from letopis.exchange.replica.index_records import NAME_RULE, PACK_MARK, SegmentRecord, parse_segment, segment_line
+from letopis.exchange.replica.index_records import (
+    NAME_RULE,
+    PACK_MARK,
+    SegmentRecord,
+    check_line,
+    head_line,
+    parse_segment,
+    segment_line,
+    surt_key,
+)
 from letopis.exchange.replica.release import (
     PACKS,
     RELEASE,
     ArchiveRelease,
-    ReleaseCounts,
     index_name,
     is_index_name,
     segment_name,
 )
 from letopis.model import rfc3339
-from letopis.store import ContentPlace, PackGone
 from letopis.zrec import ZrecReader, describe_release, release_path
 from letopis.zrec import pack as pack_records
 
@@ -57,12 +71,12 @@ class PublishedPacks:
         """Makes sure that packs stay readable although a compaction may remove them: name and end of each.
 
         `last` gives for each pack where the last record begins that is to be
-        published. `Moved` when a pack is already gone.
+        published. `PackGone` when a pack is already removed.
         """
         found = {}
         for pack, place in sorted(last.items()):
-            name = archive.store.name_of(pack)
-            found[pack] = (name, archive.store.end_of(ContentPlace(pack, place, 0)))
+            name = pack_name(archive, pack)
+            found[pack] = (name, record_end(archive, pack, place))
             if name.endswith(".pack") and pack not in self._known:
                 self._link(archive.folder / PACKS / name, self._folder / name)
         return found
@@ -90,7 +104,7 @@ class PublishedPacks:
         if not target.exists():
             write_parts_durably(target, _bytes_of(archive, pack, 0, None))
         self._count(target.stat().st_size)
-        return SegmentRecord(pack, 0, name, target.stat().st_size, _digest(target))
+        return SegmentRecord(pack, 0, name, target.stat().st_size, file_sha256(target))
 
     def _log(self, archive: Archive, pack: int, name: str, end: int) -> Iterator[SegmentRecord]:
         """What was published of a log, and its new bytes as a segment of their own."""
@@ -103,13 +117,13 @@ class PublishedPacks:
             target = self._folder / segment_name(name, at)
             write_parts_durably(target, _bytes_of(archive, pack, at, end))
             self._count(end - at)
-            yield SegmentRecord(pack, at, target.name, end - at, _digest(target))
+            yield SegmentRecord(pack, at, target.name, end - at, file_sha256(target))
 
     def _check(self, archive: Archive, record: SegmentRecord) -> None:
         """An archive that was put back from an older copy uses numbers again, for other bytes."""
         path = self._folder / record.file
         size = min(record.size, 4096)
-        tail = archive.store.raw(record.pack, record.end - size, size)
+        tail = pack_bytes(archive, record.pack, record.end - size, size)
         if not path.exists() or path.stat().st_size != record.size or _tail(path, size) != tail:
             raise Damaged(f"{path} is not what this archive has there; publish into an empty folder")
 
@@ -127,18 +141,13 @@ class PublishedPacks:
 
 def _bytes_of(archive: Archive, pack: int, start: int, end: int | None) -> Iterator[bytes]:
     while end is None or start < end:
-        data = archive.store.raw(pack, start, _PIECE if end is None else min(_PIECE, end - start))
+        data = pack_bytes(archive, pack, start, _PIECE if end is None else min(_PIECE, end - start))
         if not data:
             if end is not None:
                 raise Damaged(f"pack {pack} ends at {start}, before byte {end}; run 'letopis verify'")
             return
         yield data
         start += len(data)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _tail(path: Path, size: int) -> bytes:
@@ -173,7 +182,7 @@ class _IndexDraft(NamedTuple):
     """The text of the index and what goes with it."""
 
     text: bytes
-    counts: ReleaseCounts
+    counts: RecordCounts
     segments: list[SegmentRecord]
 
 
@@ -190,14 +199,14 @@ def publish(
     `key` signs the release. Files that neither this release nor the one
     before names are removed once the one before is `grace` seconds old.
     """
-    with folder_write_errors(folder), exclusive_lock(folder / ".lock", f"publishes to {folder}"):
+    with write_errors(folder), exclusive_lock(folder / ".lock", f"publishes to {folder}"):
         before = _last(folder)
         known = _segments(folder / before.index) if before else []
-        shelf = PublishedPacks(folder, known)
-        made = _drafted(archive, shelf, progress)
+        packs = PublishedPacks(folder, known)
+        made = _drafted(archive, packs, progress)
         found, packed = _released(archive, folder, before, made, key)
-        removed = _retired(folder, shelf, before, found, {*known, *made.segments}, archive.clock(), grace)
-    return _report(found, packed, made, shelf, removed, before)
+        removed = _retired(folder, packs, before, found, {*known, *made.segments}, archive.clock(), grace)
+    return _report(found, packed, made, packs, removed, before)
 
 
 def _last(folder: Path) -> ArchiveRelease | None:
@@ -215,27 +224,51 @@ def _segments(index: Path) -> list[SegmentRecord]:
         return [parse_segment(line) for line in reader.starting(PACK_MARK)]
 
 
-def _drafted(archive: Archive, shelf: PublishedPacks, progress: Callable[[int], None]) -> _IndexDraft:
+def _drafted(archive: Archive, packs: PublishedPacks, progress: Callable[[int], None]) -> _IndexDraft:
     """Everything there is at one moment; once more when a compaction was faster."""
     for _ in range(_TRIES - 1):
         with suppress(PackGone):
-            return _draft(archive, shelf, progress)
-    return _draft(archive, shelf, progress)
+            return _draft(archive, packs, progress)
+    return _draft(archive, packs, progress)
 
 
-def _draft(archive: Archive, shelf: PublishedPacks, progress: Callable[[int], None]) -> _IndexDraft:
-    with archive.catalog.database.snapshot() as snapshot:
-        held = shelf.hold(archive, snapshots.last_pack_places(snapshot))
-        _complete(snapshot)
-        segments = shelf.publish(archive, held)
-        lines, counts = snapshots.index_lines(snapshot, progress)
+def _draft(archive: Archive, packs: PublishedPacks, progress: Callable[[int], None]) -> _IndexDraft:
+    with record_snapshot(archive) as snapshot:
+        held = packs.hold(archive, snapshot.last_places())
+        _require_complete(snapshot)
+        segments = packs.publish(archive, held)
+        lines, counts = _index_lines(snapshot, progress)
     lines += [segment_line(record) for record in segments]
     lines.sort()
     return _IndexDraft(b"".join(line + b"\n" for line in lines), counts, segments)
 
 
-def _complete(snapshot: DatabaseSnapshot) -> None:
-    missing = snapshots.count_absent(snapshot)
+def _index_lines(snapshot: RecordSnapshot, progress: Callable[[int], None]) -> tuple[list[bytes], RecordCounts]:
+    """All header lists and checks, unsorted, and their counts; `progress` hears how many addresses are done."""
+    lines = [head_line(number, headers) for number, headers in snapshot.headers()]
+    heads = len(lines)
+    documents = versions = raw_bytes = 0
+    contents: set[tuple[bytes, int]] = set()
+    for document in snapshot.documents():
+        found = [check.content for check in document.checks if check.is_version and check.content]
+        versions += len(found)
+        raw_bytes += sum(content.raw_bytes for content in found)
+        contents.update(check.content[:2] for check in document.checks if check.content)
+        lines += _check_lines(document)
+        documents += 1
+        progress(documents)
+    return lines, RecordCounts(documents, versions, len(lines) - heads, len(contents), raw_bytes)
+
+
+def _check_lines(document: DocumentRecord) -> Iterator[bytes]:
+    """The lines of one address; its title stands in the first."""
+    key = surt_key(document.url)
+    for place, check in enumerate(document.checks):
+        yield check_line(key, check if place else check._replace(title=document.title))
+
+
+def _require_complete(snapshot: RecordSnapshot) -> None:
+    missing = snapshot.count_absent()
     if missing:
         raise Refused(
             f"this clone has not fetched {missing} of its contents and cannot hand them on; "
@@ -279,7 +312,7 @@ def _same(before: ArchiveRelease, index_sha256: str) -> bool:
 
 def _retired(
     folder: Path,
-    shelf: PublishedPacks,
+    packs: PublishedPacks,
     before: ArchiveRelease | None,
     found: ArchiveRelease,
     segments: set[SegmentRecord],
@@ -289,7 +322,7 @@ def _retired(
     """Whoever began with a release older than the last has had the grace period to finish."""
     if before is None or (now - datetime.fromisoformat(before.time)).total_seconds() < grace:
         return 0
-    removed = shelf.retire({record.file for record in segments})
+    removed = packs.retire({record.file for record in segments})
     for path in folder.iterdir():
         if is_index_name(path.name) and path.name not in (before.index, found.index):
             path.unlink()
@@ -301,7 +334,7 @@ def _report(
     found: ArchiveRelease,
     packed: tuple[int, int],
     made: _IndexDraft,
-    shelf: PublishedPacks,
+    packs: PublishedPacks,
     removed: int,
     before: ArchiveRelease | None,
 ) -> PublishReport:
@@ -316,7 +349,7 @@ def _report(
         records=packed[0],
         records_kept=packed[1],
         packs=len(made.segments),
-        packs_added=shelf.added,
-        bytes_added=shelf.added_bytes,
+        packs_added=packs.added,
+        bytes_added=packs.added_bytes,
         files_removed=removed,
     )

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from letopis.archive import CLONE_MARKER
+from letopis.archive.replica import RecordCounts
 from letopis.errors import Damaged, NewerFormat, Refused
 from letopis.zrec import ZrecRelease, encode_release, parse_release
 
 RELEASE = "release.json"
 PACKS = "packs"
-FIRST_CLONE_PACK = 1 << 23
-"""Logs of a clone's own are numbered from here on; packs of its origin lie below."""
 
 _PACK_FILE = re.compile(r"(\d{8})\.(?:pack|log\.(\d{1,15}))")
 _INDEX_FILE = re.compile(r"index-(\d{8,12})\.zrec")
@@ -72,17 +71,6 @@ _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class ReleaseCounts:
-    """What a complete clone counts."""
-
-    documents: int
-    versions: int
-    checks: int
-    contents: int
-    raw_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
 class ArchiveRelease:
     """One state of a published archive."""
 
@@ -91,7 +79,7 @@ class ArchiveRelease:
     time: str
     index: str
     zrec: ZrecRelease
-    counts: ReleaseCounts
+    counts: RecordCounts
     hmac_sha256: str | None = None
 
     def signed(self, key: bytes) -> ArchiveRelease:
@@ -127,7 +115,7 @@ def _parsed(fields: dict[str, Any]) -> ArchiveRelease:
     index, serial, archive = str(fields["index"]), _count(fields["serial"]), str(fields["archive"])
     if not is_index_name(index) or not serial or len(bytes.fromhex(archive)) != 16:
         raise ValueError("a name that cannot be")
-    counts = ReleaseCounts(**{name: _count(fields["counts"][name]) for name in ReleaseCounts.__dataclass_fields__})
+    counts = RecordCounts(**{name: _count(fields["counts"][name]) for name in RecordCounts.__dataclass_fields__})
     signature = fields.get("hmac_sha256")
     zrec = parse_release(json.dumps(fields["zrec"]).encode())
     return ArchiveRelease(
@@ -150,7 +138,7 @@ def _fields(made: ArchiveRelease) -> dict[str, Any]:
         "time": made.time,
         "index": made.index,
         "zrec": json.loads(encode_release(made.zrec)),
-        "counts": {name: getattr(made.counts, name) for name in ReleaseCounts.__dataclass_fields__},
+        "counts": {name: getattr(made.counts, name) for name in RecordCounts.__dataclass_fields__},
     }
     return fields if made.hmac_sha256 is None else fields | {"hmac_sha256": made.hmac_sha256}
 

@@ -14,16 +14,15 @@ from typing import Any
 
 from lxml import etree
 
-from letopis.archive import RecordedCapture
-from letopis.catalog import Cursor
-from letopis.catalog.index_state import mark_title_only, prepare_indexing, release_titles, set_url_rules
+from letopis.archive.index_facts import count_site_pages, index_titles_only, index_whole_pages, set_url_rules
 from letopis.crawl import CrawlLevel, CrawlSelection, LevelHooks, crawl_levels
+from letopis.errors import QuotaUsedUp
 from letopis.index.link_graph import LinkSnapshot
 from letopis.index.link_index import LinkIndex
 from letopis.index.word_index import WordIndex
-from letopis.jobs.language.documents import element, parent_element
-from letopis.jobs.language.job_file import UrlPattern
+from letopis.jobs.documents import element, parent_element
 from letopis.jobs.language.steps import QueryRun, bool_attribute, child_texts, int_attribute
+from letopis.operations.job_files import UrlPattern
 from letopis.urls import (
     Scope,
     ScopeKind,
@@ -41,13 +40,14 @@ from letopis.urls import (
 MAX_LISTED_URLS = 1000
 """Addresses that rules changed or ignored which a result names; all are counted."""
 _MAX_REMEMBERED_URLS = 1_000_000
+_MOST_PAGES = 2**62
 
 
 def copyfromcache_step(step: etree._Element, run: QueryRun) -> bytes:
     """Takes archived domains into the query: later downloads stay inside them. An unknown domain is no error."""
     names = [site(domain) for domain in child_texts(step, "domain")]
     run.domains += names
-    known = [sum(1 for _ in run.archive.catalog.resources.of_host(name)) for name in names]
+    known = [count_site_pages(run.archive, name, _MOST_PAGES) for name in names]
     parts = (element("domain", {"name": name, "pages": pages}) for name, pages in zip(names, known, strict=True))
     return parent_element("copyfromcache", {"pages": sum(known)}, parts)
 
@@ -92,32 +92,54 @@ def _domains(place: str) -> list[str]:
     return found
 
 
+class _DownloadQuota:
+    """Charges each page to whoever asked for the download, and stops it when their share of the day is used up."""
+
+    def __init__(self, run: QueryRun) -> None:
+        self._context = run.operation_context()
+        self.fault: QuotaUsedUp | None = None
+
+    def charge(self) -> None:
+        """One page more."""
+        if self.fault is None:
+            try:
+                self._context.charge("checks")
+            except QuotaUsedUp as fault:
+                self.fault = fault
+
+
 def download_step(step: etree._Element, run: QueryRun) -> bytes:
-    """A crawl by levels from start pages; each level is on disk and can be asked about before the next begins."""
-    seeds, levels = child_texts(step, "url"), []
-    depth = int_attribute(step, "maxlevel")
+    """A crawl by levels from start pages; each level is on disk and can be queried before the next begins."""
+    seeds, levels = child_texts(step, "url"), list[str]()
+    depth, quota, progress = int_attribute(step, "maxlevel"), _DownloadQuota(run), run.context.progress
 
-    def told(level: CrawlLevel) -> None:
+    def level_done(level: CrawlLevel) -> None:
         levels.append(element("level", {"number": level.number, "pages": level.pages}))
-        run.around.progress.log(f"level {level.number}: {level.pages} addresses, {level.figures.fetched} looks in all")
+        progress.log(f"level {level.number}: {level.pages} addresses, {level.figures.fetched} checks in all")
 
-    watching = LevelHooks(told, _sharing(run, depth, levels), run.around.progress.cancelled, _mark_titles_only(run))
-    prepare_indexing(run.archive.catalog.database)
+    def page_done(done: int, of: int) -> None:
+        quota.charge()
+        # Levels count alike, since nobody knows how many pages the next one has.
+        progress.share((len(levels) + done / of) / ((depth or len(levels)) + 1))
+
+    hooks = LevelHooks(
+        level_done,
+        page_done,
+        lambda: progress.cancelled() or quota.fault is not None,
+        index_titles_only(run.archive) if run.mode == "basic" else None,
+    )
     work = crawl_levels(
-        run.archive, seeds, _selection(step, run, seeds), watching, private_ok=run.around.private_allowed,
+        run.archive, seeds, _selection(step, run, seeds), hooks, private_ok=run.context.private_allowed,
         most=int_attribute(step, "limit"),
     )  # fmt: skip
     figures = asyncio.run(work)
     run.figures.add(figures)
     run.raise_if_cancelled()
+    if quota.fault is not None:
+        raise quota.fault
     row = figures.row() | {"errors": None}
     parts = [element("failure", {"kind": kind, "count": count}) for kind, count in sorted(figures.errors.items())]
     return parent_element("download", {"maxlevel": depth, **row}, [*levels, *parts])
-
-
-def _sharing(run: QueryRun, depth: int | None, levels: list[str]) -> Callable[[int, int], None]:
-    """How far a download is: levels count alike, since nobody knows how many pages the next one has."""
-    return lambda done, of: run.around.progress.share((len(levels) + done / of) / ((depth or len(levels)) + 1))
 
 
 def _selection(step: etree._Element, run: QueryRun, seeds: list[str]) -> CrawlSelection:
@@ -140,13 +162,6 @@ def _selection(step: etree._Element, run: QueryRun, seeds: list[str]) -> CrawlSe
     )
 
 
-def _mark_titles_only(run: QueryRun) -> Callable[[Cursor, list[RecordedCapture]], None] | None:
-    """In the basic mode pages that this query met first are not searched for more than their titles."""
-    if run.mode != "basic":
-        return None
-    return lambda cursor, done: mark_title_only(cursor, [row.resource for row in done if row.first])
-
-
 def copytocache_step(step: etree._Element, run: QueryRun) -> bytes:
     """Tells what the downloads of this query brought; all of it has been in the archive since they ran."""
     row = run.figures.row()
@@ -155,15 +170,15 @@ def copytocache_step(step: etree._Element, run: QueryRun) -> bytes:
 
 def urltransform_step(step: etree._Element, run: QueryRun) -> bytes:
     """Tells what the rules of the whole query made of the addresses that were met so far."""
-    told: list[tuple[str, UrlRuleVerdict]] = list(run.judged.items())
-    ignored = sum(verdict.ignored for _, verdict in told)
+    judged: list[tuple[str, UrlRuleVerdict]] = list(run.judged.items())
+    ignored = sum(verdict.ignored for _, verdict in judged)
     own = rules_from_element(step)
     about = {
-        "redirects": len(own.redirects), "varlists": len(own.varlists), "redirected": len(told) - ignored,
+        "redirects": len(own.redirects), "varlists": len(own.varlists), "redirected": len(judged) - ignored,
         "ignored": ignored,
     }  # fmt: skip
     return parent_element(
-        "urltransform", about, (_judged_element(url, verdict) for url, verdict in told[:MAX_LISTED_URLS])
+        "urltransform", about, (_judged_element(url, verdict) for url, verdict in judged[:MAX_LISTED_URLS])
     )
 
 
@@ -193,13 +208,13 @@ def _timed(run: QueryRun, timings: dict[str, Any], name: str, work: Callable[[],
     before = time.perf_counter()
     count = work()
     timings[f"{name}_seconds"] = round(time.perf_counter() - before, 3)
-    run.around.progress.log(f"{name}: {count} versions in {timings[f'{name}_seconds']} s")
+    run.context.progress.log(f"{name}: {count} versions in {timings[f'{name}_seconds']} s")
     return count
 
 
 def _catch_up(run: QueryRun, index: LinkIndex | WordIndex, total: int = 0) -> int:
     """Brings an index up to date; `total` is how far it is behind, where that is known."""
-    progress = run.around.progress
+    progress = run.context.progress
     count = index.catch_up(lambda done: progress.share(min(1.0, done / total) if total else 0.0), progress.cancelled)
     run.raise_if_cancelled()
     return count
@@ -207,7 +222,7 @@ def _catch_up(run: QueryRun, index: LinkIndex | WordIndex, total: int = 0) -> in
 
 def _index_words(run: QueryRun, urls: list[str]) -> int:
     """Takes new versions in; pages that a basic query had left at their titles get their words."""
-    again = release_titles(run.archive.catalog.database, dict.fromkeys(map(host, urls)))
+    again = index_whole_pages(run.archive, dict.fromkeys(map(host, urls)))
     count = _catch_up(run, run.words, run.words.lag())
     if again:
         run.words.reindex(again)
@@ -220,7 +235,7 @@ def _settle_rules(run: QueryRun, urls: list[str]) -> None:
     bases = [rule.base for rule in run.rules.redirects] + [rule.base for rule in run.rules.varlists]
     for name in map(site, bases):
         by_host[name] = rules_to_xml(_rules_of(run.rules, name))
-    set_url_rules(run.archive.catalog.database, by_host)
+    set_url_rules(run.archive, by_host)
 
 
 def _rules_of(rules: UrlRules, name: str) -> UrlRules:

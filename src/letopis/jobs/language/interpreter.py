@@ -1,11 +1,17 @@
-"""Runs a query: its package says which steps it means, and each step writes one element of the result."""
+"""Runs a query: its package says which steps it means, and each step writes one element of the result.
+
+`python -m letopis.jobs.language.interpreter` is a worker process, which the supervisor starts.
+"""
 
 from __future__ import annotations
 
+import sys
+
 from lxml import etree
 
-from letopis.config import Settings
-from letopis.errors import UsageError
+from letopis.archive.jobs import JobQuery
+from letopis.errors import LetopisError
+from letopis.jobs.execution import JobContext, JobLanguage, run_worker
 from letopis.jobs.language.crawl_steps import (
     copyfromcache_step,
     copytocache_step,
@@ -13,24 +19,10 @@ from letopis.jobs.language.crawl_steps import (
     download_step,
     urltransform_step,
 )
-from letopis.jobs.language.door import step_of
-from letopis.jobs.language.job_file import query_root, steps_of
-from letopis.jobs.language.packages import STYLESHEETS, package_named
-from letopis.jobs.language.steps import (
-    QueryRun,
-    Step,
-    check_step,
-    cleaner_step,
-    compact_step,
-    diff_step,
-    export_step,
-    run_steps,
-    search_step,
-    wordfigure_step,
-    wordprefix_step,
-)
-from letopis.jobs.query import JobContext, JobQuery
-from letopis.operations.registry import all_operations
+from letopis.jobs.language.steps import QueryRun, Step, step_of
+from letopis.jobs.packages import package_named
+from letopis.operations import Cancelled
+from letopis.operations.job_files import parse_job_file, query_steps, step_operations
 from letopis.urls import UrlRules, rules_from_element
 
 STEPS: dict[str, Step] = {
@@ -39,52 +31,49 @@ STEPS: dict[str, Step] = {
     "copytocache": copytocache_step,
     "urltransform": urltransform_step,
     "crawler": crawler_step,
-    "wordfigure": wordfigure_step,
-    "wordprefix": wordprefix_step,
-    "cleaner": cleaner_step,
-    "search": search_step,
-    "check": check_step,
-    "diff": diff_step,
-    "export": export_step,
-    "compact": compact_step,
-    **{operation.step: step_of(operation) for operation in all_operations().values() if operation.step},
+    **{name: step_of(operation) for name, operation in step_operations().items()},
 }
 """All steps by the names of their elements; the schema knows the same."""
 
 
-def run_query(query: JobQuery, around: JobContext) -> bytes:
+def run_query(query: JobQuery, context: JobContext) -> bytes:
     """Works a query off and answers the XML of its result: one element a step, in order, without a root.
 
-    Raises Cancelled when `around.progress` says so, and the error of the step
+    Raises Cancelled when `context.progress` says so, and the error of the step
     that failed, with the name of the step in its sentence. Blocks; not to be
     called from an event loop.
     """
-    package = package_named(query.package, around.settings)
+    package = package_named(query.package, context.settings)
     if package.perform is not None:
-        return package.perform(query, around)
-    steps = steps_of(query_root(query), package)
-    return run_steps(steps, _query_run(steps, around), STEPS)
+        return package.perform(query, context)
+    steps = query_steps(query, package)
+    return _run_steps(steps, _query_run(steps, context))
 
 
-def _query_run(steps: list[etree._Element], around: JobContext) -> QueryRun:
+def _query_run(steps: list[etree._Element], context: JobContext) -> QueryRun:
     """What holds for the whole query, wherever in it it stands."""
     rules = sum((rules_from_element(step) for step in steps if step.tag == "urltransform"), UrlRules())
     modes = [step.get("mode", "full") for step in steps if step.tag == "crawler"]
-    return QueryRun(around, rules, "basic" if modes and set(modes) == {"basic"} else "full")
+    return QueryRun(context, rules, "basic" if modes and set(modes) == {"basic"} else "full")
 
 
-def stylesheet_of(query: JobQuery, settings: Settings) -> bytes | str | None:
-    """The stylesheet for a query's result where nobody names another: the query's own, else its package's.
+def _run_steps(steps: list[etree._Element], run: QueryRun) -> bytes:
+    """One element a step, in their order. A failing step fails the query, with its name in the sentence."""
+    done: list[bytes] = []
+    for place, step in enumerate(steps, 1):
+        name = str(step.tag)
+        run.context.progress.step(place, len(steps), name)
+        run.raise_if_cancelled()
+        try:
+            done.append(STEPS[name](step, run))
+        except Cancelled:
+            raise
+        except LetopisError as fault:
+            fault.args = (f"step {place}, <{name}>: {fault}",)
+            raise
+        run.context.progress.share(1.0)
+    return b"\n".join(done)
 
-    `xslt` of a query names a file of its package, given whole here, or a stylesheet
-    that Letopis brings, given by its name; `transform` takes both.
-    """
-    package = package_named(query.package, settings)
-    name = query_root(query).get("xslt")
-    if name is None:
-        return package.result
-    own = package.stylesheet(name)
-    if own is None and name not in STYLESHEETS:
-        raise UsageError(f"there is no stylesheet '{name}' in package '{package.name}'; name one of its files or "
-                         f"{', '.join(STYLESHEETS)}")  # fmt: skip
-    return name if own is None else own
+
+if __name__ == "__main__":
+    sys.exit(run_worker(JobLanguage(parse_job_file, run_query)))

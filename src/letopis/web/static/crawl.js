@@ -37,8 +37,8 @@ function draw() {
   const start = 1000 - (rates.length - 1) * step;
   const points = rates.map((rate, at) => `${(start + at * step).toFixed(1)},${(98 - (94 * rate) / most).toFixed(1)}`);
   live.querySelector("polyline").setAttribute("points", points.join(" "));
-  const told = live.querySelector("[data-now]");
-  told.textContent = told.dataset.now.replace("#now#", decimal(rates.at(-1))).replace("#most#", decimal(most));
+  const label = live.querySelector("[data-now]");
+  label.textContent = label.dataset.now.replace("#now#", decimal(rates.at(-1))).replace("#most#", decimal(most));
   live.hidden = false;
 }
 

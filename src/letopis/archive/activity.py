@@ -1,0 +1,140 @@
+"""What happened to the pages of an archive: counts and lists by day, page and host, the newest versions, and the log
+of versions as clients follow it, each from where it stands.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from letopis.archive.archive import Archive
+from letopis.archive.records import digest_text
+from letopis.catalog import ResourceRow
+from letopis.catalog.activity import (
+    DAY,
+    HOUR,
+    Activity,
+    ChangeRow,
+    DayRow,
+    HourRow,
+    LatestVersion,
+    LatestVersions,
+    MethodRow,
+    PageRow,
+)
+from letopis.catalog.schema import partition_tables
+from letopis.catalog.version_log import ChangeClients, HostPages, NewVersion, RecentVersion
+from letopis.model import from_millis, to_millis
+
+__all__ = [
+    "DAY",
+    "HOUR",
+    "Activity",
+    "ChangeRow",
+    "DayRow",
+    "HostPages",
+    "HourRow",
+    "LatestVersion",
+    "LatestVersions",
+    "LoggedChange",
+    "MethodRow",
+    "PageRow",
+    "RecentVersion",
+    "ResourceRow",
+    "acknowledge_changes",
+    "activity_of",
+    "busiest_hosts",
+    "catalogue_bytes",
+    "change_position",
+    "changes_since",
+    "find_page",
+    "is_checked",
+    "latest_versions_of",
+    "newest_change",
+    "recent_versions",
+    "spread_tables",
+]
+
+
+def activity_of(archive: Archive) -> Activity:
+    """Counts and lists by day, page and host."""
+    return Activity(archive.catalog.database)
+
+
+def latest_versions_of(archive: Archive) -> LatestVersions:
+    """The newest versions of pages, as far as `change.count` calls them changes."""
+    return LatestVersions(archive.catalog.database, meaningful=archive.settings.change.count == "meaningful")
+
+
+def recent_versions(archive: Archive, limit: int, before: int | None = None) -> list[RecentVersion]:
+    """The latest versions of all pages, newest first; `before` an id goes further back."""
+    return archive.catalog.recent.changes(limit, before)
+
+
+def busiest_hosts(archive: Archive, limit: int) -> list[HostPages]:
+    """Hosts with the most pages."""
+    return archive.catalog.recent.hosts(limit)
+
+
+def find_page(archive: Archive, url: str) -> ResourceRow | None:
+    """What is known of an address, checked or only planned; None when nothing is."""
+    return archive.catalog.resources.find(url)
+
+
+def is_checked(archive: Archive, url: str) -> bool:
+    """Whether an address was ever checked."""
+    row = find_page(archive, url)
+    return row is not None and row.checked is not None
+
+
+def catalogue_bytes(archive: Archive) -> int:
+    """What the catalogue takes on disk."""
+    return archive.catalog.bytes()
+
+
+def spread_tables(archive: Archive) -> list[str]:
+    """Brings the tables to `database.partitions`; answers which of them were written anew."""
+    wanted, database = archive.settings.database.partitions, archive.catalog.database
+    if wanted == 1 and database.dialect.name != "postgresql":
+        return []
+    return partition_tables(database, wanted)
+
+
+class LoggedChange(NamedTuple):
+    """A version as followers of the log see it; `id` rises in the order of recording."""
+
+    id: int
+    url: str
+    title: str
+    number: int
+    time: datetime
+    meaningful: bool | None
+    digest: str
+
+
+def changes_since(archive: Archive, after: int, limit: int) -> list[LoggedChange]:
+    """The versions recorded after an id, in the order of recording."""
+    return list(map(_logged_change, ChangeClients(archive.catalog.database).since(after, limit)))
+
+
+def _logged_change(row: NewVersion) -> LoggedChange:
+    judged = None if row.meaningful is None else bool(row.meaningful)
+    return LoggedChange(
+        row.id, row.url, row.title or "", row.number, from_millis(row.time), judged, digest_text(row.sha1)
+    )
+
+
+def newest_change(archive: Archive) -> int:
+    """The id of the version recorded last; 0 in an empty archive."""
+    return ChangeClients(archive.catalog.database).newest()
+
+
+def change_position(archive: Archive, client: str) -> int:
+    """The id of the last version that a client has acknowledged; 0 for a new one."""
+    return ChangeClients(archive.catalog.database).cursor(client)
+
+
+def acknowledge_changes(archive: Archive, client: str, version: int) -> int:
+    """Moves a client on, never back and never beyond the newest version; answers where it stands."""
+    clients = ChangeClients(archive.catalog.database)
+    return clients.acknowledge(client, min(version, clients.newest()), to_millis(archive.clock()))

@@ -1,0 +1,185 @@
+"""Captures as people list and replay them: by sorted key and time, around a moment, one as the server sent it.
+
+A capture is a check that got an HTTP answer. Whether it was redirected, brought a version or found one again is a
+fact of its row here: nobody above reads that out of a column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from letopis.archive.archive import Archive
+from letopis.archive.records import BASE32_PAIRS, redirects_of
+from letopis.catalog import CaptureRow, ResourceRow
+from letopis.catalog.captures import (
+    ALL_TIMES,
+    OTHER,
+    REPEAT,
+    TOO_LARGE,
+    VERSION,
+    CaptureNeighbours,
+    Captures,
+    CaptureTuple,
+    KeyRange,
+    Timeline,
+    TimelineCapture,
+    TimeRange,
+)
+from letopis.errors import UnknownVersion
+from letopis.model import Headers, Hop, from_millis, header
+from letopis.urls import join, surt
+
+__all__ = [
+    "ALL_TIMES",
+    "OTHER",
+    "REPEAT",
+    "TOO_LARGE",
+    "UNKNOWN_TYPE",
+    "VERSION",
+    "ArchivedResponse",
+    "CaptureList",
+    "CaptureNeighbours",
+    "KeyRange",
+    "ListedCapture",
+    "ResourceRow",
+    "TimeRange",
+    "Timeline",
+    "TimelineCapture",
+    "checked_urls",
+    "digest_texts",
+    "load_capture",
+    "timeline_of",
+    "version_time",
+]
+
+ListedCapture = tuple[str, str, int, int, int | None, bytes | None, int | None, Hop | None, int]
+"""Key, URL, time, status, id of the headers, SHA-1, bytes, first redirect of a redirected one, kind.
+
+The kind is VERSION, REPEAT, TOO_LARGE or OTHER. Lists run to millions, so this is a plain tuple.
+"""
+
+UNKNOWN_TYPE = "unk"
+"""What stands for the media type of an answer that names none."""
+
+_MOST_MEDIA_TYPES = 200_000
+_LETTER_PAIRS = np.frombuffer("".join(BASE32_PAIRS).encode(), np.uint16)
+_SHIFTS = np.array([30, 20, 10, 0])
+
+
+def digest_texts(hashes: Sequence[bytes]) -> list[str]:
+    """Base32 of many SHA-1 at once, ten bits a step."""
+    groups = np.zeros((len(hashes) * 4, 8), np.uint8)
+    groups[:, 3:] = np.frombuffer(b"".join(hashes), np.uint8).reshape(-1, 5)
+    numbers = groups.view(">i8").astype(np.int64)
+    text = _LETTER_PAIRS[(numbers >> _SHIFTS) & 1023].tobytes().decode("ascii")
+    return [text[start : start + 32] for start in range(0, len(text), 32)]
+
+
+class CaptureList:
+    """All captures by sorted key and time; media types are remembered across questions."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._captures = Captures(archive.catalog.database)
+        self._heads = archive.catalog.heads
+        self._types: dict[int | None, str] = {None: UNKNOWN_TYPE}
+
+    def batches(self, keys: KeyRange, span: TimeRange = ALL_TIMES) -> Iterator[list[ListedCapture]]:
+        """The captures of a range of keys in the order of key and time, some ten thousand at once."""
+        for rows in self._captures.batches(keys, span):
+            yield [row if row[7] is None else _with_redirect(row) for row in rows]  # type: ignore[misc]
+
+    def of_url(self, url: str, span: TimeRange = ALL_TIMES) -> Iterator[ListedCapture]:
+        """The captures of one address, oldest first; those that share its key are left out."""
+        for rows in self.batches(KeyRange.exactly(surt(url)), span):
+            yield from (row for row in rows if row[1] == url)
+
+    def blocks(self, keys: KeyRange) -> int:
+        """How many URLs a range of keys holds."""
+        return self._captures.blocks(keys)
+
+    def block(self, keys: KeyRange, offset: int, count: int) -> KeyRange | None:
+        """The part of a range that begins at its `offset`-th URL; a key is never split."""
+        return self._captures.block(keys, offset, count)
+
+    def media_types(self, batch: Sequence[ListedCapture]) -> dict[int | None, str]:
+        """The media types of all headers in a batch, by the ids of the headers."""
+        missing = {capture[4] for capture in batch} - self._types.keys()
+        if missing:
+            if len(self._types) > _MOST_MEDIA_TYPES:
+                self._types = {None: UNKNOWN_TYPE}
+                missing |= {capture[4] for capture in batch if capture[4] is not None}
+            found = self._heads.types({number for number in missing if number is not None})
+            self._types.update((number, found.get(number or 0) or UNKNOWN_TYPE) for number in missing)
+        return self._types
+
+
+def _with_redirect(row: CaptureTuple) -> ListedCapture:
+    """The row with its first redirect in the place of the details that name it."""
+    hops = redirects_of(row[7])
+    return *row[:7], hops[0] if hops else None, row[8]
+
+
+def timeline_of(archive: Archive, url: str) -> Timeline:
+    """The captures of an address, and of those that share its sorted key."""
+    return Timeline(archive.catalog.database, surt(url))
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedResponse:
+    """What the server once answered. `location` is the absolute target of a redirect."""
+
+    status: int
+    headers: Headers
+    body: bytes
+    location: str = ""
+
+    @property
+    def content_type(self) -> str:
+        """As the server named it."""
+        return header(self.headers, "content-type")
+
+
+def load_capture(archive: Archive, capture: TimelineCapture) -> ArchivedResponse:
+    """Reads a capture. A redirected one is a redirect where we know its target, else what it led to."""
+    row = capture.row
+    redirect = _known_redirect(archive, redirects_of(row.extra))
+    if redirect is not None:
+        return redirect
+    if not isinstance(row, CaptureRow):
+        version = archive.answers.by_id(row.id)
+        return ArchivedResponse(row.status, version.headers, version.body)
+    if row.status < 300 or row.status == 304:
+        return _repeated_version(archive, capture.url, row)
+    headers = archive.catalog.heads.get(row.head) if row.head is not None else ()
+    body = archive.answers.content(row.content) if row.content is not None else b""
+    location = join(capture.url, header(headers, "location")) if 300 <= row.status < 400 else None
+    return ArchivedResponse(row.status, headers, body, location or "")
+
+
+def _repeated_version(archive: Archive, url: str, row: CaptureRow) -> ArchivedResponse:
+    if row.number is None:
+        raise UnknownVersion(f"the version of {url} that this check saw is no longer kept")
+    version = archive.answers.numbered(url, row.number)
+    return ArchivedResponse(200, version.headers, version.body)
+
+
+def _known_redirect(archive: Archive, hops: tuple[Hop, ...]) -> ArchivedResponse | None:
+    """The first hop, to the first of the following addresses that we have captures of."""
+    targets = (join(hop.url, hop.location) for hop in hops)
+    known = next((target for target in targets if target and timeline_of(archive, target).first()), None)
+    return ArchivedResponse(hops[0].status, hops[0].headers, b"", known) if known else None
+
+
+def checked_urls(archive: Archive, host: str = "") -> Iterator[ResourceRow]:
+    """Every address that was ever checked, or those of a host, in the order in which they were first seen."""
+    return archive.catalog.resources.of_host(host) if host else archive.catalog.resources.all()
+
+
+def version_time(archive: Archive, resource: int, number: int) -> datetime | None:
+    """When a version of an address began; None when it is no longer kept."""
+    row = archive.catalog.versions.number(resource, number)
+    return from_millis(row.time) if row is not None else None

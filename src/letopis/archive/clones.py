@@ -1,0 +1,266 @@
+"""The record of a clone: made equal to what its origin published, and filled with the contents that were fetched.
+
+Writing compares before it writes, so that it can be done again after a kill,
+and a version keeps its id while its time and content stay the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from letopis.archive.archive import Archive
+from letopis.archive.records import PackNote
+from letopis.archive.replica import CheckRecord, ContentRecord, MissingContent, RecordCounts, checked_body
+from letopis.binary import write_parts_durably
+from letopis.catalog import ABSENT, CaptureRow, ContentRow, Cursor, ResourceRow, VersionRow
+from letopis.config import DatabaseSettings, Settings
+from letopis.errors import Busy, Damaged, NotReady, UnknownVersion
+from letopis.model import Headers
+from letopis.store import AppendResult, ContentPlace, VersionItem
+from letopis.store.pack_format import encode_pack_header
+
+FIRST_CLONE_PACK = 1 << 23
+"""Logs of a clone's own are numbered from here on; packs of its origin lie below."""
+HasContent = Callable[[ContentRecord], bool]
+"""Whether the clone has the origin's pack file in which a content lies."""
+_KEYS_AT_ONCE = 300
+"""SURT keys a transaction."""
+_CHECK_OF_CONTENT = (
+    "SELECT r.url, t.time, t.status, t.head, {version} FROM {table} t JOIN resource r ON r.id = t.resource "
+    "WHERE t.content = ? LIMIT 1"
+)
+
+
+class CloneRecord:
+    """The record of a clone that was opened by whoever brings it up to date (`Archive(following=True)`)."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._catalog = archive.catalog
+
+    def has(self, content: ContentRecord) -> bool:
+        """Whether these bytes are here, in whichever pack."""
+        found = self._catalog.contents.find(content.identity, content.sha1)
+        return found is not None and found.method != ABSENT
+
+    def require_body(self, content: ContentRecord) -> None:
+        """Reads a content out of a file that has just come; Damaged when it is not there."""
+        checked_body(self._archive.store, content)
+
+    def packs(self) -> set[int]:
+        """The packs in which something lies that the record refers to."""
+        return self._catalog.contents.packs()
+
+    def absent(self) -> int:
+        """How many contents are still to be fetched."""
+        return self._catalog.contents.absent()
+
+    def counts(self) -> RecordCounts:
+        """What the clone counts now."""
+        found = self._catalog.totals()
+        return RecordCounts(found.documents, found.versions, found.checks, found.contents, found.raw_bytes)
+
+    def contradictions(self) -> Iterator[str]:
+        """Sentences about tables that contradict themselves; none when all is well."""
+        return self._catalog.integrity()
+
+    def keep(self, pairs: Sequence[tuple[MissingContent, bytes]], heads: Mapping[int, Headers]) -> None:
+        """Appends contents to the clone's own log and enters their places, in one durable step."""
+        with self._archive.transaction() as (cursor, store):
+            placed = store.append([_pack_item(need, body, heads) for need, body in pairs])
+            store.sync()
+            for (need, _), where in zip(pairs, placed, strict=True):
+                self._enter(cursor, need.content, where)
+
+    def _enter(self, cursor: Cursor, content: ContentRecord, where: AppendResult) -> None:
+        assert where.place is not None
+        contents = self._catalog.contents
+        found = contents.find(content.identity, content.sha1, cursor)
+        if found is not None:
+            contents.move(cursor, [(where.stored_bytes, where.method, *where.place, found.id)])
+            return
+        fields = (content.identity, content.sha1, content.raw_bytes, where.stored_bytes, where.method)
+        contents.add(cursor, ContentRow(0, *fields, *where.place))
+
+    def apply(
+        self,
+        groups: Iterable[tuple[bytes, Mapping[str, Sequence[CheckRecord]]]],
+        heads: Mapping[int, Headers],
+        held: HasContent,
+        *,
+        repack: bool,
+    ) -> None:
+        """Makes the URLs of some SURT keys what the origin says of them, some hundreds of keys a transaction.
+
+        Contents that nothing refers to any more are forgotten at the end.
+        """
+        reconciler = _Reconciler(self._archive, heads, held, repack=repack)
+        waiting = iter(groups)
+        while batch := list(islice(waiting, _KEYS_AT_ONCE)):
+            with self._catalog.transaction() as cursor:
+                for key, addresses in batch:
+                    reconciler.key(cursor, key, addresses)
+        with self._catalog.transaction() as cursor:
+            self._catalog.contents.drop_unused(cursor)
+
+
+def _pack_item(need: MissingContent, body: bytes, heads: Mapping[int, Headers]) -> VersionItem:
+    check = need.check
+    headers = heads.get(check.head, ()) if check.head is not None else ()
+    note = PackNote(check.status, headers, version=check.is_version)
+    return VersionItem(check.url.encode("utf-8", "surrogatepass"), check.time, note.pack(), need.content.sha1, body)
+
+
+class _Reconciler:
+    """Makes rows equal to records, address by address, inside the caller's transaction."""
+
+    def __init__(self, archive: Archive, heads: Mapping[int, Headers], held: HasContent, *, repack: bool) -> None:
+        self._catalog = archive.catalog
+        self._heads = heads
+        self._held = held
+        self._repack = repack
+
+    def key(self, cursor: Cursor, key: bytes, addresses: Mapping[str, Sequence[CheckRecord]]) -> None:
+        """Makes all addresses of one SURT key what the index says of them."""
+        for url, checks in addresses.items():
+            self._address(cursor, url, checks)
+        name = key.decode("utf-8", "surrogatepass")
+        known = cursor.all("SELECT r.url FROM surt s JOIN resource r ON r.id = s.resource WHERE s.name = ?", (name,))
+        for (url,) in known:
+            if url not in addresses:
+                self._address(cursor, url, ())
+
+    def _address(self, cursor: Cursor, url: str, checks: Sequence[CheckRecord]) -> None:
+        row = self._catalog.resources.ensure(cursor, url)
+        newest = self._versions(cursor, row, [check for check in checks if check.is_version])
+        self._captures(cursor, row, [check for check in checks if not check.is_version])
+        versions = sum(check.is_version for check in checks)
+        last = max((check.time for check in checks), default=None)
+        title = checks[0].title if checks else None
+        cursor.run(
+            "UPDATE resource SET versions = ?, newest = ?, checked = ?, title = ? WHERE id = ?",
+            (versions, newest, last, title, row.id),
+        )
+        if checks:
+            self._catalog.resources.list_captured(cursor, row)
+        else:
+            cursor.run("DELETE FROM surt WHERE resource = ?", (row.id,))
+
+    def _versions(self, cursor: Cursor, row: ResourceRow, checks: Sequence[CheckRecord]) -> int | None:
+        """The id of the newest version."""
+        old = {(one.time, one.content): one for one in self._catalog.versions.of(row.id, cursor)}
+        newest = None
+        for number, check in enumerate(checks):
+            assert check.content is not None
+            content = self._content(cursor, check.content)
+            fields = (content, self._head(cursor, check), check.status, check.meaningful, check.extra)
+            wanted = VersionRow(0, row.id, number, check.time, *fields)
+            known = old.pop((check.time, content), None)
+            newest = self._catalog.versions.add(cursor, wanted) if known is None else known.id
+            if known is not None and known[1:] != wanted[1:]:
+                self._change(cursor, known.id, wanted)
+        for gone in old.values():
+            cursor.run("DELETE FROM version WHERE id = ?", (gone.id,))
+        return newest
+
+    def _change(self, cursor: Cursor, number: int, row: VersionRow) -> None:
+        cursor.run(
+            "UPDATE version SET number = ?, head = ?, status = ?, meaningful = ?, extra = ? WHERE id = ?",
+            (row.number, row.head, row.status, row.meaningful, row.extra, number),
+        )
+
+    def _captures(self, cursor: Cursor, row: ResourceRow, checks: Sequence[CheckRecord]) -> None:
+        old = {one.time: one for one in self._catalog.versions.captures(row.id, cursor)}
+        for check in checks:
+            wanted = self._capture(cursor, row.id, check)
+            known = old.pop(check.time, None)
+            if known != wanted:
+                self._drop_capture(cursor, row.id, check.time)
+                self._catalog.versions.add_capture(cursor, wanted)
+        for time in old:
+            self._drop_capture(cursor, row.id, time)
+
+    def _capture(self, cursor: Cursor, resource: int, check: CheckRecord) -> CaptureRow:
+        head = self._head(cursor, check) if check.head is not None else None
+        content = self._content(cursor, check.content) if check.content is not None else None
+        outcome = check.outcome or 0
+        return CaptureRow(resource, check.time, check.status, outcome, check.number, head, content, check.extra)
+
+    def _drop_capture(self, cursor: Cursor, resource: int, time: int) -> None:
+        cursor.run("DELETE FROM capture WHERE resource = ? AND time = ?", (resource, time))
+
+    def _head(self, cursor: Cursor, check: CheckRecord) -> int:
+        try:
+            return self._catalog.heads.add(cursor, self._heads[check.head or 0])
+        except KeyError:
+            raise Damaged(f"the published index lacks headers {check.head}; publish the archive again") from None
+
+    def _content(self, cursor: Cursor, content: ContentRecord) -> int:
+        """The id of a content; one that is already here stays where it is."""
+        held = self._held(content)
+        method = content.method if held else ABSENT
+        place = (content.pack, content.place, content.slot)
+        found = self._catalog.contents.find(content.identity, content.sha1, cursor)
+        if found is None:
+            fields = (content.identity, content.sha1, content.raw_bytes, content.stored_bytes, method)
+            return self._catalog.contents.add(cursor, ContentRow(0, *fields, *place))
+        moves = found.method == ABSENT or (self._repack and held)
+        if moves and (found.method, *found[6:]) != (method, *place):
+            self._catalog.contents.move(cursor, [(content.stored_bytes, method, *place, found.id)])
+        return found.id
+
+
+def clone_settings(settings: Settings) -> Settings:
+    """A clone lives in its folder, wherever other archives of these settings live."""
+    return replace(settings, database=DatabaseSettings(), store=replace(settings.store, url=""))
+
+
+def begin_clone_log(packs: Path) -> None:
+    """The log for the clone's own contents, whose numbers never meet those of the origin."""
+    own = packs / f"{FIRST_CLONE_PACK:08d}.log"
+    if not own.exists():
+        write_parts_durably(own, [encode_pack_header(0, FIRST_CLONE_PACK)])
+
+
+def fetch_missing_with(archive: Archive, fetch: Callable[[MissingContent], bytes]) -> None:
+    """Lets a clone fetch what it lacks when somebody reads it, and keep it; usable from any thread."""
+
+    def supply(number: int) -> bytes:
+        row = archive.catalog.contents.by_id(number)
+        if row is None:
+            raise UnknownVersion(f"content {number} is not in this archive any more")
+        if row.method != ABSENT:
+            return archive.store.read(ContentPlace(row.pack, row.place, row.slot), row.stored_bytes).body
+        need = _missing(archive, row)
+        body = fetch(need)
+        with suppress(NotReady, Busy):
+            # Whoever may not write here can still read.
+            _keep(archive, need, body)
+        return body
+
+    archive.answers.supplier = supply
+
+
+def _missing(archive: Archive, row: ContentRow) -> MissingContent:
+    ask = archive.catalog.database.one
+    found = ask(_CHECK_OF_CONTENT.format(table="version", version=1), (row.id,))
+    found = found or ask(_CHECK_OF_CONTENT.format(table="capture", version=0), (row.id,))
+    if found is None:
+        raise UnknownVersion(f"content {row.id} belongs to no version any more")
+    url, time, status, head, version = found
+    check = CheckRecord(url, time, status, head, None if version else 0, None, None, None, None, None)
+    place = (row.pack, row.place, row.slot)
+    return MissingContent(
+        ContentRecord(row.sha1, row.identity, row.raw_bytes, row.stored_bytes, row.method, *place), check
+    )
+
+
+def _keep(archive: Archive, need: MissingContent, body: bytes) -> None:
+    head = need.check.head
+    heads = {} if head is None else {head: archive.catalog.heads.get(head)}
+    with Archive(archive.folder, settings=clone_settings(archive.settings), following=True) as clone:
+        CloneRecord(clone).keep([(need, body)], heads)

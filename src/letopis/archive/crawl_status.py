@@ -1,0 +1,79 @@
+"""How crawling goes, whichever process crawls, and when one page is visited next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from letopis.archive.archive import Archive
+from letopis.catalog.activity import Activity
+from letopis.catalog.queues import AGAIN, GONE, HELD, KNOWN, NEW
+from letopis.errors import UnknownUrl
+from letopis.model import from_millis, to_millis
+
+PlanState = Literal["known", "new", "again", "held", "gone"]
+_STATES: dict[int, PlanState] = {KNOWN: "known", NEW: "new", AGAIN: "again", HELD: "held", GONE: "gone"}
+
+
+@dataclass(frozen=True, slots=True)
+class HostStatus:
+    """A host that was crawled; `failures` in a row, `crawl_delay` in seconds."""
+
+    name: str
+    fetched: int
+    failures: int
+    crawl_delay: float
+    ip: str
+
+
+class CrawlFigures(NamedTuple):
+    """Fetches and versions so far; URLs that wait for a first visit, that are visited again, and are due of these."""
+
+    fetched: int
+    versions: int
+    new: int
+    again: int
+    due: int
+
+
+def crawl_figures(archive: Archive) -> CrawlFigures:
+    """How far all crawls are."""
+    activity, queues = Activity(archive.catalog.database), archive.catalog.queues
+    waiting, due = queues.waiting(), queues.due_again(to_millis(archive.clock()))
+    return CrawlFigures(activity.fetched(), activity.last_version(), waiting.new, waiting.again, due)
+
+
+def busiest_crawl_hosts(archive: Archive, limit: int) -> list[HostStatus]:
+    """Hosts by how often crawls asked them."""
+    rows = Activity(archive.catalog.database).busy_hosts(limit)
+    return [HostStatus(row.name, row.fetched, row.failures, row.crawl_delay, row.ip) for row in rows]
+
+
+def ready_hosts(archive: Archive) -> int:
+    """How many hosts could be asked at once: no pause holds them, and a URL of theirs waits or is due."""
+    return archive.catalog.queues.ready_hosts(to_millis(archive.clock()))
+
+
+class PlannedVisit(NamedTuple):
+    """What crawls plan for a page: its state, when it is due, and the record of its visits."""
+
+    state: PlanState
+    due: datetime | None
+    record: bytes
+    depth: int
+    priority: float
+
+
+def planned_visit(archive: Archive, url: str) -> PlannedVisit:
+    """The plan of a page; UnknownUrl for one that nobody checked, stored or linked to."""
+    row = archive.catalog.resources.find(url)
+    if row is None:
+        raise UnknownUrl(f"{url} is not known here; check it or crawl its site first")
+    state, due, record, depth, priority = archive.catalog.queues.plan_of(row.id)
+    return PlannedVisit(_STATES[state], None if due is None else from_millis(due), record, depth, priority)
+
+
+def is_known_host(archive: Archive, host: str) -> bool:
+    """Whether any page of a host was checked, stored or planned."""
+    return archive.catalog.queues.knows_host(host)

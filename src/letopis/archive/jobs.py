@@ -1,0 +1,461 @@
+"""The job queue of an archive: jobs with their results and files, stored queries, and whose turn it is to work.
+
+A job is queued by whoever asks, taken by one worker a package, and ends done,
+failed or cancelled. A stored query has a name, and may run again by itself.
+What the text of a query means is not known here.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from letopis.archive.archive import Archive
+from letopis.catalog.database import Cursor
+from letopis.catalog.job_claims import WORKER_DIED, JobClaim, JobClaims, JobOutcome, WorkerReport
+from letopis.catalog.jobs import (
+    CANCELLED,
+    DONE,
+    ENDED,
+    FAILED,
+    QUEUED,
+    STATES,
+    JobRow,
+    JobRowFilter,
+    Jobs,
+    NewJob,
+    NewStoredQuery,
+    StoredQueries,
+    StoredQueryRow,
+)
+from letopis.config import JobsSettings
+from letopis.errors import Busy, NotFound, Refused, UsageError
+from letopis.fetch import Origin
+from letopis.model import parse_duration, to_millis
+from letopis.model.rights import OWN, READ, WRITE
+
+__all__ = [
+    "CANCELLED",
+    "COMMAND_LINE",
+    "DONE",
+    "ENDED",
+    "FAILED",
+    "QUEUED",
+    "STATES",
+    "WORKER_DIED",
+    "JobClaim",
+    "JobClaims",
+    "JobOutcome",
+    "JobQuery",
+    "JobQueue",
+    "JobRow",
+    "QueueFull",
+    "RefreshBounds",
+    "Requester",
+    "StoredQueryRow",
+    "WorkerReport",
+    "claims_of",
+    "enqueue_due_refreshes",
+    "job_files",
+    "job_folder",
+    "remove_old_jobs",
+]
+
+MAX_PRIORITY = 1000
+"""Priorities lie between this and its negative."""
+REFRESH_BY_USE = "use"
+"""The refresh of a query that runs again the sooner, the more its result is looked at."""
+USE_HALF_LIFE = 7 * 86_400_000
+"""Milliseconds after which a look at a result counts half."""
+SHORTEST_REFRESH = 60_000
+"""No query runs by itself more often than once a minute."""
+_LONGEST_REFRESH = 10 * 365 * 86_400_000
+_MAX_REFRESHES = 100
+
+
+class QueueFull(Busy):
+    """Somebody has too many jobs that wait."""
+
+    http_status = 429
+
+
+@dataclass(frozen=True, slots=True)
+class JobQuery:
+    """A job file that was read. `refresh` is empty, a duration as `1h`, or `use`; `xml` the whole file."""
+
+    package: str
+    name: str
+    priority: int
+    refresh: str
+    permission: int
+    xml: bytes
+
+    @property
+    def stored_name(self) -> str:
+        """The name under which it is stored; a query without one gets the same each time it is sent."""
+        return self.name or f"{self.package}-{zlib.crc32(self.xml):08x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """Somebody with a name and rights. Jobs of `system` ones (daemons) stand behind those of people in the queue."""
+
+    name: str
+    rights: int
+    origin: Origin
+    system: bool = False
+
+    def may_see(self, owner: str, permission: int) -> bool:
+        """Whether a job or query of an owner is shown: to all whose rights hold its permission, and to the owner."""
+        return self.rights & permission == permission or self.owns(owner)
+
+    def owns(self, owner: str) -> bool:
+        """Whether it is theirs."""
+        return bool(self.name) and self.name == owner
+
+    def may_change(self, owner: str) -> bool:
+        """Whether they may cancel or forget it: their own, or anything for an owner of the archive."""
+        return self.owns(owner) or bool(self.rights & OWN)
+
+
+COMMAND_LINE = Requester("command line", READ | WRITE | OWN, "cli")
+"""Whoever runs the archive. No account can have this name."""
+
+
+# When a stored query runs again
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshBounds:
+    """Shortest and longest interval of a use-driven refresh, in milliseconds."""
+
+    least: int
+    most: int
+
+    @classmethod
+    def of(cls, settings: JobsSettings) -> RefreshBounds:
+        """As the settings have it."""
+        return cls(round(settings.refresh_min * 1000), round(settings.refresh_max * 1000))
+
+
+def first_refresh_interval(refresh: str, bounds: RefreshBounds) -> int:
+    """Milliseconds until a new query runs again; 0 for never. UsageError for what is no interval."""
+    if not refresh:
+        return 0
+    if refresh == REFRESH_BY_USE:
+        return bounds.most
+    every = parse_duration(refresh) * 1000
+    if not 0 < every <= _LONGEST_REFRESH:
+        raise UsageError(f"refresh='{refresh[:40]}' is not an interval; write 10m, 1h, 7d or 'use'")
+    return max(SHORTEST_REFRESH, round(every))
+
+
+def decayed_use_weight(weight: float, since: int) -> float:
+    """How much earlier looks still count, some milliseconds later."""
+    return weight * math.exp2(-max(0, since) / USE_HALF_LIFE)
+
+
+def refresh_interval_by_use(weight: float, bounds: RefreshBounds) -> int:
+    """About one refresh a look: the mean time between the looks of late, within the bounds."""
+    if weight <= 0:
+        return bounds.most
+    between = USE_HALF_LIFE / (weight * math.log(2))
+    return round(min(max(between, bounds.least), bounds.most))
+
+
+def after_use(row: StoredQueryRow, now: int, bounds: RefreshBounds) -> StoredQueryRow:
+    """The query after somebody looked at its result; a use-driven one may become due sooner."""
+    weight = decayed_use_weight(row.weight, now - row.used) + 1
+    seen = row._replace(uses=row.uses + 1, weight=weight, used=now)
+    if row.refresh != REFRESH_BY_USE:
+        return seen
+    every = refresh_interval_by_use(weight, bounds)
+    due = None if row.due is None else max(now, row.due - row.every + every)
+    return seen._replace(every=every, due=due)
+
+
+def enqueue_due_refreshes(archive: Archive) -> int:
+    """Queues what is due, once each, however many processes plan; answers how many."""
+    now, bounds = to_millis(archive.clock()), RefreshBounds.of(archive.settings.jobs)
+    database = archive.catalog.database
+    jobs, stored = Jobs(database), StoredQueries(database)
+    count = 0
+    for row in stored.due(now, _MAX_REFRESHES):
+        xml = stored.xml(row.id)
+        with archive.catalog.transaction() as cursor:
+            if stored.claim_due(cursor, row.id, now) and jobs.under_way(cursor, row.id) is None:
+                _update_interval(cursor, stored, row, now, bounds)
+                jobs.add(cursor, _refresh_job(row, now, xml))
+                count += 1
+    return count
+
+
+def _update_interval(
+    cursor: Cursor, stored: StoredQueries, row: StoredQueryRow, now: int, bounds: RefreshBounds
+) -> None:
+    """Looks that grow old count less: the interval grows again when nobody looks."""
+    if row.refresh == REFRESH_BY_USE:
+        weight = decayed_use_weight(row.weight, now - row.used)
+        stored.used(
+            cursor, row._replace(weight=weight, used=now, every=refresh_interval_by_use(weight, bounds), due=None)
+        )
+
+
+def _refresh_job(row: StoredQueryRow, now: int, xml: bytes) -> NewJob:
+    return NewJob(
+        stored=row.id,
+        package=row.package,
+        name=row.name,
+        owner=row.owner,
+        origin=row.origin,
+        rights=row.rights,
+        system=row.system,
+        priority=row.priority,
+        automatic=1,
+        permission=row.permission,
+        submitted=now,
+        xml=xml,
+    )
+
+
+# Turns of workers, files, and old jobs
+
+
+def claims_of(archive: Archive) -> JobClaims:
+    """Which worker works for which package."""
+    return JobClaims(archive.catalog.database)
+
+
+def job_folder(archive: Archive, job: int) -> Path:
+    """The folder for files that a job writes; it is made by the job when it needs one."""
+    return archive.folder / "jobs" / str(job)
+
+
+def job_files(archive: Archive, job: int) -> dict[str, Path]:
+    """The files that a job has written, by name."""
+    folder = job_folder(archive, job)
+    found = sorted(file for file in folder.iterdir() if file.is_file()) if folder.is_dir() else []
+    return {file.name: file for file in found}
+
+
+def remove_old_jobs(archive: Archive, older_than: float | None = None) -> int:
+    """Forgets jobs that ended longer ago than `jobs.keep_for` (or the seconds given); answers how many.
+
+    The last good result of a stored query stays.
+    """
+    keep_for = archive.settings.jobs.keep_for if older_than is None else older_than
+    if keep_for <= 0 and older_than is None:
+        return 0
+    database = archive.catalog.database
+    jobs = Jobs(database)
+    if not jobs.counts():
+        return 0
+    kept = StoredQueries(database).answers()
+    with archive.catalog.transaction() as cursor:
+        gone = jobs.forget(cursor, to_millis(archive.clock()) - round(keep_for * 1000), kept)
+    for job in gone:
+        shutil.rmtree(job_folder(archive, job), ignore_errors=True)
+    return len(gone)
+
+
+class JobQueue:
+    """The jobs of one archive, and the queries that are stored; what is written is durable when a method returns."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._jobs = Jobs(archive.catalog.database)
+        self._stored = StoredQueries(archive.catalog.database)
+        self._claims = claims_of(archive)
+        self._bounds = RefreshBounds.of(archive.settings.jobs)
+
+    def _now(self) -> int:
+        return to_millis(self._archive.clock())
+
+    # Reading
+
+    def listed(
+        self,
+        requester: Requester,
+        limit: int = 100,
+        *,
+        state: str | None = None,
+        package: str | None = None,
+        owner: str | None = None,
+        before: int | None = None,
+    ) -> list[JobRow]:
+        """Jobs that somebody may see, newest first."""
+        self._claims.reap(self._now())
+        chosen = JobRowFilter(requester.rights, requester.name, state, package, owner, before)
+        return self._jobs.listed(chosen, limit)
+
+    def show(self, number: int, requester: Requester) -> JobRow:
+        """One job; NotFound when there is none that the requester may see."""
+        self._claims.reap(self._now())
+        found = self._jobs.find(number)
+        if found is None or not requester.may_see(found.owner, found.permission):
+            raise NotFound(f"there is no job {number}; the list of jobs shows all")
+        return found
+
+    def claimed(self, claim: JobClaim) -> tuple[JobRow, bytes]:
+        """A job and its file, for the worker that works it off."""
+        found = self._jobs.find(claim.job)
+        if found is None:
+            raise NotFound(f"job {claim.job} is gone; submit it again")
+        return found, self._jobs.xml(found.id)
+
+    def text(self, number: int, requester: Requester) -> bytes:
+        """The job file."""
+        return self._jobs.xml(self.show(number, requester).id)
+
+    def output(self, number: int, requester: Requester) -> tuple[JobRow, bytes]:
+        """A job that has ended, and what its steps answered; looking at it counts as a use of its query."""
+        job = self.show(number, requester)
+        if job.state not in ENDED:
+            raise NotFound(f"job {number} is {job.state} and has no result yet; wait until it has ended")
+        self._count_use(job)
+        return job, self._jobs.output(job.id)[0]
+
+    def _count_use(self, job: JobRow) -> None:
+        stored = self._stored.find(job.stored) if job.stored is not None else None
+        if stored is not None and stored.answer == job.id:
+            with self._archive.catalog.transaction() as cursor:
+                self._stored.used(cursor, after_use(stored, self._now(), self._bounds))
+
+    def log(self, number: int, requester: Requester) -> str:
+        """The log of a job so far."""
+        return self._jobs.output(self.show(number, requester).id)[1].decode("utf-8", "replace")
+
+    def counts(self) -> dict[str, int]:
+        """How many jobs are in each state."""
+        return self._jobs.counts()
+
+    # Asking
+
+    def submit(self, query: JobQuery, requester: Requester, *, keep: bool = False) -> JobRow:
+        """Queues a query; with `keep`, or when it names a refresh, it is stored under its name too."""
+        return self.submit_many([query], requester, keep=keep)[0]
+
+    def submit_many(self, queries: Sequence[JobQuery], requester: Requester, *, keep: bool = False) -> list[JobRow]:
+        """Queues queries, all or none of them."""
+        every = [self._interval(query, requester) for query in queries]
+        self._ensure_tables()
+        with self._archive.catalog.transaction() as cursor:
+            self._require_room(cursor, requester, len(queries))
+            numbers = [
+                self._add(
+                    cursor, query, requester, self._store(cursor, query, requester, often) if keep or often else None
+                )
+                for query, often in zip(queries, every, strict=True)
+            ]
+        return [self.show(number, requester) for number in numbers]
+
+    def _ensure_tables(self) -> None:
+        self._jobs.ensure()
+        self._stored.ensure()
+
+    def _interval(self, query: JobQuery, requester: Requester) -> int:
+        """The interval of a query's refresh; refuses what the requester may not ask for."""
+        if not -MAX_PRIORITY <= query.priority <= MAX_PRIORITY:
+            raise UsageError(f"priority='{query.priority}' is out of bounds; use -{MAX_PRIORITY} to {MAX_PRIORITY}")
+        if requester.rights & query.permission != query.permission:
+            raise Refused(f"'{requester.name}' may not ask with permission='{query.permission}'; ask an owner")
+        return first_refresh_interval(query.refresh, self._bounds)
+
+    def _require_room(self, cursor: Cursor, requester: Requester, more: int) -> None:
+        most = self._archive.settings.jobs.queued
+        if self._jobs.queued_of(cursor, requester.name) + more > most:
+            raise QueueFull(f"'{requester.name}' has {most} jobs in the queue; wait, or cancel some (jobs.queued)")
+
+    def _add(self, cursor: Cursor, query: JobQuery, requester: Requester, stored: int | None) -> int:
+        if stored is not None:
+            self._stored.begun(cursor, stored)
+        return self._jobs.add(
+            cursor,
+            NewJob(
+                stored, query.package, query.name, requester.name, requester.origin, requester.rights,
+                int(requester.system), query.priority, 0, query.permission, self._now(), query.xml,
+            ),
+        )  # fmt: skip
+
+    def refresh(self, what: int | str, query: JobQuery, requester: Requester) -> JobRow:
+        """Runs the query of a job, or the one stored under a name, again; one that waits already is not doubled."""
+        if isinstance(what, str):
+            return self._run_stored(self.stored_query(what, requester), query, requester)
+        job = self.show(what, requester)
+        stored = self._stored.find(job.stored) if job.stored is not None else None
+        if stored is not None:
+            return self._run_stored(stored, query, requester)
+        if job.state == QUEUED:
+            return job
+        return self.submit(query, requester)
+
+    def _run_stored(self, stored: StoredQueryRow, query: JobQuery, requester: Requester) -> JobRow:
+        with self._archive.catalog.transaction() as cursor:
+            number = self._jobs.under_way(cursor, stored.id)
+            if number is not None:
+                self._jobs.ask(cursor, number)
+            else:
+                self._require_room(cursor, requester, 1)
+                number = self._add(cursor, query, requester, stored.id)
+        return self.show(number, requester)
+
+    def cancel(self, number: int, requester: Requester) -> JobRow:
+        """A waiting job ends at once, a running one within seconds."""
+        job = self.show(number, requester)
+        if not requester.may_change(job.owner):
+            raise Refused(f"job {number} belongs to '{job.owner}'; only they or an owner may cancel it")
+        if job.state in ENDED:
+            raise UsageError(f"job {number} is already {job.state}; there is nothing to cancel")
+        with self._archive.catalog.transaction() as cursor:
+            self._jobs.cancel(cursor, number, self._now())
+            if job.stored is not None and job.state == QUEUED:
+                self._stored.answered(cursor, job.stored, None, self._now())
+        return self.show(number, requester)
+
+    # Stored queries
+
+    def stored_queries(self, requester: Requester) -> list[StoredQueryRow]:
+        """Stored queries that somebody may see, by name."""
+        return self._stored.listed(requester.rights, requester.name)
+
+    def stored_query(self, name: str, requester: Requester) -> StoredQueryRow:
+        """The query stored under a name, the requester's own before those of others."""
+        found = self._stored.named(name, requester.rights, requester.name)
+        if not found:
+            raise NotFound(f"no query is stored as '{name[:70]}'; the list of favourites shows all")
+        return found[0]
+
+    def stored_text(self, name: str, requester: Requester) -> bytes:
+        """The job file of a stored query."""
+        return self._stored.xml(self.stored_query(name, requester).id)
+
+    def store(self, query: JobQuery, requester: Requester) -> StoredQueryRow:
+        """Stores a query under its name without running it now."""
+        every = self._interval(query, requester)
+        self._ensure_tables()
+        with self._archive.catalog.transaction() as cursor:
+            number = self._store(cursor, query, requester, every)
+            self._stored.answered(cursor, number, None, self._now())
+        return self.stored_query(query.stored_name, requester)
+
+    def _store(self, cursor: Cursor, query: JobQuery, requester: Requester, every: int) -> int:
+        return self._stored.keep(
+            cursor,
+            NewStoredQuery(
+                requester.name, query.stored_name, query.package, requester.origin, requester.rights,
+                int(requester.system), query.priority, query.permission, query.refresh, self._now(), every, query.xml,
+            ),
+        )  # fmt: skip
+
+    def forget(self, name: str, requester: Requester) -> StoredQueryRow:
+        """Stores a query no longer, and refreshes it no longer; its results stay until old jobs are removed."""
+        found = self.stored_query(name, requester)
+        if not requester.may_change(found.owner):
+            raise Refused(f"'{name}' belongs to '{found.owner}'; only they or an owner may remove it")
+        with self._archive.catalog.transaction() as cursor:
+            self._stored.forget(cursor, found.id)
+        return found

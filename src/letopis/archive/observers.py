@@ -1,0 +1,97 @@
+"""What each observer has seen: whoever asks "what is new to me" keeps one mark a page, the version seen last.
+
+An observer is a name given with a check, or a person of the web interface.
+Loaded with every check, so it knows nothing of watches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from letopis.archive.archive import Archive
+from letopis.archive.records import RecordedCapture
+from letopis.catalog import Cursor, ObserverState, ResourceRow
+from letopis.catalog.versions import LastCheck, last_checks
+from letopis.model import Observation, to_millis
+
+__all__ = ["LastCheck", "ObserverMarks", "ObserverState", "UnreadMarks", "last_checks_of"]
+
+Extend = Callable[[Cursor, list[RecordedCapture]], None]
+"""Rows that `Archive.record` writes in the same transaction as a batch of checks."""
+
+
+def last_checks_of(archive: Archive, urls: Sequence[str]) -> dict[str, LastCheck]:
+    """The last checks and newest versions of those of many URLs that are known."""
+    return last_checks(archive.catalog.database, urls)
+
+
+class ObserverMarks:
+    """What one observer has seen of each page; an empty name is nobody, who has seen nothing and keeps no marks."""
+
+    def __init__(self, archive: Archive, observer: str) -> None:
+        self._archive = archive
+        self._observer = observer
+
+    def known(self) -> bool:
+        """Whether this observer has looked at anything yet."""
+        return self._archive.catalog.observers.known(self._observer)
+
+    def seen(self, resources: Sequence[int]) -> dict[int, ObserverState]:
+        """The last looks at pages, by the ids of these; only those that were looked at."""
+        return self._archive.catalog.observers.looks(self._observer, resources) if self._observer else {}
+
+    def last_seen(self, url: str) -> ObserverState | None:
+        """The last look at a page."""
+        row = self._archive.catalog.resources.find(url)
+        return self.seen([row.id]).get(row.id) if row is not None else None
+
+    def moving_with(self, looks: Sequence[Observation]) -> Extend:
+        """For `Archive.record`: the marks move to what a batch of looks brings, in the same transaction."""
+
+        def move(cursor: Cursor, done: list[RecordedCapture]) -> None:
+            there = [row for look, row in zip(looks, done, strict=True) if look.response.available]
+            moved = ((row.resource, ObserverState(row.version, row.time)) for row in there)
+            if self._observer:
+                self._archive.catalog.observers.set_many(cursor, self._observer, moved)
+
+        return move
+
+    def move_to_newest(self, urls: Iterable[str]) -> None:
+        """The observer has seen the newest versions of pages."""
+        resources = self._archive.catalog.resources
+        found = [row for row in map(resources.find, urls) if row is not None] if self._observer else []
+        self._move(found)
+
+    def _move(self, rows: Sequence[ResourceRow]) -> None:
+        if not rows:
+            return
+        now = to_millis(self._archive.clock())
+        moved = [(row.id, ObserverState(row.newest, now)) for row in rows]
+        with self._archive.catalog.transaction() as cursor:
+            self._archive.catalog.observers.set_many(cursor, self._observer, moved)
+
+
+class UnreadMarks(ObserverMarks):
+    """What is new to one person of the web interface; whoever is not signed in has no name, and nothing is new."""
+
+    def unread(self, urls: Iterable[str]) -> set[str]:
+        """Pages with a newer version than the person has seen, or that changed before they ever looked."""
+        return {row.url for row in self._unread(urls)}
+
+    def read(self, urls: Iterable[str]) -> None:
+        """The person has seen the newest versions of these pages; only news are written down."""
+        self._move(self._unread(urls))
+
+    def _unread(self, urls: Iterable[str]) -> list[ResourceRow]:
+        if not self._observer:
+            return []
+        resources = self._archive.catalog.resources
+        rows = [row for row in map(resources.find, urls) if row is not None]
+        looks = self.seen([row.id for row in rows])
+        return [row for row in rows if _is_unread(row, looks.get(row.id))]
+
+
+def _is_unread(row: ResourceRow, look: ObserverState | None) -> bool:
+    if row.newest is None:
+        return False
+    return row.versions > 1 if look is None else (look.version or 0) < row.newest

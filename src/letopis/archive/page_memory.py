@@ -1,0 +1,110 @@
+"""What the record knows of pages before they are asked again, and what looks at them teach.
+
+The newest versions with the headers they came with; the noise that pages of a
+host share; what a page does at every visit; digest fields of hosts that once
+were wrong. What a look taught is written in the transaction that records it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from letopis.archive.archive import Archive
+from letopis.archive.records import RecordedCapture
+from letopis.catalog import Cursor
+from letopis.catalog.versions import newest_versions
+from letopis.model import Headers
+
+RecordExtension = Callable[[Cursor, list[RecordedCapture]], None]
+"""Writes rows that belong to the moment of a batch of looks, in the transaction of `Archive.record`."""
+
+
+class NewestVersion(NamedTuple):
+    """The newest version of a URL: what identifies it, and the header that it came with."""
+
+    resource: int
+    version: int
+    number: int
+    sha1: bytes
+    raw_bytes: int
+    headers: Headers
+    final_url: str
+
+
+def newest_versions_of(archive: Archive, urls: Sequence[str]) -> dict[str, NewestVersion]:
+    """The newest versions of those of many URLs that have one, in a few statements."""
+    read = archive.catalog.heads.read
+    found = {}
+    for url, row in newest_versions(archive.catalog.database, urls).items():
+        final = (archive.answers.final_url(row.extra) if row.extra else "") or row.url
+        headers = read(bytes(row.head))
+        found[url] = NewestVersion(
+            row.resource, row.version, row.number, bytes(row.sha1), row.raw_bytes, headers, final
+        )
+    return found
+
+
+def content_of_version(archive: Archive, version: int | None) -> int | None:
+    """The id of a version's content, by the version's; versions with equal bodies share one."""
+    row = archive.catalog.versions.by_id(version) if version is not None else None
+    return row.content if row else None
+
+
+class PageMemory:
+    """What earlier looks taught about hosts and pages; what new ones teach waits here until it is written."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._rows = archive.catalog.noise_profiles
+        self._profiles: dict[str, bytes] = {}
+        self._habits: dict[str, bytes] = {}
+        self._untrusted: dict[str, set[str]] = {}
+
+    def profile(self, host: str) -> bytes:
+        """What the pages of a host share; empty when nothing is known."""
+        return self._rows.profile(host)
+
+    def habits(self, resource: int) -> bytes:
+        """What a page does at every visit; empty when nothing is known."""
+        return self._rows.habits(resource)
+
+    def quiet_visits(self, resource: int, number: int) -> int:
+        """Checks that found version `number` of a page unchanged."""
+        return self._rows.quiet_visits(resource, number)
+
+    def untrusted_digests(self, host: str) -> frozenset[str]:
+        """Digest fields (lower case) that the host once sent wrongly."""
+        return self._rows.distrusted(host)
+
+    def distrust(self, host: str, fields: Iterable[str]) -> None:
+        """These digest fields of a host are not to be believed again."""
+        self._untrusted.setdefault(host, set()).update(fields)
+
+    def learn(self, profiles: Mapping[str, bytes], habits: Mapping[str, bytes]) -> None:
+        """Profiles by host and habits by URL, as they are after some looks."""
+        self._profiles.update(profiles)
+        self._habits.update(habits)
+
+    def write(self, cursor: Cursor, done: list[RecordedCapture]) -> None:
+        """For `Archive.record`: what was learned, with the looks that taught it."""
+        for host, fields in self._untrusted.items():
+            self._rows.distrust(cursor, host, self._rows.distrusted(host) | fields)
+        for host, profile in self._profiles.items():
+            self._rows.set_profile(cursor, host, profile)
+        for row in done:
+            habits = self._habits.pop(row.url, None)
+            if habits is not None:
+                self._rows.set_habits(cursor, row.resource, habits)
+        self._untrusted.clear()
+        self._profiles.clear()
+
+
+def in_one_transaction(*extensions: RecordExtension | None) -> RecordExtension:
+    """Several as one, in their order; those that are None are left out."""
+
+    def write(cursor: Cursor, done: list[RecordedCapture]) -> None:
+        for extension in extensions:
+            if extension is not None:
+                extension(cursor, done)
+
+    return write

@@ -1,0 +1,382 @@
+"""What waits to be fetched, and who may fetch it: queues by host, leases of hosts, pauses that machines share, and
+the crawls that were asked for.
+
+A URL under way keeps its stored state; only the record of its finished look
+moves it, in the transaction of that look (`QueueUpdate`). Times are whole
+milliseconds since 1970.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from letopis.archive.archive import Archive
+from letopis.archive.records import RecordedCapture
+from letopis.catalog import Cursor
+from letopis.catalog.leases import HostLeases, PauseRow, PauseRows, check_clock
+from letopis.catalog.queues import QueueCounts, Shard, visit_records
+from letopis.errors import Busy, LetopisError
+from letopis.urls import host as host_of
+
+__all__ = [
+    "CrawlPlan",
+    "FrontierQueue",
+    "FrontierState",
+    "HeldHosts",
+    "HostLeases",
+    "HostState",
+    "HostUpdate",
+    "LeasedQueue",
+    "LeasesLost",
+    "NewUrl",
+    "PauseRow",
+    "PauseRows",
+    "PlannedUrl",
+    "QueueCounts",
+    "QueueUpdate",
+    "QueuedUrl",
+    "Shard",
+    "count_due",
+    "crawl_plans",
+    "drop_site",
+    "enqueue_crawl",
+    "host_leases",
+    "is_within_reach",
+    "keeps_crawl_plans",
+    "leases_hosts",
+    "pause_rows",
+    "policy_memory",
+    "queue_counts",
+    "visit_samples",
+    "visited_hosts",
+]
+
+
+class FrontierState(IntEnum):
+    """The stored state of a URL."""
+
+    KNOWN = 0
+    NEW = 1
+    AGAIN = 2
+    HELD = 3
+    GONE = 4
+
+
+class HostState(NamedTuple):
+    """What is stored of a host: who it is and when it may be asked again."""
+
+    id: int
+    name: str
+    ip: str = ""
+    ready: int = 0
+    ip_ready: int = 0
+    crawl_delay: float = 0.0
+    fetched: int = 0
+    failures: int = 0
+    fence: int = 0
+
+
+class HostUpdate(NamedTuple):
+    """A host's politeness after a fetch, to be stored with the record of that fetch."""
+
+    id: int
+    ip: str
+    ready: int
+    ip_ready: int
+    crawl_delay: float
+    fetched: int
+    failures: int
+
+
+class QueuedUrl(NamedTuple):
+    """A URL that is due. `schedule` is its visit record, opaque here; `known` tells whether it has a version."""
+
+    id: int
+    url: str
+    depth: int = 0
+    priority: float = 0.0
+    due: int = 0
+    schedule: bytes = b""
+    known: bool = True
+
+
+class NewUrl(NamedTuple):
+    """A URL that passed the sieve and is to be stored as NEW."""
+
+    key: int
+    url: str
+    host: str
+    depth: int = 0
+    priority: float = 0.0
+
+
+class PlannedUrl(NamedTuple):
+    """What follows from a look for its URL: the new state, when it is due again, its visit record, and its id."""
+
+    state: int
+    due: int | None
+    schedule: bytes
+    id: int
+
+
+# The queue of one agent
+
+
+class FrontierQueue:
+    """Answers the frontier with the hosts of one shard."""
+
+    def __init__(
+        self, archive: Archive, shard: Shard | None = None, arrive: Callable[[HostState], HostState] = lambda host: host
+    ) -> None:
+        """`arrive` hears of every host that is given out, and may know more of its pauses than the record."""
+        self._catalog = archive.catalog
+        self._shard = shard or Shard()
+        self._arrive = arrive
+        self._asked: tuple[int, int | None] | None = None
+
+    def hosts_due(self, now: int, new: bool, limit: int, after: int, cap: int) -> list[HostState]:
+        """Hosts with an id above `after` that have a URL of the kind due, by id; see `frontier.QueueStore`."""
+        rows = self._catalog.queues.hosts_due(now, new, limit, after, cap, self._shard)
+        return [self._arrive(HostState(*row)) for row in rows]
+
+    def next_due(self, now: int) -> int | None:
+        """When the next URL gets due; the same question has the same answer until something is recorded here."""
+        if self._asked is None or self._asked[0] != now:
+            self._asked = now, self._catalog.queues.next_due(now, self._shard)
+        return self._asked[1]
+
+    def load(self, host: int, now: int, new: bool, limit: int) -> list[QueuedUrl]:
+        """Due URLs of a host and kind, best first."""
+        return [QueuedUrl(*row) for row in self._catalog.queues.load(host, now, new, limit)]
+
+    def add(self, rows: Sequence[NewUrl], now: int) -> list[int]:
+        """Stores unseen URLs in a transaction of their own; ids of the hosts of this agent that got any."""
+        with self._catalog.transaction() as cursor:
+            return self.add_in(cursor, rows)
+
+    def add_in(self, cursor: Cursor, rows: Sequence[NewUrl]) -> list[int]:
+        """The same as part of a transaction."""
+        self._asked = None
+        resources = self._catalog.resources
+        hosts = {name: resources.ensure_host(cursor, name) for name in {row.host for row in rows}}
+        self._catalog.queues.add(cursor, [(row.key, row.url, hosts[row.host], row.depth, row.priority) for row in rows])
+        return self._mine(hosts.values())
+
+    def _mine(self, hosts: Iterable[int]) -> list[int]:
+        return [host for host in hosts if host % self._shard.agents == self._shard.rest]
+
+    def seen_keys(self) -> Iterator[Sequence[int]]:
+        """The keys of all URLs ever planned, in parts."""
+        return self._catalog.queues.all_keys()
+
+
+class LeasedQueue(FrontierQueue):
+    """The same for an agent that owns hosts by lease; `holds` tells which are its own now."""
+
+    def __init__(
+        self,
+        archive: Archive,
+        leases: HostLeases,
+        owner: str,
+        holds: Callable[[int], bool],
+        arrive: Callable[[HostState], HostState] = lambda host: host,
+    ) -> None:
+        super().__init__(archive, None, arrive)
+        self._leases = leases
+        self._owner = owner
+        self._holds = holds
+
+    def hosts_due(self, now: int, new: bool, limit: int, after: int, cap: int) -> list[HostState]:
+        """Hosts of this agent alone."""
+        rows = self._leases.held_due(self._owner, now, new, limit, after)
+        return [self._arrive(HostState(*row)) for row in rows]
+
+    def load(self, host: int, now: int, new: bool, limit: int) -> list[QueuedUrl]:
+        """Nothing of hosts that went to others."""
+        return super().load(host, now, new, limit) if self._holds(host) else []
+
+    def _mine(self, hosts: Iterable[int]) -> list[int]:
+        return [host for host in hosts if self._holds(host)]
+
+
+class LeasesLost(Busy):
+    """Some hosts of a batch belong to others by now; nothing of it was written."""
+
+    def __init__(self, hosts: set[int]) -> None:
+        super().__init__(f"{len(hosts)} hosts went to other agents meanwhile; their pages are fetched again by those")
+        self.hosts = hosts
+
+
+class HeldHosts(NamedTuple):
+    """The hosts of a batch with the fences under which its owner asked them; valid, they are kept until a time."""
+
+    leases: HostLeases
+    owner: str
+    fences: Sequence[tuple[int, int]]
+    until: int
+
+    def check(self, cursor: Cursor) -> None:
+        """LeasesLost when a host has another owner or fence; else all stay with the owner until the commit."""
+        lost = self.leases.lost(cursor, self.owner, self.fences, self.until)
+        if lost:
+            raise LeasesLost(lost)
+
+
+class QueueUpdate:
+    """What a batch of looks means for their URLs and hosts and for the links they found.
+
+    `write` is for `Archive.record`: it is part of the transaction that records the looks.
+    """
+
+    def __init__(
+        self,
+        archive: Archive,
+        queue: FrontierQueue,
+        visits: Sequence[PlannedUrl],
+        hosts: Iterable[HostUpdate],
+        found: Sequence[NewUrl],
+        memory: bytes | None = None,
+        held: HeldHosts | None = None,
+    ) -> None:
+        """`memory` is what the revisit policy remembers now, None when it has none."""
+        self._queues = archive.catalog.queues
+        self._queue = queue
+        self._visits = visits
+        self._hosts = {host.id: host for host in hosts}
+        self._found = found
+        self._memory = memory
+        self._held = held
+        self.noticed: list[int] = []
+        """Hosts of this agent that got URLs, once it is written."""
+
+    def write(self, cursor: Cursor, done: list[RecordedCapture]) -> None:
+        """All of it; LeasesLost and nothing when a host went to another agent."""
+        if self._held is not None:
+            self._held.check(cursor)
+        self._queues.finish(cursor, self._visits)
+        if self._memory is not None:
+            self._queues.set_memory(cursor, self._memory)
+        self._queues.set_hosts(cursor, [(*update[1:], number) for number, update in self._hosts.items()])
+        self.noticed = self._queue.add_in(cursor, self._found)
+
+
+# What machines share
+
+
+def leases_hosts(archive: Archive) -> bool:
+    """Whether agents lease their hosts, since others on other machines may share the record."""
+    return bool(archive.settings.database.url)
+
+
+def host_leases(archive: Archive) -> HostLeases:
+    """Leases of hosts; NotReady when this machine's clock is far from that of the database."""
+    check_clock(archive.catalog.database, time.time())
+    crawling = archive.settings.crawl
+    return HostLeases(archive.catalog.database, round(crawling.delay * 1000), crawling.max_per_host)
+
+
+def pause_rows(archive: Archive) -> PauseRows:
+    """Pauses of hosts and addresses as all machines see them."""
+    return PauseRows(archive.catalog.database)
+
+
+def is_within_reach(archive: Archive) -> bool:
+    """Whether the record answers."""
+    try:
+        archive.catalog.database.one("SELECT 1")
+    except LetopisError:
+        return False
+    return True
+
+
+# Crawls that were asked for
+
+
+class CrawlPlan(NamedTuple):
+    """One crawl as it was asked for; it holds for whoever goes on with it."""
+
+    seeds: tuple[str, ...]
+    scope: str
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    depth: int | None
+    requisites: bool
+
+
+_MAX_PLANS = 1000
+
+
+def enqueue_crawl(archive: Archive, plan: CrawlPlan, due_hosts: Iterable[str] = ()) -> int:
+    """Makes the seeds of a crawl wait for their visit, and keeps it in the place of an earlier one from the same seeds.
+
+    Every visited page of `due_hosts` becomes due at once. How many pages did
+    not wait before. Of very many crawls the oldest are forgotten.
+    """
+    now = round(archive.clock().timestamp() * 1000)
+    queues, resources = archive.catalog.queues, archive.catalog.resources
+    with archive.catalog.transaction() as cursor:
+        added = sum(queues.plan(cursor, resources.ensure(cursor, seed).id, 0) for seed in plan.seeds)
+        if plan.seeds:
+            others = [kept for kept in crawl_plans(archive) if kept.seeds != plan.seeds]
+            queues.set_plans(cursor, json.dumps([*others, plan][-_MAX_PLANS:]))
+        for host in due_hosts:
+            added += queues.make_due(cursor, host, now)
+    return added
+
+
+def crawl_plans(archive: Archive) -> list[CrawlPlan]:
+    """The crawls that this archive was asked for, oldest first."""
+    rows = json.loads(archive.catalog.queues.plans() or "[]")
+    return [CrawlPlan(tuple(row[0]), row[1], tuple(row[2]), tuple(row[3]), row[4], row[5]) for row in rows]
+
+
+def keeps_crawl_plans(archive: Archive) -> bool:
+    """Whether any crawl was ever kept here; False in archives of earlier releases."""
+    return bool(archive.catalog.queues.plans())
+
+
+def drop_site(archive: Archive, host: str) -> int:
+    """Plans no visit of a host any more, and nobody goes on with crawls of it; how many URLs waited.
+
+    Of crawls from several seeds the others stay.
+    """
+    with archive.catalog.transaction() as cursor:
+        left = [
+            plan._replace(seeds=tuple(seed for seed in plan.seeds if host_of(seed) != host))
+            for plan in crawl_plans(archive)
+        ]
+        archive.catalog.queues.set_plans(cursor, json.dumps([plan for plan in left if plan.seeds]))
+        return archive.catalog.queues.drop(cursor, host)
+
+
+def visited_hosts(archive: Archive, most: int) -> list[str]:
+    """Names of hosts that crawls have asked."""
+    return archive.catalog.queues.visited_hosts(most)
+
+
+# Plans of visits
+
+
+def queue_counts(archive: Archive) -> QueueCounts:
+    """How many URLs wait for a first visit, and how many are visited again."""
+    return archive.catalog.queues.waiting()
+
+
+def count_due(archive: Archive) -> int:
+    """How many URLs could be visited now: all that wait for a first visit, and those that are due again."""
+    now = round(archive.clock().timestamp() * 1000)
+    return queue_counts(archive).new + archive.catalog.queues.due_again(now)
+
+
+def policy_memory(archive: Archive) -> bytes:
+    """What the revisit policy remembers of all pages; empty at the start."""
+    return archive.catalog.queues.memory()
+
+
+def visit_samples(archive: Archive, most: int) -> list[bytes]:
+    """The visit records of pages that are visited again: of all, or of about `most`, evenly chosen."""
+    return visit_records(archive.catalog.database, most)

@@ -1,0 +1,96 @@
+"""Who did what, and how much of the day's share each user has asked for.
+
+Apart from other tables of accounts: every command counts and notes, and must start fast.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from letopis.catalog.database import Database
+from letopis.catalog.schema import ensure_tables, has_table
+
+DAY = 86_400_000
+"""Milliseconds."""
+
+AUDIT_TABLES = """
+CREATE TABLE IF NOT EXISTS account_audit (
+    id {id}, time BIGINT NOT NULL, who TEXT NOT NULL, action TEXT NOT NULL, subject TEXT NOT NULL, address TEXT NOT NULL
+);
+"""
+
+
+class AuditRow(NamedTuple):
+    """One line of the log."""
+
+    time: int
+    who: str
+    action: str
+    subject: str
+    address: str
+
+
+class AuditLog:
+    """The log of one archive."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def append(self, row: AuditRow) -> None:
+        """Appends a line."""
+        ensure_tables(self._database, "audit", AUDIT_TABLES)
+        with self._database.transaction() as cursor:
+            cursor.run(
+                "INSERT INTO account_audit (time, who, action, subject, address) VALUES (?, ?, ?, ?, ?)",
+                (row.time, row.who[:200], row.action, row.subject[:500], row.address[:100]),
+            )
+
+    def latest(self, limit: int) -> list[AuditRow]:
+        """The last lines, newest first."""
+        if not has_table(self._database, "account_audit"):
+            return []
+        rows = self._database.all(
+            "SELECT time, who, action, subject, address FROM account_audit ORDER BY id DESC LIMIT ?", (limit,)
+        )
+        return [AuditRow(*row) for row in rows]
+
+
+USAGE_TABLES = """
+CREATE TABLE IF NOT EXISTS account_use (
+    who TEXT NOT NULL, what TEXT NOT NULL, day BIGINT NOT NULL, count BIGINT NOT NULL, PRIMARY KEY (who, what)
+) {clustered};
+"""
+
+
+class DailyUsage:
+    """Counts by user and kind of request, from midnight to midnight in UTC."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def spent(self, who: str, what: str, now: int) -> int:
+        """What a user has asked for today."""
+        if not has_table(self._database, "account_use"):
+            return 0
+        row = self._database.one("SELECT day, count FROM account_use WHERE who = ? AND what = ?", (who, what))
+        return int(row[1]) if row and row[0] == now // DAY else 0
+
+    def take(self, who: str, what: str, most: int, now: int, amount: int = 1) -> bool:
+        """Counts so many more; False, and nothing counted, when that makes more than `most` today."""
+        ensure_tables(self._database, "usage", USAGE_TABLES)
+        with self._database.transaction() as cursor:
+            row = cursor.one("SELECT day, count FROM account_use WHERE who = ? AND what = ?", (who, what))
+            had = int(row[1]) if row and row[0] == now // DAY else 0
+            if had + amount > most:
+                return False
+            cursor.run(
+                "INSERT INTO account_use (who, what, day, count) VALUES (?, ?, ?, ?) "
+                "ON CONFLICT (who, what) DO UPDATE SET day = excluded.day, count = ?",
+                (who, what, now // DAY, had + amount, had + amount),
+            )
+        return True
+
+
+def seconds_to_next_day(now: int) -> int:
+    """Seconds until the counts begin anew."""
+    return (DAY - now % DAY) // 1000 + 1

@@ -1,0 +1,133 @@
+"""The verb zrec: single files of compressed sorted records."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from letopis import zrec
+from letopis.archive import utc_now
+from letopis.cli.context import CliContext, VerbGroup, read_file, shared_options, verb, write_output
+from letopis.cli.output import ProgressLine
+from letopis.exchange.remote_file import source_of
+
+_CHUNK = ("offset", "length", "records", "hash")
+_FILE = click.Path(path_type=Path)
+
+
+@click.group("zrec", cls=VerbGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@shared_options
+def zrec_verb() -> None:
+    """Compressed sorted records with random access, brought up to date by downloading only what changed."""
+
+
+@verb("pack", "letopis zrec pack Packages Packages.zrec", "letopis zrec pack index.cdxj index.zrec --separator '\\n'")
+@click.argument("source", type=_FILE, metavar="IN")
+@click.argument("out", type=_FILE, metavar="OUT.zrec")
+@click.option("--group", type=click.Choice(["1", "2-4"]), default="1", show_default=True, help="Records a chunk.")
+@click.option("--separator", default="\\n\\n", show_default=True, help="Between two records.")
+@click.option(
+    "--name", "name_regex", metavar="REGEX", help="What names a record; default: the value of its first line."
+)
+@click.option("--dict-from", type=_FILE, help="Keep the dictionary of this older file.")
+@click.option("--new-dict", is_flag=True, help="Train the dictionary again.")
+def _pack(
+    cli: CliContext, source: Path, out: Path, group: Literal["1", "2-4"], separator: str, name_regex: str | None,
+    dict_from: Path | None, new_dict: bool,
+) -> None:  # fmt: skip
+    """Pack the sorted records of IN; over an existing OUT unchanged chunks stay as they are."""
+    done = zrec.pack(
+        read_file(source), out, group=group, separator=zrec.parse_separator(separator), name_regex=name_regex,
+        dict_from=dict_from, new_dict=new_dict,
+    )  # fmt: skip
+    row = {"file": str(done.path), "bytes": done.size, "records": done.records, "chunks": done.chunks}
+    cli.output.row(row | {"chunks_kept": done.chunks_kept}, f"{done.records} records in {done.size} bytes: {done.path}")
+
+
+@verb("list", "letopis zrec list Packages.zrec --json")
+@click.argument("file", type=_FILE)
+def _list(cli: CliContext, file: Path) -> None:
+    """List the chunks of FILE: offset, length, names of records, hash."""
+    with zrec.ZrecReader(file) as reader:
+        rows = ({name: getattr(row, name) for name in _CHUNK} for row in reader.list())
+        cli.output.rows(rows, _CHUNK)
+
+
+@verb("info", "letopis zrec info Packages.zrec")
+@click.argument("file", type=_FILE)
+def _info(cli: CliContext, file: Path) -> None:
+    """Show what FILE is made of."""
+    with zrec.ZrecReader(file) as reader:
+        row = asdict(reader.info())
+    cli.output.row(row, "\n".join(f"{name.replace('_', ' '):18} {value}" for name, value in row.items()))
+
+
+@verb("verify", "letopis zrec verify Packages.zrec")
+@click.argument("file", type=_FILE)
+def _verify(cli: CliContext, file: Path) -> None:
+    """Check every byte of FILE, and its release; says nothing when all is well."""
+    verdict = zrec.verify(file)
+    for fault in verdict.faults:
+        cli.output.complain(fault)
+    if cli.as_json:
+        cli.output.json({"chunks": verdict.chunks, "readable": verdict.readable, "faults": verdict.faults})
+    verdict.raise_if_damaged()
+
+
+@verb("get", "letopis zrec get Packages.zrec bash")
+@click.argument("file", type=_FILE)
+@click.argument("name")
+def _get(cli: CliContext, file: Path, name: str) -> None:
+    """Print the record NAME of FILE."""
+    with zrec.ZrecReader(file) as reader:
+        cli.output.bytes(reader.get(name) + b"\n")
+
+
+@verb("cat", "letopis zrec cat Packages.zrec > Packages")
+@click.argument("file", type=_FILE)
+@click.option("-o", "--output", "target", type=_FILE, help="Write to a file.")
+def _cat(cli: CliContext, file: Path, target: Path | None) -> None:
+    """Print all records of FILE, byte for byte as they were packed."""
+    with zrec.ZrecReader(file) as reader:
+        if target is not None:
+            write_output(cli, b"".join(reader.cat()), target)
+            return
+        for part in reader.cat():
+            cli.output.bytes(part)
+
+
+@verb("release", "letopis zrec release Packages.zrec")
+@click.argument("file", type=_FILE)
+def _release(cli: CliContext, file: Path) -> None:
+    """Write FILE.release: the digests by which a copy is checked."""
+    made = zrec.write_release(file, time=utc_now())
+    cli.output.row(asdict(made), f"{file}.release is written")
+
+
+@verb("sync", "letopis zrec sync https://example.org/Packages.zrec Packages.zrec --json")
+@click.argument("url")
+@click.argument("out", type=_FILE)
+@click.option("--seed", type=_FILE, help="Older copy to take unchanged chunks from; default: OUT itself.")
+def _sync(cli: CliContext, url: str, out: Path, seed: Path | None) -> None:
+    """Bring OUT up to date from URL (http, https or file:), downloading only what changed."""
+    with ProgressLine("bytes", quiet=cli.quiet) as bar:
+        report = asyncio.run(_synced(cli, url, out, seed, bar))
+    spent = report.bytes_downloaded + report.bytes_sent
+    cli.output.row(asdict(report), f"{out} is up to date: {spent} bytes on the wire, {report.requests} requests")
+
+
+async def _synced(cli: CliContext, url: str, out: Path, seed: Path | None, bar: ProgressLine) -> zrec.SyncReport:
+    async with source_of(url, cli.settings().fetch, utc_now) as source:
+        return await zrec.sync(source, out, seed=seed, progress=lambda done, total: bar.show(done))
+
+
+zrec_verb.examples = (
+    "letopis zrec pack Sources Sources.zrec",
+    "letopis zrec sync https://example.org/Sources.zrec Sources.zrec",
+)
+for _command in (_pack, _list, _info, _verify, _get, _cat, _release, _sync):
+    zrec_verb.add_command(_command)

@@ -1,1 +1,0 @@
-"""Loops that keep running over one archive, and the processes they run in."""

@@ -1,0 +1,383 @@
+"""Where the politeness book stands: a small file that all processes of a machine map, rows that machines share, or
+memory.
+
+A slot is what is kept of one host or address. The file is a table of slots by
+the hash of their names, with a lock for each change; it grows while many
+pauses last at once. Every process that opens it holds a byte of it locked, so
+that others see whether it lives. What is in the file stays with the operating
+system when a process is killed. Rows are swapped: a change that another
+machine made meanwhile is read, and decided on anew.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import secrets
+import struct
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from letopis.archive.queues import PauseRow, PauseRows
+from letopis.errors import NotReady
+
+T = TypeVar("T")
+_SLOT = struct.Struct("<QQqqqqqqQQQIII4x")
+_LONGEST = 86_400_000 + 3_600_000
+"""No pause is longer; one that says so was written before the clock was set back."""
+_FRESH = 10_000
+"""A slot is not used for another name so shortly after its host was asked."""
+
+
+@dataclass(slots=True)
+class Slot:
+    """What is kept of one host or address.
+
+    It may be asked from `ready` on, by crawls from `retry` on, which is later
+    after failures in a row. It was last asked at `asked`: a turn began then,
+    or the last one ended. `busy` has a turn, until `busy_until` at the latest,
+    and owes the pause `owed` should it die; `claimant` has the next turn until
+    `claimed`. Until `spaced` the crawl of `crawler` wants `spacing` between
+    two requests. `address` is the key of where a host was last found.
+    """
+
+    key: int
+    address: int = 0
+    ready: int = 0
+    retry: int = 0
+    asked: int = 0
+    busy_until: int = 0
+    claimed: int = 0
+    spaced: int = 0
+    busy: int = 0
+    claimant: int = 0
+    crawler: int = 0
+    spacing: int = 0
+    owed: int = 0
+    failures: int = 0
+
+    def values(self) -> tuple[int, ...]:
+        """As they are written."""
+        return (
+            self.key, self.address, self.ready, self.retry, self.asked, self.busy_until, self.claimed, self.spaced,
+            self.busy, self.claimant, self.crawler, self.spacing, self.owed, self.failures,
+        )  # fmt: skip
+
+    def is_idle(self, now: int) -> bool:
+        """Whether nobody would miss it."""
+        return not self.busy and now >= max(
+            self.ready, self.retry, self.claimed, self.spaced, self.asked + _FRESH, self.asked + self.spacing
+        )
+
+    def forget_future(self, now: int) -> None:
+        """A clock that was set back must not silence a host for long."""
+        if self.asked > now + _FRESH:
+            self.asked = 0
+        latest = now + _LONGEST
+        if self.ready > latest or self.retry > latest or self.claimed > latest or self.spaced > latest:
+            self.ready = self.retry = self.claimed = self.spaced = 0
+
+
+Decide = Callable[[Slot, Slot | None], T]
+
+
+class Slots(Protocol):
+    """Slots by key. `token` stands for whoever has opened them; times are milliseconds."""
+
+    token: int
+    poll: int
+    """How long to wait for somebody whose turn lasts."""
+    hold: int
+    """How long a turn may last before whoever has it counts as dead."""
+    span: int
+    """How long after its last word a crawl counts as being at a host."""
+
+    def is_alive(self, token: int) -> bool:
+        """Whether whoever had this token may still be at work."""
+
+    def change(self, host: int, address: int, now: int, decide: Decide[T]) -> T:
+        """Lets `decide` change the slots of a host and of its address, with nobody in between.
+
+        The address 0 is the one at which the host was last found, if there is any.
+        """
+
+    def close(self) -> None:
+        """Gives everything back."""
+
+
+class MemorySlots:
+    """Slots that nobody else sees."""
+
+    poll, hold, span = 20, 600_000, 600_000
+
+    def __init__(self, most: int = 100_000) -> None:
+        self.token = 1
+        self._most = most
+        self._slots: dict[int, Slot] = {}
+
+    def is_alive(self, token: int) -> bool:
+        """There is nobody else."""
+        return token == self.token
+
+    def change(self, host: int, address: int, now: int, decide: Decide[T]) -> T:
+        """See `Slots.change`."""
+        slot = self._slot(host, now)
+        address = address or slot.address
+        return decide(slot, self._slot(address, now) if address else None)
+
+    def _slot(self, key: int, now: int) -> Slot:
+        if key not in self._slots:
+            if len(self._slots) >= self._most:
+                self._slots = {name: slot for name, slot in self._slots.items() if not slot.is_idle(now)}
+            self._slots[key] = Slot(key)
+        return self._slots[key]
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+_MAGIC = b"letopis1"
+_HEADER = struct.Struct("<8sII")
+"""Mark, number of slots, parties so far."""
+_COUNT = struct.Struct("<I")
+_COUNT_AT = len(_MAGIC)
+_PARTY = struct.Struct("<I")
+_PARTY_BITS = 10
+_PARTIES = 1 << _PARTY_BITS
+_PARTIES_AT, _SLOTS_AT = 4096, 8192
+_WAYS = 8
+"""Slots that a name may stand in."""
+_FIRST_SLOTS, _MOST_SLOTS, _GROWTH = 1 << 9, 1 << 18, 8
+_LOCKS = 1 << 40
+"""Where locks lie, beyond all bytes of the file: one for changes, one a party."""
+_LOCK = struct.Struct("hhqqi4x")
+_LOCK_TRIES, _LOCK_PAUSE = 1000, 0.0005
+"""Whoever was stopped in the middle of a change does not stop all others for longer than this."""
+
+
+def _lock(kind: int, number: int) -> bytes:
+    return _LOCK.pack(kind, os.SEEK_SET, _LOCKS + number, 1, 0)
+
+
+_TAKE, _FREE = _lock(fcntl.F_WRLCK, 0), _lock(fcntl.F_UNLCK, 0)
+
+
+def _table_at(count: int) -> int:
+    """Where a table of so many slots begins: behind the smaller one that it grew from."""
+    return _SLOTS_AT if count <= _FIRST_SLOTS else _table_at(count // _GROWTH) + count // _GROWTH * _SLOT.size
+
+
+class MappedSlots:
+    """Slots in a file that every process of the machine maps."""
+
+    poll, hold, span = 20, 600_000, 600_000
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        try:
+            self._fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            try:
+                self._open()
+            except BaseException:
+                os.close(self._fd)
+                raise
+        except OSError as error:
+            raise NotReady(
+                f"cannot write {file} ({error.strerror}); see to the room and the rights of the archive"
+            ) from error
+
+    def _open(self) -> None:
+        self._take_lock()
+        try:
+            # All its room at once: a disk that gets full later does not matter to it.
+            os.posix_fallocate(self._fd, 0, _table_at(_FIRST_SLOTS * _GROWTH))
+            self._map = mmap.mmap(self._fd, 0)
+            if self._map[: len(_MAGIC)] != _MAGIC:
+                self._map[:] = bytes(len(self._map))
+                _HEADER.pack_into(self._map, 0, _MAGIC, _FIRST_SLOTS, 0)
+            self._count = self._written_count()
+            self.token = self._join()
+        finally:
+            self._free_lock()
+
+    def _join(self) -> int:
+        """Takes a byte that nobody has locked; its number and how often one was taken are the token."""
+        for number in range(1, _PARTIES):
+            with suppress(OSError):
+                fcntl.fcntl(self._fd, fcntl.F_OFD_SETLK, _lock(fcntl.F_WRLCK, number))
+                _, count, parties = _HEADER.unpack_from(self._map)
+                parties = (parties + 1) % (1 << 32 - _PARTY_BITS)
+                _HEADER.pack_into(self._map, 0, _MAGIC, count, parties)
+                token = int(parties) << _PARTY_BITS | number
+                _PARTY.pack_into(self._map, _PARTIES_AT + number * _PARTY.size, token)
+                return token
+        raise NotReady(f"{_PARTIES} processes use {self._file} already; stop some of them")
+
+    def is_alive(self, token: int) -> bool:
+        """Whether the process that got this token still holds its lock."""
+        if token == self.token:
+            return True
+        number = token & _PARTIES - 1
+        if not number or _PARTY.unpack_from(self._map, _PARTIES_AT + number * _PARTY.size)[0] != token:
+            return False
+        answer = fcntl.fcntl(self._fd, fcntl.F_OFD_GETLK, _lock(fcntl.F_WRLCK, number))
+        return bool(_LOCK.unpack(answer)[0] != fcntl.F_UNLCK)
+
+    def change(self, host: int, address: int, now: int, decide: Decide[T]) -> T:
+        """See `Slots.change`."""
+        self._take_lock()
+        try:
+            if self._written_count() != self._count:
+                self._map_again()
+            place = self._find(host, now)
+            slot = self._read(place, now)
+            address = address or slot.address
+            if not address:
+                done = decide(slot, None)
+            else:
+                count, other_place = self._count, self._find(address, now, place)
+                if self._count != count:  # the table grew, so everything has moved
+                    place = self._find(host, now, other_place)
+                    slot = self._read(place, now)
+                other = self._read(other_place, now)
+                done = decide(slot, other)
+                _SLOT.pack_into(self._map, other_place, *other.values())
+            _SLOT.pack_into(self._map, place, *slot.values())
+            return done
+        finally:
+            self._free_lock()
+
+    def close(self) -> None:
+        """Gives the file back: others see that nobody is here any more."""
+        self._map.close()
+        os.close(self._fd)
+
+    def _take_lock(self) -> None:
+        for _ in range(_LOCK_TRIES):
+            try:
+                fcntl.fcntl(self._fd, fcntl.F_OFD_SETLK, _TAKE)
+            except BlockingIOError:
+                time.sleep(_LOCK_PAUSE)
+            else:
+                return
+
+    def _free_lock(self) -> None:
+        fcntl.fcntl(self._fd, fcntl.F_OFD_SETLK, _FREE)
+
+    def _written_count(self) -> int:
+        return int(_COUNT.unpack_from(self._map, _COUNT_AT)[0])
+
+    def _map_again(self) -> None:
+        self._map.close()
+        self._map = mmap.mmap(self._fd, 0)
+        self._count = self._written_count()
+
+    def _read(self, place: int, now: int) -> Slot:
+        slot = Slot(*_SLOT.unpack_from(self._map, place))
+        slot.forget_future(now)
+        return slot
+
+    def _find(self, key: int, now: int, never: int = -1) -> int:
+        """Where the slot of a name is; made, but never at one place, when there is none."""
+        name = key.to_bytes(8, "little")
+        start = _table_at(self._count) + key % (self._count // _WAYS) * _WAYS * _SLOT.size
+        end = start + _WAYS * _SLOT.size
+        place = self._map.find(name, start, end)
+        while place >= 0 and (place - start) % _SLOT.size:
+            place = self._map.find(name, place + 1, end)
+        return place if place >= 0 else self._make(key, range(start, end, _SLOT.size), now, never)
+
+    def _make(self, key: int, places: range, now: int, never: int) -> int:
+        slots = {place: Slot(*_SLOT.unpack_from(self._map, place)) for place in places if place != never}
+        chosen = next((place for place, slot in slots.items() if not slot.key or slot.is_idle(now)), -1)
+        if chosen < 0:
+            if self._count < _MOST_SLOTS and self._grow(now):
+                return self._find(key, now)
+            # What is forgotten is the shortest pause; crawls remember theirs in the record, too.
+            chosen = min(slots, key=lambda place: (slots[place].busy > 0, slots[place].ready))
+        _SLOT.pack_into(self._map, chosen, *Slot(key).values())
+        return chosen
+
+    def _grow(self, now: int) -> bool:
+        """Copies what matters into a larger table; the number of slots is what makes it the valid one."""
+        count = self._count * _GROWTH
+        kept = [values for values in self._table() if values[0] and not Slot(*values).is_idle(now)]
+        try:
+            os.posix_fallocate(self._fd, 0, _table_at(count * _GROWTH))
+        except OSError:
+            return False
+        self._map.close()
+        self._map = mmap.mmap(self._fd, 0)
+        before, self._count = self._count, count
+        for values in kept:
+            place = self._find(values[0], now)
+            _SLOT.pack_into(self._map, place, *values)
+        _COUNT.pack_into(self._map, _COUNT_AT, self._count)
+        return self._count > before
+
+    def _table(self) -> list[tuple[int, ...]]:
+        start = _table_at(self._count)
+        return list(_SLOT.iter_unpack(self._map[start : start + self._count * _SLOT.size]))
+
+
+_IN_MEMORY = 20_000
+
+
+class RowSlots:
+    """Slots in rows of the record. Whether others live is not seen there, so turns and spacings hold for less."""
+
+    poll, span = 100, 60_000
+
+    def __init__(self, rows: PauseRows, hold: int) -> None:
+        self.token = secrets.randbits(63) | 1
+        self.hold = hold
+        self._rows = rows
+        self._known: OrderedDict[str, PauseRow] = OrderedDict()
+
+    def is_alive(self, token: int) -> bool:
+        """Until its time is over."""
+        return True
+
+    def change(self, host: int, address: int, now: int, decide: Decide[T]) -> T:
+        """See `Slots.change`; asks what is written unless it was written here last, and again when that is outdated."""
+        while True:
+            name, row, slot = self._slot(host, now)
+            before = {name: (row, slot.values())}
+            slots = {name: slot}
+            if address := address or slot.address:
+                other_name, other_row, other = self._slot(address, now)
+                before[other_name] = (other_row, other.values())
+                slots[other_name] = other
+            done = decide(slot, slots[other_name] if address else None)
+            changed = {
+                key: PauseRow(before[key][0].revision, _SLOT.pack(*each.values()))
+                for key, each in slots.items()
+                if each.values() != before[key][1]
+            }
+            if self._swapped(changed):
+                return done
+
+    def _slot(self, key: int, now: int) -> tuple[str, PauseRow, Slot]:
+        name = f"{key:016x}"
+        row = self._known.pop(name, None) or self._rows.read([name]).get(name) or PauseRow(0, b"")
+        slot = Slot(*_SLOT.unpack(row.slot)) if row.slot else Slot(key)
+        slot.forget_future(now)
+        return name, row, slot
+
+    def _swapped(self, changed: dict[str, PauseRow]) -> bool:
+        """Only what was just written here is taken for known: others may have changed everything else."""
+        written = self._rows.swap(changed) if changed else set()
+        for name in written:
+            self._known[name] = PauseRow(changed[name].revision + 1, changed[name].slot)
+        while len(self._known) > _IN_MEMORY:
+            self._known.popitem(last=False)
+        return len(written) == len(changed)
+
+    def close(self) -> None:
+        """Nothing is held."""

@@ -1,0 +1,258 @@
+"""Checks and versions of pages: check a page now, list every earlier check, list its versions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Any, NamedTuple
+
+from letopis import fetch
+from letopis.archive import READ, WRITE, Archive
+from letopis.errors import UsageError
+from letopis.model import Check, Outcome, to_millis
+from letopis.monitor import CheckOptions, Monitor
+from letopis.monitor.checker import BATCH
+from letopis.monitor.monitor import error_of_check
+from letopis.operations.answers import Rows
+from letopis.operations.context import Context
+from letopis.operations.operation import operation
+from letopis.operations.parameters import NOT_CLI, parameter
+from letopis.urls import parse_user_url
+
+MAX_URLS = 10_000
+MAX_ROWS = 10_000
+DEFAULT_ROWS = 1000
+"""Rows of a list where nobody says how many; the command line shows all."""
+_CHECK_ERRORS = (413, 429, 501, 503)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckCommand:
+    """What to check, for whom, and how."""
+
+    url: tuple[str, ...] = parameter("Addresses of pages.", argument=True, metavar="URL...", at_most=MAX_URLS)
+    uid: str = parameter(
+        "Whose last look counts; empty for nobody's.", default="default", alias="as", metavar="UID", longest=200
+    )
+    now: bool = parameter("Ask the server even if the last check was a moment ago.", default=False)
+    force: bool = parameter("Store the document even if it is over the size limit.", default=False)
+    head: bool = parameter("Ask for the header first; download only what it says has changed.", default=False)
+    browser: bool = parameter("Look at the page as a browser shows it, after its scripts have run.", default=False)
+
+
+class FollowedRedirect(NamedTuple):
+    """One redirect on the way to a page."""
+
+    url: str
+    status: int
+    location: str
+
+
+class CheckResult(NamedTuple):
+    """One check, with the names that people's scripts rely on."""
+
+    url: str
+    final_url: str
+    checked_at: datetime
+    available: bool
+    status: int
+    outcome: Outcome
+    version: int | None
+    digest: str
+    length: int
+    content_type: str
+    redirects: tuple[FollowedRedirect, ...]
+    error: str
+    warnings: tuple[str, ...]
+    meaningful: bool | None
+    score: float | None
+    blocks: tuple[str, ...]
+    cached: bool
+    changed_for_you: bool | None
+
+
+def check_result(check: Check) -> CheckResult:
+    """A check as it is shown."""
+    hops = tuple(FollowedRedirect(hop.url, hop.status, hop.location) for hop in check.redirects)
+    fields: dict[str, Any] = {name: getattr(check, name) for name in CheckResult._fields}
+    return CheckResult(**fields | {"redirects": hops})
+
+
+def _sentence(check: CheckResult) -> str:
+    text = f"{check.outcome}: {check.url}"
+    if check.version is not None:
+        text += f" version {check.version}"
+    if check.changed_for_you is not None:
+        text += ", changed for you" if check.changed_for_you else ", nothing new for you"
+    return text + (" (from the record)" if check.cached else "")
+
+
+@operation(
+    "check",
+    right=WRITE,
+    verb="check",
+    route=("POST", "/check"),
+    step="check",
+    listed="checks",
+    element="page",
+    single="url",
+    about={"as": str},
+    errors=_CHECK_ERRORS,
+    sentence=_sentence,
+    examples=(
+        "letopis check https://example.org/",
+        "letopis check https://example.org/ https://example.com/ --as anna --json",
+        "letopis check https://example.org/big.iso --head",
+        "letopis check https://example.org/ --browser",
+    ),
+)
+def check(context: Context, asked: CheckCommand) -> Rows[CheckResult]:
+    """Check pages now: is it there, did it change, also since your last look.
+
+    Within the minimum interval the record answers. A page that is not available is no error of the check, which is
+    recorded and shown; private and loopback addresses are refused over HTTP unless the owner allowed them.
+    """
+    if asked.browser and asked.head:
+        raise UsageError("a browser asks for the whole page; leave out head or browser")
+    options = CheckOptions(
+        uid=asked.uid, now=asked.now, force=asked.force, head=asked.head, private_ok=context.private_ok,
+        browser=asked.browser,
+    )  # fmt: skip
+    checks = check_pages(context, asked.url, options)
+    faults = [error for error in map(error_of_check, checks) if error is not None]
+    return Rows(list(map(check_result, checks)), {"as": asked.uid}, faults)
+
+
+def check_pages(context: Context, urls: Sequence[str], options: CheckOptions) -> list[Check]:
+    """Checks on behalf of whoever asks, counted against their quota; one answer a URL, in the order of asking."""
+    addresses = list(map(parse_user_url, urls))
+    if options.browser:
+        fetch.require_browser(context.archive.settings.fetch.chromium)
+    context.charge("checks", len(addresses))
+    monitor, done = context.archive.attached(_open_monitor), list[Check]()
+    for start in range(0, len(addresses), BATCH):
+        context.raise_if_cancelled()
+        done += monitor.look(addresses[start : start + BATCH], options)
+        context.progress.show(len(done), "pages", len(addresses))
+    return done
+
+
+def _open_monitor(archive: Archive) -> Monitor:
+    """One for all who ask in this process: they share connections, cookies and pauses. It ends with the archive."""
+    monitor = Monitor(archive)
+    archive.closers.append(monitor.close)
+    return monitor
+
+
+@dataclass(frozen=True, slots=True)
+class PageListQuery:
+    """Which page, and which part of the list."""
+
+    url: str = parameter("Address of the page.", argument=True)
+    start: datetime | None = parameter("Not before this time.", default=None, alias="from")
+    to: datetime | None = parameter("Not after this time.", default=None, ends_day=True)
+    limit: int | None = parameter(
+        f"Most rows; default: all, over HTTP {DEFAULT_ROWS}.", default=None, at_least=1, at_most=MAX_ROWS
+    )
+    cursor: str | None = parameter("Where an earlier answer ended.", default=None, longest=40, doors=NOT_CLI)
+
+    def span(self) -> tuple[int, int]:
+        """The times between which the list is cut, in milliseconds."""
+        return (
+            -(2**62) if self.start is None else to_millis(self.start), 2**62 if self.to is None else to_millis(self.to),
+        )  # fmt: skip
+
+    def position(self) -> int:
+        """The number inside the cursor; 0 at the start."""
+        text = self.cursor or "0"
+        if not (text.isascii() and text.isdigit() and len(text) < 19):
+            raise UsageError("this cursor was not given out here; start without one")
+        return int(text)
+
+    def most(self, context: Context) -> int | None:
+        """Rows that one answer may have."""
+        return self.limit or (None if context.origin == "cli" else DEFAULT_ROWS)
+
+
+class RecordedCheck(NamedTuple):
+    """One check of a page as its history tells it."""
+
+    time: datetime
+    status: int
+    available: bool
+    outcome: Outcome
+    version: int | None
+    meaningful: bool | None
+    score: float | None
+    error: str
+
+
+@operation(
+    "history",
+    right=READ,
+    verb="history",
+    route=("GET", "/history"),
+    about={"url": str, "cursor": str | None},
+    errors=(404,),
+    examples=(
+        "letopis history https://example.org/",
+        "letopis history https://example.org/ --from 2024-01-01 --to 2024-01-31 --json",
+    ),
+)
+def history(context: Context, asked: PageListQuery) -> Rows[RecordedCheck]:
+    """List every check of a page, oldest first: time, status, whether it was available, outcome."""
+    url, (since, until) = parse_user_url(asked.url), asked.span()
+    most = asked.most(context)
+    checks = context.archive.answers.checks(url, max(since, asked.position() or since), until)
+    found = list(islice(checks, None if most is None else most + 1))
+    rows = [
+        RecordedCheck(
+            one.checked_at, one.status, one.available, one.outcome, one.version, one.meaningful, one.score, one.error
+        )
+        for one in found[:most]
+    ]
+    following = None if most is None or len(found) <= most else str(to_millis(found[most].checked_at))
+    return Rows(rows, {"url": url, "cursor": following})
+
+
+class RecordedVersion(NamedTuple):
+    """One version of a page; it was there from `time` until `valid_until`, None while it is the newest."""
+
+    number: int
+    time: datetime
+    valid_until: datetime | None
+    digest: str
+    raw_bytes: int
+    stored_bytes: int
+    method: str
+    content_type: str
+    last_modified: str
+
+
+@operation(
+    "versions",
+    right=READ,
+    verb="versions",
+    route=("GET", "/versions"),
+    about={"url": str, "cursor": str | None},
+    columns=("number", "time", "valid_until", "digest", "raw_bytes", "stored_bytes", "method", "content_type"),
+    errors=(404,),
+    examples=(
+        "letopis versions https://example.org/",
+        "letopis versions https://example.org/ --from 2024-01-01 --json",
+    ),
+)
+def versions(context: Context, asked: PageListQuery) -> Rows[RecordedVersion]:
+    """List the versions of a page, oldest first: number, time, valid until, digest, sizes, method."""
+    url, (since, until), first = parse_user_url(asked.url), asked.span(), asked.position()
+    most = asked.most(context)
+    found = [
+        version
+        for version in context.archive.versions(url)
+        if version.number >= first and since <= to_millis(version.time) <= until
+    ]
+    rows = [RecordedVersion(*(getattr(version, name) for name in RecordedVersion._fields)) for version in found[:most]]
+    following = None if most is None or len(found) <= most else str(found[most].number)
+    return Rows(rows, {"url": url, "cursor": following})

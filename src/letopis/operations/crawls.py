@@ -1,0 +1,253 @@
+"""Crawls: seeds that wait for the crawler, sites that are dropped, how crawling goes, when a page is visited next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from letopis.archive import OWN, READ, Archive
+from letopis.archive.crawl_status import (
+    HostStatus,
+    PlanState,
+    busiest_crawl_hosts,
+    crawl_figures,
+    is_known_host,
+    planned_visit,
+    ready_hosts,
+)
+from letopis.archive.queues import drop_site as drop
+from letopis.crawl import CrawlOptions, freshness
+from letopis.crawl import enqueue_seeds as enqueue
+from letopis.errors import NotFound
+from letopis.model import rfc3339
+from letopis.operations.answers import Value
+from letopis.operations.context import Context
+from letopis.operations.operation import operation
+from letopis.operations.parameters import parameter
+from letopis.schedule import VisitState
+from letopis.schedule.policies import format_span
+from letopis.urls import ScopeKind, parse_user_url, site
+
+CrawlScope = Literal["page", "prefix", "host", "domain", "any"]
+MAX_SEEDS = 1000
+_MAX_PATTERNS = 100
+_MAX_PATTERN_LENGTH = 1000
+_MAX_HOSTS = 1000
+_SHOWN_HOSTS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueSeedsCommand:
+    """Where a crawl starts, and how far it goes."""
+
+    seeds: tuple[str, ...] = parameter("Addresses to start from.", argument=True, metavar="SEED...", at_most=MAX_SEEDS)
+    scope: CrawlScope = parameter("How far from the seeds.", default="host")
+    include: tuple[str, ...] = parameter(
+        "Only addresses that match.", default=(), metavar="REGEX", at_most=_MAX_PATTERNS, longest=_MAX_PATTERN_LENGTH
+    )
+    exclude: tuple[str, ...] = parameter(
+        "Never addresses that match.", default=(), metavar="REGEX", at_most=_MAX_PATTERNS, longest=_MAX_PATTERN_LENGTH
+    )
+    depth: int | None = parameter("Most links away from a seed.", default=None, at_least=0, at_most=1_000_000)
+    requisites: bool = parameter("Fetch images, styles and scripts of pages too.", default=False)
+    revisit_now: bool = parameter("Visit all known pages of the seeds' hosts again now.", default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlQueued:
+    """The seeds that were taken, and how many pages wait now that did not before."""
+
+    seeds: tuple[str, ...]
+    queued: int
+
+
+@operation(
+    "enqueue_seeds",
+    right=OWN,
+    verb="crawls add",
+    route=("POST", "/crawls"),
+    status=201,
+    audited="crawl added",
+    sentence=lambda row: f"{row.queued} pages wait for the crawl; 'letopis run' takes them within seconds.",
+    examples=(
+        "letopis crawls add https://example.org/",
+        "letopis crawls add https://example.org/docs/ --scope prefix --depth 3",
+    ),
+)
+def enqueue_seeds(context: Context, asked: EnqueueSeedsCommand) -> Value[CrawlQueued]:
+    """Queue seeds for the crawl of the daemon, which takes them within seconds."""
+    context.archive.require_writable()
+    seeds = tuple(parse_user_url(seed) for seed in asked.seeds)
+    context.refuse_private(seeds)
+    options = CrawlOptions(
+        seeds, ScopeKind(asked.scope), asked.include, asked.exclude, asked.depth, asked.requisites, asked.revisit_now
+    )
+    return Value(CrawlQueued(seeds, enqueue(context.archive, options)))
+
+
+@dataclass(frozen=True, slots=True)
+class DropSiteCommand:
+    """Which site."""
+
+    site: str = parameter("A host (host[:port]) or an address.", argument=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SiteDropped:
+    """How many visits of a site are no longer planned."""
+
+    site: str
+    dropped: int
+
+
+@operation(
+    "drop_site",
+    right=OWN,
+    verb="crawls drop",
+    route=("DELETE", "/crawls"),
+    errors=(404,),
+    creates=False,
+    audited="site dropped",
+    sentence=lambda row: f"{row.dropped} planned visits of {row.site} were dropped; what was recorded stays.",
+    examples=("letopis crawls drop example.org",),
+)
+def drop_site(context: Context, asked: DropSiteCommand) -> Value[SiteDropped]:
+    """Plan no visit of a site any more; what was recorded stays."""
+    name = site(asked.site)
+    context.archive.require_writable()
+    if not is_known_host(context.archive, name):
+        raise NotFound(f"no page of {name} is known here; crawl it first")
+    return Value(SiteDropped(name, drop(context.archive, name)))
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlStatusQuery:
+    """How much of it."""
+
+    hosts: int = parameter("How many hosts to list, the busiest first.", default=100, at_least=0, at_most=_MAX_HOSTS)
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlStatus:
+    """How crawling goes: `new` URLs wait for a first visit, `again` are visited again and again, `due` of them now.
+
+    `ready` hosts may be asked now; `freshness` is the estimated share of
+    copies that equal the live pages, None before anything is visited again.
+    """
+
+    time: datetime
+    fetched: int
+    versions: int
+    new: int
+    again: int
+    due: int
+    ready: int | None
+    freshness: float | None
+    hosts: tuple[HostStatus, ...]
+
+
+def _status_sentence(row: CrawlStatus) -> str:
+    fresh = "" if row.freshness is None else f"; {100 * row.freshness:.0f} % of the copies are fresh"
+    lines = [
+        f"{row.fetched} fetches, {row.versions} versions; {row.new} pages wait for a first visit, "
+        f"{row.due} of {row.again} are due again; {row.ready} hosts may be asked now{fresh}",
+        *(
+            f"{host.name}: {host.fetched} fetches, {host.failures} failures in a row"
+            for host in row.hosts[:_SHOWN_HOSTS]
+        ),
+    ]
+    return "\n".join(lines)
+
+
+@operation(
+    "crawl_status",
+    right=READ,
+    verb="crawls",
+    route=("GET", "/crawls"),
+    sentence=_status_sentence,
+    examples=("letopis crawls", "letopis crawls --json --hosts 1000"),
+)
+def crawl_status(context: Context, asked: CrawlStatusQuery) -> Value[CrawlStatus]:
+    """Show how crawling goes, whichever process crawls: fetches, waiting pages, hosts."""
+    archive = context.archive
+    return Value(crawl_status_value(archive, asked.hosts, ready_hosts(archive), freshness(archive)))
+
+
+def crawl_status_value(archive: Archive, hosts: int, ready: int | None, fresh: float | None) -> CrawlStatus:
+    """The figures; a page that shows them every second counts ready hosts and fresh copies less often."""
+    found = crawl_figures(archive)
+    listed = tuple(busiest_crawl_hosts(archive, hosts))
+    return CrawlStatus(archive.clock(), *found, ready=ready, freshness=fresh, hosts=listed)
+
+
+@dataclass(frozen=True, slots=True)
+class VisitQuery:
+    """Which page."""
+
+    url: str = parameter("Address of the page.", argument=True)
+
+
+@dataclass(frozen=True, slots=True)
+class VisitExplanation:
+    """When a page is visited next, and why then."""
+
+    url: str
+    state: str
+    next_visit: datetime | None
+    policy: str
+    visits: int
+    changes: int
+    failures: int
+    interval_seconds: float
+    depth: int
+    priority: float
+
+
+_PLAN_STATES: dict[PlanState, str] = {
+    "known": "it is known, but no crawl plans to visit it",
+    "new": "it waits for its first visit",
+    "again": "it is visited again and again",
+    "held": "a filter, a trap, the limit of its host or a dropped site holds it back",
+    "gone": "it was not there and is given up",
+}
+
+
+def _visit_sentence(row: VisitExplanation) -> str:
+    sentence = f"{row.url}: {row.state}"
+    if row.next_visit is not None:
+        span = format_span(row.interval_seconds)
+        sentence += f"; next visit {rfc3339(row.next_visit)}, {span} after the last ({row.policy})"
+    if row.visits:
+        sentence += f"; {row.visits} visits found {row.changes} changes"
+    return sentence + (f"; {row.failures} failures in a row" if row.failures else "")
+
+
+@operation(
+    "explain_visit",
+    right=READ,
+    verb="why",
+    route=("GET", "/why"),
+    errors=(404,),
+    sentence=_visit_sentence,
+    examples=("letopis why https://example.org/", "letopis why https://example.org/ --json"),
+)
+def explain_visit(context: Context, asked: VisitQuery) -> Value[VisitExplanation]:
+    """Say when a page is next visited, and why then."""
+    url = parse_user_url(asked.url)
+    plan = planned_visit(context.archive, url)
+    visits = VisitState.from_bytes(plan.record)
+    return Value(
+        VisitExplanation(
+            url,
+            _PLAN_STATES[plan.state],
+            plan.due,
+            context.archive.settings.schedule.policy,
+            visits.visits,
+            visits.changes,
+            visits.failures,
+            round(visits.interval, 1),
+            plan.depth,
+            plan.priority,
+        )
+    )

@@ -1,0 +1,431 @@
+"""What comes in from other tools, what goes out to them, and the whole archive moved to another place."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+from letopis.archive import OWN, READ, Archive
+from letopis.archive.cluster import PieceRunner, spread_over
+from letopis.archive.migration import MoveReport, move_archive
+from letopis.binary import atomic_file, write_errors
+from letopis.config import Settings, load_settings
+from letopis.errors import LetopisError, UsageError
+from letopis.exchange.cdx import cdxj_lines
+from letopis.exchange.imports import import_sources, watches_of_source
+from letopis.exchange.parquet_export import export_parquet
+from letopis.exchange.selection import ExportSelection
+from letopis.exchange.sources import ImportReport, SourceHints
+from letopis.exchange.static_copy import export_static
+from letopis.exchange.wacz_export import export_wacz
+from letopis.exchange.warc_export import warc_members
+from letopis.exchange.warc_records import WarcCompression
+from letopis.operations.answers import Document, Value
+from letopis.operations.context import Context
+from letopis.operations.operation import operation
+from letopis.operations.parameters import parameter
+
+ExportKind = Literal["warc", "wacz", "cdxj", "static", "parquet"]
+EXPORT_KINDS: tuple[str, ...] = get_args(ExportKind)
+
+# In
+
+
+@dataclass(frozen=True, slots=True)
+class ImportCommand:
+    """What is taken in, and what is known of it."""
+
+    sources: tuple[str, ...] = parameter("Files, folders, or addresses of indexes.", argument=True, metavar="FILE...")
+    kind: str | None = parameter(
+        "What the sources are, if it is not seen: warc, wacz, cdxj, or a tool (dated, git, wget...).",
+        default=None,
+        longest=64,
+    )
+    url: str = parameter("Page of dated files; with a slash at its end, their folder.", default="", metavar="URL")
+    urls: str | None = parameter("urls.tsv, or urls.yaml of urlwatch.", default=None, metavar="FILE")
+    path: tuple[str, ...] = parameter("Only these files or folders of a git history.", default=(), metavar="PATH")
+    base: str = parameter("Folder or address of the WARC files that a CDXJ names.", default="", metavar="WHERE")
+    watches: bool = parameter("Watch from now on what urlwatch or changedetection.io watched.", default=False)
+
+
+class ImportAnswer(NamedTuple):
+    """What an import brought: `same` were there already, `refused` are reasons with their counts."""
+
+    records: int
+    taken: int
+    checks: int
+    versions: int
+    same: int
+    refused: Mapping[str, int]
+    examples: list[str]
+    watches: int | None
+
+
+def _import_sentence(done: ImportAnswer) -> str:
+    said = f"{done.records} records: {done.versions} versions, {done.checks} checks, {done.same} already there"
+    watches = "" if done.watches is None else f", {done.watches} watches"
+    return f"{said}, {sum(done.refused.values())} refused{watches}"
+
+
+@operation(
+    "import",
+    right=OWN,
+    verb="import",
+    audited="imported",
+    subject=lambda asked: ", ".join(asked.sources)[:200],
+    sentence=_import_sentence,
+    examples=(
+        "letopis import crawl.warc.gz collection.wacz",
+        "letopis import index.cdxj --base https://example.org/warcs/",
+        "letopis import saved-pages/ --url https://example.org/news",
+        "letopis import site.git --url https://example.org/ --path public",
+        "letopis import changedetection-data/ --watches",
+        "letopis import *.warc.gz --json",
+    ),
+)
+def import_archives(context: Context, asked: ImportCommand) -> Value[ImportAnswer]:
+    """Take in WARC, ARC, WACZ, CDXJ, and what git, urlwatch, changedetection.io, wget, HTTrack or you have kept.
+
+    Times, headers and contents stay as they were. What is already there is
+    not taken twice, so a run that was stopped goes on when it is repeated.
+    A source of which nothing can be taken is an error; the others stay.
+    """
+    hints = SourceHints(asked.url, Path(asked.urls) if asked.urls else None, asked.path)
+    report = import_sources(
+        context.archive, asked.sources, _counted(context), base=asked.base, kind=asked.kind, hints=hints
+    )
+    watched = _watch_imported(context.archive, asked, hints, report) if asked.watches else None
+    refused = dict(report.refused)
+    answer = ImportAnswer(
+        report.records, report.checks, report.checks, report.versions, report.same, refused, report.examples, watched
+    )
+    remark = "\n".join(f"refused: {example}" for example in report.examples)
+    return Value(answer, [] if watched else _empty_sources(report), remark)
+
+
+def _watch_imported(archive: Archive, asked: ImportCommand, hints: SourceHints, report: ImportReport) -> int:
+    # Loaded late on purpose: filters of watches need every parser, and imports need none of them.
+    from letopis.operations.watches import add_imported_watches  # noqa: PLC0415
+
+    found = (watches_of_source(source, asked.kind, hints) for source in asked.sources)
+    return sum(add_imported_watches(archive, watches, report) for watches in found)
+
+
+def _empty_sources(report: ImportReport) -> list[LetopisError]:
+    return [
+        UsageError(f"nothing was taken from {source}; give a file that holds captures, or say which kind it is")
+        for source in report.empty
+    ]
+
+
+def _counted(context: Context) -> Callable[[int], None]:
+    """Shows how many records are done; Cancelled when nobody wants the rest."""
+
+    def progress(done: int) -> None:
+        context.progress.show(done, "records")
+        context.raise_if_cancelled()
+
+    return progress
+
+
+# Out
+
+_FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}", re.ASCII)
+_WARC_ENDINGS = {"gzip": ".warc.gz", "zstd": ".warc.zst", "none": ".warc"}
+_ZIP_DATE = (1980, 1, 1, 0, 0, 0)
+"""The date of everything in a zip file: the same export gives the same bytes."""
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ExportQuery:
+    """Which part of the archive, in which format."""
+
+    kind: ExportKind = parameter(f"The format: {', '.join(EXPORT_KINDS)}.", argument=True)
+    site: str = parameter("Only this host or the host of this URL.", default="")
+    project: str = parameter("Only pages of this project.", default="", metavar="NAME")
+    start: datetime | None = parameter("Only checks from this time on.", default=None, alias="from")
+    to: datetime | None = parameter("Only checks up to this time.", default=None, ends_day=True)
+    latest: bool = parameter("Only the newest version of each page.", default=False)
+    compression: Literal["gzip", "zstd", "none"] | None = parameter(
+        "Of each WARC record; gzip where nothing is said.", default=None
+    )
+
+    def __post_init__(self) -> None:
+        if self.compression is not None and self.kind != "warc":
+            raise UsageError(f"compression is chosen for warc alone, not for {self.kind}; leave it out")
+
+    @property
+    def selected(self) -> ExportSelection:
+        """The part of the archive that is meant."""
+        return ExportSelection(self.site, self.start, self.to, self.latest, self.project)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportFileCommand(ExportQuery):
+    """The same, written to a file of a job."""
+
+    file: str = parameter("Name of the file; default: export with the ending of its kind.", default="", longest=100)
+
+    def __post_init__(self) -> None:
+        # Not by super(): a dataclass with slots is another class than the one that its methods know.
+        ExportQuery.__post_init__(self)
+        if self.file and not _FILE_NAME.fullmatch(self.file):
+            raise UsageError(f"'{self.file}' is no name of a file; write letters, digits, '.', '_' and '-'")
+
+
+class ExportReport(NamedTuple):
+    """What was written where; counts that do not fit the kind are None."""
+
+    kind: str
+    file: str
+    bytes: int | None
+    records: int | None = None
+    captures: int | None = None
+    files: int | None = None
+    written: int | None = None
+    removed: int | None = None
+    checks: int | None = None
+    versions: int | None = None
+    links: int | None = None
+
+    def row(self) -> dict[str, Any]:
+        """What fits the kind, for programs."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+
+def _export_sentence(done: Mapping[str, Any]) -> str:
+    counts = [f"{done[name]} {name}" for name in ExportReport._fields[3:] if name in done]
+    return f"{done['file']}: {', '.join(counts)}"
+
+
+class _Export(NamedTuple):
+    """One export under way."""
+
+    context: Context
+    asked: ExportQuery
+
+    def counted(self, done: int) -> None:
+        """Shows how many records are done; Cancelled when nobody wants the rest."""
+        _counted(self.context)(done)
+
+    @contextmanager
+    def workers(self) -> Iterator[PieceRunner | None]:
+        """A cluster that reads and compresses pages, where there is one."""
+        with spread_over(self.context.archive.settings, where_shared=True) as workers:
+            yield workers
+
+
+def _warc_pieces(export: _Export) -> Iterator[bytes]:
+    compression: WarcCompression = export.asked.compression or "gzip"
+    with export.workers() as workers:
+        yield from warc_members(export.context.archive, export.asked.selected, compression, export.counted, workers)
+
+
+def _cdxj_pieces(export: _Export) -> Iterator[bytes]:
+    with export.workers() as workers:
+        yield from cdxj_lines(export.context.archive, export.asked.selected, export.counted, workers)
+
+
+def _wacz_pieces(export: _Export) -> Iterator[bytes]:
+    """Through a file: the directory of a ZIP stands at its end, and its digests at the beginning."""
+    with tempfile.TemporaryDirectory(prefix="letopis-export-") as folder:
+        _write_wacz(export, Path(folder) / "export.wacz")
+        with (Path(folder) / "export.wacz").open("rb") as file:
+            while piece := file.read(_PIECE):
+                yield piece
+
+
+def _write_pieces(export: _Export, target: Path) -> dict[str, int]:
+    """A stream into a file, which appears when it is complete; one piece is one record or one line."""
+    count = 0
+    with atomic_file(target) as out:
+        for count, piece in enumerate(_stream(export), 1):  # noqa: B007 - the count is the answer
+            out.write(piece)
+    return {"records" if export.asked.kind == "warc" else "captures": count}
+
+
+def _write_wacz(export: _Export, target: Path) -> dict[str, int]:
+    with export.workers() as workers:
+        count = export_wacz(export.context.archive, target, export.asked.selected, export.counted, workers)
+    return {"records": count}
+
+
+def _write_static(export: _Export, target: Path) -> dict[str, int]:
+    return asdict(export_static(export.context.archive, target, export.asked.selected, export.counted))
+
+
+def _write_parquet(export: _Export, target: Path) -> dict[str, int]:
+    with export.workers() as workers:
+        return export_parquet(export.context.archive, target, export.asked.selected, export.counted, workers)
+
+
+class _Format(NamedTuple):
+    """How a format is written to a place; `pieces` and `media_type` are of those that are one stream, not a folder."""
+
+    write: Callable[[_Export, Path], dict[str, int]]
+    pieces: Callable[[_Export], Iterator[bytes]] | None = None
+    media_type: str = ""
+
+
+_FORMATS: dict[ExportKind, _Format] = {
+    "warc": _Format(_write_pieces, _warc_pieces, "application/warc"),
+    "wacz": _Format(_write_wacz, _wacz_pieces, "application/wacz"),
+    "cdxj": _Format(_write_pieces, _cdxj_pieces, "text/x-cdxj; charset=utf-8"),
+    "static": _Format(_write_static),
+    "parquet": _Format(_write_parquet),
+}
+
+
+@operation(
+    "export",
+    right=READ,
+    verb="export",
+    route=("GET", "/export"),
+    on_cluster=True,
+    errors=(404,),
+    sentence=_export_sentence,
+    examples=(
+        "letopis export warc -o all.warc.gz",
+        "letopis export warc --site example.org --from 2024-01-01 > part.warc.gz",
+        "letopis export wacz --project news -o news.wacz",
+        "letopis export static --site example.org -o copy",
+        "letopis export warc -o all.warc.gz --cluster tcp://scheduler.example:8786",
+    ),
+)
+def export(context: Context, asked: ExportQuery) -> Document:
+    """Write the archive, or a part of it, in a format that other tools read.
+
+    warc, cdxj and wacz are one stream; static and parquet are folders, and
+    need a place to be written to. A cluster reads and compresses pages for
+    all formats but static, whose files are written here.
+    """
+    asked.selected.resources(context.archive)
+    work = _Export(context, asked)
+
+    def write(target: Path) -> dict[str, Any]:
+        counts = _FORMATS[asked.kind].write(work, target)
+        size = target.stat().st_size if target.is_file() else None
+        return ExportReport(asked.kind, str(target), size, **counts).row()
+
+    headers = {"content-disposition": f'attachment; filename="{_file_name(asked)}"'}
+    return Document(_stream(work), _FORMATS[asked.kind].media_type, headers, write=write)
+
+
+def _stream(work: _Export) -> Iterator[bytes]:
+    pieces = _FORMATS[work.asked.kind].pieces
+    if pieces is None:
+        raise UsageError(f"{work.asked.kind} is a folder, no stream; name a place with -o, or export it by a job")
+    yield from pieces(work)
+
+
+def _file_name(asked: ExportQuery) -> str:
+    """The name of a file where nobody chose one."""
+    if asked.kind == "warc":
+        return f"export{_WARC_ENDINGS[asked.compression or 'gzip']}"
+    return f"export.{asked.kind}" if _FORMATS[asked.kind].pieces else f"export.{asked.kind}.zip"
+
+
+@operation("export_file", right=READ, step="export")
+def export_file(context: Context, asked: ExportFileCommand) -> Value[ExportReport]:
+    """Write the archive, or a part of it, to a file of a job; folders are zipped."""
+    asked.selected.resources(context.archive)
+    folder = context.output
+    if folder is None:
+        raise UsageError("this job may write no files; leave the export out or ask the owner of the archive")
+    with write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    target, work = folder / (asked.file or _file_name(asked)), _Export(context, asked)
+    if _FORMATS[asked.kind].pieces:
+        counts = _FORMATS[asked.kind].write(work, target)
+    else:
+        with _zipped_folder(context, target) as parts:
+            counts = _FORMATS[asked.kind].write(work, parts)
+    return Value(ExportReport(asked.kind, _path_in_archive(context, target), target.stat().st_size, **counts))
+
+
+def _path_in_archive(context: Context, target: Path) -> str:
+    """Where a file lies in the archive; whoever reads the result need not know where the archive is."""
+    inside = target.is_relative_to(context.archive.folder)
+    return str(target.relative_to(context.archive.folder)) if inside else target.name
+
+
+@contextmanager
+def _zipped_folder(context: Context, target: Path) -> Iterator[Path]:
+    """A folder that becomes the file when it is complete: a job's files are fetched one by one, without folders."""
+    folder = target.with_name(f".{target.name}.parts")
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield folder
+        with atomic_file(target) as out, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
+            for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+                context.raise_if_cancelled()
+                _add_to_zip(packed, file, str(file.relative_to(folder)))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _add_to_zip(packed: zipfile.ZipFile, file: Path, name: str) -> None:
+    entry = zipfile.ZipInfo(name, _ZIP_DATE)
+    entry.compress_type = zipfile.ZIP_STORED if file.suffix == ".parquet" else zipfile.ZIP_DEFLATED
+    entry.external_attr = 0o644 << 16
+    entry.file_size = file.stat().st_size
+    with file.open("rb") as source, packed.open(entry, "w") as member:
+        shutil.copyfileobj(source, member, _PIECE)
+
+
+# To another place
+
+
+@dataclass(frozen=True, slots=True)
+class MigrateCommand:
+    """Where to."""
+
+    target: str = parameter("Settings that name the new place.", argument=True, metavar="FILE")
+    no_verify: bool = parameter("Compare the tables only; do not read every content again.", default=False)
+
+
+def _move_sentence(report: MoveReport) -> str:
+    again = ", resumed" if report.resumed else ""
+    return f"{report.packs} packs ({report.pack_bytes} bytes) and {report.rows} rows copied{again}; all equal"
+
+
+@operation(
+    "migrate",
+    right=OWN,
+    verb="migrate",
+    creates=False,
+    sentence=_move_sentence,
+    examples=("letopis migrate scaled.toml", "letopis --config scaled.toml migrate embedded.toml"),
+)
+def migrate(context: Context, asked: MigrateCommand) -> Value[MoveReport]:
+    """Copy the archive to the place that the settings in FILE name, and compare. Run it again after an interruption."""
+    file = Path(asked.target)
+    if not file.is_file():
+        raise UsageError(f"there is no settings file {file}; write one that names the new place")
+    there = load_settings(file, {}, {})
+    if _location(there) == _location(context.archive.settings):
+        raise UsageError(f"{file} names the archive itself; name another place")
+    done = 0
+
+    def progress(what: str) -> None:
+        nonlocal done
+        done += 1
+        context.progress.show(done, "parts")
+
+    with Archive.open(there) as copy:
+        return Value(move_archive(context.archive, copy, progress, verify=not asked.no_verify))
+
+
+def _location(settings: Settings) -> tuple[str, str]:
+    """Where catalogue and packs are."""
+    folder = str(Path(settings.archive.path).resolve())
+    return settings.database.url or folder, settings.store.url or folder

@@ -1,0 +1,267 @@
+"""Contents of pages: take a version out, show what changed between two, show what it says, store one by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from letopis import extract
+from letopis.archive import READ, WRITE
+from letopis.archive.observers import ObserverMarks
+from letopis.errors import Refused, Unavailable, UnknownUrl, UnknownVersion, UsageError
+from letopis.model import Page, Version
+from letopis.monitor import CheckOptions
+from letopis.monitor.monitor import error_of_check
+from letopis.operations.answers import Document, Value
+from letopis.operations.checks import check_pages
+from letopis.operations.context import Context
+from letopis.operations.operation import operation
+from letopis.operations.parameters import CLI_ONLY, Door, parameter
+from letopis.urls import parse_user_url
+
+DiffFormat = Literal["unified", "words", "chars", "html", "visual", "links", "json", "binary"]
+_MEDIA_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "visual": "text/html; charset=utf-8",
+    "json": "application/json",
+    "binary": "application/octet-stream",
+}
+_NOT_HTTP: frozenset[Door] = frozenset(("cli", "job"))
+"""Over HTTP a page is checked by a request of its own."""
+_OFFLINE = "Never check first."
+_MAX_VERSION = 2**31
+
+
+def _may_check(context: Context, offline: bool) -> bool:
+    return context.may(WRITE) and not (offline or context.offline or context.archive.is_clone)
+
+
+def _require_available(context: Context, url: str, *, uid: str = "default", browser: bool = False) -> None:
+    """Checks a page; raises what went wrong with that."""
+    options = CheckOptions(uid=uid, private_ok=context.private_ok, browser=browser)
+    error = error_of_check(check_pages(context, [url], options)[0])
+    if error is not None:
+        raise error
+
+
+def version_at(
+    context: Context, url: str, at: datetime | None, *, offline: bool = False, browser: bool = False
+) -> Version:
+    """The version valid at a time, the newest where none is given.
+
+    Both check first where they may: the newest always, another one when the
+    time is later than the last check. A page that was never checked is not
+    known at any time.
+    """
+    if _may_check(context, offline):
+        last = context.archive.answers.last_check(url)
+        if at is not None and last is None:
+            context.archive.answers.resource(url)
+        if at is None or last is None or at > last.checked_at:
+            _require_available(context, url, browser=browser)
+    return context.archive.get(url, at=at)
+
+
+@dataclass(frozen=True, slots=True)
+class GetQuery:
+    """Which version of which page."""
+
+    url: str = parameter("Address of the page.", argument=True)
+    at: datetime | None = parameter("The version valid at this time.", default=None, ends_day=True)
+    version: int | None = parameter(
+        "Version number, from 0; -1 is the newest.", default=None, at_least=-_MAX_VERSION, at_most=_MAX_VERSION
+    )
+    last_available: bool = parameter("The newest version, even if the page is gone now.", default=False, doors=CLI_ONLY)
+    as_is: bool = parameter("As the server sent it, also where a browser rendered the page.", default=False)
+    browser: bool = parameter("Check first as a browser shows the page.", default=False, doors=CLI_ONLY)
+    offline: bool = parameter(_OFFLINE, default=False, doors=CLI_ONLY)
+
+    def require_sense(self) -> None:
+        """UsageError for parameters that exclude each other."""
+        if sum((self.at is not None, self.version is not None, self.last_available)) > 1:
+            raise UsageError("these name different versions; give only one of at, version and last-available")
+        if self.browser and (self.offline or self.version is not None):
+            raise UsageError("a browser is used to check first; leave out browser, or offline and version")
+
+
+@operation(
+    "get",
+    right=READ,
+    verb="get",
+    route=("GET", "/content"),
+    errors=(404,),
+    creates=lambda asked: not asked.offline and asked.at is None and asked.version is None,
+    examples=(
+        "letopis get https://example.org/ > page.html",
+        "letopis get https://example.org/ --at 2024-01-31 --offline",
+        "letopis get https://example.org/ --version 0 -o first.html",
+        "letopis get https://example.org/ --browser",
+    ),
+)
+def get(context: Context, asked: GetQuery) -> Document:
+    """Print a page: the current one, one of a past day, a numbered version, or the last there was.
+
+    Over HTTP nothing is checked first: the current one is the newest that is stored.
+    """
+    asked.require_sense()
+    found = _requested_version(context, asked)
+    found = context.archive.as_sent(found) if asked.as_is else found
+    headers = {
+        "content-type": found.content_type,
+        "etag": f'"{found.digest}"',
+        "x-letopis-version": str(found.number),
+    }
+    return Document([found.body], found.content_type, headers)
+
+
+def _requested_version(context: Context, asked: GetQuery) -> Version:
+    url, archive = parse_user_url(asked.url), context.archive
+    if asked.version is not None:
+        return archive.get(url, version=asked.version)
+    if asked.last_available:
+        if _may_check(context, asked.offline):
+            check_pages(context, [url], CheckOptions(private_ok=context.private_ok, browser=asked.browser))
+        return archive.get(url)
+    try:
+        return version_at(context, url, asked.at, offline=asked.offline, browser=asked.browser)
+    except Unavailable as error:
+        if archive.versions(url):
+            raise Unavailable(f"{error}; '--last-available' prints the last version that was there") from error
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class DiffQuery:
+    """Which two versions of which page, and how the difference is shown."""
+
+    url: str = parameter("Address of the page.", argument=True)
+    start: datetime | None = parameter(
+        "Older side; default: the version before the newer side.", default=None, alias="from"
+    )
+    to: datetime | None = parameter("Newer side; default: the newest version.", default=None, ends_day=True)
+    uid: str | None = parameter(
+        "What changed since this observer's last look.", default=None, alias="as", metavar="UID", longest=200,
+        doors=_NOT_HTTP,
+    )  # fmt: skip
+    format: DiffFormat = parameter("How to show it.", default="unified")
+    offline: bool = parameter(_OFFLINE, default=False, doors=_NOT_HTTP)
+
+
+@operation(
+    "diff",
+    right=READ,
+    verb="diff",
+    route=("GET", "/diff"),
+    step="diff",
+    errors=(404,),
+    creates=lambda asked: asked.uid is not None,
+    examples=(
+        "letopis diff https://example.org/ --from yesterday",
+        "letopis diff https://example.org/ --from 2024-01-01 --to 2024-02-01 --format words",
+        "letopis diff https://example.org/ --as anna",
+        "letopis diff https://example.org/ --format html > changes.html",
+    ),
+)
+def diff(context: Context, asked: DiffQuery) -> Document:
+    """Show what changed on a page: between the last two versions, between two times, or since your last look.
+
+    A time after the last check has the page checked first, but not over HTTP.
+    """
+    old, new = diff_sides(context, asked)
+    media_type = _MEDIA_TYPES.get(asked.format, "text/plain; charset=utf-8")
+    return Document([context.archive.difference(old, new, asked.format)], media_type)
+
+
+def diff_sides(context: Context, asked: DiffQuery) -> tuple[Version, Version]:
+    """The older and the newer version of a difference."""
+    url, archive = parse_user_url(asked.url), context.archive
+    if asked.uid is not None:
+        if asked.start is not None or asked.to is not None:
+            raise UsageError("a last look is a time of its own; leave out as, or from and to")
+        return _since_last_look(context, url, asked.uid)
+    archive.answers.resource(url)
+    new = archive.get(url) if asked.to is None else version_at(context, url, asked.to, offline=asked.offline)
+    if asked.start is not None:
+        return version_at(context, url, asked.start, offline=asked.offline), new
+    return archive.get(url, version=max(0, new.number - 1)), new
+
+
+def _since_last_look(context: Context, url: str, uid: str) -> tuple[Version, Version]:
+    if not context.may(WRITE):
+        raise Refused("a last look is moved by asking for it, which needs the right to write; give from and to")
+    seen = ObserverMarks(context.archive, uid).last_seen(url)
+    _require_available(context, url, uid=uid)
+    new = context.archive.get(url)
+    return (new if seen is None or seen.version is None else context.archive.answers.by_id(seen.version)), new
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractQuery:
+    """Which version of which page, and in which form."""
+
+    url: str = parameter("Address of the page.", argument=True)
+    at: datetime | None = parameter("The version valid at this time.", default=None, ends_day=True)
+    format: Literal["json", "xml"] = parameter("How to show it.", default="json")
+    offline: bool = parameter(_OFFLINE, default=False, doors=CLI_ONLY)
+
+
+@operation("extract", right=READ, route=("GET", "/extract"), errors=(404,))
+def extract_page(context: Context, asked: ExtractQuery) -> Document:
+    """Show the common form of a stored page: metadata, blocks, links.
+
+    A page that was never there is checked first, but not over HTTP.
+    """
+    url, archive = parse_user_url(asked.url), context.archive
+    try:
+        found = archive.get(url, at=asked.at)
+    except (UnknownUrl, UnknownVersion):
+        if not _may_check(context, asked.offline):
+            raise
+        _require_available(context, url)
+        found = archive.get(url, at=asked.at)
+    page = extract.read_page(found.body, found.url, found.headers)
+    return Document([page_text(page, asked.format)], f"application/{asked.format}")
+
+
+def page_text(page: Page, form: str) -> str:
+    """The common form of a document as JSON or XML."""
+    text = extract.page_to_json(page) if form == "json" else extract.page_to_xml(page)
+    return text.rstrip() + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class PutCommand:
+    """A version, and where and when it was seen."""
+
+    url: str = parameter("Address of the page.", argument=True)
+    file: bytes = parameter("Its bytes; - for standard input.", argument=True)
+    at: datetime | None = parameter("When this version was seen; default: now.", default=None)
+    content_type: str = parameter("Its type.", default="text/html", longest=200)
+
+
+class StoredPut(NamedTuple):
+    """What a put did: `stored` a version, or found the `same` as the newest one."""
+
+    url: str
+    result: Literal["stored", "same"]
+    number: int
+    time: datetime
+    digest: str
+
+
+@operation(
+    "put",
+    right=WRITE,
+    verb="put",
+    sentence=lambda done: f"{done.result}: version {done.number} of {done.url}",
+    examples=(
+        "letopis put https://example.org/ page.html",
+        "letopis put https://example.org/ old.html --at 2019-05-01",
+    ),
+)
+def put(context: Context, asked: PutCommand) -> Value[StoredPut]:
+    """Store FILE as a version of URL; says 'stored', or 'same' when it equals the newest."""
+    done = context.archive.put(asked.url, asked.file, asked.at, asked.content_type)
+    result: Literal["stored", "same"] = "stored" if done.stored else "same"
+    return Value(StoredPut(done.url, result, done.number, done.time, done.digest))

@@ -1,0 +1,160 @@
+"""Archives replicated by plain files: published, cloned, brought up to date, let go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from letopis.archive import OWN
+from letopis.errors import UsageError
+from letopis.exchange.replica import CloneReport, CloneSelection, PublishReport, PullOptions, detach
+from letopis.exchange.replica import clone as clone_archive
+from letopis.exchange.replica import publish as publish_archive
+from letopis.exchange.replica import pull as pull_archive
+from letopis.exchange.replica.publication import GRACE_SECONDS
+from letopis.model import to_millis
+from letopis.operations.answers import Value
+from letopis.operations.context import Context, LocalContext
+from letopis.operations.operation import operation
+from letopis.operations.parameters import parameter
+
+_KEY = "File with the secret that signs releases."
+
+
+@dataclass(frozen=True, slots=True)
+class PublishCommand:
+    """Where to, and how."""
+
+    folder: str = parameter("Folder that a static server hands out.", argument=True, metavar="DIR")
+    key: bytes | None = parameter(_KEY, default=None, metavar="FILE")
+    grace: timedelta | None = parameter("How long files of older releases stay; default: 1h.", default=None)
+
+
+def _publish_sentence(report: PublishReport) -> str:
+    added = f"{report.packs_added} files, {report.bytes_added} bytes of packs added" if report.new else "nothing new"
+    return f"release {report.serial}: {report.versions} versions of {report.documents} documents; {added}"
+
+
+@operation(
+    "publish",
+    right=OWN,
+    verb="publish",
+    creates=False,
+    sentence=_publish_sentence,
+    examples=("letopis publish /var/www/archive", "letopis publish /var/www/archive --key secret --json"),
+)
+def publish(context: Context, asked: PublishCommand) -> Value[PublishReport]:
+    """Write the archive to DIR as files that any static server can hand out; only what is new is written."""
+    grace = GRACE_SECONDS if asked.grace is None else asked.grace.total_seconds()
+    return Value(
+        publish_archive(
+            context.archive, Path(asked.folder), key=_secret(asked.key), grace=grace,
+            progress=lambda done: context.progress.show(done, "documents"),
+        )
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class CloneCommand:
+    """Of which archive, into which folder, and which part of it."""
+
+    url: str = parameter("Where the archive is published: http, https, file: or a folder.", argument=True)
+    folder: str = parameter("Folder of the clone.", argument=True, metavar="DIR")
+    site: str = parameter("Only this host.", default="", metavar="SITE")
+    start: datetime | None = parameter(
+        "Fetch contents valid from this time on; others when read.", default=None, alias="from"
+    )
+    to: datetime | None = parameter("Fetch contents up to this time; others when read.", default=None, ends_day=True)
+    lazy: bool = parameter("Fetch no contents now, each one when it is read.", default=False)
+    key: bytes | None = parameter(_KEY, default=None, metavar="FILE")
+
+
+def _clone_sentence(report: CloneReport | DetachedClone) -> str:
+    if isinstance(report, DetachedClone):
+        return f"{report.archive} is an archive of its own now"
+    state = f"release {report.serial} was here" if report.up_to_date else f"release {report.serial} is here now"
+    rest = f", {report.absent} contents to be fetched when read" if report.absent else ""
+    wire = report.bytes_downloaded + report.bytes_sent
+    counts = f"{report.versions} versions of {report.documents} documents{rest}"
+    return f"{state}: {counts}; {wire} bytes on the wire, {report.requests} requests"
+
+
+@operation(
+    "clone",
+    right=OWN,
+    verb="clone",
+    sentence=_clone_sentence,
+    examples=(
+        "letopis clone https://example.org/archive/ copy",
+        "letopis clone https://example.org/archive/ news --site news.example.org --from 2026-01-01",
+        "letopis clone /mnt/disk/archive copy --lazy",
+    ),
+)
+def clone(context: LocalContext, asked: CloneCommand) -> Value[CloneReport]:
+    """Make DIR a copy of the archive published at URL (http, https, file: or a folder). Run again to resume."""
+    selection = CloneSelection(
+        asked.site,
+        None if asked.start is None else to_millis(asked.start),
+        None if asked.to is None else to_millis(asked.to),
+        asked.lazy,
+    )
+    return Value(
+        clone_archive(
+            asked.url, Path(asked.folder), selection, context.settings, key=_secret(asked.key),
+            progress=lambda done: context.progress.show(done, "bytes"),
+        )
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PullCommand:
+    """Which clone, and how this differs from the usual."""
+
+    folder: str = parameter("Folder of the clone.", argument=True, metavar="DIR")
+    allow_older: bool = parameter("Go back to an older release than the one that is here.", default=False)
+    fill: bool = parameter("Fetch all contents that are still missing.", default=False)
+    repack: bool = parameter("Fetch packs that the origin has compacted, to give space back.", default=False)
+    detach: bool = parameter("Follow the origin no more: DIR becomes an archive of its own.", default=False)
+    key: bytes | None = parameter(_KEY, default=None, metavar="FILE")
+
+
+class DetachedClone(NamedTuple):
+    """A clone that follows its origin no more."""
+
+    archive: str
+    detached: bool
+
+
+@operation(
+    "pull",
+    right=OWN,
+    verb="pull",
+    sentence=_clone_sentence,
+    examples=(
+        "letopis pull copy",
+        "letopis pull copy --fill",
+        "letopis pull copy --detach",
+        "letopis pull copy --json",
+    ),
+)
+def pull(context: LocalContext, asked: PullCommand) -> Value[CloneReport] | Value[DetachedClone]:
+    """Bring the clone DIR up to date; only differences are transferred."""
+    if asked.detach:
+        if asked.fill or asked.repack or asked.allow_older:
+            raise UsageError("a clone is brought up to date or detached, one after the other; pull it first")
+        detach(Path(asked.folder), context.settings)
+        return Value(DetachedClone(asked.folder, True))
+    options = PullOptions(asked.allow_older, asked.fill, asked.repack, _secret(asked.key))
+    return Value(
+        pull_archive(
+            Path(asked.folder), options, context.settings, progress=lambda done: context.progress.show(done, "bytes")
+        )
+    )
+
+
+def _secret(key: bytes | None) -> bytes | None:
+    if key is not None and not key.strip():
+        raise UsageError("the file with the key is empty; put a secret into it")
+    return None if key is None else key.strip()

@@ -1,0 +1,172 @@
+"""What pages show of a site, worked out from the graph of links: whole in numbers, bounded in rows.
+
+The operations of `operations.links` answer the same questions with all rows. Every value here stands alone: it may be
+kept long after the graph that it was made from is gone, so it holds no part of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import nsmallest
+from typing import Generic, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from letopis.archive.activity import DAY, HOUR, ChangeRow, HourRow
+from letopis.index.link_graph import Graph, GraphTimes, LinkSnapshot
+from letopis.index.link_reports import BrokenRow, RankRow, broken_link_numbers, broken_rows, rank_rows, site_findings
+from letopis.index.link_storage import Int32, Ints
+from letopis.index.page_ranks import SiteDiagram, rank_site, site_diagram
+from letopis.index.site_events import EVENT_KINDS, SiteChanges, SiteDifference, SiteEvent, site_changes
+from letopis.index.site_maps import MapOutline, map_outline, site_map
+from letopis.operations.context import Context
+from letopis.operations.indexes import current_graph
+
+MOST_LISTED = 2_000
+"""Rows of one kind that a list keeps; whoever wants all of them asks for the data."""
+MOST_RANKS = 500
+MOST_NAMED = 8
+"""Addresses that one finding names."""
+_BITS = 24
+"""Of the number of an hour since 1970, for the next thousand years."""
+
+T = TypeVar("T")
+
+
+class TimedGraph(NamedTuple):
+    """The links of the archive, and when they changed."""
+
+    graph: Graph
+    moments: GraphTimes
+
+
+_moments: WeakKeyDictionary[Graph, GraphTimes] = WeakKeyDictionary()
+
+
+def timed_graph(context: Context) -> TimedGraph:
+    """All links up to now; the times of one graph are worked out once."""
+    graph = current_graph(context)
+    if graph not in _moments:
+        _moments[graph] = GraphTimes(graph)
+    return TimedGraph(graph, _moments[graph])
+
+
+class SiteListing(NamedTuple, Generic[T]):
+    """Rows by kind, at most so many of each, and how many there are of each in all."""
+
+    rows: dict[str, list[T]]
+    counts: dict[str, int]
+
+    def of(self, kind: str) -> list[T]:
+        """The rows of a kind, or of all kinds in their order."""
+        return self.rows.get(kind, []) if kind else [row for rows in self.rows.values() for row in rows]
+
+    def total(self, kind: str) -> int:
+        """How many there are, listed or not."""
+        return self.counts.get(kind, 0) if kind else sum(self.counts.values())
+
+
+class RankedSite(NamedTuple):
+    """The highest pages of a site, the links between some of them, and the titles of those."""
+
+    rows: list[RankRow]
+    diagram: SiteDiagram
+    titles: dict[str, str]
+
+
+class FindingRow(NamedTuple):
+    """A finding with the first of its addresses; `others` counts those that are left out."""
+
+    finding: str
+    detail: str
+    urls: tuple[str, ...]
+    others: int
+
+
+class SiteFindings(NamedTuple):
+    """The findings about a site, and how many of its pages are how many clicks from its home page."""
+
+    listing: SiteListing[FindingRow]
+    depths: list[tuple[int, int]]
+
+
+class ChangeActivity(NamedTuple):
+    """Changes of the liveliest pages by day, of all pages by hour; `pages` and `changes` count all of them."""
+
+    days: list[ChangeRow]
+    hours: list[HourRow]
+    pages: int
+    changes: int
+
+
+def upper_map(graph: Graph, site: str, at: int, depth: int, most: int) -> MapOutline:
+    """The part of the map down to a depth, at most so many pages."""
+    return map_outline(site_map(graph, site, at, depth=depth), most)
+
+
+def ranked_site(graph: Graph, site: str, at: int, drawn: int) -> RankedSite:
+    """Pages by rank, and the links between the highest of them."""
+    moment = graph.as_of(at, site)
+    ranks = rank_site(moment, site)
+    diagram = site_diagram(moment, site, drawn, ranks)
+    return RankedSite(rank_rows(moment, ranks, MOST_RANKS), diagram, {url: _title(moment, url) for url in diagram.urls})
+
+
+def _title(moment: LinkSnapshot, url: str) -> str:
+    version = int(moment.version[moment.graph.addresses.find(url)])
+    return moment.graph.segment.titles[version] if version >= 0 else ""
+
+
+def events_listing(graph: Graph, site: str, since: int, at: int) -> SiteListing[SiteEvent]:
+    """What happened between two dates."""
+    found = SiteDifference(graph.as_of(since, site), graph.as_of(at, site), site)
+    return SiteListing({event: found.rows(event, MOST_LISTED) for event in EVENT_KINDS}, found.counts())
+
+
+def broken_listing(graph: Graph, site: str, at: int) -> SiteListing[BrokenRow]:
+    """Links that lead to an error, all of one kind."""
+    moment = graph.as_of(at, site)
+    links = broken_link_numbers(moment, site)
+    return SiteListing({"broken": list(broken_rows(moment, links[:MOST_LISTED]))}, {"broken": len(links)})
+
+
+def findings_listing(graph: Graph, site: str, at: int, kinds: Iterable[str]) -> SiteFindings:
+    """What a webmaster may want to fix."""
+    whole = site_map(graph, site, at)
+    listing: SiteListing[FindingRow] = SiteListing({kind: [] for kind in kinds}, {})
+    counts: Counter[str] = Counter()
+    for finding, detail, pages in site_findings(whole):
+        counts[finding] += 1
+        if counts[finding] <= MOST_LISTED:
+            listing.rows[finding].append(FindingRow(finding, detail, *_named(whole.moment, pages)))
+    listing.counts.update(counts)
+    return SiteFindings(listing, sorted(Counter(whole.tree.depths.tolist()).items()))
+
+
+def _named(moment: LinkSnapshot, pages: Sequence[int]) -> tuple[tuple[str, ...], int]:
+    return tuple(moment.url(page) for page in pages[:MOST_NAMED]), max(0, len(pages) - MOST_NAMED)
+
+
+def change_activity(graph: Graph, site: str, since: int, at: int, liveliest: int) -> ChangeActivity:
+    """Changes by day and by hour between two times, without asking the catalogue for each page."""
+    changes = site_changes(graph, site, since, at)
+    pages, totals = np.unique(changes.pages, return_counts=True)
+    warm = _warmest(graph, pages, totals, liveliest)
+    days = [ChangeRow(graph.addresses[page], day, count) for page, day, count in _by(changes, DAY) if page in warm]
+    hours = [HourRow(graph.addresses[page], hour % 24, count) for page, hour, count in _by(changes, HOUR)]
+    return ChangeActivity(days, hours, len(pages), len(changes.times))
+
+
+def _warmest(graph: Graph, pages: Int32, totals: Ints, most: int) -> set[int]:
+    """The pages with the most changes, those with as many by address."""
+    least = np.partition(totals, -most)[-most] if len(totals) > most else 0
+    near = zip(pages[totals >= least].tolist(), totals[totals >= least].tolist(), strict=True)
+    return {page for page, _ in nsmallest(most, near, lambda one: (-one[1], graph.addresses[one[0]]))}
+
+
+def _by(changes: SiteChanges, span: int) -> Iterator[tuple[int, int, int]]:
+    """Page, number of the span since 1970, and changes of the page in it."""
+    found, counts = np.unique(changes.pages.astype(np.int64) << _BITS | changes.times // span, return_counts=True)
+    return zip((found >> _BITS).tolist(), (found & (1 << _BITS) - 1).tolist(), counts.tolist(), strict=True)

@@ -1,0 +1,316 @@
+"""The archive as a whole: make one, its totals, what takes space, its settings, and what is new to each client."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from letopis.archive import OWN, READ, WRITE, Archive
+from letopis.archive.activity import (
+    LoggedChange,
+    MethodRow,
+    acknowledge_changes,
+    activity_of,
+    catalogue_bytes,
+    change_position,
+    changes_since,
+    spread_tables,
+)
+from letopis.config import Settings, settings_table
+from letopis.errors import UsageError
+from letopis.operations.answers import Rows, Value
+from letopis.operations.context import Context
+from letopis.operations.indexes import link_index
+from letopis.operations.operation import operation
+from letopis.operations.parameters import parameter
+from letopis.operations.words import word_index
+
+
+@dataclass(frozen=True, slots=True)
+class WholeArchive:
+    """All of it."""
+
+
+class ArchiveReady(NamedTuple):
+    """Where an archive is, and which of its tables were written anew to lie in other partitions."""
+
+    archive: str
+    partitioned: tuple[str, ...]
+
+
+def _ready(made: ArchiveReady) -> str:
+    tables = f"; {', '.join(made.partitioned)} partitioned anew" if made.partitioned else ""
+    return f"archive ready in {made.archive}{tables}"
+
+
+@operation(
+    "init", right=OWN, verb="init", sentence=_ready, examples=("letopis init", "letopis init --archive /srv/web")
+)
+def init_archive(context: Context, asked: WholeArchive) -> Value[ArchiveReady]:
+    """Make an archive, or check that one is there; brings its tables to `database.partitions`."""
+    return Value(ArchiveReady(str(context.archive.folder), tuple(spread_tables(context.archive))))
+
+
+class ArchiveTotals(NamedTuple):
+    """Totals and rates; the lags are versions that an index will take in when it is asked next.
+
+    `names_lag` are versions whose links do not help to find pages yet; they do when there are some more.
+    """
+
+    documents: int
+    versions: int
+    checks: int
+    contents: int
+    raw_bytes: int
+    pack_bytes: int
+    catalog_bytes: int
+    links: int
+    hosts: int
+    ratio: float | None
+    catalog_bytes_per_version: float | None
+    links_lag: int
+    search_lag: int
+    names_lag: int
+
+
+def _lines(totals: ArchiveTotals) -> str:
+    return "\n".join(f"{name.replace('_', ' '):26} {value}" for name, value in totals._asdict().items())
+
+
+@operation(
+    "stats",
+    right=READ,
+    verb="stats",
+    route=("GET", "/stats"),
+    sentence=_lines,
+    examples=("letopis stats", "letopis stats --json"),
+)
+def stats(context: Context, asked: WholeArchive) -> Value[ArchiveTotals]:
+    """Show totals of the archive: documents, versions, checks, bytes, links, and how far the indexes are behind."""
+    counted, words = context.archive.stats(), word_index(context.archive)
+    links, behind = link_index(context.archive).known()
+    return Value(
+        ArchiveTotals(
+            counted.documents, counted.versions, counted.checks, counted.contents, counted.raw_bytes,
+            counted.pack_bytes, counted.catalog_bytes, links, counted.hosts,
+            round(counted.pack_bytes / counted.raw_bytes, 4) if counted.raw_bytes else None,
+            round(counted.catalog_bytes / counted.versions, 1) if counted.versions else None,
+            behind, words.lag(), words.names_lag(),
+        )
+    )  # fmt: skip
+
+
+class StoragePart(NamedTuple):
+    """A part of the archive on disk; `share` is that of all parts together."""
+
+    name: Literal["packs", "catalogue", "index"]
+    files: int
+    bytes: int
+    share: float
+
+
+class StorageOverview(NamedTuple):
+    """What takes space, and the room of the disk; only owners are told of the latter."""
+
+    parts: tuple[StoragePart, ...]
+    methods: tuple[MethodRow, ...]
+    free_bytes: int | None
+    disk_bytes: int | None
+
+
+@operation("storage", right=READ, route=("GET", "/storage"))
+def storage(context: Context, asked: WholeArchive) -> Value[StorageOverview]:
+    """Show what takes space: the parts of the archive on disk, and how contents are compressed."""
+    room = disk_room(context)
+    overview = storage_overview(context.archive)
+    return Value(overview if room is None else overview._replace(free_bytes=room.free, disk_bytes=room.total))
+
+
+class DiskRoom(NamedTuple):
+    """Bytes of the disk that holds the archive."""
+
+    free: int
+    total: int
+
+
+def disk_room(context: Context) -> DiskRoom | None:
+    """The room of the disk, which is told to owners only."""
+    if not context.may(OWN):
+        return None
+    usage = shutil.disk_usage(context.archive.folder)
+    return DiskRoom(usage.free, usage.total)
+
+
+def storage_overview(archive: Archive) -> StorageOverview:
+    """What takes space, for anybody."""
+    return StorageOverview(_storage_parts(archive), tuple(activity_of(archive).methods()), None, None)
+
+
+def _storage_parts(archive: Archive) -> tuple[StoragePart, ...]:
+    """Packs, catalogue and indexes, the first two being what cannot be made again."""
+    sizes: dict[Literal["packs", "catalogue", "index"], tuple[int, int]] = {
+        "packs": _disk_usage(archive.folder / "packs"),
+        "catalogue": (1, catalogue_bytes(archive)),
+        "index": _disk_usage(archive.folder / "index"),
+    }
+    total = sum(size for _, size in sizes.values()) or 1
+    return tuple(StoragePart(name, files, size, size / total) for name, (files, size) in sizes.items())
+
+
+def _disk_usage(folder: Path) -> tuple[int, int]:
+    """Files below a folder and their bytes; what vanishes meanwhile is not counted."""
+    files = total = 0
+    for where, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.stat(os.path.join(where, name)).st_size
+            except FileNotFoundError:
+                continue
+            files += 1
+    return files, total
+
+
+_SECRET = ("key", "password", "secret", "token", "headers")
+_PASSWORD = re.compile(r"(://[^/@:\s]*:)[^/@\s]+@")
+_PRIVATE = ("url", "path", "proxy", "endpoint", "ca_file", "address", "trusted_proxies")
+"""Settings that tell about the machine or hold credentials: for owners only."""
+
+
+class SettingRow(NamedTuple):
+    """A setting: its value and its default as they are written, and the variable that sets it."""
+
+    name: str
+    value: str
+    default: str
+    unit: str
+    changed: bool
+    variable: str
+    help: str
+
+
+@operation(
+    "settings",
+    right=READ,
+    verb="settings",
+    route=("GET", "/settings"),
+    columns=("name", "value", "default", "unit", "help"),
+    creates=False,
+    examples=("letopis settings", "letopis settings --json"),
+)
+def settings(context: Context, asked: WholeArchive) -> Rows[SettingRow]:
+    """List the settings that hold here, with their defaults; secrets are never shown."""
+    return Rows(shown_settings(context.archive.settings, owner=context.may(OWN)))
+
+
+def shown_settings(settings: Settings, *, owner: bool) -> list[SettingRow]:
+    """All settings; what only owners may see is masked for others."""
+    rows = []
+    for row in settings_table().values():
+        section, _, name = row.name.partition(".")
+        value = getattr(getattr(settings, section), name)
+        text = _PASSWORD.sub(r"\1…@", _written(value))
+        if value and any(word in name for word in _SECRET):
+            text = "set"
+        elif value and name in _PRIVATE and not owner:
+            text = "set; only owners see it"
+        default = _written(row.default)
+        rows.append(SettingRow(row.name, text, default, row.unit, value != row.default, row.variable, row.help))
+    return rows
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+_CLIENT = re.compile(r"[A-Za-z0-9_.@+-]{1,64}", re.ASCII)
+_CURSOR = re.compile(r"v([0-9]{1,18})", re.ASCII)
+_CLIENT_HELP = "Name of the client, chosen by itself: letters, digits and . @ + - _."
+
+
+def _client(name: str) -> str:
+    if not _CLIENT.fullmatch(name):
+        raise UsageError(f"'{name[:70]}' cannot name a client; take up to 64 letters, digits and . @ + - _")
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesQuery:
+    """Who asks, and for how many."""
+
+    client: str = parameter(_CLIENT_HELP, argument=True, longest=64)
+    limit: int = parameter("Most rows.", default=1000, at_least=1, at_most=10_000)
+
+
+class NewChange(NamedTuple):
+    """A version that is new to a client, which acknowledges `cursor` when it has taken it."""
+
+    url: str
+    title: str
+    version: int
+    time: datetime
+    outcome: Literal["new", "changed"]
+    meaningful: bool | None
+    digest: str
+    cursor: str
+
+
+def new_change(row: LoggedChange) -> NewChange:
+    """A version of the log as it is shown to those who follow it."""
+    return NewChange(
+        row.url, row.title, row.number, row.time, "changed" if row.number else "new", row.meaningful, row.digest,
+        f"v{row.id}",
+    )  # fmt: skip
+
+
+@operation(
+    "changes",
+    right=READ,
+    verb="changes",
+    route=("GET", "/changes"),
+    about={"cursor": str},
+    columns=("cursor", "time", "outcome", "meaningful", "version", "url"),
+    examples=("letopis changes anna", "letopis changes ack anna v17"),
+)
+def changes(context: Context, asked: ChangesQuery) -> Rows[NewChange]:
+    """List the versions that a client has not acknowledged yet, in the order of recording."""
+    after = change_position(context.archive, _client(asked.client))
+    rows = changes_since(context.archive, after, asked.limit)
+    return Rows(list(map(new_change, rows)), {"cursor": f"v{rows[-1].id if rows else after}"})
+
+
+@dataclass(frozen=True, slots=True)
+class AcknowledgeCommand:
+    """How far a client has come."""
+
+    client: str = parameter(_CLIENT_HELP, argument=True, longest=64)
+    cursor: str = parameter("The cursor of the last change that was taken.", argument=True, longest=19)
+
+
+class ClientPosition(NamedTuple):
+    """Where a client stands now."""
+
+    client: str
+    cursor: str
+
+
+@operation(
+    "acknowledge",
+    right=WRITE,
+    verb="changes ack",
+    route=("POST", "/changes/ack"),
+    creates=False,
+    sentence=lambda position: f"{position.client} has taken everything up to {position.cursor}",
+)
+def acknowledge(context: Context, asked: AcknowledgeCommand) -> Value[ClientPosition]:
+    """Acknowledge the changes up to a cursor; the client is not told of them again."""
+    client, found = _client(asked.client), _CURSOR.fullmatch(asked.cursor)
+    if found is None:
+        raise UsageError(f"'{asked.cursor[:40]}' is no cursor; give one of the list of changes, such as v17")
+    return Value(ClientPosition(client, f"v{acknowledge_changes(context.archive, client, int(found[1]))}"))

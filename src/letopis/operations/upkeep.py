@@ -1,0 +1,211 @@
+"""The archive looked after: every byte checked and repaired, re-compressed; whether this installation is sound."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import pycurl
+
+from letopis.archive import OWN, Archive
+from letopis.archive.cluster import compact_jointly, spread_over
+from letopis.archive.compaction import CompactReport
+from letopis.archive.integrity import RepairReport
+from letopis.config import Settings
+from letopis.errors import Damaged, LetopisError, NotReady
+from letopis.operations.answers import Rows, Value
+from letopis.operations.context import Cancelled, Context, LocalContext
+from letopis.operations.operation import operation
+from letopis.operations.parameters import parameter
+
+# Verify
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyCommand:
+    """Whether to repair."""
+
+    repair: bool = parameter("Drop only what is truly lost; rebuild a damaged catalogue from the packs.", default=False)
+
+
+class VerifyProblem(NamedTuple):
+    """Something that is not as it was written."""
+
+    where: str
+    problem: str
+
+
+def _verify_sentence(found: VerifyProblem | RepairReport) -> str:
+    if isinstance(found, VerifyProblem):
+        return f"{found.where}: {found.problem}"
+    return f"{found.versions} versions are sound, {len(found.lost)} lost"
+
+
+@operation(
+    "verify",
+    right=OWN,
+    verb="verify",
+    sentence=_verify_sentence,
+    examples=("letopis verify", "letopis verify --repair"),
+)
+def verify(context: LocalContext, asked: VerifyCommand) -> Rows[VerifyProblem] | Value[RepairReport]:
+    """Check every byte and every reference; says nothing when all is well."""
+    if asked.repair:
+        report = Archive.repair(context.settings)
+        return Value(report, remark="\n".join(f"lost: {sentence}" for sentence in report.lost))
+    faults: list[LetopisError] = []
+    return Rows(_problems(context, faults), faults=faults)
+
+
+def _problems(context: LocalContext, faults: list[LetopisError]) -> Iterator[VerifyProblem]:
+    """Problems as they are found; the fault that sums them up is known at the end."""
+    count = 0
+    with context.open_archive() as archive:
+        for problem in archive.verify():
+            count += 1
+            yield VerifyProblem(problem.where, problem.what)
+    if count:
+        faults.append(Damaged(f"{count} problems found; 'letopis verify --repair' keeps what can be kept"))
+
+
+# Compact
+
+
+@dataclass(frozen=True, slots=True)
+class CompactCommand:
+    """How thoroughly."""
+
+    quick: bool = parameter("Only what is new, at about the cost of storing it again.", default=False)
+
+
+def _compact_sentence(report: CompactReport) -> str:
+    saved = report.bytes_before - report.bytes_after
+    return f"{report.documents} documents, {report.bytes_after} bytes of packs, {saved} bytes given back"
+
+
+@operation(
+    "compact",
+    right=OWN,
+    verb="compact",
+    step="compact",
+    creates=False,
+    on_cluster=True,
+    audited="compacted",
+    subject=lambda asked: "quick" if asked.quick else "full",
+    sentence=_compact_sentence,
+    examples=(
+        "letopis compact",
+        "letopis compact --quick",
+        "letopis compact --cluster tcp://scheduler.example:8786",
+    ),
+)
+def compact(context: Context, asked: CompactCommand) -> Value[CompactReport]:
+    """Re-compress old versions, carry out retention, give space back. Ctrl-C stops; the rest comes next time."""
+    archive, stop = context.archive, context.progress.cancelled
+
+    def progress(done: int) -> None:
+        context.progress.show(done, "documents")
+
+    with spread_over(archive.settings, where_shared=True) as workers:
+        if workers is None:
+            report = archive.compact(effort="quick" if asked.quick else "full", progress=progress, stop=stop)
+        else:
+            report = compact_jointly(archive, workers, "quick" if asked.quick else "full", progress, stop)
+    if stop():
+        raise Cancelled("stopped; what was compacted stays so, and the rest comes next time")
+    return Value(report)
+
+
+# Doctor
+
+_LEAST_FREE = 200 * 1024 * 1024
+_EXTRAS = {
+    "browser": "playwright", "cluster": "distributed", "docs-formats": "pypdfium2", "notify": "apprise",
+    "parquet": "pyarrow", "postgres": "psycopg", "s3": "obstore",
+}  # fmt: skip
+_PACKAGES = {"letopis-codecs": "letopis_codecs", "letopis-demo": "letopis_demo", "letopis-migrate": "letopis_migrate"}
+
+
+@dataclass(frozen=True, slots=True)
+class WholeInstallation:
+    """All of it."""
+
+
+class DoctorFinding(NamedTuple):
+    """One thing that was examined. `ok` None: not needed, worth knowing."""
+
+    name: str
+    ok: bool | None
+    detail: str
+
+
+def _finding_sentence(finding: DoctorFinding) -> str:
+    mark = {True: "ok", False: "WRONG", None: "-"}[finding.ok]
+    return f"{mark:6} {finding.name:15} {finding.detail}"
+
+
+@operation(
+    "doctor",
+    right=OWN,
+    verb="doctor",
+    sentence=_finding_sentence,
+    examples=("letopis doctor", "letopis doctor --json"),
+)
+def doctor(context: LocalContext, asked: WholeInstallation) -> Rows[DoctorFinding]:
+    """Say whether this installation is sound: Python, libraries, settings, archive, disk, optional parts."""
+    findings = list(_findings(context.settings))
+    wrong = [finding.name for finding in findings if finding.ok is False]
+    faults = [NotReady(f"{', '.join(wrong)}: not as it should be; put it right and ask again")] if wrong else []
+    return Rows(findings, faults=faults)
+
+
+def _findings(settings: Settings) -> Iterator[DoctorFinding]:
+    folder = Path(settings.archive.path)
+    yield DoctorFinding("python", sys.version_info >= (3, 11), sys.version.split()[0])
+    yield DoctorFinding("sqlite", sqlite3.sqlite_version_info >= (3, 35), sqlite3.sqlite_version)
+    yield _libcurl()
+    yield _folder(folder)
+    free = shutil.disk_usage(_existing(folder)).free
+    yield DoctorFinding("disk", free > _LEAST_FREE, f"{free // 2**20} MiB free")
+    yield _catalogue(settings)
+    yield from (_optional(extra, module, f"letopis[{extra}]") for extra, module in _EXTRAS.items())
+    yield from (_optional(package, module, package) for package, module in _PACKAGES.items())
+
+
+def _libcurl() -> DoctorFinding:
+    version = " ".join(pycurl.version.split()[:2])
+    https = "https" in pycurl.version_info()[8]
+    return DoctorFinding("libcurl", https, version + (", https" if https else ", without https"))
+
+
+def _optional(name: str, module: str, package: str) -> DoctorFinding:
+    found = find_spec(module) is not None
+    return DoctorFinding(name, True if found else None, "installed" if found else f"pip install {package}")
+
+
+def _existing(folder: Path) -> Path:
+    return next(path for path in [folder.absolute(), *folder.absolute().parents] if path.exists())
+
+
+def _folder(folder: Path) -> DoctorFinding:
+    place = _existing(folder)
+    writable = os.access(place, os.W_OK)
+    detail = f"{folder}" if writable else f"{place} cannot be written; choose another --archive"
+    return DoctorFinding("archive", writable, detail)
+
+
+def _catalogue(settings: Settings) -> DoctorFinding:
+    if not settings.database.url and not Path(settings.archive.path).is_dir():
+        return DoctorFinding("catalogue", None, "no archive yet; 'letopis init' makes one")
+    try:
+        with Archive.open(settings) as archive:
+            return DoctorFinding("catalogue", True, f"{archive.stats().versions} versions")
+    except LetopisError as error:
+        return DoctorFinding("catalogue", False, str(error))

@@ -1,0 +1,461 @@
+"""Questions about words, as of any date: search, words near a word, phrases, categories; and duplicates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from html import unescape
+
+from letopis.archive import READ, WRITE, Archive
+from letopis.archive.accounts import projects_of
+from letopis.archive.cluster import spread_over
+from letopis.archive.index_facts import equal_contents, page_ids, record_choice, record_shown, require_site
+from letopis.errors import UnknownUrl, UsageError
+from letopis.index.near_duplicates import MIN_LIKENESS, DuplicatePair, duplicates_in_site, duplicates_of_page
+from letopis.index.query_language import WordQuery, field_filters, parse_word_query
+from letopis.index.search_ranking import SearchRow, search_row
+from letopis.index.search_results import SearchFacet, count_results, search_facets
+from letopis.index.search_results import search as best_pages
+from letopis.index.word_analysis import (
+    NearbyWord,
+    PageCategory,
+    PhraseHistory,
+    category_lines,
+    nearby_words,
+    phrase_history,
+    site_categories,
+)
+from letopis.index.word_index import WordIndex, derive_base_forms
+from letopis.model import rfc3339
+from letopis.operations.answers import Rows, Value
+from letopis.operations.context import Context
+from letopis.operations.operation import operation
+from letopis.operations.parameters import CLI_ONLY, NOT_CLI, parameter
+from letopis.urls import parse_user_url
+
+MAX_HITS, MAX_OFFSET = 1000, 10_000
+MAX_NEAR = 10_000
+_MAX_FILTERS = 100
+_MAX_COPIES = 200
+_URLS_OF_COPY = 12
+_AT = "As of this time; default: now."
+_SITE = "A host (host[:port]) or an address."
+_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+
+
+def word_index(archive: Archive) -> WordIndex:
+    """The index of words, which may be behind; one is shared by all who ask in this process."""
+    return archive.attached(WordIndex)
+
+
+def current_words(context: Context, *, rebuild: bool = False) -> WordIndex:
+    """The words of all versions up to now, the pages read here or by a cluster that sees them."""
+    archive = context.archive
+    with spread_over(archive.settings, where_shared=True) as runner:
+        index = word_index(archive) if runner is None else WordIndex(archive, runner)
+        take_in = index.rebuild if rebuild else index.catch_up
+        take_in(lambda done: context.progress.show(done, "versions"), context.progress.cancelled)
+    context.raise_if_cancelled()
+    return word_index(archive)
+
+
+def _progress(context: Context) -> Callable[[int], None]:
+    """How many pages are done; stops where nobody wants the answer any more."""
+
+    def show(done: int) -> None:
+        context.raise_if_cancelled()
+        context.progress.show(done, "pages")
+
+    return show
+
+
+def _sites_parameter() -> tuple[str, ...]:
+    sites: tuple[str, ...] = parameter(
+        "Only this host or the host of this URL; may be repeated.",
+        default=(), alias="site", attribute="site", metavar="SITE", at_most=_MAX_FILTERS,
+    )  # fmt: skip
+    return sites
+
+
+def _languages_parameter() -> tuple[str, ...]:
+    languages: tuple[str, ...] = parameter(
+        "Only pages in this language, such as en; may be repeated.",
+        default=(), alias="lang", attribute="lang", metavar="CODE", at_most=_MAX_FILTERS,
+    )  # fmt: skip
+    return languages
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """What is looked for, where and when, and how much of the answer is wanted."""
+
+    query: str = parameter(
+        'Words, "phrases", prefix*, -not, OR, site:HOST, lang:CODE, type:MEDIA/TYPE, title:word ...',
+        default="", alias="q", attribute="query", argument=True, metavar="[QUERY]", longest=4096,
+    )  # fmt: skip
+    sites: tuple[str, ...] = _sites_parameter()
+    project: str | None = parameter("Only pages of this project.", default=None, metavar="NAME", longest=64)
+    blocks: tuple[str, ...] = parameter(
+        "Only in this kind of block: title, h1, paragraph, item, cell, link, alt ...; may be repeated.",
+        default=(), alias="block", attribute="block", metavar="KIND", at_most=_MAX_FILTERS,
+    )  # fmt: skip
+    languages: tuple[str, ...] = _languages_parameter()
+    at: datetime | None = parameter(_AT, default=None, ends_day=True)
+    start: datetime | None = parameter("Whatever stood at this time or later.", default=None, alias="from")
+    to: datetime | None = parameter("Whatever stood at this time or earlier.", default=None, ends_day=True)
+    limit: int = parameter("Most pages.", default=10, at_least=1, at_most=MAX_HITS)
+    offset: int = parameter("Pages to pass over.", default=0, at_least=0, at_most=MAX_OFFSET)
+    facets: bool = parameter("Count sites, languages and types of the answer too.", default=False, doors=NOT_CLI)
+    facets_alone: bool = parameter(
+        "Count sites, languages and types of the answer instead.", default=False, flags=("--facets",), doors=CLI_ONLY
+    )
+    explain: bool = parameter("Tell how each score comes about.", default=False)
+    rebuild: bool = parameter("Build the index anew first.", default=False, doors=CLI_ONLY)
+
+    def __post_init__(self) -> None:
+        """A question that cannot be read is refused at once, in every door."""
+        if not self.only_rebuilds:
+            self.question(frozenset() if self.project else None)
+
+    @property
+    def only_rebuilds(self) -> bool:
+        """Whether nothing is asked."""
+        return self.rebuild and not (self.query or self.sites or self.languages or self.project)
+
+    def question(self, resources: frozenset[int] | None = None) -> WordQuery:
+        """The same in the words of the index; `resources` are the pages of the project."""
+        return parse_word_query(
+            self.query, sites=self.sites, languages=self.languages, blocks=self.blocks,
+            at=self.at, since=self.start, until=self.to, resources=resources,
+        )  # fmt: skip
+
+
+def _shown_hit(row: SearchRow) -> str:
+    """A hit for people at a terminal, with bold words."""
+    text = unescape(row.snippet.replace("<mark>", _BOLD).replace("</mark>", _PLAIN))
+    lines = [
+        f"{_BOLD}{row.title or row.url}{_PLAIN}", f"  {row.url}  {rfc3339(row.time)}  version {row.version}"
+    ]  # fmt: skip
+    return "\n".join([*lines, *_shown_reason(row), f"  {text}", ""])
+
+
+def _shown_reason(row: SearchRow) -> Iterator[str]:
+    why = row.why
+    if why is not None:
+        fit = f"(words {why.words:.3f} + links {why.links:.3f})" if why.links else f"words {why.words:.3f}"
+        named = f', called "{why.named}" by links' if why.links else ""
+        yield (
+            f"  {row.score:.3f} = {fit} x freshness {why.freshness:.3f} x rank {why.rank:.3f}; "
+            f"found as {', '.join(why.found_as) or 'nothing in the text'}{named}"
+        )
+
+
+@operation(
+    "search",
+    right=READ,
+    verb="search",
+    route=("GET", "/search"),
+    step="search",
+    listed="results",
+    element="hit",
+    about={"query": str, "total": int, "facets": list[SearchFacet]},
+    sentence=_shown_hit,
+    on_cluster=True,
+    errors=(404,),
+    examples=(
+        "letopis search katedra",
+        "letopis search '\"exact phrase\" prefix* site:example.org'",
+        "letopis search archive --at 2024-01-31 --lang en --block h1",
+        "letopis search -- 'archive -wayback'",
+        "letopis search --rebuild --cluster tcp://scheduler.example:8786",
+    ),
+)
+def search(context: Context, asked: SearchQuery) -> Rows[SearchRow]:
+    """Find pages by their words, best first.
+
+    Plain words are found in all their forms, "words in quotes" as they stand. Further: prefix*, -not, OR, site:HOST,
+    lang:CODE, type:MEDIA/TYPE, and title:word or h1:"a phrase" for a kind of block.
+    """
+    _require_sites(context, asked.sites)
+    pages = _project_pages(context.archive, asked.project)
+    index = current_words(context, rebuild=asked.rebuild)
+    if asked.only_rebuilds:
+        return Rows(())
+    question = asked.question(pages)
+    rows = [] if asked.facets_alone else _hits(context, index, question, asked)
+    about = {
+        "query": asked.query,
+        "total": count_results(index, question),
+        "facets": search_facets(index, question) if asked.facets or asked.facets_alone else [],
+    }
+    return Rows(rows, about, remark="" if asked.facets_alone else _search_remark(index, asked, rows))
+
+
+def _hits(context: Context, index: WordIndex, question: WordQuery, asked: SearchQuery) -> list[SearchRow]:
+    found = best_pages(index, question, asked.limit, asked.offset, explain=asked.explain)
+    record_shown(context.archive, [hit.url for hit in found])
+    return [search_row(hit, asked.explain) for hit in found]
+
+
+def _search_remark(index: WordIndex, asked: SearchQuery, rows: list[SearchRow]) -> str:
+    if not rows:
+        return "nothing found; try fewer words, another date, or a prefix*"
+    behind = index.names_lag() if asked.explain else 0
+    return f"texts of links are {behind} versions behind; a rebuild of the index takes them in now" if behind else ""
+
+
+def _require_sites(context: Context, sites: tuple[str, ...]) -> None:
+    for name in sites:
+        require_site(context.archive, name)
+
+
+def _project_pages(archive: Archive, project: str | None) -> frozenset[int] | None:
+    if not project:
+        return None
+    return frozenset(page_ids(archive, projects_of(archive).show(project).urls).values())
+
+
+@dataclass(frozen=True, slots=True)
+class NearWordsQuery:
+    """Near which word, how near, and where."""
+
+    word: str = parameter("One word, in any of its forms.", argument=True, attribute="of", longest=200)
+    distance: int = parameter("Words away at most.", default=5, attribute="between", at_least=1, at_most=100)
+    sites: tuple[str, ...] = _sites_parameter()
+    languages: tuple[str, ...] = _languages_parameter()
+    at: datetime | None = parameter(_AT, default=None, ends_day=True)
+    limit: int = parameter("Most words.", default=50, at_least=1, at_most=MAX_NEAR)
+
+    def __post_init__(self) -> None:
+        """A place that cannot be read is refused at once."""
+        self.place()
+
+    def place(self) -> WordQuery:
+        """Where and when."""
+        return WordQuery(limits=field_filters(self.sites, self.languages), at=self.at)
+
+
+@operation(
+    "near",
+    right=READ,
+    verb="near",
+    route=("GET", "/near"),
+    step="wordprefix",
+    element="near",
+    about={"word": str, "distance": int},
+    errors=(404,),
+    examples=("letopis near katedra", "letopis near system --distance 3 --site example.org --at yesterday"),
+)
+def near(context: Context, asked: NearWordsQuery) -> Rows[NearbyWord]:
+    """List the words that stand near a word in one block, in base forms.
+
+    The relevance of a word is the sum of 1 / distance over all places where both stand.
+    """
+    _require_sites(context, asked.sites)
+    index = current_words(context)
+    rows = nearby_words(index, asked.word, asked.distance, asked.place(), asked.limit, _progress(context))
+    return Rows(rows, {"word": asked.word, "distance": asked.distance})
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseQuery:
+    """Which words together, and where."""
+
+    phrase: str = parameter("Words that stand together.", argument=True, longest=1000)
+    sites: tuple[str, ...] = _sites_parameter()
+
+
+def _shown_phrase(found: PhraseHistory) -> str:
+    ends = f"gone by {rfc3339(found.gone)}" if found.gone else "still there at the last check"
+    return (
+        f"first {rfc3339(found.first)}  {found.first_url}\nlast  {rfc3339(found.last)}  {found.last_url}\n"
+        f"{ends}; {found.versions} versions of {found.pages} pages"
+    )
+
+
+@operation(
+    "when",
+    right=READ,
+    verb="when",
+    route=("GET", "/when"),
+    step="when",
+    sentence=_shown_phrase,
+    errors=(404,),
+    examples=("letopis when 'terms of service'", "letopis when katedra --site example.org"),
+)
+def when(context: Context, asked: PhraseQuery) -> Value[PhraseHistory]:
+    """Tell when a phrase first and last stood on any page, over all versions."""
+    _require_sites(context, asked.sites)
+    return Value(phrase_history(current_words(context), asked.phrase, *asked.sites))
+
+
+@dataclass(frozen=True, slots=True)
+class CategoriesQuery:
+    """Of which site, when, and how deep."""
+
+    site: str = parameter(_SITE, argument=True)
+    at: datetime | None = parameter(_AT, default=None, ends_day=True)
+    depth: int = parameter("Levels of the tree.", default=2, at_least=1, at_most=5)
+
+
+def _shown_category(category: PageCategory) -> str:
+    return "\n".join(category_lines(category))
+
+
+@operation(
+    "categories",
+    right=READ,
+    verb="categories",
+    route=("GET", "/categories"),
+    step="categories",
+    element="category",
+    about={"site": str, "at": datetime},
+    sentence=_shown_category,
+    errors=(404,),
+    examples=("letopis categories example.org", "letopis categories example.org --at 2024-01-31 --json"),
+)
+def categories(context: Context, asked: CategoriesQuery) -> Rows[PageCategory]:
+    """Sort the pages of a site into a tree by their key words.
+
+    A page is in a category because the category's name is among its own key words.
+    """
+    host = require_site(context.archive, asked.site)
+    rows = site_categories(current_words(context), host, asked.at, asked.depth, _progress(context))
+    return Rows(rows, {"site": host, "at": context.moment(asked.at)})
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicatesQuery:
+    """Of which page, or within which site."""
+
+    what: str | None = parameter(
+        "A page, or a host for all of its pages.", default=None, argument=True, metavar="URL|SITE", doors=CLI_ONLY
+    )
+    url: str | None = parameter("A page: other addresses with its document.", default=None, doors=NOT_CLI)
+    site: str | None = parameter(f"{_SITE} Pairs among its pages.", default=None, doors=NOT_CLI)
+    least: float = parameter("Likeness that counts.", default=MIN_LIKENESS, at_least=0.1, at_most=1)
+
+    def __post_init__(self) -> None:
+        """One thing at a time."""
+        if sum(text is not None for text in (self.what, self.url, self.site)) != 1:
+            raise UsageError("give either the URL of a page or a site")
+
+
+@operation(
+    "duplicates",
+    right=READ,
+    verb="duplicates",
+    route=("GET", "/duplicates"),
+    step="duplicates",
+    element="pair",
+    about={"site": str | None, "url": str | None},
+    on_cluster=True,
+    errors=(404,),
+    examples=(
+        "letopis duplicates https://example.org/page",
+        "letopis duplicates example.org --json",
+        "letopis duplicates example.org --cluster tcp://scheduler.example:8786",
+    ),
+)
+def duplicates(context: Context, asked: DuplicatesQuery) -> Rows[DuplicatePair]:
+    """Find other addresses with the same or nearly the same document: of one page, or within a site."""
+    archive, url, site = context.archive, asked.url, asked.site
+    if asked.what is not None:
+        url, site = (asked.what, None) if _is_page(archive, asked.what) else (None, asked.what)
+    with spread_over(archive.settings, where_shared=True) as runner:
+        if site is not None:
+            site = require_site(archive, site)
+            rows = duplicates_in_site(archive, site, asked.least, _progress(context), runner)
+        else:
+            url = parse_user_url(url or "")
+            rows = duplicates_of_page(archive, url, asked.least, _progress(context), runner)
+    return Rows(rows, {"site": site, "url": url}, remark="" if rows else "no duplicates found")
+
+
+def _is_page(archive: Archive, what: str) -> bool:
+    """An address with a path, or one that is a known page, is meant as a page, everything else as a site."""
+    if "/" in what.partition("://")[2].rstrip("/") or ("://" not in what and "/" in what):
+        return True
+    try:
+        archive.get(parse_user_url(what))
+    except (UnknownUrl, UsageError):
+        return False
+    return "://" in what
+
+
+@dataclass(frozen=True, slots=True)
+class CopiesQuery:
+    """How many documents are listed."""
+
+    limit: int = parameter("Most documents.", default=_MAX_COPIES, at_least=1, at_most=10_000)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentCopies:
+    """A document that is the newest version of several addresses, with some of these."""
+
+    title: str
+    bytes: int
+    copies: int
+    urls: tuple[str, ...]
+
+
+@operation(
+    "copies",
+    right=READ,
+    verb="duplicates copies",
+    route=("GET", "/duplicates/copies"),
+    columns=("copies", "bytes", "title", "urls"),
+    examples=("letopis duplicates copies --limit 20",),
+)
+def copies(context: Context, asked: CopiesQuery) -> Rows[DocumentCopies]:
+    """List the documents that stand under several addresses of the whole archive, byte for byte."""
+    found = equal_contents(context.archive, asked.limit, _URLS_OF_COPY)
+    rows = [DocumentCopies(row.title, row.raw_bytes, row.copies, tuple(urls)) for row, urls in found]
+    return Rows(rows, remark="" if rows else "no two addresses hold the same document now")
+
+
+@dataclass(frozen=True, slots=True)
+class BaseFormsCommand:
+    """Which words, and what takes the place of their ending."""
+
+    extension: str = parameter("The ending of the words.", longest=80)
+    basicextension: str = parameter("The ending of their base forms.", default="", longest=80)
+
+
+@dataclass(frozen=True, slots=True)
+class SettledForm:
+    """A word and its base form."""
+
+    form: str
+    base: str
+
+
+@operation(
+    "wordfigure",
+    right=WRITE,
+    step="wordfigure",
+    element="word",
+    about={"extension": str, "basicextension": str},
+)
+def settle_base_forms(context: Context, asked: BaseFormsCommand) -> Rows[SettledForm]:
+    """Give words with an ending the word without it as base form, where there is one; lists what was settled now."""
+    pairs = derive_base_forms(current_words(context), asked.extension, asked.basicextension)
+    about = {"extension": asked.extension, "basicextension": asked.basicextension}
+    return Rows([SettledForm(form, base) for form, base in pairs], about)
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceCommand:
+    """The page that somebody went to."""
+
+    url: str = parameter("A page of an answer.")
+
+
+@operation("chosen", right=READ, route=("POST", "/search/chosen"), status=204)
+def note_choice(context: Context, asked: ChoiceCommand) -> Value[str]:
+    """Tell which answer was chosen; counted only where `search.learn` is on, and never by whom."""
+    url = parse_user_url(asked.url)
+    record_choice(context.archive, url)
+    return Value(url)

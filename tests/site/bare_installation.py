@@ -1,0 +1,26 @@
+"""Letopis as somebody has it who installed none of its optional packages: a folder of links, and its own Python."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import letopis
+
+
+def run_without_packages(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs Python where letopis and its dependencies are installed and nothing else of ours is."""
+    place = folder / "installed"
+    place.mkdir(exist_ok=True)
+    libraries = Path(sysconfig.get_paths()["purelib"])
+    wanted = [entry for entry in libraries.iterdir() if "letopis" not in entry.name and entry.suffix != ".pth"]
+    for entry in [*wanted, Path(letopis.__file__).parent]:
+        if not (place / entry.name).exists():
+            (place / entry.name).symlink_to(entry)
+    return subprocess.run(
+        [sys.executable, "-S", *words], capture_output=True, text=True, check=False, timeout=120,
+        cwd=folder, env={**os.environ, "PYTHONPATH": str(place)},
+    )  # fmt: skip
