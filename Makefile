@@ -74,7 +74,7 @@ bench: setup-dev
 
 requirements: setup-dev
 	$(BIN)/python -m pip install -q uv
-	$(BIN)/uv pip compile -q pyproject.toml packages/requirements.in --universal --generate-hashes --no-header --no-annotate -o requirements.txt
+	$(BIN)/uv pip compile -q pyproject.toml packages/requirements.in --universal --extra fast --generate-hashes --no-header --no-annotate -o requirements.txt
 	$(BIN)/uv pip compile -q pyproject.toml packages/requirements.in --universal --extra dev --generate-hashes --no-header --no-annotate -o requirements-dev.txt
 
 clean:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from contextlib import redirect_stderr, redirect_stdout
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
@@ -85,6 +86,8 @@ def words_of(operation: Operation[Any, Any], raw: Raw, folder: Path) -> list[str
 
 
 def _option(one: Parameter, value: Any, text: str) -> list[str]:
+    if one.declared.secret:
+        return [f"--{one.alias}-stdin"]
     flag = (one.declared.flags or ("--" + one.alias.replace("_", "-"),))[0]
     if one.kind == "flag":
         return [flag] if value else []
@@ -97,10 +100,22 @@ def _file(value: bytes, folder: Path) -> str:
     return str(path)
 
 
+@contextmanager
+def given_on_stdin(text: str) -> Iterator[None]:
+    before, sys.stdin = sys.stdin, TextIOWrapper(BytesIO(text.encode() + b"\n"), encoding="utf-8")
+    try:
+        yield
+    finally:
+        sys.stdin = before
+
+
 def by_command(operation: Operation[Any, Any], archive: Path, raw: Raw, folder: Path) -> Told:
     """The verb with `--json`."""
     out, err = TextIOWrapper(BytesIO(), encoding="utf-8", write_through=True), StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
+    secrets = [
+        str(raw[one.alias]) for one in operation.parameters_in("cli") if one.declared.secret and one.alias in raw
+    ]
+    with redirect_stdout(out), redirect_stderr(err), given_on_stdin("\n".join(secrets)):
         status = main(["--archive", str(archive), "--json", *words_of(operation, raw, folder)])
     data = out.buffer.getvalue()
     error = err.getvalue().strip().splitlines()[-1].removeprefix("letopis: ") if status else ""
@@ -116,7 +131,8 @@ def over_http(operation: Operation[Any, Any], web: WebClient, token: str, raw: R
     given = {one.alias: raw[one.alias] for one in operation.parameters_in("http") if one.alias in raw}
     for name in list(given):
         if f"{{{name}}}" in path:
-            path = path.replace(f"{{{name}}}", quote(str(given.pop(name)), safe=""))
+            value = given.pop(name)
+            path = path.replace(f"{{{name}}}", quote(str(value[0] if isinstance(value, list) else value), safe=""))
     headers = {"Authorization": f"Bearer {token}"}
     whole = next((one for one in operation.parameters_in("http") if one.kind == "bytes"), None)
     body: bytes | None = None
@@ -124,7 +140,7 @@ def over_http(operation: Operation[Any, Any], web: WebClient, token: str, raw: R
         body, headers["Content-Type"] = json.dumps(given).encode(), "application/json"
     else:
         if whole is not None:
-            body, headers["Content-Type"] = given.pop(whole.alias, b""), whole.declared.metavar
+            body, headers["Content-Type"] = given.pop(whole.alias, b""), whole.declared.media_type or "text/html"
         path += "?" + urlencode({name: _query(value) for name, value in given.items()}, doseq=True)
     answer = web.ask(method, "/api/v1" + path, body, **headers)
     if answer.status >= 400:
@@ -132,23 +148,31 @@ def over_http(operation: Operation[Any, Any], web: WebClient, token: str, raw: R
     if operation.answer is Document:
         return Told(document=answer.body, status=answer.status)
     found = answer.json() if answer.body else {}
-    return Told([found] if operation.answer is Value else found.get(operation.listed, []), status=answer.status)
+    alone = operation.answer is Value or (bool(operation.single) and operation.listed not in found)
+    return Told([found] if alone else found.get(operation.listed, []), status=answer.status)
 
 
 def _query(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
 
 
+def _attribute_text(value: Any) -> str:
+    return " ".join(value) if isinstance(value, list) else str(_query(value))
+
+
 def in_a_job(operation: Operation[Any, Any], archive: Archive, raw: Raw) -> Told:
     """The step; an error is told with the step's name before it."""
     known = {one.alias: one for one in operation.parameters_in("job")}
     attributes = "".join(
-        f" {name}={quoteattr(str(_query(raw[name])))}"
+        f" {one.attribute}={quoteattr(_attribute_text(raw[name]))}"
         for name, one in known.items()
-        if name in raw and not one.repeated
+        if name in raw and (not one.repeated or one.declared.attribute)
     )
     children = "".join(
-        f"<{name}>{value}</{name}>" for name, one in known.items() if one.repeated for value in raw.get(name, ())
+        f"<{name}>{value}</{name}>"
+        for name, one in known.items()
+        if one.repeated and not one.declared.attribute
+        for value in raw.get(name, ())
     )
     text = f"<query><{operation.step}{attributes}>{children}</{operation.step}></query>"
     around = JobContext(archive, archive.settings, Quiet(), COMMAND_LINE, True, None, archive.clock or utc_now)

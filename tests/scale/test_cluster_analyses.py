@@ -81,7 +81,7 @@ def filled(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Arch
         (words_follower, "PIECE", 10),
         (near_duplicates, "_PIECE", 4),
         (selection, "_URLS", 4),
-        (cluster, "DOCUMENTS", 4),
+        (cluster, "MIN_RANGE_DOCUMENTS", 4),
     ):
         monkeypatch.setattr(module, name, value)
     with Archive.open(settings) as archive:

@@ -36,7 +36,7 @@ def run(
     """Verbs on an archive of twenty pages, on machines that are told apart by the folder of their indexes."""
     for module, name, value in (
         (link_index, "PIECE", 5), (words_follower, "PIECE", 5), (near_duplicates, "_PIECE", 5), (selection, "_URLS", 5),
-        (cluster, "DOCUMENTS", 5),
+        (cluster, "MIN_RANGE_DOCUMENTS", 5),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
     for name, value in variables(scaled_settings.database.url, scaled_settings.store).items():

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from served_archive import PAGE, at, fill, look, running
 
 from letopis.api.app import create_app
@@ -108,11 +109,19 @@ def test_odd_characters_in_pages_do_not_break_feeds(make_archive: Any) -> None:
 def test_metrics_count_requests(web: Any) -> None:
     web.get(f"/web/{PAGE}")
     text = web.get("/metrics").text
-    assert 'letopis_requests_total{family="web",status="302"}' in text
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    assert {name: family.type for name, family in families.items()} == {
+        "letopis_requests": "counter", "letopis_request_seconds": "histogram", "letopis_archive": "gauge",
+    }  # fmt: skip
+    answered = {(one.labels["family"], one.labels["status"]): one.value for one in families["letopis_requests"].samples}
+    assert answered["web", "302"] >= 1.0
+    counts = [one.value for one in families["letopis_request_seconds"].samples if one.labels.get("family") == "web"]
+    assert counts[:8] == sorted(counts[:8])
+    assert counts[7] == counts[8] == answered["web", "302"]
     totals = dict(re.findall(r'letopis_archive\{what="(\w+)"\} ([\d.e+]+)', text))
-    told = web.get("/api/v1/stats").json()
+    stats = web.get("/api/v1/stats").json()
     assert {name: float(totals[name]) for name in ("documents", "versions", "checks", "contents", "links")} == {
-        name: float(told[name]) for name in ("documents", "versions", "checks", "contents", "links")
+        name: float(stats[name]) for name in ("documents", "versions", "checks", "contents", "links")
     }
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 import time
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from itertools import accumulate
 from logging.handlers import WatchedFileHandler
 from pathlib import Path
 
 from fastapi import APIRouter, Request, Response
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from letopis.api.access import principal_of_scope
@@ -134,43 +137,73 @@ metrics_router = APIRouter(include_in_schema=False)
 
 FAMILIES = frozenset({"web", "cdx", "api", "feed", "static", "healthz", "metrics", "login"})
 _TOTALS_AGE = 60.0
+_BUCKETS = (0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0)
+_EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class ServiceMetrics:
-    """The figures of one application."""
+    """The figures of one application, in the text form that Prometheus reads."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
         self._counted_at = -_TOTALS_AGE
-        self._kept: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
-        self.registry = CollectorRegistry()
-        self.requests = Counter("letopis_requests", "Requests answered", ["family", "status"], registry=self.registry)
-        self.seconds = Histogram(
-            "letopis_request_seconds", "Time until the answer was sent", ["family"], registry=self.registry,
-            buckets=(0.001, 0.005, 0.02, 0.1, 0.5, 2, 10),
-        )  # fmt: skip
-        self.totals = Gauge("letopis_archive", "Totals of the archive", ["what"], registry=self.registry)
+        self._lock = threading.Lock()
+        self._requests: Counter[tuple[str, int]] = Counter()
+        self._durations: dict[str, _Durations] = {}
+        self._totals: dict[str, float] = {}
 
     def answered(self, family: str, status: int, seconds: float) -> None:
-        """One more request; looking labels up costs more than counting, so they are kept."""
-        kept = self._kept.get((family, status))
-        if kept is None:
-            kept = self._kept[family, status] = (
-                self.requests.labels(family, str(status)),
-                self.seconds.labels(family),
-            )
-        kept[0].inc()
-        kept[1].observe(seconds)
+        """One more request."""
+        with self._lock:
+            self._requests[family, status] += 1
+            durations = self._durations.get(family)
+            if durations is None:
+                durations = self._durations[family] = _Durations()
+            durations.add(seconds)
 
-    def text(self) -> bytes:
+    def text(self) -> str:
         """The exposition; totals are counted at most once a minute."""
         if time.monotonic() - self._counted_at >= _TOTALS_AGE:
             counted = stats(Context(self._archive), WholeArchive()).value
-            for what, total in counted._asdict().items():
-                if total is not None:
-                    self.totals.labels(what).set(total)
+            self._totals = {what: total for what, total in counted._asdict().items() if total is not None}
             self._counted_at = time.monotonic()
-        return generate_latest(self.registry)
+        with self._lock:
+            return "".join(f"{line}\n" for line in self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield "# HELP letopis_requests_total Requests answered"
+        yield "# TYPE letopis_requests_total counter"
+        for (family, status), count in sorted(self._requests.items()):
+            yield f'letopis_requests_total{{family="{family}",status="{status}"}} {float(count)}'
+        yield "# HELP letopis_request_seconds Time until the answer was sent"
+        yield "# TYPE letopis_request_seconds histogram"
+        for family, durations in sorted(self._durations.items()):
+            yield from durations.lines("letopis_request_seconds", f'family="{family}"')
+        yield "# HELP letopis_archive Totals of the archive"
+        yield "# TYPE letopis_archive gauge"
+        for what, total in self._totals.items():
+            yield f'letopis_archive{{what="{what}"}} {float(total)}'
+
+
+class _Durations:
+    """How long answers took: a histogram with fixed bounds."""
+
+    def __init__(self) -> None:
+        self._counts = [0] * (len(_BUCKETS) + 1)
+        self._sum = 0.0
+
+    def add(self, seconds: float) -> None:
+        """One more."""
+        self._counts[bisect_left(_BUCKETS, seconds)] += 1
+        self._sum += seconds
+
+    def lines(self, name: str, label: str) -> Iterator[str]:
+        """Counts up to each bound, all of them, and their sum."""
+        below = accumulate(self._counts)
+        for bound, count in zip((*map(str, map(float, _BUCKETS)), "+Inf"), below, strict=True):
+            yield f'{name}_bucket{{{label},le="{bound}"}} {float(count)}'
+        yield f"{name}_count{{{label}}} {float(sum(self._counts))}"
+        yield f"{name}_sum{{{label}}} {self._sum}"
 
 
 class MetricsMiddleware:
@@ -205,7 +238,7 @@ class MetricsMiddleware:
 def metrics(request: Request) -> Response:
     """Counters, durations and totals."""
     found: ServiceMetrics = request.app.state.metrics
-    return Response(found.text(), media_type=CONTENT_TYPE_LATEST)
+    return Response(found.text(), media_type=_EXPOSITION)
 
 
 health_router = APIRouter()

@@ -218,8 +218,11 @@ _PAUSE_TABLES = """
 CREATE TABLE IF NOT EXISTS pause (name TEXT PRIMARY KEY, revision BIGINT NOT NULL, slot {blob} NOT NULL);
 """
 _SWAP_PAUSES = (
-    "INSERT INTO pause (name, revision, slot) VALUES {rows} ON CONFLICT (name) DO UPDATE SET "
-    "revision = excluded.revision, slot = excluded.slot WHERE pause.revision = excluded.revision - 1 RETURNING name"
+    "WITH wanted (name, revision, slot) AS (VALUES {rows}) "
+    "INSERT INTO pause (name, revision, slot) SELECT name, revision + 1, slot FROM wanted WHERE NOT EXISTS "
+    "(SELECT 1 FROM wanted w LEFT JOIN pause p ON p.name = w.name WHERE coalesce(p.revision, 0) <> w.revision) "
+    "ON CONFLICT (name) DO UPDATE SET revision = excluded.revision, slot = excluded.slot "
+    "WHERE pause.revision = excluded.revision - 1 RETURNING name"
 )
 
 
@@ -244,8 +247,11 @@ class PauseRows:
         return {str(name): PauseRow(int(revision), bytes(slot)) for name, revision, slot in rows}
 
     def swap(self, rows: Mapping[str, PauseRow]) -> set[str]:
-        """Writes each record that nobody has written since its revision was read; the names of those."""
+        """Writes records that nobody has written since their revisions were read; the names of those written.
+
+        One that somebody has written keeps all back, unless that happens at this very moment.
+        """
         # In one order by all who write, so that nobody waits for another in a ring.
-        values = [value for name in sorted(rows) for value in (name, rows[name].revision + 1, rows[name].slot)]
+        values = [value for name in sorted(rows) for value in (name, rows[name].revision, rows[name].slot)]
         statement = _SWAP_PAUSES.format(rows=", ".join(["(?, ?, ?)"] * len(rows)))
         return {str(name) for (name,) in self._database.all(statement, values)}

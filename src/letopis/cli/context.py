@@ -142,6 +142,12 @@ class VerbCommand(click.Command):
 
     examples: tuple[str, ...] = ()
 
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """How it is called; what a verb means without a word of its own is called by the verb alone."""
+        words = ctx.command_path.split()
+        path = words[:-1] if words[-2:-1] == words[-1:] else words
+        formatter.write_usage(" ".join(path), " ".join(self.collect_usage_pieces(ctx)))
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Examples to copy."""
         if self.examples:

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
-from letopis.errors import UsageError
+from letopis.errors import MissingExtra, UsageError
 from letopis.exchange.captures import MAX_BODY, parse_check_facts
 from letopis.exchange.sources import ImportedCapture, ImportReport
 from letopis.exchange.warc_records import CHECK_TYPE, is_warc_name, parse_response
@@ -99,8 +99,10 @@ def _answer(kind: Any, content_type: str, block: bytes) -> tuple[int, Headers, b
 
 def _arc_captures(stream: BinaryIO) -> Iterator[ImportedCapture]:
     """ARC, which only the older reader knows."""
-    # Loaded late on purpose: it starts slowly, and few archives still have ARC.
-    from warcio.archiveiterator import ArchiveIterator as SlowIterator  # noqa: PLC0415
+    try:
+        from warcio.archiveiterator import ArchiveIterator as SlowIterator  # noqa: PLC0415 - optional dependency
+    except ImportError:
+        raise MissingExtra("ARC files need warcio; install it with: pip install 'letopis[arc]'") from None
 
     for record in SlowIterator(stream, arc2warc=True):
         if record.rec_type != "response" or record.http_headers is None:

@@ -157,7 +157,7 @@ def _attribute_text(value: Any) -> str:
     if isinstance(value, list | tuple):
         return " ".join(map(_attribute_text, value))
     if isinstance(value, Mapping):
-        return " ".join(f"{name}={_attribute_text(part)}" for name, part in value.items())
+        return json.dumps(value, ensure_ascii=False)
     return str(value)
 
 

@@ -9,8 +9,9 @@ the moment at which somebody finds that out. Whoever has to wait claims the
 next turn, so that a busy crawl keeps no check out.
 
 From the moment a crawl plans to ask a host it says how far apart requests
-must be; while it is at that host this holds for all others as well. The
-fetching of robots.txt takes no turn. Times are whole milliseconds, delays in
+must be; while it is at that host this holds for all others as well. A crawl
+without any delay takes no turns, unless a host asks for pauses. The fetching
+of robots.txt takes none. Times are whole milliseconds, delays in
 the rules are seconds.
 """
 
@@ -176,6 +177,8 @@ class PolitenessBook:
         self._crawls = crawls
         self._delay = round(politeness.delay * 1000)
         self._ip_delay = round(politeness.ip_delay * 1000)
+        self._troubled: set[str] = set()
+        """Hosts that asked a crawl without any delay to wait."""
 
     def arrive(self, host: HostState, now: int) -> HostState:
         """A crawl plans to ask a host: the host with all pauses that the book knows of."""
@@ -197,6 +200,8 @@ class PolitenessBook:
         An empty `ip` stands for the address where the host was last found.
         """
         gap = self._gap(crawl_delay)
+        if not gap and self._crawls and host not in self._troubled:
+            return 0
 
         def take(slot: Slot, address: Slot | None) -> int:
             wait = self._wait(slot, address, gap, now)
@@ -212,6 +217,8 @@ class PolitenessBook:
     def end(self, host: str, result: FetchResult) -> None:
         """A turn is over; what is owed to the host and its address now is written down."""
         crawl_delay, now = result.crawl_delay or 0.0, result.finished
+        if self._crawls and not self._gap(crawl_delay) and not self._is_trouble(host, result):
+            return
 
         def note(slot: Slot, address: Slot | None) -> None:
             self._leave(slot)
@@ -241,6 +248,15 @@ class PolitenessBook:
     def close(self) -> None:
         """Gives back what is held; pauses stay in the book."""
         self._slots.close()
+
+    def _is_trouble(self, host: str, result: FetchResult) -> bool:
+        """Whether a host that is asked without any delay has to be left alone, or had to be before."""
+        was = host in self._troubled
+        if failures_in_a_row(0, result) or result.retry_after or self._politeness.delay_factor:
+            self._troubled.add(host)
+            return True
+        self._troubled.discard(host)
+        return was
 
     def _gap(self, crawl_delay: float) -> int:
         return max(self._delay, round(min(crawl_delay, _LONGEST_CRAWL_DELAY) * 1000)) if crawl_delay else self._delay

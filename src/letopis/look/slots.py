@@ -2,9 +2,9 @@
 memory.
 
 A slot is what is kept of one host or address. The file is a table of slots by
-the hash of their names, with a lock for each change; it grows while many
-pauses last at once. Every process that opens it holds a byte of it locked, so
-that others see whether it lives. What is in the file stays with the operating
+the hash of their names, locked for each change; it grows while many pauses
+last at once. Whoever opens it keeps a byte of it locked, so that others see
+whether that process lives. What is in the file stays with the operating
 system when a process is killed. Rows are swapped: a change that another
 machine made meanwhile is read, and decided on anew.
 """
@@ -14,7 +14,6 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
-import secrets
 import struct
 import time
 from collections import OrderedDict
@@ -152,10 +151,11 @@ _PARTY_BITS = 10
 _PARTIES = 1 << _PARTY_BITS
 _PARTIES_AT, _SLOTS_AT = 4096, 8192
 _WAYS = 8
-"""Slots that a name may stand in."""
+"""Slots in a row; a name may stand in one of two rows."""
+_ROW = _WAYS * _SLOT.size
 _FIRST_SLOTS, _MOST_SLOTS, _GROWTH = 1 << 9, 1 << 18, 8
 _LOCKS = 1 << 40
-"""Where locks lie, beyond all bytes of the file: one for changes, one a party."""
+"""Where the locks of parties lie, beyond all bytes of the file."""
 _LOCK = struct.Struct("hhqqi4x")
 _LOCK_TRIES, _LOCK_PAUSE = 1000, 0.0005
 """Whoever was stopped in the middle of a change does not stop all others for longer than this."""
@@ -163,9 +163,6 @@ _LOCK_TRIES, _LOCK_PAUSE = 1000, 0.0005
 
 def _lock(kind: int, number: int) -> bytes:
     return _LOCK.pack(kind, os.SEEK_SET, _LOCKS + number, 1, 0)
-
-
-_TAKE, _FREE = _lock(fcntl.F_WRLCK, 0), _lock(fcntl.F_UNLCK, 0)
 
 
 def _table_at(count: int) -> int:
@@ -255,20 +252,21 @@ class MappedSlots:
 
     def close(self) -> None:
         """Gives the file back: others see that nobody is here any more."""
-        self._map.close()
-        os.close(self._fd)
+        if not self._map.closed:
+            self._map.close()
+            os.close(self._fd)
 
     def _take_lock(self) -> None:
         for _ in range(_LOCK_TRIES):
             try:
-                fcntl.fcntl(self._fd, fcntl.F_OFD_SETLK, _TAKE)
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 time.sleep(_LOCK_PAUSE)
             else:
                 return
 
     def _free_lock(self) -> None:
-        fcntl.fcntl(self._fd, fcntl.F_OFD_SETLK, _FREE)
+        fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def _written_count(self) -> int:
         return int(_COUNT.unpack_from(self._map, _COUNT_AT)[0])
@@ -286,14 +284,18 @@ class MappedSlots:
     def _find(self, key: int, now: int, never: int = -1) -> int:
         """Where the slot of a name is; made, but never at one place, when there is none."""
         name = key.to_bytes(8, "little")
-        start = _table_at(self._count) + key % (self._count // _WAYS) * _WAYS * _SLOT.size
-        end = start + _WAYS * _SLOT.size
-        place = self._map.find(name, start, end)
-        while place >= 0 and (place - start) % _SLOT.size:
-            place = self._map.find(name, place + 1, end)
-        return place if place >= 0 else self._make(key, range(start, end, _SLOT.size), now, never)
+        table, rows = _table_at(self._count), self._count // _WAYS
+        starts = [table + half % rows * _ROW for half in (key, key >> 32)]
+        for start in starts:
+            place = self._map.find(name, start, start + _ROW)
+            while place >= 0:
+                if (place - start) % _SLOT.size == 0:
+                    return place
+                place = self._map.find(name, place + 1, start + _ROW)
+        return self._make(key, starts, now, never)
 
-    def _make(self, key: int, places: range, now: int, never: int) -> int:
+    def _make(self, key: int, starts: list[int], now: int, never: int) -> int:
+        places = [start + number * _SLOT.size for start in starts for number in range(_WAYS)]
         slots = {place: Slot(*_SLOT.unpack_from(self._map, place)) for place in places if place != never}
         chosen = next((place for place, slot in slots.items() if not slot.key or slot.is_idle(now)), -1)
         if chosen < 0:
@@ -335,7 +337,7 @@ class RowSlots:
     poll, span = 100, 60_000
 
     def __init__(self, rows: PauseRows, hold: int) -> None:
-        self.token = secrets.randbits(63) | 1
+        self.token = int.from_bytes(os.urandom(8)) >> 1 | 1
         self.hold = hold
         self._rows = rows
         self._known: OrderedDict[str, PauseRow] = OrderedDict()

@@ -302,11 +302,12 @@ def _check_envelope(root: etree._Element) -> None:
 
 
 def _check(root: etree._Element, what: str = _JOB_FILE) -> None:
-    """The schema first, then what a schema cannot say: addresses, times, words, rules."""
+    """Parameters as all doors read them, the schema, then what a schema cannot say: addresses, times, rules."""
     for child in root:
         if child.tag not in step_names():
             known = ", ".join(step_names())
             raise UsageError(f"{what}, line {child.sourceline}: <{str(child.tag)[:64]}> is no step; known are {known}")
+        _check_parameters(child, what)
     validate(root, what, _compiled_schema())
     for element in root.iter():
         for name, text, usable in _checked_parts(element):
@@ -314,8 +315,6 @@ def _check(root: etree._Element, what: str = _JOB_FILE) -> None:
                 usable(text)
             except UsageError as fault:
                 raise UsageError(f"{what}, line {element.sourceline}: {name} of <{element.tag}>: {fault}") from None
-    for child in root:
-        _check_parameters(child, what)
     try:
         rules_from_element(root)
     except UsageError as fault:
@@ -337,9 +336,10 @@ def _checked_parts(element: etree._Element) -> Iterator[tuple[str, str, Callable
     for name in ("at", "from", "to"):
         if name in element.attrib:
             yield name, element.get(name, ""), _time
-    for name in ("site", "url"):
-        for word in element.get(name, "").split():
-            yield name, word, site if name == "site" else parse_user_url
+    if "url" in element.attrib:
+        yield "url", element.get("url", ""), parse_user_url
+    for word in element.get("site", "").split():
+        yield "site", word, site
     if element.tag in ("url", "domain", "allow", "deny"):
         yield "the text", element.text or "", parse_user_url
     if element.tag in ("include", "exclude"):

@@ -185,9 +185,9 @@ def links(context: Context, asked: LinksQuery) -> Rows[LinkRow]:
     """List the links of a page, the links to it, or all links of a site."""
     when = context.moment(asked.at)
     inward = asked.inward or asked.direction == "in"
-    rows = links_for(
-        current_graph(context), asked.url, to_millis(when), inward=inward, outward=asked.outward or not inward
-    )
+    of_site = "/" not in asked.url and not inward
+    graph = known_site(context, asked.url)[1] if of_site else current_graph(context)
+    rows = links_for(graph, asked.url, to_millis(when), inward=inward, outward=asked.outward or not inward)
     return Rows(rows, {"url": asked.url, "direction": "in" if inward else "out", "at": when})
 
 

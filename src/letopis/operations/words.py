@@ -330,10 +330,12 @@ class DuplicatesQuery:
     """Of which page, or within which site."""
 
     what: str | None = parameter(
-        "A page, or a host for all of its pages.", default=None, argument=True, metavar="URL|SITE", doors=CLI_ONLY
+        "A page, or a host for all of its pages.", default=None, argument=True, metavar="[URL|SITE]", doors=CLI_ONLY
     )
-    url: str | None = parameter("A page: other addresses with its document.", default=None, doors=NOT_CLI)
-    site: str | None = parameter(f"{_SITE} Pairs among its pages.", default=None, doors=NOT_CLI)
+    url: str | None = parameter("A page: other addresses with its document.", default=None, metavar="URL")
+    site: str | None = parameter(
+        "A host, or the host of this URL: pairs among its pages.", default=None, metavar="SITE"
+    )
     least: float = parameter("Likeness that counts.", default=MIN_LIKENESS, at_least=0.1, at_most=1)
 
     def __post_init__(self) -> None:

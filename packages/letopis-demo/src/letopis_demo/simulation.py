@@ -14,10 +14,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from letopis.archive import Archive
-from letopis.catalog.queues import AGAIN, Shard
+from letopis.archive.captures import checked_urls
+from letopis.archive.crawl_status import planned_visit
+from letopis.archive.queues import FrontierQueue, queue_counts
 from letopis.config import ChangeSettings, CrawlSettings, ScheduleSettings, Settings
-from letopis.crawl import Agent, CrawlOptions, CrawlStats, crawl
-from letopis.crawl.freshness import freshness
+from letopis.crawl import Agent, CrawlOptions, CrawlStats, crawl, freshness
 from letopis.crawl.runner import crawl_client
 from letopis.fetch import Client
 from letopis.schedule import VisitState
@@ -73,8 +74,8 @@ class _VisitCounter:
     def committed(self, figures: CrawlStats) -> None:
         """Looks which hosts have unseen pages now."""
         now = round(self._archive.clock().timestamp() * 1000)
-        rows = self._archive.catalog.queues.hosts_due(now, True, _ALL_HOSTS, 0, 0, Shard())
-        self._unseen = frozenset(str(row[1]) for row in rows)
+        hosts = FrontierQueue(self._archive).hosts_due(now, True, _ALL_HOSTS, 0, 0)
+        self._unseen = frozenset(host.name for host in hosts)
 
     def taken(self) -> tuple[int, int, float | None]:
         """Visits, first visits and the share of unseen pages where there was a choice; begins anew."""
@@ -88,14 +89,13 @@ def true_freshness(archive: Archive, world: World) -> tuple[int, float]:
     """Pages whose last visit did not fail, and the share of them that still are what that visit saw."""
     now = archive.clock()
     pages = fresh = 0
-    for row in archive.catalog.resources.all():
-        state, _, record, _, _ = archive.catalog.queues.plan_of(row.id)
-        visits = VisitState.from_bytes(record)
-        if state == AGAIN and visits.visits and not visits.failures:
+    for row in checked_urls(archive):
+        plan = planned_visit(archive, row.url)
+        visits = VisitState.from_bytes(plan.record)
+        if plan.state == "again" and visits.visits and not visits.failures:
             pages += 1
-            fresh += _page_at(world, row.url, datetime.fromtimestamp(visits.last_visit, now.tzinfo)) == _page_at(
-                world, row.url, now
-            )
+            before = datetime.fromtimestamp(visits.last_visit, now.tzinfo)
+            fresh += _page_at(world, row.url, before) == _page_at(world, row.url, now)
     return pages, fresh / pages if pages else 1.0
 
 
@@ -165,5 +165,5 @@ async def _crawled(
 def _day_row(archive: Archive, world: World, day: int, counting: _VisitCounter) -> SimulatedDay:
     pages, fresh = true_freshness(archive, world)
     visits, first, share = counting.taken()
-    waiting = archive.catalog.queues.waiting().new
+    waiting = queue_counts(archive).new
     return SimulatedDay(day, pages, visits, first, waiting, share, fresh, freshness(archive) or 0.0)

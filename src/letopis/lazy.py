@@ -1,0 +1,33 @@
+"""Modules that are loaded at their first use: every command starts, and few of them need everything.
+
+    if TYPE_CHECKING:
+        from letopis.archive import differences
+    else:
+        differences = lazy("letopis.archive.differences")
+
+stands among the imports, says what is needed, and costs nothing until
+`differences.render_difference` is asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+
+class _LazyModule:
+    """Stands for a module; whatever is asked of it is asked of the module."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(sys.modules.get(self._name) or import_module(self._name), attribute)
+
+
+def lazy(name: str) -> Any:
+    """A module by its full name, loaded when something of it is used."""
+    return _LazyModule(name)
