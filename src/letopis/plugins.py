@@ -15,9 +15,13 @@ from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any
 
 from letopis.errors import MissingExtra
+from letopis.lazy import lazy
 
 if TYPE_CHECKING:
+    from importlib import metadata as package_metadata
     from importlib.metadata import EntryPoint
+else:
+    package_metadata = lazy("importlib.metadata")
 
 _ENTRY_POINTS_FILE = "entry_points.txt"
 
@@ -26,9 +30,7 @@ def entry_points_of(group: str) -> Sequence[EntryPoint]:
     """The entry points of a group, not loaded yet: their names cost nothing more."""
     if not _may_have_entry_points(group.encode()):
         return ()
-    from importlib.metadata import entry_points  # noqa: PLC0415 - most installations never come here
-
-    return tuple(entry_points(group=group))
+    return tuple(package_metadata.entry_points(group=group))
 
 
 def load_entry_point(group: str, name: str, package: str) -> Any:

@@ -220,7 +220,7 @@ def test_traps_in_json_are_reported(tmp_path: Path, text: str) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "url-watches.json").write_text(text)
     with Archive(tmp_path / "archive") as archive:
-        assert "there are no captures in it" in (said := told(archive, tmp_path / "data")) or "mend it" in said
+        assert "there are no captures in it" in (said := told(archive, tmp_path / "data")) or "correct it" in said
 
 
 def test_what_urlwatch_itself_wrote_comes_in(tmp_path: Path) -> None:

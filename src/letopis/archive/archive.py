@@ -24,13 +24,22 @@ from letopis.archive.write_gates import JointUpkeepGate, LocalGate, StoreGate, i
 from letopis.catalog import Catalog, Cursor, Sqlite, dialect_for
 from letopis.config import ArchiveSettings, Settings
 from letopis.errors import Damaged, NotReady
+from letopis.lazy import lazy
 from letopis.model import Check, Observation, Outcome, Put, PutResult, Stats, Version, from_millis, to_millis
 from letopis.store import HEADER_BYTES, Backend, LocalBackend, Store
 from letopis.urls import parse_user_url
 
 if TYPE_CHECKING:
+    from letopis import store
+    from letopis.archive import compaction, differences, integrity, shared_gate
     from letopis.archive.compaction import CompactReport
     from letopis.archive.integrity import IntegrityProblem, RepairReport
+else:
+    compaction = lazy("letopis.archive.compaction")
+    differences = lazy("letopis.archive.differences")
+    integrity = lazy("letopis.archive.integrity")
+    shared_gate = lazy("letopis.archive.shared_gate")
+    store = lazy("letopis.store")
 
 
 class NoCatalogue(Damaged):
@@ -120,21 +129,17 @@ class Archive:
 
     def _shared(self) -> tuple[Backend, Callable[[Catalog], StoreGate]]:
         """Packs in an object store, beside other machines."""
-        # Loaded late on purpose, like upkeep below: most commands need neither, and all of them start.
-        from letopis.archive.shared_gate import NoLease, SharedGate  # noqa: PLC0415
-        from letopis.store import BlockCache, Bucket, ObjectBackend, WriterCoordination  # noqa: PLC0415
+        bucket = store.Bucket(self.settings.store)
+        cache = store.BlockCache(self.folder / "cache", self.settings.store.cache_bytes)
 
-        bucket = Bucket(self.settings.store)
-        cache = BlockCache(self.folder / "cache", self.settings.store.cache_bytes)
-
-        def backend(sharing: WriterCoordination) -> Backend:
-            return ObjectBackend(bucket, cache, sharing)
+        def backend(sharing: store.WriterCoordination) -> Backend:
+            return store.ObjectBackend(bucket, cache, sharing)
 
         def gate(catalog: Catalog) -> StoreGate:
             # Leases run by the machine's own clock, whatever day the archive is told it is.
-            return SharedGate(catalog, backend, self.settings.store, lambda: time.time_ns() // 1_000_000)
+            return shared_gate.SharedGate(catalog, backend, self.settings.store, lambda: time.time_ns() // 1_000_000)
 
-        return backend(WriterCoordination(NoLease, lambda last: last + 1)), gate
+        return backend(store.WriterCoordination(shared_gate.NoLease, lambda last: last + 1)), gate
 
     @classmethod
     def open(cls, settings: Settings) -> Archive:
@@ -254,9 +259,7 @@ class Archive:
     ) -> CompactReport:
         """Carries out retention, re-compresses, and gives space back; can be stopped at any time."""
         self.require_writable()
-        from letopis.archive.compaction import Compaction  # noqa: PLC0415
-
-        run = Compaction(self.catalog, self._gate, self.settings.store, to_millis(self.clock()))
+        run = compaction.Compaction(self.catalog, self._gate, self.settings.store, to_millis(self.clock()))
         return run.run(effort, progress, stop)
 
     def joint_upkeep_gate(self, fence: int | None = None) -> JointUpkeepGate:
@@ -265,9 +268,7 @@ class Archive:
 
     def verify(self) -> Iterator[IntegrityProblem]:
         """Checks every byte and every reference; an archive without problems yields nothing."""
-        from letopis.archive.integrity import find_problems  # noqa: PLC0415
-
-        return find_problems(self.catalog, self._store)
+        return integrity.find_problems(self.catalog, self._store)
 
     @classmethod
     def repair(cls, settings: Settings) -> RepairReport:
@@ -276,19 +277,17 @@ class Archive:
         Works on an archive whose catalogue no longer opens; the damaged file
         is set aside, never removed.
         """
-        from letopis.archive.integrity import drop_lost_versions, rebuild_catalog, set_catalog_aside  # noqa: PLC0415
-
         try:
             with cls.open(settings) as archive:
                 if not list(archive.catalog.integrity()):
-                    return drop_lost_versions(archive.catalog, archive._store)
+                    return integrity.drop_lost_versions(archive.catalog, archive._store)
         except Damaged as error:
             if settings.database.url and not isinstance(error, NoCatalogue):
                 raise Damaged(f"{error}; a database cannot be set aside: name an empty one in database.url") from error
         if not settings.database.url:
-            set_catalog_aside(Sqlite.file_in(Path(settings.archive.path)))
+            integrity.set_catalog_aside(Sqlite.file_in(Path(settings.archive.path)))
         with cls(settings=settings, rebuilding=True) as archive:
-            return rebuild_catalog(archive.catalog, archive._store, archive.folder / "index")
+            return integrity.rebuild_catalog(archive.catalog, archive._store, archive.folder / "index")
 
     # Reading
 
@@ -317,11 +316,8 @@ class Archive:
 
     def difference(self, old: Version, new: Version, format: str = "unified") -> str | bytes:
         """The difference of two versions in one of the formats of `letopis diff`."""
-        # Loaded late on purpose: rendering differences needs every parser, and checks need none of them.
-        from letopis.archive.differences import render_difference  # noqa: PLC0415
-
         recorded = self.answers.verdict(old, new) if format == "json" else None
-        return render_difference(old, new, format, recorded, self.settings.change)
+        return differences.render_difference(old, new, format, recorded, self.settings.change)
 
     def stats(self) -> Stats:
         """Totals, counted afresh."""

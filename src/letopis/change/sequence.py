@@ -11,7 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import chain
-from typing import Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+
+from letopis.lazy import lazy
+
+if TYPE_CHECKING:
+    from rapidfuzz import distance as rapidfuzz_distance
+
+    from letopis.change import anchors as unique_runs
+else:
+    rapidfuzz_distance = lazy("rapidfuzz.distance")
+    unique_runs = lazy("letopis.change.anchors")
 
 Tag = Literal["equal", "replace", "insert", "delete"]
 _WINDOWS = (1, 4, 16)
@@ -150,10 +160,7 @@ def _placed(match: Match, kept_a: list[int], kept_b: list[int], at_a: int, at_b:
 
 
 def _exact(a: list[int], b: list[int], at_a: int, at_b: int) -> list[Match]:
-    # Loaded late on purpose, as below: pages that are new or stayed as they were are not compared.
-    from rapidfuzz.distance import Indel  # noqa: PLC0415
-
-    table = cast("list[tuple[str, int, int, int, int]]", Indel.opcodes(a, b).as_list())
+    table = cast("list[tuple[str, int, int, int, int]]", rapidfuzz_distance.Indel.opcodes(a, b).as_list())
     return [Match(a1 + at_a, b1 + at_b, a2 - a1) for tag, a1, a2, b1, _ in table if tag == "equal"]
 
 
@@ -165,10 +172,7 @@ def _exact_or_split(a: list[int], b: list[int], budget: Budget, level: int) -> l
     if level == len(_WINDOWS):
         budget.coarse = True
         return []
-    # It needs numpy, and only what is too long for the exact comparison needs it.
-    from letopis.change.anchors import anchors  # noqa: PLC0415
-
-    found = [Match(i, j, _WINDOWS[level]) for i, j in anchors(a, b, _WINDOWS[level])]
+    found = [Match(i, j, _WINDOWS[level]) for i, j in unique_runs.anchors(a, b, _WINDOWS[level])]
     return _between(a, b, found, budget, level + 1) if found else _exact_or_split(a, b, budget, level + 1)
 
 

@@ -154,7 +154,8 @@ def _option(one: Parameter) -> Any:
         return _secret_options(one)
     if declared.argument:
         words: dict[str, Any] = {"nargs": -1} if one.repeated else {}
-        metavar = declared.metavar or (one.alias.upper() if one.required else f"[{one.alias.upper()}]")
+        name = "|".join(one.choices) or one.alias.upper()
+        metavar = declared.metavar or (name if one.required else f"[{name}]")
         return click.argument(one.name, required=one.required, metavar=metavar, **words)
     flags = declared.flags or ("--" + one.alias.replace("_", "-"),)
     if one.kind == "flag":

@@ -6,11 +6,19 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from letopis.config.settings import Setting, Settings, find_setting, settings_table
 from letopis.errors import SettingError, UsageError
+from letopis.lazy import lazy
 from letopis.model.times import parse_duration
+
+if TYPE_CHECKING:
+    import difflib
+    import tomllib
+else:
+    difflib = lazy("difflib")
+    tomllib = lazy("tomllib")
 
 _SIZES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.ASCII)
@@ -36,8 +44,6 @@ def load_settings(
 
 
 def _from_file(file: Path) -> dict[str, Any]:
-    import tomllib  # noqa: PLC0415 - many archives have no such file, and every command starts
-
     try:
         tree = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -73,9 +79,7 @@ def _from_environ(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _unknown(name: str, known: list[str] | None = None) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 - only mistakes need it
-
-    near = get_close_matches(name, known or list(settings_table()), n=1, cutoff=0.4)
+    near = difflib.get_close_matches(name, known or list(settings_table()), n=1, cutoff=0.4)
     return f"there is no setting '{name}'" + (f"; did you mean '{near[0]}'?" if near else "")
 
 

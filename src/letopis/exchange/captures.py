@@ -119,7 +119,7 @@ def import_captures(
 
 
 def _readable(found: Iterable[ImportedCapture], name: str, report: ImportReport) -> Iterator[ImportedCapture]:
-    """What can be read of a source: whatever its reader says of broken bytes ends it, and is told."""
+    """What can be read of a source: an error of its reader ends it, and is reported."""
     try:
         yield from found
     except Damaged as error:
@@ -215,7 +215,7 @@ def _from_facts(url: str, moment: int, facts: dict[str, Any]) -> NewCapture:
     """A check without an answer, or what belongs to the capture before it."""
     hops = [Hop(hop[0], hop[1], hop[2], hop[3], tuple(map(tuple, hop[4]))) for hop in facts["redirects"]]
     final = facts["final_url"] if facts["final_url"] != url else ""
-    told: Headers = tuple((str(name), str(value)) for name, value in facts.get("headers", ()))
+    headers: Headers = tuple((str(name), str(value)) for name, value in facts.get("headers", ()))
     details = CheckDetails(
         final_url=final,
         hops=tuple(hops),
@@ -224,9 +224,9 @@ def _from_facts(url: str, moment: int, facts: dict[str, Any]) -> NewCapture:
         length=facts.get("length"),
     )
     # Headers stand here only where no record could hold the answer; elsewhere the capture before has them.
-    status = int(facts["status"]) if told else 0
+    status = int(facts["status"]) if headers else 0
     outcome = Outcome(facts["outcome"])
-    return NewCapture(url, moment, status, told, None, outcome, versioned=False, dated=True, details=details)
+    return NewCapture(url, moment, status, headers, None, outcome, versioned=False, dated=True, details=details)
 
 
 def parse_check_facts(text: bytes) -> dict[str, Any] | None:
@@ -264,7 +264,7 @@ def _undone(coding: str, body: bytes, capture: ImportedCapture, report: ImportRe
     except DocumentTooLarge as error:
         report.refuse(f"{error}; stored as it came", f"{where} {capture.url[:100]}")
     except ValueError:
-        report.refuse(f"a body said to be {coding} is not; stored as it came", f"{where} {capture.url[:100]}")
+        report.refuse(f"a body labelled {coding} is not; stored as it came", f"{where} {capture.url[:100]}")
     return body
 
 

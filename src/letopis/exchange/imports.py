@@ -9,6 +9,7 @@ from letopis.archive import Archive
 from letopis.archive.recording import is_recorded
 from letopis.errors import BadUrl, UsageError
 from letopis.exchange.captures import import_captures
+from letopis.exchange.cdx_import import import_cdxj
 from letopis.exchange.sources import (
     CDXJ,
     FILE_KINDS,
@@ -95,9 +96,6 @@ def _import(
 ) -> None:  # fmt: skip
     file = Path(source)
     if kind == CDXJ:
-        # Loaded late on purpose: an index may lie on a server, and files need none of what talks to one.
-        from letopis.exchange.cdx_import import import_cdxj  # noqa: PLC0415
-
         import_cdxj(archive, source, report, progress, base=base)
     elif kind not in FILE_KINDS:
         _import_from_tool(archive, file, kind, hints, report, progress)

@@ -31,7 +31,7 @@ class RemoteFile:
         return Traffic(self._reader.received_bytes, self._reader.sent_bytes, self._reader.requests)
 
     async def size(self) -> int:
-        """Length of the file, told by the answer to its first byte."""
+        """Length of the file, as the answer to its first byte says."""
         if self._size is None:
             parts = await self._reader.read_ranges(self._url, [(0, 1)])
             total = parts[0].total if parts else None

@@ -10,7 +10,14 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from letopis.lazy import lazy
+
+if TYPE_CHECKING:
+    import charset_normalizer
+else:
+    charset_normalizer = lazy("charset_normalizer")
 
 _MAGIC = (
     (b"%PDF-", "application/pdf"),
@@ -302,8 +309,5 @@ def _fault(before: str, char: str) -> float:
 
 
 def _detected_charset(body: bytes) -> str:
-    # Loaded late on purpose: few pages need it, and every crawl starts.
-    from charset_normalizer import from_bytes  # noqa: PLC0415
-
-    found = from_bytes(body[:_CHARSET_SAMPLE]).best()
+    found = charset_normalizer.from_bytes(body[:_CHARSET_SAMPLE]).best()
     return python_charset(found.encoding) if found else ""

@@ -7,9 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from letopis.extract.pages import PageDraft
+from letopis.lazy import lazy
 from letopis.model import Block, BlockKind, LinkType
+
+if TYPE_CHECKING:
+    from email import utils as email_utils
+else:
+    email_utils = lazy("email.utils")
 
 _ISO = re.compile(r"\d{4}-\d{2}(?:-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?\s?(?:Z|[+-]\d{2}:?\d{2})?)?)?")
 _HTTP = re.compile(r"[A-Z][a-z]{2}, (\d\d) ([A-Z][a-z]{2}) ([12]\d{3}) (\d\d):(\d\d):(\d\d) GMT", re.ASCII)
@@ -46,9 +53,7 @@ def _with_month_name(text: str) -> datetime:
     if found and found[2] in _MONTHS:
         year, month, day = int(found[3]), _MONTHS.index(found[2]) + 1, int(found[1])
         return datetime(year, month, day, int(found[4]), int(found[5]), int(found[6]), tzinfo=UTC)
-    from email.utils import parsedate_to_datetime  # noqa: PLC0415 - few times are written so, and every crawl starts
-
-    return parsedate_to_datetime(text)
+    return email_utils.parsedate_to_datetime(text)
 
 
 def _iso(text: str) -> datetime | None:

@@ -13,11 +13,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from letopis.extract.detection import DecodedText, decode
+from letopis.lazy import lazy
 from letopis.model import Block, BlockKind, Headers, Link, LinkType, Page, header, rfc3339
 from letopis.urls import join
 
 if TYPE_CHECKING:
     from lxml import etree
+else:
+    etree = lazy("lxml.etree")
 
 
 Mode = Literal["skim", "basic", "full"]
@@ -223,8 +226,6 @@ def _link_from_json(data: dict[str, str]) -> Link:
 
 def page_to_xml(page: Page) -> str:
     """`<page url= ...>` with `<block kind=>`, `<link target= type= ...>` and `<warning>` elements."""
-    from lxml import etree  # noqa: PLC0415 - nothing else here needs it, and every crawl starts
-
     root = etree.Element("page")
     for name in _TEXT_FIELDS:
         _set_attribute(root, name.replace("_", "-"), getattr(page, name))

@@ -15,10 +15,14 @@ from typing import TYPE_CHECKING
 
 from letopis.errors import MissingExtra, Unavailable
 from letopis.fetch.client import Client
+from letopis.lazy import lazy
 from letopis.model.web import Failure, FailureKind, Request, Response
 
 if TYPE_CHECKING:
+    from letopis.fetch import chromium as chromium_driver
     from letopis.fetch.chromium import Chromium
+else:
+    chromium_driver = lazy("letopis.fetch.chromium")
 
 PAGES = 4
 """Pages that are open at the same time."""
@@ -71,28 +75,22 @@ class BrowserFetcher:
     async def _render(self, request: Request, response: Response, deadline: float) -> Response:
         """Once more when the browser itself ended under the page: by a crash, or by the Ctrl-C that ends us soon."""
         require_browser(self._executable)
-        # Loaded late on purpose: it needs the extra.
-        from letopis.fetch.chromium import PageRenderer  # noqa: PLC0415
-
         chromium = await self._running()
-        rendered = await PageRenderer(self._client, request, response, deadline).run(chromium.browser)
+        rendered = await chromium_driver.PageRenderer(self._client, request, response, deadline).run(chromium.browser)
         if rendered.failure is None or await chromium.answers():
             return rendered
         await self._lost(chromium)
         chromium = await self._running()
-        return await PageRenderer(self._client, request, response, deadline).run(chromium.browser)
+        return await chromium_driver.PageRenderer(self._client, request, response, deadline).run(chromium.browser)
 
     async def _running(self) -> Chromium:
-        # Loaded late on purpose: it needs the extra.
-        from letopis.fetch.chromium import Chromium  # noqa: PLC0415
-
         async with self._starting:
             if self._chromium is None:
                 program = find_browser(self._executable)
                 try:
-                    self._chromium = await Chromium.start(program)
+                    self._chromium = await chromium_driver.Chromium.start(program)
                 except Unavailable:  # what ends a browser under its page can end it before
-                    self._chromium = await Chromium.start(program)
+                    self._chromium = await chromium_driver.Chromium.start(program)
             return self._chromium
 
     async def _lost(self, chromium: Chromium) -> None:

@@ -11,14 +11,23 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urldefrag, urlsplit
 
 from letopis.config.settings import FetchSettings
 from letopis.fetch.content_coding import ACCEPTED
 from letopis.fetch.curl import CookieJar, CurlTransport
 from letopis.fetch.headers import headers_from_settings, is_sendable_header, merge_headers
+from letopis.lazy import lazy
 from letopis.model.web import Failure, FailureKind, Headers, Hop, Limits, Request, Response
+
+if TYPE_CHECKING:
+    from email import utils as email_utils
+
+    import ada_url
+else:
+    ada_url = lazy("ada_url")
+    email_utils = lazy("email.utils")
 
 
 class Transport(Protocol):
@@ -51,8 +60,6 @@ def redirect_target(base: str, raw: str) -> str:
         text = raw.encode("latin-1").decode("utf-8")
     except UnicodeError:
         text = raw
-    import ada_url  # noqa: PLC0415 - most checks are not redirected, and all of them start
-
     try:
         joined: str = ada_url.join_url(base, text)
     except ValueError:
@@ -123,10 +130,8 @@ def retry_after(response: Response, now: datetime) -> float | None:
         return None
     if value.isascii() and value.isdigit():
         return min(float(value[:12]), MAX_RETRY_AFTER)
-    from email.utils import parsedate_to_datetime  # noqa: PLC0415 - few answers ask, and every check starts
-
     try:
-        until = parsedate_to_datetime(value)
+        until = email_utils.parsedate_to_datetime(value)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
     aware = until if until.tzinfo is not None else until.replace(tzinfo=UTC)
@@ -308,8 +313,6 @@ def sendable_url(url: str) -> str:
         return ""
     if url.isascii() and url.isprintable() and " " not in url:
         return url
-    import ada_url  # noqa: PLC0415 - plain addresses never need it, and every check starts
-
     try:
         return str(ada_url.URL(url).href)
     except ValueError:

@@ -13,7 +13,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tantivy
 from tantivy import FieldType, Occur, Query
@@ -22,6 +22,12 @@ from letopis.archive import Archive
 from letopis.archive.index_facts import VersionLog
 from letopis.index.query_language import QueryClause
 from letopis.index.word_snapshot import QueryBuilder, WordSnapshot, best_documents
+from letopis.lazy import lazy
+
+if TYPE_CHECKING:
+    from letopis.index import anchors
+else:
+    anchors = lazy("letopis.index.anchors")
 
 ANCHORS_FORMAT = 1
 ANCHOR_WEIGHT = 0.4
@@ -135,11 +141,8 @@ class AnchorIndex:
 
     def make(self, snapshot: WordSnapshot, bases: str) -> None:
         """Makes the index anew; for one process at a time."""
-        # Loaded late on purpose: links are seldom needed, and every question starts.
-        from letopis.index.anchors import build_anchor_index  # noqa: PLC0415
-
         folder = os.urandom(8).hex()
-        made = build_anchor_index(self._archive, snapshot, self._folder / folder)
+        made = anchors.build_anchor_index(self._archive, snapshot, self._folder / folder)
         _write_mark(self._folder, AnchorIndexMark(folder, *made, bases))
         for other in self._folder.iterdir():
             if other.is_dir() and other.name != folder:

@@ -14,18 +14,24 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from letopis.archive import Archive
 from letopis.archive.observers import LastCheck, last_checks_of
 from letopis.archive.watches import AlertRow, JudgedWatch, NewAlert, WatchRow, watches_of
 from letopis.fetch import Origin, private_ok
+from letopis.lazy import lazy
 from letopis.model import Check, to_millis
 from letopis.monitor.alerts import Alert, WatchDifference, WatchHistory, WatchState, decide_alerts
 from letopis.monitor.checker import Checker, CheckOptions, open_checker
 from letopis.monitor.notifications import Outbox
 from letopis.monitor.watch import AlertKind, Watch, WatchedUrl, WatchSpec
 from letopis.monitor.watch_list import WatchList, new_watch_row, watch_of_row
+
+if TYPE_CHECKING:
+    from letopis.monitor import views
+else:
+    views = lazy("letopis.monitor.views")
 
 BATCH = 256
 """Watches that are judged together."""
@@ -146,10 +152,7 @@ class Watcher:
         old, new = history.state.version, history.version
         if old is None or new is None or old == new or watch.kind == "sitemap":
             return None
-        # Loaded late on purpose: comparing needs every parser, and most rounds find nothing new.
-        from letopis.monitor.views import watch_difference  # noqa: PLC0415
-
-        return watch_difference(self._archive, watch, old, new, history.checks)
+        return views.watch_difference(self._archive, watch, old, new, history.checks)
 
     def _record(self, judged: Sequence[WatchResult]) -> None:
         """State, alerts and their deliveries, all or nothing."""
@@ -165,11 +168,8 @@ class Watcher:
 
     async def _expand(self, one: WatchResult) -> None:
         """Watches the pages that a sitemap names, and no longer those that it dropped."""
-        # Loaded late on purpose, like comparing: only sitemaps need the parsers.
-        from letopis.monitor.views import sitemap_pages  # noqa: PLC0415
-
         options = self._options(one.watch.origin)
-        pages = await sitemap_pages(self._archive, self._checks, one.watch.url, options)
+        pages = await views.sitemap_pages(self._archive, self._checks, one.watch.url, options)
         if not pages:
             return
         now, spec = to_millis(self._archive.clock()), WatchSpec.from_json(one.row.spec)

@@ -32,6 +32,7 @@ from letopis.operations.answers import Document, Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
 from letopis.operations.parameters import parameter
+from letopis.operations.watches import add_imported_watches
 
 ExportKind = Literal["warc", "wacz", "cdxj", "static", "parquet"]
 EXPORT_KINDS: tuple[str, ...] = get_args(ExportKind)
@@ -112,9 +113,6 @@ def import_archives(context: Context, asked: ImportCommand) -> Value[ImportAnswe
 
 
 def _watch_imported(archive: Archive, asked: ImportCommand, hints: SourceHints, report: ImportReport) -> int:
-    # Loaded late on purpose: filters of watches need every parser, and imports need none of them.
-    from letopis.operations.watches import add_imported_watches  # noqa: PLC0415
-
     found = (watches_of_source(source, asked.kind, hints) for source in asked.sources)
     return sum(add_imported_watches(archive, watches, report) for watches in found)
 

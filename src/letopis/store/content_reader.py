@@ -11,10 +11,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from itertools import islice
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from letopis.binary import ByteReader
 from letopis.errors import Damaged, NewerFormat
+from letopis.lazy import lazy
 from letopis.store import record_bodies
 from letopis.store.pack_format import (
     FLAG_SOLID,
@@ -29,6 +30,11 @@ from letopis.store.pack_format import (
 from letopis.store.packs import Packs, damaged_at
 from letopis.store.record_bodies import LARGE_CONTENT, FrameCoder, body_label, expand_body
 from letopis.store.values import ChainEntry, ContentPlace, DecodedContent, PackGone
+
+if TYPE_CHECKING:
+    from letopis import codec as codecs
+else:
+    codecs = lazy("letopis.codec")
 
 GENERIC_TEXT = SharedTextRef(0, 1)
 """The text of any HTML page, which comes with Letopis."""
@@ -93,10 +99,7 @@ def built_in_text(at: SharedTextRef) -> bytes:
 
 @cache
 def _html_text() -> bytes:
-    # Late on purpose: the codecs take long to load, and newest versions that wait for compaction need none of them.
-    from letopis.codec import html_dictionary  # noqa: PLC0415
-
-    return html_dictionary().text
+    return codecs.html_dictionary().text
 
 
 def generic_text() -> SharedText:

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import brotli
 
 from letopis.binary import ByteReader, encode_varint, length_prefixed
 from letopis.errors import Damaged, UnknownVersion
+from letopis.lazy import lazy
 from letopis.store.pack_format import RecordMethod
 from letopis.store.values import DecodedContent
 from letopis.zstandard import (
@@ -27,6 +28,13 @@ from letopis.zstandard import (
     compress,
     decompress,
 )
+
+if TYPE_CHECKING:
+    from letopis import codec as codecs
+    from letopis.store import solid as solid_frames
+else:
+    codecs = lazy("letopis.codec")
+    solid_frames = lazy("letopis.store.solid")
 
 LARGE_CONTENT = 4 << 20
 """Contents above this size are kept in pieces."""
@@ -59,7 +67,7 @@ class ContentCompressor:
         self._zstd = ZstdCompressor(_CONTENT_LEVEL) if "zstd" in methods else None
         self._others = [name for name in methods if name not in _OWN]
         if self._others:
-            _codecs().contest(b"", self._others)
+            codecs.contest(b"", self._others)
 
     def compress_content(self, body: bytes) -> CompressedContent:
         """The smallest form; the stored one takes part in any case."""
@@ -69,22 +77,15 @@ class ContentCompressor:
             packed = self._zstd.compress(body, _WHOLE_FRAME)
             best = CompressedContent(_ZSTD, packed, "zstd") if len(packed) < len(body) else best
         if self._others:
-            won = _codecs().contest(body, self._others)
+            won = codecs.contest(body, self._others)
             form = CompressedContent(RecordMethod.CODEC, bytes((won.codec.id,)) + won.encoded, won.codec.name)
             best = form if len(form.body) < len(best.body) else best
         return best
 
 
-def _codecs() -> Any:
-    # Late on purpose: the codecs take long to load, and few archives name any of them.
-    from letopis import codec  # noqa: PLC0415
-
-    return codec
-
-
 def body_label(method: int, body: bytes) -> str:
     """The name of the method of a body, as people see it."""
-    return str(_codecs().by_id(body[0]).name) if method == _CODEC and body else _LABELS[method]
+    return str(codecs.by_id(body[0]).name) if method == _CODEC and body else _LABELS[method]
 
 
 def expand_body(method: int, body: bytes) -> bytes:
@@ -92,7 +93,7 @@ def expand_body(method: int, body: bytes) -> bytes:
     if method == _STORED:
         return body
     if method == _CODEC:
-        return bytes(_codecs().by_id(body[0] if body else 0).decode(body[1:]))
+        return bytes(codecs.by_id(body[0] if body else 0).decode(body[1:]))
     if method not in (_ZSTD, _BROTLI):
         raise Damaged(f"a record names the method {method}, which does not stand alone; run verify")
     try:
@@ -306,41 +307,29 @@ class FrameCoder(NamedTuple):
 
 
 @cache
-def _solid() -> Any:
-    """The package of solid frames, loaded at the first frame.
-
-    Loaded late on purpose: it needs numpy and rapidfuzz, whose
-    loading costs more than a thousand checks that find nothing new, and
-    whoever reads only newest or recent versions never meets a solid frame.
-    """
-    from letopis.store import solid  # noqa: PLC0415
-
-    return solid
-
-
 def _solid_decode(data: bytes, slot: int, newest: bytes | None, known: bytes) -> DecodedContent:
     try:
-        found: DecodedContent = _solid().decode(data, slot, newest, known)
+        found: DecodedContent = solid_frames.decode(data, slot, newest, known)
     except UnknownVersion as error:
         raise Damaged(f"a solid frame has no slot {slot}; run verify") from error
     return found
 
 
 def _solid_decode_all(data: bytes, newest: bytes | None, known: bytes) -> list[bytes]:
-    bodies: list[bytes] = _solid().decode_all(data, newest, known)
+    bodies: list[bytes] = solid_frames.decode_all(data, newest, known)
     return bodies
 
 
 def _solid_needs_newest(data: bytes) -> bool:
-    return bool(_solid().needs_newest(data))
+    return bool(solid_frames.needs_newest(data))
 
 
 def _solid_needs_known(data: bytes) -> bool:
-    return bool(_solid().needs_known(data))
+    return bool(solid_frames.needs_known(data))
 
 
 def _solid_newest_span(data: bytes) -> int:
-    return int(_solid().newest_span(data))
+    return int(solid_frames.newest_span(data))
 
 
 RUN_CODER = FrameCoder(

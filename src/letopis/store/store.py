@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from letopis.binary import encode_varint, sha1_digest
 from letopis.config.settings import StoreSettings
 from letopis.errors import NotReady
+from letopis.lazy import lazy
 from letopis.store.backend import Backend, WriteLease
 from letopis.store.content_reader import CompactionSource, PackReader, SiteTexts
 from letopis.store.pack_format import RecordKind, RecordMethod, VersionHead, encode_fact_head, encode_version_head
@@ -27,6 +28,11 @@ from letopis.store.values import (
     VersionFact,
     VersionItem,
 )
+
+if TYPE_CHECKING:
+    from letopis.store import pack_compaction
+else:
+    pack_compaction = lazy("letopis.store.pack_compaction")
 
 CompactionEffort = Literal["quick", "full"]
 DigestFunction = Callable[[bytes], bytes]
@@ -164,16 +170,14 @@ class Store:
         """
         # A closed log can be released when compaction has emptied it.
         self._writer().roll()
-        # Loaded late on purpose: writing frames needs numpy and rapidfuzz, whose
-        # loading costs more than a thousand checks that find nothing new.
-        from letopis.store.pack_compaction import Compactor, compaction_plan  # noqa: PLC0415
-
-        plan = compaction_plan(self._settings, effort=effort, rewrite=rewrite, batch_seconds=batch_seconds)
+        plan = pack_compaction.compaction_plan(
+            self._settings, effort=effort, rewrite=rewrite, batch_seconds=batch_seconds
+        )
         sources = CompactionSource(self._packs, self._reader, self._identity)
         # A text could be removed by one writer while another begins to lean on it, so writers that share use none.
         known = SiteTexts() if self._backend.shared else sites or SiteTexts()
         done = 0
-        for batch in Compactor(self._packs, sources, plan, known).run(chains, stop):
+        for batch in pack_compaction.Compactor(self._packs, sources, plan, known).run(chains, stop):
             done += batch.chains
             progress(done)
             yield batch

@@ -16,9 +16,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from xxhash import xxh3_64_intdigest
 
 from letopis.errors import BadUrl
+from letopis.lazy import lazy
 
 if TYPE_CHECKING:
+    import ada_url
+    import publicsuffixlist
     from publicsuffixlist import PublicSuffixList
+else:
+    ada_url = lazy("ada_url")
+    publicsuffixlist = lazy("publicsuffixlist")
 
 
 MAX_URL = 8192
@@ -168,19 +174,15 @@ def _base(base: str) -> _Base:
 def _joined(base: str, ref: str) -> str | None:
     if ref.startswith(_OTHER_SCHEMES) or len(ref) > MAX_URL:
         return None
-    from ada_url import join_url  # noqa: PLC0415 - plain addresses never need it, and every command starts
-
     try:
-        return _polished(join_url(base, ref))
+        return _polished(ada_url.join_url(base, ref))
     except (ValueError, BadUrl):
         return None
 
 
 def _parsed(url: str) -> str:
-    from ada_url import normalize_url  # noqa: PLC0415 - as above
-
     try:
-        return _polished(normalize_url(_short(url)))
+        return _polished(ada_url.normalize_url(_short(url)))
     except ValueError:
         raise BadUrl(f"'{_shown(url)}' is not an address; {_HINT}") from None
 
@@ -267,10 +269,8 @@ def hostname(netloc: str) -> str:
 
 @lru_cache(maxsize=1)
 def _suffixes() -> PublicSuffixList:
-    from publicsuffixlist import PublicSuffixList  # noqa: PLC0415 - checks need no domains, and all of them start
-
     # The list ships inside the package: nothing is ever downloaded.
-    return PublicSuffixList()
+    return publicsuffixlist.PublicSuffixList()
 
 
 @lru_cache(maxsize=65536)

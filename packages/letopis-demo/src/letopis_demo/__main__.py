@@ -36,32 +36,32 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
 
 async def _serve(server: DemoServer) -> None:
     """Serve until a signal asks to end."""
-    asked = asyncio.Event()
+    stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, asked.set)
+        loop.add_signal_handler(number, stopped.set)
     async with server:
         sys.stdout.write(f"listening on http://{server.address}/\n")
         sys.stdout.flush()
-        await asked.wait()
+        await stopped.wait()
 
 
 def main(argv: list[str]) -> int:
     """Run the simulated web; returns the exit status."""
-    given = _arguments(argv)
+    options = _arguments(argv)
     world = World(
-        given.seed,
-        given.hosts,
-        given.pages,
-        pace=given.pace,
-        crawl_delay=given.crawl_delay,
-        noisy=given.noisy,
-        bulk=given.bulk,
+        options.seed,
+        options.hosts,
+        options.pages,
+        pace=options.pace,
+        crawl_delay=options.crawl_delay,
+        noisy=options.noisy,
+        bulk=options.bulk,
     )
-    clock: Clock = SimulatedClock(START + timedelta(days=given.skip), given.speed)
+    clock: Clock = SimulatedClock(START + timedelta(days=options.skip), options.speed)
     with ExitStack() as stack:
-        log = stack.enter_context(given.log.open("w")) if given.log else None
-        asyncio.run(_serve(DemoServer(world, clock, addresses=given.layout, port=given.port, log=log)))
+        log = stack.enter_context(options.log.open("w")) if options.log else None
+        asyncio.run(_serve(DemoServer(world, clock, addresses=options.layout, port=options.port, log=log)))
     return 0
 
 

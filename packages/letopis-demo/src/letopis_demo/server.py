@@ -169,8 +169,8 @@ class DemoConnection(asyncio.Protocol):
             self._refuse(421)
             return False
         self._answer(host, line[1], fields, line[0] == "HEAD")
-        wish = fields.get("connection", "").lower()
-        return wish != "close" and (line[2] != "HTTP/1.0" or wish == "keep-alive")
+        connection = fields.get("connection", "").lower()
+        return connection != "close" and (line[2] != "HTTP/1.0" or connection == "keep-alive")
 
     def _host_of(self, fields: dict[str, str]) -> int:
         """The host that is meant: the one named, or else the one whose address was called."""

@@ -116,7 +116,7 @@ _OUT = "a link that leads out of the folder"
 
 
 class SourceFolder:
-    """Files by their path under one root; what is refused is told to the report."""
+    """Files by their path under one root; what is refused stands in the report."""
 
     def __init__(self, root: Path, report: ImportReport) -> None:
         self.root = root

@@ -89,8 +89,8 @@ class ReleaseFollower:
     async def _index(self) -> None:
         async with self._origin.file(self.release.index, self.release.zrec.size) as source:
             seed = self._folder.index if self._folder.index.exists() else None
-            told = _KnownRelease(source, encode_release(self.release.zrec))
-            report = await sync(told, self._folder.incoming, seed=seed, progress=self._index_progress)
+            known = _KnownRelease(source, encode_release(self.release.zrec))
+            report = await sync(known, self._folder.incoming, seed=seed, progress=self._index_progress)
         self.records_fetched = report.chunks_fetched
         self._come += report.bytes_downloaded
 
@@ -136,10 +136,10 @@ class _ReleaseStep:
         self._held = frozenset(one for one in here if self._fetcher.is_here(one, trusted=one in trusted))
 
     def _groups(self) -> Iterator[tuple[bytes, dict[str, list[CheckRecord]]]]:
-        """The addresses that have to be looked at and that the clone knows."""
-        for key, checks in check_groups(self._new, self._keys):
-            found = by_address(checks)
-            yield key, {url: told for url, told in found.items() if self._scope.selection.knows(url)}
+        """The addresses that have to be compared and that the clone knows."""
+        for key, group in check_groups(self._new, self._keys):
+            found = by_address(group)
+            yield key, {url: checks for url, checks in found.items() if self._scope.selection.knows(url)}
 
     def _needs(self) -> Iterator[MissingContent]:
         """Contents that are wanted and not here; several checks may tell of one."""
@@ -184,8 +184,8 @@ class _ReleaseStep:
         single = list({(need.content.sha1, need.content.identity): need for need in needs}.values())
         if single:
             places = self._places({need.content.pack for need in single})
-            taker = ContentFetcher(self._f._origin, self._record, self._heads)
-            await taker.take(self._files, single, places, self._f.arrived)
+            fetcher = ContentFetcher(self._f._origin, self._record, self._heads)
+            await fetcher.take(self._files, single, places, self._f.arrived)
         self._f.contents_fetched = len(single)
 
     def _places(self, packs: set[int]) -> dict[int, list[int]]:
@@ -214,8 +214,8 @@ class _ReleaseStep:
         """What the index holds of the addresses that the clone knows."""
         documents = versions = checks = raw_bytes = 0
         contents: set[tuple[bytes, int]] = set()
-        for _, told in check_groups(self._new, None):
-            for url, one in by_address(told).items():
+        for _, group in check_groups(self._new, None):
+            for url, one in by_address(group).items():
                 if self._scope.selection.knows(url):
                     documents += 1
                     checks += len(one)
@@ -316,14 +316,14 @@ def clone(
 
 
 def _probe_origin(origin: str, settings: Settings, clock: Callable[[], datetime]) -> Traffic:
-    """Nothing is made on this side before something is seen on the other; what the look cost."""
+    """Nothing is made on this side before something is seen on the other; what that cost."""
 
-    async def look() -> Traffic:
+    async def probe() -> Traffic:
         async with open_origin(origin, settings.fetch, clock) as source:
             releases.parse_archive_release(await source.release())
             return source.traffic
 
-    return asyncio.run(look())
+    return asyncio.run(probe())
 
 
 def pull(

@@ -58,7 +58,7 @@ class PublishedPacks:
     """The `packs` folder of a published archive."""
 
     def __init__(self, folder: Path, known: Iterable[SegmentRecord]) -> None:
-        """`known` are the files of the release before, whose digests need no second look."""
+        """`known` are the files of the release before, whose digests are known."""
         self._folder = folder / PACKS
         self._folder.mkdir(parents=True, exist_ok=True)
         self._known: dict[int, list[SegmentRecord]] = {}

@@ -6,13 +6,19 @@ The format is written down in docs/internals/solid-frames.md.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from letopis.errors import Damaged, UnknownVersion
+from letopis.lazy import lazy
 from letopis.store.solid import frame_format, stream
 from letopis.store.solid.frame_format import TOKEN_END_SETS
 from letopis.store.solid.stream import MAX_BODY_BYTES, SolidFlags, SolidHead, frame_flags, known_text_check, parse_head
 from letopis.store.values import DecodedContent
+
+if TYPE_CHECKING:
+    from letopis.store.solid import bulk
+else:
+    bulk = lazy("letopis.store.solid.bulk")
 
 METHOD_LABEL = "solid"
 # Chains with so many bytes of scripts are worth arrays.
@@ -146,10 +152,7 @@ def _version(opened: _OpenedFrame, index: int) -> bytes:
 
 
 def _in_bulk(opened: _OpenedFrame, scripts: Sequence[bytes]) -> bytes:
-    # Loaded late on purpose: numpy pays only where there is much to do.
-    from letopis.store.solid.bulk import apply_scripts  # noqa: PLC0415
-
-    return stream.restored_body(apply_scripts(opened.newest, scripts, opened.ends))
+    return stream.restored_body(bulk.apply_scripts(opened.newest, scripts, opened.ends))
 
 
 def _body(opened: _OpenedFrame, form: list[bytes]) -> bytes:
