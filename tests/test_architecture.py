@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -20,14 +21,15 @@ LAYERS = [
     {"archive"},
     {"store", "catalog"},
     {"fetch", "extract", "change", "codec", "zrec"},
-    {"urls", "model", "config", "errors", "binary", "plugins", "zstandard"},
+    {"urls", "model", "config", "errors", "binary", "plugins", "zstandard", "lazy"},
 ]
 RANK = {unit: rank for rank, layer in enumerate(LAYERS) for unit in layer}
 FREE_NEIGHBOURS = {
     ("cli", "api"), ("api", "web"), ("api", "replay"), ("web", "api"), ("replay", "api"),
     ("web", "replay"), ("replay", "web"),
     ("urls", "model"), ("urls", "errors"), ("model", "errors"), ("config", "errors"), ("config", "model"),
-    ("binary", "errors"), ("plugins", "errors"), ("daemon", "api"), ("daemon", "crawl"), ("daemon", "monitor"),
+    ("binary", "errors"), ("plugins", "errors"),
+    ("config", "lazy"), ("urls", "lazy"), ("plugins", "lazy"), ("daemon", "crawl"), ("daemon", "monitor"),
     ("frontier", "look"), ("frontier", "schedule"),
 }  # fmt: skip
 """Within a layer only these may know each other."""
@@ -106,6 +108,41 @@ def test_modules_form_no_cycle() -> None:
 
     for name in edges:
         walk(name, ())
+
+
+BELOW_ARCHIVE = frozenset().union(*LAYERS[LAYERS.index({"archive"}) :])
+SQL = re.compile(r"\b(SELECT|INSERT INTO|DELETE FROM|CREATE TABLE)\s", re.ASCII)
+
+
+def test_the_record_has_one_door() -> None:
+    """Above the archive nobody imports the catalogue or the store, reaches into them, or words SQL."""
+    wrong = []
+    for unit, path in modules():
+        if unit in BELOW_ARCHIVE:
+            continue
+        tree = ast.parse(path.read_text())
+        name = path.relative_to(SOURCE)
+        wrong += [f"{name} imports {other}" for other in imported_units(tree) & {"catalog", "store"}]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and _reaches_in(node):
+                wrong.append(f"{name}:{node.lineno} reaches for {ast.unparse(node)}")
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.search(node.value):
+                wrong.append(f"{name}:{node.lineno} words SQL")
+    assert wrong == []
+
+
+def _reaches_in(node: ast.Attribute) -> bool:
+    """Whether something of the archive's inside is taken hold of; settings have sections of the same names."""
+    owner = ast.unparse(node.value)
+    inside = node.attr in ("catalog", "_catalog", "database") or (
+        node.attr in ("store", "_store") and "archive" in owner
+    )
+    return inside and "settings" not in owner and "Settings" not in owner
+
+
+def test_zstandard_comes_from_one_place() -> None:
+    others = [path.name for _, path in modules() if "backports" in path.read_text() and path.stem != "zstandard"]
+    assert others == []
 
 
 def test_no_drawer_called_utils() -> None:

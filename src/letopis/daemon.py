@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from letopis.archive import Archive
-from letopis.crawl import CrawlOptions, CrawlStats, enqueue_seeds, open_agent
+from letopis.crawl import CrawlOptions, CrawlStats, enqueue_seeds, open_agent, unusable_plans
 from letopis.monitor.watcher import open_watcher
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -44,6 +44,8 @@ class Daemon:
     async def run(self) -> None:
         """Returns when everything has stopped and is recorded."""
         enqueue_seeds(self._archive, self._options)
+        for sentence in unusable_plans(self._archive):
+            self._log.warning(sentence)
         async with open_agent(self._archive, self._options) as agent, open_watcher(self._archive) as watcher:
             crawling = Service(lambda: agent.run(self._options.limits, self._log_figures), agent.stop)
             services = (crawling, Service(watcher.run, watcher.stop), *self._services)

@@ -152,4 +152,9 @@ def test_checked_addresses_are_listed_whole_or_by_host(archive: Archive) -> None
 def test_an_archive_says_whether_its_catalogue_answers(tmp_path: Path) -> None:
     with Archive(tmp_path / "archive") as archive:
         archive.ping()
+
+
+@pytest.mark.files
+def test_an_embedded_archive_is_read_locally(tmp_path: Path) -> None:
+    with Archive(tmp_path / "archive") as archive:
         assert archive.reads_locally

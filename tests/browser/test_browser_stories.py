@@ -117,7 +117,7 @@ def watch(tab: Any, url: str) -> Any:
     tab.get_by_label("Addresses, one a line").fill(url)
     tab.get_by_label("How often").fill("1h")
     tab.get_by_role("button", name="Watch", exact=True).click()
-    tab.get_by_role("status").get_by_text("The watch is there").wait_for()
+    tab.get_by_role("status").get_by_text("Watch saved").wait_for()
     line = tab.locator(".watch-list li", has=tab.locator(f'input[value="{url}"]'))
     until(tab, lambda: line.locator(".badge.up").count() == 1)
     return line
@@ -183,7 +183,7 @@ def test_somebody_starts_a_crawl_watches_it_and_searches_what_it_found(visit: Vi
         tab.goto("/crawl")
         tab.get_by_label("Addresses to start from").fill(home)
         tab.get_by_role("button", name="Crawl these sites").click()
-        tab.get_by_role("status").get_by_text("1 address waits").wait_for()
+        tab.get_by_role("status").get_by_text("1 page more waits").wait_for()
         assert "; ".join(too_wide(tab)) == ""
         tab.locator("[data-live]").wait_for(state="visible", timeout=30_000)
         tab.goto(f"/search?q={word}")
@@ -249,7 +249,7 @@ def test_removing_watches_asks_first_and_can_be_thought_better_of(visit: Visit, 
         line.get_by_role("checkbox").check()
         tab.get_by_role("button", name="Remove …").click()
         tab.locator("main").get_by_role("button", name="Remove", exact=True).click()
-        tab.get_by_role("status").get_by_text("The watches are gone").wait_for()
+        tab.get_by_role("status").get_by_text("Watches removed").wait_for()
         assert line.count() == 0
 
 

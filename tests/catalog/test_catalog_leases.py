@@ -1,4 +1,4 @@
-"""Leases of hosts and turns at addresses, on the engine that every archive has."""
+"""Leases of hosts and pauses that machines share, on the engine that every archive has."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from letopis.archive import Archive
-from letopis.catalog.leases import AddressSlots, HostLeases
+from letopis.catalog.leases import HostLeases, PauseRow, PauseRows
 
 
 @pytest.fixture
@@ -54,14 +54,12 @@ def test_hosts_that_were_given_back_owe_nothing(archive: Archive) -> None:
     assert [row[3] for row in leases.held_due("b", 1, new=True, limit=9, after=0)] == [0] * 6
 
 
-def test_turns_at_an_address_follow_each_other(archive: Archive) -> None:
-    addresses = AddressSlots(archive.catalog.database)
-    assert [addresses.reserve("192.0.2.1", 10_000, 500) for _ in range(3)] == [0, 500, 1000]
-    assert addresses.reserve("192.0.2.2", 10_000, 500) == 0
-    assert addresses.reserve("192.0.2.1", 20_000, 500) == 0
-
-
-def test_a_clock_that_was_set_back_does_not_silence_an_address(archive: Archive) -> None:
-    addresses = AddressSlots(archive.catalog.database)
-    addresses.reserve("192.0.2.1", 10**12, 500)
-    assert addresses.reserve("192.0.2.1", 10_000, 500) == 0
+def test_a_record_is_swapped_by_whoever_saw_its_latest_state(archive: Archive) -> None:
+    rows = PauseRows(archive.catalog.database)
+    assert rows.read(["a", "b"]) == {}
+    assert rows.swap({"a": PauseRow(0, b"one"), "b": PauseRow(0, b"two")}) == {"a", "b"}
+    assert rows.read(["a", "b", "c"]) == {"a": PauseRow(1, b"one"), "b": PauseRow(1, b"two")}
+    assert rows.swap({"a": PauseRow(0, b"late")}) == set(), "somebody wrote it meanwhile"
+    assert rows.swap({"a": PauseRow(1, b"three"), "b": PauseRow(0, b"late")}) == set(), "all or nothing"
+    assert rows.swap({"a": PauseRow(1, b"three")}) == {"a"}
+    assert rows.read(["a"]) == {"a": PauseRow(2, b"three")}

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from bare_installation import run_without_packages
 
+from letopis.archive import Archive
+from letopis.config import Settings, StoreSettings
+
 
 @pytest.mark.parametrize(
     ("words", "package"),
@@ -37,3 +40,18 @@ def test_nothing_of_ours_imports_the_packages(tmp_path: Path) -> None:
     script = f"import {names}\nletopis.operations.registry.all_operations()\n"
     done = run_without_packages(tmp_path, "-c", script)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.files
+@pytest.mark.parametrize("words", [["get", "http://example.org/", "--offline"], ["verify"], ["verify", "--repair"]])
+def test_contents_of_a_method_that_is_not_installed_name_its_package_and_stay(tmp_path: Path, words: list[str]) -> None:
+    body = b'<html><body class="a"><p class="b">one</p><p class="b">two</p></body></html>' * 20
+    folder = tmp_path / "archive"
+    with Archive(folder, settings=Settings(store=StoreSettings(methods=("mgz1",)))) as archive:
+        archive.put("http://example.org/", body)
+        assert archive.versions("http://example.org/")[0].method == "mgz1"
+    done = run_without_packages(tmp_path, "-m", "letopis.cli", "--archive", str(folder), *words)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "mgz1 needs 'pip install letopis-codecs'" in done.stderr
+    with Archive(folder) as archive:
+        assert archive.get("http://example.org/").body == body

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,11 +14,13 @@ import pytest
 from scripted_site import ScriptedSite
 
 from letopis.archive import Archive
-from letopis.archive.queues import crawl_plans, drop_site
+from letopis.archive.queues import CrawlPlan, crawl_plans, drop_site, queue_counts
 from letopis.cli.main import main
 from letopis.config import CrawlSettings, Settings
 from letopis.crawl import CrawlLimits, CrawlOptions, crawl, enqueue_seeds
 from letopis.crawl.selection import may_follow_move
+from letopis.daemon import Daemon, Service
+from letopis.errors import UsageError
 from letopis.urls import ScopeKind
 from letopis.urls import host as host_of
 
@@ -147,3 +153,60 @@ def test_a_site_that_was_dropped_is_not_crawled_again_whoever_links_there(
 )
 def test_a_seed_of_the_internet_does_not_move_into_a_private_network(seed_at: str, target: str, may: bool) -> None:
     assert may_follow_move(seed_at, target) is may
+
+
+@pytest.mark.parametrize("words", [("--include", "["), ("--exclude", "(x"), ("--include", "x" * 1001), ("ftp://x/",)])
+def test_what_is_refused_leaves_nothing_behind(tmp_path: Path, seed: str, words: tuple[str, ...]) -> None:
+    folder = tmp_path / "archive"
+    assert main(["--archive", str(folder), "-q", "crawl", seed, "--once", "--delay", "0", *words]) == 2
+    with Archive(folder) as archive:
+        assert crawl_plans(archive) == []
+        assert sum(queue_counts(archive)) == 0
+
+
+def test_a_filter_of_the_settings_that_makes_no_sense_is_told_before_anything_is_stored(
+    tmp_path: Path, seed: str
+) -> None:
+    settings = Settings(crawl=CrawlSettings(fetch_if="host ~~ 3"))
+    with Archive(tmp_path / "archive", settings=settings) as archive:
+        with pytest.raises(UsageError):
+            asyncio.run(crawl(archive, CrawlOptions((seed,), limits=CrawlLimits(once=True))))
+        assert crawl_plans(archive) == []
+
+
+def keep_bad_plan(folder: Path) -> None:
+    """As an earlier release kept it: patterns were looked at after they were stored."""
+    with Archive(folder) as archive, archive.catalog.transaction() as cursor:
+        bad = CrawlPlan(("http://bad.example/",), "host", ("[",), (), None, False)
+        archive.catalog.queues.set_plans(cursor, json.dumps([bad, *crawl_plans(archive)]))
+
+
+def test_a_plan_that_cannot_be_carried_out_is_named_and_the_others_go_on(
+    tmp_path: Path, scripted_site: ScriptedSite, seed: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run(tmp_path, seed, "--limit", "1")
+    keep_bad_plan(tmp_path / "archive")
+    capfd.readouterr()
+    assert main(["--archive", str(tmp_path / "archive"), "crawl", "--once", "--delay", "0"]) == 0
+    assert "the crawl of http://bad.example/ is left out: '[' is not a regular" in capfd.readouterr().err
+    assert {"/", "/1", "/2", "/3"} <= set(asked(scripted_site))
+
+
+async def test_a_daemon_names_a_plan_that_it_leaves_out(
+    tmp_path: Path, scripted_site: ScriptedSite, seed: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = Settings(crawl=CrawlSettings(delay=0.0, commit_every=0.05, sitemaps=False))
+    with Archive(tmp_path / "archive", settings=settings) as archive:
+        enqueue_seeds(archive, CrawlOptions((seed,)))
+        keep_bad_plan(tmp_path / "archive")
+
+        async def until_crawled() -> None:
+            while "/3" not in asked(scripted_site):
+                await asyncio.sleep(0.05)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        log = logging.getLogger("letopis.events")
+        service = Service(until_crawled, lambda: None)
+        await asyncio.wait_for(Daemon(archive, CrawlOptions(), log, [service]).run(), 60)
+    assert [record.getMessage() for record in caplog.records if "bad.example" in record.getMessage()]
+    assert {"/", "/1", "/2", "/3"} <= set(asked(scripted_site))

@@ -136,7 +136,7 @@ def test_asking_again_makes_a_new_job_but_not_while_it_waits(queue: JobQueue, ar
 
 
 def test_questions_are_kept_asked_and_forgotten(queue: JobQueue, archive: Archive) -> None:
-    kept = queue.store(parse(b'<query name="news">say</query>'), ANNA)
+    kept = queue.store_query(parse(b'<query name="news">say</query>'), ANNA)
     assert (kept.name, kept.owner, kept.answer, kept.due) == ("news", "anna", None, None)
     assert queue.listed(ANNA) == []
     job = queue.refresh("news", SAY, BERT)
@@ -153,11 +153,11 @@ def test_questions_are_kept_asked_and_forgotten(queue: JobQueue, archive: Archiv
 
 
 def test_names_belong_to_their_owners(queue: JobQueue) -> None:
-    queue.store(parse(b'<query name="news">say</query>'), ANNA)
-    queue.store(parse(b'<query name="news" package="q">say</query>'), BERT)
+    queue.store_query(parse(b'<query name="news">say</query>'), ANNA)
+    queue.store_query(parse(b'<query name="news" package="q">say</query>'), BERT)
     assert queue.stored_query("news", ANNA).package == "p"
     assert queue.stored_query("news", BERT).package == "q"
-    queue.store(parse(b'<query name="news" package="r">say</query>'), BERT)
+    queue.store_query(parse(b'<query name="news" package="r">say</query>'), BERT)
     assert [(row.owner, row.package) for row in queue.stored_queries(OLGA)] == [("anna", "p"), ("bert", "r")]
 
 

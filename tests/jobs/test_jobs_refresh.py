@@ -153,7 +153,7 @@ def test_use_brings_the_next_refresh_nearer_and_disuse_takes_it_away(
 
 def test_a_stranger_gets_no_more_through_the_refresh_of_another(queue: JobQueue, archive: Archive) -> None:
     """A question of the command line that is asked again through HTTP is held to what HTTP may do."""
-    queue.store(parse(b'<query name="n">say</query>'), COMMAND_LINE)
+    queue.store_query(parse(b'<query name="n">say</query>'), COMMAND_LINE)
     assert again(queue, Requester("anna", 3, "http")).origin == "http"
     work_off(archive)
     assert again(queue, COMMAND_LINE).origin == "cli"

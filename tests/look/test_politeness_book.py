@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -175,6 +176,15 @@ def test_a_clock_that_was_set_back_does_not_silence_a_host(opened: Open) -> None
     assert crawl.begin(HOST, IP, 0.0, NOW - 30 * 86_400_000) == 0
 
 
+def test_a_turn_that_lasts_when_its_book_is_closed_is_that_of_a_dead(opened: Open) -> None:
+    crawl = opened(CRAWL, True)
+    assert crawl.begin(HOST, IP, 0.0, NOW) == 0
+    crawl.close()
+    crawl.cut_off(HOST, NOW)
+    crawl.end(HOST, ended(NOW))
+    assert opened(CHECK, False).begin(HOST, IP, 0.0, NOW + 10) > 0
+
+
 def killed_in_its_turn(file: Path, now: int) -> None:
     code = (
         "import os, signal, sys; from pathlib import Path\n"
@@ -282,11 +292,13 @@ while left:
 def test_processes_never_have_a_turn_at_one_host_at_once(tmp_path: Path) -> None:
     words = [sys.executable, "-c", TAKES_TURNS, str(tmp_path / "politeness")]
     runs = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=os.environ) for _ in range(4)]
-    turns = sorted(tuple(map(int, line.split())) for run in runs for line in run.communicate(timeout=60)[0].splitlines())
+    lines = [line for run in runs for line in run.communicate(timeout=60)[0].splitlines()]
+    turns = sorted(tuple(map(int, line.split())) for line in lines)
     assert len(turns) == 100
-    assert [later for earlier, later in zip(turns, turns[1:], strict=False) if later[0] < earlier[1] + 10] == []
+    assert [later for earlier, later in itertools.pairwise(turns) if later[0] < earlier[1] + 10] == []
 
 
+@pytest.mark.files
 def test_a_fleet_without_a_delay_shares_nothing(tmp_path: Path) -> None:
     with Archive(tmp_path / "a") as archive:
         book = open_book(archive, CHECK, crawls=True)

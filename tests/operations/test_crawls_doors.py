@@ -13,8 +13,8 @@ from served_archive import WebClient, at, running
 from letopis.archive import OWN, READ, WRITE, Archive
 from letopis.archive.accounts import accounts_of
 from letopis.archive.audit import audit_entries
+from letopis.archive.queues import crawl_plans
 from letopis.cli import main
-from letopis.crawl.selection import saved_plans
 from letopis.errors import NotFound, Refused, UsageError
 from letopis.operations import Context, bind
 from letopis.operations.crawls import crawl_status, drop_site, enqueue_seeds, explain_visit
@@ -57,7 +57,7 @@ def test_a_crawl_is_queued_with_all_that_it_was_told_by_every_door(
     assert web.post(PATH, body | {"requisites": True}, **head).status == 201
     options = ["--scope", "prefix", "--depth", "3", "--include", "/a", "--exclude", "b", "--requisites"]
     assert run(archive, "crawls", "add", "http://example.com/", *options) == 0
-    plans = saved_plans(archive)
+    plans = crawl_plans(archive)
     assert [plan.seeds for plan in plans] == [(SEED,), ("http://example.net/",), ("http://example.com/",)]
     assert {plan[1:] for plan in plans} == {("prefix", ("/a",), ("b",), 3, True)}
 
@@ -85,7 +85,7 @@ def test_a_crawl_that_makes_no_sense_leaves_nothing_behind(
     with pytest.raises(UsageError, match=fault):
         ask(archive, enqueue_seeds, **values)
     assert web.post(PATH, values, **head).status == 422
-    assert saved_plans(archive) == []
+    assert crawl_plans(archive) == []
     assert ask(archive, crawl_status).new == 0
     assert audit_entries(archive, 10) == []
 
@@ -93,7 +93,7 @@ def test_a_crawl_that_makes_no_sense_leaves_nothing_behind(
 def test_the_verb_that_crawls_keeps_no_plan_that_it_refuses(archive: Archive) -> None:
     for option in ("--include", "--exclude"):
         assert run(archive, "crawl", SEED, option, "[") == 2
-    assert saved_plans(archive) == []
+    assert crawl_plans(archive) == []
 
 
 def test_private_seeds_are_for_the_command_line(archive: Archive, web: WebClient, head: dict[str, str]) -> None:
@@ -116,7 +116,7 @@ def test_a_site_is_dropped_or_not_known(
         ask(archive, drop_site, site="nosuch.example")
     assert web.ask("DELETE", f"{PATH}?site=nosuch.example", **head).status == 404
     assert run(archive, "crawls", "drop", "nosuch.example") == 3
-    assert saved_plans(archive) == []
+    assert crawl_plans(archive) == []
     assert [row.action for row in audit_entries(archive, 10)] == ["site dropped"] * 3 + ["crawl added"] * 3
 
 

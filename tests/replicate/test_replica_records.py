@@ -106,9 +106,7 @@ def test_only_plain_names_are_indexes() -> None:
 
 def made() -> release.ArchiveRelease:
     zrec = ZrecRelease("index-00000003.zrec", "2026-01-01T00:00:00Z", 10, "ab" * 32, "cd" * 32, (("ef" * 16, 4),))
-    return release.ArchiveRelease(
-        "12" * 16, 3, "2026-01-01T00:00:00Z", zrec.name, zrec, RecordCounts(1, 2, 3, 4, 5)
-    )
+    return release.ArchiveRelease("12" * 16, 3, "2026-01-01T00:00:00Z", zrec.name, zrec, RecordCounts(1, 2, 3, 4, 5))
 
 
 def test_a_release_is_read_as_it_was_written() -> None:

@@ -235,3 +235,21 @@ def test_agents_that_are_cut_from_the_object_store_keep_what_they_have(
     asked = [(host, path) for host, path, _, _ in web.requests()]
     assert len(asked) == len(set(asked)), "a page was fetched twice"
     assert_complete(web, scaled_settings, tmp_path)
+
+
+def test_checks_from_elsewhere_take_turns_with_a_fleet(
+    web: Web, fleet: Fleet, scaled_settings: Settings, tmp_path: Path
+) -> None:
+    fleet.start()
+    fleet.start()
+    fleet.when(20)
+    host = web.requests()[0][0]
+    urls = [f"http://{host}{path}" for name, path, _, _ in web.requests() if name == host]
+    words = [sys.executable, "-m", "letopis.cli", "--archive", str(tmp_path / "other"), "check", "--now", *urls]
+    ways = variables(scaled_settings.database.url, scaled_settings.store)
+    checked = subprocess.run(words, env={**outside(), **ways}, capture_output=True, text=True, timeout=60)
+    assert checked.returncode in (0, 4), checked.stderr
+    fleet.wait()
+    assert_polite(web)
+    asked = [path for name, path, _, _ in web.requests() if name == host]
+    assert len(asked) > len(set(asked)), "the check asked what the fleet had asked"

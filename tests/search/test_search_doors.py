@@ -18,15 +18,14 @@ from letopis.config import SearchSettings, Settings
 from letopis.errors import NotFound, UsageError
 from letopis.index.word_index import WordIndex
 from letopis.operations import Cancelled, Context, Silent, bind
+from letopis.operations.duplicates import DuplicatesQuery, duplicates
 from letopis.operations.words import (
     CategoriesQuery,
-    DuplicatesQuery,
     NearWordsQuery,
     PhraseQuery,
     SearchQuery,
     categories,
     current_words,
-    duplicates,
     near,
     search,
     when,

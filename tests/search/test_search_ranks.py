@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from letopis import Archive
 from letopis.archive.index_facts import record_choice, record_shown
-from letopis.archive.weights import PageWeights
 from letopis.cli.main import main
 from letopis.config import SearchSettings, Settings
 from letopis.index.query_language import parse_word_query
-from letopis.index.search_ranking import choice_weight
+from letopis.index.search_ranking import PageWeights, choice_weight
 from letopis.index.search_results import search
 from letopis.index.word_index import WordIndex
 

@@ -45,7 +45,7 @@ def said_in_templates() -> Iterator[tuple[str, ...]]:
 
 
 def marked_in_code() -> Iterator[tuple[str, ...]]:
-    for path in SERVE.rglob("*.py"):
+    for path in (*SERVE.rglob("*.py"), *(SERVE.parent / "replay").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "translatable":
                 assert isinstance(node.args[0], ast.Constant)

@@ -33,7 +33,11 @@ class Site(BaseHTTPRequestHandler):
     """Two small pages and no robots.txt."""
 
     def do_GET(self) -> None:
-        body = b"" if self.path == "/robots.txt" else b"<title>%b</title><a href=/two>two</a>%b" % (MARK, self.path.encode())
+        body = (
+            b""
+            if self.path == "/robots.txt"
+            else b"<title>%b</title><a href=/two>two</a>%b" % (MARK, self.path.encode())
+        )
         self.send_response(200 if body else 404)
         self.send_header("Content-Type", "text/html")
         self.send_header("Content-Length", str(len(body)))
@@ -51,7 +55,9 @@ def is_page(value: Any, address: str, depth: int = 0) -> bool:
         return value.startswith(address) and not value.endswith("robots.txt")
     if isinstance(value, bytes | bytearray):
         return MARK in value
-    return depth < 2 and isinstance(value, list | tuple) and any(is_page(part, address, depth + 1) for part in value[:3])
+    return (
+        depth < 2 and isinstance(value, list | tuple) and any(is_page(part, address, depth + 1) for part in value[:3])
+    )
 
 
 def walk(address: str, archive: str) -> list[str]:

@@ -433,7 +433,7 @@ class JobQueue:
         """The job file of a stored query."""
         return self._stored.xml(self.stored_query(name, requester).id)
 
-    def store(self, query: JobQuery, requester: Requester) -> StoredQueryRow:
+    def store_query(self, query: JobQuery, requester: Requester) -> StoredQueryRow:
         """Stores a query under its name without running it now."""
         every = self._interval(query, requester)
         self._ensure_tables()

@@ -20,7 +20,7 @@ RecordExtension = Callable[[Cursor, list[RecordedCapture]], None]
 """Writes rows that belong to the moment of a batch of looks, in the transaction of `Archive.record`."""
 
 
-class NewestVersion(NamedTuple):
+class CurrentVersion(NamedTuple):
     """The newest version of a URL: what identifies it, and the header that it came with."""
 
     resource: int
@@ -32,14 +32,14 @@ class NewestVersion(NamedTuple):
     final_url: str
 
 
-def newest_versions_of(archive: Archive, urls: Sequence[str]) -> dict[str, NewestVersion]:
+def newest_versions_of(archive: Archive, urls: Sequence[str]) -> dict[str, CurrentVersion]:
     """The newest versions of those of many URLs that have one, in a few statements."""
     read = archive.catalog.heads.read
     found = {}
     for url, row in newest_versions(archive.catalog.database, urls).items():
         final = (archive.answers.final_url(row.extra) if row.extra else "") or row.url
         headers = read(bytes(row.head))
-        found[url] = NewestVersion(
+        found[url] = CurrentVersion(
             row.resource, row.version, row.number, bytes(row.sha1), row.raw_bytes, headers, final
         )
     return found

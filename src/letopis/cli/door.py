@@ -179,6 +179,11 @@ class _Bar:
             self._line, self._what = ProgressLine(what, total=of or None, quiet=self._quiet), what
         self._line.show(done)
 
+    def remark(self, sentence: str) -> None:
+        """A line on standard error."""
+        if not self._quiet:
+            click.echo(sentence, err=True)
+
     def cancelled(self) -> bool:
         """Never: Ctrl-C is an exception here."""
         return False

@@ -55,7 +55,7 @@ VERBS: dict[str, Verb] = {
     "near": Verb("operations.words", "List the words that stand near a word"),
     "when": Verb("operations.words", "Tell when a phrase first and last stood on any page"),
     "categories": Verb("operations.words", "Sort the pages of a site into a tree by their key words"),
-    "duplicates": Verb("operations.words", "Find the same document under other addresses"),
+    "duplicates": Verb("operations.duplicates", "Find the same document under other addresses"),
     "jobs": Verb("operations.jobs", "The queue of jobs: submit, list, show, cancel, refresh"),
     "users": Verb("operations.accounts", "People who may sign in, and their roles"),
     "tokens": Verb("operations.accounts", "Secrets for programs that use the HTTP API"),

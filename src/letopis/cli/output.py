@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from letopis.operations.answers import json_value
+from letopis.model import json_value
 
 Row = Mapping[str, Any]
 

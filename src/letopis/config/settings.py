@@ -132,7 +132,9 @@ class MonitorSettings(SettingsSection):
     min_interval: float = setting(10.0, "checks of one URL inside this time are answered from the record", "seconds")
     every: float = setting(3600.0, "interval of a watch that names none", "seconds")
     concurrency: int = setting(16, "checks in flight at once")
-    delay: float = setting(0.0, "least time between two checks of one host", "seconds")
+    delay: float = setting(
+        0.0, "least time between two checks of one host; crawl.delay holds while a crawl is there", "seconds"
+    )
     title: str = setting("$kind: $url", "title of a notification; names are those of its message")
     message: str = setting(
         "$sentence\n\n$difference", "text of a notification: $sentence $difference $url $kind $time $tag $version"

@@ -17,7 +17,7 @@ from letopis.archive.queues import FrontierQueue
 from letopis.crawl.commits import RETRY_SECONDS, BatchCommitter, CrawlStats, PendingLook, PendingLooks
 from letopis.crawl.selection import CrawlDecisions, CrawlSelection
 from letopis.frontier import Frontier, LeaseManager, NewUrl, Ticket
-from letopis.look import Answer, KnownVersion, LookOptions, NoTurn, Patience, Visitor, known_version
+from letopis.look import KnownVersion, LookOptions, NoTurn, Patience, VisitAnswer, Visitor, known_version
 from letopis.look.politeness import fetch_result
 from letopis.look.robots import Robots
 from letopis.model import Response, to_millis
@@ -172,7 +172,7 @@ class Agent:
             ticket = following
 
     def _leaves_a_host(self, ticket: Ticket, following: Ticket) -> bool:
-        """Whether the host looked at before may be ready, now or soon, with nobody to turn to it."""
+        """Whether the host of the ticket before may be ready, now or soon, with nobody to turn to it."""
         return following.host_id != ticket.host_id and len(self._tasks) < self._settings.concurrency
 
     def _ended(self, task: asyncio.Task[None]) -> None:
@@ -263,7 +263,7 @@ class Agent:
             return False
         # A URL that had no version when it was queued needs no question about its last one.
         known = known_version(self._archive, ticket.url) if ticket.known else None
-        answer = await self._visitor.ask(ticket.url, known, self._options, robots, _PATIENCE)
+        answer = await self._visitor.ask(ticket.url, known, self._options, robots, _PATIENCE, ticket.host)
         return self._finish(ticket, robots, known, answer)
 
     async def _takes_turn(self, ticket: Ticket, robots: Robots | None) -> bool:
@@ -278,16 +278,16 @@ class Agent:
         self._visitor.give_up_turn(ticket.host)
         return False
 
-    def _finish(self, ticket: Ticket, robots: Robots | None, known: KnownVersion | None, answer: Answer) -> bool:
+    def _finish(self, ticket: Ticket, robots: Robots | None, known: KnownVersion | None, answer: VisitAnswer) -> bool:
         """Gives the host free; the answer is read later. Whether the host was asked."""
         self._read_sitemaps(ticket.url, robots)
         facts = self._frontier.give_back(ticket, answer.result)
         self._done.add(PendingLook(ticket, answer.response, known, answer.result, facts))
         return answer.result.asked
 
-    def _not_asked(self, refusal: Response, robots: Robots | None) -> Answer:
+    def _not_asked(self, refusal: Response, robots: Robots | None) -> VisitAnswer:
         delay = robots.crawl_delay if robots is not None else None
-        return Answer(refusal, fetch_result(refusal, delay, self._archive.clock()))
+        return VisitAnswer(refusal, fetch_result(refusal, delay, self._archive.clock()))
 
     def _is_ours(self, ticket: Ticket) -> bool:
         """Right before the host is asked: False, and the ticket is void, when its lease may be over."""

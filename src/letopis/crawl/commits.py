@@ -113,7 +113,7 @@ _KEPT_OUTCOMES = (Outcome.NEW, Outcome.CHANGED)
 
 
 class PendingLook(NamedTuple):
-    """What came of a ticket, what was known before it, and what the frontier was told."""
+    """What came of a ticket, what was known before it, and what the frontier heard of it."""
 
     ticket: Ticket
     response: Response
@@ -205,7 +205,7 @@ class RevisitPlanner:
         self._counts_bytes = counts == "bytes"
 
     def planned(self, done: FinishedLook) -> PlannedLook:
-        """Teaches the policy, so each look is told once."""
+        """Teaches the policy, so it is called once a look."""
         ticket, look = done.ticket, done.look
         absent = look.response.status in _GONE_STATUSES
         seen = look.response.available and not absent and look.outcome is not Outcome.REFUSED

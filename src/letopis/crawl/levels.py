@@ -150,7 +150,7 @@ class LevelCrawl:
         await visitor.turn(url.host, robots, self._patience)
         async with self._room:
             known = known_version(self._archive, url.url)
-            answer = await visitor.ask(url.url, known, options, robots, self._patience)
+            answer = await visitor.ask(url.url, known, options, robots, self._patience, url.host)
         self._bandwidth.spend(answer.result.bytes, answer.result.finished)
         look = visitor.judge(answer.response, known, options)
         if look.outcome in (Outcome.NEW, Outcome.CHANGED) and not self._decisions.stores(look, url.depth):

@@ -35,6 +35,7 @@ from letopis.frontier import Frontier, LeaseManager, Politeness, politeness_of
 from letopis.look import LookOptions, Visitor
 from letopis.look.politeness import PolitenessBook, open_book
 from letopis.look.robots import RobotsCache
+from letopis.look.visitor import user_agent
 from letopis.model import to_millis
 from letopis.schedule import VisitState, make_policy
 from letopis.urls import Scope, ScopeKind, Scopes, parse_user_url
@@ -112,10 +113,9 @@ async def open_client(archive: Archive) -> AsyncIterator[tuple[Client, str]]:
 
 def crawl_client(archive: Archive, transport: Transport) -> tuple[Client, str]:
     """A client as a crawl wants it, over any transport, and the name that it gives to servers."""
-    settings = archive.settings
-    contact = settings.crawl.contact
-    name = f"{settings.crawl.user_agent} (+{contact})" if contact else settings.crawl.user_agent
-    return Client(transport, _without_retries(settings.fetch), user_agent=name, clock=archive.clock), name
+    name = user_agent(archive)
+    settings = _without_retries(archive.settings.fetch)
+    return Client(transport, settings, user_agent=name, clock=archive.clock), name
 
 
 def _without_retries(settings: FetchSettings) -> FetchSettings:
@@ -197,7 +197,7 @@ async def crawl(
     `begun` hears of the agent, and of each that takes its place when it was
     cut off, so that it can be stopped by other means.
     """
-    CrawlDecisions(archive.settings.crawl)  # bad filters are told before anything is stored
+    CrawlDecisions(archive.settings.crawl)  # bad filters are refused before anything is stored
     if shard is None:
         enqueue_seeds(archive, options)
     if not options.seeds and not sum(queue_counts(archive)):

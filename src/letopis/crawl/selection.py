@@ -14,7 +14,7 @@ from letopis.archive import Archive
 from letopis.archive.queues import CrawlPlan, crawl_plans, keeps_crawl_plans, visited_hosts
 from letopis.config import CrawlSettings
 from letopis.errors import UsageError
-from letopis.fetch import is_public
+from letopis.fetch import is_private_url
 from letopis.frontier import (
     CrawlFilter,
     CrawlFocus,
@@ -34,19 +34,11 @@ _MAX_MOVES = 10
 
 def may_follow_move(seed: str, target: str) -> bool:
     """A site of the internet that points into a house is not followed there, though one inside may point to another."""
-    return not _is_private_url(target) or _is_private_url(seed)
-
-
-def _is_private_url(url: str) -> bool:
-    """Whether an address names this machine or a private network; what names resolve to is seen when they are asked."""
-    name = host_of(url).rpartition("@")[2]
-    name = name[1:].partition("]")[0] if name.startswith("[") else name.partition(":")[0]
-    literal = name.replace(".", "").isdigit() or ":" in name
-    return name == "localhost" or name.endswith(".localhost") or (literal and not is_public(name))
+    return not is_private_url(target) or is_private_url(seed)
 
 
 def moved_seeds(archive: Archive, seeds: Iterable[str]) -> tuple[str, ...]:
-    """Where redirects led from the seeds when they were last looked at; empty for those that stayed where they are."""
+    """Where redirects led from the seeds at their last visits; empty for those that stayed where they are."""
     return tuple(target for seed in seeds for target in _move_targets(archive, parse_user_url(seed)))
 
 

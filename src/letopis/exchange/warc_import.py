@@ -49,7 +49,7 @@ _FAST_TYPES = WarcRecordType.response | _REVISIT | _RESOURCE | _METADATA
 
 def record_captures(source: str | BinaryIO, report: ImportReport) -> Iterator[ImportedCapture]:
     """The same of a WARC file by its name, or of a stream that holds whole records."""
-    for record in ArchiveIterator(source, record_types=_FAST_TYPES, parse_http=False, strict_mode=False):
+    for record in ArchiveIterator(source, record_types=_FAST_TYPES, parse_http=False):
         fields = {name.lower(): value for name, value in record.headers.astuples()}
         url = fields.get("warc-target-uri", "").strip("<>")
         kind = record.record_type

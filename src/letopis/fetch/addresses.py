@@ -1,19 +1,11 @@
-"""Which network addresses a request may be connected to: private networks are refused to strangers.
-
-The guard judges the address that a connection really goes to, so neither redirects nor names that change their
-address get through.
-"""
+"""Which network addresses a request may be connected to: private networks are refused to strangers."""
 
 from __future__ import annotations
 
-import contextlib
-import socket
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Literal
 from urllib.parse import urlsplit
-
-import pycurl
 
 from letopis.model.web import Failure, FailureKind
 
@@ -90,59 +82,10 @@ def _carried_ipv4(address: IPv6Address) -> IPv4Address | None:
     return None
 
 
-_REFUSE_SOCKET: int = pycurl.SOCKET_BAD
-_GO_ON: int = pycurl.PREREQFUNC_OK
-_ABORT: int = pycurl.PREREQFUNC_ABORT
 FORBIDDEN_ADDRESS = Failure(
     FailureKind.FORBIDDEN_ADDRESS,
     "the address belongs to a private network, which this request may not reach; fetch.private can allow it",
 )
-
-
-class _OwnedSocket:
-    """A socket for libcurl, which duplicates it; ours is closed when it is let go."""
-
-    __slots__ = ("_socket",)
-
-    def __init__(self, address: pycurl.CurlSockAddr) -> None:
-        self._socket = socket.socket(address.family, address.socktype, address.protocol)
-
-    def fileno(self) -> int:
-        """The descriptor that libcurl duplicates."""
-        return self._socket.fileno()
-
-    def __del__(self) -> None:
-        with contextlib.suppress(AttributeError, OSError):
-            self._socket.close()
-
-
-class AddressGuard:
-    """The two callbacks that see real addresses.
-
-    A name that resolves to a private address is refused before a packet
-    goes out, and a kept connection to one is refused before it is used, so
-    neither redirects nor names that change their address get through.
-    """
-
-    def __init__(self, easy: pycurl.Curl) -> None:
-        self.refused = False
-        easy.setopt(pycurl.OPENSOCKETFUNCTION, self._open)
-        easy.setopt(pycurl.PREREQFUNCTION, self._before_request)
-
-    def _open(self, _purpose: int, address: pycurl.CurlSockAddr) -> _OwnedSocket | int:
-        if address.family not in (socket.AF_INET, socket.AF_INET6) or not is_public(str(address.addr[0])):
-            self.refused = True
-            return _REFUSE_SOCKET
-        try:
-            return _OwnedSocket(address)
-        except OSError:  # out of descriptors, or no IPv6 here: libcurl reports it as no connection
-            return _REFUSE_SOCKET
-
-    def _before_request(self, remote: str, _local: str, _port: int, _local_port: int) -> int:
-        if is_public(remote):
-            return _GO_ON
-        self.refused = True
-        return _ABORT
 
 
 def resolves_to_public(found: list[tuple[object, ...]]) -> bool:

@@ -181,8 +181,11 @@ def limits_of(settings: FetchSettings) -> Limits:
     )
 
 
-BetweenRequests = Callable[[str], Awaitable[float]]
-"""Holds an exchange until its next request, to this address, may be sent; answers how many seconds that took."""
+BetweenRequests = Callable[[str], Awaitable[float | None]]
+"""Holds an exchange until its next request, to this address, may be sent; answers how many seconds that took.
+
+None: it may not be sent.
+"""
 
 
 @dataclass(slots=True)
@@ -192,12 +195,12 @@ class _Exchange:
     deadline: float
     between: BetweenRequests | None
 
-    async def next_request(self, url: str) -> float:
-        """Seconds until the next request may be sent, which are over then."""
+    async def next_request(self, url: str) -> float | None:
+        """Seconds until the next request may be sent, which are over then; None when it may not be sent."""
         if self.between is None:
             return 0.0
         waited = await self.between(url)
-        self.deadline += waited
+        self.deadline += waited or 0.0
         return waited
 
 
@@ -278,9 +281,11 @@ class Client:
             left = exchange.deadline - time.monotonic()
             if pause is None or pause >= left:
                 return _with_costs(response, spent) if attempt else response
+            waited = await exchange.next_request(hop.url)
+            if waited is None:
+                return _with_costs(response, spent) if attempt else response
             spent = (spent[0] + response.wire_bytes, spent[1] + response.sent_bytes)
             attempt += 1
-            waited = await exchange.next_request(hop.url)
             if pause > waited:
                 await self._sleep(pause - waited)
             hop = hop._replace(limits=hop.limits._replace(total_seconds=max(0.001, left - pause)))
@@ -293,6 +298,8 @@ class Client:
         while redirect_location(response):
             to = redirect_target(response.url, redirect_location(response))
             failure = trail.step(response, to) or _out_of_time(exchange.deadline, request.limits)
+            if failure is None and await exchange.next_request(to) is None:
+                failure = Failure(FailureKind.TIMEOUT, f"the redirect leads to {to}, whose host is left alone for now")
             if failure is not None:
                 response = response._replace(failure=failure)
                 break
@@ -300,7 +307,6 @@ class Client:
             spent = (spent[0] + response.wire_bytes, spent[1] + response.sent_bytes)
             fields = without_credentials(fields, response.url, to)
             hop = self._hop(request, to, method_after_redirect(response.status, hop.method), fields)
-            await exchange.next_request(to)
             response = await self._try(_in_time(hop, exchange.deadline), exchange)
         started = exchange.deadline - request.limits.total_seconds
         whole = response._replace(url=request.url, hops=tuple(hops), seconds=time.monotonic() - started)

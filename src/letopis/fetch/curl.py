@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
 import ssl
 import time
 from collections import Counter
@@ -15,7 +17,7 @@ import pycurl
 
 from letopis.config.settings import FetchSettings
 from letopis.errors import NotReady, Refused
-from letopis.fetch.addresses import FORBIDDEN_ADDRESS, AddressGuard, resolves_to_public
+from letopis.fetch.addresses import FORBIDDEN_ADDRESS, is_public, resolves_to_public
 from letopis.fetch.curl_multi import CurlMulti, TransferWaiter
 from letopis.fetch.headers import header_lines
 from letopis.fetch.transfer import Transfer, TransferTimeouts
@@ -60,6 +62,57 @@ _SENTENCES = {
     FailureKind.PROTOCOL: "the answer is not valid HTTP",
     FailureKind.OTHER: "the request failed",
 }
+
+
+_REFUSE_SOCKET: int = pycurl.SOCKET_BAD
+_GO_ON: int = pycurl.PREREQFUNC_OK
+_ABORT: int = pycurl.PREREQFUNC_ABORT
+
+
+class _OwnedSocket:
+    """A socket for libcurl, which duplicates it; ours is closed when it is let go."""
+
+    __slots__ = ("_socket",)
+
+    def __init__(self, address: pycurl.CurlSockAddr) -> None:
+        self._socket = socket.socket(address.family, address.socktype, address.protocol)
+
+    def fileno(self) -> int:
+        """The descriptor that libcurl duplicates."""
+        return self._socket.fileno()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError, OSError):
+            self._socket.close()
+
+
+class AddressGuard:
+    """The two callbacks that see real addresses.
+
+    A name that resolves to a private address is refused before a packet
+    goes out, and a kept connection to one is refused before it is used, so
+    neither redirects nor names that change their address get through.
+    """
+
+    def __init__(self, easy: pycurl.Curl) -> None:
+        self.refused = False
+        easy.setopt(pycurl.OPENSOCKETFUNCTION, self._open)
+        easy.setopt(pycurl.PREREQFUNCTION, self._before_request)
+
+    def _open(self, _purpose: int, address: pycurl.CurlSockAddr) -> _OwnedSocket | int:
+        if address.family not in (socket.AF_INET, socket.AF_INET6) or not is_public(str(address.addr[0])):
+            self.refused = True
+            return _REFUSE_SOCKET
+        try:
+            return _OwnedSocket(address)
+        except OSError:  # out of descriptors, or no IPv6 here: libcurl reports it as no connection
+            return _REFUSE_SOCKET
+
+    def _before_request(self, remote: str, _local: str, _port: int, _local_port: int) -> int:
+        if is_public(remote):
+            return _GO_ON
+        self.refused = True
+        return _ABORT
 
 
 def curl_failure(code: int, words: str) -> Failure:

@@ -437,11 +437,11 @@ def catch_up_on_cluster(
 
     Less than a piece is read here: that takes less time than to ask others.
     """
-    handover, done = LinkCacheWriter(archive.folder), 0
+    writer, done = LinkCacheWriter(archive.folder), 0
     while index.known()[1] >= PIECE:
         reaches = _version_ranges(archive, index.last)
         for versions, payload in spread.each(pack_range, reaches):
-            handover.put(versions, payload)
+            writer.put(versions, payload)
         done += index.catch_up(
             partial(_forward_progress, progress, done), partial(_has_reached, index, reaches[-1].last)
         )

@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from letopis.archive import Archive
 from letopis.archive.index_facts import all_page_ids
-from letopis.archive.weights import PageWeights
 from letopis.index.link_graph import LinkSnapshot, Mask
 from letopis.index.link_storage import Int32
+from letopis.index.search_ranking import PageWeights
 from letopis.index.site_maps import document_pages, edges_between
 
 Ranks = npt.NDArray[np.float64]

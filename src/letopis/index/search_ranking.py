@@ -7,14 +7,19 @@ up, and the crawler comes back to them sooner.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import sys
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from letopis.archive import Archive
 from letopis.archive.index_facts import choice_counts
-from letopis.archive.weights import PageWeights
 from letopis.index.page_text import Snippet
 
 PageWeight = Callable[[int], float]
@@ -50,6 +55,75 @@ class ScoreParts(NamedTuple):
     def score(self) -> float:
         """What answers are ordered by."""
         return (self.words + self.links) * self.freshness * self.rank
+
+
+_MAGIC = b"LTPWGHT1"
+_MIN_WEIGHT, _MAX_WEIGHT = 0.6, 3.0
+_POWER = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class PageWeights:
+    """Ranks by the numbers of resources, in order; kept in one small file of the archive's folder.
+
+    Derived and never needed: the file can be deleted, and is made again from
+    the links. It is replaced as a whole, so a reader sees the old or the new one.
+    """
+
+    keys: array[int]
+    ranks: array[float]
+
+    @classmethod
+    def of(cls, ranks: Iterable[tuple[int, float]]) -> PageWeights:
+        """The weights of these resources."""
+        pairs = sorted(ranks)
+        return cls(array("q", [key for key, _ in pairs]), array("f", [rank for _, rank in pairs]))
+
+    def weight(self, key: int) -> float:
+        """What a score is multiplied by: 1 for a page of average rank and for one that is not known."""
+        at = bisect_left(self.keys, key)
+        if at == len(self.keys) or self.keys[at] != key:
+            return 1.0
+        return float(min(_MAX_WEIGHT, max(_MIN_WEIGHT, self.ranks[at] ** _POWER)))
+
+    def save(self, folder: Path) -> None:
+        """Replaces the file of an archive's folder."""
+        target = folder / "index" / "weights"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh = target.with_suffix(f".{os.getpid()}")
+        fresh.write_bytes(_MAGIC + _little_endian(self.keys).tobytes() + _little_endian(self.ranks).tobytes())
+        fresh.replace(target)
+
+    @classmethod
+    def load(cls, folder: Path) -> PageWeights | None:
+        """The weights of an archive's folder; None when there are none, or none that make sense."""
+        file = f"{folder}/index/weights"
+        try:
+            state = os.stat(file)  # Asked at every question: a Path costs four times as much.
+            return _read_weights(file, state.st_mtime_ns, state.st_size)
+        except OSError:
+            return None
+
+
+@lru_cache(maxsize=4)
+def _read_weights(file: str, _changed: int, _size: int) -> PageWeights | None:
+    """Read once for as long as the file stays the same."""
+    data = Path(file).read_bytes()
+    count, rest = divmod(len(data) - len(_MAGIC), 12)
+    if not data.startswith(_MAGIC) or rest or count < 0:
+        return None
+    keys, ranks = array("q"), array("f")
+    keys.frombytes(data[len(_MAGIC) : len(_MAGIC) + 8 * count])
+    ranks.frombytes(data[len(_MAGIC) + 8 * count :])
+    return PageWeights(_little_endian(keys), _little_endian(ranks))
+
+
+def _little_endian(values: array[Any]) -> array[Any]:
+    """Numbers of this machine as the file holds them, or the other way round."""
+    if sys.byteorder == "big":
+        values = values[:]
+        values.byteswap()
+    return values
 
 
 _PRIOR_SHOWN = 20

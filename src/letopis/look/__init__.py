@@ -2,14 +2,14 @@
 
 from letopis.look.known import KnownVersion, known_version, known_versions
 from letopis.look.politeness import is_refused
-from letopis.look.visitor import Answer, LookOptions, NoTurn, Patience, Visitor, check_of_look
+from letopis.look.visitor import LookOptions, NoTurn, Patience, VisitAnswer, Visitor, check_of_look
 
 __all__ = [
-    "Answer",
     "KnownVersion",
     "LookOptions",
     "NoTurn",
     "Patience",
+    "VisitAnswer",
     "Visitor",
     "check_of_look",
     "is_refused",

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from letopis.archive import Archive, Identity
-from letopis.archive.page_memory import NewestVersion, PageMemory, newest_versions_of
+from letopis.archive.page_memory import CurrentVersion, PageMemory, newest_versions_of
 from letopis.model import FailureKind, Headers, Response
 from letopis.urls import host as host_of
 
@@ -78,7 +78,7 @@ def known_versions(archive: Archive, urls: Sequence[str]) -> dict[str, KnownVers
     return {url: _known_of_row(memory, url, row) for url, row in newest_versions_of(archive, urls).items()}
 
 
-def _known_of_row(memory: PageMemory, url: str, row: NewestVersion) -> KnownVersion:
+def _known_of_row(memory: PageMemory, url: str, row: CurrentVersion) -> KnownVersion:
     has_digest = bool(validators_of(row.headers).digests)
     return KnownVersion(*row, memory.untrusted_digests(host_of(url)) if has_digest else frozenset())
 

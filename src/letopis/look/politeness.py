@@ -1,4 +1,4 @@
-"""What is owed to servers, and the politeness book by which everything that runs on an archive keeps it.
+"""How long servers are left alone, and the politeness book by which everything that runs on an archive keeps to it.
 
 The rules are plain functions: how long a host and its address are left alone
 after a fetch. By the book crawls, checks, watches and downloads of jobs, in
@@ -36,7 +36,7 @@ class FetchResult(NamedTuple):
     """How a fetch went. `status` is 0 when no answer came.
 
     Without `asked` the host was not troubled (robots.txt forbids the URL), so
-    nothing is owed to it.
+    it needs no pause.
     """
 
     finished: int
@@ -179,6 +179,7 @@ class PolitenessBook:
         self._ip_delay = round(politeness.ip_delay * 1000)
         self._troubled: set[str] = set()
         """Hosts that asked a crawl without any delay to wait."""
+        self._closed = False
 
     def arrive(self, host: HostState, now: int) -> HostState:
         """A crawl plans to ask a host: the host with all pauses that the book knows of."""
@@ -215,9 +216,9 @@ class PolitenessBook:
         return self._slots.change(_host_key(host), _address_key(ip), now, take)
 
     def end(self, host: str, result: FetchResult) -> None:
-        """A turn is over; what is owed to the host and its address now is written down."""
+        """A turn is over; the pauses of the host and of its address are written down."""
         crawl_delay, now = result.crawl_delay or 0.0, result.finished
-        if self._crawls and not self._gap(crawl_delay) and not self._is_trouble(host, result):
+        if self._closed or (self._crawls and not self._gap(crawl_delay) and not self._is_trouble(host, result)):
             return
 
         def note(slot: Slot, address: Slot | None) -> None:
@@ -236,17 +237,20 @@ class PolitenessBook:
         self._slots.change(_host_key(host), _address_key(result.ip), now, note)
 
     def cut_off(self, host: str, now: int) -> None:
-        """A turn ends and nobody knows what came of it: the least pause is owed."""
+        """A turn ends and nobody knows what came of it: its least pause follows."""
+        if self._closed:
+            return
 
         def note(slot: Slot, address: Slot | None) -> None:
             self._leave(slot)
             slot.asked = now
-            slot.ready = max(slot.ready, now + slot.owed)
+            slot.ready = max(slot.ready, now + slot.least_pause)
 
         self._slots.change(_host_key(host), 0, now, note)
 
     def close(self) -> None:
-        """Gives back what is held; pauses stay in the book."""
+        """Gives back what is held; pauses stay in the book. Turns that last end with it, as those of the dead."""
+        self._closed = True
         self._slots.close()
 
     def _is_trouble(self, host: str, result: FetchResult) -> bool:
@@ -267,7 +271,7 @@ class PolitenessBook:
             if now < slot.busy_until and slots.is_alive(slot.busy):
                 return slots.poll
             # It died while it asked: all that is known is that this began before.
-            slot.ready = max(slot.ready, min(now, slot.busy_until) + slot.owed)
+            slot.ready = max(slot.ready, min(now, slot.busy_until) + slot.least_pause)
             slot.busy = 0
         opens = self._opens(slot, gap, now)
         if address is not None:
@@ -288,7 +292,7 @@ class PolitenessBook:
         return slot.crawler != self._slots.token and self._slots.is_alive(slot.crawler)
 
     def _take(self, slot: Slot, address: Slot | None, gap: int, now: int) -> None:
-        slot.busy, slot.busy_until, slot.owed = self._slots.token, now + self._slots.hold, gap
+        slot.busy, slot.busy_until, slot.least_pause = self._slots.token, now + self._slots.hold, gap
         slot.asked, slot.claimed = now, 0
         self._space(slot, gap, now)
         if address is not None:

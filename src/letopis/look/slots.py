@@ -41,7 +41,7 @@ class Slot:
     It may be asked from `ready` on, by crawls from `retry` on, which is later
     after failures in a row. It was last asked at `asked`: a turn began then,
     or the last one ended. `busy` has a turn, until `busy_until` at the latest,
-    and owes the pause `owed` should it die; `claimant` has the next turn until
+    and the pause after it is `least_pause` should it die; `claimant` has the next turn until
     `claimed`. Until `spaced` the crawl of `crawler` wants `spacing` between
     two requests. `address` is the key of where a host was last found.
     """
@@ -58,14 +58,14 @@ class Slot:
     claimant: int = 0
     crawler: int = 0
     spacing: int = 0
-    owed: int = 0
+    least_pause: int = 0
     failures: int = 0
 
     def values(self) -> tuple[int, ...]:
         """As they are written."""
         return (
             self.key, self.address, self.ready, self.retry, self.asked, self.busy_until, self.claimed, self.spaced,
-            self.busy, self.claimant, self.crawler, self.spacing, self.owed, self.failures,
+            self.busy, self.claimant, self.crawler, self.spacing, self.least_pause, self.failures,
         )  # fmt: skip
 
     def is_idle(self, now: int) -> bool:

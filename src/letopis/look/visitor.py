@@ -99,7 +99,7 @@ class Patience(NamedTuple):
 PATIENT = Patience()
 
 
-class Answer(NamedTuple):
+class VisitAnswer(NamedTuple):
     """What came back, and what it means for the pauses of its host."""
 
     response: Response
@@ -196,7 +196,7 @@ class Visitor:
         self._book.end(host, FetchResult(self._now(), asked=False))
 
     def cut_off(self, host: str) -> None:
-        """The turn at a host ends in the middle of a look: the least pause is owed."""
+        """The turn at a host ends in the middle of a look: its least pause follows."""
         self._book.cut_off(host, self._now())
 
     async def ask(
@@ -206,23 +206,19 @@ class Visitor:
         options: LookOptions,
         robots: Robots | None = None,
         patience: Patience = PATIENT,
-    ) -> Answer:
+        host: str = "",
+    ) -> VisitAnswer:
         """Asks in the turn of the URL's host, which is over then; whoever asks judges the answer."""
-        exchange = _Exchange(self, host_of(url), patience)
+        exchange = _Exchange(self, host or host_of(url), patience)
         try:
             response = await self._exchange(url, known, options, exchange)
-        except NoTurn as error:
-            # Redirects led to a host that is not to be asked now.
-            failure = Failure(FailureKind.TIMEOUT, f"it leads on to a host that must wait: {error}")
-            response = Response(url, url, 0, (), b"", self._archive.clock(), failure=failure)
-            return Answer(response, fetch_result(response, None, self._archive.clock())._replace(asked=False))
         except BaseException:
             self.cut_off(exchange.host)
             raise
         crawl_delay = robots.crawl_delay if robots is not None else None
         result = fetch_result(response, crawl_delay, self._archive.clock())
         self._book.end(exchange.host, result)
-        return Answer(response, result)
+        return VisitAnswer(response, result)
 
     async def _exchange(
         self, url: str, known: KnownVersion | None, options: LookOptions, exchange: _Exchange
@@ -236,7 +232,9 @@ class Visitor:
             if header_suffices(header, known):
                 # Nothing was downloaded: the newest version stands for the body.
                 return header._replace(skipped=header.status < 300)
-            await exchange.next_request(url)
+            if await exchange.next_request(url) is None:
+                failure = Failure(FailureKind.TIMEOUT, "the host is left alone for now; its page was not asked for")
+                return header._replace(failure=failure)
         response = await self._client.fetch(_request(url, known, options), exchange.next_request)
         if response.warnings and (wrong := wrong_digest_fields(response)):
             self._memory.distrust(host_of(response.url), wrong)
@@ -304,14 +302,24 @@ class _Exchange:
         self.host = host
         """Whose turn it is now."""
 
-    async def next_request(self, url: str) -> float:
-        """Ends the turn and waits for the one at the host of an address; answers how many seconds that took."""
+    async def next_request(self, url: str) -> float | None:
+        """Ends the turn and waits for that of an address's host: how many seconds, None when it comes too late."""
         clock = asyncio.get_running_loop().time
         began = clock()
         self._visitor.cut_off(self.host)
-        self.host = host_of(url)
-        await self._visitor.turn(self.host, None, self._patience)
+        host = host_of(url)
+        try:
+            await self._visitor.turn(host, None, self._patience)
+        except NoTurn:
+            return None
+        self.host = host
         return clock() - began
+
+
+def user_agent(archive: Archive) -> str:
+    """Name and contact, as servers see them."""
+    crawl = archive.settings.crawl
+    return f"{crawl.user_agent} (+{crawl.contact})" if crawl.contact else crawl.user_agent
 
 
 def _redirect_page(response: Response) -> Page:

@@ -1,7 +1,7 @@
 """Frozen values that cross the borders between units. Nothing here does I/O."""
 
 from letopis.model.page import Block, BlockChange, BlockKind, Change, Link, LinkType, Page
-from letopis.model.record import Check, Observation, Outcome, Put, PutResult, Stats, Version
+from letopis.model.record import Check, Observation, Outcome, Put, PutResult, Stats, Version, json_value
 from letopis.model.times import (
     LONGEST_DURATION,
     from_millis,
@@ -40,6 +40,7 @@ __all__ = [
     "from_millis",
     "header",
     "http_date",
+    "json_value",
     "parse_duration",
     "parse_time",
     "rfc3339",

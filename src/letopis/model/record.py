@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
-from enum import StrEnum
-from typing import NamedTuple
+from enum import Enum, StrEnum
+from typing import Any, NamedTuple
 
 from letopis.model.page import Change, Page
+from letopis.model.times import rfc3339
 from letopis.model.web import Headers, Hop, Response
 
 
@@ -126,3 +128,20 @@ class Stats:
     catalog_bytes: int
     links: int
     hosts: int
+
+
+def json_value(value: Any) -> Any:
+    """A value as JSON can hold it: times in RFC 3339 UTC, rows as objects."""
+    if isinstance(value, datetime):
+        return rfc3339(value)
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {part.name: json_value(getattr(value, part.name)) for part in fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {name: json_value(part) for name, part in value._asdict().items()}
+    if isinstance(value, Mapping):
+        return {str(name): json_value(part) for name, part in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [json_value(part) for part in value]
+    return value

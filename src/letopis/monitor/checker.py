@@ -16,7 +16,7 @@ from letopis.archive.page_memory import content_of_version
 from letopis.fetch import Client, CookieJar, CurlTransport, limits_of
 from letopis.look import KnownVersion, LookOptions, NoTurn, Patience, Visitor, check_of_look, known_versions
 from letopis.look.politeness import Politeness, PolitenessBook, open_book
-from letopis.look.visitor import WebClient
+from letopis.look.visitor import WebClient, user_agent
 from letopis.model import Check, Observation, Outcome, Request, Response, to_millis
 from letopis.urls import host as host_of
 from letopis.urls import parse_user_url
@@ -33,8 +33,8 @@ class CheckOptions:
     moved. `private_ok` follows from `fetch.private` (`letopis.fetch.private_ok`).
     `browser` has pages rendered, which needs the extra of that name; `head`
     means nothing then. A URL whose turn at its host does not come within
-    `patience` seconds is not asked; `waiting` hears of a host that has to be
-    waited for, and how many seconds at least.
+    `patience` seconds is not asked; `waiting` gets a sentence about a host
+    that has to be waited for.
     """
 
     uid: str = "default"
@@ -44,7 +44,7 @@ class CheckOptions:
     private_ok: bool = True
     browser: bool = False
     patience: float = 30.0
-    waiting: Callable[[str, float], None] | None = None
+    waiting: Callable[[str], None] = lambda sentence: None
 
 
 class LazyBrowser:
@@ -82,7 +82,7 @@ class Checker:
     ) -> list[Check]:
         """One answer a URL, in the order of asking; hosts side by side, one connection each.
 
-        A URL whose turn did not come in time was not asked: that is told, and not recorded.
+        A URL whose turn did not come in time was not asked: its answer says so and is not recorded.
         """
         addresses = [parse_user_url(url) for url in urls]
         distinct = list(dict.fromkeys(addresses))
@@ -150,10 +150,13 @@ class Checker:
         waiting, found = iter(hosts.items()), dict[str, Observation | NoTurn]()
         clock = asyncio.get_running_loop().time
 
+        def tell(host: str, seconds: float) -> None:
+            options.waiting(f"others ask {host} as well; waiting for our turn, {options.patience:g} s at most")
+
         async def work() -> None:
             for host, part in waiting:
                 for url in part:
-                    patience = Patience(min(options.patience, deadline - clock()), waiting=options.waiting)
+                    patience = Patience(min(options.patience, deadline - clock()), waiting=tell)
                     found[url] = await self._look(host, url, known.get(url), looking, patience)
 
         await asyncio.gather(*(work() for _ in range(min(len(hosts), settings.monitor.concurrency))))
@@ -201,12 +204,6 @@ async def open_checker(archive: Archive) -> AsyncIterator[Checker]:
     try:
         yield Checker(archive, client, book, browser)
     finally:
-        book.close()
         await browser.close()
         await transport.close()
-
-
-def user_agent(archive: Archive) -> str:
-    """Name and contact, as servers see them."""
-    crawl = archive.settings.crawl
-    return f"{crawl.user_agent} (+{crawl.contact})" if crawl.contact else crawl.user_agent
+        book.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -37,6 +38,9 @@ BATCH = 256
 """Watches that are judged together."""
 POLL_SECONDS = 5.0
 """How soon the loop notices watches that another process has added."""
+_ROUND_SECONDS = 60.0
+"""How long watches of one round wait for their turns at hosts that others ask as well."""
+_POSTPONED_MILLIS = 10_000
 _SITEMAP_ALERTS = (AlertKind.UNAVAILABLE, AlertKind.RECOVERED, AlertKind.STATUS, AlertKind.REDIRECT)
 
 
@@ -77,17 +81,21 @@ class Watcher:
     async def run(self) -> None:
         """Goes on until `stop`."""
         while not self._stopping.is_set():
-            await self.run_due()
+            await self.run_due(_ROUND_SECONDS)
             await self._rest()
 
-    async def run_due(self) -> int:
-        """Checks everything that is due now once, then sends what waits; answers how many watches were due."""
+    async def run_due(self, seconds: float = math.inf) -> int:
+        """Checks everything that is due now once, then sends what waits; answers how many watches were due.
+
+        Those at hosts that many ask, whose turn does not come within some seconds, are due again a little later, so
+        that they hold no others up.
+        """
         count, now = 0, to_millis(self._archive.clock())
         while not self._stopping.is_set():
             rows = self._watches.due(now, BATCH)
             if not rows:
                 break
-            await self._batch(rows)
+            await self._batch(rows, seconds)
             count += len(rows)
             await self._outbox.send_due()
         await self._outbox.send_due()
@@ -101,16 +109,18 @@ class Watcher:
         except TimeoutError:
             return
 
-    async def _batch(self, rows: Sequence[WatchRow]) -> None:
+    async def _batch(self, rows: Sequence[WatchRow], seconds: float) -> None:
         tags = WatchList(self._archive).tag_defaults()
         watches = [watch_of_row(row, tags, self._archive.settings.monitor) for row in rows]
         urls = [watch.url for watch in watches]
         before = last_checks_of(self._archive, urls)
-        checks = await self._check(watches)
+        checks = await self._check(watches, seconds)
+        self._postpone([row for row, url in zip(rows, urls, strict=True) if url not in checks])
         after = last_checks_of(self._archive, urls)
         judged = [
             self._judge(row, watch, checks[watch.url], before.get(watch.url), after[watch.url])
             for row, watch in zip(rows, watches, strict=True)
+            if watch.url in checks
         ]
         self._record(judged)
         for one in judged:
@@ -118,12 +128,20 @@ class Watcher:
             if one.watch.kind == "sitemap" and one.check.available:
                 await self._expand(one)
 
-    async def _check(self, watches: Sequence[Watch]) -> dict[str, Check]:
+    def _postpone(self, rows: Sequence[WatchRow]) -> None:
+        """Gives watches a time a little later, unless somebody gave them another one meanwhile."""
+        found = [self._watches.find(row.url) for row in rows]
+        same = [row.url for row, now in zip(rows, found, strict=True) if now is not None and now.due == row.due]
+        if same:
+            self._watches.set_due(same, to_millis(self._archive.clock()) + _POSTPONED_MILLIS)
+
+    async def _check(self, watches: Sequence[Watch], seconds: float) -> dict[str, Check]:
+        """What came of those whose turn at their host came within some seconds."""
         answers: dict[str, Check] = {}
         for origin, browser in sorted({(watch.origin, watch.browser) for watch in watches}):
             urls = [watch.url for watch in watches if (watch.origin, watch.browser) == (origin, browser)]
-            found = await self._checks.check(urls, replace(self._options(origin), browser=browser))
-            answers.update(zip(urls, found, strict=True))
+            options = replace(self._options(origin), browser=browser, patience=math.inf)
+            answers |= await self._checks.check_some(urls, options, seconds)
         return answers
 
     def _options(self, origin: Origin) -> CheckOptions:

@@ -1,6 +1,7 @@
 """Every question and every command of Letopis once: parameters, right, rows, errors, progress, cancelling."""
 
-from letopis.operations.answers import Answer, Document, Rows, Value, json_value
+from letopis.model import json_value
+from letopis.operations.answers import Answer, Document, Rows, Value
 from letopis.operations.context import Cancelled, Context, LocalContext, Progress, Silent
 from letopis.operations.operation import Operation, Route, operation
 from letopis.operations.parameters import Parameter, bind, parameter, parameters_of

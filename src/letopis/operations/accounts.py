@@ -14,7 +14,7 @@ from letopis.model import from_millis, to_millis
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
-from letopis.operations.parameters import NOT_CLI, parameter
+from letopis.operations.parameters import NOT_CLI, Parameters, parameter
 from letopis.urls import parse_user_url
 
 Role = Literal["guest", "user", "owner"]
@@ -33,8 +33,7 @@ def _name(help: str) -> Any:
     return parameter(help, argument=True, longest=_LONGEST_NAME)
 
 
-@dataclass(frozen=True, slots=True)
-class AccountsQuery:
+class AccountsQuery(Parameters):
     """All that whoever asks may see."""
 
 
@@ -53,8 +52,7 @@ def _user_row(user: User) -> UserRow:
     return UserRow(user.name, user.role, user.email, user.team, from_millis(user.created))
 
 
-@dataclass(frozen=True, slots=True)
-class AddUserCommand:
+class AddUserCommand(Parameters):
     """A new user."""
 
     name: str = _name("Name of the new user: letters, digits and . @ + - _.")
@@ -96,8 +94,7 @@ def list_users(context: Context, asked: AccountsQuery) -> Rows[UserRow]:
     return Rows([_user_row(user) for user in accounts_of(context.archive).users()])
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveUserCommand:
+class RemoveUserCommand(Parameters):
     """Whom to remove."""
 
     name: str = _name(_USER)
@@ -129,8 +126,7 @@ def remove_user(context: Context, asked: RemoveUserCommand) -> Value[RemovedUser
     return Value(RemovedUser(asked.name))
 
 
-@dataclass(frozen=True, slots=True)
-class SetPasswordCommand:
+class SetPasswordCommand(Parameters):
     """Whose password, and which."""
 
     name: str = _name(_USER)
@@ -166,8 +162,7 @@ def set_password(context: Context, asked: SetPasswordCommand) -> Value[UserRow]:
     return Value(_user_row(user))
 
 
-@dataclass(frozen=True, slots=True)
-class SetRoleCommand:
+class SetRoleCommand(Parameters):
     """Who gets which role."""
 
     name: str = _name(_USER)
@@ -193,8 +188,7 @@ def set_role(context: Context, asked: SetRoleCommand) -> Value[UserRow]:
     return Value(_user_row(accounts.user(asked.name)))
 
 
-@dataclass(frozen=True, slots=True)
-class SetGroupCommand:
+class SetGroupCommand(Parameters):
     """Who belongs to which group."""
 
     name: str = _name(_USER)
@@ -222,8 +216,7 @@ def set_group(context: Context, asked: SetGroupCommand) -> Value[UserRow]:
     return Value(_user_row(accounts.user(asked.name)))
 
 
-@dataclass(frozen=True, slots=True)
-class CreateTokenCommand:
+class CreateTokenCommand(Parameters):
     """A new token."""
 
     name: str = _name("Name of the new token: letters, digits and . @ + - _.")
@@ -292,8 +285,7 @@ def list_tokens(context: Context, asked: AccountsQuery) -> Rows[TokenRow]:
     ])  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class RevokeTokenCommand:
+class RevokeTokenCommand(Parameters):
     """Which token ends."""
 
     name: str = _name("Which token.")
@@ -344,8 +336,7 @@ def _project_row(project: Project) -> ProjectRow:
     return ProjectRow(project.name, project.owner, len(project.urls), project.urls, from_millis(project.created))
 
 
-@dataclass(frozen=True, slots=True)
-class AddToProjectCommand:
+class AddToProjectCommand(Parameters):
     """A new project, or more addresses for one."""
 
     name: str = _name("Name of the project: letters, digits and . @ + - _.")
@@ -408,8 +399,7 @@ def list_projects(context: Context, asked: AccountsQuery) -> Rows[ProjectRow]:
     return Rows([_project_row(project) for project in projects_of(context.archive).list()])
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectQuery:
+class ProjectQuery(Parameters):
     """Which project."""
 
     name: str = _name(_PROJECT)
@@ -429,14 +419,13 @@ def show_project(context: Context, asked: ProjectQuery) -> Value[ProjectRow]:
     return Value(_project_row(projects_of(context.archive).show(asked.name)))
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveProjectCommand:
+class RemoveProjectCommand(Parameters):
     """A project, or addresses in it."""
 
     name: str = _name(_PROJECT)
     urls: tuple[str, ...] = parameter(
         "Take only these addresses out of it.",
-        default=(), alias="url", argument=True, metavar="[URL]...", at_most=MAX_PROJECT_URLS,
+        default=(), named="url", argument=True, metavar="[URL]...", at_most=MAX_PROJECT_URLS,
     )  # fmt: skip
 
 
@@ -478,8 +467,7 @@ def remove_project(context: Context, asked: RemoveProjectCommand) -> Value[Remov
     return Value(RemovedProject(asked.name, not urls, urls))
 
 
-@dataclass(frozen=True, slots=True)
-class AuditQuery:
+class AuditQuery(Parameters):
     """How much of the log."""
 
     limit: int = parameter("Most lines.", default=100, at_least=1, at_most=1000)

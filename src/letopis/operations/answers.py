@@ -1,21 +1,18 @@
-"""What operations answer with: rows, one value, or a document; and how a value is written as JSON."""
+"""What operations answer with: rows, one value, or a document."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
-from datetime import datetime
-from enum import Enum
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from types import MappingProxyType
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from letopis.errors import LetopisError
-from letopis.model import rfc3339
 
 R = TypeVar("R")
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
 class Rows(Generic[R]):
     """Rows in their order. `about` says what they are about: the site, the time, where the next ones begin.
 
@@ -25,18 +22,23 @@ class Rows(Generic[R]):
     `remark` is for people: why there is nothing, what to do next.
     """
 
-    rows: Iterable[R]
-    about: Mapping[str, Any] = field(default_factory=dict)
-    faults: Sequence[LetopisError] = ()
-    remark: str = ""
+    __slots__ = ("about", "faults", "remark", "rows")
+
+    def __init__(
+        self,
+        rows: Iterable[R],
+        about: Mapping[str, Any] = _NOTHING,
+        faults: Sequence[LetopisError] = (),
+        remark: str = "",
+    ) -> None:
+        self.rows, self.about, self.faults, self.remark = rows, about, faults, remark
 
     def __iter__(self) -> Iterator[R]:
         """The rows, once."""
         return iter(self.rows)
 
 
-@dataclass(frozen=True, slots=True)
-class Value(Generic[R]):
+class Value(NamedTuple, Generic[R]):
     """One value: totals, a check, what a command made; `faults` and `remark` are as those of rows."""
 
     value: R
@@ -44,8 +46,7 @@ class Value(Generic[R]):
     remark: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """A text or bytes of a format of its own, in pieces that are made while they are sent.
 
     `files` gives what has to be several files once it is written under a name.
@@ -57,7 +58,7 @@ class Document:
 
     pieces: Iterable[str | bytes]
     media_type: str
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = _NOTHING
     files: Callable[[str], Iterable[tuple[str, bytes]]] | None = None
     path: Path | None = None
     row: Any = None
@@ -71,20 +72,3 @@ class Document:
 
 
 Answer = Rows[Any] | Value[Any] | Document
-
-
-def json_value(value: Any) -> Any:
-    """A value as JSON can hold it: times in RFC 3339 UTC, rows as objects."""
-    if isinstance(value, datetime):
-        return rfc3339(value)
-    if isinstance(value, Enum):
-        return value.value
-    if is_dataclass(value) and not isinstance(value, type):
-        return {part.name: json_value(getattr(value, part.name)) for part in fields(value)}
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {name: json_value(part) for name, part in value._asdict().items()}
-    if isinstance(value, Mapping):
-        return {str(name): json_value(part) for name, part in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [json_value(part) for part in value]
-    return value

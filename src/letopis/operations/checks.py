@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from letopis.monitor.monitor import error_of_check
 from letopis.operations.answers import Rows
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
-from letopis.operations.parameters import NOT_CLI, parameter
+from letopis.operations.parameters import NOT_CLI, Parameters, parameter
 from letopis.urls import parse_user_url
 
 MAX_URLS = 10_000
@@ -28,13 +28,12 @@ DEFAULT_ROWS = 1000
 _CHECK_ERRORS = (413, 429, 501, 503)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckCommand:
+class CheckCommand(Parameters):
     """What to check, for whom, and how."""
 
     url: tuple[str, ...] = parameter("Addresses of pages.", argument=True, metavar="URL...", at_most=MAX_URLS)
     uid: str = parameter(
-        "Whose last look counts; empty for nobody's.", default="default", alias="as", metavar="UID", longest=200
+        "Whose last look counts; empty for nobody's.", default="default", named="as", metavar="UID", longest=200
     )
     now: bool = parameter("Ask the server even if the last check was a moment ago.", default=False)
     force: bool = parameter("Store the document even if it is over the size limit.", default=False)
@@ -131,6 +130,7 @@ def check_pages(context: Context, urls: Sequence[str], options: CheckOptions) ->
     if options.browser:
         fetch.require_browser(context.archive.settings.fetch.chromium)
     context.charge("checks", len(addresses))
+    options = replace(options, waiting=context.progress.remark)
     monitor, done = context.archive.attached(_open_monitor), list[Check]()
     for start in range(0, len(addresses), BATCH):
         context.raise_if_cancelled()
@@ -146,12 +146,11 @@ def _open_monitor(archive: Archive) -> Monitor:
     return monitor
 
 
-@dataclass(frozen=True, slots=True)
-class PageListQuery:
+class PageListQuery(Parameters):
     """Which page, and which part of the list."""
 
     url: str = parameter("Address of the page.", argument=True)
-    start: datetime | None = parameter("Not before this time.", default=None, alias="from")
+    start: datetime | None = parameter("Not before this time.", default=None, named="from")
     to: datetime | None = parameter("Not after this time.", default=None, ends_day=True)
     limit: int | None = parameter(
         f"Most rows; default: all, over HTTP {DEFAULT_ROWS}.", default=None, at_least=1, at_most=MAX_ROWS

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from letopis.archive import Archive
 from letopis.archive.audit import seconds_to_next_day, usage_of
@@ -27,6 +26,9 @@ class Progress(Protocol):
     def show(self, done: int, what: str = "", of: int = 0) -> None:
         """So many items are done, of so many where that is known."""
 
+    def remark(self, sentence: str) -> None:
+        """Something that whoever waits should know meanwhile."""
+
     def cancelled(self) -> bool:
         """Whether to stop; asked between units of work, and cheap to ask."""
 
@@ -37,13 +39,18 @@ class Silent:
     def show(self, done: int, what: str = "", of: int = 0) -> None:
         """Nothing is shown."""
 
+    def remark(self, sentence: str) -> None:
+        """Nobody listens."""
+
     def cancelled(self) -> bool:
         """Never."""
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+SILENT = Silent()
+
+
+class Context(NamedTuple):
     """Handed to every operation by its door.
 
     `user` and `rights` are whoever asks; the doors have already compared
@@ -63,7 +70,7 @@ class Context:
     private_ok: bool = False
     origin: Origin = "http"
     form: Literal["text", "json", "xml"] = "text"
-    progress: Progress = field(default_factory=Silent)
+    progress: Progress = SILENT
     address: str = ""
     offline: bool = False
     output: Path | None = None
@@ -104,14 +111,22 @@ class Context:
             if not self.private_ok and is_private_url(url):
                 raise Refused(f"{url} is a private address; the owner can allow them with fetch.private")
 
+    def steps(self, what: str) -> Callable[[int], None]:
+        """To be called with how many items are done; raises Cancelled when nobody wants the answer any more."""
+
+        def show(done: int) -> None:
+            self.raise_if_cancelled()
+            self.progress.show(done, what)
+
+        return show
+
     def raise_if_cancelled(self) -> None:
         """Raises Cancelled when nobody wants the answer any more."""
         if self.progress.cancelled():
             raise Cancelled("stopped; what was recorded stays")
 
 
-@dataclass(frozen=True, slots=True)
-class LocalContext:
+class LocalContext(NamedTuple):
     """Handed by the command line to operations that begin without an open archive: they copy one, or repair one.
 
     `open_archive` opens the one that the settings name; NotFound where there
@@ -120,4 +135,4 @@ class LocalContext:
 
     settings: Settings
     open_archive: Callable[[], Archive]
-    progress: Progress = field(default_factory=Silent)
+    progress: Progress = SILENT

@@ -24,7 +24,7 @@ from letopis.model import rfc3339
 from letopis.operations.answers import Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
-from letopis.operations.parameters import parameter
+from letopis.operations.parameters import Parameters, parameter
 from letopis.schedule import VisitState
 from letopis.schedule.policies import format_span
 from letopis.urls import ScopeKind, parse_user_url, site
@@ -37,8 +37,7 @@ _MAX_HOSTS = 1000
 _SHOWN_HOSTS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class EnqueueSeedsCommand:
+class EnqueueSeedsCommand(Parameters):
     """Where a crawl starts, and how far it goes."""
 
     seeds: tuple[str, ...] = parameter("Addresses to start from.", argument=True, metavar="SEED...", at_most=MAX_SEEDS)
@@ -86,8 +85,7 @@ def enqueue_seeds(context: Context, asked: EnqueueSeedsCommand) -> Value[CrawlQu
     return Value(CrawlQueued(seeds, enqueue(context.archive, options)))
 
 
-@dataclass(frozen=True, slots=True)
-class DropSiteCommand:
+class DropSiteCommand(Parameters):
     """Which site."""
 
     site: str = parameter("A host (host[:port]) or an address.", argument=True)
@@ -121,8 +119,7 @@ def drop_site(context: Context, asked: DropSiteCommand) -> Value[SiteDropped]:
     return Value(SiteDropped(name, drop(context.archive, name)))
 
 
-@dataclass(frozen=True, slots=True)
-class CrawlStatusQuery:
+class CrawlStatusQuery(Parameters):
     """How much of it."""
 
     hosts: int = parameter("How many hosts to list, the busiest first.", default=100, at_least=0, at_most=_MAX_HOSTS)
@@ -181,8 +178,7 @@ def crawl_status_value(archive: Archive, hosts: int, ready: int | None, fresh: f
     return CrawlStatus(archive.clock(), *found, ready=ready, freshness=fresh, hosts=listed)
 
 
-@dataclass(frozen=True, slots=True)
-class VisitQuery:
+class VisitQuery(Parameters):
     """Which page."""
 
     url: str = parameter("Address of the page.", argument=True)

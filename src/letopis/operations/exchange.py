@@ -8,7 +8,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
@@ -31,7 +31,7 @@ from letopis.exchange.warc_records import WarcCompression
 from letopis.operations.answers import Document, Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
-from letopis.operations.parameters import parameter
+from letopis.operations.parameters import Parameters, parameter
 from letopis.operations.watches import add_imported_watches
 
 ExportKind = Literal["warc", "wacz", "cdxj", "static", "parquet"]
@@ -40,8 +40,7 @@ EXPORT_KINDS: tuple[str, ...] = get_args(ExportKind)
 # In
 
 
-@dataclass(frozen=True, slots=True)
-class ImportCommand:
+class ImportCommand(Parameters):
     """What is taken in, and what is known of it."""
 
     sources: tuple[str, ...] = parameter("Files, folders, or addresses of indexes.", argument=True, metavar="FILE...")
@@ -143,14 +142,13 @@ _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 _PIECE = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class ExportQuery:
+class ExportQuery(Parameters):
     """Which part of the archive, in which format."""
 
     kind: ExportKind = parameter(f"The format: {', '.join(EXPORT_KINDS)}.", argument=True)
     site: str = parameter("Only this host or the host of this URL.", default="")
     project: str = parameter("Only pages of this project.", default="", metavar="NAME")
-    start: datetime | None = parameter("Only checks from this time on.", default=None, alias="from")
+    start: datetime | None = parameter("Only checks from this time on.", default=None, named="from")
     to: datetime | None = parameter("Only checks up to this time.", default=None, ends_day=True)
     latest: bool = parameter("Only the newest version of each page.", default=False)
     compression: Literal["gzip", "zstd", "none"] | None = parameter(
@@ -167,7 +165,6 @@ class ExportQuery:
         return ExportSelection(self.site, self.start, self.to, self.latest, self.project)
 
 
-@dataclass(frozen=True, slots=True)
 class ExportFileCommand(ExportQuery):
     """The same, written to a file of a job."""
 
@@ -383,8 +380,7 @@ def _add_to_zip(packed: zipfile.ZipFile, file: Path, name: str) -> None:
 # To another place
 
 
-@dataclass(frozen=True, slots=True)
-class MigrateCommand:
+class MigrateCommand(Parameters):
     """Where to."""
 
     target: str = parameter("Settings that name the new place.", argument=True, metavar="FILE")

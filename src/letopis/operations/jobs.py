@@ -8,7 +8,7 @@ and by their owners; they run with the rights of whoever asked.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Literal
@@ -18,7 +18,8 @@ from letopis.archive.jobs import JobQuery, JobQueue, job_files, remove_old_jobs
 from letopis.errors import LetopisError, NotFound, UsageError
 from letopis.jobs.documents import result_json, result_xml
 from letopis.jobs.packages import packages, stylesheet_named, transform_result
-from letopis.operations.answers import Document, Rows, Value, json_value
+from letopis.model import json_value
+from letopis.operations.answers import Document, Rows, Value
 from letopis.operations.context import Context
 from letopis.operations.job_files import fetched_urls, parse_job_file, refuse_steps
 from letopis.operations.job_rows import (
@@ -36,7 +37,7 @@ from letopis.operations.job_rows import (
     stored_query_of,
 )
 from letopis.operations.operation import operation
-from letopis.operations.parameters import CLI_ONLY, parameter
+from letopis.operations.parameters import CLI_ONLY, Parameters, parameter
 
 MAX_JOBS = 10_000
 _MAX_NUMBER = 2**63 - 1
@@ -60,8 +61,7 @@ def _read(context: Context, data: bytes) -> JobQuery:
 # Submitting
 
 
-@dataclass(frozen=True, slots=True)
-class SubmitCommand:
+class SubmitCommand(Parameters):
     """Which query, and whether it is stored."""
 
     xml: bytes = parameter(_FILE, argument=True, metavar="FILE", media_type=XML_TYPE)
@@ -92,8 +92,7 @@ def submit_job(context: Context, asked: SubmitCommand) -> Value[Job] | Document:
     return ended_result(context, job) if asked.wait else Value(job)
 
 
-@dataclass(frozen=True, slots=True)
-class KeepCommand:
+class KeepCommand(Parameters):
     """Which query."""
 
     xml: bytes = parameter(_FILE, argument=True, metavar="FILE", media_type=XML_TYPE)
@@ -111,18 +110,19 @@ class KeepCommand:
 )
 def keep_query(context: Context, asked: KeepCommand) -> Value[StoredQuery]:
     """Store a query under its name without running it now; with a refresh it runs when its time comes."""
-    return Value(stored_query_of(JobQueue(context.archive).store(_read(context, asked.xml), requester_of(context))))
+    return Value(
+        stored_query_of(JobQueue(context.archive).store_query(_read(context, asked.xml), requester_of(context)))
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class RefreshCommand:
+class RefreshCommand(Parameters):
     """What to run again."""
 
     what: str = parameter(
-        "Number of a job, or name of a stored query.", alias="id", argument=True, metavar="ID|NAME", longest=200
+        "Number of a job, or name of a stored query.", named="id", argument=True, metavar="ID|NAME", longest=200
     )
     by_name: bool = parameter(
-        "It is a name, though it looks like a number.", alias="name", default=False, doors=CLI_ONLY
+        "It is a name, though it looks like a number.", named="name", default=False, doors=CLI_ONLY
     )
     wait: bool = parameter(_WAIT, default=False, doors=CLI_ONLY)
 
@@ -146,8 +146,7 @@ def refresh_job(context: Context, asked: RefreshCommand) -> Value[Job] | Documen
     return ended_result(context, job) if asked.wait else Value(job)
 
 
-@dataclass(frozen=True, slots=True)
-class FavouriteQuery:
+class FavouriteQuery(Parameters):
     """Which stored query."""
 
     name: str = parameter(_NAME, argument=True, longest=200)
@@ -174,8 +173,7 @@ def _refreshed(context: Context, what: int | str) -> Job:
 # Lists; their routes stand before those of single jobs, whose paths fit all names
 
 
-@dataclass(frozen=True, slots=True)
-class JobsQuery:
+class JobsQuery(Parameters):
     """Which jobs."""
 
     state: JobState | None = parameter("Only jobs in this state.", default=None)
@@ -208,8 +206,7 @@ def job_counts(context: Context) -> dict[str, int]:
     return JobQueue(context.archive).counts()
 
 
-@dataclass(frozen=True, slots=True)
-class FavouritesQuery:
+class FavouritesQuery(Parameters):
     """All of them."""
 
 
@@ -269,8 +266,7 @@ def forget_favourite(context: Context, asked: FavouriteQuery) -> Value[Forgotten
     return Value(ForgottenQuery(JobQueue(context.archive).forget(asked.name, requester_of(context)).name))
 
 
-@dataclass(frozen=True, slots=True)
-class CleanCommand:
+class CleanCommand(Parameters):
     """How old jobs must be."""
 
     older_than: timedelta | None = parameter(
@@ -297,15 +293,13 @@ def clean_jobs(context: Context, asked: CleanCommand) -> Value[RemovedJobs]:
 # One job
 
 
-@dataclass(frozen=True, slots=True)
-class JobNumber:
+class JobNumber(Parameters):
     """Which job."""
 
     id: int = parameter(_ID, argument=True, at_least=1, at_most=_MAX_NUMBER)
 
 
-@dataclass(frozen=True, slots=True)
-class ShowQuery:
+class ShowQuery(Parameters):
     """Which job, and what of it."""
 
     id: int = parameter(_ID, argument=True, at_least=1, at_most=_MAX_NUMBER)
@@ -359,8 +353,7 @@ def _stylesheet_file(name: str) -> bytes:
         raise UsageError(f"cannot read {name}: {error.strerror}; give a readable stylesheet") from None
 
 
-@dataclass(frozen=True, slots=True)
-class ResultQuery:
+class ResultQuery(Parameters):
     """Which result, and in which form."""
 
     id: int = parameter(_ID, argument=True, at_least=1, at_most=_MAX_NUMBER)
@@ -425,8 +418,7 @@ def list_job_files(context: Context, asked: JobNumber) -> Rows[JobFile]:
     return Rows(JobFile(name, file.stat().st_size) for name, file in job_files(context.archive, job.id).items())
 
 
-@dataclass(frozen=True, slots=True)
-class JobFileQuery:
+class JobFileQuery(Parameters):
     """Which file of which job."""
 
     id: int = parameter(_ID, argument=True, at_least=1, at_most=_MAX_NUMBER)
@@ -462,11 +454,10 @@ def _pieces(file: Path) -> Iterator[bytes]:
             yield piece
 
 
-@dataclass(frozen=True, slots=True)
-class CancelCommand:
+class CancelCommand(Parameters):
     """Which jobs."""
 
-    ids: tuple[str, ...] = parameter("Numbers of jobs.", alias="id", argument=True, metavar="ID...")
+    ids: tuple[str, ...] = parameter("Numbers of jobs.", named="id", argument=True, metavar="ID...")
 
 
 @operation(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -24,7 +23,7 @@ from letopis.operations.answers import Document, Rows
 from letopis.operations.context import Context
 from letopis.operations.indexes import current_graph, known_site
 from letopis.operations.operation import operation
-from letopis.operations.parameters import CLI_ONLY, NOT_CLI, parameter
+from letopis.operations.parameters import CLI_ONLY, NOT_CLI, Parameters, parameter
 from letopis.urls import parse_user_url, site
 
 MapForm = Literal["text", "html", "json", "xml", "sitemap", "dot", "svg", "snippet"]
@@ -37,8 +36,7 @@ MAX_DEPTH = 1_000_000
 MAX_RANKS = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class SiteMapQuery:
+class SiteMapQuery(Parameters):
     """Which map, and in which form."""
 
     site: str = parameter(_SITE, argument=True)
@@ -92,8 +90,7 @@ def _files(found: SiteMap, name: str) -> Iterator[tuple[str, bytes]]:
         yield file.name, file.text.encode()
 
 
-@dataclass(frozen=True, slots=True)
-class SiteReportQuery:
+class SiteReportQuery(Parameters):
     """Of which site, and when."""
 
     site: str = parameter(_SITE, argument=True)
@@ -120,12 +117,11 @@ def site_report(context: Context, asked: SiteReportQuery) -> Rows[ReportRow]:
     return Rows(report_of(found), {"site": site(asked.site), "at": when})
 
 
-@dataclass(frozen=True, slots=True)
-class SiteEventsQuery:
+class SiteEventsQuery(Parameters):
     """Between which two times, in either order."""
 
     site: str = parameter(_SITE, argument=True)
-    start: datetime = parameter("One of the two times.", alias="from", argument=True, metavar="T1")
+    start: datetime = parameter("One of the two times.", named="from", argument=True, metavar="T1")
     to: datetime | None = parameter(
         "The other time; default: now.", default=None, argument=True, metavar="T2", ends_day=True
     )
@@ -152,8 +148,7 @@ def site_events(context: Context, asked: SiteEventsQuery) -> Rows[SiteEvent]:
     return Rows(rows, {"site": name, "from": first, "to": last})
 
 
-@dataclass(frozen=True, slots=True)
-class LinksQuery:
+class LinksQuery(Parameters):
     """Whose links, and in which direction."""
 
     url: str = parameter("A page, or a host for all links of its pages.", argument=True, metavar="URL|SITE")
@@ -191,8 +186,7 @@ def links(context: Context, asked: LinksQuery) -> Rows[LinkRow]:
     return Rows(rows, {"url": asked.url, "direction": "in" if inward else "out", "at": when})
 
 
-@dataclass(frozen=True, slots=True)
-class LinksToQuery:
+class LinksToQuery(Parameters):
     """To which page, and when."""
 
     url: str = parameter("Address of the page.")
@@ -213,8 +207,7 @@ def links_to(context: Context, asked: LinksToQuery) -> Rows[LinkRow]:
     return Rows(links_for(current_graph(context), url, to_millis(when), inward=True), {"url": url, "at": when})
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenLinksQuery:
+class BrokenLinksQuery(Parameters):
     """Of which site, and when."""
 
     site: str = parameter(_SITE, argument=True)
@@ -240,8 +233,7 @@ def broken(context: Context, asked: BrokenLinksQuery) -> Rows[BrokenRow]:
     return Rows(broken_links(graph.as_of(to_millis(when), name), name), {"site": name, "at": when})
 
 
-@dataclass(frozen=True, slots=True)
-class RankQuery:
+class RankQuery(Parameters):
     """Which pages are ranked, and how many are shown."""
 
     site: str | None = parameter("A host (host[:port]) or an address; default: all pages.", default=None, argument=True)

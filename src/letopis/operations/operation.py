@@ -9,7 +9,6 @@ schema and the reference pages all come from here.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import UnionType
 from typing import Any, Generic, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -32,8 +31,7 @@ class Route(NamedTuple):
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Operation(Generic[P, A]):
+class Operation(NamedTuple, Generic[P, A]):
     """One question or command with the names that its doors give it.
 
     `row` is the class of its rows or of its value, None for a document;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple
 
@@ -17,7 +16,7 @@ from letopis.operations.answers import Document, Value
 from letopis.operations.checks import check_pages
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
-from letopis.operations.parameters import CLI_ONLY, Door, parameter
+from letopis.operations.parameters import CLI_ONLY, Door, Parameters, parameter
 from letopis.urls import parse_user_url
 
 DiffFormat = Literal["unified", "words", "chars", "html", "visual", "links", "json", "binary"]
@@ -63,8 +62,7 @@ def version_at(
     return context.archive.get(url, at=at)
 
 
-@dataclass(frozen=True, slots=True)
-class GetQuery:
+class GetQuery(Parameters):
     """Which version of which page."""
 
     url: str = parameter("Address of the page.", argument=True)
@@ -131,17 +129,16 @@ def _requested_version(context: Context, asked: GetQuery) -> Version:
         raise
 
 
-@dataclass(frozen=True, slots=True)
-class DiffQuery:
+class DiffQuery(Parameters):
     """Which two versions of which page, and how the difference is shown."""
 
     url: str = parameter("Address of the page.", argument=True)
     start: datetime | None = parameter(
-        "Older side; default: the version before the newer side.", default=None, alias="from"
+        "Older side; default: the version before the newer side.", default=None, named="from"
     )
     to: datetime | None = parameter("Newer side; default: the newest version.", default=None, ends_day=True)
     uid: str | None = parameter(
-        "What changed since this observer's last look.", default=None, alias="as", metavar="UID", longest=200,
+        "What changed since this observer's last look.", default=None, named="as", metavar="UID", longest=200,
         doors=_NOT_HTTP,
     )  # fmt: skip
     format: DiffFormat = parameter("How to show it.", default="unified")
@@ -196,8 +193,7 @@ def _since_last_look(context: Context, url: str, uid: str) -> tuple[Version, Ver
     return (new if seen is None or seen.version is None else context.archive.answers.by_id(seen.version)), new
 
 
-@dataclass(frozen=True, slots=True)
-class ExtractQuery:
+class ExtractQuery(Parameters):
     """Which version of which page, and in which form."""
 
     url: str = parameter("Address of the page.", argument=True)
@@ -230,8 +226,7 @@ def page_text(page: Page, form: str) -> str:
     return text.rstrip() + "\n"
 
 
-@dataclass(frozen=True, slots=True)
-class PutCommand:
+class PutCommand(Parameters):
     """A version, and where and when it was seen."""
 
     url: str = parameter("Address of the page.", argument=True)

@@ -1,6 +1,6 @@
 """How the parameters of an operation are declared, and how every door reads them from what it was given.
 
-A parameter class is a frozen dataclass whose fields are made by `parameter`.
+A parameter class extends `Parameters`; its fields are made by `parameter`.
 Doors hand over raw values (texts of a command line, a query string or an XML
 attribute; values of a JSON body) and `bind` makes the parameters of them, so
 that a bad value is refused with the same sentence everywhere.
@@ -11,16 +11,31 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
 from datetime import datetime, timedelta
-from difflib import get_close_matches
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NamedTuple,
+    Never,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from letopis.errors import DocumentTooLarge, UsageError
+from letopis.lazy import lazy
 from letopis.model import LONGEST_DURATION, parse_duration, parse_time
 
+if TYPE_CHECKING:
+    import difflib
+else:
+    difflib = lazy("difflib")
+
 P = TypeVar("P")
-_KEY = "letopis.parameter"
 LONGEST = 8192
 """Characters of a text that is not bounded otherwise."""
 
@@ -30,8 +45,7 @@ CLI_ONLY: frozenset[Door] = frozenset(("cli",))
 NOT_CLI: frozenset[Door] = frozenset(("http", "job"))
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
+class Declared(NamedTuple):
     """What `parameter` was told about a field."""
 
     help: str
@@ -47,13 +61,14 @@ class Declared:
     secret: bool = False
     attribute: str = ""
     media_type: str = ""
+    default: Any = ...
 
 
 def parameter(
     help: str,
     *,
-    default: Any = MISSING,
-    alias: str = "",
+    default: Any = ...,
+    named: str = "",
     argument: bool = False,
     flags: tuple[str, ...] = (),
     metavar: str = "",
@@ -68,7 +83,7 @@ def parameter(
 ) -> Any:
     """A field of a parameter class; required unless it has a default.
 
-    `alias` is its name in query strings, bodies and attributes where that is
+    `named` is its name in query strings, bodies and attributes where that is
     not the field's name. `argument` makes it a word of the command line
     instead of an option, `flags` spell the option. `at_least` and `at_most`
     bound a number, the seconds of a duration, or how many a list may hold;
@@ -80,26 +95,58 @@ def parameter(
     its alias; a list is then one attribute, with blanks between its words.
     `media_type` is that of a body that is this parameter alone.
     """
-    declared = Declared(
-        help,
-        alias,
-        argument,
-        flags,
-        metavar,
-        at_least,
-        at_most,
-        longest,
-        doors,
-        ends_day,
-        secret,
-        attribute,
-        media_type,
-    )
-    return field(default=default, metadata={_KEY: declared}, kw_only=True)
+    return Declared(
+        help, named, argument, flags, metavar, at_least, at_most, longest,
+        doors, ends_day, secret, attribute, media_type, default,
+    )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(parameter,))
+class Parameters:
+    """What one operation is asked: a frozen value with a field for each `parameter`, given by name.
+
+    Written once instead of being generated for each operation: every command
+    starts, and compiling the methods of its parameters would take longer than
+    a check.
+    """
+
+    def __init__(self, **values: Any) -> None:
+        """The defaults but for what is given; TypeError for what is unknown or missing."""
+        declared = _declared_fields(type(self))
+        unknown = values.keys() - declared.keys()
+        missing = [name for name, one in declared.items() if one.default is ... and name not in values]
+        if unknown or missing:
+            raise TypeError(f"{type(self).__name__}: unknown {sorted(unknown)}, missing {missing}")
+        vars(self).update({name: values.get(name, one.default) for name, one in declared.items()})
+
+    def __setattr__(self, name: str, value: Any) -> Never:
+        """Parameters are read by several at once."""
+        raise AttributeError(f"cannot assign to {name}")
+
+    def __eq__(self, other: object) -> bool:
+        """The same class with the same values."""
+        return vars(self) == vars(other) if type(other) is type(self) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Fits `__eq__`."""
+        return hash((type(self), *vars(self).values()))
+
+    def __repr__(self) -> str:
+        """As it would be written."""
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
+
+def _declared_fields(shape: type[Any]) -> dict[str, Declared]:
+    """The fields of a parameter class and of those that it extends, in their order."""
+    return {
+        name: value
+        for one in reversed(shape.__mro__)
+        for name, value in vars(one).items()
+        if isinstance(value, Declared)
+    }
+
+
+class Parameter(NamedTuple):
     """One parameter as doors see it: its names, its kind, its limits and its default."""
 
     name: str
@@ -166,18 +213,18 @@ def parameters_of(shape: type[Any]) -> tuple[Parameter, ...]:
     """The parameters that a class declares, in their order."""
     if shape not in _declared:
         hints = get_type_hints(shape)
-        _declared[shape] = tuple(
-            _parameter(row.name, hints[row.name], row.default, row.metadata[_KEY]) for row in fields(shape)
-        )
+        found = _declared_fields(shape)
+        _declared[shape] = tuple(_parameter(name, hints[name], declared) for name, declared in found.items())
     return _declared[shape]
 
 
-def _parameter(name: str, hint: Any, default: Any, declared: Declared) -> Parameter:
+def _parameter(name: str, hint: Any, declared: Declared) -> Parameter:
     bare = _without_none(hint)
     choices = tuple(str(value) for value in get_args(bare)) if get_origin(bare) is Literal else ()
     kind = "choice" if choices else _list_kind(bare) if get_origin(bare) is tuple else _KINDS[bare]
-    required = default is MISSING
-    return Parameter(name, declared.alias or name, kind, choices, required, None if required else default, declared)
+    required = declared.default is ...
+    default = None if required else declared.default
+    return Parameter(name, declared.alias or name, kind, choices, required, default, declared)
 
 
 def _list_kind(hint: Any) -> str:
@@ -215,7 +262,7 @@ def _refuse_unknown(known: tuple[Parameter, ...], given: Mapping[str, Any]) -> N
     names = [one.alias for one in known]
     for name in given:
         if name not in names:
-            near = get_close_matches(str(name), names, 1)
+            near = difflib.get_close_matches(str(name), names, 1)
             hint = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(names) or 'none'}"
             raise UsageError(f"there is no parameter '{str(name)[:70]}'; {hint}")
 

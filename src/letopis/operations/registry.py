@@ -12,6 +12,7 @@ FAMILIES = (
     "accounts",
     "checks",
     "crawls",
+    "duplicates",
     "exchange",
     "jobs",
     "links",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -18,13 +17,12 @@ from letopis.model import to_millis
 from letopis.operations.answers import Value
 from letopis.operations.context import Context, LocalContext
 from letopis.operations.operation import operation
-from letopis.operations.parameters import parameter
+from letopis.operations.parameters import Parameters, parameter
 
 _KEY = "File with the secret that signs releases."
 
 
-@dataclass(frozen=True, slots=True)
-class PublishCommand:
+class PublishCommand(Parameters):
     """Where to, and how."""
 
     folder: str = parameter("Folder that a static server hands out.", argument=True, metavar="DIR")
@@ -56,15 +54,14 @@ def publish(context: Context, asked: PublishCommand) -> Value[PublishReport]:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class CloneCommand:
+class CloneCommand(Parameters):
     """Of which archive, into which folder, and which part of it."""
 
     url: str = parameter("Where the archive is published: http, https, file: or a folder.", argument=True)
     folder: str = parameter("Folder of the clone.", argument=True, metavar="DIR")
     site: str = parameter("Only this host.", default="", metavar="SITE")
     start: datetime | None = parameter(
-        "Fetch contents valid from this time on; others when read.", default=None, alias="from"
+        "Fetch contents valid from this time on; others when read.", default=None, named="from"
     )
     to: datetime | None = parameter("Fetch contents up to this time; others when read.", default=None, ends_day=True)
     lazy: bool = parameter("Fetch no contents now, each one when it is read.", default=False)
@@ -108,8 +105,7 @@ def clone(context: LocalContext, asked: CloneCommand) -> Value[CloneReport]:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class PullCommand:
+class PullCommand(Parameters):
     """Which clone, and how this differs from the usual."""
 
     folder: str = parameter("Folder of the clone.", argument=True, metavar="DIR")

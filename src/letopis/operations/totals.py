@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -27,12 +26,11 @@ from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
 from letopis.operations.indexes import link_index
 from letopis.operations.operation import operation
-from letopis.operations.parameters import parameter
+from letopis.operations.parameters import Parameters, parameter
 from letopis.operations.words import word_index
 
 
-@dataclass(frozen=True, slots=True)
-class WholeArchive:
+class WholeArchive(Parameters):
     """All of it."""
 
 
@@ -240,8 +238,7 @@ def _client(name: str) -> str:
     return name
 
 
-@dataclass(frozen=True, slots=True)
-class ChangesQuery:
+class ChangesQuery(Parameters):
     """Who asks, and for how many."""
 
     client: str = parameter(_CLIENT_HELP, argument=True, longest=64)
@@ -285,8 +282,7 @@ def changes(context: Context, asked: ChangesQuery) -> Rows[NewChange]:
     return Rows(list(map(new_change, rows)), {"cursor": f"v{rows[-1].id if rows else after}"})
 
 
-@dataclass(frozen=True, slots=True)
-class AcknowledgeCommand:
+class AcknowledgeCommand(Parameters):
     """How far a client has come."""
 
     client: str = parameter(_CLIENT_HELP, argument=True, longest=64)

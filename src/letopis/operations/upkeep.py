@@ -7,7 +7,6 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -23,13 +22,12 @@ from letopis.errors import Damaged, LetopisError, NotReady
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Cancelled, Context, LocalContext
 from letopis.operations.operation import operation
-from letopis.operations.parameters import parameter
+from letopis.operations.parameters import Parameters, parameter
 
 # Verify
 
 
-@dataclass(frozen=True, slots=True)
-class VerifyCommand:
+class VerifyCommand(Parameters):
     """Whether to repair."""
 
     repair: bool = parameter("Drop only what is truly lost; rebuild a damaged catalogue from the packs.", default=False)
@@ -78,8 +76,7 @@ def _problems(context: LocalContext, faults: list[LetopisError]) -> Iterator[Ver
 # Compact
 
 
-@dataclass(frozen=True, slots=True)
-class CompactCommand:
+class CompactCommand(Parameters):
     """How thoroughly."""
 
     quick: bool = parameter("Only what is new, at about the cost of storing it again.", default=False)
@@ -133,8 +130,7 @@ _EXTRAS = {
 _PACKAGES = {"letopis-codecs": "letopis_codecs", "letopis-demo": "letopis_demo", "letopis-migrate": "letopis_migrate"}
 
 
-@dataclass(frozen=True, slots=True)
-class WholeInstallation:
+class WholeInstallation(Parameters):
     """All of it."""
 
 

@@ -27,7 +27,7 @@ from letopis.monitor.watch_list import WatchEntry, WatchList
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
-from letopis.operations.parameters import CLI_ONLY, NOT_CLI, parameter
+from letopis.operations.parameters import CLI_ONLY, NOT_CLI, Parameters, parameter
 
 _MOST_ENTRIES = 20
 _LONGEST_TEXT = 2000
@@ -97,12 +97,11 @@ def _details(context: Context, entry: WatchEntry) -> WatchDetails:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class AddWatches:
+class AddWatches(Parameters):
     """What to watch, and how; None is what was not said."""
 
     urls: tuple[str, ...] = parameter(
-        "Addresses of pages to watch.", default=(), alias="url", argument=True, metavar="[URL]..."
+        "Addresses of pages to watch.", default=(), named="url", argument=True, metavar="[URL]..."
     )
     sitemaps: tuple[str, ...] = parameter(
         "Watch every page that this sitemap names; can be repeated.", default=(), flags=("--sitemap",), metavar="URL",
@@ -255,8 +254,7 @@ def _pair(one: Mapping[str, Any], where: str, *names: str) -> tuple[str, str]:
     return first, second
 
 
-@dataclass(frozen=True, slots=True)
-class WatchListQuery:
+class WatchListQuery(Parameters):
     """Which watches."""
 
     tag: str | None = parameter("Only watches with this tag.", default=None, longest=_LONGEST_TAG)
@@ -274,11 +272,10 @@ def watch_list(context: Context, asked: WatchListQuery) -> Rows[WatchDetails]:
     return _rows(context, WatchList(context.archive).entries(asked.tag, asked.limit, asked.offset))
 
 
-@dataclass(frozen=True, slots=True)
-class WatchedUrls:
+class WatchedUrls(Parameters):
     """Which watches a command is for; when one of them is not watched, nothing is done."""
 
-    urls: tuple[str, ...] = parameter(_URLS, alias="url", argument=True, metavar="URL...")
+    urls: tuple[str, ...] = parameter(_URLS, named="url", argument=True, metavar="URL...")
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,11 +327,10 @@ def watch_check(context: Context, asked: WatchedUrls) -> Rows[WatchDetails]:
     return _rows(context, WatchList(context.archive).check_now(asked.urls))
 
 
-@dataclass(frozen=True, slots=True)
-class TagWatches:
+class TagWatches(Parameters):
     """Which watches, and their new tag."""
 
-    urls: tuple[str, ...] = parameter(_URLS, alias="url", argument=True, metavar="URL...")
+    urls: tuple[str, ...] = parameter(_URLS, named="url", argument=True, metavar="URL...")
     tag: str | None = parameter("The new tag; without one they have none.", default=None, longest=_LONGEST_TAG)
 
 
@@ -349,8 +345,7 @@ def watch_tag(context: Context, asked: TagWatches) -> Rows[WatchDetails]:
     return _rows(context, WatchList(context.archive).retag(asked.urls, asked.tag or ""))
 
 
-@dataclass(frozen=True, slots=True)
-class NoParameters:
+class NoParameters(Parameters):
     """Nothing is asked for but all."""
 
 
@@ -394,8 +389,7 @@ def _tag(context: Context, name: str, watches: int, spec: WatchSpec) -> WatchTag
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class ForgetTag:
+class ForgetTag(Parameters):
     """Whose defaults."""
 
     tag: str = parameter("The tag.", argument=True, longest=_LONGEST_TAG)
@@ -422,8 +416,7 @@ def watch_forget_tag(context: Context, asked: ForgetTag) -> Value[ForgottenTag]:
     return Value(ForgottenTag(asked.tag, watches.tag_counts().get(asked.tag, 0)))
 
 
-@dataclass(frozen=True, slots=True)
-class AlertsQuery:
+class AlertsQuery(Parameters):
     """Which alerts."""
 
     url: str | None = parameter("Only alerts of this page.", default=None, argument=True)

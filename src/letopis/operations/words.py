@@ -1,8 +1,8 @@
-"""Questions about words, as of any date: search, words near a word, phrases, categories; and duplicates."""
+"""Questions about words, as of any date: search, words near a word, phrases, categories; base forms of words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from html import unescape
@@ -10,9 +10,7 @@ from html import unescape
 from letopis.archive import READ, WRITE, Archive
 from letopis.archive.accounts import projects_of
 from letopis.archive.cluster import spread_over
-from letopis.archive.index_facts import equal_contents, page_ids, record_choice, record_shown, require_site
-from letopis.errors import UnknownUrl, UsageError
-from letopis.index.near_duplicates import MIN_LIKENESS, DuplicatePair, duplicates_in_site, duplicates_of_page
+from letopis.archive.index_facts import page_ids, record_choice, record_shown, require_site
 from letopis.index.query_language import WordQuery, field_filters, parse_word_query
 from letopis.index.search_ranking import SearchRow, search_row
 from letopis.index.search_results import SearchFacet, count_results, search_facets
@@ -31,14 +29,12 @@ from letopis.model import rfc3339
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
-from letopis.operations.parameters import CLI_ONLY, NOT_CLI, parameter
+from letopis.operations.parameters import CLI_ONLY, NOT_CLI, Parameters, parameter
 from letopis.urls import parse_user_url
 
 MAX_HITS, MAX_OFFSET = 1000, 10_000
 MAX_NEAR = 10_000
 _MAX_FILTERS = 100
-_MAX_COPIES = 200
-_URLS_OF_COPY = 12
 _AT = "As of this time; default: now."
 _SITE = "A host (host[:port]) or an address."
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
@@ -60,20 +56,10 @@ def current_words(context: Context, *, rebuild: bool = False) -> WordIndex:
     return word_index(archive)
 
 
-def _progress(context: Context) -> Callable[[int], None]:
-    """How many pages are done; stops where nobody wants the answer any more."""
-
-    def show(done: int) -> None:
-        context.raise_if_cancelled()
-        context.progress.show(done, "pages")
-
-    return show
-
-
 def _sites_parameter() -> tuple[str, ...]:
     sites: tuple[str, ...] = parameter(
         "Only this host or the host of this URL; may be repeated.",
-        default=(), alias="site", attribute="site", metavar="SITE", at_most=_MAX_FILTERS,
+        default=(), named="site", attribute="site", metavar="SITE", at_most=_MAX_FILTERS,
     )  # fmt: skip
     return sites
 
@@ -81,28 +67,27 @@ def _sites_parameter() -> tuple[str, ...]:
 def _languages_parameter() -> tuple[str, ...]:
     languages: tuple[str, ...] = parameter(
         "Only pages in this language, such as en; may be repeated.",
-        default=(), alias="lang", attribute="lang", metavar="CODE", at_most=_MAX_FILTERS,
+        default=(), named="lang", attribute="lang", metavar="CODE", at_most=_MAX_FILTERS,
     )  # fmt: skip
     return languages
 
 
-@dataclass(frozen=True, slots=True)
-class SearchQuery:
+class SearchQuery(Parameters):
     """What is looked for, where and when, and how much of the answer is wanted."""
 
     query: str = parameter(
         'Words, "phrases", prefix*, -not, OR, site:HOST, lang:CODE, type:MEDIA/TYPE, title:word ...',
-        default="", alias="q", attribute="query", argument=True, metavar="[QUERY]", longest=4096,
+        default="", named="q", attribute="query", argument=True, metavar="[QUERY]", longest=4096,
     )  # fmt: skip
     sites: tuple[str, ...] = _sites_parameter()
     project: str | None = parameter("Only pages of this project.", default=None, metavar="NAME", longest=64)
     blocks: tuple[str, ...] = parameter(
         "Only in this kind of block: title, h1, paragraph, item, cell, link, alt ...; may be repeated.",
-        default=(), alias="block", attribute="block", metavar="KIND", at_most=_MAX_FILTERS,
+        default=(), named="block", attribute="block", metavar="KIND", at_most=_MAX_FILTERS,
     )  # fmt: skip
     languages: tuple[str, ...] = _languages_parameter()
     at: datetime | None = parameter(_AT, default=None, ends_day=True)
-    start: datetime | None = parameter("Whatever stood at this time or later.", default=None, alias="from")
+    start: datetime | None = parameter("Whatever stood at this time or later.", default=None, named="from")
     to: datetime | None = parameter("Whatever stood at this time or earlier.", default=None, ends_day=True)
     limit: int = parameter("Most pages.", default=10, at_least=1, at_most=MAX_HITS)
     offset: int = parameter("Pages to pass over.", default=0, at_least=0, at_most=MAX_OFFSET)
@@ -216,8 +201,7 @@ def _project_pages(archive: Archive, project: str | None) -> frozenset[int] | No
     return frozenset(page_ids(archive, projects_of(archive).show(project).urls).values())
 
 
-@dataclass(frozen=True, slots=True)
-class NearWordsQuery:
+class NearWordsQuery(Parameters):
     """Near which word, how near, and where."""
 
     word: str = parameter("One word, in any of its forms.", argument=True, attribute="of", longest=200)
@@ -254,12 +238,11 @@ def near(context: Context, asked: NearWordsQuery) -> Rows[NearbyWord]:
     """
     _require_sites(context, asked.sites)
     index = current_words(context)
-    rows = nearby_words(index, asked.word, asked.distance, asked.place(), asked.limit, _progress(context))
+    rows = nearby_words(index, asked.word, asked.distance, asked.place(), asked.limit, context.steps("pages"))
     return Rows(rows, {"word": asked.word, "distance": asked.distance})
 
 
-@dataclass(frozen=True, slots=True)
-class PhraseQuery:
+class PhraseQuery(Parameters):
     """Which words together, and where."""
 
     phrase: str = parameter("Words that stand together.", argument=True, longest=1000)
@@ -290,8 +273,7 @@ def when(context: Context, asked: PhraseQuery) -> Value[PhraseHistory]:
     return Value(phrase_history(current_words(context), asked.phrase, *asked.sites))
 
 
-@dataclass(frozen=True, slots=True)
-class CategoriesQuery:
+class CategoriesQuery(Parameters):
     """Of which site, when, and how deep."""
 
     site: str = parameter(_SITE, argument=True)
@@ -321,105 +303,11 @@ def categories(context: Context, asked: CategoriesQuery) -> Rows[PageCategory]:
     A page is in a category because the category's name is among its own key words.
     """
     host = require_site(context.archive, asked.site)
-    rows = site_categories(current_words(context), host, asked.at, asked.depth, _progress(context))
+    rows = site_categories(current_words(context), host, asked.at, asked.depth, context.steps("pages"))
     return Rows(rows, {"site": host, "at": context.moment(asked.at)})
 
 
-@dataclass(frozen=True, slots=True)
-class DuplicatesQuery:
-    """Of which page, or within which site."""
-
-    what: str | None = parameter(
-        "A page, or a host for all of its pages.", default=None, argument=True, metavar="[URL|SITE]", doors=CLI_ONLY
-    )
-    url: str | None = parameter("A page: other addresses with its document.", default=None, metavar="URL")
-    site: str | None = parameter(
-        "A host, or the host of this URL: pairs among its pages.", default=None, metavar="SITE"
-    )
-    least: float = parameter("Likeness that counts.", default=MIN_LIKENESS, at_least=0.1, at_most=1)
-
-    def __post_init__(self) -> None:
-        """One thing at a time."""
-        if sum(text is not None for text in (self.what, self.url, self.site)) != 1:
-            raise UsageError("give either the URL of a page or a site")
-
-
-@operation(
-    "duplicates",
-    right=READ,
-    verb="duplicates",
-    route=("GET", "/duplicates"),
-    step="duplicates",
-    element="pair",
-    about={"site": str | None, "url": str | None},
-    on_cluster=True,
-    errors=(404,),
-    examples=(
-        "letopis duplicates https://example.org/page",
-        "letopis duplicates example.org --json",
-        "letopis duplicates example.org --cluster tcp://scheduler.example:8786",
-    ),
-)
-def duplicates(context: Context, asked: DuplicatesQuery) -> Rows[DuplicatePair]:
-    """Find other addresses with the same or nearly the same document: of one page, or within a site."""
-    archive, url, site = context.archive, asked.url, asked.site
-    if asked.what is not None:
-        url, site = (asked.what, None) if _is_page(archive, asked.what) else (None, asked.what)
-    with spread_over(archive.settings, where_shared=True) as runner:
-        if site is not None:
-            site = require_site(archive, site)
-            rows = duplicates_in_site(archive, site, asked.least, _progress(context), runner)
-        else:
-            url = parse_user_url(url or "")
-            rows = duplicates_of_page(archive, url, asked.least, _progress(context), runner)
-    return Rows(rows, {"site": site, "url": url}, remark="" if rows else "no duplicates found")
-
-
-def _is_page(archive: Archive, what: str) -> bool:
-    """An address with a path, or one that is a known page, is meant as a page, everything else as a site."""
-    if "/" in what.partition("://")[2].rstrip("/") or ("://" not in what and "/" in what):
-        return True
-    try:
-        archive.get(parse_user_url(what))
-    except (UnknownUrl, UsageError):
-        return False
-    return "://" in what
-
-
-@dataclass(frozen=True, slots=True)
-class CopiesQuery:
-    """How many documents are listed."""
-
-    limit: int = parameter("Most documents.", default=_MAX_COPIES, at_least=1, at_most=10_000)
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentCopies:
-    """A document that is the newest version of several addresses, with some of these."""
-
-    title: str
-    bytes: int
-    copies: int
-    urls: tuple[str, ...]
-
-
-@operation(
-    "copies",
-    right=READ,
-    verb="duplicates copies",
-    route=("GET", "/duplicates/copies"),
-    columns=("copies", "bytes", "title", "urls"),
-    examples=("letopis duplicates copies --limit 20",),
-)
-def copies(context: Context, asked: CopiesQuery) -> Rows[DocumentCopies]:
-    """List the documents that stand under several addresses of the whole archive, byte for byte."""
-    found = equal_contents(context.archive, asked.limit, _URLS_OF_COPY)
-    rows = [DocumentCopies(row.title, row.raw_bytes, row.copies, tuple(urls)) for row, urls in found]
-    return Rows(rows, remark="" if rows else "no two addresses hold the same document now")
-
-
-@dataclass(frozen=True, slots=True)
-class BaseFormsCommand:
+class BaseFormsCommand(Parameters):
     """Which words, and what takes the place of their ending."""
 
     extension: str = parameter("The ending of the words.", longest=80)
@@ -448,8 +336,7 @@ def settle_base_forms(context: Context, asked: BaseFormsCommand) -> Rows[Settled
     return Rows([SettledForm(form, base) for form, base in pairs], about)
 
 
-@dataclass(frozen=True, slots=True)
-class ChoiceCommand:
+class ChoiceCommand(Parameters):
     """The page that somebody went to."""
 
     url: str = parameter("A page of an answer.")

@@ -111,7 +111,7 @@ async def forget(request: Request) -> Response:
     """A query that is stored no longer."""
     name = (await form_of(request)).get("name", "")
     command = operations.FavouriteQuery(name=name)
-    await run_in_threadpool(operations.forget_favourite, context_of(request), command)
+    await run_in_threadpool(lambda: operations.forget_favourite(context_of(request), command))
     return RedirectResponse("/jobs", 303)
 
 
@@ -165,7 +165,7 @@ def result(request: Request, number: str, xslt: str = "") -> Response:
 async def cancel(request: Request, number: str) -> Response:
     """Takes a job out of the queue."""
     command = operations.CancelCommand(ids=(str(_number(number)),))
-    answer = await run_in_threadpool(operations.cancel_jobs, context_of(request), command)
+    answer = await run_in_threadpool(lambda: operations.cancel_jobs(context_of(request), command))
     for fault in answer.faults:
         raise fault
     return RedirectResponse(f"/jobs/{number}", 303)
@@ -175,4 +175,4 @@ async def cancel(request: Request, number: str) -> Response:
 async def refresh(request: Request, number: str) -> Response:
     """Runs it again."""
     command = operations.RefreshCommand(what=str(_number(number)))
-    return _to_job(await run_in_threadpool(operations.refresh_job, context_of(request), command))
+    return _to_job(await run_in_threadpool(lambda: operations.refresh_job(context_of(request), command)))

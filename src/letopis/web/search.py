@@ -19,17 +19,13 @@ from letopis.index.search_ranking import SearchRow
 from letopis.index.search_results import SearchFacet
 from letopis.index.word_analysis import NearbyWord, PhraseHistory
 from letopis.operations import Context, bind
+from letopis.operations.duplicates import CopiesQuery, DocumentCopies, DuplicatesQuery, copies, duplicates
 from letopis.operations.words import (
     MAX_OFFSET,
     ChoiceCommand,
-    CopiesQuery,
-    DocumentCopies,
-    DuplicatesQuery,
     NearWordsQuery,
     PhraseQuery,
     SearchQuery,
-    copies,
-    duplicates,
     near,
     note_choice,
     search,

@@ -36,6 +36,10 @@ class _JobProgress:
         if of:
             self._context.progress.share(done / of)
 
+    def remark(self, sentence: str) -> None:
+        """For whoever reads the log of the job."""
+        self._context.progress.log(sentence)
+
     def cancelled(self) -> bool:
         """Whether the job was stopped."""
         return self._context.progress.cancelled()

@@ -1,0 +1,94 @@
+"""Requests of one look that follow its first: after redirects, headers and failures."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from scripted_site import ScriptedSite
+
+from letopis import Archive, Monitor
+from letopis.archive.queues import HostState
+from letopis.config import CrawlSettings, FetchSettings, Settings
+from letopis.crawl import CrawlLimits, CrawlOptions, crawl
+from letopis.look.politeness import FetchResult, Politeness, PolitenessBook, open_book
+from letopis.model import Outcome
+from letopis.urls import host as host_of
+
+
+@pytest.fixture
+def monitor(tmp_path: Path) -> Iterator[Monitor]:
+    with Archive(tmp_path / "a") as archive, Monitor(archive) as made:
+        yield made
+
+
+@pytest.fixture
+def other_site() -> Iterator[ScriptedSite]:
+    site = ScriptedSite()
+    yield site
+    site.close()
+
+
+def crawled(archive: Archive, url: str, delay: float) -> PolitenessBook:
+    """A crawl that has just asked the host of a URL."""
+    book, now = open_book(archive, Politeness(delay=delay, ip_delay=0.0), crawls=True), round(time.time() * 1000)
+    assert book.begin(host_of(url), "", 0.0, now) == 0
+    book.end(host_of(url), FetchResult(now))
+    return book
+
+
+def test_a_redirect_to_a_host_that_must_wait_is_not_followed(
+    monitor: Monitor, scripted_site: ScriptedSite, other_site: ScriptedSite
+) -> None:
+    target = other_site.set("/", b"<p>there")
+    url = scripted_site.redirect("/", target)
+    crawl_of_other = crawled(monitor.archive, target, 300.0)
+    check = monitor.check_multi([url], now=True)[0]
+    assert check.outcome is Outcome.UNAVAILABLE
+    assert f"the redirect leads to {target}, whose host is left alone for now" in check.error
+    assert other_site.log == []
+    crawl_of_other.close()
+
+
+def test_a_redirect_waits_for_the_turn_of_its_host_and_its_limits_do_not_count_that(
+    tmp_path: Path, scripted_site: ScriptedSite, other_site: ScriptedSite
+) -> None:
+    target = other_site.set("/", b"<p>there")
+    url = scripted_site.redirect("/", target)
+    settings = Settings(fetch=FetchSettings(total=1.0))
+    with Archive(tmp_path / "a", settings=settings) as archive, Monitor(archive) as monitor:
+        crawl_of_other = crawled(archive, target, 1.5)
+        began = time.monotonic()
+        assert monitor.check_multi([url], now=True)[0].outcome is Outcome.NEW
+        assert time.monotonic() - began > 1.4
+        crawl_of_other.close()
+
+
+def test_a_page_whose_header_changed_waits_for_its_next_turn(monitor: Monitor, scripted_site: ScriptedSite) -> None:
+    url = scripted_site.set("/", b"<p>one", ETag='"1"')
+    assert monitor.check_multi([url])[0].outcome is Outcome.NEW
+    scripted_site.set("/", b"<p>two", ETag='"2"')
+    crawl_there = open_book(monitor.archive, Politeness(delay=0.8, ip_delay=0.0), crawls=True)
+    crawl_there.arrive(HostState(1, host_of(url)), round(time.time() * 1000))
+    check = monitor.look([url], replace(monitor.options, now=True, head=True))[0]
+    assert check.outcome is Outcome.CHANGED
+    assert [method for method, _, _ in scripted_site.log] == ["GET", "HEAD", "GET"]
+    assert scripted_site.times[2] - scripted_site.times[1] >= 0.78
+    crawl_there.close()
+
+
+def test_a_crawl_that_would_wait_long_does_not_try_a_broken_connection_again(
+    tmp_path: Path, scripted_site: ScriptedSite
+) -> None:
+    """What went wrong is recorded as it was; the page is visited again at its time."""
+    settings = Settings(crawl=CrawlSettings(delay=8.0, robots=False, sitemaps=False))
+    with Archive(tmp_path / "a", settings=settings) as archive:
+        options = CrawlOptions(("http://127.0.0.1:9/",), limits=CrawlLimits(pages=1))
+        began = time.monotonic()
+        figures = asyncio.run(crawl(archive, options))
+        assert time.monotonic() - began < 5
+        assert dict(figures.errors) == {"connect": 1}

@@ -1,0 +1,237 @@
+"""One politeness for all that runs on an archive, in one process or in several: the server's log is the judge."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from logged_web import NOON, Asked, LoggedWeb, least_pause, logged_web, overlapping, wait_for_pages
+
+from letopis.archive import Archive
+from letopis.archive.watches import watches_of
+from letopis.look.politeness import FetchResult, Politeness, open_book
+from letopis.monitor.watch import WatchSpec
+from letopis.monitor.watch_list import WatchList
+from letopis.monitor.watcher import open_watcher
+from letopis_demo import World
+
+pytestmark = pytest.mark.files
+DELAY = 0.3
+NEARLY = 0.98
+"""The server notes a request when its bytes arrive, which may be later for one than for the next."""
+
+
+def started(folder: Path, *words: str, **settings: str) -> subprocess.Popen[bytes]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("LETOPIS_")}
+    given = {f"LETOPIS_{name.upper()}": value for name, value in settings.items()}
+    return subprocess.Popen(
+        [sys.executable, "-m", "letopis.cli", "--archive", str(folder), *words],
+        env=kept | given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+
+
+def finished(child: subprocess.Popen[bytes]) -> tuple[int, str]:
+    """The status with which a process ended, and what it said on its way."""
+    errors = child.communicate(timeout=120)[1].decode()
+    return child.returncode, errors
+
+
+@contextmanager
+def running(folder: Path, *words: str, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that is asked to end when the test is over."""
+    child = started(folder, *words, **settings)
+    try:
+        yield child
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGTERM)
+        try:
+            child.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
+
+
+def world() -> World:
+    return World(hosts=1, pages_per_host=60, noisy=0, crawl_delay=0)
+
+
+def some_pages(web: LoggedWeb, count: int, host: int = 0) -> list[str]:
+    """Addresses of pages that are there."""
+    name = web.world.hosts[host]
+    urls = sorted(web.world.urls(name))
+    return [url for url in urls if web.world.answer(name, path_of(url), (), NOON).status == 200][:count]
+
+
+def path_of(url: str) -> str:
+    return "/" + url.partition("://")[2].partition("/")[2]
+
+
+def assert_polite(asked: Sequence[Asked], delay: float = DELAY) -> None:
+    assert overlapping(asked) == []
+    assert least_pause(asked, "host") >= delay * NEARLY
+
+
+def paths(urls: Sequence[str]) -> set[str]:
+    return set(map(path_of, urls))
+
+
+def watched_again_and_again(folder: Path, urls: Sequence[str]) -> None:
+    with Archive(folder) as archive:
+        WatchList(archive).add(urls, WatchSpec(every=1.0))
+        assert len(watches_of(archive).due(2**62, 100)) == len(urls)
+
+
+def test_watches_and_a_crawl_of_one_process_share_a_host(tmp_path: Path) -> None:
+    with logged_web(world()) as web:
+        urls = some_pages(web, 10)
+        watched_again_and_again(tmp_path / "a", urls)
+        assert finished(started(tmp_path / "a", "crawl", web.world.seeds()[0], "--limit", "1", "-q")) == (0, "")
+        time.sleep(DELAY)
+        with running(tmp_path / "a", "run", "--port", "0", crawl_delay=str(DELAY), monitor_min_interval="0") as child:
+            wait_for_pages(web, web.log.pages + 30, child)
+            assert child.poll() is None
+        asked = web.asked()
+    assert_polite(asked)
+    assert len({each.path for each in asked} & paths(urls)) == len(urls), "all watches had their turn"
+    assert len({each.path for each in asked} - paths(urls)) > 5, "so had the crawl"
+
+
+def test_checks_from_a_second_process_take_turns_with_a_crawl(tmp_path: Path) -> None:
+    with logged_web(world()) as web:
+        urls = some_pages(web, 12)
+        with running(tmp_path / "a", "crawl", *web.world.seeds(), "--delay", str(DELAY), "-q") as child:
+            wait_for_pages(web, 3, child)
+            began = time.monotonic()
+            checks = [started(tmp_path / "a", "check", "--now", *urls[number::3]) for number in range(3)]
+            ended = [finished(check) for check in checks]
+            took = time.monotonic() - began
+            assert [status for status, _ in ended] == [0, 0, 0], ended
+        asked = web.asked()
+    assert_polite(asked)
+    assert took < 12 * 4 * DELAY + 15, "a crawl does not keep checks out"
+
+
+def test_watches_of_one_process_and_a_crawl_of_another_share_a_host(tmp_path: Path) -> None:
+    with logged_web(world()) as web:
+        urls = [url for url in some_pages(web, 7) if path_of(url) != "/"]
+        watched_again_and_again(tmp_path / "a", urls)
+        with (
+            running(tmp_path / "a", "crawl", *web.world.seeds(), "--delay", str(DELAY), "-q") as child,
+            running(tmp_path / "a", "watch", "run", monitor_min_interval="0"),
+        ):
+            wait_for_pages(web, 25, child)
+        asked = web.asked()
+    crawled = next(number for number, each in enumerate(asked) if each.path == "/")
+    assert_polite(asked[crawled:])
+    assert len({each.path for each in asked} & paths(urls)) == len(urls)
+
+
+def test_a_job_that_downloads_shares_a_host_with_a_crawl(tmp_path: Path) -> None:
+    with logged_web(world()) as web:
+        seed = web.world.seeds()[0]
+        job = tmp_path / "job.xml"
+        job.write_text(f'<query><download maxlevel="1" limit="6"><url>{seed}</url></download></query>')
+        with running(tmp_path / "a", "crawl", seed, "--delay", str(DELAY), "-q") as child:
+            wait_for_pages(web, 3, child)
+            asking = started(tmp_path / "a", "jobs", "submit", "--wait", str(job), crawl_delay=str(DELAY))
+            status, errors = finished(asking)
+            assert status == 0, errors
+        asked = web.asked()
+    assert_polite(asked)
+
+
+def test_the_delay_that_a_site_asks_for_holds_for_checks_while_a_crawl_is_there(tmp_path: Path) -> None:
+    slow = World(hosts=3, pages_per_host=20, noisy=0, crawl_delay=0.6)
+    with logged_web(slow) as web:
+        host = web.world.hosts[2]
+        urls = some_pages(web, 4, 2)
+        seed = next(seed for seed in web.world.seeds() if host in seed)
+        with running(tmp_path / "a", "crawl", seed, "--delay", "0.05", "-q") as child:
+            wait_for_pages(web, 3, child)
+            assert finished(started(tmp_path / "a", "check", "--now", *urls))[0] == 0
+        asked = [each for each in web.asked() if each.host == host]
+    assert_polite(asked, 0.6)
+
+
+def test_redirects_and_headers_of_a_check_take_turns_too(tmp_path: Path) -> None:
+    with logged_web(World(hosts=1, pages_per_host=40, noisy=0, crawl_delay=0)) as web:
+        seed = web.world.seeds()[0]
+        with running(tmp_path / "a", "crawl", seed, "--delay", str(DELAY), "-q", "--exclude", "/r/") as child:
+            wait_for_pages(web, 8, child)
+            assert finished(started(tmp_path / "a", "check", "--now", f"{seed}r/0/3"))[0] == 0
+            assert finished(started(tmp_path / "a", "check", "--now", "--head", seed))[0] == 0
+        asked = web.asked()
+    assert len([each for each in asked if each.path.startswith("/r/")]) == 4
+    assert_polite(asked)
+
+
+def test_a_check_whose_turn_comes_much_later_says_so_at_once(tmp_path: Path) -> None:
+    """A crawl at a host that wants five minutes between two requests leaves no room for somebody in a hurry."""
+    slow = World(hosts=3, pages_per_host=20, noisy=0, crawl_delay=300)
+    with logged_web(slow) as web:
+        host = web.world.hosts[2]
+        seed = next(seed for seed in web.world.seeds() if host in seed)
+        with running(tmp_path / "a", "crawl", seed, "--delay", "0.05", "-q") as child:
+            wait_for_pages(web, 1, child)
+            time.sleep(1)
+            status, errors = finished(started(tmp_path / "a", "check", "--now", seed))
+        asked = [each for each in web.asked() if each.host == host]
+    assert status == 7
+    assert "is left alone until" in errors
+    assert len(asked) == 1
+
+
+def test_a_check_says_that_it_waits(tmp_path: Path) -> None:
+    with logged_web(world()) as web:
+        with running(tmp_path / "a", "crawl", *web.world.seeds(), "--delay", "3", "-q") as child:
+            wait_for_pages(web, 1, child)
+            time.sleep(0.3)
+            status, errors = finished(started(tmp_path / "a", "check", "--now", *some_pages(web, 1)))
+        asked = web.asked()
+    assert (status, errors.count("waiting for our turn, 30 s at most")) == (0, 1), errors
+    assert_polite(asked, 3.0)
+
+
+@pytest.mark.parametrize("kill", [False, True])
+def test_a_check_after_a_crawl_owes_one_pause_and_no_more(tmp_path: Path, kill: bool) -> None:
+    with logged_web(world()) as web:
+        urls = some_pages(web, 8)
+        child = started(tmp_path / "a", "crawl", *web.world.seeds(), "--delay", "1.5", "-q")
+        wait_for_pages(web, 2, child)
+        os.killpg(child.pid, signal.SIGKILL if kill else signal.SIGTERM)
+        child.communicate(timeout=30)
+        before = len(web.asked())
+        assert finished(started(tmp_path / "a", "check", "--now", *urls))[0] == 0
+        asked = web.asked()
+    assert asked[before].began - asked[before - 1].began >= 1.5 * NEARLY
+    assert asked[-1].began - asked[before].began < 1.5, "nobody crawls any more"
+
+
+async def test_watches_at_a_host_that_is_taken_hold_no_others_up(tmp_path: Path) -> None:
+    """A crawl wants minutes between two requests to one host; the watch of another is not kept waiting for it."""
+    with (
+        logged_web(World(hosts=2, pages_per_host=5, noisy=0, crawl_delay=0)) as web,
+        Archive(tmp_path / "a") as archive,
+    ):
+        taken, free = some_pages(web, 1)[0], some_pages(web, 1, 1)[0]
+        WatchList(archive).add([taken, free], WatchSpec(every=3600.0))
+        crawl = open_book(archive, Politeness(delay=300.0, ip_delay=0.0), crawls=True)
+        now = round(time.time() * 1000)
+        crawl.begin(web.world.hosts[0], "", 0.0, now)
+        crawl.end(web.world.hosts[0], FetchResult(now))
+        seen = []
+        async with open_watcher(archive, lambda result: seen.append(result.watch.url)) as watcher:
+            assert await watcher.run_due(0.5) == 2
+        assert seen == [free]
+        later = watches_of(archive).find(taken)
+        assert later is not None
+        assert now + 9_000 < later.due < now + 60_000, "it is tried again soon"
+        crawl.close()
