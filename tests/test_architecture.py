@@ -1,4 +1,4 @@
-"""The shape of the code: imports point down, nothing is imported late, public names stay."""
+"""The shape of the code: imports point down, the record has one door, public names stay."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 Counts the package in `src/letopis`: files, lines, the median of a module, imports
 inside functions, public class names that stand twice, core dependencies and what
-they take once installed. Exits with 1 when a bound is broken; `tests/gates` asks
+they take once installed. Where the design's figure is not reached yet, the bound is
+what was reached, and the goal stands beside it. Exits with 1 when a bound is broken; `tests/gates` asks
 the same figures.
 """
 
@@ -108,8 +109,8 @@ def figures() -> list[Figure]:
     late = sum(1 for tree in trees for _ in {id(node): node for node in late_imports(tree)})
     repeated = [name for name, count in class_names(trees).items() if count > 1]
     return [
-        Figure("files", len(texts), None, 310, 300),
-        Figure("lines", sum(text.count("\n") for text in texts.values()), None, 64_000, 54_000),
+        Figure("files", len(texts), None, 308, 300),
+        Figure("lines", sum(text.count("\n") for text in texts.values()), None, 63_696, 54_000),
         Figure("lines of a module, median", median(sizes), 130, 250),
         Figure("lines of a module, most", max(sizes), None, 600),
         Figure("imports inside functions", late, None, 15),
