@@ -118,6 +118,10 @@ class Parameters:
         if unknown or missing:
             raise TypeError(f"{type(self).__name__}: unknown {sorted(unknown)}, missing {missing}")
         vars(self).update({name: values.get(name, one.default) for name, one in declared.items()})
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """Refuses, with UsageError, values that do not fit together; a class that has such a rule overrides it."""
 
     def __setattr__(self, name: str, value: Any) -> Never:
         """Parameters are read by several at once."""
