@@ -51,7 +51,7 @@ unit: setup-dev
 
 # The same tests on PostgreSQL and S3 instead of SQLite and files; both run on loopback.
 scaled: setup-dev
-	LETOPIS_TEST_BACKEND=scaled $(BIN)/pytest -q -n $(WORKERS) tests/archive tests/jobs tests/graph tests/serve
+	LETOPIS_TEST_BACKEND=scaled $(BIN)/pytest -q -n $(WORKERS) tests/archive tests/jobs tests/index/links tests/api
 
 # The same tests with what they cover: twice the time.
 coverage: setup-dev

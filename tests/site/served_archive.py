@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
+
 from letopis.api.server import Server, listen
 from letopis.archive import Archive
+from letopis.config import ServeSettings, Settings
 from letopis.model import Failure, FailureKind, Hop, Observation, Outcome, Response
 
 START = datetime(2024, 1, 1, 12, 0, 0, tzinfo=UTC)
@@ -123,3 +127,30 @@ def fill(archive: Archive) -> None:
     )
     archive.put("http://sub.example.org/a", b"one", at(5))
     archive.put("http://www.example.org/page?x=1", b"query", at(6))
+
+
+@pytest.fixture
+def make_archive(tmp_path: Path) -> Iterator[Callable[..., Archive]]:
+    """Archives of one's own, with settings of `[serve]`."""
+    with ExitStack() as stack:
+
+        def make(**serve: Any) -> Archive:
+            settings = Settings(serve=replace(ServeSettings(), **serve))
+            archive = Archive(tmp_path / "archive", settings=settings, clock=lambda: at(100))
+            return stack.enter_context(archive)
+
+        yield make
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Archive]:
+    """A filled archive that a module's tests only read."""
+    with Archive(tmp_path_factory.mktemp("serve") / "archive", clock=lambda: at(100)) as filled:
+        fill(filled)
+        yield filled
+
+
+@pytest.fixture(scope="module")
+def web(archive: Archive) -> Iterator[WebClient]:
+    with running(archive) as client:
+        yield client

@@ -20,7 +20,7 @@ from letopis.monitor.watch import WatchSpec
 from letopis.monitor.watch_list import WatchList
 from letopis.zrec import ZrecReader, verify
 
-CHILD = Path(__file__).parents[1] / "crash" / "archive_child.py"
+CHILD = Path(__file__).parents[2] / "crash" / "archive_child.py"
 
 
 def files(folder: Path) -> dict[str, bytes]:

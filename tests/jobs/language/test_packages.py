@@ -21,7 +21,7 @@ from letopis.jobs.language.interpreter import run_query
 from letopis.jobs.packages import STYLESHEETS, packages, stylesheet_of, transform_result
 from letopis.operations.job_files import parse_job_file
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "jobs.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "jobs.md"
 
 
 def shown(name: str) -> str:

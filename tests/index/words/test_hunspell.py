@@ -20,7 +20,7 @@ from letopis.index.search_results import search
 from letopis.index.word_index import WordIndex, derive_base_forms
 from letopis_demo import languages
 
-PLACES = ("/usr/share/hunspell", str(Path(__file__).parents[2] / ".bench/hunspell/usr/share/hunspell"))
+PLACES = ("/usr/share/hunspell", str(Path(__file__).parents[3] / ".bench/hunspell/usr/share/hunspell"))
 MOMENT = datetime(2026, 5, 1, tzinfo=UTC)
 LETTERS = st.text("ab", min_size=1, max_size=3)
 ENDS = st.one_of(st.just("0"), LETTERS)

@@ -195,7 +195,7 @@ def test_a_span_wants_what_was_valid_in_it() -> None:
 
 
 def test_the_golden_publication_stays_readable(tmp_path: Path) -> None:
-    golden = Path(__file__).parents[1] / "formats" / "replica" / "published"
+    golden = Path(__file__).parents[2] / "formats" / "replica" / "published"
     report = clone(str(golden), tmp_path / "copy", CloneSelection(), Settings())
     assert (report.serial, report.documents, report.versions, report.checks) == (2, 2, 5, 6)
     with Archive(tmp_path / "copy") as copy:

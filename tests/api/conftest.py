@@ -1,0 +1,3 @@
+"""Archives and servers over them."""
+
+from served_archive import archive, make_archive, web  # noqa: F401
