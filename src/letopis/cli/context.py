@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -16,7 +16,13 @@ from letopis.archive import Archive, utc_now
 from letopis.cli.output import Output
 from letopis.config import Settings, load_settings
 from letopis.errors import UnknownUrl, UsageError
+from letopis.lazy import lazy
 from letopis.model import parse_time
+
+if TYPE_CHECKING:
+    from letopis.exchange.replica import contents as clones
+else:
+    clones = lazy("letopis.exchange.replica.contents")  # few archives are clones
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -82,10 +88,7 @@ class CliContext:
 
 def _with_origin(archive: Archive) -> Archive:
     """A clone that fetches what it has not got yet."""
-    # Loaded late on purpose: few archives are clones, and starting up must stay cheap.
-    from letopis.exchange.replica import fetch_on_demand  # noqa: PLC0415
-
-    return fetch_on_demand(archive)
+    return clones.fetch_on_demand(archive)
 
 
 def _store_option(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:

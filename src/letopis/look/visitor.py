@@ -18,9 +18,9 @@ from letopis.archive.page_memory import PageMemory, RecordExtension, in_one_tran
 from letopis.archive.records import details_of
 from letopis.errors import Damaged, NotFound
 from letopis.fetch.client import BetweenRequests
+from letopis.lazy import lazy
 from letopis.look.known import KnownVersion, header_suffices, wrong_digest_fields
 from letopis.look.politeness import FetchResult, PolitenessBook, fetch_result, is_refused
-from letopis.look.robots import Robots, RobotsCache
 from letopis.model import (
     Change,
     Check,
@@ -43,7 +43,11 @@ from letopis.urls import join
 
 if TYPE_CHECKING:
     from letopis.archive.link_cache import LinkCacheWriter
-    from letopis.look.noise import PageReader
+    from letopis.look import noise
+    from letopis.look.robots import Robots, RobotsCache
+else:
+    # Parsers and rules of comparison cost more start-up than a thousand checks that find nothing new: most checks.
+    noise = lazy("letopis.look.noise")
 
 
 _NO_CHANGE = Change(same_bytes=True, same_text=True, meaningful=False)
@@ -134,7 +138,7 @@ class Visitor:
         self._browser = browser
         self._link_cache = link_cache
         self._memory = PageMemory(archive)
-        self._reader: PageReader | None = None
+        self._reader: noise.PageReader | None = None
 
     async def look(
         self, url: str, known: KnownVersion | None, options: LookOptions, patience: Patience = PATIENT
@@ -271,13 +275,9 @@ class Visitor:
             return look  # `verify` tells of it; the crawl goes on
         return look._replace(page=self._reading().again(kept.body, base, kept.headers, skim=options.skim))
 
-    def _reading(self) -> PageReader:
+    def _reading(self) -> noise.PageReader:
         if self._reader is None:
-            # Loaded late on purpose: parsers and rules of comparison cost more start-up than a
-            # thousand checks that find nothing new, and those are most checks.
-            from letopis.look.noise import PageReader  # noqa: PLC0415
-
-            self._reader = PageReader(self._archive, self._memory)
+            self._reader = noise.PageReader(self._archive, self._memory)
         return self._reader
 
     def record(self, looks: Sequence[Observation], extension: RecordExtension | None = None) -> list[RecordedCapture]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,7 +16,6 @@ from letopis.archive import Archive
 from letopis.archive.cluster import cluster_client as cluster_at
 from letopis.archive.cluster import tasks_at_once
 from letopis.archive.write_gates import require_shared
-from letopis.cli.cluster import CLUSTER_OPTION
 from letopis.cli.context import CliContext, verb
 from letopis.cli.output import ProgressLine
 from letopis.config import Settings
@@ -30,8 +30,14 @@ from letopis.crawl import (
 )
 from letopis.errors import UsageError
 from letopis.fetch import private_ok
+from letopis.lazy import lazy
 from letopis.model import parse_duration
 from letopis.urls import ScopeKind
+
+if TYPE_CHECKING:
+    from letopis.exchange import warc_export
+else:
+    warc_export = lazy("letopis.exchange.warc_export")
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _MAX_FAILURE_KINDS = 4
@@ -64,7 +70,7 @@ _MAX_FAILURE_KINDS = 4
 @click.option(
     "--agents", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes that share the hosts."
 )
-@CLUSTER_OPTION
+@click.option("--cluster", metavar="ADDRESS", help="Work on a Dask cluster (tcp://host:8786).")
 @click.option("--sitemaps", is_flag=True, default=None, help="Plan what the hosts' sitemaps list.")
 @click.option("--requisites", is_flag=True, help="Fetch images, styles and scripts of pages too.")
 @click.option(
@@ -108,12 +114,7 @@ def crawl_verb(
 
 
 def _also_warc(archive: Archive, folder: Path | None) -> AbstractContextManager[None]:
-    if folder is None:
-        return nullcontext()
-    # Loaded late on purpose: crawls without it need no readers and writers of other formats.
-    from letopis.exchange.warc_export import recording_to_warc  # noqa: PLC0415
-
-    return recording_to_warc(archive, folder)
+    return nullcontext() if folder is None else warc_export.recording_to_warc(archive, folder)
 
 
 def _on_cluster(settings: Settings, options: CrawlOptions, agents: int, warc: Path | None) -> CrawlStats:
