@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doors import IN_BODY, Raw, Told, by_command, directly, http_status, in_a_job, over_http
+from contract_doors import IN_BODY, Raw, Told, by_command, directly, http_status, in_a_job, over_http
 from scripted_site import ScriptedSite
 from served_archive import PAGE, WebClient, fill, running
 

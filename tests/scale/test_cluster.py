@@ -12,8 +12,8 @@ from typing import Any
 import distributed
 import numpy as np
 import pytest
+from crawl_fleet import Web, assert_polite, by_one
 from dask_workers import OF_THE_LIBRARY, Workers
-from test_fleet import Web, assert_polite, by_one
 
 from letopis.archive import Archive
 from letopis.config import CrawlSettings, Settings
