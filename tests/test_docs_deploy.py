@@ -65,7 +65,7 @@ class Machine:
             self._given[name] = self.meant(value)
             return ""
         command = self.start(line)
-        printed, errors = command.communicate(timeout=120)
+        printed, errors = command.communicate(timeout=300)
         assert command.returncode == 0, f"{line}: {errors}"
         return printed
 
@@ -101,8 +101,9 @@ def machine(postgres_server: str, object_server: ObjectServer, site: ScriptedSit
 
 
 def until(happened: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 90
-    while not happened() and time.monotonic() < deadline:
+    deadline = time.monotonic() + 300
+    while not happened():
+        assert time.monotonic() < deadline
         time.sleep(0.02)
 
 
@@ -115,8 +116,10 @@ def crawl_with_agents(machine: Machine, site: ScriptedSite) -> None:
     until(lambda: {f"/{number}" for number in range(6)} <= {path for _, path, _ in site.log})
     for agent in agents:
         agent.send_signal(signal.SIGTERM)
-    told = [agent.communicate(timeout=60) for agent in agents]
-    assert [agent.returncode for agent in agents] == [0, 0], told
+    told = [agent.communicate(timeout=300) for agent in agents]
+    ended = {agent.returncode for agent in agents}
+    assert ended <= {0, -signal.SIGTERM}, told  # one that was told to stop before it had begun has nothing to end
+    assert 0 in ended
 
 
 def test_the_guide_to_many_machines_can_be_typed(machine: Machine, site: ScriptedSite, postgres_server: str) -> None:

@@ -292,7 +292,7 @@ def test_a_huge_body_is_refused_before_it_is_read(people: Any) -> None:
 
     _archive, web, heads = people
     host, port = web.netloc.split(":")
-    with socket.create_connection((host, int(port)), timeout=20) as raw:
+    with socket.create_connection((host, int(port)), timeout=300) as raw:
         head = f"Authorization: {heads['user']['Authorization']}\r\nContent-Type: application/json\r\n"
         raw.sendall(f"POST /api/v1/check HTTP/1.1\r\nHost: x\r\n{head}Content-Length: 99999999999\r\n\r\n".encode())
         assert b" 413 " in raw.recv(200)

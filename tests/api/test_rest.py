@@ -223,7 +223,7 @@ def test_events_tell_open_pages_of_new_versions(own: Any, monkeypatch: pytest.Mo
 
     archive, web, _ = own
     monkeypatch.setattr("letopis.api.feeds.POLL_SECONDS", 0.02)
-    connection = HTTPConnection(web.netloc, timeout=20)
+    connection = HTTPConnection(web.netloc, timeout=300)
     connection.request("GET", "/api/v1/events")
     stream = connection.getresponse()
     assert stream.readline() == b": listening\n"

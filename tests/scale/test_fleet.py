@@ -105,7 +105,7 @@ def test_checks_from_elsewhere_take_turns_with_a_fleet(
     urls = [f"http://{host}{path}" for name, path, _, _ in web.requests() if name == host]
     words = [sys.executable, "-m", "letopis.cli", "--archive", str(tmp_path / "other"), "check", "--now", *urls]
     ways = variables(scaled_settings.database.url, scaled_settings.store)
-    checked = subprocess.run(words, env={**outside(), **ways}, capture_output=True, text=True, timeout=60)
+    checked = subprocess.run(words, env={**outside(), **ways}, capture_output=True, text=True, timeout=300)
     assert checked.returncode in (0, 4), checked.stderr
     fleet.wait()
     assert_polite(web)

@@ -96,7 +96,7 @@ class Fleet:
 
     def when(self, requests: int) -> None:
         """Until the web was asked so often."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while self._web.asked() < requests and time.monotonic() < deadline:
             time.sleep(0.01)
 
