@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.errors import BadUrl
-from letopis.urls import MAX_URL, join, normalization, normalize, parse_user_url
+from letopis.urls import MAX_URL, join, joiner, normalization, normalize, parse_user_url
 
 BASE = "https://example.org/dir/page.html?old=1"
 
@@ -195,3 +195,57 @@ def test_joining_agrees_with_the_url_standard(base, ref):
 def test_joining_any_text_never_fails(base, ref):
     found = join(base, ref)
     assert found is None or normalize(found) == found
+
+
+HOSTS = [
+    "a.org", "b.org", "xn--pklad-zsa96e.cz", "Příklad.cz", "my_site.org", "your_site.org", "[::1]", "[2001:DB8::2]",
+    "127.0.0.1", "127.1", "a.org.", "A.ORG", "münchen.de",
+]  # fmt: skip
+bases = st.builds(
+    "{}{}{}{}{}".format,
+    st.sampled_from(["http://", "https://", "HTTP://", "ftp://", "file:///", "ws://", "odd+scheme://", "data:", ""]),
+    st.sampled_from(["", "", "user@", "user:pass@", "other:word@"]),
+    st.sampled_from(HOSTS),
+    st.sampled_from(["", ":80", ":443", ":8080", ":81"]),
+    st.sampled_from(["", "/", "/x/y.html", "/.well-known/p", "/a/./b", "/a/../b/", "/x?q=/.", "/C:/d", "/x#part"]),
+)
+references = st.one_of(
+    st.sampled_from(
+        [
+            "/logo.png",
+            "/a?b=2&a=1",
+            "//a.org/x",
+            "/",
+            "http://",
+            "https://c.org",
+            "/.x",
+            "/\\c.org/y",
+            "//c.org:80",
+            "/C|/x",
+        ]
+    ),
+    st.builds("{}{}".format, st.sampled_from(["/", "//", "http://", "https://", ""]), pieces),
+)
+
+
+def expected_target(base, ref):
+    """What the URL standard says, in the archive's spelling."""
+    try:
+        return normalize(join_url(base, ref))
+    except (ValueError, BadUrl):
+        return None
+
+
+@settings(max_examples=600, deadline=None)
+@given(st.lists(st.tuples(bases, st.lists(references, min_size=1, max_size=6)), min_size=1, max_size=8))
+def test_pages_of_many_sites_read_in_a_row_keep_their_own_links(pages):
+    for base, refs in pages:
+        target = joiner(base)
+        assert [target(ref) for ref in refs * 2] == [expected_target(base, ref) for ref in refs * 2]
+
+
+@pytest.mark.parametrize("base", ["http://{}.test/.well-known/p", "http://{}_x.test/", "http://{}:pass@x.test/"])
+def test_a_link_of_one_site_is_never_given_to_another(base):
+    found = [joiner(base.format(name))("/logo.png") for name in ("one", "two")]
+    assert found == [join(base.format(name), "/logo.png") for name in ("one", "two")]
+    assert found[0] != found[1]

@@ -150,7 +150,8 @@ class CachedLinks:
         return PageLinks(content_type, language, title, kinds, tuple(targets), lines)
 
 
-MAGIC = b"letopis leads 1\n"
+MAGIC = b"letopis leads 2\n"
+"""Files of another number were read by other rules, and are passed over."""
 FILE_BYTES = 8 << 20
 """From this size on a new file is begun."""
 MAX_CACHE_BYTES = 128 << 20

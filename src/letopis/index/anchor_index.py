@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 else:
     anchors = lazy("letopis.index.anchors")
 
-ANCHORS_FORMAT = 1
+ANCHORS_FORMAT = 2
 ANCHOR_WEIGHT = 0.4
 """What a word in the text of a link counts, beside 1 for a word on the page."""
 MAX_PAGES, MAX_PAGES_OF_SEVERAL = 8, 24

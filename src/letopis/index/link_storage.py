@@ -29,7 +29,9 @@ from xxhash import xxh3_64_intdigest
 from letopis.errors import Damaged, NewerFormat, NotReady
 from letopis.zstandard import zstd
 
-JOURNAL_MAGIC = b"letopis links 1\n"
+JOURNAL_MAGIC = b"letopis links 2\n"
+_OUTDATED_MAGICS = (b"letopis links 1\n",)
+"""Of indexes that may hold links of one site on pages of another; they count as empty, and are built again."""
 _FRAME_HEAD = Struct("<IIQ")
 _FRAME_SUM = Struct("<Q")
 FRAME_HEAD_SIZE = _FRAME_HEAD.size + _FRAME_SUM.size
@@ -67,7 +69,10 @@ class LinkJournal:
         if not self.size():
             return
         with self.file.open("rb") as opened:
-            _check_journal_magic(self.file, opened.read(len(JOURNAL_MAGIC)))
+            magic = opened.read(len(JOURNAL_MAGIC))
+            if magic in _OUTDATED_MAGICS:
+                return
+            _check_journal_magic(self.file, magic)
             opened.seek(max(start, len(JOURNAL_MAGIC)))
             while found := _next_frame(opened.tell(), opened.read(FRAME_HEAD_SIZE)):
                 frame, checksum = found

@@ -58,11 +58,16 @@ _OTHER_SCHEMES = ("javascript:", "data:", "mailto:", "tel:", "about:", "blob:")
 
 
 class _Base(NamedTuple):
-    """What joining needs of a page's address, cut once a page; empty where only the full parser can tell."""
+    """What joining needs of a page's address, cut once a page.
+
+    The first three are empty where only the full parser can tell. `site` is
+    always there for http and https: scheme, name and password, host and port.
+    """
 
     scheme: str
     origin: str
     folder: str
+    site: str
 
 
 class _Relative(NamedTuple):
@@ -122,12 +127,14 @@ def joiner(base: str) -> Callable[[str], str | None]:
     """`join` for the many links of one page: the same answers, each different reference worked out once.
 
     References that mean the same on every page of a site, as those of its
-    menus, are remembered for the pages to come.
+    menus, are remembered for the pages to come; by nothing less than all that
+    such a reference takes over from its base.
     """
-    site = _site(_base(base).origin)
+    known: dict[str, str | None] = {}
+    name = _base(base).site
+    site = _site(name) if name else known
     if len(site) > _MOST_REMEMBERED:
         site.clear()
-    known: dict[str, str | None] = {}
 
     def target(ref: str) -> str | None:
         memory = site if ref.startswith(_SAME_EVERYWHERE) else known
@@ -140,8 +147,8 @@ def joiner(base: str) -> Callable[[str], str | None]:
 
 
 @lru_cache(maxsize=64)
-def _site(origin: str) -> dict[str, str | None]:
-    """What is remembered of one site."""
+def _site(name: str) -> dict[str, str | None]:
+    """What is remembered of one site; its name is never empty, since all that have none would share it."""
     return {}
 
 
@@ -165,9 +172,18 @@ def _assembled(prefix: str, path: str | None, query: str | None) -> str:
 def _base(base: str) -> _Base:
     plain = _PLAIN.fullmatch(base)
     if not plain or "/." in base or len(base) > _FAST:
-        return _Base("", "", "")
+        return _Base("", "", "", _parsed_site(base))
     path = plain[2] or "/"
-    return _Base(base.partition("//")[0], plain[1], plain[1] + path[: path.rindex("/") + 1])
+    return _Base(base.partition("//")[0], plain[1], plain[1] + path[: path.rindex("/") + 1], plain[1])
+
+
+def _parsed_site(base: str) -> str:
+    """Of bases that the pattern does not know, whose references may take over more: names, drives, opaque paths."""
+    try:
+        href: str = ada_url.normalize_url(base)
+    except ValueError:
+        return ""
+    return href[: href.index("/", 8)] if href.startswith(("http://", "https://")) else ""
 
 
 @lru_cache(maxsize=4096)

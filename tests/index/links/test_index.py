@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from base64 import b32decode
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,11 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis import Archive
+from letopis.archive.link_cache import LinkCacheWriter, RecordedPage, link_cache_folder, pack_links
 from letopis.config import Settings, StoreSettings
 from letopis.errors import Damaged, LetopisError
+from letopis.extract import read_page
 from letopis.index.link_index import MAX_SMALL_FRAMES, LinkIndex
 from letopis.index.link_reports import links_out
 from letopis.index.link_storage import (
+    JOURNAL_MAGIC,
     LinkJournal,
     TextColumn,
     empty_segment,
@@ -129,11 +133,45 @@ def test_a_file_of_another_kind_is_refused_with_a_sentence(archive: Archive) -> 
         LinkIndex(archive).graph()
 
 
+def as_written_before(file: Path) -> None:
+    """Gives a file the number of the format before, in which links of other sites were recorded."""
+    data = file.read_bytes()
+    file.write_bytes(data[:14] + b"1" + data[15:])
+
+
+def hand_over_wrong_link(archive: Archive, target: str) -> None:
+    """Leaves in the cache of a crawl what is not in the page."""
+    version = archive.answers.by_id(1)
+    wrong = read_page(page(target), HOME, detect_language=False, mode="basic")
+    recorded = RecordedPage(1, to_millis(version.time), b32decode(version.digest), wrong)
+    LinkCacheWriter(archive.folder).put(*pack_links([recorded]))
+
+
+def test_an_index_with_links_of_other_sites_is_built_again(archive: Archive) -> None:
+    archive.put(HOME, page("/right"), at=START)
+    hand_over_wrong_link(archive, "http://another.org/wrong")
+    assert targets_at(LinkIndex(archive), START) == ["http://another.org/wrong"]
+    for name in ("links.log", "texts.log"):
+        as_written_before(archive.folder / "index" / "links" / name)
+    assert LinkIndex(archive).known() == (0, 1)
+    assert targets_at(LinkIndex(archive), START) == ["right"]
+    assert log_of(archive).read_bytes().startswith(JOURNAL_MAGIC)
+
+
+def test_links_that_an_earlier_crawl_left_are_read_anew(archive: Archive) -> None:
+    archive.put(HOME, page("/right"), at=START)
+    hand_over_wrong_link(archive, "http://another.org/wrong")
+    (left,) = link_cache_folder(archive.folder).iterdir()
+    as_written_before(left)
+    assert targets_at(LinkIndex(archive), START) == ["right"]
+    assert not left.exists()
+
+
 def test_lost_texts_are_named_and_the_links_still_stand(archive: Archive) -> None:
     archive.put(HOME, page("a"), at=START)
     index = LinkIndex(archive)
     graph = index.graph()
-    (archive.folder / "index" / "links" / "texts.log").write_bytes(b"letopis links 1\n")
+    (archive.folder / "index" / "links" / "texts.log").write_bytes(JOURNAL_MAGIC)
     with pytest.raises(Damaged, match=r"texts\.log"):
         links_out(graph.as_of(to_millis(START)), HOME)
     assert len(graph.as_of(to_millis(START)).targets) == 1
