@@ -86,6 +86,10 @@ class Packs:
                 f"pack {pack} is not in {self.backend.where}; look the content up again, or restore it"
             ) from None
 
+    def size(self, pack: int) -> int:
+        """Bytes of a pack; PackGone when there is no such pack any more."""
+        return self.backend.list()[self.name(pack)]
+
     def is_log(self, pack: int) -> bool:
         """Whether the pack waits for compaction."""
         return self.name(pack).endswith(LOG_SUFFIX)

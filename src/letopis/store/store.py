@@ -11,7 +11,7 @@ from letopis.config.settings import StoreSettings
 from letopis.errors import NotReady
 from letopis.lazy import lazy
 from letopis.store.backend import Backend, WriteLease
-from letopis.store.content_reader import CompactionSource, PackReader, SiteTexts
+from letopis.store.content_reader import GENERIC_TEXT, CompactionSource, PackReader, SiteTexts
 from letopis.store.pack_format import RecordKind, RecordMethod, VersionHead, encode_fact_head, encode_version_head
 from letopis.store.pack_scans import FactReader, PackReleaser, PackVerifier
 from letopis.store.packs import LogWriter, Packs, recover_log
@@ -136,6 +136,11 @@ class Store:
     def name_of(self, pack: int) -> str:
         """The name of a pack where it lies; Moved when it is gone."""
         return self._packs.name(pack)
+
+    def text_packs(self, pack: int) -> set[int]:
+        """The other packs that hold texts which frames of this one need; it can be read only beside them."""
+        found = self._facts.shared_text_packs(pack, self._packs.size(pack))
+        return found - {GENERIC_TEXT.pack, pack}
 
     def raw(self, pack: int, offset: int, length: int) -> bytes:
         """Bytes of a pack as they are; fewer only at its end. Moved when it is gone."""

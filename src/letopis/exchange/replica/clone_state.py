@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from letopis.archive.clones import begin_clone_log
 from letopis.archive.replica import CheckRecord
 from letopis.binary import write_parts_durably
 from letopis.errors import Damaged, NotFound, Refused, UsageError
@@ -93,7 +92,6 @@ def begin_clone(folder: CloneFolder, state: CloneState) -> None:
     write_state(folder, state)
     folder.packs.mkdir(parents=True, exist_ok=True)
     folder.parts.mkdir(parents=True, exist_ok=True)
-    begin_clone_log(folder.packs)
 
 
 def applied_release(folder: CloneFolder) -> ArchiveRelease | None:

@@ -43,6 +43,10 @@ class PackFiles:
             raise Damaged(f"the published index names pack {pack}, offset {place}, which no file has; publish again")
         return known[found]
 
+    def leaned_on(self, segment: SegmentRecord) -> list[SegmentRecord]:
+        """The files without which the contents of this one cannot be read."""
+        return [one for pack in segment.texts or () for one in self.of_pack.get(pack, ())]
+
     def all(self) -> list[SegmentRecord]:
         """Every file, pack by pack."""
         return [segment for known in self.of_pack.values() for segment in known]
@@ -66,18 +70,26 @@ class PackDemand:
             self.bytes_of[segment] = self.bytes_of.get(segment, 0) + content.stored_bytes
 
     def whole(self, lengths: Mapping[int, int]) -> list[SegmentRecord]:
-        """Files to fetch whole. `lengths` says how far each pack is here already: logs have no holes."""
-        chosen = []
+        """Files to fetch whole, those that they lean on among them.
+
+        `lengths` says how far each pack is here already: logs have no holes.
+        """
+        chosen: dict[SegmentRecord, None] = {}
         ends = dict(lengths)
         for segment in self.files.all():
-            if self._is_worth(segment) and ends.get(segment.pack, 0) == segment.start:
-                chosen.append(segment)
-                ends[segment.pack] = segment.end
-        return chosen
+            with_it = [one for one in self.files.leaned_on(segment) if one not in self.held and one not in chosen]
+            if segment in chosen or not self._is_worth(segment, with_it) or ends.get(segment.pack, 0) != segment.start:
+                continue
+            ends[segment.pack] = segment.end
+            chosen.update(dict.fromkeys([*with_it, segment]))
+        return list(chosen)
 
-    def _is_worth(self, segment: SegmentRecord) -> bool:
-        needed = self.bytes_of.get(segment, 0)
-        return segment not in self.held and needed > 0 and needed >= WORTH_WHOLE * segment.size
+    def _is_worth(self, segment: SegmentRecord, with_it: list[SegmentRecord]) -> bool:
+        if segment in self.held or not self.bytes_of.get(segment, 0):
+            return False
+        together = [segment, *with_it]
+        needed = sum(self.bytes_of.get(one, 0) for one in together)
+        return needed >= WORTH_WHOLE * sum(one.size for one in together)
 
 
 _PIECE = 4 << 20
