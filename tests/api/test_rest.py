@@ -137,6 +137,18 @@ def test_an_owner_may_allow_private_addresses(tmp_path: Any, scripted_site: Any)
     assert (gone["available"], gone["status"], gone["outcome"]) == (False, 404, "unavailable")
 
 
+@pytest.mark.parametrize("host", ["a..b", "a" * 70 + ".example", "only-the-proxy-knows.invalid"])
+def test_a_check_by_a_proxy_is_refused_for_names_that_are_not_known_here(
+    tmp_path: Any, scripted_site: Any, host: str
+) -> None:
+    settings = Settings(fetch=FetchSettings(proxy=scripted_site.url(""), retries=0))
+    with Archive(tmp_path / "a", settings=settings) as archive, running(archive) as web:
+        token = Accounts(archive.catalog.database).create_token("t", None, "write", 0)
+        answer = web.post("/api/v1/check", {"url": f"http://{host}/"}, Authorization=f"Bearer {token}")
+        assert answer.status < 500, answer.text
+    assert scripted_site.log == []
+
+
 def test_a_redirect_to_a_private_address_is_refused_too(own: Any, scripted_site: Any) -> None:
     _archive, web, token = own
     inner = scripted_site.set("/inner", b"secret")

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from letopis.catalog.database import Cursor, Database
+from letopis.catalog.schema import has_table
 
 KNOWN, NEW, AGAIN, HELD, GONE = range(5)
 
@@ -181,6 +182,21 @@ class Queues:
             "INSERT INTO meta (name, value) VALUES ('crawls', ?) "
             "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
             (text,),
+        )
+
+    def mark_foreign(self, cursor: Cursor) -> None:
+        """Notes for good that somebody other than the owner has planned a crawl."""
+        cursor.run("INSERT INTO meta (name, value) VALUES ('foreign crawls', '1') ON CONFLICT (name) DO NOTHING")
+
+    def has_foreign(self) -> bool:
+        """Whether somebody other than the owner ever planned a crawl."""
+        return self._database.one("SELECT 1 FROM meta WHERE name = 'foreign crawls'") is not None
+
+    def has_accounts(self) -> bool:
+        """Whether anybody could ask through HTTP for a crawl: there is a user or a token."""
+        return any(
+            has_table(self._database, table) and self._database.one(f"SELECT 1 FROM {table} LIMIT 1") is not None
+            for table in ("account_user", "account_token")
         )
 
     def memory(self) -> bytes:

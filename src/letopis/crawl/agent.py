@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from letopis.archive import Archive
 from letopis.archive.queues import FrontierQueue
 from letopis.crawl.commits import RETRY_SECONDS, BatchCommitter, CrawlStats, PendingLook, PendingLooks
-from letopis.crawl.selection import CrawlDecisions, CrawlSelection
+from letopis.crawl.selection import CrawlDecisions, CrawlSelection, PrivateReach
 from letopis.frontier import Frontier, LeaseManager, NewUrl, Ticket
 from letopis.look import KnownVersion, LookOptions, NoTurn, Patience, VisitAnswer, Visitor, known_version
 from letopis.look.politeness import fetch_result
@@ -65,11 +65,15 @@ class Agent:
         select: Callable[[], CrawlSelection],
         options: LookOptions,
         lease_manager: LeaseManager | None = None,
+        reach: PrivateReach | None = None,
     ) -> None:
+        """Without `reach` no private address is asked."""
         self._archive = archive
         self._visitor = visitor
         self._frontier = frontier
         self._options = options
+        self._guarded = options._replace(private_ok=False)
+        self._reach = reach
         self._lease_manager = lease_manager
         self._decisions = CrawlDecisions(archive.settings.crawl)
         self._done = PendingLooks(visitor, self._decisions, options)
@@ -251,7 +255,8 @@ class Agent:
         """Whether the host was asked."""
         if not self._is_ours(ticket):
             return False
-        robots = self._visitor.known_robots(ticket.url) or await self._visitor.robots_of(ticket.url)
+        options = self._options_for(ticket.url)
+        robots = self._visitor.known_robots(ticket.url, options) or await self._visitor.robots_of(ticket.url, options)
         if robots is not None and not self._meets(ticket, robots.ip):
             return False
         refusal = self._visitor.refusal(ticket.url, robots)
@@ -263,8 +268,12 @@ class Agent:
             return False
         # A URL that had no version when it was queued needs no question about its last one.
         known = known_version(self._archive, ticket.url) if ticket.known else None
-        answer = await self._visitor.ask(ticket.url, known, self._options, robots, _PATIENCE, ticket.host)
+        answer = await self._visitor.ask(ticket.url, known, options, robots, _PATIENCE, ticket.host)
         return self._finish(ticket, robots, known, answer)
+
+    def _options_for(self, url: str) -> LookOptions:
+        """The queue is that of everybody's crawls, so what may be asked is decided URL by URL."""
+        return self._options if self._reach is not None and self._reach.allows(url) else self._guarded
 
     async def _takes_turn(self, ticket: Ticket, robots: Robots | None) -> bool:
         """Waits while others are at the host or at its address; False, and the ticket is void, when that takes long."""

@@ -140,7 +140,7 @@ class LevelCrawl:
         """One look; NoTurn when the crawl was stopped before it came to it."""
         visitor, options = self._visitor, self._options
         async with self._room:
-            robots = await visitor.robots_of(url.url)
+            robots = await visitor.robots_of(url.url, options)
         refusal = visitor.refusal(url.url, robots)
         if refusal is None and not self._decisions.fetches(url.url, url.host, url.depth):
             refusal = visitor.refused(url.url, "crawl.fetch_if does not allow it")
@@ -198,7 +198,7 @@ async def open_level_crawl(
     politeness = politeness_of(archive.settings.crawl)
     async with (
         open_client(archive) as (client, name),
-        crawl_visitor(archive, client, name, politeness, private_ok=private_ok) as (visitor, _),
+        crawl_visitor(archive, client, name, politeness) as (visitor, _),
     ):
         yield LevelCrawl(archive, visitor, selection, options, hooks, most)
 

@@ -6,12 +6,13 @@ filter cannot know yet it does not refuse.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+import time
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from letopis.archive import Archive
-from letopis.archive.queues import CrawlPlan, crawl_plans, keeps_crawl_plans, visited_hosts
+from letopis.archive.queues import CrawlPlan, FrontierQueue, crawl_plans, keeps_crawl_plans, visited_hosts
 from letopis.config import CrawlSettings
 from letopis.errors import UsageError
 from letopis.fetch import is_private_url
@@ -244,6 +245,38 @@ def plan_scopes(archive: Archive, plans: Iterable[CrawlPlan]) -> tuple[Scope, ..
         visited = visited_hosts(archive, _MAX_VISITED_HOSTS)
         return (Scope(ScopeKind.HOST, tuple(f"http://{name}/" for name in visited)),)
     return tuple(Scope(ScopeKind(kind), tuple(own), *patterns) for (kind, *patterns), own in seeds.items())
+
+
+_REACH_SECONDS = 5.0
+
+
+class PrivateReach:
+    """Which URLs of the queue may lie on private addresses, where the owner's command line may ask for such.
+
+    An archive that only its owner crawls: all. One that has also taken
+    crawls through HTTP: those that a crawl of the owner reaches, whoever
+    planned them; of a crawl without bounds the hosts of its seeds.
+    """
+
+    def __init__(self, archive: Archive, queue: FrontierQueue, clock: Callable[[], float] = time.monotonic) -> None:
+        self._archive = archive
+        self._queue = queue
+        self._clock = clock
+        self._read = -_REACH_SECONDS
+        self._scopes: tuple[Scope, ...] = ()
+
+    def allows(self, url: str) -> bool:
+        """Whether a URL that the queue gave out may be asked wherever it lies."""
+        if not self._queue.for_others or self._archive.settings.fetch.private == "always":
+            return True
+        return any(scope.reaches(url) for scope in self._own_scopes())
+
+    def _own_scopes(self) -> tuple[Scope, ...]:
+        if self._clock() - self._read >= _REACH_SECONDS:
+            own = [plan for plan in crawl_plans(self._archive) if plan.origin == "cli"]
+            bounded = [plan._replace(scope=ScopeKind.HOST) if plan.scope == ScopeKind.ANY else plan for plan in own]
+            self._scopes, self._read = plan_scopes(self._archive, bounded), self._clock()
+        return self._scopes
 
 
 def unusable_plans(archive: Archive) -> list[str]:

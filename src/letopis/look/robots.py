@@ -144,41 +144,44 @@ _IN_MEMORY = 10_000
 
 
 class RobotsCache:
-    """One decision a host; fetching it counts neither for limits nor for the delay."""
+    """One decision a host and right to private addresses; fetching it counts neither for limits nor for the delay.
 
-    def __init__(self, archive: Archive, client: Client, agent: str, *, private_ok: bool) -> None:
+    Whoever may not reach private addresses gets a decision of their own, so
+    that neither is led inside by the other's, nor kept out.
+    """
+
+    def __init__(self, archive: Archive, client: Client, agent: str) -> None:
         self._archive = archive
         self._client = client
         self._agent = agent
-        self._private_ok = private_ok
-        self._known: OrderedDict[str, Robots] = OrderedDict()
-        self._asking: dict[str, asyncio.Task[Robots]] = {}
+        self._known: OrderedDict[tuple[str, bool], Robots] = OrderedDict()
+        self._asking: dict[tuple[str, bool], asyncio.Task[Robots]] = {}
 
-    async def of(self, url: str) -> Robots:
+    async def of(self, url: str, *, private_ok: bool) -> Robots:
         """The rules for a URL's host."""
-        return self.known(url) or await self._ask(_origin(url))
+        return self.known(url, private_ok=private_ok) or await self._ask((_origin(url), private_ok))
 
-    def known(self, url: str) -> Robots | None:
+    def known(self, url: str, *, private_ok: bool) -> Robots | None:
         """The same where nobody has to be asked; None where somebody has."""
-        known = self._known.get(_origin(url))
+        known = self._known.get((_origin(url), private_ok))
         return known if known is not None and not known.expired(self._archive.clock()) else None
 
-    async def _ask(self, origin: str) -> Robots:
+    async def _ask(self, key: tuple[str, bool]) -> Robots:
         """Many URLs of one host may wait for the same answer."""
-        asking = self._asking.get(origin)
+        asking = self._asking.get(key)
         if asking is None:
-            asking = self._asking[origin] = asyncio.ensure_future(self._fetch(origin))
+            asking = self._asking[key] = asyncio.ensure_future(self._fetch(*key))
         try:
             return await asking
         finally:
-            self._asking.pop(origin, None)
+            self._asking.pop(key, None)
 
-    async def _fetch(self, origin: str) -> Robots:
+    async def _fetch(self, origin: str, private_ok: bool) -> Robots:
         found = await fetch_robots(
             self._client, origin, self._agent, self._archive.clock(), limits=Limits(total_seconds=30.0),
-            private_ok=self._private_ok,
+            private_ok=private_ok,
         )  # fmt: skip
-        self._known[origin] = found
+        self._known[origin, private_ok] = found
         if len(self._known) > _IN_MEMORY:
             self._known.popitem(last=False)
         return found

@@ -144,7 +144,7 @@ class Visitor:
         self, url: str, known: KnownVersion | None, options: LookOptions, patience: Patience = PATIENT
     ) -> Observation:
         """A whole look; NoTurn when its turn does not come in time. Writes nothing."""
-        robots = await self.robots_of(url)
+        robots = await self.robots_of(url, options)
         refusal = self.refusal(url, robots)
         if refusal is not None:
             return self.judge(refusal, known, options)
@@ -152,13 +152,13 @@ class Visitor:
         answer = await self.ask(url, known, options, robots, patience)
         return self.judge(answer.response, known, options)
 
-    def known_robots(self, url: str) -> Robots | None:
+    def known_robots(self, url: str, options: LookOptions) -> Robots | None:
         """The rules for a URL's host where nobody has to be asked for them; None where somebody has."""
-        return self._robots.known(url) if self._robots is not None else None
+        return self._robots.known(url, private_ok=options.private_ok) if self._robots is not None else None
 
-    async def robots_of(self, url: str) -> Robots | None:
+    async def robots_of(self, url: str, options: LookOptions) -> Robots | None:
         """The rules for a URL's host; None where robots.txt is not obeyed."""
-        return await self._robots.of(url) if self._robots is not None else None
+        return await self._robots.of(url, private_ok=options.private_ok) if self._robots is not None else None
 
     def refusal(self, url: str, robots: Robots | None) -> Response | None:
         """What stands for an answer where the rules of a host forbid to ask."""

@@ -20,8 +20,9 @@ from letopis.archive.watches import AlertRow, DeliveryRow, watches_of
 from letopis.config import FetchSettings, MonitorSettings
 from letopis.errors import LetopisError, MissingExtra, NotReady, Refused, UsageError
 from letopis.fetch import Origin
-from letopis.fetch.curl import post_webhook
+from letopis.fetch.webhooks import post_webhook
 from letopis.model import from_millis, rfc3339, to_millis
+from letopis.urls import parse_user_url
 
 
 class Notification(NamedTuple):
@@ -61,8 +62,9 @@ def validate_target(target: str, origin: Origin, private: str) -> str:
     Watches that came through HTTP may only call web addresses: files and
     the services behind apprise would reach what belongs to the owner alone.
     """
-    scheme = urlsplit(target).scheme.lower()
+    scheme = _scheme(target)
     if scheme in ("http", "https"):
+        parse_user_url(target)
         return target
     if origin == "http" and private != "always":
         raise Refused(f"'{target}' can only be notified by watches of the owner; give an http:// or https:// address")
@@ -71,6 +73,13 @@ def validate_target(target: str, origin: Origin, private: str) -> str:
     elif not scheme or not _new_apprise().add(target):
         raise UsageError(f"'{target}' is no target; write https://..., file:/path or an address of apprise")
     return target
+
+
+def _scheme(target: str) -> str:
+    try:
+        return urlsplit(target).scheme.lower()
+    except ValueError:
+        raise UsageError(f"'{target}' is no target; write https://..., file:/path or an address of apprise") from None
 
 
 def deliver(target: str, message: Notification, settings: FetchSettings, *, guarded: bool) -> None:

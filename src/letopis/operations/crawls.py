@@ -80,8 +80,9 @@ def enqueue_seeds(context: Context, asked: EnqueueSeedsCommand) -> Value[CrawlQu
     seeds = tuple(parse_user_url(seed) for seed in asked.seeds)
     context.refuse_private(seeds)
     options = CrawlOptions(
-        seeds, ScopeKind(asked.scope), asked.include, asked.exclude, asked.depth, asked.requisites, asked.revisit_now
-    )
+        seeds, ScopeKind(asked.scope), asked.include, asked.exclude, asked.depth, asked.requisites, asked.revisit_now,
+        origin=context.origin,
+    )  # fmt: skip
     return Value(CrawlQueued(seeds, enqueue(context.archive, options)))
 
 
