@@ -190,7 +190,7 @@ def _list_name(number: int) -> str:
 
 _CHARSET = re.compile(r"<meta[^>]{0,400}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 _HEAD = re.compile(
-    r"(?:\ufeff?\s*(?:<!--.*?-->\s*)*<!doctype[^>]*>)?(?:\s*<html\b[^>]*>)?(?:\s*<head\b[^>]*>)?",
+    r"(?:\ufeff?+\s*+(?><!--.*?-->\s*+)*+<!doctype[^>]*+>)?+(?:\s*+<html\b[^>]*+>)?+(?:\s*+<head\b[^>]*+>)?+",
     re.IGNORECASE | re.DOTALL,
 )
 _PLACE = re.compile(r"([\s\"'/])(href)" + ATTRIBUTE_VALUE, re.IGNORECASE)

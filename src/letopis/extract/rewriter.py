@@ -7,7 +7,7 @@ for byte as it was.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape, unescape
 
 from letopis.urls import joiner
@@ -15,8 +15,9 @@ from letopis.urls import joiner
 RewriteLink = Callable[[str, bool], str | None]
 """From an absolute address, and whether the page cannot be shown without it, to where it leads now; None: nowhere."""
 
-ATTRIBUTE_VALUE = r"(\s*=\s*)(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))"
-_ENDS = r"(?:[^>\"']|\"[^\"]*\"|'[^']*')*+>?"
+# Every pattern here runs on hostile pages: each takes its text in one way only, so that time grows with size.
+ATTRIBUTE_VALUE = r"(\s*+=\s*+)(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>\"']++))"
+_ENDS = r"(?:[^>\"']|\"[^\"]*+\"|'[^']*+')*+>?"
 _LINKING = (
     "a|area|audio|base|blockquote|body|button|del|embed|form|frame|iframe|image|img|input|ins|link|meta|object|q|source"
     "|table|td|th|track|use|video"
@@ -43,17 +44,25 @@ _ATTRIBUTE = re.compile(
 )
 _DATA = re.compile(r"([\s\"'/])(data)" + ATTRIBUTE_VALUE, re.IGNORECASE)
 _CONTENT = re.compile(r"([\s\"'/])(content)" + ATTRIBUTE_VALUE, re.IGNORECASE)
-_CSS = re.compile(r"(url\(\s*)([\"']?)([^\"')]*)\2(\s*\))|(@import\s+)([\"'])([^\"']*)\6", re.IGNORECASE)
-_REFRESH = re.compile(r"(\s*[\d.]+\s*[;,]\s*(?:url\s*=\s*)?[\"']?)([^\"']*)(.*)", re.IGNORECASE | re.DOTALL)
-_CANDIDATE = re.compile(r"(\s*,?\s*)([^\s,][^\s]*)([^,]*)")
-_BASE = re.compile(r"<base\s[^>]*?href" + ATTRIBUTE_VALUE, re.IGNORECASE)
+_CSS = re.compile(
+    r"(url\(\s*+)(?:\"([^\"\n\\]*+(?:\\.[^\"\n\\]*+)*+)\"|'([^'\n\\]*+(?:\\.[^'\n\\]*+)*+)'|([^\"'()\s]++))(\s*+\))"
+    r"|(@import\s*+)(?:\"([^\"\n]*+)\"|'([^'\n]*+)')",
+    re.IGNORECASE | re.DOTALL,
+)
+_REFRESH = re.compile(r"(\s*+[\d.]++\s*+[;,]\s*+(?:url\s*+=\s*+)?+[\"']?+)([^\"']*+)(.*+)", re.IGNORECASE | re.DOTALL)
+# An address that ends with a comma has no width behind it: the next address follows.
+_CANDIDATE = re.compile(r"([^\s,]\S*+)((?:(?<!,)[^,]++)?+)")
+_BASE = re.compile(r"<base\s", re.IGNORECASE)
+_BASE_TAGS = _tag_pattern("base")
+_BASE_HREF = re.compile(r"[\s\"'/]href" + ATTRIBUTE_VALUE, re.IGNORECASE)
 _LEFT_ALONE = ("#", "data:", "javascript:", "mailto:", "tel:", "about:", "blob:")
 _SPECIAL = re.compile("[&<>\"']")
 _USUAL = frozenset({"a", "img", "link", "script"})
 _NEEDED_BY_TAG = frozenset(
     {"img", "script", "iframe", "frame", "source", "video", "audio", "track", "embed", "input", "image"}
 )
-_NEEDED_RELS = re.compile(r"rel\s*=\s*[\"']?[^\"'>]*(?:stylesheet|icon|preload)", re.IGNORECASE)
+_REL = re.compile(r"[\s\"'/]rel" + ATTRIBUTE_VALUE, re.IGNORECASE)
+_NEEDED_RELS = ("stylesheet", "icon", "preload")
 
 
 class Rewriter:
@@ -68,9 +77,9 @@ class Rewriter:
 
     def html(self, text: str) -> str:
         """A page."""
-        base = _BASE.search(text)
-        if base:
-            self._join = joiner(self._join(unescape(base[2] or base[3] or base[4] or "")) or self._url)
+        base = _base_of(text)
+        if base is not None:
+            self._join = joiner(self._join(base) or self._url)
             self._known = ({}, {})
         # Any tag may have a style; few pages put addresses there.
         styled = "style=" in text and "url(" in text
@@ -114,7 +123,7 @@ class Rewriter:
         if "=" not in tag:
             return tag
         kind = name.lower()
-        self._needed = kind in _NEEDED_BY_TAG or (kind == "link" and _NEEDED_RELS.search(tag) is not None)
+        self._needed = kind in _NEEDED_BY_TAG or (kind == "link" and _is_needed(tag))
         if name in _USUAL:
             return _ATTRIBUTE.sub(self._attribute, tag)
         if kind == "object":
@@ -151,16 +160,40 @@ class Rewriter:
         return match[1] + self.link(match[2]) + match[3] if match and match[2] else value
 
     def _srcset(self, value: str) -> str:
-        return _CANDIDATE.sub(lambda part: part[1] + self._candidate(part[2]) + part[3], value)
+        return _CANDIDATE.sub(lambda part: self._candidate(part[1]) + part[2], value)
 
     def _candidate(self, address: str) -> str:
         bare = address.rstrip(",")
         return self.link(bare, True) + address[len(bare) :]
 
     def _css_part(self, match: re.Match[str]) -> str:
-        if match[1]:
-            return f"{match[1]}{match[2]}{self.link(match[3], True)}{match[2]}{match[4]}"
-        return f"{match[5]}{match[6]}{self.link(match[7], True)}{match[6]}"
+        place = next(at for at in (2, 3, 4, 7, 8) if match[at] is not None)
+        start, end = match.start(place) - match.start(), match.end(place) - match.start()
+        whole: str = match[0]
+        return whole[:start] + self.link(match[place], True) + whole[end:]
+
+
+def _base_of(text: str) -> str | None:
+    """What the first `<base>` with an address says; None where there is none."""
+    if not _BASE.search(text):
+        return None
+    for tag in _BASE_TAGS.finditer(text):
+        href = _BASE_HREF.search(tag[0]) if tag["name"] else None
+        if href:
+            return unescape(_value(href.groups()[1:]))
+    return None
+
+
+def _is_needed(link: str) -> bool:
+    """Whether a `<link>` names what the page cannot be shown without."""
+    rel = _REL.search(link)
+    value = _value(rel.groups()[1:]).lower() if rel else ""
+    return any(word in value for word in _NEEDED_RELS)
+
+
+def _value(found: Sequence[str | None]) -> str:
+    """The value of an attribute, whichever way it is quoted."""
+    return next((value for value in found if value is not None), "")
 
 
 def quoted_attribute(value: str) -> str:
