@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from fastapi import Request, Response
@@ -10,10 +11,10 @@ from markupsafe import Markup
 from starlette.types import Scope
 
 from letopis.archive import Archive
-from letopis.archive.captures import ArchivedResponse, CaptureNeighbours, TimelineCapture, load_capture, timeline_of
+from letopis.archive.captures import ArchivedResponse, CaptureNeighbours, TimelineCapture, timeline_of
 from letopis.errors import UnknownUrl
 from letopis.extract.rewriter import Rewriter
-from letopis.model import from_millis, rfc3339
+from letopis.model import from_millis, header, rfc3339
 from letopis.model.times import timestamp
 from letopis.replay.addresses import (
     ReplayAddress,
@@ -24,7 +25,9 @@ from letopis.replay.addresses import (
     parse_http_date,
     resource_links,
 )
+from letopis.replay.byte_ranges import body_part
 from letopis.replay.csp import RAW_POLICY, SAFE_HEADERS, original_headers, replay_policy, safe_content_type
+from letopis.replay.redirects import refresh_target, shown_capture
 from letopis.web.languages import PageLanguage, language_of, translatable, translate, use_language
 from letopis.web.pages import environment, short_time
 
@@ -92,6 +95,10 @@ _ALWAYS = 2**62
 """A time after every capture."""
 
 _FRAME_TYPE = "text/html; charset=utf-8"
+_ANY_ORIGIN = {"access-control-allow-origin": "*"}
+"""Archived pages have no origin, so fonts and the redirects that lead to them are of another one."""
+_AT_ONCE = 1
+"""Seconds up to which a page that refreshes is passed over in a frame, which has no way to wait."""
 
 
 def not_captured(url: str) -> UnknownUrl:
@@ -111,6 +118,7 @@ def timegate(archive: Archive, web: ReplayUrls, address: ReplayAddress, accept: 
         "location": web.memento(chosen.time, chosen.url),
         "vary": "accept-datetime",
         "link": f"{resource_links(web, chosen.url)}, {links}",
+        **_ANY_ORIGIN,
     }
     return Response(status_code=302, headers=headers)
 
@@ -125,40 +133,63 @@ def memento(archive: Archive, web: ReplayUrls, address: ReplayAddress, scope: Sc
     moment = near.upto if near.upto is not None and near.upto.time >= end - 999 else near.closest(end)
     if timestamp(moment.time) != digits:
         location = web.origin + web.inside(moment.time, moment.url, address.form)
-        return Response(status_code=302, headers={"location": location, "link": resource_links(web, moment.url)})
-    framed = language_of(Request(scope)) if _wants_frame(scope, address) else None
-    return _capture_response(archive, web, near, moment, address.form, framed, scripts)
+        fields = {"location": location, "link": resource_links(web, moment.url), **_ANY_ORIGIN}
+        return Response(status_code=302, headers=fields)
+    return _capture_response(archive, web, near, moment, ReplayRequest(scope, address.form, scripts))
 
 
-def _wants_frame(scope: Scope, address: ReplayAddress) -> bool:
-    """Browsers say when they show a whole page; programs get the capture itself."""
-    kinds = [value for name, value in scope["headers"] if name == b"sec-fetch-dest"]
-    return not address.form and kinds == [b"document"]
+@dataclass(frozen=True, slots=True)
+class ReplayRequest:
+    """How a capture is asked for: `form` is the kind of replay, such as `id_`; `scripts` whether they may run."""
+
+    scope: Scope
+    form: str
+    scripts: bool
+
+    def header(self, name: bytes) -> str | None:
+        """One field of the request."""
+        return next((value.decode("latin-1") for key, value in self.scope["headers"] if key == name), None)
+
+    @property
+    def wants_frame(self) -> bool:
+        """Browsers say when they show a whole page; programs get the capture itself."""
+        return not self.form and self.header(b"sec-fetch-dest") == "document"
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether a browser shows it inside another page."""
+        return self.header(b"sec-fetch-dest") in ("iframe", "frame")
+
+    @property
+    def range(self) -> str | None:
+        """The range that is wanted. We name no validators, so one on a condition is never met."""
+        return None if self.header(b"if-range") else self.header(b"range")
 
 
 def _capture_response(
-    archive: Archive,
-    web: ReplayUrls,
-    near: CaptureNeighbours,
-    moment: TimelineCapture,
-    form: str,
-    framed: PageLanguage | None,
-    scripts: bool,
+    archive: Archive, web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCapture, asked: ReplayRequest
 ) -> Response:
-    """The capture; inside our frame where that has a language."""
+    """The capture; a whole page in our frame."""
+    moment, stored, target = shown_capture(archive, moment)
     named = [("first", near.first), ("prev", near.before), ("", moment), ("next", near.after), ("last", near.last)]
     fields = {
         "memento-datetime": http_date(moment.time),
         "link": f"{resource_links(web, moment.url)}, {memento_links(web, named)}",
-        "access-control-allow-origin": "*",
+        **_ANY_ORIGIN,
         **SAFE_HEADERS,
     }
-    stored = load_capture(archive, moment)
-    if stored.location:
-        fields["location"] = web.origin + web.inside(moment.time, stored.location, form)
-    if framed is not None and is_page(stored) and not stored.location:
-        return _framed_response(web, near, moment, fields, framed)
-    return _body_response(web, moment, stored, fields, form, scripts)
+    status = stored.status
+    if target is None and is_page(stored) and not asked.scripts and (asked.wants_frame or asked.is_nested):
+        onward = refresh_target(archive, moment, stored)
+        if onward is not None and asked.wants_frame:
+            fields["refresh"] = f"{onward.delay}; url={web.origin}{web.inside(onward.time, onward.url)}"
+        elif onward is not None and onward.delay <= _AT_ONCE:
+            target, status = onward, 302
+    if target is not None:
+        fields["location"] = web.origin + web.inside(target.time, target.url, asked.form)
+    elif asked.wants_frame and is_page(stored):
+        return _framed_response(web, near, moment, fields, language_of(Request(asked.scope)))
+    return _body_response(web, moment, replace(stored, status=status), fields, asked)
 
 
 def _framed_response(
@@ -178,16 +209,21 @@ def _frame_policy(origin: str) -> str:
 
 
 def _body_response(
-    web: ReplayUrls, moment: TimelineCapture, stored: ArchivedResponse, fields: dict[str, str], form: str, scripts: bool
+    web: ReplayUrls, moment: TimelineCapture, stored: ArchivedResponse, fields: dict[str, str], asked: ReplayRequest
 ) -> Response:
-    raw = form == RAW
-    fields["content-security-policy"] = RAW_POLICY if raw else replay_policy(web.origin, scripts=scripts)
+    raw = asked.form == RAW
+    fields["content-security-policy"] = RAW_POLICY if raw else replay_policy(web.origin, scripts=asked.scripts)
     body = stored.body if raw else rewritten_body(web, stored, moment)
+    part = body_part(stored.status, body, header(stored.headers, "content-range"), asked.range)
+    if part.status in (200, 206):
+        fields["accept-ranges"] = "bytes"
+    if part.content_range:
+        fields["content-range"] = part.content_range
     if stored.content_type:
         fields["content-type"] = safe_content_type(stored.content_type)
-    if not form:
+    if not asked.form:
         fields["vary"] = "sec-fetch-dest"
-    response = Response(body, stored.status, headers=fields)
+    response = Response(part.body, part.status, headers=fields)
     for name, value in original_headers(stored.headers):
         response.headers.append(name, value)
     return response
