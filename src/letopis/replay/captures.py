@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -13,6 +13,8 @@ from starlette.types import Scope
 from letopis.archive import Archive
 from letopis.archive.captures import ArchivedResponse, CaptureNeighbours, TimelineCapture, timeline_of
 from letopis.errors import UnknownUrl
+from letopis.extract.charsets import decode, in_page_charset, python_codec
+from letopis.extract.pages import charset_of
 from letopis.extract.rewriter import Rewriter
 from letopis.model import from_millis, header, rfc3339
 from letopis.model.times import timestamp
@@ -32,7 +34,6 @@ from letopis.web.languages import PageLanguage, language_of, translatable, trans
 from letopis.web.pages import environment, short_time
 
 _PAGE_TYPES = ("text/html", "application/xhtml+xml")
-_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE | re.ASCII)
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 MAX_REWRITTEN = 16 * 1024 * 1024
 """Larger pages are shown as they are stored."""
@@ -49,19 +50,32 @@ def rewritten_body(web: ReplayUrls, stored: ArchivedResponse, moment: TimelineCa
     page, sheet = kind in _PAGE_TYPES, kind == "text/css"
     if not (page or sheet) or len(stored.body) > MAX_REWRITTEN or stored.body.startswith(_WIDE):
         return stored.body
-    charset = _charset(stored)
-    text = stored.body.decode(charset, "surrogateescape")
     folder = web.folder(moment.time)
-    rewriter = Rewriter(moment.url, lambda target, _: folder + target)
-    return (rewriter.html(text) if page else rewriter.css(text)).encode(charset, "surrogateescape")
+    text, carrier, read = _carried_text(stored)
+    rewriter = Rewriter(moment.url, lambda target, _: folder + target, read)
+    return (rewriter.html(text) if page else rewriter.css(text)).encode(carrier, "surrogateescape")
 
 
-def _charset(stored: ArchivedResponse) -> str:
-    """UTF-8 where it is named or fits; else one byte a character, which keeps every byte."""
-    named = _CHARSET.search(stored.content_type)
-    if named is None or named[1].lower() in ("utf-8", "utf8", "us-ascii"):
-        return "utf-8"
-    return "latin-1"
+def _carried_text(stored: ArchivedResponse) -> tuple[str, str, Callable[[str], str]]:
+    """The body as text that gives every byte back, the codec that does, and what its references mean.
+
+    UTF-8 is read as it is. Of all other charsets a character is a byte, and only references are read.
+    """
+    try:
+        return stored.body.decode("utf-8"), "utf-8", str
+    except UnicodeDecodeError:
+        charset = decode(stored.body, charset_of(stored.content_type)).charset
+    if charset == "utf-8":
+        return stored.body.decode("utf-8", "surrogateescape"), "utf-8", str
+
+    def read(reference: str) -> str:
+        try:
+            meant = reference.encode("latin-1").decode(python_codec(charset), "replace")
+        except (UnicodeEncodeError, LookupError):  # it was written with character references
+            meant = reference
+        return in_page_charset(meant, charset)
+
+    return stored.body.decode("latin-1"), "latin-1", read
 
 
 def replay_frame(web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCapture) -> str:
