@@ -4,7 +4,7 @@ import signal
 import sys
 from pathlib import Path
 
-for folder in ("site", "scale"):
+for folder in ("site", "scale", "openness"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
 pytest_plugins = ["misbehaving_site", "scripted_site", "services"]
