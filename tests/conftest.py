@@ -4,7 +4,8 @@ import signal
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent / "site"))
+for folder in ("site", "openness"):
+    sys.path.insert(0, str(Path(__file__).parent / folder))
 
 pytest_plugins = ["misbehaving_site", "scripted_site", "services"]
 

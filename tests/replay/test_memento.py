@@ -249,3 +249,14 @@ def test_stamps_go_both_ways(millis: int) -> None:
 @given(st.text("0123456789", min_size=1, max_size=14))
 def test_every_timestamp_has_an_earliest_and_a_latest_moment(digits: str) -> None:
     assert earliest_millis(digits) <= latest_millis(digits)
+
+
+def test_links_of_pages_in_other_charsets_lead_where_a_browser_would_go(make_archive: Callable[..., Archive]) -> None:
+    archive = make_archive()
+    page = '<meta charset=windows-1251><p>Все люди рождаются свободными</p><a href="/мир?q=мир">мир</a>'
+    body = page.encode("cp1251")
+    archive.record([look(PAGE, at(0), body, headers=(("Content-Type", "text/html"),))])
+    with running(archive) as web:
+        shown = web.get(f"/web/{STAMPS[0]}/{PAGE}").body
+    led = b'"/web/20240101120000/http://example.org/%D0%BC%D0%B8%D1%80?q=%EC%E8%F0"'
+    assert shown == body.replace('"/мир?q=мир"'.encode("cp1251"), led)

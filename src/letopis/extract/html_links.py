@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from letopis.extract.charsets import in_page_charset
 from letopis.extract.html_elements import ACTIONS, AREA, ElementAction, tags_of
 from letopis.extract.metadata import HtmlHead, primary_language
 from letopis.extract.pages import MAX_BLOCKS, MAX_FIELD, MAX_LINKS, PageDraft, fold_whitespace
@@ -33,6 +34,14 @@ _SCRIPT = LinkType.SCRIPT
 _SITEMAP = LinkType.SITEMAP
 
 
+def reference_joiner(base: str, charset: str) -> Callable[[str], str | None]:
+    """What makes addresses of the references of a page, as a browser that reads it in this charset does."""
+    join_all = joiner(base)
+    if charset in ("", "utf-8") or charset.startswith("utf-16"):
+        return join_all
+    return lambda reference: join_all(in_page_charset(reference, charset))
+
+
 class LinkCollector:
     """Collects what elements carry into a draft. Used for one page.
 
@@ -50,7 +59,7 @@ class LinkCollector:
         self._head = HtmlHead()
         self._bare = 0
         self._base(base)
-        self.join = joiner(draft.base)
+        self.join = reference_joiner(draft.base, draft.charset)
 
     def handlers(self) -> dict[int, Callable[[LexborNode], None]]:
         """What takes in an element, by the parser's number of the element."""

@@ -66,10 +66,15 @@ _NEEDED_RELS = ("stylesheet", "icon", "preload")
 
 
 class Rewriter:
-    """Rewrites one page or style sheet that was found at `url`."""
+    """Rewrites one page or style sheet that was found at `url`.
 
-    def __init__(self, url: str, lead: RewriteLink) -> None:
+    `read` makes of a reference that is not ASCII what a browser asks for: the text may stand for other letters, and
+    the charset of a page is that of its queries.
+    """
+
+    def __init__(self, url: str, lead: RewriteLink, read: Callable[[str], str] = str) -> None:
         self._url = url
+        self._read = read
         self._lead = lead
         self._join = joiner(url)
         self._known: tuple[dict[str, str], dict[str, str]] = ({}, {})
@@ -102,7 +107,7 @@ class Rewriter:
         if not plain or plain.lower().startswith(_LEFT_ALONE):
             return address
         page, mark, fragment = plain.partition("#")
-        target = self._join(page)
+        target = self._join(page if page.isascii() else self._read(page))
         return f"{self._lead(target, needed) or target}{mark}{fragment}" if target else address
 
     def _tag(self, match: re.Match[str]) -> str:

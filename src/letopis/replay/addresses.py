@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import Enum
+from urllib.parse import unquote
 
 from starlette.types import Scope
 
@@ -79,7 +80,7 @@ _CALENDAR = re.compile(r"(?:\*|%2[aA])/(.+)", re.ASCII | re.DOTALL)
 _WITHOUT_TICKET = re.compile(r"\A~[\w.-]+/", re.ASCII)
 # Some proxies and clients fold the two slashes after the scheme.
 _FOLDED = re.compile(r"(https?):/+(?=[^/])", re.IGNORECASE)
-_ESCAPED = re.compile(r"https?%3A", re.IGNORECASE)
+_ESCAPED = re.compile(r"https?%3A(?:/|%2F)", re.IGNORECASE)
 
 
 class ReplayKind(Enum):
@@ -121,7 +122,9 @@ def embedded_url(text: str) -> str:
     if not text:
         raise UsageError("the address of a page is missing; write /web/http://example.org/")
     if _ESCAPED.match(text):
-        raise UsageError("write the address of the page as it is, without escaping it")
+        # Clients that escape a whole address leave nothing of it as it was; what stands behind a bare `?` is their own.
+        path, mark, query = text.partition("?")
+        text = unquote(path) + mark + query
     return parse_user_url(_FOLDED.sub(r"\1://", text, count=1) if _FOLDED.match(text) else text)
 
 

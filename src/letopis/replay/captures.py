@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from fastapi import Request, Response
@@ -10,10 +11,12 @@ from markupsafe import Markup
 from starlette.types import Scope
 
 from letopis.archive import Archive
-from letopis.archive.captures import ArchivedResponse, CaptureNeighbours, TimelineCapture, load_capture, timeline_of
+from letopis.archive.captures import ArchivedResponse, CaptureNeighbours, TimelineCapture, timeline_of
 from letopis.errors import UnknownUrl
+from letopis.extract.charsets import decode, in_page_charset, python_codec
+from letopis.extract.pages import charset_of
 from letopis.extract.rewriter import Rewriter
-from letopis.model import from_millis, rfc3339
+from letopis.model import from_millis, header, rfc3339
 from letopis.model.times import timestamp
 from letopis.replay.addresses import (
     ReplayAddress,
@@ -24,12 +27,13 @@ from letopis.replay.addresses import (
     parse_http_date,
     resource_links,
 )
+from letopis.replay.byte_ranges import body_part
 from letopis.replay.csp import RAW_POLICY, SAFE_HEADERS, original_headers, replay_policy, safe_content_type
+from letopis.replay.redirects import refresh_target, shown_capture
 from letopis.web.languages import PageLanguage, language_of, translatable, translate, use_language
 from letopis.web.pages import environment, short_time
 
 _PAGE_TYPES = ("text/html", "application/xhtml+xml")
-_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE | re.ASCII)
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 MAX_REWRITTEN = 16 * 1024 * 1024
 """Larger pages are shown as they are stored."""
@@ -46,19 +50,32 @@ def rewritten_body(web: ReplayUrls, stored: ArchivedResponse, moment: TimelineCa
     page, sheet = kind in _PAGE_TYPES, kind == "text/css"
     if not (page or sheet) or len(stored.body) > MAX_REWRITTEN or stored.body.startswith(_WIDE):
         return stored.body
-    charset = _charset(stored)
-    text = stored.body.decode(charset, "surrogateescape")
     folder = web.folder(moment.time)
-    rewriter = Rewriter(moment.url, lambda target, _: folder + target)
-    return (rewriter.html(text) if page else rewriter.css(text)).encode(charset, "surrogateescape")
+    text, carrier, read = _carried_text(stored)
+    rewriter = Rewriter(moment.url, lambda target, _: folder + target, read)
+    return (rewriter.html(text) if page else rewriter.css(text)).encode(carrier, "surrogateescape")
 
 
-def _charset(stored: ArchivedResponse) -> str:
-    """UTF-8 where it is named or fits; else one byte a character, which keeps every byte."""
-    named = _CHARSET.search(stored.content_type)
-    if named is None or named[1].lower() in ("utf-8", "utf8", "us-ascii"):
-        return "utf-8"
-    return "latin-1"
+def _carried_text(stored: ArchivedResponse) -> tuple[str, str, Callable[[str], str]]:
+    """The body as text that gives every byte back, the codec that does, and what its references mean.
+
+    UTF-8 is read as it is. Of all other charsets a character is a byte, and only references are read.
+    """
+    try:
+        return stored.body.decode("utf-8"), "utf-8", str
+    except UnicodeDecodeError:
+        charset = decode(stored.body, charset_of(stored.content_type)).charset
+    if charset == "utf-8":
+        return stored.body.decode("utf-8", "surrogateescape"), "utf-8", str
+
+    def read(reference: str) -> str:
+        try:
+            meant = reference.encode("latin-1").decode(python_codec(charset), "replace")
+        except (UnicodeEncodeError, LookupError):  # it was written with character references
+            meant = reference
+        return in_page_charset(meant, charset)
+
+    return stored.body.decode("latin-1"), "latin-1", read
 
 
 def replay_frame(web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCapture) -> str:
@@ -92,6 +109,10 @@ _ALWAYS = 2**62
 """A time after every capture."""
 
 _FRAME_TYPE = "text/html; charset=utf-8"
+_ANY_ORIGIN = {"access-control-allow-origin": "*"}
+"""Archived pages have no origin, so fonts and the redirects that lead to them are of another one."""
+_AT_ONCE = 1
+"""Seconds up to which a page that refreshes is passed over in a frame, which has no way to wait."""
 
 
 def not_captured(url: str) -> UnknownUrl:
@@ -111,6 +132,7 @@ def timegate(archive: Archive, web: ReplayUrls, address: ReplayAddress, accept: 
         "location": web.memento(chosen.time, chosen.url),
         "vary": "accept-datetime",
         "link": f"{resource_links(web, chosen.url)}, {links}",
+        **_ANY_ORIGIN,
     }
     return Response(status_code=302, headers=headers)
 
@@ -125,40 +147,63 @@ def memento(archive: Archive, web: ReplayUrls, address: ReplayAddress, scope: Sc
     moment = near.upto if near.upto is not None and near.upto.time >= end - 999 else near.closest(end)
     if timestamp(moment.time) != digits:
         location = web.origin + web.inside(moment.time, moment.url, address.form)
-        return Response(status_code=302, headers={"location": location, "link": resource_links(web, moment.url)})
-    framed = language_of(Request(scope)) if _wants_frame(scope, address) else None
-    return _capture_response(archive, web, near, moment, address.form, framed, scripts)
+        fields = {"location": location, "link": resource_links(web, moment.url), **_ANY_ORIGIN}
+        return Response(status_code=302, headers=fields)
+    return _capture_response(archive, web, near, moment, ReplayRequest(scope, address.form, scripts))
 
 
-def _wants_frame(scope: Scope, address: ReplayAddress) -> bool:
-    """Browsers say when they show a whole page; programs get the capture itself."""
-    kinds = [value for name, value in scope["headers"] if name == b"sec-fetch-dest"]
-    return not address.form and kinds == [b"document"]
+@dataclass(frozen=True, slots=True)
+class ReplayRequest:
+    """How a capture is asked for: `form` is the kind of replay, such as `id_`; `scripts` whether they may run."""
+
+    scope: Scope
+    form: str
+    scripts: bool
+
+    def header(self, name: bytes) -> str | None:
+        """One field of the request."""
+        return next((value.decode("latin-1") for key, value in self.scope["headers"] if key == name), None)
+
+    @property
+    def wants_frame(self) -> bool:
+        """Browsers say when they show a whole page; programs get the capture itself."""
+        return not self.form and self.header(b"sec-fetch-dest") == "document"
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether a browser shows it inside another page."""
+        return self.header(b"sec-fetch-dest") in ("iframe", "frame")
+
+    @property
+    def range(self) -> str | None:
+        """The range that is wanted. We name no validators, so one on a condition is never met."""
+        return None if self.header(b"if-range") else self.header(b"range")
 
 
 def _capture_response(
-    archive: Archive,
-    web: ReplayUrls,
-    near: CaptureNeighbours,
-    moment: TimelineCapture,
-    form: str,
-    framed: PageLanguage | None,
-    scripts: bool,
+    archive: Archive, web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCapture, asked: ReplayRequest
 ) -> Response:
-    """The capture; inside our frame where that has a language."""
+    """The capture; a whole page in our frame."""
+    moment, stored, target = shown_capture(archive, moment)
     named = [("first", near.first), ("prev", near.before), ("", moment), ("next", near.after), ("last", near.last)]
     fields = {
         "memento-datetime": http_date(moment.time),
         "link": f"{resource_links(web, moment.url)}, {memento_links(web, named)}",
-        "access-control-allow-origin": "*",
+        **_ANY_ORIGIN,
         **SAFE_HEADERS,
     }
-    stored = load_capture(archive, moment)
-    if stored.location:
-        fields["location"] = web.origin + web.inside(moment.time, stored.location, form)
-    if framed is not None and is_page(stored) and not stored.location:
-        return _framed_response(web, near, moment, fields, framed)
-    return _body_response(web, moment, stored, fields, form, scripts)
+    status = stored.status
+    if target is None and is_page(stored) and not asked.scripts and (asked.wants_frame or asked.is_nested):
+        onward = refresh_target(archive, moment, stored)
+        if onward is not None and asked.wants_frame:
+            fields["refresh"] = f"{onward.delay}; url={web.origin}{web.inside(onward.time, onward.url)}"
+        elif onward is not None and onward.delay <= _AT_ONCE:
+            target, status = onward, 302
+    if target is not None:
+        fields["location"] = web.origin + web.inside(target.time, target.url, asked.form)
+    elif asked.wants_frame and is_page(stored):
+        return _framed_response(web, near, moment, fields, language_of(Request(asked.scope)))
+    return _body_response(web, moment, replace(stored, status=status), fields, asked)
 
 
 def _framed_response(
@@ -178,16 +223,21 @@ def _frame_policy(origin: str) -> str:
 
 
 def _body_response(
-    web: ReplayUrls, moment: TimelineCapture, stored: ArchivedResponse, fields: dict[str, str], form: str, scripts: bool
+    web: ReplayUrls, moment: TimelineCapture, stored: ArchivedResponse, fields: dict[str, str], asked: ReplayRequest
 ) -> Response:
-    raw = form == RAW
-    fields["content-security-policy"] = RAW_POLICY if raw else replay_policy(web.origin, scripts=scripts)
+    raw = asked.form == RAW
+    fields["content-security-policy"] = RAW_POLICY if raw else replay_policy(web.origin, scripts=asked.scripts)
     body = stored.body if raw else rewritten_body(web, stored, moment)
+    part = body_part(stored.status, body, header(stored.headers, "content-range"), asked.range)
+    if part.status in (200, 206):
+        fields["accept-ranges"] = "bytes"
+    if part.content_range:
+        fields["content-range"] = part.content_range
     if stored.content_type:
         fields["content-type"] = safe_content_type(stored.content_type)
-    if not form:
+    if not asked.form:
         fields["vary"] = "sec-fetch-dest"
-    response = Response(body, stored.status, headers=fields)
+    response = Response(part.body, part.status, headers=fields)
     for name, value in original_headers(stored.headers):
         response.headers.append(name, value)
     return response

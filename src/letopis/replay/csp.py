@@ -11,7 +11,11 @@ from letopis.model import Headers
 
 
 def replay_policy(origin: str, *, scripts: bool) -> str:
-    """The Content-Security-Policy of a page in the browsing view."""
+    """The Content-Security-Policy of a page in the browsing view.
+
+    It does not say who may show the page in a frame: an archived frameset is a sandbox without an origin that could be
+    named, and nothing in a page that has no session can be clicked to anyone's harm.
+    """
     web = f"{origin}/web/"
     inline = "'unsafe-inline'"
     code = f"script-src {web} {inline}; " if scripts else "script-src 'none'; "
@@ -19,7 +23,7 @@ def replay_policy(origin: str, *, scripts: bool) -> str:
     return (
         f"{sandbox}; default-src 'none'; {code}img-src {web} data:; style-src {web} {inline}; font-src {web} data:; "
         f"media-src {web} data:; frame-src {web}; connect-src 'none'; form-action 'none'; base-uri 'none'; "
-        f"object-src 'none'; frame-ancestors {origin}"
+        "object-src 'none'"
     )
 
 
