@@ -25,8 +25,10 @@ if TYPE_CHECKING:
         word_diff,
     )
     from letopis.change.filters import ContentFilter, FilterKind, filter_page, filter_source, filter_text
+    from letopis.change.noise import MuteRules
+    from letopis.change.paragraphs import known_share, known_share_of, long_paragraphs
     from letopis.change.text_diff import DiffBounds, DiffLevel, DiffPiece, diff_pieces
-    from letopis.change.verdict import PageState, compare, known_share, known_share_of, learn_habits, long_paragraphs
+    from letopis.change.verdict import PageState, compare, learn_habits
     from letopis.change.visual_diff import visual_html
 
 # No module here is called like a name of this table: once loaded, it would stand in the place of that name.
@@ -37,6 +39,7 @@ _HOMES = {
     "DiffPiece": "text_diff",
     "FilterKind": "filters",
     "LinkChanges": "diff_formats",
+    "MuteRules": "noise",
     "PageState": "verdict",
     "apply_binary_delta": "deltas",
     "char_diff": "diff_formats",
@@ -46,12 +49,12 @@ _HOMES = {
     "filter_page": "filters",
     "filter_source": "filters",
     "filter_text": "filters",
-    "known_share": "verdict",
-    "known_share_of": "verdict",
+    "known_share": "paragraphs",
+    "known_share_of": "paragraphs",
     "learn_habits": "verdict",
     "link_changes": "diff_formats",
     "link_diff": "diff_formats",
-    "long_paragraphs": "verdict",
+    "long_paragraphs": "paragraphs",
     "make_binary_delta": "deltas",
     "side_by_side_html": "diff_formats",
     "unified_diff": "diff_formats",
@@ -68,6 +71,7 @@ __all__ = [
     "Fingerprint",
     "HostProfile",
     "LinkChanges",
+    "MuteRules",
     "PageHabits",
     "PageState",
     "apply_binary_delta",

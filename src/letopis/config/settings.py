@@ -148,6 +148,7 @@ class ChangeSettings(SettingsSection):
         "meaningful", "which change alerts, feeds and schedules learn from"
     )
     threshold: float = setting(0.95, "likeness from which two versions count as the same")
+    known: float = setting(0.9, "paragraphs-50: share of known long paragraphs from which a version is no change")
 
 
 class CrawlSettings(SettingsSection):

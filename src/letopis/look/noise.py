@@ -131,12 +131,11 @@ class PageReader:
     def _compare(self, url: str, page: Page, known: KnownVersion) -> Change:
         """Against the page's own last version; what recurs on the host or at every visit is noise."""
         before = self._archive.answers.by_id(known.version)
-        old = fingerprint(_read_page(before.body, known.final_url, before.headers))
-        new = fingerprint(page)
+        old = _read_page(before.body, known.final_url, before.headers)
         habits = self._noise.habits(known.resource, known.number)
-        profile = self._noise.profile(url)
-        change = verdict.compare(new, [old], profile, self._archive.settings.change, habits=habits)
-        self._learn(url, habits, old, new)
+        # Pages, not fingerprints: links and long paragraphs are told by what fingerprints leave behind.
+        change = verdict.compare(page, [old], self._noise.profile(url), self._archive.settings.change, habits=habits)
+        self._learn(url, habits, fingerprint(old), fingerprint(page))
         return change
 
     def _learn(self, url: str, habits: PageHabits, old: Fingerprint, new: Fingerprint) -> None:

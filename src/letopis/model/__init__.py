@@ -1,6 +1,6 @@
 """Frozen values that cross the borders between units. Nothing here does I/O."""
 
-from letopis.model.page import Block, BlockChange, BlockKind, Change, Link, LinkType, Page
+from letopis.model.page import Block, BlockChange, BlockKind, Change, Link, LinkType, MutedBlock, Page
 from letopis.model.record import Check, Observation, Outcome, Put, PutResult, Stats, Version, json_value
 from letopis.model.times import (
     LONGEST_DURATION,
@@ -28,6 +28,7 @@ __all__ = [
     "Limits",
     "Link",
     "LinkType",
+    "MutedBlock",
     "Observation",
     "Outcome",
     "Page",
