@@ -109,7 +109,7 @@ class RecordReader:
     def _read(self, url: str, found: StoredVersion | None) -> Version:
         if found is None:
             row = self.resource(url)
-            has = f"it has {row.versions}, numbered from 0" if row.versions else "it was never available"
+            has = f"it has {row.versions}, numbered from 0" if row.versions else "none of it is kept"
             raise UnknownVersion(f"{url} has no such version; {has}")
         if found.method == ABSENT:
             return self._version(found, self._valid_until(found), self._supplied(found.content))
@@ -203,6 +203,13 @@ class RecordReader:
             return None
         return self._other_check(row, capture, {found.number: found} if found else {})
 
+    def last_seen(self, url: str) -> Check | None:
+        """The latest check that saw the document or at least the header of one that was too large, if any did."""
+        last = self.last_check(url)
+        if last is None or (last.available and last.headers):
+            return last
+        return next((check for check in reversed(self.history(url)) if check.available and check.headers), None)
+
     def _found_check(
         self, resource: ResourceRow, row: VersionRow, found: StoredVersion, before: StoredVersion | None
     ) -> Check:
@@ -240,7 +247,7 @@ class RecordReader:
             url=resource.url,
             final_url=details.final_url or resource.url,
             checked_at=from_millis(row.time),
-            available=outcome not in (Outcome.UNAVAILABLE, Outcome.REFUSED),
+            available=outcome.available,
             status=row.status,
             outcome=outcome,
             version=row.number,
@@ -251,8 +258,10 @@ class RecordReader:
             error=details.error,
             warnings=details.warnings,
             headers=headers,
-            meaningful=False if unchanged else None,
-            score=0.0 if unchanged else None,
+            meaningful=False if unchanged else None if details.score is None else details.score > 0,
+            score=0.0 if unchanged else details.score,
+            blocks=() if unchanged else details.blocks,
+            failure=details.failure_kind(row.status),
         )
 
 

@@ -82,6 +82,11 @@ class CheckDetails(NamedTuple):
     score: float | None = None
     blocks: tuple[str, ...] = ()
     length: int | None = None
+    failure: str = ""
+
+    def failure_kind(self, status: int) -> str:
+        """What went wrong, in a word; `http` where the answer itself is an error, empty where nothing did."""
+        return self.failure or ("http" if status >= 400 else "")
 
     def pack(self) -> str | None:
         """JSON without what is empty, or None when everything is."""
@@ -95,6 +100,7 @@ class CheckDetails(NamedTuple):
             "score": self.score,
             "blocks": self.blocks,
             "length": self.length,
+            "failure": self.failure,
         }
         kept = {name: value for name, value in fields.items() if value not in ("", [], (), None)}
         return _encode_json(kept) if kept else None
@@ -113,6 +119,7 @@ class CheckDetails(NamedTuple):
             score=fields.get("score"),
             blocks=tuple(fields.get("blocks", ())),
             length=fields.get("length"),
+            failure=fields.get("failure", ""),
         )
 
 
@@ -138,7 +145,6 @@ ERROR_BODY_BYTES = 64 * 1024
 """How much of an error answer's body is kept with its check."""
 SENT_PREFIX = b"sent "
 """In the packs, what the key of an answer that a browser made a version of begins with; its URL follows."""
-_ABSENT = (Outcome.UNAVAILABLE, Outcome.REFUSED)
 
 
 class ServerResponse(NamedTuple):
@@ -187,7 +193,7 @@ class RecordedCapture(NamedTuple):
     @property
     def available(self) -> bool:
         """Whether the document was there."""
-        return self.outcome not in _ABSENT
+        return bool(self.outcome.available)
 
 
 _VERSIONED = (Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED)
@@ -249,6 +255,7 @@ def details_of(look: Observation) -> CheckDetails:
         score=round(change.score, 4) if change and change.meaningful is not None else None,
         blocks=tuple(f"{part.action} {part.kind}: {part.text[:120]}" for part in change.blocks[:8]) if change else (),
         length=_content_length(response) if look.outcome is Outcome.TOO_LARGE else None,
+        failure=response.failure.kind.value if response.failure else "",
     )
 
 

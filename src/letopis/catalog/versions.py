@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from letopis.catalog.database import Cursor, Database
-from letopis.catalog.schema import CaptureRow, ResourceRow, RowReader, VersionRow
+from letopis.catalog.schema import OUTCOME_CODES, CaptureRow, ResourceRow, RowReader, VersionRow
+from letopis.model import Outcome
 from letopis.urls import surt, url_key
 
 _VERSION = "id, resource, number, time, content, head, status, meaningful, extra"
@@ -228,10 +229,12 @@ _BY_ID = _SELECT_STORED + (
 )
 
 _NEWEST_OF_URLS = (
-    # The last check may have brought newer validators with the same content; its time is the resource's.
+    # The last check may have brought newer validators with the same content; its time is the resource's. One that
+    # found another content and did not take it (too large, left out by a filter) says nothing of the version.
     "SELECT r.url, v.id, v.resource, v.number, v.extra, c.sha1, c.raw_bytes, h.data "
     "FROM resource r JOIN version v ON v.id = r.newest JOIN content c ON c.id = v.content "
     "LEFT JOIN capture p ON p.resource = r.id AND p.time = r.checked AND p.status = 200 "
+    f"AND p.outcome = {OUTCOME_CODES[Outcome.UNCHANGED]} "
     "JOIN head h ON h.id = coalesce(p.head, v.head) WHERE r.url_key IN ({marks})"
 )
 _STATES = (

@@ -261,7 +261,7 @@ class Agent:
             return False
         refusal = self._visitor.refusal(ticket.url, robots)
         if refusal is None and not self._decisions.fetches(ticket.url, ticket.host, ticket.depth):
-            refusal = self._visitor.refused(ticket.url, "crawl.fetch_if does not allow it")
+            refusal = self._visitor.refused_by_setting(ticket.url, "crawl.fetch_if")
         if refusal is not None:
             return self._finish(ticket, robots, None, self._not_asked(refusal, robots))
         if not await self._takes_turn(ticket, robots):
@@ -296,7 +296,7 @@ class Agent:
 
     def _not_asked(self, refusal: Response, robots: Robots | None) -> VisitAnswer:
         delay = robots.crawl_delay if robots is not None else None
-        return VisitAnswer(refusal, fetch_result(refusal, delay, self._archive.clock()))
+        return VisitAnswer(refusal, fetch_result(refusal, delay, self._archive.clock())._replace(asked=False))
 
     def _is_ours(self, ticket: Ticket) -> bool:
         """Right before the host is asked: False, and the ticket is void, when its lease may be over."""

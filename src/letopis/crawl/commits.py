@@ -208,7 +208,7 @@ class RevisitPlanner:
         """Teaches the policy, so it is called once a look."""
         ticket, look = done.ticket, done.look
         absent = look.response.status in _GONE_STATUSES
-        seen = look.response.available and not absent and look.outcome is not Outcome.REFUSED
+        seen = look.response.available and not absent
         changed = self._is_change(look) if seen else None
         state = VisitState.from_bytes(ticket.schedule)
         decision = self._policy.next_visit(

@@ -143,7 +143,7 @@ class LevelCrawl:
             robots = await visitor.robots_of(url.url, options)
         refusal = visitor.refusal(url.url, robots)
         if refusal is None and not self._decisions.fetches(url.url, url.host, url.depth):
-            refusal = visitor.refused(url.url, "crawl.fetch_if does not allow it")
+            refusal = visitor.refused_by_setting(url.url, "crawl.fetch_if")
         if refusal is not None:
             return visitor.judge(refusal, None, options)
         await self._wait_for_bandwidth(url.host)

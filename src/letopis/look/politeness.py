@@ -29,7 +29,7 @@ from letopis.config.settings import CrawlSettings
 from letopis.fetch import retry_after
 from letopis.lazy import lazy
 from letopis.look.slots import MappedSlots, MemorySlots, RowSlots, Slot, Slots
-from letopis.model import FailureKind, Response, to_millis
+from letopis.model import NOT_ASKED, Response, to_millis
 
 if TYPE_CHECKING:
     from letopis.archive import queues
@@ -54,7 +54,6 @@ class FetchResult(NamedTuple):
     asked: bool = True
 
 
-_REFUSALS = (FailureKind.FORBIDDEN_ADDRESS, FailureKind.ROBOTS)
 _BUSY_STATUSES = frozenset((429, 503))
 _FIRST_PAUSE = 5.0
 _LONGEST_PAUSE = 3600.0
@@ -91,7 +90,7 @@ def politeness_of(settings: CrawlSettings) -> Politeness:
 
 def is_refused(response: Response) -> bool:
     """Whether nobody was asked, since that is not allowed."""
-    return response.failure is not None and response.failure.kind in _REFUSALS
+    return response.failure is not None and response.failure.kind in NOT_ASKED
 
 
 def fetch_result(response: Response, crawl_delay: float | None, now: datetime) -> FetchResult:

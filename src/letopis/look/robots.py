@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from letopis.archive import Archive
 from letopis.fetch.client import Client, retry_after
 from letopis.look.robots_txt import RobotsFile
-from letopis.model.web import FailureKind, Limits, Request, Response
+from letopis.model import rfc3339
+from letopis.model.web import NOT_ASKED, Failure, FailureKind, Limits, Request, Response
 
 MAX_ROBOTS_BYTES = 500 * 1024
 """What is read of a robots.txt; the standard asks for at least this much."""
@@ -43,17 +44,23 @@ class RobotsRules:
 class Robots:
     """A decision about one origin, good until `expires_at`.
 
-    Without rules everything is allowed, or nothing while `reachable` is
-    False: a server in trouble is left alone for a while. `forbidden` says
-    that the server has an address which may not be asked at all. `ip` is the
-    address that answered, which pauses for hosts that share one begin with.
+    Without rules everything is allowed, unless there is a `failure`: a server
+    whose robots.txt cannot be had is left alone for a while, as RFC 9309
+    (2.3.1.4) wants it. The failure is what stands in the record of its pages:
+    one of the network, where nobody answers; else that nobody was asked. `ip`
+    is the address that answered, which pauses for hosts that share one begin
+    with.
     """
 
     rules: RobotsRules | None
     expires_at: datetime
-    reachable: bool = True
-    forbidden: bool = False
+    failure: Failure | None = None
     ip: str = ""
+
+    @property
+    def reachable(self) -> bool:
+        """Whether the server told what it allows, be it by having no rules."""
+        return self.failure is None
 
     def allowed(self, url: str) -> bool:
         """Whether the address may be fetched now. robots.txt itself always may."""
@@ -108,8 +115,8 @@ def robots_of_response(response: Response, agent: str, now: datetime) -> Robots:
         return Robots(None, now + ROBOTS_LIFETIME, ip=response.ip)
     readable = failure is None or failure is FailureKind.TOO_LARGE
     if not readable or response.status == 429 or response.status >= 500:
-        forbidden = failure is FailureKind.FORBIDDEN_ADDRESS
-        return Robots(None, now + _pause(response, now), reachable=False, forbidden=forbidden, ip=response.ip)
+        until = now + _pause(response, now)
+        return Robots(None, until, _unreachable(response, until), ip=response.ip)
     if 200 <= response.status < 300:
         return Robots(RobotsRules(_text(response.body), agent), now + ROBOTS_LIFETIME, ip=response.ip)
     return Robots(None, now + ROBOTS_LIFETIME, ip=response.ip)
@@ -132,6 +139,17 @@ def _text(body: bytes) -> str:
 def _pause(response: Response, now: datetime) -> timedelta:
     asked = timedelta(seconds=retry_after(response, now) or 0.0)
     return min(max(asked, _RETRY_SOON), _RETRY_LATE)
+
+
+def _unreachable(response: Response, until: datetime) -> Failure:
+    """What a server whose robots.txt could not be had says of its pages."""
+    failure, then = response.failure, f"its pages are not asked for until {rfc3339(until)} (RFC 9309)"
+    if failure is not None and failure.kind in NOT_ASKED:
+        return failure
+    if failure is None or response.status:
+        why = failure.message if failure is not None else f"its status is {response.status}"
+        return Failure(FailureKind.ROBOTS, f"robots.txt of this host could not be read ({why}); {then}")
+    return Failure(failure.kind, f"{failure.message}; robots.txt of this host could not be read, so {then}")
 
 
 def _bounded(delay: float | None) -> float | None:

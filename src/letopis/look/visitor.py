@@ -19,9 +19,10 @@ from letopis.archive.records import details_of
 from letopis.errors import Damaged, NotFound
 from letopis.fetch.client import BetweenRequests
 from letopis.lazy import lazy
-from letopis.look.known import KnownVersion, header_suffices, wrong_digest_fields
+from letopis.look.known import KnownVersion, header_change, header_suffices, wrong_digest_fields
 from letopis.look.politeness import FetchResult, PolitenessBook, fetch_result, is_refused
 from letopis.model import (
+    OVER_LIMIT,
     Change,
     Check,
     Failure,
@@ -53,6 +54,9 @@ else:
 _NO_CHANGE = Change(same_bytes=True, same_text=True, meaningful=False)
 _STOP_POLL = 0.25
 """Seconds after which somebody who waits asks again whether the look is still wanted."""
+_DISALLOWED = Failure(
+    FailureKind.ROBOTS, "robots.txt of this host does not allow it; a check of this page by itself asks all the same"
+)
 _WORTH_TELLING = 1.0
 """Seconds of waiting that people hear of."""
 
@@ -164,13 +168,15 @@ class Visitor:
         """What stands for an answer where the rules of a host forbid to ask."""
         if robots is None or robots.allowed(url):
             return None
-        if robots.forbidden:
-            return self.refused(url, "the server has a private address", FailureKind.FORBIDDEN_ADDRESS)
-        return self.refused(url, "robots.txt does not allow it")
+        return self._without_asking(url, robots.failure or _DISALLOWED)
 
-    def refused(self, url: str, why: str, kind: FailureKind = FailureKind.ROBOTS) -> Response:
-        """What stands for an answer where nobody is asked."""
-        return Response(url, url, 0, (), b"", self._archive.clock(), failure=Failure(kind, why))
+    def refused_by_setting(self, url: str, name: str) -> Response:
+        """What stands for an answer where a setting forbids to ask."""
+        why = f"the setting {name} leaves this address out; change it, or check this page by itself"
+        return self._without_asking(url, Failure(FailureKind.SETTING, why))
+
+    def _without_asking(self, url: str, failure: Failure) -> Response:
+        return Response(url, url, 0, (), b"", self._archive.clock(), failure=failure)
 
     async def turn(self, host: str, robots: Robots | None, patience: Patience = PATIENT, ip: str = "") -> None:
         """Waits until the host may be asked, which must follow: see `ask`. NoTurn when that takes too long.
@@ -248,8 +254,8 @@ class Visitor:
         """What an answer means, given what was known."""
         if is_refused(response):
             return Observation(response, Outcome.REFUSED)
-        if response.failure is not None and response.failure.kind is FailureKind.TOO_LARGE:
-            return Observation(response, Outcome.TOO_LARGE)
+        if response.failure is not None and response.failure.kind in OVER_LIMIT:
+            return Observation(response, Outcome.TOO_LARGE, change=self._header_change(response))
         if not response.available:
             return Observation(response, Outcome.UNAVAILABLE)
         if response.status == 304 or response.skipped:
@@ -264,6 +270,11 @@ class Visitor:
             page = reader.skim(response) if self._link_cache is None else reader.leads(response)
             return Observation(response, Outcome.NEW, page, identity=identity)
         return reader.read(response, known)._replace(identity=identity)
+
+    def _header_change(self, response: Response) -> Change | None:
+        """A document that cannot be taken is compared by its header with the last check that saw one."""
+        before = self._archive.answers.last_seen(response.url)
+        return header_change(before.headers, response.headers) if before is not None else None
 
     def reread(self, look: Observation, base: str, options: LookOptions) -> Observation:
         """A look at a page that stayed the same, with the page, which came from `base`: its links still lead on."""
@@ -374,7 +385,7 @@ def check_of_look(
         url=done.url,
         final_url=response.final_url,
         checked_at=from_millis(done.time),
-        available=done.available,
+        available=done.outcome.available,
         status=response.status,
         outcome=done.outcome,
         version=done.number,
@@ -385,8 +396,9 @@ def check_of_look(
         error=details.error,
         warnings=details.warnings,
         headers=response.headers,
-        meaningful=(change.meaningful if change else None) if is_version else False if unchanged else None,
-        score=details.score if is_version else 0.0 if unchanged else None,
-        blocks=details.blocks if is_version else (),
+        meaningful=False if unchanged else change.meaningful if change else None,
+        score=0.0 if unchanged else details.score,
+        blocks=() if unchanged else details.blocks,
         changed_for_you=changed_for_you,
+        failure=details.failure_kind(response.status) if not is_version else "",
     )

@@ -12,10 +12,23 @@ from letopis.model.times import (
     stamp14,
     to_millis,
 )
-from letopis.model.web import Failure, FailureKind, Headers, Hop, Limits, Request, Response, header
+from letopis.model.web import (
+    NOT_ASKED,
+    OVER_LIMIT,
+    Failure,
+    FailureKind,
+    Headers,
+    Hop,
+    Limits,
+    Request,
+    Response,
+    header,
+)
 
 __all__ = [
     "LONGEST_DURATION",
+    "NOT_ASKED",
+    "OVER_LIMIT",
     "Block",
     "BlockChange",
     "BlockKind",

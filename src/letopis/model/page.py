@@ -99,10 +99,10 @@ class Page:
 
 
 class BlockChange(NamedTuple):
-    """One block that came or went."""
+    """One block that came or went; of a document that is too large to be read, a field of its header."""
 
     action: Literal["added", "removed"]
-    kind: BlockKind
+    kind: BlockKind | Literal["header"]
     text: str
 
 

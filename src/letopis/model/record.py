@@ -23,20 +23,29 @@ class Outcome(StrEnum):
     TOO_LARGE = "too-large"
     REFUSED = "refused"
 
+    @property
+    def available(self) -> bool | None:
+        """Whether the document was there; None where nobody was asked for it."""
+        return None if self is Outcome.REFUSED else self is not Outcome.UNAVAILABLE
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
     """One look at a URL, always recorded.
 
-    `version` is the number of the version that was current after the check,
-    None when there was none. `changed_for_you` is filled in for the observer
+    `available` is None where nobody was asked: that robots.txt, a setting or a
+    private address stood in the way says nothing of the document. `failure`
+    names the kind of what went wrong (a `FailureKind`, or `http` for an error
+    status), `error` says it in a sentence. `version` is the number of the
+    version that was current after the check, None when there was none.
+    `changed_for_you` is filled in for the observer
     that asked; `cached` marks an answer given from the record.
     """
 
     url: str
     final_url: str
     checked_at: datetime
-    available: bool
+    available: bool | None
     status: int
     outcome: Outcome
     version: int | None = None
@@ -52,6 +61,7 @@ class Check:
     blocks: tuple[str, ...] = ()
     cached: bool = False
     changed_for_you: bool | None = None
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)

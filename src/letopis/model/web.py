@@ -35,8 +35,15 @@ class FailureKind(StrEnum):
     BAD_REDIRECT = "bad-redirect"
     FORBIDDEN_ADDRESS = "forbidden-address"
     ROBOTS = "robots"
+    SETTING = "setting"
     CANCELLED = "cancelled"
     OTHER = "other"
+
+
+OVER_LIMIT = (FailureKind.TOO_LARGE, FailureKind.BOMB)
+"""The document is there, and more than may be taken."""
+NOT_ASKED = (FailureKind.FORBIDDEN_ADDRESS, FailureKind.ROBOTS, FailureKind.SETTING)
+"""Nobody was asked for the document, so nothing is known of it."""
 
 
 class Failure(NamedTuple):
@@ -133,7 +140,7 @@ class Response(NamedTuple):
         """The server answered with a status below 400."""
         if not 0 < self.status < 400:
             return False
-        return self.failure is None or self.failure.kind is FailureKind.TOO_LARGE
+        return self.failure is None or self.failure.kind in OVER_LIMIT
 
     def header(self, name: str, default: str = "") -> str:
         """The first value of a header field."""

@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 from letopis import fetch
 from letopis.archive import Archive
 from letopis.archive.observers import ObserverMarks
-from letopis.errors import DocumentTooLarge, LetopisError, Refused, Unavailable, UnknownVersion
+from letopis.errors import BadUrl, DocumentTooLarge, LetopisError, Refused, Unavailable, UnknownVersion
 from letopis.fetch import private_ok
-from letopis.model import Check, Outcome, Version
+from letopis.model import Check, FailureKind, Outcome, Version
 from letopis.monitor.checker import Checker, CheckOptions, open_checker
 from letopis.urls import parse_user_url
 
@@ -136,11 +136,19 @@ def raise_for_check(check: Check) -> Check:
     return check
 
 
+NO_ADDRESS = "address"
+"""The kind of failure of a text that cannot be fetched at all."""
+
+
 def error_of_check(check: Check) -> LetopisError | None:
     """What a failed check means to whoever asked."""
+    if check.failure == NO_ADDRESS:
+        return BadUrl(check.error)
     if check.outcome is Outcome.REFUSED:
         return Refused(f"{check.url} was not asked: {check.error}")
     if check.outcome is Outcome.TOO_LARGE:
+        if check.failure == FailureKind.BOMB:
+            return DocumentTooLarge(f"{check.url} is too large: {check.error}")
         return DocumentTooLarge(f"{check.url} is larger than the limit; force the check to store it all the same")
     if check.outcome is Outcome.UNAVAILABLE:
         why = check.error or f"the server answered with status {check.status}"
@@ -156,8 +164,11 @@ class MonitoredResource:
         self._archive = monitor.archive
         self.url = url
 
-    def check(self, *, now: bool = True, force: bool = False, head: bool = False) -> Check:
-        """Checks, records, and raises when the document was not available."""
+    def check(self, *, now: bool = False, force: bool = False, head: bool = False) -> Check:
+        """Checks, records, and raises when the document was not available.
+
+        Within `monitor.min_interval` of the last check the record answers, unless it is to be asked `now`.
+        """
         return raise_for_check(self._check(now=now, force=force, head=head))
 
     def _check(self, *, now: bool = False, force: bool = False, head: bool = False) -> Check:
@@ -195,17 +206,24 @@ class MonitoredResource:
         return self._archive.difference(self.get_version(start), self.get_version(end), format)
 
     def available(self, at: datetime | None = None) -> bool:
-        """Whether it is available now, or was at the last check before a time."""
+        """Whether it is available now, or was at the last check before a time; Refused where it is not asked."""
         if at is None:
-            return self._check().available
-        known = [check for check in self._archive.history(self.url) if check.checked_at <= at]
+            return self._available_now()
+        known = [available for time, available in self.availability() if time <= at]
         if not known:
             raise UnknownVersion(f"{self.url} was not checked before that time")
-        return known[-1].available
+        return known[-1]
+
+    def _available_now(self) -> bool:
+        check = self._check()
+        if check.available is None:
+            raise_for_check(check)
+        return bool(check.available)
 
     def availability(self) -> list[tuple[datetime, bool]]:
-        """All checks as pairs of time and available."""
-        return [(check.checked_at, check.available) for check in self._archive.history(self.url)]
+        """All checks that asked for it, as pairs of time and available."""
+        checks = self._archive.history(self.url)
+        return [(check.checked_at, check.available) for check in checks if check.available is not None]
 
     def last_checked(self) -> datetime:
         """When it was last checked; UnknownUrl when never."""

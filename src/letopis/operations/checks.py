@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 from letopis import fetch
 from letopis.archive import READ, WRITE, Archive
-from letopis.errors import UsageError
+from letopis.errors import BadUrl, UsageError
 from letopis.model import Check, Outcome, to_millis
 from letopis.monitor import CheckOptions, Monitor
 from letopis.monitor.checker import BATCH
-from letopis.monitor.monitor import error_of_check
+from letopis.monitor.monitor import NO_ADDRESS, error_of_check
 from letopis.operations.answers import Rows
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
@@ -50,12 +50,17 @@ class FollowedRedirect(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """One check, with the names that people's scripts rely on."""
+    """One check, with the names that people's scripts rely on.
+
+    `available` is null where nobody was asked. `failure` is the kind of what
+    went wrong (dns, connect, tls, timeout, http, robots, setting,
+    forbidden-address and others), `error` the sentence about it.
+    """
 
     url: str
     final_url: str
     checked_at: datetime
-    available: bool
+    available: bool | None
     status: int
     outcome: Outcome
     version: int | None
@@ -70,6 +75,7 @@ class CheckResult(NamedTuple):
     blocks: tuple[str, ...]
     cached: bool
     changed_for_you: bool | None
+    failure: str
 
 
 def check_result(check: Check) -> CheckResult:
@@ -80,7 +86,7 @@ def check_result(check: Check) -> CheckResult:
 
 
 def _sentence(check: CheckResult) -> str:
-    text = f"{check.outcome}: {check.url}"
+    text = f"{'not asked' if check.available is None else check.outcome}: {check.url}"
     if check.version is not None:
         text += f" version {check.version}"
     if check.changed_for_you is not None:
@@ -119,9 +125,26 @@ def check(context: Context, asked: CheckCommand) -> Rows[CheckResult]:
         uid=asked.uid, now=asked.now, force=asked.force, head=asked.head, private_ok=context.private_ok,
         browser=asked.browser,
     )  # fmt: skip
-    checks = check_pages(context, asked.url, options)
+    checks = _check_each(context, asked.url, options)
     faults = [error for error in map(error_of_check, checks) if error is not None]
     return Rows(list(map(check_result, checks)), {"as": asked.uid}, faults)
+
+
+def _check_each(context: Context, urls: Sequence[str], options: CheckOptions) -> list[Check]:
+    """One answer a text, in the order of asking; texts that are no addresses keep nobody from the others."""
+    addresses, unusable = dict[str, str](), dict[str, BadUrl]()
+    for text in urls:
+        try:
+            addresses[text] = parse_user_url(text)
+        except BadUrl as error:
+            unusable[text] = error
+    if not addresses:
+        raise next(iter(unusable.values()))
+    found = dict(zip(addresses, check_pages(context, list(addresses.values()), options), strict=True))
+    now = context.archive.clock()
+    for text, error in unusable.items():
+        found[text] = Check(text, text, now, None, 0, Outcome.REFUSED, error=str(error), failure=NO_ADDRESS)
+    return [found[text] for text in urls]
 
 
 def check_pages(context: Context, urls: Sequence[str], options: CheckOptions) -> list[Check]:
@@ -176,16 +199,17 @@ class PageListQuery(Parameters):
 
 
 class RecordedCheck(NamedTuple):
-    """One check of a page as its history tells it."""
+    """One check of a page as its history tells it; `available` is null where nobody was asked."""
 
     time: datetime
     status: int
-    available: bool
+    available: bool | None
     outcome: Outcome
     version: int | None
     meaningful: bool | None
     score: float | None
     error: str
+    failure: str
 
 
 @operation(
@@ -208,7 +232,15 @@ def history(context: Context, asked: PageListQuery) -> Rows[RecordedCheck]:
     found = list(islice(checks, None if most is None else most + 1))
     rows = [
         RecordedCheck(
-            one.checked_at, one.status, one.available, one.outcome, one.version, one.meaningful, one.score, one.error
+            one.checked_at,
+            one.status,
+            one.available,
+            one.outcome,
+            one.version,
+            one.meaningful,
+            one.score,
+            one.error,
+            one.failure,
         )
         for one in found[:most]
     ]

@@ -80,7 +80,7 @@ def site_map(context: Context, asked: SiteMapQuery) -> Document:
 
 def site_map_value(context: Context, asked: SiteMapQuery, depth: int | None) -> SiteMap:
     """The map itself, for pages that lay it out."""
-    graph = current_graph(context)
+    graph = known_site(context, asked.site)[1]
     return map_of(graph, asked.site, to_millis(context.moment(asked.at)), depth=depth, errors=asked.all)
 
 
@@ -113,7 +113,7 @@ class SiteReportQuery(Parameters):
 def site_report(context: Context, asked: SiteReportQuery) -> Rows[ReportRow]:
     """List orphans, redirect chains, duplicate titles and depths of a site."""
     when = context.moment(asked.at)
-    found = map_of(current_graph(context), asked.site, to_millis(when))
+    found = map_of(known_site(context, asked.site)[1], asked.site, to_millis(when))
     return Rows(report_of(found), {"site": site(asked.site), "at": when})
 
 
