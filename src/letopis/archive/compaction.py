@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Literal, NamedTuple
 
 from letopis.archive.records import SENT_PREFIX, PackNote
@@ -48,6 +48,8 @@ def has_retention_rules(settings: StoreSettings) -> bool:
 
 
 SLICE_SECONDS = 10.0
+_SOON_WRITTEN = 4 << 20
+"""Compressed bytes whose rewriting is not worth waiting for."""
 _SIBLINGS = 12
 _DOCUMENTS_AT_ONCE = 256
 
@@ -118,13 +120,28 @@ class Compaction:
         """Works through every document; `progress` hears how many are done."""
         before, sparse = self.survey()
         finished = self.work(ALL_DOCUMENTS, sparse, effort, progress, stop)
-        return self.end(before, self.done, finished)
+        report = self.end(before, self.done, finished)
+        wasteful = self._wasteful() if finished and report.bytes_after > before else frozenset[int]()
+        if not wasteful:
+            return report
+        # Newest versions that were slow to read took space: what they left behind is given back.
+        finished = self.work(ALL_DOCUMENTS, wasteful, effort, lambda done: None, stop)
+        done = self.done._replace(documents=report.documents)
+        return self.end(before, done, finished)
 
     def survey(self) -> tuple[int, frozenset[int]]:
         """Bytes of all packs, and the packs that are worth emptying."""
         self._gate.close()  # our own log can be emptied like any other
         with self._gate.open() as store:
             return store.stats().pack_bytes, frozenset(store.sparse(self._catalog.contents.used()))
+
+    def _wasteful(self) -> frozenset[int]:
+        """Packs in which anything is no longer used, the emptiest first, as far as writing them anew is soon done."""
+        used = self._catalog.contents.used()
+        with self._gate.open() as store:
+            packs = sorted(store.sparse(used, 1.0), key=lambda pack: used.get(pack, 0))
+        sizes = accumulate(used.get(pack, 0) for pack in packs)
+        return frozenset(pack for pack, size in zip(packs, sizes, strict=True) if size <= _SOON_WRITTEN)
 
     def work(
         self,

@@ -103,9 +103,14 @@ class ProgressLine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Leaves the terminal with a clean line."""
+        self.interrupt()
+
+    def interrupt(self) -> None:
+        """Ends the line that stands there, so that something else can be said."""
         if self._dirty:
             sys.stderr.write("\n")
             sys.stderr.flush()
+            self._dirty = False
 
     def show(self, done: int, remark: str = "") -> None:
         """Tells how many items are done."""

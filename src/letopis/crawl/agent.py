@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 
 from letopis.archive import Archive
 from letopis.archive.queues import FrontierQueue
-from letopis.crawl.commits import RETRY_SECONDS, BatchCommitter, CrawlStats, PendingLook, PendingLooks
+from letopis.crawl.commits import RETRY_SECONDS, BatchCommitter, CrawlPause, CrawlStats, PendingLook, PendingLooks
 from letopis.crawl.selection import CrawlDecisions, CrawlSelection, PrivateReach
 from letopis.frontier import Frontier, LeaseManager, NewUrl, Ticket
 from letopis.look import KnownVersion, LookOptions, NoTurn, Patience, VisitAnswer, Visitor, known_version
 from letopis.look.politeness import fetch_result
 from letopis.look.robots import Robots
-from letopis.model import Response, to_millis
+from letopis.model import Response, from_millis, to_millis
 from letopis.schedule import RevisitPolicy
 from letopis.urls import host as host_of
 from letopis.urls import join, url_key
@@ -32,6 +32,8 @@ HEAVY = 64 * 1024 * 1024
 _FEW = 64
 """Looks for which an agent of a fleet waits twice `crawl.commit_every`: a commit takes the turn of all others."""
 _IDLE_SECONDS = 1.0
+_SHORT_PAUSE = 5_000
+"""Milliseconds without anything to fetch that are not worth telling."""
 _GRACE_SECONDS = 5.0
 _MAPPED = 100_000
 _PATIENCE = Patience(5.0)
@@ -42,10 +44,18 @@ _PENDING = 4
 
 @dataclass(frozen=True, slots=True)
 class CrawlLimits:
-    """When a crawl is over: after so many pages, or when nothing is due (`once`)."""
+    """When a crawl is over: after so many pages, or when nothing is due.
+
+    A crawl of so many pages ends too when nothing is due: the next visit to a page may be a year away.
+    """
 
     pages: int | None = None
     once: bool = False
+
+    @property
+    def ends_idle(self) -> bool:
+        """Whether it is over when nothing is due."""
+        return self.once or self.pages is not None
 
     def remaining(self, fetched: int) -> CrawlLimits:
         """What is left of the limits after so many pages."""
@@ -114,6 +124,7 @@ class Agent:
             self._begin()
             if self._stopping or self._over():
                 break
+            self._note_pause(progress)
             await self._wait(committed)
             self.figures.seconds = time.monotonic() - started
             if self._done.is_due:
@@ -125,6 +136,7 @@ class Agent:
         await self._settle()
         await self._commit_all()
         self.figures.seconds = time.monotonic() - started
+        self.figures.pause = None
         progress(self.figures)
         return self.figures
 
@@ -209,7 +221,22 @@ class Agent:
         if self._done or self._committer.is_waiting:
             self._commit()
             return False
-        return limits.once and self._nothing_due()
+        return limits.ends_idle and self._nothing_due()
+
+    def _note_pause(self, progress: Callable[[CrawlStats], None]) -> None:
+        """Tells what is waited for when that is new, so that nobody takes an idle crawl for a dead one."""
+        pause = None if self._tasks or self._done or self._committer.is_waiting else self._pause()
+        if pause != self.figures.pause:
+            self.figures.pause = pause
+            progress(self.figures)
+
+    def _pause(self) -> CrawlPause | None:
+        """None while something is ready soon."""
+        now = self._now()
+        ready = self._frontier.next_ready(now)
+        if ready is not None and ready - now < _SHORT_PAUSE:
+            return self.figures.pause
+        return CrawlPause(None if ready is None else from_millis(ready), self._frontier.waits(now))
 
     def _goes_on(self) -> bool:
         """Whether an agent of a fleet has more to fetch before its next commit is due anyway."""

@@ -237,13 +237,15 @@ class Store:
         """Size of each pack by its number; what the catalogue does not name in it is waste."""
         return self._packs.refresh()
 
-    def sparse(self, used: Mapping[int, int]) -> set[int]:
-        """Compacted packs of whose contents less than half is in use; `used` gives stored bytes by pack number."""
+    def sparse(self, used: Mapping[int, int], share: float = 0.5) -> set[int]:
+        """Compacted packs of whose contents less than a share is in use; `used` gives stored bytes by pack number."""
         sizes = self._packs.refresh()
-        likely = [pack for pack, size in sizes.items() if not self._packs.is_log(pack) and 2 * used.get(pack, 0) < size]
+        likely = [
+            pack for pack, size in sizes.items() if not self._packs.is_log(pack) and used.get(pack, 0) < share * size
+        ]
         # Facts and known texts are no waste: only contents count.
         held = {pack: self._facts.content_bytes(pack, sizes[pack]) for pack in likely}
-        return {pack for pack, size in held.items() if 2 * used.get(pack, 0) < size}
+        return {pack for pack, size in held.items() if used.get(pack, 0) < share * size}
 
     def stats(self) -> PackTotals:
         """What the packs occupy."""

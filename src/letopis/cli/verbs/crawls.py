@@ -22,6 +22,7 @@ from letopis.config import Settings
 from letopis.crawl import (
     CrawlLimits,
     CrawlOptions,
+    CrawlPause,
     CrawlStats,
     Fleet,
     crawl,
@@ -61,7 +62,7 @@ _MAX_FAILURE_KINDS = 4
 @click.option("--include", multiple=True, metavar="REGEX", help="Only addresses that match.")
 @click.option("--exclude", multiple=True, metavar="REGEX", help="Never addresses that match.")
 @click.option("--depth", type=click.IntRange(min=0), help="Most links away from a seed.")
-@click.option("--limit", type=click.IntRange(min=1), help="Most pages to fetch.")
+@click.option("--limit", type=click.IntRange(min=1), help="Most pages to fetch; ends too when nothing is due.")
 @click.option("--delay", metavar="TIME", help="Least time between two fetches from a host (2s, 500ms).")
 @click.option("--revisit", type=click.Choice(["uniform", "adaptive", "optimal"]), help="When pages are visited again.")
 @click.option("--budget", type=float, metavar="RATE", help="Visits a second for the optimal policy.")
@@ -106,10 +107,11 @@ def crawl_verb(
             cli.output.remark(sentence)
         around = partial(_also_warc, folder=warc)
         if agents > 1:
-            figures = asyncio.run(Fleet(archive, options, agents, around).run())
+            fleet = Fleet(archive, options, agents, around, _show_on(bar, cli), cli.output.remark)
+            figures = asyncio.run(fleet.run())
         else:
             with around(archive):
-                figures = asyncio.run(crawl(archive, options, _show_on(bar), signals=STOP_SIGNALS))
+                figures = asyncio.run(crawl(archive, options, _show_on(bar, cli), signals=STOP_SIGNALS))
     _print_figures(cli, figures)
 
 
@@ -126,8 +128,19 @@ def _on_cluster(settings: Settings, options: CrawlOptions, agents: int, warc: Pa
         return crawl_on_cluster(client, settings, options, agents if agents > 1 else tasks_at_once(client))
 
 
-def _show_on(bar: ProgressLine) -> Callable[[CrawlStats], None]:
-    return lambda figures: bar.show(figures.fetched, _figures_remark(figures))
+def _show_on(bar: ProgressLine, cli: CliContext) -> Callable[[CrawlStats], None]:
+    """Figures as they grow; what a crawl waits for is said once."""
+    said: set[CrawlPause] = set()
+
+    def show(figures: CrawlStats) -> None:
+        bar.show(figures.fetched, _figures_remark(figures))
+        if figures.pause is not None and figures.pause not in said:
+            said.clear()
+            said.add(figures.pause)
+            bar.interrupt()
+            cli.output.remark(figures.pause.sentence + " (Ctrl-C stops; --once ends a crawl when nothing is due)")
+
+    return show
 
 
 def _figures_remark(figures: CrawlStats) -> str:
