@@ -43,10 +43,9 @@ lint: setup-dev
 check-types: setup-dev
 	$(BIN)/mypy
 
-# What fails beside others has to fail alone as well: real processes with real deadlines run here, two at a time.
 # What bounds CPU time runs last and alone: a busy neighbour makes any figure worse.
 unit: setup-dev
-	$(BIN)/pytest -q -n $(WORKERS) -m "not timed" tests || $(BIN)/pytest -q --last-failed --last-failed-no-failures none tests
+	$(BIN)/pytest -q -n $(WORKERS) -m "not timed" tests
 	$(BIN)/pytest -q -m timed tests
 
 # The same tests on PostgreSQL and S3 instead of SQLite and files; both run on loopback.

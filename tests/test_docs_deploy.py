@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -158,9 +159,9 @@ def is_setting(name: str) -> bool:
     return name in known | {"LETOPIS_ARCHIVE", "LETOPIS_CONFIG"}
 
 
-def containers() -> list[dict[str, object]]:
+def containers() -> list[dict[str, Any]]:
     """All containers of the manifest, wherever they stand."""
-    found: list[dict[str, object]] = []
+    found: list[dict[str, Any]] = []
 
     def search(value: object) -> None:
         if isinstance(value, dict):

@@ -35,7 +35,7 @@ def test_versions_and_history_tell_what_the_command_line_tells(web: Any) -> None
 
 def test_long_lists_come_in_parts(web: Any) -> None:
     seen: list[str] = []
-    cursor = ""
+    cursor: str | None = ""
     while cursor is not None:
         part = web.get(f"/api/v1/history?url={PAGE}&limit=4" + (f"&cursor={cursor}" if cursor else "")).json()
         seen += [row["time"] for row in part["history"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 import pytest
@@ -52,7 +52,8 @@ def read(url: str, at: datetime, status: int, headers: dict[str, str], body: byt
     charset = headers["Content-Type"].rpartition("=")[2]
     tree = html.document_fromstring(body.decode(charset))
     links = []
-    for element in tree.xpath("//a[@href]|//img[@src]|//link[@href]"):
+    found: Any = tree.xpath("//a[@href]|//img[@src]|//link[@href]")
+    for element in found:
         target = urljoin(url, element.get("href") or element.get("src"))
         feed = element.tag == "link" and element.get("rel") == "alternate"
         text = element.get("alt") if element.tag == "img" else " ".join((element.text_content() or "").split())
@@ -82,7 +83,8 @@ def crawl_once(archive: Archive, chronicle: Chronicle, at: datetime) -> None:
     archive.record(looks)
 
 
-class Archived(NamedTuple):
+@dataclass(frozen=True)
+class Archived:
     archive: Archive
     chronicle: Chronicle
     index: LinkIndex

@@ -17,7 +17,7 @@ from lxml import etree
 from served_archive import WebClient
 
 from letopis.api.requests import http_status_of
-from letopis.archive import Archive, utc_now
+from letopis.archive import Archive
 from letopis.archive.jobs import COMMAND_LINE
 from letopis.cli.main import main
 from letopis.errors import LetopisError
@@ -175,7 +175,7 @@ def in_a_job(operation: Operation[Any, Any], archive: Archive, raw: Raw) -> Told
         for value in raw.get(name, ())
     )
     text = f"<query><{operation.step}{attributes}>{children}</{operation.step}></query>"
-    around = JobContext(archive, archive.settings, Quiet(), COMMAND_LINE, True, None, archive.clock or utc_now)
+    around = JobContext(archive, archive.settings, Quiet(), COMMAND_LINE, True, None, archive.clock)
     try:
         result = etree.fromstring(b"<r>" + run_query(parse_job_file(text.encode(), archive.settings), around) + b"</r>")
     except LetopisError as error:

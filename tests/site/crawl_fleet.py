@@ -20,6 +20,7 @@ from letopis.archive import Archive
 from letopis.archive.reader import RecordReader
 from letopis.catalog import Catalog, Sqlite
 from letopis.config import Settings, StoreSettings
+from letopis.model import Outcome
 from letopis.store import LocalBackend, Store
 from letopis_demo import DemoServer, World, running
 
@@ -115,13 +116,13 @@ def fleet(web: Web, scaled_settings: Settings, tmp_path: Path) -> Iterator[Fleet
     made.end()
 
 
-def told(archive: Archive) -> dict[str, tuple[int, str]]:
+def told(archive: Archive) -> dict[str, tuple[int, Outcome]]:
     """Status and outcome of the last check of every URL."""
     rows = list(archive.catalog.resources.all())
     return {row.url: (check.status, check.outcome) for row in rows for check in archive.history(row.url)[-1:]}
 
 
-def by_one(web: Web, folder: Path) -> dict[str, tuple[int, str]]:
+def by_one(web: Web, folder: Path) -> dict[str, tuple[int, Outcome]]:
     """What one embedded crawl of the same web finds."""
     words = ["crawl", *web.server.world.seeds(), "--once", "--delay", "0", "--exclude", "busy|overload", "-q"]
     subprocess.run(

@@ -23,7 +23,7 @@ class Workers:
     """A scheduler in this process and workers in processes of their own, all on loopback."""
 
     def __init__(self, count: int) -> None:
-        self._cluster = distributed.LocalCluster(
+        self._cluster = distributed.LocalCluster(  # type: ignore[no-untyped-call]
             n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0", scheduler_port=0, silence_logs=50
         )
         self.address: str = self._cluster.scheduler_address
@@ -70,6 +70,6 @@ def workers(cluster_of_two: Workers) -> Workers:
 
 @pytest.fixture
 def client(workers: Workers) -> Iterator[Any]:
-    with distributed.Client(workers.address) as made:
+    with distributed.Client(workers.address) as made:  # type: ignore[no-untyped-call]
         made.wait_for_workers(2, timeout=120)
         yield made

@@ -2,7 +2,9 @@
 
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from letopis.store import Disk
 
@@ -15,27 +17,28 @@ class KillingDisk(Disk):
         self._kill_at = kill_at
         self._manner = manner
 
-    def write(self, fd, data):
-        return self._around(
+    def write(self, fd: int, data: bytes | memoryview) -> int:
+        written: int = self._around(
             lambda: super(KillingDisk, self).write(fd, data), lambda: os.write(fd, data[: len(data) // 2])
         )
+        return written
 
-    def fsync(self, fd):
+    def fsync(self, fd: int) -> None:
         self._around(lambda: super(KillingDisk, self).fsync(fd))
 
-    def truncate(self, fd, length):
+    def truncate(self, fd: int, length: int) -> None:
         self._around(lambda: super(KillingDisk, self).truncate(fd, length))
 
-    def link(self, source, target):
+    def link(self, source: Path, target: Path) -> None:
         self._around(lambda: super(KillingDisk, self).link(source, target))
 
-    def unlink(self, path):
+    def unlink(self, path: Path) -> None:
         self._around(lambda: super(KillingDisk, self).unlink(path))
 
-    def die(self):
+    def die(self) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    def _around(self, call, half=lambda: None):
+    def _around(self, call: Callable[[], Any], half: Callable[[], Any] = lambda: None) -> Any:
         self.calls += 1
         if self.calls != self._kill_at:
             return call()
@@ -43,7 +46,8 @@ class KillingDisk(Disk):
             half()
         elif self._manner == "after":
             call()
-        return self.die()
+        self.die()
+        return None
 
 
 class PowerlessDisk(KillingDisk):
@@ -55,7 +59,7 @@ class PowerlessDisk(KillingDisk):
         self._synced = {entry.name: entry.stat().st_size for entry in folder.glob("*")} if folder.exists() else {}
         self._named = set(self._synced)
 
-    def fsync(self, fd):
+    def fsync(self, fd: int) -> None:
         super().fsync(fd)
         path = Path(os.readlink(f"/proc/self/fd/{fd}"))
         if path == self._folder.resolve():
@@ -63,16 +67,16 @@ class PowerlessDisk(KillingDisk):
         else:
             self._synced[path.name] = os.fstat(fd).st_size
 
-    def truncate(self, fd, length):
+    def truncate(self, fd: int, length: int) -> None:
         super().truncate(fd, length)
         name = Path(os.readlink(f"/proc/self/fd/{fd}")).name
         self._synced[name] = min(length, self._synced.get(name, 0))
 
-    def link(self, source, target):
+    def link(self, source: Path, target: Path) -> None:
         super().link(source, target)
         self._synced[target.name] = self._synced.get(source.name, 0)
 
-    def die(self):
+    def die(self) -> None:
         for entry in self._folder.glob("*"):
             if entry.name not in self._named:
                 entry.unlink()

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from pathlib import Path
 
 from letopis.store import Disk
 
@@ -13,7 +14,7 @@ class FaultyDisk(Disk):
         self.fails: dict[str, int] = {}
         self.room: int | None = None
 
-    def write(self, fd, data):
+    def write(self, fd: int, data: bytes | memoryview) -> int:
         self._maybe("write")
         if self.room is None:
             return super().write(fd, data)
@@ -23,23 +24,23 @@ class FaultyDisk(Disk):
         self.room -= written
         return written
 
-    def fsync(self, fd):
+    def fsync(self, fd: int) -> None:
         self._maybe("fsync")
         super().fsync(fd)
 
-    def truncate(self, fd, length):
+    def truncate(self, fd: int, length: int) -> None:
         self._maybe("truncate")
         super().truncate(fd, length)
 
-    def link(self, source, target):
+    def link(self, source: Path, target: Path) -> None:
         self._maybe("link")
         super().link(source, target)
 
-    def unlink(self, path):
+    def unlink(self, path: Path) -> None:
         self._maybe("unlink")
         super().unlink(path)
 
-    def _maybe(self, operation):
+    def _maybe(self, operation: str) -> None:
         if operation in self.fails:
             number = self.fails[operation]
             raise OSError(number, os.strerror(number))

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from letopis.binary import sha1_digest
 from letopis.store import (
@@ -64,13 +65,13 @@ class Ledger:
         digest = sha1_digest(body)
         return VersionItem(key, time, note, digest, None if digest in self.places else body)
 
-    def _commit(self, change: dict) -> None:
+    def _commit(self, change: dict[str, Any]) -> None:
         if self._journal is not None:
             with self._journal.open("ab", buffering=0) as file:
                 file.write(json.dumps(change).encode() + b"\n")
         self._apply(json.loads(json.dumps(change)))
 
-    def _apply(self, change: dict) -> None:
+    def _apply(self, change: dict[str, Any]) -> None:
         for key, time, note, digest, place in change.get("put", ()):
             row = (time, bytes.fromhex(note), bytes.fromhex(digest))
             self.versions.setdefault(bytes.fromhex(key), []).append(row)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -30,7 +31,7 @@ class ObjectServer:
 
     def __init__(self) -> None:
         self.port = 0
-        self._server = None
+        self._server: Any = None
 
     def start(self) -> None:
         logging.getLogger("werkzeug").setLevel(logging.ERROR)

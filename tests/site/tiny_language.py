@@ -115,7 +115,8 @@ def _daemon(folder: str) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:]:
-        sys.exit(_daemon(sys.argv[1]))
+        _daemon(sys.argv[1])
+        sys.exit()
     if "TINY_DIE_WITHIN" in os.environ:
         _die_within(float(os.environ["TINY_DIE_WITHIN"]))
     sys.exit(run_worker(JobLanguage(parse, perform), grace=0.5))

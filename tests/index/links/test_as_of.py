@@ -154,7 +154,7 @@ def test_ranks_of_a_date_follow_the_formula(archived: Archived, host: str, at: d
 
 def planted_events(host: str, first: datetime, second: datetime) -> set[tuple[str, str, str]]:
     """What the world says happened, as rows (event, url, new address)."""
-    rows = set()
+    rows: set[tuple[str, str, str]] = set()
     events = [event for event in WORLD.events(first, second) if urlsplit(event.url).netloc == host]
     renamed = {event.url for event in events if event.kind == "renamed"}
     moves = {event.url: event.detail for event in events if event.kind == "moved"}
