@@ -116,6 +116,10 @@ class RandomHistory:
         """Every acknowledged version reads as it was put, and every byte is sound."""
         with self.open() as archive:
             assert list(archive.verify()) == [], self
+        self.check_acknowledged()
+
+    def check_acknowledged(self) -> None:
+        with self.open() as archive:
             for (url, time), body in self.acknowledged.items():
                 moment = _START.fromtimestamp(time / 1000, UTC)
                 found = archive.get(url, at=moment)

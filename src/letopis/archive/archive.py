@@ -108,6 +108,7 @@ class Archive:
         self._gate = gate(self.catalog)
         self._store = Store.open(self.backend, self.settings.store, write=False)
         self.answers = RecordReader(self.catalog, self._store)
+        self._gate.catch_up(self._store)
 
     def _look_for_file(self, file: Path) -> None:
         """Asked before a connection makes the file: what is refused leaves nothing behind."""
@@ -125,7 +126,9 @@ class Archive:
         def backend() -> Backend:
             return LocalBackend(self.folder / "packs")
 
-        return backend(), lambda catalog: LocalGate(catalog, backend, self.settings.store)
+        # The packs of a clone hold what its origin knows, of which it may show a part.
+        takes_in = not (self._following or self._rebuilding or self.is_clone)
+        return backend(), lambda catalog: LocalGate(catalog, backend, self.settings.store, takes_in=takes_in)
 
     def _shared(self) -> tuple[Backend, Callable[[Catalog], StoreGate]]:
         """Packs in an object store, beside other machines."""
@@ -268,7 +271,7 @@ class Archive:
 
     def verify(self) -> Iterator[IntegrityProblem]:
         """Checks every byte and every reference; an archive without problems yields nothing."""
-        return integrity.find_problems(self.catalog, self._store)
+        return integrity.find_problems(self.catalog, self._store, follows=self.is_clone)
 
     @classmethod
     def repair(cls, settings: Settings) -> RepairReport:
@@ -280,6 +283,7 @@ class Archive:
         try:
             with cls.open(settings) as archive:
                 if not list(archive.catalog.integrity()):
+                    archive._gate.catch_up(archive._store, most=None)
                     return integrity.drop_lost_versions(archive.catalog, archive._store)
         except Damaged as error:
             if settings.database.url and not isinstance(error, NoCatalogue):

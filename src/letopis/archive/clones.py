@@ -76,6 +76,11 @@ class CloneRecord:
         """Sentences about tables that contradict themselves; none when all is well."""
         return self._catalog.integrity()
 
+    def settle(self) -> None:
+        """Marks that everything in the packs which the record does not show is not to be shown."""
+        with self._archive.transaction():
+            pass
+
     def keep(self, pairs: Sequence[tuple[MissingContent, bytes]], heads: Mapping[int, Headers]) -> None:
         """Appends contents to the clone's own log and enters their places, in one durable step."""
         with self._archive.transaction() as (cursor, store):

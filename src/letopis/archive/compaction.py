@@ -196,6 +196,7 @@ class Compaction:
                 with self._catalog.transaction() as cursor:
                     self._gate.fence(cursor)
                     self._move(cursor, batch)
+                    self._gate.settle(cursor, store)
                 self._documents += batch.chains
                 progress(self._documents)
                 return False
@@ -277,9 +278,12 @@ class Compaction:
             self._catalog.contents.drop_unused(cursor)
             others = self._gate.others(cursor)
         live = self._catalog.contents.packs()
-        if others is None:
-            return store.release(live, self._exists)
-        return store.release({*live, *others.held}, self._exists, others.newest)
+        if others is not None:
+            return store.release({*live, *others.held}, self._exists, others.newest)
+        released = store.release(live, self._exists)
+        with self._catalog.transaction() as cursor:
+            self._gate.settle(cursor, store)
+        return released
 
     def _exists(self, key: bytes, time: int) -> bool:
         """Whether the catalogue still tells of a check; versions that retention dropped are gone."""

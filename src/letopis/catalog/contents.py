@@ -94,6 +94,23 @@ class Contents:
         row = self._database.one("SELECT max(pack) FROM content WHERE method != ?", (ABSENT,))
         return int(row[0] or 0) if row else 0
 
+    def mark(self) -> tuple[int, int, int] | None:
+        """Up to where the catalogue knows the packs: highest number, a log, bytes of it; None where it has no mark."""
+        row = self._database.one("SELECT value FROM meta WHERE name = 'packs'")
+        parts = str(row[0]).split() if row else []
+        if len(parts) != 3 or not all(part.isdecimal() for part in parts):
+            return None
+        highest, log, end = map(int, parts)
+        return highest, log, end
+
+    def set_mark(self, cursor: Cursor, mark: tuple[int, int, int]) -> None:
+        """Everything up to there is in this catalogue, or was dropped from it, when the transaction has committed."""
+        cursor.run(
+            "INSERT INTO meta (name, value) VALUES ('packs', ?) "
+            "ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE meta.value != excluded.value",
+            (" ".join(map(str, mark)),),
+        )
+
     def used(self) -> dict[int, int]:
         """Stored bytes of all contents, by the pack they lie in."""
         rows = self._database.all("SELECT pack, sum(stored_bytes) FROM content GROUP BY pack")

@@ -31,7 +31,7 @@ TOPICS = {
 """Tables that only some archives have, and that belong to the archive rather than to the machines that share it."""
 
 _COPY_MARK = "migrating"
-_KEPT_META = ("schema", _COPY_MARK)
+_KEPT_META = ("packs", "schema", _COPY_MARK)
 _TABLE = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+) \((.*?)\)(?: \{clustered\})?;", re.DOTALL)
 _COLUMN = re.compile(r"^(\w+) (?:\{\w+\}|[A-Z]+)")
 _COMMA = re.compile(r",\s*(?![^()]*\))")

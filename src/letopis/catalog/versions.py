@@ -103,6 +103,10 @@ class Versions:
         """A late arrival equals this version: it began earlier than we knew."""
         cursor.run("UPDATE version SET time = ? WHERE id = ?", (time, version))
 
+    def set_content(self, cursor: Cursor, version: int, content: int) -> None:
+        """Puts a reference right that damage has changed."""
+        cursor.run("UPDATE version SET content = ? WHERE id = ?", (content, version))
+
     def taken(self, cursor: Cursor, resource: int, time: int) -> bool:
         """Whether some check of the URL already has this very millisecond."""
         capture = cursor.one("SELECT 1 FROM capture WHERE resource = ? AND time = ?", (resource, time))

@@ -12,7 +12,14 @@ from letopis.errors import NotReady
 from letopis.lazy import lazy
 from letopis.store.backend import Backend, WriteLease
 from letopis.store.content_reader import GENERIC_TEXT, CompactionSource, PackReader, SiteTexts
-from letopis.store.pack_format import RecordKind, RecordMethod, VersionHead, encode_fact_head, encode_version_head
+from letopis.store.pack_format import (
+    HEADER_BYTES,
+    RecordKind,
+    RecordMethod,
+    VersionHead,
+    encode_fact_head,
+    encode_version_head,
+)
 from letopis.store.pack_scans import FactReader, PackReleaser, PackVerifier
 from letopis.store.packs import LogWriter, Packs, recover_log
 from letopis.store.record_bodies import LARGE_CONTENT, PIECE_BYTES, ContentCompressor
@@ -23,6 +30,7 @@ from letopis.store.values import (
     DecodedContent,
     HighWaterMark,
     PackDamage,
+    PackGone,
     PackTotals,
     VersionChain,
     VersionFact,
@@ -37,7 +45,6 @@ else:
 CompactionEffort = Literal["quick", "full"]
 DigestFunction = Callable[[bytes], bytes]
 """From a body to its digest."""
-_NOTHING_WRITTEN = HighWaterMark()
 
 
 class Store:
@@ -62,19 +69,20 @@ class Store:
         *,
         write: bool,
         identity: DigestFunction = sha1_digest,
-        written: HighWaterMark = _NOTHING_WRITTEN,
+        written: Callable[[], HighWaterMark] = HighWaterMark,
     ) -> Store:
         """Opens what is there. For writing it takes the lease (Busy when taken) and mends what a crash left.
 
-        Nothing is ever put where `written` says that something else was.
+        Nothing is ever put where `written`, asked under the lease, says that something else was.
         """
         if not write:
             return cls(backend, settings, identity)
         lease = backend.lease()
         try:
             store = cls(backend, settings, identity)
-            store._packs.floor = written.highest
-            store._log = LogWriter(store._packs, recover_log(store._packs, written.last), settings.pack_bytes)
+            mark = written()
+            store._packs.floor = lambda: mark.highest
+            store._log = LogWriter(store._packs, recover_log(store._packs, mark), settings.pack_bytes)
         except BaseException:
             lease.release()
             raise
@@ -192,6 +200,24 @@ class Store:
         """Number of the log that this store extends, 0 when there is none."""
         return self._log.pack if self._log is not None else 0
 
+    def mark(self) -> HighWaterMark:
+        """Up to where the packs are written; everything before it is durable after `sync`."""
+        log = self._writer()
+        return HighWaterMark(self._packs.highest, log.pack, log.end if log.pack else 0)
+
+    def beyond(self, mark: HighWaterMark) -> dict[int, int]:
+        """The packs that hold more than a mark knows, and the offset from which on each of them does."""
+        found = {pack: HEADER_BYTES for pack in self._packs.refresh() if pack > mark.highest}
+        if self._size(mark.log) > mark.end:
+            found[mark.log] = max(mark.end, HEADER_BYTES)
+        return found
+
+    def _size(self, pack: int) -> int:
+        try:
+            return self._packs.size(pack)
+        except PackGone:
+            return 0
+
     def release(
         self,
         live: Collection[int],
@@ -217,15 +243,15 @@ class Store:
             self._packs.drop(pack)
         return sum(dying.values())
 
-    def scan(self) -> Iterator[VersionFact]:
-        """Every version fact in all packs, to rebuild a catalogue.
+    def scan(self, since: Mapping[int, int] | None = None) -> Iterator[VersionFact]:
+        """Every version fact in all packs, or in some from an offset on, to fill a catalogue.
 
         A version may come more than once; its later facts are those of later
         compactions. Where a fact has no place, its content is the one of
         another fact with the same digest. Versions that were dropped come
         too while their pack exists; the next compaction drops them again.
         """
-        return self._facts.scan()
+        return self._facts.scan(since)
 
     def verify(self, expected: Collection[int] = ()) -> Iterator[PackDamage]:
         """Checks every byte. `expected` names packs that must be there."""

@@ -376,10 +376,11 @@ def detach(path: Path, settings: Settings) -> None:
     with write_errors(path), exclusive_lock(folder.lock, f"works on {path}"):
         if states.applied_release(folder) is None:
             raise Refused(f"{path} is not complete; finish it first with 'letopis pull {path}'")
-        with Archive(path, settings=clone_settings(settings)) as archive:
-            missing = CloneRecord(archive).absent()
-        if missing:
-            raise Refused(f"{missing} contents are not fetched yet; fetch them with 'letopis pull {path} --fill'")
+        with Archive(path, settings=clone_settings(settings), following=True) as archive:
+            record = CloneRecord(archive)
+            if missing := record.absent():
+                raise Refused(f"{missing} contents are not fetched yet; fetch them with 'letopis pull {path} --fill'")
+            record.settle()
         folder.marker.unlink()
     shutil.rmtree(folder.folder)
 
