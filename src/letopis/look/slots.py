@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from letopis.archive.queues import PauseRow, PauseRows
+from letopis.binary import PRIVATE_FILE
 from letopis.errors import NotReady
 
 T = TypeVar("T")
@@ -178,7 +179,7 @@ class MappedSlots:
     def __init__(self, file: Path) -> None:
         self._file = file
         try:
-            self._fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
             try:
                 self._open()
             except BaseException:

@@ -24,7 +24,15 @@ from letopis.replay.addresses import (
     parse_http_date,
     resource_links,
 )
-from letopis.replay.csp import RAW_POLICY, SAFE_HEADERS, original_headers, replay_policy, safe_content_type
+from letopis.replay.csp import (
+    RAW_POLICY,
+    SAFE_HEADERS,
+    allowed_origin,
+    original_headers,
+    replay_policy,
+    safe_content_type,
+    sandbox_flags,
+)
 from letopis.web.languages import PageLanguage, language_of, translatable, translate, use_language
 from letopis.web.pages import environment, short_time
 
@@ -61,7 +69,7 @@ def _charset(stored: ArchivedResponse) -> str:
     return "latin-1"
 
 
-def replay_frame(web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCapture) -> str:
+def replay_frame(web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCapture, sandbox: str) -> str:
     """Our page around an archived one, in the language being spoken: what it is, when it was, what lies beside it."""
     at = from_millis(moment.time)
     values = {
@@ -70,6 +78,7 @@ def replay_frame(web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCaptu
         "shown_at": Markup('<time datetime="{}">{}</time>').format(rfc3339(at), short_time(at)),
         "steps": _steps(web, near),
         "inner": web.origin + web.inside(moment.time, moment.url, "if_"),
+        "sandbox": sandbox,
         "calendar": f"{web.origin}/web/*/{moment.url}",
     }
     return environment.get_template("replay.html").render(values)
@@ -115,7 +124,7 @@ def timegate(archive: Archive, web: ReplayUrls, address: ReplayAddress, accept: 
     return Response(status_code=302, headers=headers)
 
 
-def memento(archive: Archive, web: ReplayUrls, address: ReplayAddress, scope: Scope, *, scripts: bool) -> Response:
+def memento(archive: Archive, web: ReplayUrls, address: ReplayAddress, scope: Scope) -> Response:
     """The capture of exactly this second, the last one if there are several; or the way to the closest one."""
     digits = address.stamps[0]
     end = latest_millis(digits)
@@ -127,7 +136,7 @@ def memento(archive: Archive, web: ReplayUrls, address: ReplayAddress, scope: Sc
         location = web.origin + web.inside(moment.time, moment.url, address.form)
         return Response(status_code=302, headers={"location": location, "link": resource_links(web, moment.url)})
     framed = language_of(Request(scope)) if _wants_frame(scope, address) else None
-    return _capture_response(archive, web, near, moment, address.form, framed, scripts)
+    return _capture_response(archive, web, near, moment, address.form, framed, allowed_origin(archive, scope))
 
 
 def _wants_frame(scope: Scope, address: ReplayAddress) -> bool:
@@ -143,31 +152,37 @@ def _capture_response(
     moment: TimelineCapture,
     form: str,
     framed: PageLanguage | None,
-    scripts: bool,
+    reader: str,
 ) -> Response:
-    """The capture; inside our frame where that has a language."""
+    """The capture; inside our frame where that has a language. `reader` is another origin that may read it."""
     named = [("first", near.first), ("prev", near.before), ("", moment), ("next", near.after), ("last", near.last)]
     fields = {
         "memento-datetime": http_date(moment.time),
         "link": f"{resource_links(web, moment.url)}, {memento_links(web, named)}",
-        "access-control-allow-origin": "*",
         **SAFE_HEADERS,
+        **({"access-control-allow-origin": reader} if reader else {}),
     }
+    sandbox = sandbox_flags(archive)
     stored = load_capture(archive, moment)
     if stored.location:
         fields["location"] = web.origin + web.inside(moment.time, stored.location, form)
     if framed is not None and is_page(stored) and not stored.location:
-        return _framed_response(web, near, moment, fields, framed)
-    return _body_response(web, moment, stored, fields, form, scripts)
+        response = _framed_response(web, near, moment, fields, framed, sandbox)
+    else:
+        response = _body_response(web, moment, stored, fields, form, sandbox)
+    if archive.settings.serve.cors:
+        response.headers.add_vary_header("origin")
+    return response
 
 
 def _framed_response(
-    web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCapture, fields: dict[str, str], language: PageLanguage
-) -> Response:
+    web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCapture, fields: dict[str, str], language: PageLanguage,
+    sandbox: str,
+) -> Response:  # fmt: skip
     fields["content-security-policy"] = _frame_policy(web.origin)
     fields |= {"vary": "sec-fetch-dest, accept-language, cookie", "content-language": language.code}
     with use_language(language):
-        return Response(replay_frame(web, near, moment), headers=fields, media_type=_FRAME_TYPE)
+        return Response(replay_frame(web, near, moment, sandbox), headers=fields, media_type=_FRAME_TYPE)
 
 
 def _frame_policy(origin: str) -> str:
@@ -178,10 +193,11 @@ def _frame_policy(origin: str) -> str:
 
 
 def _body_response(
-    web: ReplayUrls, moment: TimelineCapture, stored: ArchivedResponse, fields: dict[str, str], form: str, scripts: bool
-) -> Response:
+    web: ReplayUrls, moment: TimelineCapture, stored: ArchivedResponse, fields: dict[str, str], form: str,
+    sandbox: str,
+) -> Response:  # fmt: skip
     raw = form == RAW
-    fields["content-security-policy"] = RAW_POLICY if raw else replay_policy(web.origin, scripts=scripts)
+    fields["content-security-policy"] = RAW_POLICY if raw else replay_policy(web.origin, sandbox)
     body = stored.body if raw else rewritten_body(web, stored, moment)
     if stored.content_type:
         fields["content-type"] = safe_content_type(stored.content_type)
