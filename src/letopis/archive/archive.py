@@ -21,6 +21,7 @@ from letopis.archive.reader import RecordReader
 from letopis.archive.recording import Recorder
 from letopis.archive.records import NewCapture, RecordedCapture, capture_of, capture_of_put
 from letopis.archive.write_gates import JointUpkeepGate, LocalGate, StoreGate, is_clone, refuse_clone
+from letopis.binary import make_private_folder
 from letopis.catalog import Catalog, Cursor, Sqlite, dialect_for
 from letopis.config import ArchiveSettings, Settings
 from letopis.errors import Damaged, NotReady
@@ -97,7 +98,7 @@ class Archive:
         self.closers: list[Callable[[], None]] = []
         self._attached: dict[Callable[[Archive], Any], Any] = {}
         self._attaching = threading.Lock()
-        _make_folder(self.folder if self.settings.store.url else self.folder / "packs")
+        _make_folder(self.folder, self.folder if self.settings.store.url else self.folder / "packs")
         self._open()
 
     def _open(self) -> None:
@@ -343,9 +344,10 @@ def _placed(settings: Settings, where: str | Path | None) -> Settings:
     return settings if where is None else replace(settings, archive=ArchiveSettings(path=str(where)))
 
 
-def _make_folder(folder: Path) -> None:
+def _make_folder(archive: Path, folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
     except OSError as error:
         raise NotReady(f"cannot make {folder}: {error.strerror}; choose another --archive") from None
 

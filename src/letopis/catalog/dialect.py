@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol
 
+from letopis.binary import make_private_file
 from letopis.errors import Busy, Damaged, MissingExtra, NotReady
 
 
@@ -92,6 +93,9 @@ class Sqlite:
         """Waits up to 60 s for another process's writer."""
         with self.errors():
             mode = "ro" if self._readonly else "rwc"
+            if not self._readonly:
+                with suppress(OSError):  # SQLite says it better
+                    make_private_file(self.file)
             connection = sqlite3.connect(
                 f"{self.file.absolute().as_uri()}?mode={mode}",
                 uri=True,

@@ -213,7 +213,12 @@ class ServeSettings(SettingsSection):
     host: str = setting("127.0.0.1", "address to listen on")
     port: int = setting(8080, "port to listen on, 0 picks a free one")
     public: bool = setting(True, "reading needs no account")
-    scripts: bool = setting(False, "let scripts of archived pages run, inside their sandbox")
+    hosts: tuple[str, ...] = setting(
+        (), "names under which it is reached, beside addresses, localhost and the machine's own name; * for any"
+    )
+    cors: tuple[str, ...] = setting(
+        (), "origins whose pages may read archived content, such as https://example.org; * for any"
+    )
     trusted_proxies: tuple[str, ...] = setting((), "addresses whose X-Forwarded-* headers are believed")
     access_log: str = setting("", "file that gets a line for every request (combined log format); empty: none")
     checks_a_day: int = setting(

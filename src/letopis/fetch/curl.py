@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pycurl
 
+from letopis.binary import make_private_file
 from letopis.config.settings import FetchSettings
 from letopis.fetch.addresses import FORBIDDEN_ADDRESS, is_public
 from letopis.fetch.curl_multi import CurlMulti, TransferWaiter
@@ -144,6 +145,7 @@ class CookieJar:
         self._keeper = pycurl.Curl()
         self.attach(self._keeper)
         if path is not None:
+            make_private_file(path)  # libcurl keeps the rights of a file that is there
             self._keeper.setopt(pycurl.COOKIEFILE, str(path))
             self._keeper.setopt(pycurl.COOKIELIST, "RELOAD")
             self._keeper.setopt(pycurl.COOKIEJAR, str(path))

@@ -33,6 +33,7 @@ from letopis.archive.link_cache import (
     links_of_page,
     pack_links,
 )
+from letopis.binary import make_private_folder
 from letopis.errors import LetopisError, NotReady
 from letopis.index.link_graph import Graph, GraphHistory, good_checks
 from letopis.index.link_storage import (
@@ -348,7 +349,7 @@ class LinkIndex:
     def _writing(self) -> Iterator[None]:
         """Keeps other processes from taking in the same versions."""
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self._folder)
             with (self._folder / "lock").open("ab") as opened:
                 fcntl.flock(opened, fcntl.LOCK_EX)
                 yield

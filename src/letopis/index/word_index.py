@@ -31,6 +31,7 @@ from letopis.archive.index_facts import (
     settle_base_forms,
     word_forms,
 )
+from letopis.binary import make_private_folder
 from letopis.errors import LetopisError, NotReady, SettingError, UsageError
 from letopis.index.anchor_index import AnchorIndex, AnchorReader
 from letopis.index.base_forms import BaseForms
@@ -195,11 +196,11 @@ class WordIndex:
     def _open(self) -> None:
         """Opens the index or makes an empty one; what cannot be opened is started over."""
         try:
-            self._data.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self._data)
             self._index = tantivy.Index(self._schema, str(self._data))
         except ValueError:
             self._start_over()
-            self._data.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self._data)
             self._index = tantivy.Index(self._schema, str(self._data))
         self._index.config_reader("manual")
         self._see()
@@ -281,7 +282,7 @@ class WordIndex:
     def _writing(self) -> Iterator[None]:
         """Keeps other processes from taking in the same versions."""
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self._folder)
             with (self._folder / "lock").open("ab") as opened:
                 fcntl.flock(opened, fcntl.LOCK_EX)
                 yield

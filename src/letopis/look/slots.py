@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from letopis.binary import PRIVATE_FILE
 from letopis.errors import NotReady
 from letopis.lazy import lazy
 
@@ -183,7 +184,7 @@ class MappedSlots:
     def __init__(self, file: Path) -> None:
         self._file = file
         try:
-            self._fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
             try:
                 self._open()
             except BaseException:

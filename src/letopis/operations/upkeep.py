@@ -168,6 +168,7 @@ def _findings(settings: Settings) -> Iterator[DoctorFinding]:
     yield DoctorFinding("sqlite", sqlite3.sqlite_version_info >= (3, 35), sqlite3.sqlite_version)
     yield _libcurl()
     yield _folder(folder)
+    yield _privacy(folder)
     free = shutil.disk_usage(_existing(folder)).free
     yield DoctorFinding("disk", free > _LEAST_FREE, f"{free // 2**20} MiB free")
     yield _catalogue(settings)
@@ -195,6 +196,31 @@ def _folder(folder: Path) -> DoctorFinding:
     writable = os.access(place, os.W_OK)
     detail = f"{folder}" if writable else f"{place} cannot be written; choose another --archive"
     return DoctorFinding("archive", writable, detail)
+
+
+_SECRET_FILES = ("catalogue.sqlite", "cookies.txt")
+
+
+def exposed_files(folder: Path) -> list[Path]:
+    """Files with secrets that other users of this machine can read, as earlier releases left them."""
+    found = [path for name in _SECRET_FILES if (path := folder.absolute() / name).is_file()]
+    return [path for path in found if any(_is_open(path, 0o1 << shift, 0o4 << shift) for shift in (0, 3))]
+
+
+def _is_open(path: Path, enter: int, read: int) -> bool:
+    """Whether one kind of others, the group or everybody, may read a file and enter all folders above it."""
+    return bool(path.stat().st_mode & read) and all(above.stat().st_mode & enter for above in path.parents)
+
+
+def exposure_warning(folder: Path) -> str:
+    """What to do about it; empty where nothing is exposed."""
+    names = ", ".join(path.name for path in exposed_files(folder))
+    return f"other users of this machine can read {names}; run 'chmod -R go= {folder}'" if names else ""
+
+
+def _privacy(folder: Path) -> DoctorFinding:
+    warning = exposure_warning(folder)
+    return DoctorFinding("privacy", not warning, warning or "nobody else on this machine can read its secrets")
 
 
 def _catalogue(settings: Settings) -> DoctorFinding:

@@ -77,7 +77,6 @@ _MEMENTO = re.compile(r"(\d{1,14})([a-z]{2}_)?/(.+)", re.ASCII | re.DOTALL)
 _TIMEMAP = re.compile(r"timemap/(link|json|cdxj)/(?:(\d{14})/)?(.+)", re.ASCII | re.DOTALL)
 _DIFF = re.compile(r"diff/(\d{1,14})/(\d{1,14})/(.+)", re.ASCII | re.DOTALL)
 _CALENDAR = re.compile(r"(?:\*|%2[aA])/(.+)", re.ASCII | re.DOTALL)
-_WITHOUT_TICKET = re.compile(r"\A~[\w.-]+/", re.ASCII)
 # Some proxies and clients fold the two slashes after the scheme.
 _FOLDED = re.compile(r"(https?):/+(?=[^/])", re.IGNORECASE)
 _ESCAPED = re.compile(r"https?%3A(?:/|%2F)", re.IGNORECASE)
@@ -104,8 +103,7 @@ class ReplayAddress:
 
 
 def parse_address(rest: str) -> ReplayAddress:
-    """What follows `/web/`, as it came, with its query; a ticket aside."""
-    rest = _WITHOUT_TICKET.sub("", rest, count=1)
+    """What follows `/web/`, as it came, with its query."""
     if found := _MEMENTO.fullmatch(rest):
         return ReplayAddress(ReplayKind.MEMENTO, embedded_url(found[3]), (found[1],), found[2] or "")
     if found := _TIMEMAP.fullmatch(rest):
@@ -139,14 +137,9 @@ def path_after(scope: Scope, prefix: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReplayUrls:
-    """Writes our addresses for one client.
-
-    `ticket` is what archived pages need to load each other where reading
-    takes an account; it never stands in addresses for others.
-    """
+    """Writes our addresses for one client. None of them is a right: whoever is given one can do no more with it."""
 
     origin: str
-    ticket: str = ""
 
     def memento(self, time: int, url: str, form: str = "") -> str:
         """The capture of a URL at a time."""
@@ -158,7 +151,7 @@ class ReplayUrls:
 
     def folder(self, time: int, form: str = "") -> str:
         """The path under which all captures of a time lie, for the inside of an archived page."""
-        return f"/web/{f'~{self.ticket}/' if self.ticket else ''}{timestamp(time)}{form}/"
+        return f"/web/{timestamp(time)}{form}/"
 
     def timegate(self, url: str) -> str:
         """Where dates are negotiated."""

@@ -28,7 +28,15 @@ from letopis.replay.addresses import (
     resource_links,
 )
 from letopis.replay.byte_ranges import body_part
-from letopis.replay.csp import RAW_POLICY, SAFE_HEADERS, original_headers, replay_policy, safe_content_type
+from letopis.replay.csp import (
+    RAW_POLICY,
+    SAFE_HEADERS,
+    allowed_origin,
+    original_headers,
+    replay_policy,
+    safe_content_type,
+    sandbox_flags,
+)
 from letopis.replay.redirects import refresh_target, shown_capture
 from letopis.web.languages import PageLanguage, language_of, translatable, translate, use_language
 from letopis.web.pages import environment, short_time
@@ -78,7 +86,7 @@ def _carried_text(stored: ArchivedResponse) -> tuple[str, str, Callable[[str], s
     return stored.body.decode("latin-1"), "latin-1", read
 
 
-def replay_frame(web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCapture) -> str:
+def replay_frame(web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCapture, sandbox: str) -> str:
     """Our page around an archived one, in the language being spoken: what it is, when it was, what lies beside it."""
     at = from_millis(moment.time)
     values = {
@@ -87,6 +95,7 @@ def replay_frame(web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCaptu
         "shown_at": Markup('<time datetime="{}">{}</time>').format(rfc3339(at), short_time(at)),
         "steps": _steps(web, near),
         "inner": web.origin + web.inside(moment.time, moment.url, "if_"),
+        "sandbox": sandbox,
         "calendar": f"{web.origin}/web/*/{moment.url}",
     }
     return environment.get_template("replay.html").render(values)
@@ -109,8 +118,6 @@ _ALWAYS = 2**62
 """A time after every capture."""
 
 _FRAME_TYPE = "text/html; charset=utf-8"
-_ANY_ORIGIN = {"access-control-allow-origin": "*"}
-"""Archived pages have no origin, so fonts and the redirects that lead to them are of another one."""
 _AT_ONCE = 1
 """Seconds up to which a page that refreshes is passed over in a frame, which has no way to wait."""
 
@@ -120,9 +127,10 @@ def not_captured(url: str) -> UnknownUrl:
     return UnknownUrl(f"{url} was never captured here")
 
 
-def timegate(archive: Archive, web: ReplayUrls, address: ReplayAddress, accept: str | None) -> Response:
+def timegate(archive: Archive, web: ReplayUrls, address: ReplayAddress, scope: Scope) -> Response:
     """The capture closest to the date asked for, else the newest; as a redirect."""
-    time = _ALWAYS if accept is None else parse_http_date(accept)
+    accept = dict(scope["headers"]).get(b"accept-datetime")
+    time = _ALWAYS if accept is None else parse_http_date(accept.decode("latin-1"))
     near = timeline_of(archive, address.url).around(time)
     if near is None:
         raise not_captured(address.url)
@@ -132,12 +140,14 @@ def timegate(archive: Archive, web: ReplayUrls, address: ReplayAddress, accept: 
         "location": web.memento(chosen.time, chosen.url),
         "vary": "accept-datetime",
         "link": f"{resource_links(web, chosen.url)}, {links}",
-        **_ANY_ORIGIN,
     }
-    return Response(status_code=302, headers=headers)
+    response = Response(status_code=302, headers=_readers(archive, scope) | headers)
+    if archive.settings.serve.cors:
+        response.headers.add_vary_header("origin")
+    return response
 
 
-def memento(archive: Archive, web: ReplayUrls, address: ReplayAddress, scope: Scope, *, scripts: bool) -> Response:
+def memento(archive: Archive, web: ReplayUrls, address: ReplayAddress, scope: Scope) -> Response:
     """The capture of exactly this second, the last one if there are several; or the way to the closest one."""
     digits = address.stamps[0]
     end = latest_millis(digits)
@@ -147,18 +157,24 @@ def memento(archive: Archive, web: ReplayUrls, address: ReplayAddress, scope: Sc
     moment = near.upto if near.upto is not None and near.upto.time >= end - 999 else near.closest(end)
     if timestamp(moment.time) != digits:
         location = web.origin + web.inside(moment.time, moment.url, address.form)
-        fields = {"location": location, "link": resource_links(web, moment.url), **_ANY_ORIGIN}
+        fields = {"location": location, "link": resource_links(web, moment.url), **_readers(archive, scope)}
         return Response(status_code=302, headers=fields)
-    return _capture_response(archive, web, near, moment, ReplayRequest(scope, address.form, scripts))
+    return _capture_response(archive, web, near, moment, ReplayRequest(scope, address.form))
+
+
+def _readers(archive: Archive, scope: Scope) -> dict[str, str]:
+    """The field that lets pages of another origin read the answer, where they may."""
+    reader = allowed_origin(archive, scope)
+    fields = {"access-control-allow-origin": reader} if reader else {}
+    return fields | ({"vary": "origin"} if archive.settings.serve.cors else {})
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayRequest:
-    """How a capture is asked for: `form` is the kind of replay, such as `id_`; `scripts` whether they may run."""
+    """How a capture is asked for: `form` is the kind of replay, such as `id_`."""
 
     scope: Scope
     form: str
-    scripts: bool
 
     def header(self, name: bytes) -> str | None:
         """One field of the request."""
@@ -189,30 +205,32 @@ def _capture_response(
     fields = {
         "memento-datetime": http_date(moment.time),
         "link": f"{resource_links(web, moment.url)}, {memento_links(web, named)}",
-        **_ANY_ORIGIN,
         **SAFE_HEADERS,
+        **_readers(archive, asked.scope),
     }
     status = stored.status
-    if target is None and is_page(stored) and not asked.scripts and (asked.wants_frame or asked.is_nested):
+    if target is None and is_page(stored) and (asked.wants_frame or asked.is_nested):
         onward = refresh_target(archive, moment, stored)
         if onward is not None and asked.wants_frame:
             fields["refresh"] = f"{onward.delay}; url={web.origin}{web.inside(onward.time, onward.url)}"
         elif onward is not None and onward.delay <= _AT_ONCE:
             target, status = onward, 302
+    sandbox = sandbox_flags(archive)
     if target is not None:
         fields["location"] = web.origin + web.inside(target.time, target.url, asked.form)
     elif asked.wants_frame and is_page(stored):
-        return _framed_response(web, near, moment, fields, language_of(Request(asked.scope)))
-    return _body_response(web, moment, replace(stored, status=status), fields, asked)
+        return _framed_response(web, near, moment, fields, language_of(Request(asked.scope)), sandbox)
+    return _body_response(web, moment, replace(stored, status=status), fields, asked, sandbox)
 
 
 def _framed_response(
-    web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCapture, fields: dict[str, str], language: PageLanguage
-) -> Response:
+    web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCapture, fields: dict[str, str], language: PageLanguage,
+    sandbox: str,
+) -> Response:  # fmt: skip
     fields["content-security-policy"] = _frame_policy(web.origin)
     fields |= {"vary": "sec-fetch-dest, accept-language, cookie", "content-language": language.code}
     with use_language(language):
-        return Response(replay_frame(web, near, moment), headers=fields, media_type=_FRAME_TYPE)
+        return Response(replay_frame(web, near, moment, sandbox), headers=fields, media_type=_FRAME_TYPE)
 
 
 def _frame_policy(origin: str) -> str:
@@ -223,10 +241,11 @@ def _frame_policy(origin: str) -> str:
 
 
 def _body_response(
-    web: ReplayUrls, moment: TimelineCapture, stored: ArchivedResponse, fields: dict[str, str], asked: ReplayRequest
-) -> Response:
+    web: ReplayUrls, moment: TimelineCapture, stored: ArchivedResponse, fields: dict[str, str], asked: ReplayRequest,
+    sandbox: str,
+) -> Response:  # fmt: skip
     raw = asked.form == RAW
-    fields["content-security-policy"] = RAW_POLICY if raw else replay_policy(web.origin, scripts=asked.scripts)
+    fields["content-security-policy"] = RAW_POLICY if raw else replay_policy(web.origin, sandbox)
     body = stored.body if raw else rewritten_body(web, stored, moment)
     part = body_part(stored.status, body, header(stored.headers, "content-range"), asked.range)
     if part.status in (200, 206):
@@ -235,9 +254,9 @@ def _body_response(
         fields["content-range"] = part.content_range
     if stored.content_type:
         fields["content-type"] = safe_content_type(stored.content_type)
-    if not asked.form:
-        fields["vary"] = "sec-fetch-dest"
     response = Response(part.body, part.status, headers=fields)
+    if not asked.form:
+        response.headers.add_vary_header("sec-fetch-dest")
     for name, value in original_headers(stored.headers):
         response.headers.append(name, value)
     return response

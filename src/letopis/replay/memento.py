@@ -11,9 +11,7 @@ from fastapi import Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Route
 
-from letopis.api.access import principal_of
 from letopis.api.requests import archive_of, origin_of, streamed_response
-from letopis.api.sessions import ticket_of
 from letopis.archive import Archive
 from letopis.archive.captures import (
     TOO_LARGE,
@@ -44,7 +42,6 @@ from letopis.replay.cdx_query import CdxFinder, CdxQuery
 from letopis.replay.csp import RAW_POLICY, SAFE_HEADERS
 from letopis.urls import surt
 from letopis.web.charts import CalendarCapture, CalendarDays, calendar_months
-from letopis.web.login import auth_state_of
 from letopis.web.pages import render_page
 
 TIMEMAP_PAGE = 10_000
@@ -205,24 +202,16 @@ async def replay(request: Request) -> Response:
 
 
 def _answer(request: Request, archive: Archive, address: ReplayAddress) -> Response:
-    ours = ReplayUrls(origin_of(request.scope), _ticket(request, archive))
+    ours = ReplayUrls(origin_of(request.scope))
     if address.kind is ReplayKind.MEMENTO:
-        return memento(archive, ours, address, request.scope, scripts=archive.settings.serve.scripts)
+        return memento(archive, ours, address, request.scope)
     if address.kind is ReplayKind.TIMEMAP:
         return timemap(archive, cdx_finder_of(request), ours, address)
     if address.kind is ReplayKind.CALENDAR:
         return calendar(archive, ours, address, request)
     if address.kind is ReplayKind.DIFF:
         return difference(archive, address)
-    return timegate(archive, ours, address, request.headers.get("accept-datetime"))
-
-
-def _ticket(request: Request, archive: Archive) -> str:
-    """What the pages of this answer show to load each other; needed only where reading takes an account."""
-    if archive.settings.serve.public:
-        return ""
-    session = principal_of(request).session
-    return auth_state_of(request).sessions.ticket(session.user) if session else ticket_of(request.scope["path"])
+    return timegate(archive, ours, address, request.scope)
 
 
 MEMENTO_ROUTES = [Route("/web/{rest:path}", replay, methods=["GET", "HEAD"])]

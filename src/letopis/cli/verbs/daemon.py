@@ -15,6 +15,7 @@ from letopis.crawl import CrawlOptions
 from letopis.daemon import Daemon, Service, log_event, open_event_log
 from letopis.fetch import private_ok
 from letopis.jobs.supervisor import Supervisor
+from letopis.operations.upkeep import exposure_warning
 
 
 def announce_address(address: str, setup: str) -> None:
@@ -22,6 +23,13 @@ def announce_address(address: str, setup: str) -> None:
     click.echo(f"listening on {address}")
     if setup:
         click.echo(f"no account yet: make the first owner at {setup}", err=True)
+
+
+def _warn_of_exposure(archive: Archive, *, quietly: bool = False) -> None:
+    """Whoever can read the accounts of an archive as a file needs no web interface."""
+    warning = exposure_warning(archive.folder)
+    if warning and not quietly:
+        click.echo(f"warning: {warning}", err=True)
 
 
 @verb("serve", "letopis serve", "letopis serve --host 0.0.0.0 --port 9000 --workers 4")
@@ -36,6 +44,7 @@ def serve_verb(cli: CliContext, host: str | None, port: int | None, workers: int
     cli.set("serve.host", host)
     cli.set("serve.port", port)
     with cli.open() as archive:
+        _warn_of_exposure(archive, quietly=inherited is not None)
         if inherited is not None:
             serve_as_worker(archive, socket.socket(fileno=inherited))
         elif workers > 1:
@@ -52,6 +61,7 @@ def run_verb(cli: CliContext, host: str | None, port: int | None) -> None:
     cli.set("serve.host", host)
     cli.set("serve.port", port)
     with cli.open() as archive:
+        _warn_of_exposure(archive)
         allowed = private_ok(archive.settings.fetch.private, "cli")
         asyncio.run(run_daemon(cli, archive, CrawlOptions(private_ok=allowed)))
 

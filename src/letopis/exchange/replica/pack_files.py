@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from letopis.archive.replica import ContentRecord
-from letopis.binary import fsync_file, fsync_folder, write_at
+from letopis.binary import fsync_file, fsync_folder, make_private_folder, write_at
 from letopis.errors import Damaged, Unavailable
 from letopis.exchange.replica.index_records import SegmentRecord
 from letopis.exchange.replica.origin import Origin
@@ -125,7 +125,7 @@ class PackFetcher:
 
     async def fetch(self, segments: list[SegmentRecord]) -> None:
         """Fetches files, several at once; those of one pack are put in place in order."""
-        self._folder.parts.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self._folder.parts)
         left = iter(segments)
 
         async def worker() -> None:
