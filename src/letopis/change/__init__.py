@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from letopis.change.filters import ContentFilter, FilterKind, filter_page, filter_source, filter_text
     from letopis.change.text_diff import DiffBounds, DiffLevel, DiffPiece, diff_pieces
     from letopis.change.verdict import PageState, compare, known_share, known_share_of, learn_habits, long_paragraphs
-    from letopis.change.visual_diff import visual_html
+    from letopis.change.visual_diff import visual_html, visual_html_in_time
 
 # No module here is called like a name of this table: once loaded, it would stand in the place of that name.
 _HOMES = {
@@ -56,6 +56,7 @@ _HOMES = {
     "side_by_side_html": "diff_formats",
     "unified_diff": "diff_formats",
     "visual_html": "visual_diff",
+    "visual_html_in_time": "visual_diff",
     "word_diff": "diff_formats",
 }
 
@@ -89,6 +90,7 @@ __all__ = [
     "side_by_side_html",
     "unified_diff",
     "visual_html",
+    "visual_html_in_time",
     "word_diff",
 ]
 

@@ -7,8 +7,9 @@ for byte as it was.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape, unescape
+from typing import Any
 
 from letopis.urls import joiner
 
@@ -171,6 +172,19 @@ class Rewriter:
         start, end = match.start(place) - match.start(), match.end(place) - match.start()
         whole: str = match[0]
         return whole[:start] + self.link(match[place], True) + whole[end:]
+
+
+def rewrite_under(folder: str, url: str, text: str, *, page: bool) -> str:
+    """A page or style sheet found at `url` whose links lead to a folder, with their whole addresses behind it."""
+    rewriter = Rewriter(url, lambda target, _: folder + target)
+    return rewriter.html(text) if page else rewriter.css(text)
+
+
+def rewrite_for_another(order: Mapping[str, Any], body: bytes) -> bytes:
+    """`rewrite_under` for the process that asked."""
+    charset = order["charset"]
+    text = body.decode(charset, "surrogateescape")
+    return rewrite_under(order["folder"], order["url"], text, page=order["page"]).encode(charset, "surrogateescape")
 
 
 def _base_of(text: str) -> str | None:

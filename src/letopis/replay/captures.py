@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from typing import NamedTuple
 
 from fastapi import Request, Response
 from markupsafe import Markup
@@ -11,8 +12,9 @@ from starlette.types import Scope
 
 from letopis.archive import Archive
 from letopis.archive.captures import ArchivedResponse, CaptureNeighbours, TimelineCapture, load_capture, timeline_of
-from letopis.errors import UnknownUrl
-from letopis.extract.rewriter import Rewriter
+from letopis.bounded import run_bounded
+from letopis.errors import TooCostly, UnknownUrl
+from letopis.extract.rewriter import rewrite_for_another
 from letopis.model import from_millis, rfc3339
 from letopis.model.times import timestamp
 from letopis.replay.addresses import (
@@ -33,6 +35,8 @@ _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE | re.ASCI
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 MAX_REWRITTEN = 16 * 1024 * 1024
 """Larger pages are shown as they are stored."""
+_QUICKLY_REWRITTEN = 256 * 1024
+"""Larger ones are rewritten by a helper, in bounded time."""
 
 
 def is_page(stored: ArchivedResponse) -> bool:
@@ -40,17 +44,28 @@ def is_page(stored: ArchivedResponse) -> bool:
     return stored.content_type.partition(";")[0].strip().lower() in _PAGE_TYPES
 
 
-def rewritten_body(web: ReplayUrls, stored: ArchivedResponse, moment: TimelineCapture) -> bytes:
+class RewrittenBody(NamedTuple):
+    """What is sent of a capture, and why its links were left as they are, where they were."""
+
+    body: bytes
+    note: str = ""
+
+
+def rewritten_body(web: ReplayUrls, stored: ArchivedResponse, moment: TimelineCapture) -> RewrittenBody:
     """The body with its links led to the same date; bytes that are no text of ours to read stay."""
     kind = stored.content_type.partition(";")[0].strip().lower()
     page, sheet = kind in _PAGE_TYPES, kind == "text/css"
-    if not (page or sheet) or len(stored.body) > MAX_REWRITTEN or stored.body.startswith(_WIDE):
-        return stored.body
-    charset = _charset(stored)
-    text = stored.body.decode(charset, "surrogateescape")
-    folder = web.folder(moment.time)
-    rewriter = Rewriter(moment.url, lambda target, _: folder + target)
-    return (rewriter.html(text) if page else rewriter.css(text)).encode(charset, "surrogateescape")
+    if not (page or sheet) or stored.body.startswith(_WIDE):
+        return RewrittenBody(stored.body)
+    if len(stored.body) > MAX_REWRITTEN:
+        return RewrittenBody(stored.body, "links were not rewritten: it is too large")
+    order = {"url": moment.url, "folder": web.folder(moment.time), "page": page, "charset": _charset(stored)}
+    if len(stored.body) <= _QUICKLY_REWRITTEN:
+        return RewrittenBody(rewrite_for_another(order, stored.body))
+    try:
+        return RewrittenBody(run_bounded("letopis.extract.rewriter:rewrite_for_another", order, stored.body))
+    except TooCostly as error:
+        return RewrittenBody(stored.body, f"links were not rewritten: {error}")
 
 
 def _charset(stored: ArchivedResponse) -> str:
@@ -182,7 +197,9 @@ def _body_response(
 ) -> Response:
     raw = form == RAW
     fields["content-security-policy"] = RAW_POLICY if raw else replay_policy(web.origin, scripts=scripts)
-    body = stored.body if raw else rewritten_body(web, stored, moment)
+    body, note = RewrittenBody(stored.body) if raw else rewritten_body(web, stored, moment)
+    if note:
+        fields["letopis-note"] = note
     if stored.content_type:
         fields["content-type"] = safe_content_type(stored.content_type)
     if not form:
