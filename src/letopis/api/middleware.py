@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from letopis.api.access import principal_of_scope
 from letopis.api.requests import ArchiveDep, problem_response
 from letopis.archive import Archive
+from letopis.bounded import impatient
 from letopis.errors import NotReady, SettingError
 from letopis.operations import Context
 from letopis.operations.totals import WholeArchive, stats
@@ -101,6 +102,24 @@ class KnownHosts:
         except ValueError:
             return False
         return True
+
+
+MOST_WAITING = 8
+"""Requests that may wait for a document to be read, rewritten or compared by a helper."""
+DOCUMENT_SECONDS = 5.0
+"""Processor time that one document may take while somebody waits."""
+
+
+class DocumentBudget:
+    """Whoever asks by HTTP waits for a large document only where few others do, and not for long."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request; threads that work for it inherit the bound."""
+        with impatient(MOST_WAITING, DOCUMENT_SECONDS):
+            await self._app(scope, receive, send)
 
 
 def _network(text: str) -> Network:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from letopis.change.paragraphs import known_share, known_share_of, long_paragraphs
     from letopis.change.text_diff import DiffBounds, DiffLevel, DiffPiece, diff_pieces
     from letopis.change.verdict import PageState, compare, learn_habits
-    from letopis.change.visual_diff import visual_html
+    from letopis.change.visual_diff import visual_html, visual_html_in_time
 
 # No module here is called like a name of this table: once loaded, it would stand in the place of that name.
 _HOMES = {
@@ -59,6 +59,7 @@ _HOMES = {
     "side_by_side_html": "diff_formats",
     "unified_diff": "diff_formats",
     "visual_html": "visual_diff",
+    "visual_html_in_time": "visual_diff",
     "word_diff": "diff_formats",
 }
 
@@ -93,6 +94,7 @@ __all__ = [
     "side_by_side_html",
     "unified_diff",
     "visual_html",
+    "visual_html_in_time",
     "word_diff",
 ]
 

@@ -7,9 +7,12 @@ for byte as it was.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape, unescape
+from typing import Any
 
+from letopis.extract.charsets import decode, in_page_charset, python_codec
+from letopis.extract.pages import charset_of
 from letopis.urls import joiner
 
 RewriteLink = Callable[[str, bool], str | None]
@@ -176,6 +179,44 @@ class Rewriter:
         start, end = match.start(place) - match.start(), match.end(place) - match.start()
         whole: str = match[0]
         return whole[:start] + self.link(match[place], True) + whole[end:]
+
+
+def rewrite_under(folder: str, url: str, text: str, read: Callable[[str], str] = str, *, page: bool) -> str:
+    """A page or style sheet found at `url` whose links lead to a folder, with their whole addresses behind it.
+
+    `read` tells what a reference of the text means, where its characters are bytes.
+    """
+    rewriter = Rewriter(url, lambda target, _: folder + target, read)
+    return rewriter.html(text) if page else rewriter.css(text)
+
+
+def rewrite_for_another(order: Mapping[str, Any], body: bytes) -> bytes:
+    """`rewrite_under` for the process that asked."""
+    text, carrier, read = _carried_text(body, order["content_type"])
+    rewritten = rewrite_under(order["folder"], order["url"], text, read, page=order["page"])
+    return rewritten.encode(carrier, "surrogateescape")
+
+
+def _carried_text(body: bytes, content_type: str) -> tuple[str, str, Callable[[str], str]]:
+    """The body as text that gives every byte back, the codec that does, and what its references mean.
+
+    UTF-8 is read as it is. Of all other charsets a character is a byte, and only references are read.
+    """
+    try:
+        return body.decode("utf-8"), "utf-8", str
+    except UnicodeDecodeError:
+        charset = decode(body, charset_of(content_type)).charset
+    if charset == "utf-8":
+        return body.decode("utf-8", "surrogateescape"), "utf-8", str
+
+    def read(reference: str) -> str:
+        try:
+            meant = reference.encode("latin-1").decode(python_codec(charset), "replace")
+        except (UnicodeEncodeError, LookupError):  # it was written with character references
+            meant = reference
+        return in_page_charset(meant, charset)
+
+    return body.decode("latin-1"), "latin-1", read
 
 
 def _base_of(text: str) -> str | None:

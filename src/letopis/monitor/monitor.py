@@ -227,7 +227,7 @@ class MonitoredResource:
 
     def last_checked(self) -> datetime:
         """When it was last checked; UnknownUrl when never."""
-        return self._archive.history(self.url)[-1].checked_at
+        return self._archive.answers.newest_checks(self.url, 1)[-1].checked_at
 
     def last_available(self) -> Version:
         """The newest version there ever was; a failing check is tolerated."""

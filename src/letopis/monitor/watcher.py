@@ -163,8 +163,7 @@ class Watcher:
         first = not state.judged
         if first or (before is not None and before.time == state.judged):
             return (check,)
-        known = self._archive.history(check.url)
-        return [one for one in known if to_millis(one.checked_at) > state.judged]
+        return list(self._archive.answers.checks(check.url, since=state.judged + 1))
 
     def _change(self, watch: Watch, history: WatchHistory) -> WatchDifference | None:
         old, new = history.state.version, history.version

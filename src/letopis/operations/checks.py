@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from letopis import fetch
@@ -279,11 +279,9 @@ def versions(context: Context, asked: PageListQuery) -> Rows[RecordedVersion]:
     """List the versions of a page, oldest first: number, time, valid until, digest, sizes, method."""
     url, (since, until), first = parse_user_url(asked.url), asked.span(), asked.position()
     most = asked.most(context)
-    found = [
-        version
-        for version in context.archive.versions(url)
-        if version.number >= first and since <= to_millis(version.time) <= until
-    ]
+    versions = context.archive.answers.versions_since(url, since, first)
+    inside = takewhile(lambda version: to_millis(version.time) <= until, versions)
+    found = list(islice(inside, None if most is None else most + 1))
     rows = [RecordedVersion(*(getattr(version, name) for name in RecordedVersion._fields)) for version in found[:most]]
     following = None if most is None or len(found) <= most else str(found[most].number)
     return Rows(rows, {"url": url, "cursor": following})

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from fastapi import Request, Response
 from markupsafe import Markup
@@ -12,10 +12,9 @@ from starlette.types import Scope
 
 from letopis.archive import Archive
 from letopis.archive.captures import ArchivedResponse, CaptureNeighbours, TimelineCapture, timeline_of
-from letopis.errors import UnknownUrl
-from letopis.extract.charsets import decode, in_page_charset, python_codec
-from letopis.extract.pages import charset_of
-from letopis.extract.rewriter import Rewriter
+from letopis.bounded import run_bounded
+from letopis.errors import TooCostly, UnknownUrl
+from letopis.extract.rewriter import rewrite_for_another
 from letopis.model import from_millis, header, rfc3339
 from letopis.model.times import timestamp
 from letopis.replay.addresses import (
@@ -45,6 +44,8 @@ _PAGE_TYPES = ("text/html", "application/xhtml+xml")
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 MAX_REWRITTEN = 16 * 1024 * 1024
 """Larger pages are shown as they are stored."""
+_QUICKLY_REWRITTEN = 256 * 1024
+"""Larger ones are rewritten by a helper, in bounded time."""
 
 
 def is_page(stored: ArchivedResponse) -> bool:
@@ -52,38 +53,28 @@ def is_page(stored: ArchivedResponse) -> bool:
     return stored.content_type.partition(";")[0].strip().lower() in _PAGE_TYPES
 
 
-def rewritten_body(web: ReplayUrls, stored: ArchivedResponse, moment: TimelineCapture) -> bytes:
+class RewrittenBody(NamedTuple):
+    """What is sent of a capture, and why its links were left as they are, where they were."""
+
+    body: bytes
+    note: str = ""
+
+
+def rewritten_body(web: ReplayUrls, stored: ArchivedResponse, moment: TimelineCapture) -> RewrittenBody:
     """The body with its links led to the same date; bytes that are no text of ours to read stay."""
     kind = stored.content_type.partition(";")[0].strip().lower()
     page, sheet = kind in _PAGE_TYPES, kind == "text/css"
-    if not (page or sheet) or len(stored.body) > MAX_REWRITTEN or stored.body.startswith(_WIDE):
-        return stored.body
-    folder = web.folder(moment.time)
-    text, carrier, read = _carried_text(stored)
-    rewriter = Rewriter(moment.url, lambda target, _: folder + target, read)
-    return (rewriter.html(text) if page else rewriter.css(text)).encode(carrier, "surrogateescape")
-
-
-def _carried_text(stored: ArchivedResponse) -> tuple[str, str, Callable[[str], str]]:
-    """The body as text that gives every byte back, the codec that does, and what its references mean.
-
-    UTF-8 is read as it is. Of all other charsets a character is a byte, and only references are read.
-    """
+    if not (page or sheet) or stored.body.startswith(_WIDE):
+        return RewrittenBody(stored.body)
+    if len(stored.body) > MAX_REWRITTEN:
+        return RewrittenBody(stored.body, "links were not rewritten: it is too large")
+    order = {"url": moment.url, "folder": web.folder(moment.time), "page": page, "content_type": stored.content_type}
+    if len(stored.body) <= _QUICKLY_REWRITTEN:
+        return RewrittenBody(rewrite_for_another(order, stored.body))
     try:
-        return stored.body.decode("utf-8"), "utf-8", str
-    except UnicodeDecodeError:
-        charset = decode(stored.body, charset_of(stored.content_type)).charset
-    if charset == "utf-8":
-        return stored.body.decode("utf-8", "surrogateescape"), "utf-8", str
-
-    def read(reference: str) -> str:
-        try:
-            meant = reference.encode("latin-1").decode(python_codec(charset), "replace")
-        except (UnicodeEncodeError, LookupError):  # it was written with character references
-            meant = reference
-        return in_page_charset(meant, charset)
-
-    return stored.body.decode("latin-1"), "latin-1", read
+        return RewrittenBody(run_bounded("letopis.extract.rewriter:rewrite_for_another", order, stored.body))
+    except TooCostly as error:
+        return RewrittenBody(stored.body, f"links were not rewritten: {error}")
 
 
 def replay_frame(web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCapture, sandbox: str) -> str:
@@ -246,7 +237,9 @@ def _body_response(
 ) -> Response:  # fmt: skip
     raw = asked.form == RAW
     fields["content-security-policy"] = RAW_POLICY if raw else replay_policy(web.origin, sandbox)
-    body = stored.body if raw else rewritten_body(web, stored, moment)
+    body, note = RewrittenBody(stored.body) if raw else rewritten_body(web, stored, moment)
+    if note:
+        fields["letopis-note"] = note
     part = body_part(stored.status, body, header(stored.headers, "content-range"), asked.range)
     if part.status in (200, 206):
         fields["accept-ranges"] = "bytes"

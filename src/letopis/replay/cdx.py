@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from operator import itemgetter
+from urllib.parse import unquote_to_bytes
 
 from fastapi import Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
@@ -166,8 +167,8 @@ def _answering(dialect: Callable[[Request], Response]) -> Callable[[Request], Aw
     """Questions for one page without patterns are answered at once, all others in a thread."""
 
     async def answer(request: Request) -> Response:
-        query = request.scope["query_string"]
-        long = b"filter=" in query or b"matchType=" in query or b"*" in query or b"%2A" in query.upper()
+        query = unquote_to_bytes(request.scope["query_string"])
+        long = b"filter=" in query or b"matchType=" in query or b"*" in query
         if not long and archive_of(request).reads_locally:
             return dialect(request)
         return await run_in_threadpool(dialect, request)

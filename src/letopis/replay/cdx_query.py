@@ -20,6 +20,7 @@ import regex
 
 from letopis.archive import Archive
 from letopis.archive.captures import ALL_TIMES, CaptureList, KeyRange, TimeRange
+from letopis.bounded import check_pattern
 from letopis.errors import UsageError
 from letopis.exchange.cdx import FIELDS, CdxRow, cdx_rows
 from letopis.replay.addresses import earliest_millis, latest_millis
@@ -160,10 +161,8 @@ def _bounded(texts: Sequence[str]) -> Sequence[str]:
 def _compiled(pattern: str) -> regex.Pattern[str]:
     if len(pattern) > MAX_PATTERN:
         raise UsageError(f"a pattern has at most {MAX_PATTERN} characters")
-    try:
-        return regex.compile(pattern)
-    except (regex.error, OverflowError, RecursionError, MemoryError) as error:
-        raise UsageError(f"the filter is no regular expression: {error}") from None
+    check_pattern(pattern)
+    return regex.compile(pattern)
 
 
 URLS_PER_BLOCK = 1000

@@ -189,14 +189,13 @@ def _version(archive: Archive, moment: TimelineCapture) -> Version:
     return archive.answers.numbered(moment.url, moment.number)
 
 
-_QUICK_KINDS = (ReplayKind.TIMEGATE, ReplayKind.MEMENTO)
-
-
 async def replay(request: Request) -> Response:
-    """Answers by what the address asks for; see `addresses`. Lists and differences are made in a thread."""
+    """Answers by what the address asks for; see `addresses`. Whatever opens a document or makes a list is done in
+    a thread: no document may hold up other requests.
+    """
     archive = archive_of(request)
     address = parse_address(path_after(request.scope, "/web/"))
-    if address.kind in _QUICK_KINDS and archive.reads_locally:
+    if address.kind is ReplayKind.TIMEGATE and archive.reads_locally:
         return _answer(request, archive, address)
     return await run_in_threadpool(_answer, request, archive, address)
 
