@@ -212,6 +212,7 @@ class ServeSettings(SettingsSection):
     host: str = setting("127.0.0.1", "address to listen on")
     port: int = setting(8080, "port to listen on, 0 picks a free one")
     public: bool = setting(True, "reading needs no account")
+    work: bool = setting(True, "run watches, crawls and jobs beside the web interface; false: only answer requests")
     scripts: bool = setting(False, "let scripts of archived pages run, inside their sandbox")
     trusted_proxies: tuple[str, ...] = setting((), "addresses whose X-Forwarded-* headers are believed")
     access_log: str = setting("", "file that gets a line for every request (combined log format); empty: none")

@@ -112,7 +112,7 @@ class Checker:
         looks = {url: look for url, look in found.items() if not isinstance(look, NoTurn)}
         marks = ObserverMarks(self._archive, options.uid)
         never_stored = last_checks_of(self._archive, [url for url in urls if url not in known]).values()
-        seen = marks.seen([one.resource for one in (*known.values(), *never_stored)])
+        seen = marks.seen([*(one.resource for one in known.values()), *(one.resource for one in never_stored)])
         done = self._visitor.record(list(looks.values()), marks.moving_with(list(looks.values()))) if looks else []
         answers = {}
         for (url, look), row in zip(looks.items(), done, strict=True):

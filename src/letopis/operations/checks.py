@@ -142,8 +142,8 @@ def _check_each(context: Context, urls: Sequence[str], options: CheckOptions) ->
         raise next(iter(unusable.values()))
     found = dict(zip(addresses, check_pages(context, list(addresses.values()), options), strict=True))
     now = context.archive.clock()
-    for text, error in unusable.items():
-        found[text] = Check(text, text, now, None, 0, Outcome.REFUSED, error=str(error), failure=NO_ADDRESS)
+    for text, why in unusable.items():
+        found[text] = Check(text, text, now, None, 0, Outcome.REFUSED, error=str(why), failure=NO_ADDRESS)
     return [found[text] for text in urls]
 
 

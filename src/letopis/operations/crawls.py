@@ -68,7 +68,9 @@ class CrawlQueued:
     route=("POST", "/crawls"),
     status=201,
     audited="crawl added",
-    sentence=lambda row: f"{row.queued} pages wait for the crawl; 'letopis run' takes them within seconds.",
+    sentence=lambda row: (
+        f"{row.queued} pages wait for the crawl; 'letopis serve' or 'letopis run' takes them within seconds."
+    ),
     examples=(
         "letopis crawls add https://example.org/",
         "letopis crawls add https://example.org/docs/ --scope prefix --depth 3",
