@@ -123,12 +123,12 @@ def _readable(found: Iterable[ImportedCapture], name: str, report: ImportReport)
     try:
         yield from found
     except Damaged as error:
-        report.refuse(str(error), name)
+        report.break_off(str(error), name)
     except LetopisError:
         raise
     except Exception as error:
         reason = " ".join(str(error).split())
-        report.refuse(f"the rest of the file cannot be read ({type(error).__name__}: {reason})", name)
+        report.break_off(f"the rest of the file cannot be read ({type(error).__name__}: {reason})", name)
 
 
 def _commit(archive: Archive, batch: list[NewCapture], report: ImportReport) -> None:

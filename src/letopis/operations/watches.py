@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from letopis.archive import OWN, READ, WRITE, Archive
+from letopis.archive import OWN, READ, WRITE
 from letopis.archive.watches import AlertRow, UndeliveredAlerts, watches_of
-from letopis.errors import LetopisError, NotReady, UsageError
-from letopis.exchange.sources import ImportedWatch, ImportReport
+from letopis.errors import NotReady, UsageError
 from letopis.fetch import private_ok
 from letopis.model import from_millis
 from letopis.monitor.notifications import send_test, shown_target
@@ -23,7 +22,6 @@ from letopis.monitor.watch import (
     AlertConditionKind,
     WatchSpec,
     parse_alert_rules,
-    parse_filters,
 )
 from letopis.monitor.watch_list import WatchEntry, WatchList
 from letopis.operations.answers import Rows, Value
@@ -498,28 +496,3 @@ def _alert(row: AlertRow) -> AlertDetails:
     return AlertDetails(
         row.id, from_millis(row.time), row.kind, row.url, row.message, facts.get("tag", ""), facts.get("version")
     )
-
-
-def add_imported_watches(archive: Archive, wishes: Iterable[ImportedWatch], report: ImportReport) -> int:
-    """Watches what other tools watched, as far as it can be, and answers how many; the report names the others."""
-    return sum(_add_imported_watch(WatchList(archive), wish, report) for wish in wishes)
-
-
-def _add_imported_watch(watches: WatchList, wish: ImportedWatch, report: ImportReport) -> bool:
-    for name in wish.left_out:
-        report.refuse(f"the watch is kept without its {name}, which has no counterpart", wish.url)
-    filters = []
-    for one in wish.filters:
-        try:
-            parse_filters([one])
-            filters.append(one)
-        except LetopisError as error:
-            report.refuse(f"the watch is kept without a filter ({error})", wish.url)
-    try:
-        watches.add([wish.url], WatchSpec(every=wish.every, filters=tuple(filters)), wish.tag or None)
-        if wish.paused:
-            watches.pause([wish.url])
-    except LetopisError as error:
-        report.refuse(f"its watch cannot be kept ({error})", wish.url)
-        return False
-    return True
