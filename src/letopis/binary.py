@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from letopis.errors import Busy, Damaged, NotReady, UsageError
 
@@ -229,6 +229,26 @@ def fsync_folder(folder: Path) -> None:
         os.fsync(number)
     finally:
         os.close(number)
+
+
+class DiskUsage(NamedTuple):
+    """Files, and their bytes."""
+
+    files: int
+    bytes: int
+
+
+def disk_usage(folder: Path) -> DiskUsage:
+    """What lies below a folder; what vanishes meanwhile is not counted."""
+    files = total = 0
+    for where, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.stat(os.path.join(where, name)).st_size
+            except FileNotFoundError:
+                continue
+            files += 1
+    return DiskUsage(files, total)
 
 
 @contextmanager

@@ -88,7 +88,7 @@ SCRIPT: list[tuple[str, Given]] = [
     ("revoke_token", {"name": "reader"}),
     ("remove_user", {"name": "ann"}),
     ("list_audit", {"limit": 3}),
-    ("watch_add", {"url": [PAGE], "every": "1h", "tag": "press", "when": "changed"}),
+    ("watch_add", {"url": [PAGE], "every": "1h", "tag": "press", "when": "changed", "notify": ["http://127.0.0.1:9/"]}),
     ("watch_list", {"tag": "press"}),
     ("watch_pause", {"url": [PAGE]}),
     ("watch_resume", {"url": [PAGE]}),
@@ -97,6 +97,7 @@ SCRIPT: list[tuple[str, Given]] = [
     ("watch_tags", {}),
     ("watch_forget_tag", {"tag": "other"}),
     ("watch_alerts", {}),
+    ("watch_test", {"url": [PAGE]}),
     ("watch_remove", {"url": [PAGE]}),
     ("enqueue_seeds", {"seeds": ["http://seed.example/"], "scope": "host", "depth": 2}),
     ("crawl_status", {}),
@@ -132,7 +133,7 @@ SCRIPT: list[tuple[str, Given]] = [
     ("doctor", {}),
 ]  # fmt: skip
 
-DIFFERENT_BY_NATURE = {"storage", "doctor", "settings", "list_audit", "verify", "compact", "stats"}
+DIFFERENT_BY_NATURE = {"storage", "doctor", "settings", "list_audit", "verify", "compact", "stats", "watch_test"}
 """Their rows tell of the place where they run; their fields are compared, their values are not."""
 
 

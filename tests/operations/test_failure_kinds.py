@@ -149,7 +149,7 @@ def test_links_to_dead_servers_are_broken_and_those_to_busy_ones_are_not(
 def test_a_download_that_reaches_nothing_is_a_job_that_failed(
     address: Callable[[str], str], cli: Cli, tmp_path: Path
 ) -> None:
-    for name, sentence in (("dead server", "connect 1"), ("robots in trouble", "robots 1")):
+    for name, sentence in (("dead server", "connect 1"), ("name", "dns 1")):
         file = tmp_path / "job.xml"
         file.write_text(f'<query package="downloader"><download><url>{address(name)}</url></download></query>')
         status, _, errors = cli("jobs", "submit", str(file), "--wait")

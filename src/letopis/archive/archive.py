@@ -21,7 +21,7 @@ from letopis.archive.reader import RecordReader
 from letopis.archive.recording import Recorder
 from letopis.archive.records import NewCapture, RecordedCapture, capture_of, capture_of_put
 from letopis.archive.write_gates import JointUpkeepGate, LocalGate, StoreGate, is_clone, refuse_clone
-from letopis.binary import make_private_folder
+from letopis.binary import disk_usage, make_private_folder
 from letopis.catalog import Catalog, Cursor, Sqlite, dialect_for
 from letopis.config import ArchiveSettings, Settings
 from letopis.errors import Damaged, NotReady
@@ -335,9 +335,23 @@ class Archive:
             raw_bytes=counted.raw_bytes,
             pack_bytes=self._store.stats().pack_bytes,
             catalog_bytes=self.catalog.bytes(),
-            links=0,
+            links=indexed_links(self.folder),
             hosts=counted.hosts,
+            index_bytes=disk_usage(self.folder / "index").bytes,
         )
+
+
+def link_total_file(folder: Path) -> Path:
+    """Where the index of links notes how many it holds, for whoever does not load it."""
+    return folder / "index" / "links" / "total"
+
+
+def indexed_links(folder: Path) -> int:
+    """How many links the index of an archive holds; 0 where there is none."""
+    try:
+        return int(link_total_file(folder).read_text())
+    except (OSError, ValueError):
+        return 0
 
 
 def _placed(settings: Settings, where: str | Path | None) -> Settings:

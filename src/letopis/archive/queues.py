@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
@@ -91,6 +92,8 @@ class HostUpdate(NamedTuple):
     crawl_delay: float
     fetched: int
     failures: int
+    revisited: int = 0
+    """1 when this fetch was not the first visit of its URL; `fetched` counts those that were."""
 
 
 class QueuedUrl(NamedTuple):
@@ -252,7 +255,11 @@ class QueueUpdate:
         self._queues = archive.catalog.queues
         self._queue = queue
         self._visits = visits
-        self._hosts = {host.id: host for host in hosts}
+        updates = list(hosts)
+        self._hosts = {host.id: host for host in updates}
+        self._revisits = Counter(host.id for host in updates if host.revisited)
+        if self._revisits:
+            self._queues.ensure_revisits()
         self._found = found
         self._memory = memory
         self._held = held
@@ -266,7 +273,9 @@ class QueueUpdate:
         self._queues.finish(cursor, self._visits)
         if self._memory is not None:
             self._queues.set_memory(cursor, self._memory)
-        self._queues.set_hosts(cursor, [(*update[1:], number) for number, update in self._hosts.items()])
+        self._queues.set_hosts(cursor, [(*update[1:7], number) for number, update in self._hosts.items()])
+        if self._revisits:
+            self._queues.add_revisits(cursor, self._revisits.items())
         self.noticed = self._queue.add_in(cursor, self._found)
 
 

@@ -10,12 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from letopis.catalog.database import Cursor, Database
-from letopis.catalog.schema import has_table
+from letopis.catalog.schema import ensure_tables, has_table
 
 KNOWN, NEW, AGAIN, HELD, GONE = range(5)
 
 _HOST_COLUMNS = "h.id, h.name, h.ip, h.ready, h.ip_ready, h.crawl_delay, h.fetched, h.failures, h.fence"
 _URL = "id, url, depth, priority, coalesce(due, 0), schedule, newest IS NOT NULL"
+_REVISITS = "revisits"
+REVISIT_TABLE = "CREATE TABLE IF NOT EXISTS revisit (host BIGINT PRIMARY KEY, fetches BIGINT NOT NULL) {clustered};"
+"""Fetches of pages that had been visited before, by host; `host.fetched` counts first visits."""
 HAS_NEW = "SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 1"
 HAS_DUE = "SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 2 AND r.due <= ?"
 
@@ -102,6 +105,18 @@ class Queues:
         cursor.run_many(
             "UPDATE host SET ip = ?, ready = ?, ip_ready = ?, crawl_delay = ?, fetched = ?, failures = ? WHERE id = ?",
             rows,
+        )
+
+    def ensure_revisits(self) -> None:
+        """Makes the table of revisits; to be called before a transaction that writes to it."""
+        ensure_tables(self._database, _REVISITS, REVISIT_TABLE)
+
+    def add_revisits(self, cursor: Cursor, rows: Iterable[tuple[int, int]]) -> None:
+        """Counts fetches of pages that had been visited before: rows (host id, how many more)."""
+        cursor.run_many(
+            "INSERT INTO revisit (host, fetches) VALUES (?, ?) "
+            "ON CONFLICT (host) DO UPDATE SET fetches = revisit.fetches + excluded.fetches",
+            list(rows),
         )
 
     def all_keys(self, size: int = 100_000) -> Iterator[list[int]]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from xxhash import xxh3_64
 
-from letopis.catalog import accounts, audit, contents, index_state, jobs, sessions, version_log, watches
+from letopis.catalog import accounts, audit, contents, index_state, jobs, queues, sessions, version_log, watches
 from letopis.catalog.database import Database, SqlRow
 from letopis.catalog.schema import CATALOG_TABLES, ensure_tables, has_table
 from letopis.errors import Damaged, UsageError
@@ -24,6 +24,7 @@ TOPICS = {
     "projects": accounts.PROJECT_TABLES,
     "renderings": contents.RENDERING_TABLES,
     "job queries": jobs.QUERY_TABLES,
+    "revisits": queues.REVISIT_TABLE,
     "sessions": sessions.SESSION_TABLES,
     "usage": audit.USAGE_TABLES,
     "watches": watches.WATCH_TABLES,

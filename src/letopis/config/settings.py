@@ -213,6 +213,7 @@ class ServeSettings(SettingsSection):
     host: str = setting("127.0.0.1", "address to listen on")
     port: int = setting(8080, "port to listen on, 0 picks a free one")
     public: bool = setting(True, "reading needs no account")
+    work: bool = setting(True, "run watches, crawls and jobs beside the web interface; false: only answer requests")
     hosts: tuple[str, ...] = setting(
         (), "names under which it is reached, beside addresses, localhost and the machine's own name; * for any"
     )

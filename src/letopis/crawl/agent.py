@@ -282,13 +282,14 @@ class Agent:
         """Whether the host was asked."""
         if not self._is_ours(ticket):
             return False
+        if setting := self._decisions.refusing_setting(ticket.url, ticket.host, ticket.depth):
+            refused = self._visitor.refused_by_setting(ticket.url, setting)
+            return self._finish(ticket, None, None, self._not_asked(refused, None))
         options = self._options_for(ticket.url)
         robots = self._visitor.known_robots(ticket.url, options) or await self._visitor.robots_of(ticket.url, options)
         if robots is not None and not self._meets(ticket, robots.ip):
             return False
         refusal = self._visitor.refusal(ticket.url, robots)
-        if refusal is None and not self._decisions.fetches(ticket.url, ticket.host, ticket.depth):
-            refusal = self._visitor.refused_by_setting(ticket.url, "crawl.fetch_if")
         if refusal is not None:
             return self._finish(ticket, robots, None, self._not_asked(refusal, robots))
         if not await self._takes_turn(ticket, robots):
@@ -316,7 +317,8 @@ class Agent:
 
     def _finish(self, ticket: Ticket, robots: Robots | None, known: KnownVersion | None, answer: VisitAnswer) -> bool:
         """Gives the host free; the answer is read later. Whether the host was asked."""
-        self._read_sitemaps(ticket.url, robots)
+        if answer.result.asked:
+            self._read_sitemaps(ticket.url, robots)
         facts = self._frontier.give_back(ticket, answer.result)
         self._done.add(PendingLook(ticket, answer.response, known, answer.result, facts))
         return answer.result.asked

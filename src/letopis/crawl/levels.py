@@ -139,11 +139,11 @@ class LevelCrawl:
     async def _look(self, url: NewUrl) -> Observation:
         """One look; NoTurn when the crawl was stopped before it came to it."""
         visitor, options = self._visitor, self._options
+        if setting := self._decisions.refusing_setting(url.url, url.host, url.depth):
+            return visitor.judge(visitor.refused_by_setting(url.url, setting), None, options)
         async with self._room:
             robots = await visitor.robots_of(url.url, options)
         refusal = visitor.refusal(url.url, robots)
-        if refusal is None and not self._decisions.fetches(url.url, url.host, url.depth):
-            refusal = visitor.refused_by_setting(url.url, "crawl.fetch_if")
         if refusal is not None:
             return visitor.judge(refusal, None, options)
         await self._wait_for_bandwidth(url.host)

@@ -169,15 +169,22 @@ class CrawlDecisions:
     def _plans(self, url: NewUrl, year: int) -> bool:
         if self._schedule is not None and not self._schedule.passes(_address_facts(url.url, url.host, url.depth)):
             return False
-        if self._max_hosts and url.host not in self._hosts:
+        return self._touches(url.host) and not self._traps.why(url.url, year)
+
+    def _touches(self, host: str) -> bool:
+        """Whether a host is one of those that may be asked at all; the first ones are, seeds before others."""
+        if self._max_hosts and host not in self._hosts:
             if len(self._hosts) >= self._max_hosts:
                 return False
-            self._hosts.add(url.host)
-        return not self._traps.why(url.url, year)
+            self._hosts.add(host)
+        return True
 
-    def fetches(self, url: str, host: str, depth: int) -> bool:
-        """Whether a planned URL is really asked for."""
-        return self._fetch is None or self._fetch.passes(_address_facts(url, host, depth))
+    def refusing_setting(self, url: str, host: str, depth: int) -> str:
+        """The name of the setting by which a planned URL is not asked for; empty when it is."""
+        if not self._touches(host):
+            return "crawl.max_hosts"
+        allowed = self._fetch is None or self._fetch.passes(_address_facts(url, host, depth))
+        return "" if allowed else "crawl.fetch_if"
 
     def stores(self, look: Observation, depth: int) -> bool:
         """Whether the content of a look is kept."""

@@ -17,7 +17,7 @@ from letopis.archive.recording import unrecorded_captures
 from letopis.errors import BadUrl, Damaged, DocumentTooLarge, LetopisError
 from letopis.exchange.sources import ImportedCapture, ImportReport
 from letopis.exchange.warc_records import restored_headers
-from letopis.model import Headers, Hop, Outcome, to_millis
+from letopis.model import FailureKind, Headers, Hop, Outcome, to_millis
 from letopis.urls import normalize
 from letopis.zstandard import zstd
 
@@ -123,12 +123,12 @@ def _readable(found: Iterable[ImportedCapture], name: str, report: ImportReport)
     try:
         yield from found
     except Damaged as error:
-        report.refuse(str(error), name)
+        report.break_off(str(error), name)
     except LetopisError:
         raise
     except Exception as error:
         reason = " ".join(str(error).split())
-        report.refuse(f"the rest of the file cannot be read ({type(error).__name__}: {reason})", name)
+        report.break_off(f"the rest of the file cannot be read ({type(error).__name__}: {reason})", name)
 
 
 def _commit(archive: Archive, batch: list[NewCapture], report: ImportReport) -> None:
@@ -221,7 +221,10 @@ def _from_facts(url: str, moment: int, facts: dict[str, Any]) -> NewCapture:
         hops=tuple(hops),
         error=facts["error"],
         warnings=tuple(facts["warnings"]),
+        score=float(facts["score"]) if facts.get("score") is not None else None,
+        blocks=tuple(map(str, facts.get("blocks", ()))),
         length=facts.get("length"),
+        failure=FailureKind(facts["failure"]).value if "failure" in facts else "",
     )
     # Headers stand here only where no record could hold the answer; elsewhere the capture before has them.
     status = int(facts["status"]) if headers else 0

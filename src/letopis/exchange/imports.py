@@ -83,10 +83,12 @@ def import_sources(
     """
     report = ImportReport()
     for source in map(str, sources):
-        before = report.checks + report.same
+        before, breaks = report.checks + report.same, report.breaks
         _import(archive, source, kind or source_kind(source), base, hints or SourceHints(), report, progress)
         if report.checks + report.same == before:
             report.empty.append(source)
+        elif report.breaks > breaks:
+            report.cut.append(source)
     return report
 
 

@@ -93,7 +93,7 @@ _OTHERS = "other reasons"
 class ImportReport:
     """`same` counts captures that the archive already had; the first refusals are named.
 
-    `empty` are the sources of which nothing could be taken in.
+    `empty` are the sources of which nothing could be taken in, `cut` those that break off or are damaged.
     """
 
     records: int = 0
@@ -103,6 +103,13 @@ class ImportReport:
     refused: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
+    cut: list[str] = field(default_factory=list)
+    breaks: int = 0
+
+    def break_off(self, reason: str, where: str) -> None:
+        """Counts a record, or the rest of a source, that is not there or cannot be read."""
+        self.breaks += 1
+        self.refuse(reason, where)
 
     def refuse(self, reason: str, where: str) -> None:
         """Counts a record that was left out; a source that finds ever new reasons fills no memory."""

@@ -60,7 +60,7 @@ def record_captures(source: str | BinaryIO, report: ImportReport) -> Iterator[Im
             continue
         block = _block(record, fields)
         if block is None:
-            report.refuse("the record breaks off before its end", url or "a record without an address")
+            report.break_off("the record breaks off before its end", url or "a record without an address")
             continue
         date = fields.get("warc-date", "")
         if kind == _METADATA:

@@ -218,7 +218,8 @@ class Frontier:
         self._offer(host, returned.finished)
         group = host.group
         ip, ip_ready = (group.ip, group.ready) if group else (returned.ip, host.ready)
-        return HostUpdate(host.id, ip, host.ready, ip_ready, host.crawl_delay, host.fetched, host.failures)
+        again = int(returned.asked and not ticket.new)
+        return HostUpdate(host.id, ip, host.ready, ip_ready, host.crawl_delay, host.fetched, host.failures, again)
 
     def postpone(self, ticket: Ticket, now: int, until: int = 0) -> None:
         """Nobody was asked: the URL waits as before, and its host until a time."""

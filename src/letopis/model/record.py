@@ -127,7 +127,10 @@ class Observation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Totals of an archive."""
+    """Totals of an archive. `links` are those of the versions that the index has taken in.
+
+    `disk_bytes` is all that the archive takes: packs, catalogue and indexes.
+    """
 
     documents: int
     versions: int
@@ -138,6 +141,12 @@ class Stats:
     catalog_bytes: int
     links: int
     hosts: int
+    index_bytes: int = 0
+
+    @property
+    def disk_bytes(self) -> int:
+        """Packs, catalogue and indexes together."""
+        return self.pack_bytes + self.catalog_bytes + self.index_bytes
 
 
 def json_value(value: Any) -> Any:

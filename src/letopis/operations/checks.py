@@ -268,7 +268,17 @@ class RecordedVersion(NamedTuple):
     verb="versions",
     route=("GET", "/versions"),
     about={"url": str, "cursor": str | None},
-    columns=("number", "time", "valid_until", "digest", "raw_bytes", "stored_bytes", "method", "content_type"),
+    columns=(
+        "number",
+        "time",
+        "valid_until",
+        "last_modified",
+        "digest",
+        "raw_bytes",
+        "stored_bytes",
+        "method",
+        "content_type",
+    ),
     errors=(404,),
     examples=(
         "letopis versions https://example.org/",

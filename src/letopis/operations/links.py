@@ -135,7 +135,7 @@ class SiteEventsQuery(Parameters):
     step="mapdiff",
     listed="events",
     element="event",
-    columns=("event", "url", "title", "to", "before"),
+    columns=("event", "url", "title", "to", "before", "parent"),
     about={"site": str, "from": datetime, "to": datetime},
     errors=(404,),
     examples=("letopis map diff example.org 2024-01-01 2024-02-01",),

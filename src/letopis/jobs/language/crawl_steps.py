@@ -16,7 +16,7 @@ from lxml import etree
 
 from letopis.archive.index_facts import count_site_pages, index_titles_only, index_whole_pages, set_url_rules
 from letopis.crawl import CrawlLevel, CrawlSelection, CrawlStats, LevelHooks, crawl_levels
-from letopis.errors import QuotaUsedUp, Refused, Unavailable
+from letopis.errors import QuotaUsedUp, Unavailable
 from letopis.index.link_graph import LinkSnapshot
 from letopis.index.link_index import LinkIndex
 from letopis.index.word_index import WordIndex
@@ -145,13 +145,11 @@ def download_step(step: etree._Element, run: QueryRun) -> bytes:
 
 
 def _require_pages(figures: CrawlStats) -> None:
-    """A download that brought nothing at all is no success: Unavailable, or Refused where nobody was asked."""
+    """A download that could reach nothing is no success; what nobody was asked for stands in its result."""
     failed = sum(figures.errors.values())
-    if not failed or failed < figures.fetched:
+    if not failed or failed < figures.fetched or set(figures.errors) <= set(NOT_ASKED):
         return
     kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(figures.errors.items()))
-    if set(figures.errors) <= set(NOT_ASKED):
-        raise Refused(f"none of the pages was asked for ({kinds}); 'letopis history URL' says why")
     raise Unavailable(f"none of the pages could be fetched ({kinds}); 'letopis history URL' says why")
 
 
