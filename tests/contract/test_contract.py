@@ -132,7 +132,7 @@ SCRIPT: list[tuple[str, Given]] = [
     ("doctor", {}),
 ]  # fmt: skip
 
-DIFFERENT_BY_NATURE = {"storage", "doctor", "settings", "list_audit", "verify", "compact", "stats"}
+DIFFERENT_BY_NATURE = {"storage", "doctor", "settings", "list_audit", "verify", "compact", "stats", "migrate"}
 """Their rows tell of the place where they run; their fields are compared, their values are not."""
 
 
