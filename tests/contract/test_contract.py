@@ -133,7 +133,9 @@ SCRIPT: list[tuple[str, Given]] = [
     ("doctor", {}),
 ]  # fmt: skip
 
-DIFFERENT_BY_NATURE = {"storage", "doctor", "settings", "list_audit", "verify", "compact", "stats", "watch_test"}
+DIFFERENT_BY_NATURE = {
+    "storage", "doctor", "settings", "list_audit", "verify", "compact", "stats", "watch_test", "migrate",
+}  # fmt: skip
 """Their rows tell of the place where they run; their fields are compared, their values are not."""
 
 

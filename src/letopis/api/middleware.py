@@ -36,20 +36,13 @@ class TrustedProxies:
 
     def __init__(self, app: ASGIApp, trusted: Sequence[str]) -> None:
         self._app = app
-        self._trusted = [_network(text) for text in trusted]
+        self._is_trusted = trusted_addresses(trusted)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
-        if scope["type"] == "http" and self._trusted and self._is_trusted((scope.get("client") or ("",))[0]):
+        if scope["type"] == "http" and self._is_trusted((scope.get("client") or ("",))[0]):
             scope = self._behind(scope)
         await self._app(scope, receive, send)
-
-    def _is_trusted(self, address: str) -> bool:
-        try:
-            found = ip_address(address)
-        except ValueError:
-            return False
-        return any(found in network for network in self._trusted)
 
     def _behind(self, scope: Scope) -> Scope:
         fields = {name: value.decode("latin-1") for name, value in scope["headers"]}
@@ -66,6 +59,20 @@ class TrustedProxies:
             kept = [(name, value) for name, value in scope["headers"] if name != b"host"]
             scope["headers"] = [*kept, (b"host", host.encode("latin-1"))]
         return scope
+
+
+def trusted_addresses(trusted: Sequence[str]) -> Callable[[str], bool]:
+    """Whether an address is one of some networks; SettingError when one of those is none."""
+    networks = [_network(text) for text in trusted]
+
+    def is_trusted(address: str) -> bool:
+        try:
+            found = ip_address(address) if networks else None
+        except ValueError:
+            return False
+        return found is not None and any(found in network for network in networks)
+
+    return is_trusted
 
 
 class KnownHosts:

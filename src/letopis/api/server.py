@@ -19,11 +19,14 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, Protocol
+from functools import partial
+from typing import Any, NamedTuple, Protocol, cast
 
 import uvicorn
 
 from letopis.api.app import create_app
+from letopis.api.connections import BoundedConnection, ConnectionPool, raise_descriptor_limit
+from letopis.api.middleware import trusted_addresses
 from letopis.api.sessions import LOGIN_TRIES, LoginThrottle
 from letopis.archive import Archive
 from letopis.archive.accounts import accounts_of
@@ -142,11 +145,22 @@ class _SignalFreeServer(uvicorn.Server):
         yield
 
 
+def _connections(archive: Archive) -> ConnectionPool:
+    """As many as this process may have descriptors for."""
+    return ConnectionPool(raise_descriptor_limit(), is_proxy=trusted_addresses(archive.settings.serve.trusted_proxies))
+
+
 class Server:
     """One listening socket; port 0 picks a free one. `address` is known before it serves."""
 
-    def __init__(self, archive: Archive, listening: socket.socket, agreement: WorkerConfig | None = None) -> None:
-        """With an agreement it is one of several workers on that socket."""
+    def __init__(
+        self,
+        archive: Archive,
+        listening: socket.socket,
+        agreement: WorkerConfig | None = None,
+        connections: ConnectionPool | None = None,
+    ) -> None:
+        """With an agreement it is one of several workers on that socket; `connections` are as many as fit."""
         self._socket = listening
         self._archive = archive
         self._app = create_app(archive)
@@ -160,6 +174,7 @@ class Server:
             self._app, log_level="warning", access_log=False, lifespan="off", proxy_headers=False, server_header=False,
             timeout_graceful_shutdown=10,
             timeout_keep_alive=75, h11_max_incomplete_event_size=64 * 1024,
+            http=cast("type[asyncio.Protocol]", partial(BoundedConnection, connections or _connections(archive))),
         )  # fmt: skip
         self._server = _SignalFreeServer(config)
 
