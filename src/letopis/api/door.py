@@ -125,7 +125,7 @@ def _require_type(request: Request, media_type: str) -> None:
 def _json_body(data: bytes) -> dict[str, Any]:
     try:
         body = json.loads(data) if data else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         raise _BadBody("the body is not JSON") from None
     if not isinstance(body, dict):
         raise _BadBody("the body must be a JSON object")

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from blake3 import blake3
 
 from letopis.catalog.contents import headers_json
-from letopis.model import Headers, Hop, Observation, Outcome, Put, Response, to_millis
+from letopis.model import BlockKind, FailureKind, Headers, Hop, Observation, Outcome, Put, Response, to_millis
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
@@ -122,9 +124,78 @@ class CheckDetails(NamedTuple):
             failure=fields.get("failure", ""),
         )
 
+    @classmethod
+    def from_outside(cls, fields: Any) -> CheckDetails:
+        """Details that somebody else wrote, in the form of `pack`; ValueError unless each is what it should be.
+
+        Whatever passes here can be shown later without a second look.
+        """
+        if not isinstance(fields, dict):
+            raise ValueError("not an object")
+        score, length = fields.get("score"), fields.get("length")
+        return cls(
+            final_url=_text(fields.get("final", "")),
+            hops=tuple(_hop_from_outside(row) for row in _list(fields.get("hops", ()))),
+            error=_text(fields.get("error", "")),
+            warnings=tuple(_text(one) for one in _list(fields.get("warnings", ()))),
+            score=None if score is None else _number(score),
+            blocks=tuple(_block_text(one) for one in _list(fields.get("blocks", ()))),
+            length=None if length is None else _whole(length, _MOST_LENGTH),
+            failure=FailureKind(fields["failure"]).value if fields.get("failure") else "",
+        )
+
 
 NO_DETAILS = CheckDetails()
 """Of most looks."""
+_MOST_TEXT = 64 * 1024
+_MOST_ROWS = 1000
+_MOST_LENGTH = 1 << 62
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > _MOST_TEXT:
+        raise ValueError("not a text")
+    return value
+
+
+def _list(value: Any) -> Sequence[Any]:
+    if not isinstance(value, list | tuple) or len(value) > _MOST_ROWS:
+        raise ValueError("not a list")
+    return value
+
+
+def _whole(value: Any, most: int) -> int:
+    if type(value) is not int or not 0 <= value <= most:
+        raise ValueError("not a number")
+    return value
+
+
+def _number(value: Any) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise ValueError("not a number")
+    return float(value)
+
+
+def _block_text(value: Any) -> str:
+    """A block that came or went: `added paragraph: its text`."""
+    BlockKind(_text(value).partition(": ")[0].partition(" ")[2])
+    return str(value)
+
+
+def _hop_from_outside(row: Any) -> Hop:
+    url, status, location, ip, headers = _list(row)
+    return Hop(_text(url), _whole(status, 999), _text(location), _text(ip), headers_from_outside(headers))
+
+
+def headers_from_outside(rows: Any) -> Headers:
+    """Header fields that somebody else wrote; ValueError unless they are pairs of texts."""
+    found = [(_text(name), _text(value)) for name, value in _list(rows)]
+    return tuple(found)
+
+
+def status_from_outside(value: Any) -> int:
+    """A status that somebody else wrote, 0 for none; ValueError for what can be none."""
+    return _whole(value, 999)
 
 
 def redirects_of(extra: str | None) -> tuple[Hop, ...]:

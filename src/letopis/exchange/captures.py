@@ -7,17 +7,18 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 import brotli
 
 from letopis.archive import Archive, CheckDetails, NewCapture
 from letopis.archive.recording import unrecorded_captures
+from letopis.archive.records import headers_from_outside, status_from_outside
 from letopis.errors import BadUrl, Damaged, DocumentTooLarge, LetopisError
 from letopis.exchange.sources import ImportedCapture, ImportReport
 from letopis.exchange.warc_records import restored_headers
-from letopis.model import FailureKind, Headers, Hop, Outcome, to_millis
+from letopis.model import Outcome, to_millis
+from letopis.model.times import utc_time
 from letopis.urls import normalize
 from letopis.zstandard import zstd
 
@@ -99,6 +100,7 @@ _CODINGS: dict[str, Callable[[bytes, int], bytes]] = {
 BATCH_CAPTURES = 1024
 BATCH_BYTES = 64 * 1024 * 1024
 MOST_ERROR_BODY = 64 * 1024
+_FACTS = ("final", "hops", "error", "warnings", "score", "blocks", "length", "failure")
 _CODING_LENGTHS = (len("content-encoding"), len("transfer-encoding"))
 
 
@@ -213,21 +215,13 @@ def _arrival_of_facts(
 
 def _from_facts(url: str, moment: int, facts: dict[str, Any]) -> NewCapture:
     """A check without an answer, or what belongs to the capture before it."""
-    hops = [Hop(hop[0], hop[1], hop[2], hop[3], tuple(map(tuple, hop[4]))) for hop in facts["redirects"]]
-    final = facts["final_url"] if facts["final_url"] != url else ""
-    headers: Headers = tuple((str(name), str(value)) for name, value in facts.get("headers", ()))
-    details = CheckDetails(
-        final_url=final,
-        hops=tuple(hops),
-        error=facts["error"],
-        warnings=tuple(facts["warnings"]),
-        score=float(facts["score"]) if facts.get("score") is not None else None,
-        blocks=tuple(map(str, facts.get("blocks", ()))),
-        length=facts.get("length"),
-        failure=FailureKind(facts["failure"]).value if "failure" in facts else "",
-    )
+    said = {"final": facts["final_url"], "hops": facts["redirects"], **facts}
+    details = CheckDetails.from_outside({name: said.get(name) for name in _FACTS if said.get(name) is not None})
+    if details.final_url == url:
+        details = details._replace(final_url="")
+    headers = headers_from_outside(facts.get("headers", ()))
     # Headers stand here only where no record could hold the answer; elsewhere the capture before has them.
-    status = int(facts["status"]) if headers else 0
+    status = status_from_outside(facts["status"]) if headers else 0
     outcome = Outcome(facts["outcome"])
     return NewCapture(url, moment, status, headers, None, outcome, versioned=False, dated=True, details=details)
 
@@ -242,8 +236,7 @@ def parse_check_facts(text: bytes) -> dict[str, Any] | None:
 
 
 def _moment(date: str) -> int:
-    parsed = datetime.fromisoformat(date.strip())
-    return to_millis(parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC))
+    return to_millis(utc_time(date))
 
 
 def _decoded(capture: ImportedCapture, report: ImportReport, where: str) -> bytes:

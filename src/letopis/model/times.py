@@ -61,9 +61,14 @@ def parse_time(text: str, now: datetime) -> datetime:
     if _STAMP.fullmatch(phrase):
         return parse_stamp(phrase)
     try:
-        parsed = datetime.fromisoformat(phrase.upper())
-    except ValueError:
-        raise UsageError(f"'{text}' is not a time; {_HINT}") from None
+        return utc_time(phrase)
+    except (ValueError, OverflowError):
+        raise UsageError(f"'{text[:80]}' is not a time; {_HINT}") from None
+
+
+def utc_time(text: str) -> datetime:
+    """An aware UTC time of an RFC 3339 text; without an offset it is UTC. ValueError or OverflowError for others."""
+    parsed = datetime.fromisoformat(text.strip().upper())
     return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
 
 

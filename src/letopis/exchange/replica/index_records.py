@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from letopis.archive.records import CheckDetails
 from letopis.archive.replica import ABSENT, CheckRecord, ContentRecord
 from letopis.errors import Damaged
 from letopis.exchange.replica.release import pack_file
@@ -25,6 +26,7 @@ HEAD_MARK, PACK_MARK = b"!h ", b"!p "
 NAME_RULE = r"^\S+ \S+"
 """Key and time, or sort and number: lines and names have one order."""
 _MOST = 1 << 62
+_MOST_TITLE = 1 << 16
 _MOST_PACK = 10**8
 _METHOD = re.compile(r"[a-z0-9][a-z0-9+_.-]{0,31}")
 """Names of codecs; which of them this release has is seen when a content is read."""
@@ -141,8 +143,8 @@ def _check(url: str, time: int, fields: dict[str, Any]) -> CheckRecord:
         outcome=outcome,
         number=_small(fields.get("n"), _MOST),
         meaningful=_small(fields.get("m"), 1),
-        extra=_text(fields["x"]) if "x" in fields else None,
-        title=str(fields["t"]) if "t" in fields else None,
+        extra=_extra(fields["x"]) if "x" in fields else None,
+        title=_title(fields["t"]) if "t" in fields else None,
         content=None if content is None else _parsed_content(content),
     )
     if found.is_version and (found.content is None or found.head is None):
@@ -185,6 +187,19 @@ def _object(extra: str) -> Any:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _extra(value: Any) -> str:
+    """Details of a check, none of which could make a later answer fail."""
+    text = _text(value)
+    CheckDetails.from_outside(json.loads(text))
+    return text
+
+
+def _title(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > _MOST_TITLE:
+        raise ValueError("not a title")
+    return value
 
 
 def _json(value: Any) -> bytes:
