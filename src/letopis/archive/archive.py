@@ -17,19 +17,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from letopis.archive.read_only import copy_of_read_only, is_on_read_only_medium
 from letopis.archive.reader import RecordReader
 from letopis.archive.recording import Recorder
 from letopis.archive.records import NewCapture, RecordedCapture, capture_of, capture_of_put
 from letopis.archive.write_gates import JointUpkeepGate, LocalGate, StoreGate, is_clone, refuse_clone
 from letopis.catalog import Catalog, Cursor, Sqlite, dialect_for
 from letopis.config import ArchiveSettings, Settings
-from letopis.errors import Damaged, NotReady
+from letopis.errors import Damaged, NotReady, Refused
 from letopis.lazy import lazy
 from letopis.model import Check, Observation, Outcome, Put, PutResult, Stats, Version, from_millis, to_millis
 from letopis.store import HEADER_BYTES, Backend, LocalBackend, Store
 from letopis.urls import parse_user_url
 
 if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
+
     from letopis import store
     from letopis.archive import compaction, differences, integrity, shared_gate
     from letopis.archive.compaction import CompactReport
@@ -92,6 +95,10 @@ class Archive:
         self._rebuilding = rebuilding
         self.settings = _placed(settings or Settings(), where)
         self.folder = Path(self.settings.archive.path)
+        self._read_only_copy: TemporaryDirectory[str] | None = None
+        if is_on_read_only_medium(self.folder):
+            self._read_only_copy = copy_of_read_only(self.folder)
+            self.folder = Path(self._read_only_copy.name)
         self.clock = clock
         self.followers: list[Callable[[list[RecordedCapture]], None]] = []
         self.closers: list[Callable[[], None]] = []
@@ -147,9 +154,22 @@ class Archive:
         return cls(settings=settings)
 
     def require_writable(self) -> None:
-        """`Refused` when this archive is a clone, which takes in only what its origin publishes."""
+        """`Refused` on a read-only medium, and for a clone, which takes in only what its origin publishes."""
+        self.refuse_read_only()
         if not self._following:
             refuse_clone(self.folder)
+
+    def refuse_read_only(self) -> None:
+        """`Refused` on a read-only medium, where nothing would last."""
+        if self.is_read_only:
+            raise Refused(
+                f"{self.settings.archive.path} is on a read-only medium; copy it to a disk that can be written to"
+            )
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the archive lies on a medium that cannot be written to."""
+        return self._read_only_copy is not None
 
     @property
     def is_clone(self) -> bool:
@@ -185,6 +205,8 @@ class Archive:
         self._gate.close()
         self._store.close()
         self.catalog.close()
+        if self._read_only_copy is not None:
+            self._read_only_copy.cleanup()
 
     def __enter__(self) -> Archive:
         """For use in a with statement."""

@@ -139,6 +139,8 @@ def bench_verb(cli: CliContext, name: str, corpus: Path | None) -> int:
     if name != "all" and name not in known:
         listed = ", ".join(known) or "none here: benchmarks come with the source tree"
         raise NotFound(f"there is no benchmark '{name}'; there are {listed}")
+    if corpus is not None and not corpus.exists():
+        raise NotFound(f"there is no corpus {corpus}; give a folder of pages")
     words = [*(["--corpus", str(corpus)] if corpus else []), *(["--json"] if cli.as_json else [])]
     chosen = known.values() if name == "all" else [known[name]]
     statuses = [subprocess.run([sys.executable, script, *words], check=False).returncode for script in chosen]  # noqa: S603
