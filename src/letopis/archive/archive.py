@@ -26,7 +26,19 @@ from letopis.catalog import Catalog, Cursor, Sqlite, dialect_for
 from letopis.config import ArchiveSettings, Settings
 from letopis.errors import Damaged, NotReady, Refused
 from letopis.lazy import lazy
-from letopis.model import Check, Observation, Outcome, Put, PutResult, Stats, Version, from_millis, to_millis
+from letopis.model import (
+    Check,
+    Moment,
+    Observation,
+    Outcome,
+    Put,
+    PutResult,
+    Stats,
+    Version,
+    as_moment,
+    from_millis,
+    to_millis,
+)
 from letopis.store import HEADER_BYTES, Backend, LocalBackend, Store
 from letopis.urls import parse_user_url
 
@@ -249,7 +261,7 @@ class Archive:
             follow(done)
         return done
 
-    def put(self, url: str, body: bytes, at: datetime | None = None, content_type: str = "text/html") -> PutResult:
+    def put(self, url: str, body: bytes, at: Moment | None = None, content_type: str = "text/html") -> PutResult:
         """Stores one version by hand; a body equal to the newest version is told, not stored."""
         return next(iter(self.put_many([Put(url, body, at, content_type)])))
 
@@ -313,12 +325,14 @@ class Archive:
 
     # Reading
 
-    def get(self, url: str, *, version: int | None = None, at: datetime | None = None) -> Version:
-        """The newest version, version `version`, or the one valid at a time."""
+    def get(self, url: str, *, version: int | None = None, at: Moment | None = None) -> Version:
+        """The newest version, version `version`, or the one valid at a time; a day stands for its end."""
         address = parse_user_url(url)
         if version is not None:
             return self.answers.numbered(address, version)
-        return self.answers.newest(address) if at is None else self.answers.at(address, at)
+        if at is None:
+            return self.answers.newest(address)
+        return self.answers.at(address, as_moment(at, self.clock(), ends_day=True))
 
     def as_sent(self, version: Version) -> Version:
         """A version as the server sent it: itself, but for one that a browser rendered."""
@@ -332,7 +346,7 @@ class Archive:
         """Every check, oldest first."""
         return self.answers.history(parse_user_url(url))
 
-    def diff(self, url: str, t1: datetime, t2: datetime, format: str = "unified") -> str | bytes:
+    def diff(self, url: str, t1: Moment, t2: Moment, format: str = "unified") -> str | bytes:
         """The difference between the versions valid at two times; empty when there is none."""
         return self.difference(self.get(url, at=t1), self.get(url, at=t2), format)
 

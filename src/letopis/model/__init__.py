@@ -3,9 +3,13 @@
 from letopis.model.page import Block, BlockChange, BlockKind, Change, Link, LinkType, Page
 from letopis.model.record import Check, Observation, Outcome, Put, PutResult, Stats, Version, json_value
 from letopis.model.times import (
+    END_OF_DAY,
     LONGEST_DURATION,
+    Moment,
+    as_moment,
     from_millis,
     http_date,
+    names_day,
     parse_duration,
     parse_time,
     rfc3339,
@@ -15,6 +19,7 @@ from letopis.model.times import (
 from letopis.model.web import Failure, FailureKind, Headers, Hop, Limits, Request, Response, header
 
 __all__ = [
+    "END_OF_DAY",
     "LONGEST_DURATION",
     "Block",
     "BlockChange",
@@ -28,6 +33,7 @@ __all__ = [
     "Limits",
     "Link",
     "LinkType",
+    "Moment",
     "Observation",
     "Outcome",
     "Page",
@@ -37,10 +43,12 @@ __all__ = [
     "Response",
     "Stats",
     "Version",
+    "as_moment",
     "from_millis",
     "header",
     "http_date",
     "json_value",
+    "names_day",
     "parse_duration",
     "parse_time",
     "rfc3339",
