@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from letopis import extract
-from letopis.archive import READ, WRITE
+from letopis.archive import OWN, READ, WRITE
 from letopis.archive.observers import ObserverMarks
-from letopis.errors import Refused, Unavailable, UnknownUrl, UnknownVersion, UsageError
+from letopis.errors import DocumentTooLarge, Refused, Unavailable, UnknownUrl, UnknownVersion, UsageError
 from letopis.model import Page, Version
 from letopis.monitor import CheckOptions
 from letopis.monitor.monitor import error_of_check
@@ -275,8 +275,11 @@ class StoredPut(NamedTuple):
 
 @operation(
     "put",
-    right=WRITE,
+    right=OWN,
     verb="put",
+    route=("PUT", "/content"),
+    errors=(413,),
+    audited="version put",
     sentence=lambda done: f"{done.result}: version {done.number} of {done.url}",
     examples=(
         "letopis put https://example.org/ page.html",
@@ -284,7 +287,14 @@ class StoredPut(NamedTuple):
     ),
 )
 def put(context: Context, asked: PutCommand) -> Value[StoredPut]:
-    """Store FILE as a version of URL; says 'stored', or 'same' when it equals the newest."""
+    """Store FILE as a version of URL; says 'stored', or 'same' when it equals the newest.
+
+    Over HTTP the body is the version, and its Content-Type the type; whoever
+    may say what a page was is its owner, and `fetch.max_bytes` is the limit.
+    """
+    most = context.settings.fetch.max_bytes
+    if context.origin == "http" and len(asked.file) > most:
+        raise DocumentTooLarge(f"{asked.url}: {len(asked.file)} bytes are over fetch.max_bytes, which is {most}")
     done = context.archive.put(asked.url, asked.file, asked.at, asked.content_type)
     result: Literal["stored", "same"] = "stored" if done.stored else "same"
     return Value(StoredPut(done.url, result, done.number, done.time, done.digest))
