@@ -21,7 +21,7 @@ def chained_site(site: ScriptedSite) -> str:
     """A good page, behind it a chain of others, and one that is named in a link."""
     for number in range(1, 6):
         links = f"<a href=/off{number + 1}>on</a>" + ("<a href=/named>to the castle</a>" if number == 2 else "")
-        site.set(f"/off{number}", f"<title>Recipes</title><p>{'cake and bread ' * 30}{links}".encode())
+        site.set(f"/off{number}", f"<title>Recipes</title><p>{'cake and bread ' * 2000}{links}".encode())
     site.set("/named", ABOUT.encode())
     return site.set("/", f"{ABOUT}<a href=/off1>on</a>".encode())
 
