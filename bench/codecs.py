@@ -217,6 +217,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args(argv)
     files = sorted(path for path in given.corpus.rglob("*") if path.is_file())[:: given.every]
+    if not files:
+        parser.error(f"{given.corpus} holds no files; give a folder of pages")
     result = run([path.read_bytes() for path in files], given.dictionary << 10, codec.names())
     if given.json:
         print(

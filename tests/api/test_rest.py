@@ -243,3 +243,30 @@ def test_events_tell_open_pages_of_new_versions(own: Any, monkeypatch: pytest.Mo
     lines = [stream.readline() for _ in range(4)]
     connection.close()
     assert any(line.startswith(b"event: version") for line in lines)
+
+
+def test_an_owner_stores_a_version_by_put(own: Any) -> None:
+    archive, web, token = own
+    path = "/api/v1/content?url=http://stored.example/a&at=2019-05-01"
+    done = web.ask("PUT", path, b"<p>as it was", Content_Type="text/plain", **token)
+    assert (done.status, done.json()["result"]) == (200, "stored")
+    stored = archive.get("http://stored.example/a")
+    assert (stored.body, stored.content_type, f"{stored.time:%Y-%m-%d}") == (
+        b"<p>as it was",
+        "text/plain",
+        "2019-05-01",
+    )
+    assert web.ask("PUT", path, b"<p>as it was", Content_Type="text/plain", **token).json()["result"] == "same"
+
+
+def test_a_put_needs_its_right_and_has_a_limit(own: Any) -> None:
+    archive, web, token = own
+    path = "/api/v1/content?url=http://stored.example/b"
+    assert web.ask("PUT", path, b"x").status == 401
+    user = web.post("/api/v1/users", {"name": "u", "role": "user", "password": "long enough it is"}, **token)
+    assert user.status == 201
+    hers = web.post("/api/v1/tokens", {"name": "hers", "user": "u", "scope": "write"}, **token).json()["token"]
+    assert web.ask("PUT", path, b"x", Authorization=f"Bearer {hers}").status == 403
+    most = archive.settings.fetch.max_bytes
+    assert web.ask("PUT", path, b"x" * (most + 1), **token).status == 413
+    assert web.ask("PUT", path + "&at=someday", b"x", **token).status == 422

@@ -103,7 +103,7 @@ def test_an_index_that_names_a_pipe_or_no_place_is_told(archive: Archive, tmp_pa
     os.mkfifo(tmp_path / "pipe.warc.gz")
     (tmp_path / "folder.warc.gz").mkdir()
     odd = [10**30, "9" * 4000, float("inf"), -1, None, [], {}, 2**63]
-    fields = [
+    fields: list[dict[str, object]] = [
         {"filename": name, "offset": 0, "length": 9} for name in ("pipe.warc.gz", "folder.warc.gz", "none.warc.gz")
     ]
     fields += [{"filename": "pipe.warc.gz", "offset": one, "length": 9} for one in odd]

@@ -110,13 +110,14 @@ def given_on_stdin(text: str) -> Iterator[None]:
 
 
 def by_command(operation: Operation[Any, Any], archive: Path, raw: Raw, folder: Path) -> Told:
-    """The verb with `--json`."""
+    """The verb with `--json`; a document as it is."""
     out, err = TextIOWrapper(BytesIO(), encoding="utf-8", write_through=True), StringIO()
     secrets = [
         str(raw[one.alias]) for one in operation.parameters_in("cli") if one.declared.secret and one.alias in raw
     ]
     with redirect_stdout(out), redirect_stderr(err), given_on_stdin("\n".join(secrets)):
-        status = main(["--archive", str(archive), "--json", *words_of(operation, raw, folder)])
+        form = [] if operation.answer is Document else ["--json"]
+        status = main(["--archive", str(archive), *form, *words_of(operation, raw, folder)])
     data = out.buffer.getvalue()
     error = err.getvalue().strip().splitlines()[-1].removeprefix("letopis: ") if status else ""
     if operation.answer is Document:

@@ -6,8 +6,9 @@ from pagemaker import history
 
 from letopis.binary import sha1_digest
 from letopis.errors import Damaged
-from letopis.store import ChainEntry, LocalBackend, PackGone, SiteTexts, VersionChain, pack_compaction
+from letopis.store import ChainEntry, LocalBackend, PackGone, SiteTexts, VersionChain
 from letopis.store.content_reader import GENERIC_TEXT, CompactionSource, built_in_text
+from letopis.store.frame_groups import solid_frames
 from letopis.store.pack_compaction import CompactionPlan, Compactor
 from letopis.store.solid import stream
 from letopis.store.solid.frame_writer import SolidOptions
@@ -319,7 +320,7 @@ def test_a_lost_pack_does_not_keep_the_others_from_moving(opened, tmp_path):
 
 def test_frames_that_do_not_read_back_are_made_again_by_the_plain_coder(opened):
     def lying(bodies, texts):
-        return pack_compaction.solid_frames(SolidOptions(), 0.0)([bodies[0], *(b"wrong" for _ in bodies[1:])], texts)
+        return solid_frames(SolidOptions(), 0.0)([bodies[0], *(b"wrong" for _ in bodies[1:])], texts)
 
     ledger, store = Ledger(), opened()
     fill(store, ledger, documents=1, versions=3)

@@ -7,8 +7,8 @@ from pagemaker import history
 from letopis.binary import sha1_digest
 from letopis.errors import UsageError
 from letopis.store import solid
-from letopis.store.pack_compaction import frames_read_back
-from letopis.store.pack_compaction import solid_frames as solid_framing
+from letopis.store.frame_groups import frames_read_back
+from letopis.store.frame_groups import solid_frames as solid_framing
 from letopis.store.solid import frame_format
 from letopis.store.solid.frame_reader import _open_frame
 from letopis.store.solid.frame_writer import SolidOptions, encode_solid, frames_size

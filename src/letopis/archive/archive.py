@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from letopis.archive.read_only import copy_of_read_only, is_on_read_only_medium
 from letopis.archive.reader import RecordReader
 from letopis.archive.recording import Recorder
 from letopis.archive.records import NewCapture, RecordedCapture, capture_of, capture_of_put
@@ -24,13 +25,27 @@ from letopis.archive.write_gates import JointUpkeepGate, LocalGate, StoreGate, i
 from letopis.binary import disk_usage, make_private_folder
 from letopis.catalog import Catalog, Cursor, Sqlite, dialect_for
 from letopis.config import ArchiveSettings, Settings
-from letopis.errors import Damaged, NotReady
+from letopis.errors import Damaged, NotReady, Refused
 from letopis.lazy import lazy
-from letopis.model import Check, Observation, Outcome, Put, PutResult, Stats, Version, from_millis, to_millis
+from letopis.model import (
+    Check,
+    Moment,
+    Observation,
+    Outcome,
+    Put,
+    PutResult,
+    Stats,
+    Version,
+    as_moment,
+    from_millis,
+    to_millis,
+)
 from letopis.store import HEADER_BYTES, Backend, LocalBackend, Store
 from letopis.urls import parse_user_url
 
 if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
+
     from letopis import store
     from letopis.archive import compaction, differences, integrity, shared_gate
     from letopis.archive.compaction import CompactReport
@@ -93,6 +108,10 @@ class Archive:
         self._rebuilding = rebuilding
         self.settings = _placed(settings or Settings(), where)
         self.folder = Path(self.settings.archive.path)
+        self._read_only_copy: TemporaryDirectory[str] | None = None
+        if is_on_read_only_medium(self.folder):
+            self._read_only_copy = copy_of_read_only(self.folder)
+            self.folder = Path(self._read_only_copy.name)
         self.clock = clock
         self.followers: list[Callable[[list[RecordedCapture]], None]] = []
         self.closers: list[Callable[[], None]] = []
@@ -151,9 +170,22 @@ class Archive:
         return cls(settings=settings)
 
     def require_writable(self) -> None:
-        """`Refused` when this archive is a clone, which takes in only what its origin publishes."""
+        """`Refused` on a read-only medium, and for a clone, which takes in only what its origin publishes."""
+        self.refuse_read_only()
         if not self._following:
             refuse_clone(self.folder)
+
+    def refuse_read_only(self) -> None:
+        """`Refused` on a read-only medium, where nothing would last."""
+        if self.is_read_only:
+            raise Refused(
+                f"{self.settings.archive.path} is on a read-only medium; copy it to a disk that can be written to"
+            )
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the archive lies on a medium that cannot be written to."""
+        return self._read_only_copy is not None
 
     @property
     def is_clone(self) -> bool:
@@ -189,6 +221,8 @@ class Archive:
         self._gate.close()
         self._store.close()
         self.catalog.close()
+        if self._read_only_copy is not None:
+            self._read_only_copy.cleanup()
 
     def __enter__(self) -> Archive:
         """For use in a with statement."""
@@ -231,7 +265,7 @@ class Archive:
             follow(done)
         return done
 
-    def put(self, url: str, body: bytes, at: datetime | None = None, content_type: str = "text/html") -> PutResult:
+    def put(self, url: str, body: bytes, at: Moment | None = None, content_type: str = "text/html") -> PutResult:
         """Stores one version by hand; a body equal to the newest version is told, not stored."""
         return next(iter(self.put_many([Put(url, body, at, content_type)])))
 
@@ -296,12 +330,14 @@ class Archive:
 
     # Reading
 
-    def get(self, url: str, *, version: int | None = None, at: datetime | None = None) -> Version:
-        """The newest version, version `version`, or the one valid at a time."""
+    def get(self, url: str, *, version: int | None = None, at: Moment | None = None) -> Version:
+        """The newest version, version `version`, or the one valid at a time; a day stands for its end."""
         address = parse_user_url(url)
         if version is not None:
             return self.answers.numbered(address, version)
-        return self.answers.newest(address) if at is None else self.answers.at(address, at)
+        if at is None:
+            return self.answers.newest(address)
+        return self.answers.at(address, as_moment(at, self.clock(), ends_day=True))
 
     def as_sent(self, version: Version) -> Version:
         """A version as the server sent it: itself, but for one that a browser rendered."""
@@ -315,7 +351,7 @@ class Archive:
         """Every check, oldest first."""
         return self.answers.history(parse_user_url(url))
 
-    def diff(self, url: str, t1: datetime, t2: datetime, format: str = "unified") -> str | bytes:
+    def diff(self, url: str, t1: Moment, t2: Moment, format: str = "unified") -> str | bytes:
         """The difference between the versions valid at two times; empty when there is none."""
         return self.difference(self.get(url, at=t1), self.get(url, at=t2), format)
 

@@ -15,7 +15,18 @@ from typing import Any, NamedTuple
 from blake3 import blake3
 
 from letopis.catalog.contents import headers_json
-from letopis.model import BlockKind, FailureKind, Headers, Hop, Observation, Outcome, Put, Response, to_millis
+from letopis.model import (
+    BlockKind,
+    FailureKind,
+    Headers,
+    Hop,
+    Observation,
+    Outcome,
+    Put,
+    Response,
+    as_moment,
+    to_millis,
+)
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
@@ -274,7 +285,7 @@ def capture_of_put(put: Put, url: str, now: datetime) -> NewCapture:
     """A put counts as a capture with status 200."""
     return NewCapture(
         url=url,
-        time=to_millis(put.at or now),
+        time=to_millis(now if put.at is None else as_moment(put.at, now)),
         status=200,
         headers=(("Content-Type", put.content_type),),
         body=put.body,

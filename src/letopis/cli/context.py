@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -192,12 +192,15 @@ def read_file(file: Path) -> bytes:
         raise UsageError(f"cannot read {file}: {error.strerror}; give a readable file or -") from None
 
 
-def write_output(cli: CliContext, data: bytes, target: Path | None) -> None:
-    """Bytes to a file or to standard output."""
+def write_output(cli: CliContext, data: bytes | Iterable[bytes], target: Path | None) -> None:
+    """Bytes, at once or in parts, to a file or to standard output."""
+    parts = (data,) if isinstance(data, bytes) else data
     if target is None:
-        cli.output.bytes(data)
+        for part in parts:
+            cli.output.bytes(part)
         return
     try:
-        target.write_bytes(data)
+        with target.open("wb") as file:
+            file.writelines(parts)
     except OSError as error:
         raise UsageError(f"cannot write {target}: {error.strerror}; give another -o") from None

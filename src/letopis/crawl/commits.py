@@ -333,7 +333,8 @@ class BatchCommitter:
         if depth == 0 and not self._selection.scope.reaches(done.ticket.url):
             # A redirect that led here may be recorded by now, whoever followed it.
             self._selection = self._select()
-        links = self._decisions.links(done.look, self._selection.links(done.look, depth, self._met), depth)
+        found = self._selection.links(done.look, depth, self._met)
+        links = self._decisions.links(done.look, found, depth, done.ticket.priority)
         self.figures.count(done.look, done.ticket.new, len(links))
         return links
 

@@ -180,7 +180,7 @@ class LevelCrawl:
         links: list[NewUrl] = []
         if self._selection.max_depth is None or url.depth <= self._selection.max_depth:
             whole = self._visitor.reread(look, look.response.url, self._options)
-            links = self._decisions.links(whole, self._selection.links(whole, url.depth), url.depth)
+            links = self._decisions.links(whole, self._selection.links(whole, url.depth), url.depth, url.priority)
         self.figures.count(look, row.first, len(links))
         return links
 

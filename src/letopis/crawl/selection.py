@@ -25,6 +25,7 @@ from letopis.frontier import (
     focus_score,
     link_interest,
     parse_crawl_filter,
+    poor_before,
 )
 from letopis.model import LinkType, Observation, Page, header
 from letopis.urls import Scope, ScopeKind, Scopes, UrlRules, join, parse_user_url, url_key, without_tracking
@@ -194,15 +195,21 @@ class CrawlDecisions:
         """Whether a page is visited again."""
         return self._revisit is None or self._revisit.passes(filter_facts(look, depth))
 
-    def links(self, look: Observation, links: list[NewUrl], depth: int) -> list[NewUrl]:
-        """The links of a page that are followed, in a focused crawl the promising ones first."""
+    def links(self, look: Observation, links: list[NewUrl], depth: int, priority: float = 0.0) -> list[NewUrl]:
+        """The links of a page that are followed, in a focused crawl the promising ones first.
+
+        `priority` is that of the page: it tells how many pages before it were poor.
+        """
         if self._follow is not None and not self._follow.passes(filter_facts(look, depth)):
             return []
-        if self._focus is None or look.page is None:
-            return links
-        value = focus_score(self._focus, look.page.title, look.page.text[:_MAX_TEXT], look.page.language)
-        verdict = link_interest(self._focus, value, 0)
-        return [link._replace(priority=verdict.priority) for link in links] if verdict.follow else []
+        focus = self._focus
+        if focus is None or look.page is None or redirect_of_look(look):
+            return links if focus is None else [link._replace(priority=priority) for link in links]
+        value = focus_score(focus, look.page.title, look.page.text[:_MAX_TEXT], look.page.language)
+        anchors = {link.target: link.text for link in look.page.links}
+        poor = poor_before(priority)
+        judged = [(link, link_interest(focus, value, poor, anchors.get(link.url, ""))) for link in links]
+        return [link._replace(priority=interest.priority) for link, interest in judged if interest.follow]
 
 
 def reads_text(settings: CrawlSettings) -> bool:

@@ -265,6 +265,7 @@ class Client:
             private_ok=request.private_ok,
             keep_wire=request.keep_wire,
             keep_partial=request.keep_partial,
+            sink=request.sink,
         )
 
     def _user_fields(self, request: Request) -> Headers:

@@ -285,6 +285,8 @@ def _matches(name: str, pattern: re.Pattern[str]) -> FilterTest:
 _WORD = re.compile(r"[^\W_]+")
 _TITLE_WEIGHT = 3.0
 _ENOUGH_HITS = 5.0
+_MOST_WORTH = 0.99
+"""Below 1, so that the whole part of a priority tells how many poor pages lie before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,8 +337,13 @@ def link_interest(focus: CrawlFocus, page_score: float, poor: int, anchor: str =
     behind = 0 if page_score >= focus.threshold else poor + 1
     named = any(f" {word} " in _fold_words(anchor) for word in focus.keywords) if anchor else False
     follow = behind <= focus.patience or named
-    priority = page_score / (1.0 + behind) + (0.5 if named else 0.0)
-    return LinkInterest(page_score, follow, priority, behind)
+    worth = min(_MOST_WORTH, page_score / 2 + (0.5 if named else 0.0))
+    return LinkInterest(page_score, follow, worth - behind, behind)
+
+
+def poor_before(priority: float) -> int:
+    """How many poor pages lie before a page that was planned with this priority: what a queue remembers of a focus."""
+    return max(0, -math.floor(priority))
 
 
 def _fold_words(text: str) -> str:

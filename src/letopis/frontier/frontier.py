@@ -306,7 +306,7 @@ class Frontier:
         self.share.note(kind == NEW)
         return Ticket(
             host.id, host.name, url.id, url.url, url.depth, kind == NEW, url.due, url.schedule, host.fence, now,
-            url.known,
+            url.known, url.priority,
         )  # fmt: skip
 
     def _offer(self, host: Host, now: int) -> None:

@@ -35,6 +35,7 @@ class Ticket(NamedTuple):
     fence: int
     taken: int
     known: bool = True
+    priority: float = 0.0
 
 
 class QueueStore(Protocol):

@@ -3,9 +3,13 @@
 from letopis.model.page import Block, BlockChange, BlockKind, Change, Link, LinkType, MutedBlock, Page
 from letopis.model.record import Check, Observation, Outcome, Put, PutResult, Stats, Version, json_value
 from letopis.model.times import (
+    END_OF_DAY,
     LONGEST_DURATION,
+    Moment,
+    as_moment,
     from_millis,
     http_date,
+    names_day,
     parse_duration,
     parse_time,
     rfc3339,
@@ -26,6 +30,7 @@ from letopis.model.web import (
 )
 
 __all__ = [
+    "END_OF_DAY",
     "LONGEST_DURATION",
     "NOT_ASKED",
     "OVER_LIMIT",
@@ -41,6 +46,7 @@ __all__ = [
     "Limits",
     "Link",
     "LinkType",
+    "Moment",
     "MutedBlock",
     "Observation",
     "Outcome",
@@ -51,10 +57,12 @@ __all__ = [
     "Response",
     "Stats",
     "Version",
+    "as_moment",
     "from_millis",
     "header",
     "http_date",
     "json_value",
+    "names_day",
     "parse_duration",
     "parse_time",
     "rfc3339",

@@ -9,7 +9,7 @@ from enum import Enum, StrEnum
 from typing import Any, NamedTuple
 
 from letopis.model.page import Change, Page
-from letopis.model.times import rfc3339
+from letopis.model.times import Moment, rfc3339
 from letopis.model.web import Headers, Hop, Response
 
 
@@ -93,7 +93,7 @@ class Put(NamedTuple):
 
     url: str
     body: bytes
-    at: datetime | None = None
+    at: Moment | None = None
     content_type: str = "text/html"
 
 

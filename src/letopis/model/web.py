@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
@@ -79,7 +80,8 @@ class Request(NamedTuple):
     `private_ok` allows loopback, private and link-local addresses.
     `keep_wire` keeps the body as it travelled, content codings and all;
     `keep_partial` keeps what had arrived of a body that failed or was too
-    large, which is dropped otherwise.
+    large, which is dropped otherwise. `sink` takes the body of an answer 200 piece by piece as it comes, decoded;
+    the response then has none.
     """
 
     url: str
@@ -94,6 +96,7 @@ class Request(NamedTuple):
     validators_for: str = ""
     keep_wire: bool = False
     keep_partial: bool = False
+    sink: Callable[[bytes], object] | None = None
 
 
 class Hop(NamedTuple):

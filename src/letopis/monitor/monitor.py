@@ -20,7 +20,7 @@ from letopis.archive import Archive
 from letopis.archive.observers import ObserverMarks
 from letopis.errors import BadUrl, DocumentTooLarge, LetopisError, Refused, Unavailable, UnknownVersion
 from letopis.fetch import private_ok
-from letopis.model import Check, FailureKind, Outcome, Version
+from letopis.model import Check, FailureKind, Moment, Outcome, Version, as_moment
 from letopis.monitor.checker import Checker, CheckOptions, open_checker
 from letopis.urls import parse_user_url
 
@@ -176,46 +176,50 @@ class MonitoredResource:
         options = replace(options, now=now, force=force or options.force, head=head)
         return self._monitor.look([self.url], options)[0]
 
-    def get_last_version(self) -> Version:
-        """The current version, after a check that must succeed."""
-        raise_for_check(self._check())
+    def get_last_version(self, *, now: bool = False) -> Version:
+        """The current version, after a check that must succeed; `now` asks the server within the least interval too."""
+        raise_for_check(self._check(now=now))
         return self._archive.get(self.url)
 
-    def get_version(self, which: datetime | int) -> Version:
+    def get_version(self, which: Moment | int, *, now: bool = False) -> Version:
         """The version at a time (after a check when the time is later than the last one), or by number."""
         if isinstance(which, int):
             return self._archive.get(self.url, version=which)
-        if which > self.last_checked():
-            raise_for_check(self._check())
-        return self._archive.get(self.url, at=which)
+        moment = as_moment(which, self._archive.clock(), ends_day=True)
+        if moment > self.last_checked():
+            raise_for_check(self._check(now=now))
+        return self._archive.get(self.url, at=moment)
 
-    def changed(self) -> bool | None:
+    def changed(self, *, now: bool = False) -> bool | None:
         """Whether it changed since this observer's last look; None at the first one."""
-        return raise_for_check(self._check()).changed_for_you
+        return raise_for_check(self._check(now=now)).changed_for_you
 
-    def changes(self, format: str = "unified") -> str | bytes:
+    def changes(self, format: str = "unified", *, now: bool = False) -> str | bytes:
         """What changed since this observer's last look, empty when nothing did."""
         seen = ObserverMarks(self._archive, self._monitor.options.uid).last_seen(self.url)
-        raise_for_check(self._check())
+        raise_for_check(self._check(now=now))
         new = self._archive.get(self.url)
         old = new if seen is None or seen.version is None else self._archive.answers.by_id(seen.version)
         return self._archive.difference(old, new, format)
 
-    def get_diff(self, start: datetime | int, end: datetime | int, format: str = "unified") -> str | bytes:
+    def get_diff(
+        self, start: Moment | int, end: Moment | int, format: str = "unified", *, now: bool = False
+    ) -> str | bytes:
         """What changed between two times or versions."""
-        return self._archive.difference(self.get_version(start), self.get_version(end), format)
+        return self._archive.difference(self.get_version(start, now=now), self.get_version(end, now=now), format)
 
-    def available(self, at: datetime | None = None) -> bool:
+    def available(self, at: Moment | None = None, *, now: bool = False) -> bool:
         """Whether it is available now, or was at the last check before a time; Refused where it is not asked."""
         if at is None:
-            return self._available_now()
-        known = [available for time, available in self.availability() if time <= at]
+            return self._available_now(now=now)
+        moment = as_moment(at, self._archive.clock(), ends_day=True)
+        known = [available for time, available in self.availability() if time <= moment]
         if not known:
             raise UnknownVersion(f"{self.url} was not checked before that time")
         return known[-1]
 
-    def _available_now(self) -> bool:
-        check = self._check()
+    def _available_now(self, *, now: bool) -> bool:
+        check = self._check(now=now)
         if check.available is None:
             raise_for_check(check)
         return bool(check.available)
@@ -229,7 +233,7 @@ class MonitoredResource:
         """When it was last checked; UnknownUrl when never."""
         return self._archive.answers.newest_checks(self.url, 1)[-1].checked_at
 
-    def last_available(self) -> Version:
+    def last_available(self, *, now: bool = False) -> Version:
         """The newest version there ever was; a failing check is tolerated."""
-        self._check()
+        self._check(now=now)
         return self._archive.get(self.url)

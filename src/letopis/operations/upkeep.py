@@ -54,23 +54,32 @@ def _verify_sentence(found: VerifyProblem | RepairReport) -> str:
     examples=("letopis verify", "letopis verify --repair"),
 )
 def verify(context: LocalContext, asked: VerifyCommand) -> Rows[VerifyProblem] | Value[RepairReport]:
-    """Check every byte and every reference; says nothing when all is well."""
+    """Check every byte and every reference; lists what is not as it was written."""
     if asked.repair:
         report = Archive.repair(context.settings)
         return Value(report, remark="\n".join(f"lost: {sentence}" for sentence in report.lost))
     faults: list[LetopisError] = []
-    return Rows(_problems(context, faults), faults=faults)
+    answer: Rows[VerifyProblem] = Rows((), faults=faults)
+    answer.rows = _problems(context, faults, answer)
+    return answer
 
 
-def _problems(context: LocalContext, faults: list[LetopisError]) -> Iterator[VerifyProblem]:
-    """Problems as they are found; the fault that sums them up is known at the end."""
+def _problems(
+    context: LocalContext, faults: list[LetopisError], answer: Rows[VerifyProblem]
+) -> Iterator[VerifyProblem]:
+    """Problems as they are found; what sums them up is known at the end."""
     count = 0
     with context.open_archive() as archive:
         for problem in archive.verify():
             count += 1
             yield VerifyProblem(problem.where, problem.what)
+        found = archive.stats()
     if count:
         faults.append(Damaged(f"{count} problems found; 'letopis verify --repair' keeps what can be kept"))
+    else:
+        answer.remark = (
+            f"all is well: {found.versions} versions of {found.documents} documents, {found.pack_bytes} bytes of packs"
+        )
 
 
 # Compact
@@ -84,7 +93,14 @@ class CompactCommand(Parameters):
 
 def _compact_sentence(report: CompactReport) -> str:
     saved = report.bytes_before - report.bytes_after
-    return f"{report.documents} documents, {report.bytes_after} bytes of packs, {saved} bytes given back"
+    parts = [f"{report.documents} documents", f"{report.moved} contents written anew"]
+    parts += [f"{report.dropped_versions} versions dropped"] if report.dropped_versions else []
+    parts.append(f"{report.bytes_after} bytes of packs")
+    if saved < 0:
+        parts.append(f"{-saved} more than before, so that newest versions that were slow to read are fast")
+    else:
+        parts.append(f"{saved} bytes given back" if saved else "nothing to give back")
+    return ", ".join(parts)
 
 
 @operation(

@@ -19,31 +19,44 @@ if TYPE_CHECKING:
     from letopis.schedule.freshness import estimated_freshness, expected_freshness, optimal_rates
     from letopis.schedule.simulation import (
         POLICIES,
+        ChangePattern,
+        CoefficientRow,
+        Coefficients,
         SimulatedWorld,
         SimulationRow,
         VisitMeasures,
+        coefficient_plot,
         make_world,
         measure_visits,
         simulate,
+        study_coefficients,
     )
 
 # No module here is called like a name of this table: once loaded, it would stand in the place of that name.
 _HOMES = {
     "POLICIES": "simulation",
+    "ChangePattern": "simulation",
+    "CoefficientRow": "simulation",
+    "Coefficients": "simulation",
     "SimulatedWorld": "simulation",
     "SimulationRow": "simulation",
     "VisitMeasures": "simulation",
+    "coefficient_plot": "simulation",
     "estimated_freshness": "freshness",
     "expected_freshness": "freshness",
     "make_world": "simulation",
     "measure_visits": "simulation",
     "optimal_rates": "freshness",
     "simulate": "simulation",
+    "study_coefficients": "simulation",
 }
 
 __all__ = [
     "POLICIES",
     "AdaptivePolicy",
+    "ChangePattern",
+    "CoefficientRow",
+    "Coefficients",
     "DateTrust",
     "OptimalPolicy",
     "RevisitDecision",
@@ -56,6 +69,7 @@ __all__ = [
     "VisitResult",
     "VisitState",
     "age_of_change",
+    "coefficient_plot",
     "estimated_freshness",
     "expected_freshness",
     "make_policy",
@@ -64,6 +78,7 @@ __all__ = [
     "optimal_rates",
     "rate_from_history",
     "simulate",
+    "study_coefficients",
 ]
 
 

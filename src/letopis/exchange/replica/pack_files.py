@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from letopis.archive.replica import ContentRecord
 from letopis.binary import fsync_file, fsync_folder, make_private_folder, write_at
@@ -18,7 +19,7 @@ from letopis.errors import Damaged, Unavailable
 from letopis.exchange.replica.index_records import SegmentRecord
 from letopis.exchange.replica.origin import Origin
 from letopis.exchange.replica.release import CloneFolder, local_name
-from letopis.zrec import NoRanges, RangeSource
+from letopis.zrec import NoRanges, RangeCut, RangeSource
 
 WORTH_WHOLE = 0.5
 """Share of a pack file from which it is fetched whole."""
@@ -92,7 +93,8 @@ class PackDemand:
         return needed >= WORTH_WHOLE * sum(one.size for one in together)
 
 
-_PIECE = 4 << 20
+_PIECE = 512 << 10
+"""Bytes asked for at once: so many are lost at most when a run is killed."""
 _IN_FLIGHT = 4
 _TRIES = 3
 
@@ -166,33 +168,40 @@ class PackFetcher:
                 file.seek(0, os.SEEK_END)
                 try:
                     while (at := file.tell()) < segment.size:
-                        file.write(await self._piece(source, at, min(at + _PIECE, segment.size)))
-                        file.flush()
+                        await self._piece(source, file, at, min(at + _PIECE, segment.size))
                 except NoRanges:
                     file.truncate(0)
-                    file.write(await self._whole(source, segment))
+                    await self._whole(source, file, segment)
                 fsync_file(file)
 
-    async def _piece(self, source: RangeSource, start: int, end: int) -> bytes:
-        """A piece; asked for again when the connection was cut."""
-        for _ in range(_TRIES - 1):
+    async def _piece(self, source: RangeSource, file: BinaryIO, start: int, end: int) -> None:
+        """A piece; asked for again when the connection was cut. What had come by then is kept."""
+        for left in reversed(range(_TRIES)):
             try:
-                return self._arrived(await source.read(start, end))
+                self._keep(file, await source.read(start, end))
+                return
             except NoRanges:
                 raise
+            except RangeCut as cut:
+                self._keep(file, cut.data)
+                start += len(cut.data)
+                if not left:
+                    raise
             except Unavailable:
-                continue
-        return self._arrived(await source.read(start, end))
+                if not left:
+                    raise
 
-    async def _whole(self, source: RangeSource, segment: SegmentRecord) -> bytes:
-        data = b"".join([part async for part in source.stream()])
-        if len(data) < segment.size:
-            raise Unavailable(f"{segment.file} ended after {len(data)} of {segment.size} bytes; try again")
-        return self._arrived(data[: segment.size])
+    async def _whole(self, source: RangeSource, file: BinaryIO, segment: SegmentRecord) -> None:
+        """The file of a server without ranges, as it comes."""
+        async for part in source.stream():
+            self._keep(file, part[: segment.size - file.tell()])
+        if file.tell() < segment.size:
+            raise Unavailable(f"{segment.file} ended after {file.tell()} of {segment.size} bytes; try again")
 
-    def _arrived(self, data: bytes) -> bytes:
+    def _keep(self, file: BinaryIO, data: bytes) -> None:
+        file.write(data)
+        file.flush()
         self._progress(len(data))
-        return data
 
     def _place(self, segment: SegmentRecord) -> None:
         """Puts a checked part where readers find it. Writing a log's bytes twice changes nothing."""
