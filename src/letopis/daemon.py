@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from letopis.archive import Archive
 from letopis.crawl import CrawlOptions, CrawlStats, enqueue_seeds, open_agent, unusable_plans
+from letopis.model.printing import printable, printable_json
 from letopis.monitor.watcher import open_watcher
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -118,5 +119,5 @@ class _EventFormatter(logging.Formatter):
             fields = {**fields, "exception": self.formatException(record.exc_info)}
         if self._as_json:
             row = {**fields, "event": event, "level": level, "timestamp": time}
-            return json.dumps(row, ensure_ascii=False, default=str)
-        return " ".join([time, f"[{level}]", event, *(f"{name}={value}" for name, value in fields.items())])
+            return printable_json(json.dumps(row, ensure_ascii=False, default=str))
+        return printable(" ".join([time, f"[{level}]", event, *(f"{name}={value}" for name, value in fields.items())]))

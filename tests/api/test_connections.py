@@ -12,11 +12,11 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from served_archive import PAGE, WebClient, fill
 
-from letopis.api.connections import ConnectionPool, Patience
+from letopis.api.connections import ClientPatience, ConnectionPool
 from letopis.api.server import Server, listen
 from letopis.archive import Archive
 
-BRIEF = Patience(header=0.2, piece=0.2, body=0.6)
+BRIEF = ClientPatience(header=0.2, piece=0.2, body=0.6)
 
 
 @contextmanager

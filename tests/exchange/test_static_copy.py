@@ -188,3 +188,14 @@ def test_a_forged_list_of_files_removes_nothing_outside(small: Archive, tmp_path
     (tmp_path / "copy" / COPY_LIST).write_text(f"../letter.txt\n{tmp_path}/letter.txt\na/../../letter.txt\n")
     export_static(small, tmp_path / "copy", ExportSelection())
     assert (tmp_path / "letter.txt").read_text() == "mine"
+
+
+def test_a_charset_that_stands_for_none_does_not_stop_the_copy(tmp_path: Path) -> None:
+    body = "<meta charset=undefined><p>šťáva".encode("cp1250")
+    with Archive(tmp_path / "archive") as archive:
+        archive.put("http://odd.example/", body, START, "text/html; charset=undefined")
+        archive.put(
+            "http://odd.example/style.css", "/* šťáva */".encode("cp1250"), START, "text/css; charset=undefined"
+        )
+        export_static(archive, tmp_path / "copy", ExportSelection(site="odd.example"))
+    assert sum(b"va" in data for data in files(tmp_path / "copy").values()) >= 2

@@ -17,7 +17,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from letopis.api.sessions import network_of
 
 
-class Patience(NamedTuple):
+class ClientPatience(NamedTuple):
     """Seconds that clients have.
 
     `header`: from the connection, or the first byte of a further request, to
@@ -30,7 +30,7 @@ class Patience(NamedTuple):
     body: float = 600.0
 
 
-USUAL = Patience()
+USUAL = ClientPatience()
 
 RESERVED_DESCRIPTORS = 256
 """Left to packs, catalogues, indexes and processes."""
@@ -54,7 +54,7 @@ class ConnectionPool:
     """All connections of one server: `most` of them, no more than half from one address that is no proxy of ours."""
 
     def __init__(
-        self, most: int, patience: Patience = USUAL, is_proxy: Callable[[str], bool] = lambda address: False
+        self, most: int, patience: ClientPatience = USUAL, is_proxy: Callable[[str], bool] = lambda address: False
     ) -> None:
         self.patience = patience
         self._most = most

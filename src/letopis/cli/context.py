@@ -192,7 +192,7 @@ def read_file(file: Path) -> bytes:
 def write_output(cli: CliContext, data: bytes, target: Path | None) -> None:
     """Bytes to a file or to standard output."""
     if target is None:
-        cli.output.bytes(data)
+        cli.output.bytes([data])
         return
     try:
         target.write_bytes(data)

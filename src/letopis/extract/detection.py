@@ -173,6 +173,7 @@ _UNFIT_CHARSETS = (
     "raw_unicode_escape",
     "idna",
     "punycode",
+    "undefined",
 )
 _LANGUAGE_LETTERS = (
     frozenset("áčďéěíňóřšťúůýž"),

@@ -192,6 +192,11 @@ def _frame_policy(origin: str) -> str:
     )
 
 
+def _sendable_status(status: int) -> int:
+    """The status itself; one that is none of HTTP counts as an error of the server, as clients are told to read it."""
+    return status if 200 <= status <= 599 else 502
+
+
 def _body_response(
     web: ReplayUrls, moment: TimelineCapture, stored: ArchivedResponse, fields: dict[str, str], form: str,
     sandbox: str,
@@ -203,7 +208,9 @@ def _body_response(
         fields["content-type"] = safe_content_type(stored.content_type)
     if not form:
         fields["vary"] = "sec-fetch-dest"
-    response = Response(body, stored.status, headers=fields)
+    response = Response(body, _sendable_status(stored.status), headers=fields)
+    if response.status_code != stored.status:
+        response.headers["x-archive-orig-status"] = str(stored.status)
     for name, value in original_headers(stored.headers):
         response.headers.append(name, value)
     return response

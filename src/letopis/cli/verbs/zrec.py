@@ -84,7 +84,7 @@ def _verify(cli: CliContext, file: Path) -> None:
 def _get(cli: CliContext, file: Path, name: str) -> None:
     """Print the record NAME of FILE."""
     with zrec.ZrecReader(file) as reader:
-        cli.output.bytes(reader.get(name) + b"\n")
+        cli.output.bytes([reader.get(name), b"\n"])
 
 
 @verb("cat", "letopis zrec cat Packages.zrec > Packages")
@@ -97,7 +97,7 @@ def _cat(cli: CliContext, file: Path, target: Path | None) -> None:
             write_output(cli, b"".join(reader.cat()), target)
             return
         for part in reader.cat():
-            cli.output.bytes(part)
+            cli.output.bytes([part])
 
 
 @verb("release", "letopis zrec release Packages.zrec")
