@@ -22,6 +22,7 @@ from letopis.archive.queues import leases_hosts, queue_counts
 from letopis.binary import exclusive_lock
 from letopis.crawl import Agent, CrawlOptions, CrawlStats, enqueue_seeds, open_agent, unusable_plans
 from letopis.errors import Busy
+from letopis.model.printing import printable, printable_json
 from letopis.monitor.notifications import FailedDelivery
 from letopis.monitor.watcher import open_watcher
 
@@ -176,5 +177,5 @@ class _EventFormatter(logging.Formatter):
             fields = {**fields, "exception": self.formatException(record.exc_info)}
         if self._as_json:
             row = {**fields, "event": event, "level": level, "timestamp": time}
-            return json.dumps(row, ensure_ascii=False, default=str)
-        return " ".join([time, f"[{level}]", event, *(f"{name}={value}" for name, value in fields.items())])
+            return printable_json(json.dumps(row, ensure_ascii=False, default=str))
+        return printable(" ".join([time, f"[{level}]", event, *(f"{name}={value}" for name, value in fields.items())]))

@@ -200,3 +200,14 @@ def test_the_time_to_find_the_head_of_a_page_grows_with_what_stands_before_it(be
     assert copied("<!-- a --> <!-- b --><!doctype html><html><head><p>") == (
         '<!-- a --> <!-- b --><!doctype html><html><head><meta charset="utf-8"><p>'
     )
+
+
+def test_a_charset_that_stands_for_none_does_not_stop_the_copy(tmp_path: Path) -> None:
+    body = "<meta charset=undefined><p>šťáva".encode("cp1250")
+    with Archive(tmp_path / "archive") as archive:
+        archive.put("http://odd.example/", body, START, "text/html; charset=undefined")
+        archive.put(
+            "http://odd.example/style.css", "/* šťáva */".encode("cp1250"), START, "text/css; charset=undefined"
+        )
+        export_static(archive, tmp_path / "copy", ExportSelection(site="odd.example"))
+    assert sum(b"va" in data for data in files(tmp_path / "copy").values()) >= 2

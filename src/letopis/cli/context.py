@@ -196,8 +196,7 @@ def write_output(cli: CliContext, data: bytes | Iterable[bytes], target: Path | 
     """Bytes, at once or in parts, to a file or to standard output."""
     parts = (data,) if isinstance(data, bytes) else data
     if target is None:
-        for part in parts:
-            cli.output.bytes(part)
+        cli.output.bytes(parts)
         return
     try:
         with target.open("wb") as file:

@@ -17,6 +17,7 @@ import click
 from letopis import __version__
 from letopis.cli.context import CliContext, shared_options
 from letopis.errors import LetopisError
+from letopis.model.printing import printable
 from letopis.plugins import load_entry_point
 
 _PACKAGE = "package:"
@@ -208,5 +209,5 @@ def _print_unexpected(error: Exception, sentence: str) -> int:
 
 
 def _print_error(sentence: str, status: int, prefix: str = "letopis: ") -> int:
-    click.echo(prefix + sentence, err=True)
+    click.echo(printable(prefix + sentence), err=True)
     return status

@@ -231,6 +231,11 @@ def _frame_policy(origin: str) -> str:
     )
 
 
+def _sendable_status(status: int) -> int:
+    """The status itself; one that is none of HTTP counts as an error of the server, as clients are told to read it."""
+    return status if 200 <= status <= 599 else 502
+
+
 def _body_response(
     web: ReplayUrls, moment: TimelineCapture, stored: ArchivedResponse, fields: dict[str, str], asked: ReplayRequest,
     sandbox: str,
@@ -247,9 +252,11 @@ def _body_response(
         fields["content-range"] = part.content_range
     if stored.content_type:
         fields["content-type"] = safe_content_type(stored.content_type)
-    response = Response(part.body, part.status, headers=fields)
+    response = Response(part.body, _sendable_status(part.status), headers=fields)
     if not asked.form:
         response.headers.add_vary_header("sec-fetch-dest")
+    if response.status_code != part.status:
+        response.headers["x-archive-orig-status"] = str(stored.status)
     for name, value in original_headers(stored.headers):
         response.headers.append(name, value)
     return response

@@ -103,7 +103,7 @@ def _verify(cli: CliContext, file: Path) -> None:
 def _get(cli: CliContext, file: str, name: str) -> None:
     """Print the record NAME of FILE; of a file on a server only its index and a few chunks are fetched."""
     with open_zrec(file, cli.settings().fetch) as reader:
-        cli.output.bytes(reader.get(name) + b"\n")
+        cli.output.bytes([reader.get(name), b"\n"])
 
 
 @verb("diff", "letopis zrec diff Packages.old.zrec Packages.zrec", "letopis zrec diff OLD.zrec NEW.zrec --json")
@@ -127,7 +127,7 @@ def _cat(cli: CliContext, file: Path, target: Path | None) -> None:
             write_output(cli, reader.cat(), target)
             return
         for part in reader.cat():
-            cli.output.bytes(part)
+            cli.output.bytes([part])
 
 
 @verb("release", "letopis zrec release Packages.zrec", "letopis zrec release Packages.zrec --key secret")
