@@ -30,7 +30,9 @@ from letopis.operations.registry import all_operations
 NOW = datetime(2024, 3, 1, tzinfo=UTC)
 HOST = "example.org"
 JOB = b'<query name="Broken"><broken site="example.org"/></query>'
-STAMP = re.compile(r"20(?!24)\d\d-\d\d-\d\dT[\d:.]+Z|2024-03-01T[\d:.]+Z|\b20(?!24)\d{12}\b")
+STAMP = re.compile(
+    r"20(?!24)\d\d-\d\d-\d\dT[\d:.]+Z|2024-03-01T[\d:.]+Z|\b20(?!24)\d{12}\b|\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT"
+)
 VOLATILE = {
     "token", "message", "seconds", "folder", "archive", "target", "owner",
     "stored_bytes", "pack_bytes", "catalog_bytes", "index_bytes", "bytes_downloaded", "bytes_sent",
@@ -67,6 +69,9 @@ SCRIPT: list[tuple[str, Given]] = [
     ("duplicates", {"site": HOST}),
     ("copies", {}),
     ("wordfigure", {"extension": "ion", "basicextension": "e"}),
+    ("lock_words", {"words": ["Windows", "data"]}),
+    ("list_words", {}),
+    ("release_words", {"words": ["data"]}),
     ("chosen", {"url": PAGE}),
     ("changes", {"client": "reader"}),
     ("acknowledge", {"client": "reader", "cursor": "v2"}),

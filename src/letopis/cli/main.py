@@ -57,6 +57,7 @@ VERBS: dict[str, Verb] = {
     "search": Verb("operations.words", "Find pages by their words, as of any date"),
     "near": Verb("operations.words", "List the words that stand near a word"),
     "when": Verb("operations.words", "Tell when a phrase first and last stood on any page"),
+    "words": Verb("operations.words", "Base forms of words: list, lock, release"),
     "categories": Verb("operations.words", "Sort the pages of a site into a tree by their key words"),
     "duplicates": Verb("operations.duplicates", "Find the same document under other addresses"),
     "jobs": Verb("operations.jobs", "The queue of jobs: submit, list, show, cancel, refresh"),

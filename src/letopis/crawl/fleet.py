@@ -140,7 +140,7 @@ class Fleet:
         before = self._figures[index + 1]
         errors = asyncio.ensure_future(process.stderr.read())
         async for line in process.stdout:
-            if line.endswith(b"\n"):
+            if line.startswith(b"{") and line.endswith(b"\n"):
                 self._figures[index + 1] = before.plus(CrawlStats.from_row(json.loads(line)))
                 self._progress(self._total())
         await process.wait()

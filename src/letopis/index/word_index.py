@@ -354,16 +354,20 @@ def derive_base_forms(index: WordIndex, extension: str, basic_extension: str = "
     return pairs
 
 
-def lock_base_form(index: WordIndex, word: str) -> None:
-    """The word is its own base from now on, whatever rules and dictionaries say."""
-    lock_word(index.archive, _single_word(word))
+def lock_base_form(index: WordIndex, word: str) -> str:
+    """The word, as the index knows it, is its own base from now on, whatever rules and dictionaries say."""
+    form = _single_word(word)
+    lock_word(index.archive, form)
     index.base_forms_changed()
+    return form
 
 
-def release_base_form(index: WordIndex, word: str) -> None:
-    """Forgets a lock or a settled base form."""
-    release_word(index.archive, _single_word(word))
+def release_base_form(index: WordIndex, word: str) -> str:
+    """Forgets a lock or a settled base form of a word; answers it as the index knows it."""
+    form = _single_word(word)
+    release_word(index.archive, form)
     index.base_forms_changed()
+    return form
 
 
 def _single_word(word: str) -> str:

@@ -49,6 +49,16 @@ class FollowedRedirect(NamedTuple):
     location: str
 
 
+class HeaderField(NamedTuple):
+    """A field of the header of an answer."""
+
+    name: str
+    value: str
+
+
+_SECRET_FIELDS = frozenset(("set-cookie", "set-cookie2"))
+
+
 class CheckResult(NamedTuple):
     """One check, with the names that people's scripts rely on.
 
@@ -76,13 +86,19 @@ class CheckResult(NamedTuple):
     cached: bool
     changed_for_you: bool | None
     failure: str
+    headers: tuple[HeaderField, ...]
 
 
 def check_result(check: Check) -> CheckResult:
     """A check as it is shown."""
     hops = tuple(FollowedRedirect(hop.url, hop.status, hop.location) for hop in check.redirects)
     fields: dict[str, Any] = {name: getattr(check, name) for name in CheckResult._fields}
-    return CheckResult(**fields | {"redirects": hops})
+    return CheckResult(**fields | {"redirects": hops, "headers": shown_headers(check)})
+
+
+def shown_headers(check: Check) -> tuple[HeaderField, ...]:
+    """The header of the answer as it came, but for cookies, which are secrets of whoever asked."""
+    return tuple(HeaderField(*field) for field in check.headers if field[0].lower() not in _SECRET_FIELDS)
 
 
 def _sentence(check: CheckResult) -> str:
@@ -210,6 +226,7 @@ class RecordedCheck(NamedTuple):
     score: float | None
     error: str
     failure: str
+    headers: tuple[HeaderField, ...]
 
 
 @operation(
@@ -217,6 +234,7 @@ class RecordedCheck(NamedTuple):
     right=READ,
     verb="history",
     route=("GET", "/history"),
+    columns=("time", "status", "available", "outcome", "version", "meaningful", "score", "error"),
     about={"url": str, "cursor": str | None},
     errors=(404,),
     examples=(
@@ -241,6 +259,7 @@ def history(context: Context, asked: PageListQuery) -> Rows[RecordedCheck]:
             one.score,
             one.error,
             one.failure,
+            shown_headers(one),
         )
         for one in found[:most]
     ]

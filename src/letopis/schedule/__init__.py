@@ -17,6 +17,7 @@ from letopis.schedule.policies import (
 
 if TYPE_CHECKING:
     from letopis.schedule.freshness import estimated_freshness, expected_freshness, optimal_rates
+    from letopis.schedule.recorded_histories import RevisitAdvice, recorded_world, revisit_advice
     from letopis.schedule.simulation import (
         POLICIES,
         ChangePattern,
@@ -38,6 +39,7 @@ _HOMES = {
     "ChangePattern": "simulation",
     "CoefficientRow": "simulation",
     "Coefficients": "simulation",
+    "RevisitAdvice": "recorded_histories",
     "SimulatedWorld": "simulation",
     "SimulationRow": "simulation",
     "VisitMeasures": "simulation",
@@ -47,6 +49,8 @@ _HOMES = {
     "make_world": "simulation",
     "measure_visits": "simulation",
     "optimal_rates": "freshness",
+    "recorded_world": "recorded_histories",
+    "revisit_advice": "recorded_histories",
     "simulate": "simulation",
     "study_coefficients": "simulation",
 }
@@ -59,6 +63,7 @@ __all__ = [
     "Coefficients",
     "DateTrust",
     "OptimalPolicy",
+    "RevisitAdvice",
     "RevisitDecision",
     "RevisitPolicy",
     "RevisitReason",
@@ -77,6 +82,8 @@ __all__ = [
     "measure_visits",
     "optimal_rates",
     "rate_from_history",
+    "recorded_world",
+    "revisit_advice",
     "simulate",
     "study_coefficients",
 ]

@@ -181,11 +181,23 @@ def simulate(
 
     `coefficients` are those of the adaptive policy.
     """
-    _refuse_unknown(policies)
     if pages < 1 or interval <= 0.0 or hours <= 0.0:
         raise UsageError("a simulation needs at least one page, an interval and measured hours above zero")
     end = learning + hours * 3600.0
     world = make_world(pages, periods, changes, end, seed)
+    return simulate_world(world, interval, learning, seed, policies, coefficients)
+
+
+def simulate_world(
+    world: SimulatedWorld,
+    interval: float,
+    learning: float,
+    seed: int = 0,
+    policies: Sequence[str] = POLICIES,
+    coefficients: Coefficients = DEFAULT_COEFFICIENTS,
+) -> list[SimulationRow]:
+    """One row a policy in a world that is there, at one visit a page every `interval` seconds."""
+    _refuse_unknown(policies)
     run = _Simulation(world, interval, learning, seed, coefficients)
     best = {name: run.measured(name) for name in ("oracle", "proportional-oracle")}
     return [_row(name, best.get(name) or run.measured(name), best, run.allowed) for name in policies]
