@@ -225,8 +225,9 @@ FORMATS: dict[str, Reader] = {
 }
 TOKENS = (
     b"<", b">", b'"', b"'", b"\x00", b"\xff", b"\xfe\xff", b"\r\n", b"{", b"}", b"[", b"]", b"(", b")", b"%", b"%00",
-    b"\\", b"<!--", b"-->", b"<![CDATA[", b"]]>", b"<!DOCTYPE", b"&#x0;", b"url(", b"@import ", b"srcset=", b"9" * 20, b"-1",
-    b"9999-12-31T23:59:59-14:00", b"1e999", b"NaN", b"null", b"\xed\xa0\x80", b"\xf0\x9f\x92\xa9", b" " * 64, b"," * 64,
+    b"\\", b"<!--", b"-->", b"<![CDATA[", b"]]>", b"<!DOCTYPE", b"&#x0;", b"url(", b"@import ", b"srcset=", b"9" * 20,
+    b"-1", b"9999-12-31T23:59:59-14:00", b"1e999", b"NaN", b"null", b"\xed\xa0\x80", b"\xf0\x9f\x92\xa9", b" " * 64,
+    b"," * 64,
 )  # fmt: skip
 
 
