@@ -12,7 +12,7 @@ else
 INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: setup setup-dev run test lint check-types unit scaled coverage metrics bench clean browser requirements
+.PHONY: setup setup-dev run test lint check-types unit scaled coverage metrics bench clean browser requirements fuzz audit
 
 setup: $(VENV)/.ready
 setup-dev: $(VENV)/.ready-dev
@@ -68,6 +68,21 @@ browser:
 	@if command -v npm >/dev/null && [ ! -d .bench/web/node_modules/vnu-jar ]; then \
 	  npm install --silent --no-audit --no-fund --prefix .bench/web axe-core vnu-jar || echo "no npm packages: axe and vnu will be SKIPPED"; fi
 
+# Damaged inputs for every format that comes from outside, with counts; faults are kept in .fuzz.
+FUZZ_SECONDS ?= 3600
+fuzz: setup-dev
+	$(BIN)/python tools/fuzz.py --seconds $(FUZZ_SECONDS)
+
+# Known faults of what is installed, asked of the public database; the auditor has an environment of its own.
+audit: .bench/audit/.ready
+	.bench/audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements.txt
+	.bench/audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements-dev.txt
+
+.bench/audit/.ready:
+	$(PYTHON) -m venv .bench/audit
+	.bench/audit/bin/python -m pip install -q --disable-pip-version-check pip-audit
+	touch $@
+
 bench: setup-dev
 	$(BIN)/letopis bench all
 
@@ -77,5 +92,5 @@ requirements: setup-dev
 	$(BIN)/uv pip compile -q pyproject.toml packages/requirements.in --universal --extra dev --generate-hashes --no-header --no-annotate -o requirements-dev.txt
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis htmlcov .coverage .coverage.* .bench
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis htmlcov .coverage .coverage.* .bench .fuzz
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

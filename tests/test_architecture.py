@@ -28,7 +28,7 @@ FREE_NEIGHBOURS = {
     ("cli", "api"), ("api", "web"), ("api", "replay"), ("web", "api"), ("replay", "api"),
     ("web", "replay"), ("replay", "web"),
     ("urls", "model"), ("urls", "errors"), ("model", "errors"), ("config", "errors"), ("config", "model"),
-    ("binary", "errors"), ("bounded", "errors"), ("bounded", "lazy"), ("plugins", "errors"),
+    ("binary", "errors"), ("bounded", "errors"), ("bounded", "lazy"), ("urls", "bounded"), ("plugins", "errors"),
     ("config", "lazy"), ("urls", "lazy"), ("plugins", "lazy"), ("daemon", "crawl"), ("daemon", "monitor"),
     ("frontier", "look"), ("frontier", "schedule"),
 }  # fmt: skip

@@ -52,6 +52,7 @@ _PATIENCE = 6
 _LEAST_PATIENCE = 30.0
 """Wall time of one piece, in multiples of its processor time and at least: a helper may hang without computing."""
 _PATTERN_SECONDS = 1.0
+_SEARCH_SECONDS = 0.2
 _IDLE_SECONDS = 60.0
 _TIRED_BYTES = 400 * 1024 * 1024
 _MOST_VERDICTS = 4096
@@ -299,6 +300,21 @@ def check_pattern(pattern: str) -> None:
         raise UsageError(f"the pattern '{pattern[:80]}' takes too long; write it without nested repeats") from None
     except (regex.error, OverflowError, RecursionError) as error:
         raise UsageError(f"'{pattern[:200]}' is not a regular expression ({error}); correct it") from None
+
+
+class BoundedPattern:
+    """A user's pattern that is searched in what strangers wrote; UsageError for one that is none."""
+
+    def __init__(self, pattern: str) -> None:
+        check_pattern(pattern)
+        self._compiled = regex.compile(pattern)
+
+    def found_in(self, text: str, *, in_doubt: bool) -> bool:
+        """Whether it is found; `in_doubt` where that takes too long to tell."""
+        try:
+            return self._compiled.search(text, timeout=_SEARCH_SECONDS) is not None
+        except TimeoutError:
+            return in_doubt
 
 
 def compile_for_another(order: Mapping[str, Any], body: bytes) -> bytes:

@@ -69,6 +69,12 @@ def test_negative_limits_give_the_last_rows(web: Any) -> None:
     assert [row[4] for row in rows(web, url="example.org/page", limit=-2)] == ["200", "404"]
 
 
+@pytest.mark.parametrize("number", ["--5", "-", "5-", "\u0665", "1e3", "9" * 11])
+def test_what_is_no_number_is_refused(web: Any, number: str) -> None:
+    for dialect in ("/cdx/search/cdx", "/web/cdx"):
+        assert web.get(f"{dialect}?url=example.org/page&limit={quote(number)}").status == 400
+
+
 def test_json_has_a_head_and_the_chosen_fields(web: Any) -> None:
     table = web.get("/cdx/search/cdx?url=example.org/page&output=json&fl=timestamp,statuscode&limit=2").json()
     assert table == [["timestamp", "statuscode"], ["20240101120000", "200"], ["20240101121000", "-"]]

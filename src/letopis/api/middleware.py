@@ -124,7 +124,10 @@ class DocumentBudget:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request; threads that work for it inherit the bound."""
+        """One request; threads that work for it inherit the bound, services that run beside it do not."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
         with impatient(MOST_WAITING, DOCUMENT_SECONDS):
             await self._app(scope, receive, send)
 

@@ -27,6 +27,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from letopis.bounded import BoundedPattern
 from letopis.errors import UsageError
 
 _TEXTS = ("url", "host", "path", "type", "lang", "words")
@@ -203,12 +204,13 @@ class _Parser:
             raise self._expected(f"a {wanted}{' in quotes' if wanted == 'text' else ''}, as {name} is one")
         return token.value
 
-    def _pattern(self, name: str) -> re.Pattern[str]:
+    def _pattern(self, name: str) -> BoundedPattern:
         column = self._tokens[self._place].column if self._place < len(self._tokens) else len(self._text)
+        value = str(self._value(name))
         try:
-            return re.compile(str(self._value(name)))
-        except re.error as error:
-            raise _wrong(self._text, column, f"not a regular expression: {error}") from None
+            return BoundedPattern(value)
+        except UsageError as error:
+            raise _wrong(self._text, column, str(error)) from None
 
     def _is(self, kind: str, value: str) -> bool:
         """Step over a token if it is this one."""
@@ -278,8 +280,8 @@ def _contains(part: str, name: str) -> FilterTest:
     return _about(name, lambda known: part in str(known))
 
 
-def _matches(name: str, pattern: re.Pattern[str]) -> FilterTest:
-    return _about(name, lambda known: pattern.search(str(known)) is not None)
+def _matches(name: str, pattern: BoundedPattern) -> FilterTest:
+    return _about(name, lambda known: pattern.found_in(str(known), in_doubt=False))
 
 
 _WORD = re.compile(r"[^\W_]+")

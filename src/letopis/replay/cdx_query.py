@@ -340,7 +340,8 @@ class CdxParameters:
         text = self.get(name)
         if not text:
             return None
-        if not (text.lstrip("-").isascii() and text.lstrip("-").isdigit() and len(text) < 12):
+        digits = text.removeprefix("-")
+        if not (digits.isascii() and digits.isdigit() and len(digits) < 11):
             raise UsageError(f"{name} must be a whole number")
         if not least <= int(text) <= most:
             raise UsageError(f"{name} must lie between {least} and {most}")
