@@ -57,7 +57,8 @@ def verify(context: LocalContext, asked: VerifyCommand) -> Rows[VerifyProblem] |
     """Check every byte and every reference; says nothing when all is well."""
     if asked.repair:
         report = Archive.repair(context.settings)
-        return Value(report, remark="\n".join(f"lost: {sentence}" for sentence in report.lost))
+        missing = [f"lost: {sentence}" for sentence in report.lost] + [f"not read: {name}" for name in report.unread]
+        return Value(report, remark="\n".join(missing))
     faults: list[LetopisError] = []
     return Rows(_problems(context, faults), faults=faults)
 
