@@ -24,8 +24,9 @@ from letopis.archive.records import NewCapture, RecordedCapture, capture_of, cap
 from letopis.archive.write_gates import JointUpkeepGate, LocalGate, StoreGate, is_clone, refuse_clone
 from letopis.binary import disk_usage, make_private_folder
 from letopis.catalog import Catalog, Cursor, Sqlite, dialect_for
+from letopis.catalog.salvage import put_in_place, remove_draft, salvage_rows
 from letopis.config import ArchiveSettings, Settings
-from letopis.errors import Damaged, NotReady, Refused
+from letopis.errors import Damaged, NewerFormat, NotReady, Refused
 from letopis.lazy import lazy
 from letopis.model import (
     Check,
@@ -99,11 +100,14 @@ class Archive:
         clock: Callable[[], datetime] = utc_now,
         following: bool = False,
         rebuilding: bool = False,
+        draft: Path | None = None,
     ) -> None:
         """`following` lets whoever brings a clone up to date write to it; all others are refused.
 
-        Packs without a catalogue are NoCatalogue, but for whoever is `rebuilding` it.
+        Packs without a catalogue are NoCatalogue, but for whoever is
+        `rebuilding` it; a file is rebuilt under the name of a `draft`.
         """
+        self._draft = draft
         self._following = following
         self._rebuilding = rebuilding
         self.settings = _placed(settings or Settings(), where)
@@ -124,7 +128,8 @@ class Archive:
         self.backend, gate = self._shared() if self.settings.store.url else self._alone()
         if not self.settings.database.url:
             self._look_for_file(Sqlite.file_in(self.folder))
-        self.catalog = Catalog(dialect_for(self.settings.database.url, self.folder), self._begin)
+        dialect = dialect_for(self.settings.database.url, self.folder) if self._draft is None else Sqlite(self._draft)
+        self.catalog = Catalog(dialect, self._begin)
         self._gate = gate(self.catalog)
         self._store = Store.open(self.backend, self.settings.store, write=False)
         self.answers = RecordReader(self.catalog, self._store)
@@ -310,23 +315,52 @@ class Archive:
 
     @classmethod
     def repair(cls, settings: Settings) -> RepairReport:
-        """Drops what is truly lost; builds a damaged or missing catalogue anew from the packs.
+        """Drops what is truly lost; a damaged or missing catalogue is filled from its readable rows and the packs.
 
-        Works on an archive whose catalogue no longer opens; the damaged file
-        is set aside, never removed.
+        Works on an archive whose catalogue no longer opens. The new one
+        takes its place when it is complete; the damaged file keeps its
+        bytes under another name. What a later release wrote is left alone.
+        What can be read in a damaged pack is written anew elsewhere.
         """
+        report = cls._repair_catalog(settings)
+        with cls.open(settings) as archive:
+            damaged = {finding.pack for finding in archive._store.verify()}
+            if damaged and not archive.is_clone:
+                everything = replace(settings.store, keep_versions=0, keep_for=0.0, thin_after=0.0)
+                run = compaction.Compaction(archive.catalog, archive._gate, everything, to_millis(archive.clock()))
+                run.empty(frozenset(damaged))
+        return report
+
+    @classmethod
+    def _repair_catalog(cls, settings: Settings) -> RepairReport:
         try:
             with cls.open(settings) as archive:
                 if not list(archive.catalog.integrity()):
                     archive._gate.catch_up(archive._store, most=None)
-                    return integrity.drop_lost_versions(archive.catalog, archive._store)
+                    return integrity.drop_lost_versions(archive.catalog, archive._store, clone=archive.is_clone)
+        except NewerFormat:
+            raise
         except Damaged as error:
             if settings.database.url and not isinstance(error, NoCatalogue):
                 raise Damaged(f"{error}; a database cannot be set aside: name an empty one in database.url") from error
-        if not settings.database.url:
-            integrity.set_catalog_aside(Sqlite.file_in(Path(settings.archive.path)))
-        with cls(settings=settings, rebuilding=True) as archive:
-            return integrity.rebuild_catalog(archive.catalog, archive._store, archive.folder / "index")
+        if settings.database.url:
+            with cls(settings=settings, rebuilding=True) as archive:
+                return integrity.rebuild_catalog(archive.catalog, archive._store, archive.folder / "index")
+        return cls._repair_file(settings, Sqlite.file_in(Path(settings.archive.path)))
+
+    @classmethod
+    def _repair_file(cls, settings: Settings, file: Path) -> RepairReport:
+        draft = file.with_name(f"{file.name}.new")
+        remove_draft(draft)
+        whole = salvage_rows(file, draft)[0] if file.exists() else False
+        with cls(settings=settings, rebuilding=True, draft=draft) as archive:
+            missing = salvage_rows(file, draft)[1] if file.exists() and not whole else ()
+            report = integrity.rebuild_catalog(
+                archive.catalog, archive._store, archive.folder / "index", missing, clone=archive.is_clone
+            )
+            archive.catalog.tidy()
+        put_in_place(draft, file)
+        return report
 
     # Reading
 

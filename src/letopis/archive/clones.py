@@ -20,7 +20,7 @@ from letopis.catalog import ABSENT, CaptureRow, ContentRow, Cursor, ResourceRow,
 from letopis.config import DatabaseSettings, Settings
 from letopis.errors import Busy, Damaged, NotReady, Refused, UnknownVersion
 from letopis.model import Headers
-from letopis.store import AppendResult, ContentPlace, PackGone, VersionItem
+from letopis.store import AppendResult, PackGone, VersionItem
 from letopis.store.pack_format import encode_pack_header
 
 _OWN_NUMBERS = 1 << 23
@@ -258,7 +258,7 @@ def fetch_missing_with(archive: Archive, fetch: Callable[[MissingContent], bytes
         if row is None:
             raise UnknownVersion(f"content {number} is not in this archive any more")
         if row.method != ABSENT:
-            return archive.store.read(ContentPlace(row.pack, row.place, row.slot), row.stored_bytes).body
+            return archive.answers.content(row.id)
         need = _missing(archive, row)
         body = fetch(need)
         with suppress(NotReady, Busy):

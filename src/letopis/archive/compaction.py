@@ -129,6 +129,12 @@ class Compaction:
         done = self.done._replace(documents=report.documents)
         return self.end(before, done, finished)
 
+    def empty(self, packs: frozenset[int]) -> CompactReport:
+        """Writes what is used of some packs anew, so that these can go."""
+        before, sparse = self.survey()
+        finished = self.work(ALL_DOCUMENTS, sparse | packs, "full")
+        return self.end(before, self.done, finished)
+
     def survey(self) -> tuple[int, frozenset[int]]:
         """Bytes of all packs, and the packs that are worth emptying."""
         self._gate.close()  # our own log can be emptied like any other

@@ -1,9 +1,9 @@
 """`verify` and `verify --repair`: does the archive hold what it says it holds, and what can be saved where it does not?
 
 Repair keeps everything that can still be read. A sound catalogue loses the
-rows whose bytes are gone. A damaged one is set aside, and like a missing one
-built anew from the packs, which carry URL, time, status and headers of every
-version.
+rows whose bytes are gone. Of a damaged one every readable row is saved; what
+is missing then, as in a catalogue that is gone, comes from the packs, which
+carry URL, time, status and headers of every version.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from letopis.archive.pack_facts import known_mark, take_in_facts
-from letopis.archive.records import SENT_PREFIX, digest_text
-from letopis.binary import sha1_digest
+from letopis.archive.pack_facts import TakenIn, find_places, known_mark, take_in_facts
+from letopis.archive.records import SENT_PREFIX, Identity, digest_text, identify
 from letopis.catalog import ABSENT, Catalog, ContentRow
+from letopis.catalog.straightening import straighten
 from letopis.errors import Damaged
 from letopis.model import from_millis, rfc3339
 from letopis.store import ContentPlace, Store, VersionFact
@@ -65,10 +65,11 @@ def unreadable_contents(catalog: Catalog, store: Store) -> Iterator[IntegrityPro
 
 def _content_fault(store: Store, row: ContentRow) -> str:
     try:
-        decoded = store.read(ContentPlace(row.pack, row.place, row.slot), row.stored_bytes)
+        body = store.read(ContentPlace(row.pack, row.place, row.slot), row.stored_bytes).body
     except Damaged as error:
         return str(error)
-    return "" if sha1_digest(decoded.body) == row.sha1 else "the bytes are those of another content"
+    right = identify(body) == Identity(row.sha1, row.identity) and len(body) == row.raw_bytes
+    return "" if right else "the bytes are those of another content"
 
 
 def unknown_facts(catalog: Catalog, store: Store) -> Iterator[VersionFact]:
@@ -131,40 +132,55 @@ class RepairReport:
     rebuilt: bool
     versions: int
     lost: tuple[str, ...]
+    unread: tuple[str, ...] = ()
+    """Of which tables rows of the damaged catalogue could not be saved; what the packs tell has come back from them."""
 
 
-def drop_lost_versions(catalog: Catalog, store: Store) -> RepairReport:
-    """Takes the versions out of the catalogue whose bytes are gone, and names them."""
+def drop_lost_versions(catalog: Catalog, store: Store, *, clone: bool = False) -> RepairReport:
+    """Takes the versions out of the catalogue whose bytes are gone, and names them.
+
+    Before that all packs are searched: it may be the row that is wrong.
+    """
     correct_contents(catalog, store)
-    gone = [problem.content for problem in unreadable_contents(catalog, store) if problem.content is not None]
+    broken = [problem.content for problem in unreadable_contents(catalog, store) if problem.content is not None]
+    rows = [row for row in map(catalog.contents.by_id, broken) if row is not None]
+    gone = sorted(set(broken) - find_places(catalog, store, rows))
     # Named before any of them goes: the numbers of the others move up then.
-    lost = [name for content in gone for name in catalog.versions.named(content)]
+    lost = [(name, catalog.versions.owners(content)) for content in gone for name in catalog.versions.named(content)]
     for content in gone:
         with catalog.transaction() as cursor:
             catalog.versions.lose(cursor, content)
             catalog.renderings.lose(cursor, content)
-    return RepairReport(False, catalog.totals().versions, tuple(lost))
+    if gone and not clone:
+        take_in_facts(catalog, store)
+    return RepairReport(False, catalog.totals().versions, tuple(_still_lost(catalog, lost)))
 
 
-def rebuild_catalog(catalog: Catalog, store: Store, indexes: Path) -> RepairReport:
-    """Fills an empty catalogue from the packs; it opens for nobody before that has come to its end.
+def _still_lost(catalog: Catalog, lost: list[tuple[str, list[tuple[str, int]]]]) -> Iterator[str]:
+    """Names of versions that the packs could not give back either."""
+    for name, owners in lost:
+        for url, time in owners:
+            row = catalog.resources.find(url)
+            if row is None or not catalog.versions.has_check(row.id, row.versions, time):
+                yield name
+                break
 
-    Versions get new numbers, so indexes made of the old ones are removed;
-    whoever asks next builds them again.
+
+def rebuild_catalog(
+    catalog: Catalog, store: Store, indexes: Path, missing: tuple[str, ...] = (), *, clone: bool = False
+) -> RepairReport:
+    """Completes a catalogue with what the packs tell; it opens for nobody before that has come to its end.
+
+    It may be empty or hold rows that were saved from a damaged one;
+    `missing` says what could not be. Versions may get new numbers, so
+    indexes made of the old ones are removed; whoever asks next builds them.
     """
     with catalog.rebuilding():
         shutil.rmtree(indexes, ignore_errors=True)
-        taken = take_in_facts(catalog, store)
-    return RepairReport(True, catalog.totals().versions, taken.lost)
-
-
-def set_catalog_aside(file: Path) -> Path:
-    """Moves a damaged catalogue out of the way, under a name that is free."""
-    number = 1
-    while (target := file.with_name(f"{file.name}.damaged-{number}")).exists():
-        number += 1
-    for suffix in ("", "-wal", "-shm"):
-        part = file.with_name(file.name + suffix)
-        if part.exists():
-            part.rename(target.with_name(target.name + suffix))
-    return target
+        straighten(catalog)
+        # The packs of a clone hold more than it shows: rows that were saved are what it showed.
+        shown = clone and catalog.totals().versions > 0
+        taken = TakenIn(0, 0, ()) if shown else take_in_facts(catalog, store)
+        done = drop_lost_versions(catalog, store, clone=clone)
+        straighten(catalog)
+    return RepairReport(True, catalog.totals().versions, (*taken.lost, *done.lost), missing)

@@ -8,6 +8,7 @@ older copy. Nothing of it may be dropped before it is taken in.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from letopis.archive.recording import Recorder
@@ -150,13 +151,31 @@ class _FactIntake:
             self._catalog.renderings.add(cursor, version.id, RenderingSource(content.id, head))
 
 
+def find_places(catalog: Catalog, store: Store, broken: Sequence[ContentRow]) -> set[int]:
+    """Looks in all packs for contents that are not where their rows say, and puts these right; ids of those found."""
+    wanted = {row.sha1: row for row in broken}
+    found: set[int] = set()
+    with catalog.transaction() as cursor:
+        for fact in store.scan() if wanted else ():
+            row = wanted.get(fact.digest)
+            if row is None or fact.place is None or row.id in found:
+                continue
+            with suppress(Damaged):
+                body = store.read(fact.place, fact.stored_bytes).body
+                if sha1_digest(body) == row.sha1:
+                    fields = (identify(body).key, row.sha1, len(body), fact.stored_bytes, fact.method, *fact.place)
+                    catalog.contents.correct(cursor, ContentRow(row.id, *fields))
+                    found.add(row.id)
+    return found
+
+
 def is_readable(store: Store, row: ContentRow) -> bool:
     """Whether the bytes of a content are where its row says."""
     try:
         body = store.read(ContentPlace(row.pack, row.place, row.slot), row.stored_bytes).body
     except Damaged:
         return False
-    return sha1_digest(body) == row.sha1
+    return identify(body) == Identity(row.sha1, row.identity) and len(body) == row.raw_bytes
 
 
 def _capture_of_fact(fact: VersionFact, identity: Identity) -> NewCapture:

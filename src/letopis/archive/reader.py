@@ -9,11 +9,11 @@ from datetime import datetime
 from heapq import merge
 from itertools import islice, takewhile, zip_longest
 
-from letopis.archive.records import CheckDetails, digest_text
+from letopis.archive.records import CheckDetails, digest_text, identity_key
 from letopis.catalog import ABSENT, OUTCOMES, CaptureRow, Catalog, ContentRow, ResourceRow, StoredVersion, VersionRow
 from letopis.catalog.schema import RowReader
 from letopis.catalog.versions import find_by_id, find_newest, find_numbered, find_numbers
-from letopis.errors import Unavailable, UnknownUrl, UnknownVersion
+from letopis.errors import Damaged, Unavailable, UnknownUrl, UnknownVersion
 from letopis.model import BlockChange, BlockKind, Change, Check, Outcome, Version, from_millis, header, to_millis
 from letopis.store import ContentPlace, DecodedContent, PackGone, Store
 
@@ -22,6 +22,9 @@ _PORTION = 500
 """Versions that are read at once."""
 _PORTIONS_KEPT = 4
 
+_MOST_PROVED = 1 << 16
+"""Places whose contents are remembered to be the right ones: some megabytes at most."""
+
 
 class RecordReader:
     """Read-only questions; safe to ask while somebody writes."""
@@ -29,6 +32,7 @@ class RecordReader:
     def __init__(self, catalog: Catalog, store: Store) -> None:
         self._catalog = catalog
         self._store = store
+        self._proved: dict[ContentPlace, int] = {}
         self.supplier: Callable[[int], bytes] | None = None
         """Fetches a content, by its id, that a clone has not got yet."""
 
@@ -92,10 +96,27 @@ class RecordReader:
             raise UnknownVersion(f"content {number} is not in this archive any more")
         return self._stored(row).body
 
-    def _stored(self, row: ContentRow) -> DecodedContent:
+    def _stored(self, row: ContentRow | StoredVersion) -> DecodedContent:
+        """The bytes that a row promises, proved by its digest: a row may be damaged like any other bytes."""
         if row.method == ABSENT:
-            return self._supplied(row.id)
-        return self._store.read(ContentPlace(row.pack, row.place, row.slot), row.stored_bytes)
+            return self._supplied(row.content if isinstance(row, StoredVersion) else row.id)
+        place = ContentPlace(row.pack, row.place, row.slot)
+        decoded = self._store.read(place, row.stored_bytes)
+        # A place never holds another content, and its record is checked at each read: one proof is enough.
+        if self._proved.get(place) != row.identity:
+            self._prove(row, decoded.body)
+            if len(self._proved) >= _MOST_PROVED:
+                self._proved.clear()
+            self._proved[place] = row.identity
+        return decoded
+
+    @staticmethod
+    def _prove(row: ContentRow | StoredVersion, body: bytes) -> None:
+        if identity_key(body) != row.identity:
+            raise Damaged(
+                f"the bytes in pack {row.pack}, offset {row.place}, are not content {digest_text(row.sha1)}, "
+                "which the catalogue names there; run 'letopis verify --repair'"
+            )
 
     def _supplied(self, content: int) -> DecodedContent:
         if self.supplier is None:
@@ -105,21 +126,20 @@ class RecordReader:
 
     def _whole(self, url: str, find: Callable[..., StoredVersion | None], *asked: str | int) -> Version:
         """Looks up and reads; once more when a compaction moved the bytes in between."""
-        database = self._catalog.database
         try:
-            return self._read(url, find(database, *asked))
+            return self._read(url, find, *asked)
         except PackGone:
-            return self._read(url, find(database, *asked))
+            return self._read(url, find, *asked)
 
-    def _read(self, url: str, found: StoredVersion | None) -> Version:
+    def _read(self, url: str, find: Callable[..., StoredVersion | None], *asked: str | int) -> Version:
+        found = find(self._catalog.database, *asked)
         if found is None:
             row = self.resource(url)
+            if find is find_newest and row.versions:
+                raise Damaged(f"the catalogue does not find the newest version of {url}; run 'letopis verify --repair'")
             has = f"it has {row.versions}, numbered from 0" if row.versions else "none of it is kept"
             raise UnknownVersion(f"{url} has no such version; {has}")
-        if found.method == ABSENT:
-            return self._version(found, self._valid_until(found), self._supplied(found.content))
-        decoded = self._store.read(ContentPlace(found.pack, found.place, found.slot), found.stored_bytes)
-        return self._version(found, self._valid_until(found), decoded)
+        return self._version(found, self._valid_until(found), self._stored(found))
 
     def _valid_until(self, found: StoredVersion) -> int | None:
         if found.number >= found.versions - 1:

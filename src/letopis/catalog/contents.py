@@ -79,6 +79,14 @@ class Contents:
             "UPDATE content SET stored_bytes = ?, method = ?, pack = ?, place = ?, slot = ? WHERE id = ?", moves
         )
 
+    def correct(self, cursor: Cursor, row: ContentRow) -> None:
+        """Puts a row right that damage has changed."""
+        cursor.run(
+            "UPDATE content SET identity = ?, sha1 = ?, raw_bytes = ?, stored_bytes = ?, method = ?, pack = ?, "
+            "place = ?, slot = ? WHERE id = ?",
+            (*row[1:], row.id),
+        )
+
     def packs(self, reader: RowReader | None = None) -> set[int]:
         """Packs that some content lies in."""
         rows = (reader or self._database).all("SELECT DISTINCT pack FROM content WHERE method != ?", (ABSENT,))

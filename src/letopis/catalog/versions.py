@@ -157,6 +157,15 @@ class Versions:
         )
         return [f"version {number} of {url}" for number, url in rows]
 
+    def owners(self, content: int) -> list[tuple[str, int]]:
+        """URL and time of the versions of a content."""
+        rows = self._database.all(
+            "SELECT resource.url, version.time FROM version "
+            "JOIN resource ON resource.id = version.resource WHERE version.content = ?",
+            (content,),
+        )
+        return [(str(url), int(time)) for url, time in rows]
+
     def lose(self, cursor: Cursor, content: int) -> None:
         """Forgets a content whose bytes are gone with all its versions; later ones move up."""
         rows = cursor.all("SELECT id, resource FROM version WHERE content = ?", (content,))
@@ -230,10 +239,10 @@ class PendingRows:
 
 _SELECT_STORED = (
     "SELECT r.url, v.resource, v.number, v.time, h.data, r.versions, "
-    "c.id, c.sha1, c.raw_bytes, c.stored_bytes, c.method, c.pack, c.place, c.slot "
+    "c.id, c.identity, c.sha1, c.raw_bytes, c.stored_bytes, c.method, c.pack, c.place, c.slot "
 )
 _NEWEST = _SELECT_STORED + (
-    "FROM resource r JOIN version v ON v.id = r.newest JOIN content c ON c.id = v.content "
+    "FROM resource r JOIN version v ON v.id = r.newest AND v.resource = r.id JOIN content c ON c.id = v.content "
     "LEFT JOIN head h ON h.id = v.head WHERE r.url_key = ? AND r.url = ?"
 )
 _NUMBERED = _SELECT_STORED + (
@@ -280,6 +289,7 @@ class StoredVersion(NamedTuple):
     head: bytes | None
     versions: int
     content: int
+    identity: int
     sha1: bytes
     raw_bytes: int
     stored_bytes: int

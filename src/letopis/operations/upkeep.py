@@ -57,7 +57,8 @@ def verify(context: LocalContext, asked: VerifyCommand) -> Rows[VerifyProblem] |
     """Check every byte and every reference; lists what is not as it was written."""
     if asked.repair:
         report = Archive.repair(context.settings)
-        return Value(report, remark="\n".join(f"lost: {sentence}" for sentence in report.lost))
+        missing = [f"lost: {sentence}" for sentence in report.lost] + [f"not read: {name}" for name in report.unread]
+        return Value(report, remark="\n".join(missing))
     faults: list[LetopisError] = []
     answer: Rows[VerifyProblem] = Rows((), faults=faults)
     answer.rows = _problems(context, faults, answer)
