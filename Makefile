@@ -12,7 +12,7 @@ else
 INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: setup setup-dev run test lint check-types unit scaled coverage metrics bench clean browser requirements
+.PHONY: setup setup-dev run test lint check-types unit scaled coverage metrics bench clean browser requirements openness
 
 setup: $(VENV)/.ready
 setup-dev: $(VENV)/.ready-dev
@@ -68,6 +68,16 @@ browser:
 	@command -v chromium >/dev/null || echo "no chromium: browser tests will be SKIPPED"
 	@if command -v npm >/dev/null && [ ! -d .bench/web/node_modules/vnu-jar ]; then \
 	  npm install --silent --no-audit --no-fund --prefix .bench/web axe-core vnu-jar || echo "no npm packages: axe and vnu will be SKIPPED"; fi
+
+# What other tools say to the same questions: peers from PyPI in an environment of their own, which nothing else uses.
+PEERS := .bench/peers
+openness: setup-dev $(PEERS)/.ready
+	$(BIN)/python tests/openness/openness.py $(PEERS)
+
+$(PEERS)/.ready: tests/openness/peers.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install -q --disable-pip-version-check -r tests/openness/peers.txt
+	touch $@
 
 bench: setup-dev
 	$(BIN)/letopis bench all

@@ -34,9 +34,9 @@ _SCRIPT = LinkType.SCRIPT
 _SITEMAP = LinkType.SITEMAP
 
 
-def reference_joiner(base: str, charset: str) -> Callable[[str], str | None]:
-    """What makes addresses of the references of a page, as a browser that reads it in this charset does."""
-    join_all = joiner(base)
+def _reference_joiner(draft: PageDraft) -> Callable[[str], str | None]:
+    """What makes addresses of the references of a page, as a browser that reads it in its charset does."""
+    join_all, charset = joiner(draft.base), draft.charset
     if charset in ("", "utf-8") or charset.startswith("utf-16"):
         return join_all
     return lambda reference: join_all(in_page_charset(reference, charset))
@@ -59,7 +59,7 @@ class LinkCollector:
         self._head = HtmlHead()
         self._bare = 0
         self._base(base)
-        self.join = reference_joiner(draft.base, draft.charset)
+        self.join = _reference_joiner(draft)
 
     def handlers(self) -> dict[int, Callable[[LexborNode], None]]:
         """What takes in an element, by the parser's number of the element."""

@@ -11,7 +11,14 @@ from markupsafe import Markup
 from starlette.types import Scope
 
 from letopis.archive import Archive
-from letopis.archive.captures import ArchivedResponse, CaptureNeighbours, TimelineCapture, timeline_of
+from letopis.archive.captures import (
+    ArchivedResponse,
+    CaptureList,
+    CaptureNeighbours,
+    TimelineCapture,
+    timeline_of,
+    timeline_of_key,
+)
 from letopis.errors import UnknownUrl
 from letopis.extract.charsets import decode, in_page_charset, python_codec
 from letopis.extract.pages import charset_of
@@ -29,7 +36,9 @@ from letopis.replay.addresses import (
 )
 from letopis.replay.byte_ranges import body_part
 from letopis.replay.csp import RAW_POLICY, SAFE_HEADERS, original_headers, replay_policy, safe_content_type
+from letopis.replay.fuzzy import similar_keys
 from letopis.replay.redirects import refresh_target, shown_capture
+from letopis.urls import surt
 from letopis.web.languages import PageLanguage, language_of, translatable, translate, use_language
 from letopis.web.pages import environment, short_time
 
@@ -120,12 +129,21 @@ def not_captured(url: str) -> UnknownUrl:
     return UnknownUrl(f"{url} was never captured here")
 
 
+def _near(archive: Archive, url: str, time: int) -> CaptureNeighbours:
+    """The captures of an address around a time; of one that differs only by what gets past caches, if it has none."""
+    near = timeline_of(archive, url).around(time)
+    if near is None and "?" in url:
+        keys = similar_keys(archive.attached(CaptureList), surt(url))
+        near = timeline_of_key(archive, keys.low).around(time) if keys is not None else None
+    if near is None:
+        raise not_captured(url)
+    return near
+
+
 def timegate(archive: Archive, web: ReplayUrls, address: ReplayAddress, accept: str | None) -> Response:
     """The capture closest to the date asked for, else the newest; as a redirect."""
     time = _ALWAYS if accept is None else parse_http_date(accept)
-    near = timeline_of(archive, address.url).around(time)
-    if near is None:
-        raise not_captured(address.url)
+    near = _near(archive, address.url, time)
     chosen = near.closest(time)
     links = memento_links(web, [("first", near.first), ("", chosen), ("last", near.last)])
     headers = {
@@ -141,9 +159,7 @@ def memento(archive: Archive, web: ReplayUrls, address: ReplayAddress, scope: Sc
     """The capture of exactly this second, the last one if there are several; or the way to the closest one."""
     digits = address.stamps[0]
     end = latest_millis(digits)
-    near = timeline_of(archive, address.url).around(end)
-    if near is None:
-        raise not_captured(address.url)
+    near = _near(archive, address.url, end)
     moment = near.upto if near.upto is not None and near.upto.time >= end - 999 else near.closest(end)
     if timestamp(moment.time) != digits:
         location = web.origin + web.inside(moment.time, moment.url, address.form)
