@@ -12,7 +12,7 @@ else
 INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: setup setup-dev run test lint check-types unit scaled coverage metrics bench clean browser requirements fuzz audit
+.PHONY: setup setup-dev run test lint check-types unit scaled coverage metrics bench clean browser requirements fuzz audit openness
 
 setup: $(VENV)/.ready
 setup-dev: $(VENV)/.ready-dev
@@ -81,6 +81,16 @@ audit: .bench/audit/.ready
 .bench/audit/.ready:
 	$(PYTHON) -m venv .bench/audit
 	.bench/audit/bin/python -m pip install -q --disable-pip-version-check pip-audit
+	touch $@
+
+# What other tools say to the same questions: peers from PyPI in an environment of their own, which nothing else uses.
+PEERS := .bench/peers
+openness: setup-dev $(PEERS)/.ready
+	$(BIN)/python tests/openness/openness.py $(PEERS)
+
+$(PEERS)/.ready: tests/openness/peers.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install -q --disable-pip-version-check -r tests/openness/peers.txt
 	touch $@
 
 bench: setup-dev

@@ -53,6 +53,7 @@ __all__ = [
     "digest_texts",
     "load_capture",
     "timeline_of",
+    "timeline_of_key",
     "version_time",
 ]
 
@@ -131,7 +132,12 @@ def _comes_back(url: str, hops: tuple[Hop, ...]) -> bool:
 
 def timeline_of(archive: Archive, url: str) -> Timeline:
     """The captures of an address, and of those that share its sorted key."""
-    return Timeline(archive.catalog.database, surt(url))
+    return timeline_of_key(archive, surt(url))
+
+
+def timeline_of_key(archive: Archive, key: str) -> Timeline:
+    """The captures of all addresses of a sorted key."""
+    return Timeline(archive.catalog.database, key)
 
 
 @dataclass(frozen=True, slots=True)

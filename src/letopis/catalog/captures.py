@@ -37,7 +37,8 @@ _SELECT_VERSIONS = (
 )
 # A check that found nothing new repeats the version of its time; redirects and errors have a body of their own or none.
 _SELECT_OTHERS = (
-    "SELECT s.name, r.url, p.time, p.status, p.head, c.sha1, c.raw_bytes, p.extra, "
+    "SELECT s.name, r.url, p.time, p.status, "
+    "CASE WHEN p.status = 304 THEN v.head ELSE coalesce(p.head, v.head) END, c.sha1, c.raw_bytes, p.extra, "
     f"CASE WHEN {_IS_REPEAT} THEN {REPEAT} WHEN p.{_IS_TOO_LARGE} THEN {TOO_LARGE} ELSE {OTHER} END "
     "FROM surt s JOIN resource r ON r.id = s.resource JOIN capture p ON p.resource = s.resource "
     f"LEFT JOIN version v ON v.resource = p.resource AND v.number = p.number AND {_IS_REPEAT} "

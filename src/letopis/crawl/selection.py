@@ -127,7 +127,7 @@ class CrawlSelection:
             if link.type in FOLLOWED_LINKS:
                 if "nofollow" not in link.rel:
                     self._take(found, link.target, depth + 1)
-            elif self.requisites and link.type in REQUISITE_LINKS and link.target not in found:
+            elif self.requisites and link.type in REQUISITE_LINKS and link.rel != "cite" and link.target not in found:
                 # A host already named means admitted: what a page needs may lie anywhere.
                 found[link.target] = NewUrl(url_key(link.target), link.target, host_of(link.target), depth)
 

@@ -37,6 +37,9 @@ class BrokenRow(NamedTuple):
 
     `since` is the first failed check in a row, `last_good` the last good one
     before it. `final` is the address that fails, where redirects lead there.
+    `line` and `column` say where the link stands in the source, from 1 on;
+    0 where nobody looked. A link of type `fragment` leads to a page that has
+    no such place.
     """
 
     source: str
@@ -47,6 +50,8 @@ class BrokenRow(NamedTuple):
     last_good: datetime | None
     type: str = "a"
     final: str = ""
+    line: int = 0
+    column: int = 0
 
 
 class RankRow(NamedTuple):

@@ -11,7 +11,14 @@ from markupsafe import Markup
 from starlette.types import Scope
 
 from letopis.archive import Archive
-from letopis.archive.captures import ArchivedResponse, CaptureNeighbours, TimelineCapture, timeline_of
+from letopis.archive.captures import (
+    ArchivedResponse,
+    CaptureList,
+    CaptureNeighbours,
+    TimelineCapture,
+    timeline_of,
+    timeline_of_key,
+)
 from letopis.bounded import run_bounded
 from letopis.errors import TooCostly, UnknownUrl
 from letopis.extract.rewriter import rewrite_for_another
@@ -36,7 +43,9 @@ from letopis.replay.csp import (
     safe_content_type,
     sandbox_flags,
 )
+from letopis.replay.fuzzy import similar_keys
 from letopis.replay.redirects import refresh_target, shown_capture
+from letopis.urls import surt
 from letopis.web.languages import PageLanguage, language_of, translatable, translate, use_language
 from letopis.web.pages import environment, short_time
 
@@ -118,13 +127,22 @@ def not_captured(url: str) -> UnknownUrl:
     return UnknownUrl(f"{url} was never captured here")
 
 
+def _near(archive: Archive, url: str, time: int) -> CaptureNeighbours:
+    """The captures of an address around a time; of one that differs only by what gets past caches, if it has none."""
+    near = timeline_of(archive, url).around(time)
+    if near is None and "?" in url:
+        keys = similar_keys(archive.attached(CaptureList), surt(url))
+        near = timeline_of_key(archive, keys.low).around(time) if keys is not None else None
+    if near is None:
+        raise not_captured(url)
+    return near
+
+
 def timegate(archive: Archive, web: ReplayUrls, address: ReplayAddress, scope: Scope) -> Response:
     """The capture closest to the date asked for, else the newest; as a redirect."""
     accept = dict(scope["headers"]).get(b"accept-datetime")
     time = _ALWAYS if accept is None else parse_http_date(accept.decode("latin-1"))
-    near = timeline_of(archive, address.url).around(time)
-    if near is None:
-        raise not_captured(address.url)
+    near = _near(archive, address.url, time)
     chosen = near.closest(time)
     links = memento_links(web, [("first", near.first), ("", chosen), ("last", near.last)])
     headers = {
@@ -142,9 +160,7 @@ def memento(archive: Archive, web: ReplayUrls, address: ReplayAddress, scope: Sc
     """The capture of exactly this second, the last one if there are several; or the way to the closest one."""
     digits = address.stamps[0]
     end = latest_millis(digits)
-    near = timeline_of(archive, address.url).around(end)
-    if near is None:
-        raise not_captured(address.url)
+    near = _near(archive, address.url, end)
     moment = near.upto if near.upto is not None and near.upto.time >= end - 999 else near.closest(end)
     if timestamp(moment.time) != digits:
         location = web.origin + web.inside(moment.time, moment.url, address.form)
