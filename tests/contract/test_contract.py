@@ -133,13 +133,15 @@ SCRIPT: list[tuple[str, Given]] = [
     ("clone", lambda folder: {"url": str(folder / "published"), "folder": str(folder / "clone")}),
     ("pull", lambda folder: {"folder": str(folder / "clone")}),
     ("migrate", lambda folder: {"target": str(folder / "target.toml")}),
+    ("backup", lambda folder: {"folder": str(folder / "backup")}),
+    ("restore", {"folder": "no-such-backup"}),
     ("verify", {}),
     ("compact", {"quick": True}),
     ("doctor", {}),
 ]  # fmt: skip
 
 DIFFERENT_BY_NATURE = {
-    "storage", "doctor", "settings", "list_audit", "verify", "compact", "stats", "watch_test", "migrate",
+    "storage", "backup", "doctor", "settings", "list_audit", "verify", "compact", "stats", "watch_test", "migrate",
 }  # fmt: skip
 """Their rows tell of the place where they run; their fields are compared, their values are not."""
 

@@ -45,7 +45,7 @@ class Peer:
         home = folder / "pywb"
         home.mkdir(parents=True, exist_ok=True)
         tools = environment / "bin"
-        say = {"cwd": home, "check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        say: dict[str, Any] = {"cwd": home, "check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         subprocess.run([tools / "wb-manager", "init", "all"], **say)
         subprocess.run([tools / "wb-manager", "add", "all", *map(str, files)], **say)
         with socket.socket() as probe:

@@ -77,6 +77,8 @@ VERBS: dict[str, Verb] = {
     "verify": Verb("operations.upkeep", "Check every byte and every reference; repair"),
     "migrate": Verb("operations.exchange", "Copy the archive to another place and compare"),
     "compact": Verb("operations.upkeep", "Re-compress, carry out retention, give space back"),
+    "backup": Verb("operations.backups", "Bring a backup in a folder up to date"),
+    "restore": Verb("operations.backups", "Make an empty archive what a backup holds"),
 }
 
 
