@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from blake3 import blake3
 
 from letopis.catalog.contents import headers_json
-from letopis.model import Headers, Hop, Observation, Outcome, Put, Response, to_millis
+from letopis.model import Change, Headers, Hop, Observation, Outcome, Put, Response, to_millis
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
@@ -82,6 +82,8 @@ class CheckDetails(NamedTuple):
     score: float | None = None
     blocks: tuple[str, ...] = ()
     length: int | None = None
+    reason: str = ""
+    muted: tuple[str, ...] = ()
 
     def pack(self) -> str | None:
         """JSON without what is empty, or None when everything is."""
@@ -95,6 +97,8 @@ class CheckDetails(NamedTuple):
             "score": self.score,
             "blocks": self.blocks,
             "length": self.length,
+            "why": self.reason,
+            "muted": self.muted,
         }
         kept = {name: value for name, value in fields.items() if value not in ("", [], (), None)}
         return _encode_json(kept) if kept else None
@@ -113,6 +117,8 @@ class CheckDetails(NamedTuple):
             score=fields.get("score"),
             blocks=tuple(fields.get("blocks", ())),
             length=fields.get("length"),
+            reason=fields.get("why", ""),
+            muted=tuple(fields.get("muted", ())),
         )
 
 
@@ -247,9 +253,25 @@ def details_of(look: Observation) -> CheckDetails:
         error=response.failure.message if response.failure else "",
         warnings=response.warnings,
         score=round(change.score, 4) if change and change.meaningful is not None else None,
-        blocks=tuple(f"{part.action} {part.kind}: {part.text[:120]}" for part in change.blocks[:8]) if change else (),
         length=_content_length(response) if look.outcome is Outcome.TOO_LARGE else None,
-    )
+    )._replace(**_judged(change) if change else {})
+
+
+def with_verdict(details: CheckDetails, change: Change) -> CheckDetails:
+    """The details of a version with a verdict that was reached after it was recorded."""
+    score = round(change.score, 4) if change.meaningful is not None else None
+    return details._replace(score=score, **_judged(change))
+
+
+def _judged(change: Change) -> dict[str, Any]:
+    """What a row keeps of a verdict beyond the score."""
+    return {
+        "blocks": tuple(f"{part.action} {part.kind}: {part.text[:120]}" for part in change.blocks[:8]),
+        "reason": change.reason,
+        "muted": tuple(
+            f"{part.why}: {part.text[:80]}" for part in sorted(change.muted, key=lambda one: one.action)[:8]
+        ),
+    }
 
 
 def _says_nothing(look: Observation) -> bool:

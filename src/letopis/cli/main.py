@@ -56,6 +56,8 @@ VERBS: dict[str, Verb] = {
     "when": Verb("operations.words", "Tell when a phrase first and last stood on any page"),
     "categories": Verb("operations.words", "Sort the pages of a site into a tree by their key words"),
     "duplicates": Verb("operations.duplicates", "Find the same document under other addresses"),
+    "muted": Verb("operations.muting", "List changes of a page that did not count, and why"),
+    "mute": Verb("operations.muting", "Mute changes of a text on a page or host, or have it never muted"),
     "jobs": Verb("operations.jobs", "The queue of jobs: submit, list, show, cancel, refresh"),
     "users": Verb("operations.accounts", "People who may sign in, and their roles"),
     "tokens": Verb("operations.accounts", "Secrets for programs that use the HTTP API"),

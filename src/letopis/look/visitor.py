@@ -388,5 +388,7 @@ def check_of_look(
         meaningful=(change.meaningful if change else None) if is_version else False if unchanged else None,
         score=details.score if is_version else 0.0 if unchanged else None,
         blocks=details.blocks if is_version else (),
+        reason=details.reason if is_version else "",
+        muted=details.muted if is_version else (),
         changed_for_you=changed_for_you,
     )

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from letopis import extract
 from letopis.archive import READ, WRITE
 from letopis.archive.observers import ObserverMarks
+from letopis.archive.verdicts import verdict_between
 from letopis.errors import Refused, Unavailable, UnknownUrl, UnknownVersion, UsageError
 from letopis.model import Page, Version
 from letopis.monitor import CheckOptions
@@ -257,6 +258,11 @@ class StoredPut(NamedTuple):
 )
 def put(context: Context, asked: PutCommand) -> Value[StoredPut]:
     """Store FILE as a version of URL; says 'stored', or 'same' when it equals the newest."""
-    done = context.archive.put(asked.url, asked.file, asked.at, asked.content_type)
+    archive = context.archive
+    done = archive.put(asked.url, asked.file, asked.at, asked.content_type)
+    if done.stored and done.number:
+        verdict_between(
+            archive, archive.get(done.url, version=done.number - 1), archive.get(done.url, version=done.number)
+        )
     result: Literal["stored", "same"] = "stored" if done.stored else "same"
     return Value(StoredPut(done.url, result, done.number, done.time, done.digest))

@@ -16,6 +16,7 @@ FAMILIES = (
     "exchange",
     "jobs",
     "links",
+    "muting",
     "pages",
     "replication",
     "totals",

@@ -435,6 +435,8 @@ class AlertDetails:
     message: str
     tag: str
     version: int | None
+    score: float | None
+    reason: str
 
 
 @operation(
@@ -450,8 +452,9 @@ def watch_alerts(context: Context, asked: AlertsQuery) -> Rows[AlertDetails]:
 def _alert(row: AlertRow) -> AlertDetails:
     facts = json.loads(row.facts)
     return AlertDetails(
-        row.id, from_millis(row.time), row.kind, row.url, row.message, facts.get("tag", ""), facts.get("version")
-    )
+        row.id, from_millis(row.time), row.kind, row.url, row.message, facts.get("tag", ""), facts.get("version"),
+        facts.get("score"), facts.get("reason", ""),
+    )  # fmt: skip
 
 
 def add_imported_watches(archive: Archive, wishes: Iterable[ImportedWatch], report: ImportReport) -> int:
