@@ -102,6 +102,7 @@ SCRIPT: list[tuple[str, Given]] = [
     ("mute_list", {"place": HOST}),
     ("mute_remove", {"place": HOST, "text": "Visitor number 18"}),
     ("muted", {"url": PAGE}),
+    ("origin", {"url": PAGE}),
     ("watch_remove", {"url": [PAGE]}),
     ("enqueue_seeds", {"seeds": ["http://seed.example/"], "scope": "host", "depth": 2}),
     ("crawl_status", {}),

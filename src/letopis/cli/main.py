@@ -54,6 +54,7 @@ VERBS: dict[str, Verb] = {
     "search": Verb("operations.words", "Find pages by their words, as of any date"),
     "near": Verb("operations.words", "List the words that stand near a word"),
     "when": Verb("operations.words", "Tell when a phrase first and last stood on any page"),
+    "origin": Verb("operations.words", "Tell where each paragraph of a page first stood"),
     "categories": Verb("operations.words", "Sort the pages of a site into a tree by their key words"),
     "duplicates": Verb("operations.duplicates", "Find the same document under other addresses"),
     "muted": Verb("operations.muting", "List changes of a page that did not count, and why"),
