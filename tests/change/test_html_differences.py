@@ -231,3 +231,10 @@ def test_links_added_and_removed() -> None:
 def test_comments_inside_menus_and_drawings_hide_nothing_that_runs() -> None:
     for opaque in ("<select><!--<p><script>x()</script>-->", "<svg><!--</p><script>x()</script>-->"):
         assert "<script" not in visual_html("", opaque)
+
+
+def test_a_rewritten_paragraph_is_marked_as_a_whole() -> None:
+    old = "<body><p>The committee met on the hill and spoke of water and of roads for hours.</p></body>"
+    new = "<body><p>A storm tore the roof off the school, and the mayor of it spoke to people.</p></body>"
+    marked = visual_html(old, new)
+    assert marked.count("<ins ") == marked.count("<del ") == 1

@@ -121,3 +121,42 @@ def test_hostile_texts_are_bounded_at_every_level(name: str) -> None:
         found = diff_pieces(old, new, level, DiffBounds(seconds=0.3))
         assert process_time() - started < 3
         assert "".join(piece.new for piece in found) == new
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shown"),
+    [
+        ("Price 19.90 EUR", "Price 17.50 EUR", "Price [-19.90-]{+17.50+} EUR"),
+        ("Open 10:30, ask a@b.org", "Open 10:45, ask a@b.org", "Open [-10:30-]{+10:45+}, ask a@b.org"),
+        ("Sum 1,234.56 of v4.3.2", "Sum 1,334.56 of v4.3.3", "Sum [-1,234.56-]{+1,334.56+} of [-v4.3.2-]{+v4.3.3+}"),
+        ("They don't say e-mail here", "They didn't say e-mail here", "They [-don't-]{+didn't+} say e-mail here"),
+    ],
+)
+def test_words_and_numbers_are_not_torn(old: str, new: str, shown: str) -> None:
+    assert word_diff(old, new).strip() == shown
+
+
+OLD_PARAGRAPH = "The committee met on the hill and spoke of water, roads and the school for three hours."
+NEW_PARAGRAPH = "A storm tore the roof off the school last night, and the mayor of the town spoke to the people."
+
+
+def test_a_rewritten_paragraph_is_one_rewrite() -> None:
+    pieces = diff_pieces(f"Town\n{OLD_PARAGRAPH}\nImprint\n", f"Town\n{NEW_PARAGRAPH}\nImprint\n")
+    assert [(piece.tag, piece.old.strip(), piece.new.strip()) for piece in pieces] == [
+        ("equal", "Town", "Town"), ("replace", OLD_PARAGRAPH, NEW_PARAGRAPH), ("equal", "Imprint", "Imprint"),
+    ]  # fmt: skip
+
+
+def test_each_line_of_a_changed_run_stands_beside_the_one_it_came_from() -> None:
+    old = "One line of text stays here.\nThe second line is about the bus.\nTrams ring in the street.\n"
+    new = "A new first line has come.\nOne line of text stays there.\nTrams ring in every street.\n"
+    shown = word_diff(old, new)
+    assert "One line of text stays [-here-]{+there+}." in shown
+    assert "Trams ring in [-the-]{+every+} street." in shown
+    assert "{+A new first line has come.\n+}" in shown
+    assert "[-The second line is about the bus.\n-]" in shown
+
+
+def test_crumbs_between_changes_go_with_them() -> None:
+    shown = word_diff("We met a large brown and old dog there", "We met a small white and young cat there")
+    assert shown.strip() == "We met a [-large brown and old dog-]{+small white and young cat+} there"

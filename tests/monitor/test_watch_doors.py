@@ -283,7 +283,7 @@ def test_alerts_in_every_door(doors: Doors) -> None:
     assert [(row["url"], row["kind"], row["tag"]) for row in rows] == [(URL, "changed", "t")] * 2 + [
         (OTHER, "changed", "t")
     ]
-    assert set(rows[0]) == {"id", "time", "kind", "url", "message", "tag", "version"}
+    assert set(rows[0]) == {"id", "time", "kind", "url", "message", "tag", "version", "score", "reason"}
     assert (
         doors.cli("alerts", OTHER)[1] == doors.rest("GET", f"/alerts?url={quote(OTHER, '')}")[1]["alerts"] == rows[2:]
     )

@@ -28,6 +28,7 @@ from letopis.archive import Archive
 from letopis.archive.accounts import projects_of
 from letopis.archive.activity import LatestVersion, LatestVersions, changes_since, latest_versions_of, newest_change
 from letopis.archive.index_facts import require_site
+from letopis.archive.verdicts import verdict_between
 from letopis.errors import LetopisError, NotFound, UsageError
 from letopis.index.query_language import parse_word_query
 from letopis.index.search_results import search
@@ -113,6 +114,8 @@ class FeedBuilder:
             new = self._archive.get(version.url, version=version.number)
             old = self._archive.get(version.url, version=version.number - 1)
             text = str(self._archive.difference(old, new, "unified"))
+            change = verdict_between(self._archive, old, new)
+            head += f"<p>{escape_html(f'{change.verdict}, {change.score:.1%}: {change.reason}')}</p>"
         except LetopisError as error:
             text = f"The difference cannot be shown: {error}"
         cut = text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "\n..."

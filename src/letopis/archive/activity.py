@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from letopis.archive.archive import Archive
-from letopis.archive.records import digest_text
+from letopis.archive.records import CheckDetails, digest_text
 from letopis.catalog import ResourceRow
 from letopis.catalog.activity import (
     DAY,
@@ -110,6 +110,13 @@ class LoggedChange(NamedTuple):
     time: datetime
     meaningful: bool | None
     digest: str
+    score: float | None
+    reason: str
+
+    @property
+    def verdict(self) -> str:
+        """In one word: new, changed, or noise."""
+        return "new" if not self.number else "noise" if self.meaningful is False else "changed"
 
 
 def changes_since(archive: Archive, after: int, limit: int) -> list[LoggedChange]:
@@ -119,9 +126,11 @@ def changes_since(archive: Archive, after: int, limit: int) -> list[LoggedChange
 
 def _logged_change(row: NewVersion) -> LoggedChange:
     judged = None if row.meaningful is None else bool(row.meaningful)
+    details = CheckDetails.unpack(row.extra) if judged is not None else CheckDetails()
     return LoggedChange(
-        row.id, row.url, row.title or "", row.number, from_millis(row.time), judged, digest_text(row.sha1)
-    )
+        row.id, row.url, row.title or "", row.number, from_millis(row.time), judged, digest_text(row.sha1),
+        details.score, details.reason,
+    )  # fmt: skip
 
 
 def newest_change(archive: Archive) -> int:

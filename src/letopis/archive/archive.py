@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
     from letopis import store
-    from letopis.archive import compaction, differences, integrity, shared_gate
+    from letopis.archive import compaction, differences, integrity, shared_gate, verdicts
     from letopis.archive.compaction import CompactReport
     from letopis.archive.integrity import IntegrityProblem, RepairReport
 else:
@@ -56,6 +56,7 @@ else:
     differences = lazy("letopis.archive.differences")
     integrity = lazy("letopis.archive.integrity")
     shared_gate = lazy("letopis.archive.shared_gate")
+    verdicts = lazy("letopis.archive.verdicts")
     store = lazy("letopis.store")
 
 
@@ -391,8 +392,9 @@ class Archive:
 
     def difference(self, old: Version, new: Version, format: str = "unified") -> str | bytes:
         """The difference of two versions in one of the formats of `letopis diff`."""
-        recorded = self.answers.verdict(old, new) if format == "json" else None
-        return differences.render_difference(old, new, format, recorded, self.settings.change)
+        return differences.render_difference(
+            old, new, format, lambda before, after, pages: verdicts.verdict_between(self, before, after, pages)
+        )
 
     def stats(self) -> Stats:
         """Totals, counted afresh."""

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple
 
 from letopis import extract
 from letopis.archive.reader import DIFF_FORMATS
 from letopis.change import (
     char_diff,
-    compare,
     diff_as_json,
-    fingerprint,
     link_diff,
     make_binary_delta,
     side_by_side_html,
@@ -21,10 +18,10 @@ from letopis.change import (
     visual_html_in_time,
     word_diff,
 )
-from letopis.config import ChangeSettings
 from letopis.errors import UsageError
 from letopis.model import Change, Page, Version, rfc3339
 
+PairJudge = Callable[[Version, Version, tuple[Page, Page]], Change]
 _MARKUP = ("text/html", "application/xhtml+xml")
 
 
@@ -52,21 +49,10 @@ def diff_side(version: Version) -> DiffSide:
     return DiffSide(version, page, extract.decode(version.body, page.charset).text)
 
 
-def judged_change(old: DiffSide, new: DiffSide, recorded: Change | None, settings: ChangeSettings) -> Change:
-    """Whether the pair differs meaningfully: as was recorded when the newer one came, else judged now."""
-    if recorded is None:
-        same = old.version.digest == new.version.digest
-        return compare(new.page, [old.page], settings=settings, same_bytes=same)
-    same_text = fingerprint(old.page).text_hash == fingerprint(new.page).text_hash
-    return replace(recorded, same_text=recorded.same_bytes or (same_text and not recorded.meaningful))
-
-
-def render_difference(
-    old: Version, new: Version, form: str, recorded: Change | None, settings: ChangeSettings
-) -> str | bytes:
+def render_difference(old: Version, new: Version, form: str, verdict: PairJudge) -> str | bytes:
     """The difference; empty text when there is none. `binary` gives bytes for `letopis patch`.
 
-    `recorded` is how the pair was judged when the newer version came.
+    `verdict` says of two versions, with what was read of them, whether they differ meaningfully.
     """
     if form not in DIFF_FORMATS:
         raise UsageError(f"there is no format '{form}'; choose one of {', '.join(DIFF_FORMATS)}")
@@ -74,7 +60,7 @@ def render_difference(
         return make_binary_delta(old.body, new.body)
     before, after = diff_side(old), diff_side(new)
     if form == "json":
-        return _json(before, after, judged_change(before, after, recorded, settings))
+        return _json(before, after, verdict(old, new, (before.page, after.page)))
     return _RENDERERS[form](before, after)
 
 

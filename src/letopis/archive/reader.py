@@ -14,7 +14,19 @@ from letopis.catalog import ABSENT, OUTCOMES, CaptureRow, Catalog, ContentRow, R
 from letopis.catalog.schema import RowReader
 from letopis.catalog.versions import find_by_id, find_newest, find_numbered, find_numbers
 from letopis.errors import Damaged, Unavailable, UnknownUrl, UnknownVersion
-from letopis.model import BlockChange, BlockKind, Change, Check, Outcome, Version, from_millis, header, to_millis
+from letopis.model import (
+    BlockChange,
+    BlockKind,
+    Change,
+    Check,
+    MutedBlock,
+    Outcome,
+    Version,
+    from_millis,
+    header,
+    to_millis,
+)
+from letopis.model.page import SAME_TEXT
 from letopis.store import ContentPlace, DecodedContent, PackGone, Store
 
 DIFF_FORMATS = ("unified", "words", "chars", "html", "visual", "links", "json", "binary")
@@ -252,8 +264,15 @@ class RecordReader:
         if row is None or row.meaningful is None:
             return None
         details, same = CheckDetails.unpack(row.extra), old.digest == new.digest
-        blocks = tuple(map(_block_change, details.blocks))
-        return Change(same, same, bool(row.meaningful), 0.0 if same else details.score or 0.0, blocks)
+        return Change(
+            same,
+            same or details.reason == SAME_TEXT,
+            bool(row.meaningful),
+            0.0 if same else details.score or 0.0,
+            tuple(map(_block_change, details.blocks)),
+            details.reason,
+            tuple(map(_muted_block, details.muted)),
+        )
 
     def error_body(self, url: str, moment: datetime) -> bytes:
         """The body that was kept with a check that brought no version; empty when there is none."""
@@ -305,8 +324,10 @@ class RecordReader:
             warnings=details.warnings,
             headers=headers,
             meaningful=None if row.meaningful is None else bool(row.meaningful),
-            score=0.0 if same else details.score,
-            blocks=details.blocks,
+            score=0.0 if same else None if row.meaningful is None else details.score,
+            blocks=() if row.meaningful is None else details.blocks,
+            reason="" if row.meaningful is None else details.reason,
+            muted=() if row.meaningful is None else details.muted,
         )
 
     def _other_check(self, resource: ResourceRow, row: CaptureRow, found: Mapping[int, StoredVersion]) -> Check:
@@ -361,6 +382,12 @@ class _StoredVersions(Mapping[int, StoredVersion]):
 
     def __len__(self) -> int:
         return sum(map(len, self._portions.values()))
+
+
+def _muted_block(text: str) -> MutedBlock:
+    """The inverse of how a record names a block that does not count: `counter: its text`."""
+    why, _, content = text.partition(": ")
+    return MutedBlock(why, "added", BlockKind.PARAGRAPH, content)
 
 
 def _block_change(text: str) -> BlockChange:

@@ -17,6 +17,7 @@ from blake3 import blake3
 from letopis.catalog.contents import headers_json
 from letopis.model import (
     BlockKind,
+    Change,
     FailureKind,
     Headers,
     Hop,
@@ -100,6 +101,8 @@ class CheckDetails(NamedTuple):
     blocks: tuple[str, ...] = ()
     length: int | None = None
     failure: str = ""
+    reason: str = ""
+    muted: tuple[str, ...] = ()
 
     def failure_kind(self, status: int) -> str:
         """What went wrong, in a word; `http` where the answer itself is an error, empty where nothing did."""
@@ -118,6 +121,8 @@ class CheckDetails(NamedTuple):
             "blocks": self.blocks,
             "length": self.length,
             "failure": self.failure,
+            "why": self.reason,
+            "muted": self.muted,
         }
         kept = {name: value for name, value in fields.items() if value not in ("", [], (), None)}
         return _encode_json(kept) if kept else None
@@ -137,6 +142,8 @@ class CheckDetails(NamedTuple):
             blocks=tuple(fields.get("blocks", ())),
             length=fields.get("length"),
             failure=fields.get("failure", ""),
+            reason=fields.get("why", ""),
+            muted=tuple(fields.get("muted", ())),
         )
 
     @classmethod
@@ -157,6 +164,8 @@ class CheckDetails(NamedTuple):
             blocks=tuple(_block_text(one) for one in _list(fields.get("blocks", ()))),
             length=None if length is None else _whole(length, _MOST_LENGTH),
             failure=FailureKind(fields["failure"]).value if fields.get("failure") else "",
+            reason=_text(fields.get("why", "")),
+            muted=tuple(_text(one) for one in _list(fields.get("muted", ()))),
         )
 
 
@@ -339,10 +348,26 @@ def details_of(look: Observation) -> CheckDetails:
         error=response.failure.message if response.failure else "",
         warnings=response.warnings,
         score=round(change.score, 4) if change and change.meaningful is not None else None,
-        blocks=tuple(f"{part.action} {part.kind}: {part.text[:120]}" for part in change.blocks[:8]) if change else (),
         length=_content_length(response) if look.outcome is Outcome.TOO_LARGE else None,
         failure=response.failure.kind.value if response.failure else "",
-    )
+    )._replace(**_judged(change) if change else {})
+
+
+def with_verdict(details: CheckDetails, change: Change) -> CheckDetails:
+    """The details of a version with a verdict that was reached after it was recorded."""
+    score = round(change.score, 4) if change.meaningful is not None else None
+    return details._replace(score=score, **_judged(change))
+
+
+def _judged(change: Change) -> dict[str, Any]:
+    """What a row keeps of a verdict beyond the score."""
+    return {
+        "blocks": tuple(f"{part.action} {part.kind}: {part.text[:120]}" for part in change.blocks[:8]),
+        "reason": change.reason,
+        "muted": tuple(
+            f"{part.why}: {part.text[:80]}" for part in sorted(change.muted, key=lambda one: one.action)[:8]
+        ),
+    }
 
 
 def _says_nothing(look: Observation) -> bool:

@@ -54,6 +54,8 @@ class LatestChange(NamedTuple):
     number: int
     added: str
     removed: str
+    verdict: str
+    reason: str
 
 
 class WatchedPage(NamedTuple):
@@ -82,6 +84,11 @@ def _latest_change(archive: Archive, row: ResourceRow) -> LatestChange | None:
     if version is None:
         return None
     # A changed block is "added p: its text".
-    blocks = [block.partition(": ") for block in CheckDetails.unpack(version.extra).blocks]
+    details = CheckDetails.unpack(version.extra)
+    blocks = [block.partition(": ") for block in details.blocks]
     first = {head.partition(" ")[0]: text for head, _, text in reversed(blocks)}
-    return LatestChange(from_millis(version.time), version.number, first.get("added", ""), first.get("removed", ""))
+    verdict = "noise" if version.number and version.meaningful == 0 else "changed" if version.number else "new"
+    return LatestChange(
+        from_millis(version.time), version.number, first.get("added", ""), first.get("removed", ""), verdict,
+        details.reason,
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""URLs and their hosts, what is known of the noise of each, and which version each observer saw last."""
+"""URLs and their hosts, what is known and was said of the noise of each, and which version each observer saw last."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from letopis.catalog.database import Cursor, Database
-from letopis.catalog.schema import ResourceRow, RowReader
+from letopis.catalog.schema import ResourceRow, RowReader, ensure_tables, has_table
 from letopis.urls import host as host_of
 from letopis.urls import surt, url_key
 
@@ -181,6 +181,57 @@ class NoiseProfiles:
             "SELECT count(*) FROM capture WHERE resource = ? AND number = ? AND outcome = 2", (resource, number)
         )
         return int(row[0]) if row else 0
+
+
+MUTE_TABLES = (
+    "CREATE TABLE IF NOT EXISTS mute_rule (place TEXT NOT NULL, form TEXT NOT NULL, kind TEXT NOT NULL, "
+    "example TEXT NOT NULL, added BIGINT NOT NULL, PRIMARY KEY (place, form)) {clustered};"
+)
+
+
+class MuteRuleRow(NamedTuple):
+    """What somebody said of changes of a text at a place: a URL, or a host."""
+
+    place: str
+    form: str
+    kind: str
+    example: str
+    added: int
+
+
+class MuteRuleRows:
+    """The rules of all places."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of(self, *places: str) -> list[MuteRuleRow]:
+        """The rules of some places, of all where none is named, in the order of adding."""
+        if not has_table(self._database, "mute_rule"):
+            return []
+        where = f"WHERE place IN ({', '.join('?' * len(places))}) " if places else ""
+        rows = self._database.all(
+            f"SELECT place, form, kind, example, added FROM mute_rule {where}ORDER BY added, form", places
+        )
+        return [MuteRuleRow(*row) for row in rows]
+
+    def add(self, row: MuteRuleRow) -> None:
+        """A rule, in place of the one that the same text had at the same place."""
+        ensure_tables(self._database, "mutes", MUTE_TABLES)
+        with self._database.transaction() as cursor:
+            cursor.run(
+                "INSERT INTO mute_rule (place, form, kind, example, added) VALUES (?, ?, ?, ?, ?) "
+                "ON CONFLICT (place, form) DO UPDATE SET kind = excluded.kind, example = excluded.example, "
+                "added = excluded.added",
+                row,
+            )
+
+    def remove(self, place: str, form: str) -> bool:
+        """Whether there was such a rule; it is gone then."""
+        if not has_table(self._database, "mute_rule"):
+            return False
+        with self._database.transaction() as cursor:
+            return cursor.run("DELETE FROM mute_rule WHERE place = ? AND form = ?", (place, form)) > 0
 
 
 _SET_OBSERVER = (

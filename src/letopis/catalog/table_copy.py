@@ -8,7 +8,18 @@ from typing import NamedTuple
 
 from xxhash import xxh3_64
 
-from letopis.catalog import accounts, audit, contents, index_state, jobs, queues, sessions, version_log, watches
+from letopis.catalog import (
+    accounts,
+    audit,
+    contents,
+    index_state,
+    jobs,
+    queues,
+    resources,
+    sessions,
+    version_log,
+    watches,
+)
 from letopis.catalog.database import Database, SqlRow
 from letopis.catalog.schema import CATALOG_TABLES, ensure_tables, has_table
 from letopis.errors import Damaged, UsageError
@@ -21,6 +32,7 @@ TOPICS = {
     "titleonly": index_state.INDEXING_TABLES,
     "jobs": jobs.JOB_TABLES,
     "likeness": index_state.LIKENESS_TABLES,
+    "mutes": resources.MUTE_TABLES,
     "projects": accounts.PROJECT_TABLES,
     "renderings": contents.RENDERING_TABLES,
     "job queries": jobs.QUERY_TABLES,

@@ -211,6 +211,7 @@ class NewVersion(NamedTuple):
     time: int
     meaningful: int | None
     sha1: bytes
+    extra: str | None
 
 
 class ChangeClients:
@@ -241,7 +242,7 @@ class ChangeClients:
     def since(self, after: int, limit: int) -> list[NewVersion]:
         """The versions recorded after an id, in the order of recording."""
         rows = self._database.all(
-            "SELECT v.id, r.url, r.title, v.number, v.time, v.meaningful, c.sha1 FROM version v "
+            "SELECT v.id, r.url, r.title, v.number, v.time, v.meaningful, c.sha1, v.extra FROM version v "
             "JOIN resource r ON r.id = v.resource JOIN content c ON c.id = v.content "
             "WHERE v.id > ? ORDER BY v.id LIMIT ?",
             (after, limit),

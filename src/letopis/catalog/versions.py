@@ -113,8 +113,18 @@ class Versions:
 
     def make_room(self, cursor: Cursor, resource: int, number: int) -> None:
         """Raises the numbers from `number` on by one, for a version that comes in late."""
+        self.forget_verdict(cursor, resource, number)
         cursor.run("UPDATE version SET number = number + 1 WHERE resource = ? AND number >= ?", (resource, number))
         cursor.run("UPDATE capture SET number = number + 1 WHERE resource = ? AND number >= ?", (resource, number))
+
+    def set_verdict(self, cursor: Cursor, version: int, meaningful: bool | None, extra: str | None) -> None:
+        """Whether a version is a change that a person would call one, and the details that say why."""
+        verdict = None if meaningful is None else int(meaningful)
+        cursor.run("UPDATE version SET meaningful = ?, extra = ? WHERE id = ?", (verdict, extra, version))
+
+    def forget_verdict(self, cursor: Cursor, resource: int, number: int) -> None:
+        """A version has another neighbour than the one it was judged against."""
+        cursor.run("UPDATE version SET meaningful = NULL WHERE resource = ? AND number = ?", (resource, number))
 
     def begin_earlier(self, cursor: Cursor, version: int, time: int) -> None:
         """A late arrival equals this version: it began earlier than we knew."""
@@ -144,6 +154,7 @@ class Versions:
         for row in rows:
             if row.id not in kept:
                 cursor.run("DELETE FROM version WHERE id = ?", (row.id,))
+                self.forget_verdict(cursor, resource, row.number + 1)
         renumbered = {row.number: new for new, row in enumerate(row for row in rows if row.id in kept)}
         self._renumber(cursor, resource, renumbered)
         return len(rows) - len(renumbered)

@@ -207,6 +207,9 @@ def _verdict(change: Change) -> dict[str, object]:
         "same_text": change.same_text,
         "meaningful": change.meaningful,
         "score": change.score,
+        "verdict": change.verdict,
+        "reason": change.reason,
+        "muted": [{"why": b.why, "text": b.text} for b in change.muted],
         "blocks": blocks,
     }
 

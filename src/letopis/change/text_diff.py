@@ -1,13 +1,16 @@
 """Differences of texts at three levels: lines, words inside changed lines, characters inside changed words.
 
-All work is bounded. Lines are compared first; changed runs of lines are
-opened to words, and changed words to characters, only while budgets of size
-and time last. What does not fit stays at the coarser level.
+All work is bounded. Lines are compared first; in changed runs of lines each
+line is set beside the one that it came from and opened to words, and changed
+words to characters, only while budgets of size and time last. What does not
+fit stays at the coarser level. A line that shares little with the one before
+is shown as rewritten, not as the words that happen to stand in both.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
@@ -20,9 +23,13 @@ LINES: DiffLevel = 1
 WORDS: DiffLevel = 2
 CHARACTERS: DiffLevel = 3
 
-_WORD = re.compile(r"\w+|[^\S\n]+|\n|[^\w\s]")
+_WORD = re.compile(r"\w+(?:[.,:/@'’\-]\w+)*|[^\S\n]+|\n|[^\w\s]")  # "19.90", "10:30", "don't" and "e-mail" are words
+_NOT_LETTERS = re.compile(r"[\W_]+")
 _MOST_WORDS_TEXT = 1 << 20
 _MOST_CHARACTERS = 1 << 14
+_MOST_LINE_PAIRS = 1 << 12
+_REWRITTEN = 0.4  # what two lines must have in common not to be two others
+_FEW_WORDS = 2
 
 
 class DiffPiece(NamedTuple):
@@ -96,18 +103,112 @@ def diff_pieces(old: str, new: str, level: DiffLevel = WORDS, bounds: DiffBounds
 
 
 def _opened(piece: DiffPiece, level: DiffLevel, bounds: DiffBounds, budget: Budget) -> Iterator[DiffPiece]:
-    """A changed run of lines by words, and its changed words by characters."""
+    """A changed run of lines: each beside the line that it came from, by words, and its changed words by characters."""
     if len(piece.old) + len(piece.new) > _MOST_WORDS_TEXT or bounds.late():
         bounds.coarse = True
         yield piece
         return
-    before, after = split_words(piece.old), split_words(piece.new)
+    for old, new in _paired_lines(split_lines(piece.old), split_lines(piece.new)):
+        if not old or not new:
+            yield DiffPiece("replace", old, new)
+            continue
+        found = list(_by_words(old, new, level, bounds, budget))
+        if level == WORDS and _is_rewritten(found):
+            yield DiffPiece("replace", old, new)
+        else:
+            yield from _without_confetti(found) if level == WORDS else found
+
+
+def _by_words(old: str, new: str, level: DiffLevel, bounds: DiffBounds, budget: Budget) -> Iterator[DiffPiece]:
+    before, after = split_words(old), split_words(new)
     for op in opcodes(before, after, budget):
         inner = DiffPiece(op.tag, "".join(before[op.a1 : op.a2]), "".join(after[op.b1 : op.b2]))
         if op.tag == "replace" and level == CHARACTERS:
             yield from character_pieces(inner.old, inner.new, bounds)
         else:
             yield inner
+
+
+def _paired_lines(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
+    """Lines in their order, each beside the one that is like it, else with nothing beside it; long runs as one pair."""
+    if len(old) == len(new) == 1 or len(old) * len(new) > _MOST_LINE_PAIRS:
+        yield "".join(old), "".join(new)
+        return
+    i = j = 0
+    for a, b in [*_best_pairs(_likenesses(old, new)), (len(old), len(new))]:
+        if i < a or j < b:
+            yield "".join(old[i:a]), ""
+            yield "", "".join(new[j:b])
+        if a < len(old):
+            yield old[a], new[b]
+        i, j = a + 1, b + 1
+
+
+def _likenesses(old: list[str], new: list[str]) -> list[list[float]]:
+    """How much each old line has in common with each new one; 0 for what is too little."""
+    before, after = ([Counter(_letters(line).split()) for line in lines] for lines in (old, new))
+    sizes = [[sum(map(len, words.elements())) for words in side] for side in (before, after)]
+    table = []
+    for x, size in zip(before, sizes[0], strict=True):
+        shared = [sum(map(len, (x & y).elements())) for y in after]
+        row = [2 * same / max(1, size + other) for same, other in zip(shared, sizes[1], strict=True)]
+        table.append([value if value >= _REWRITTEN else 0.0 for value in row])
+    return table
+
+
+def _best_pairs(likeness: list[list[float]]) -> list[tuple[int, int]]:
+    """Pairs that rise on both sides and are most alike together."""
+    rows, columns = len(likeness), len(likeness[0])
+    best = [[0.0] * (columns + 1) for _ in range(rows + 1)]
+    for i in range(rows - 1, -1, -1):
+        for j in range(columns - 1, -1, -1):
+            paired = likeness[i][j] + best[i + 1][j + 1] if likeness[i][j] else 0.0
+            best[i][j] = max(paired, best[i + 1][j], best[i][j + 1])
+    pairs, i, j = list[tuple[int, int]](), 0, 0
+    while i < rows and j < columns:
+        if likeness[i][j] and best[i][j] == likeness[i][j] + best[i + 1][j + 1]:
+            pairs.append((i, j))
+            i, j = i + 1, j + 1
+        else:
+            i, j = (i + 1, j) if best[i][j] == best[i + 1][j] else (i, j + 1)
+    return pairs
+
+
+def _letters(text: str) -> str:
+    return _NOT_LETTERS.sub(" ", text)
+
+
+def _is_rewritten(found: Sequence[DiffPiece]) -> bool:
+    """Whether so few words of a line stayed that it says something else, and not in one place alone."""
+    same = sum(_words_in(piece.new) for piece in found if piece.tag == "equal")
+    both = sum(_words_in(piece.old) + _words_in(piece.new) for piece in found)
+    changes = sum(piece.tag != "equal" for piece in found)
+    return changes > 1 and 2 * same < _REWRITTEN * both
+
+
+def _words_in(text: str) -> int:
+    return sum(word[0].isalnum() for word in split_words(text))
+
+
+def _without_confetti(found: Sequence[DiffPiece]) -> Iterator[DiffPiece]:
+    """Blanks and marks between changes go with them, and then a word or two between changes of several words."""
+    found = list(_joined(list(_swept(found, most_words=0))))
+    return _swept(found, most_words=_FEW_WORDS)
+
+
+def _swept(found: Sequence[DiffPiece], most_words: int) -> Iterator[DiffPiece]:
+    """What stayed between two changes and is no more than a crumb beside them is told as changed with them."""
+    for n, piece in enumerate(found):
+        inside = piece.tag == "equal" and 0 < n < len(found) - 1 and "\n" not in piece.new
+        words = _words_in(piece.new) if inside else 0
+        if inside and words <= most_words and words < min(_size(found[n - 1]), _size(found[n + 1])):
+            yield DiffPiece("replace", piece.old, piece.new)
+        else:
+            yield piece
+
+
+def _size(piece: DiffPiece) -> int:
+    return max(1, _words_in(piece.old), _words_in(piece.new))
 
 
 def character_pieces(old: str, new: str, bounds: DiffBounds) -> list[DiffPiece]:

@@ -12,6 +12,7 @@ from letopis.change.paragraphs import known_share_of
 from letopis.change.profiles import HostProfile, PageHabits
 from letopis.config import ChangeSettings
 from letopis.model import BlockChange, Change, MutedBlock, Page
+from letopis.model.page import SAME_TEXT
 
 PageState = Page | Fingerprint
 """A state of a page: read just now, or kept as numbers."""
@@ -21,7 +22,6 @@ _MOST_BLOCKS = 100
 _MOST_TEXT = 500
 _DEFAULTS = ChangeSettings()
 _NO_RULES = MuteRules()
-SAME_BYTES, SAME_TEXT = "same bytes", "same text"
 
 
 def compare(
@@ -45,7 +45,7 @@ def compare(
     if not history:
         return Change(same_bytes, same_bytes, None, reason="nothing to compare with")
     if same_bytes:
-        return Change(True, True, False, reason=SAME_BYTES)
+        return Change(True, True, False, reason="same bytes")
     old, now = _as_fingerprint(history[0]), _as_fingerprint(new)
     same_text = old.text_hash == now.text_hash
     if not old.hashes and not now.hashes:

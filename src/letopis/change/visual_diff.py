@@ -28,6 +28,7 @@ _FINE, _ROUGH = 1 << 20, 1 << 23
 _SMALL = 1 << 15
 """Characters of two pages that no structure makes slow."""
 _KEPT = "surrogatepass"
+_REWRITTEN = 0.4
 _TAG = r"<(?:[^\">]++|\"[^\"]*+\")*+>"
 _OPAQUE = "|".join(
     rf"<{name}\b(?:[^\">]++|\"[^\"]*+\")*+>.*?</{name}\s*>" for name in ("style", "textarea", "svg", "select", "title")
@@ -113,8 +114,18 @@ def _compared(old: str, new: str, bounds: DiffBounds) -> Iterator[_Part]:
             yield part
         else:
             room -= size
-            yield from _parts(_WORDS.findall("".join(part.old)), _WORDS.findall("".join(part.new)), budget)
+            found = list(_parts(_WORDS.findall("".join(part.old)), _WORDS.findall("".join(part.new)), budget))
+            yield from [part] if _is_rewritten(found) else found
     bounds.coarse = bounds.coarse or budget.coarse
+
+
+def _is_rewritten(found: Sequence[_Part]) -> bool:
+    """Whether so few words of a run of text stayed that it is another text; where tags differ, they are matched."""
+    tokens = [token for part in found for token in (*part.old, *part.new)]
+    if any(token[0] == "<" for token in tokens):
+        return False
+    same = sum(len(part.new) for part in found if part.equal)
+    return sum(not part.equal for part in found) > 1 and 2 * same < _REWRITTEN * len(tokens)
 
 
 def _parts(old: list[str], new: list[str], budget: Budget) -> Iterator[_Part]:

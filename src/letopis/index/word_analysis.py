@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -126,6 +126,10 @@ class PhraseHistory:
     versions: int
 
 
+_PHRASE_WORDS = 60
+"""Words of a paragraph by which it is looked for."""
+
+
 def phrase_history(index: WordIndex, phrase: str, *sites: str) -> PhraseHistory:
     """First and last time the words stood together on any page, or on any of these sites; NotFound: they never did."""
     words = tuple(split_words(nfc(phrase)))
@@ -147,6 +151,26 @@ def phrase_history(index: WordIndex, phrase: str, *sites: str) -> PhraseHistory:
         " ".join(words), from_millis(snapshot.numbers("time", [first])[0]), snapshot.stored(first).url,
         from_millis(seen), snapshot.stored(last).url, gone, pages, len(addresses),
     )  # fmt: skip
+
+
+class FirstPlace(NamedTuple):
+    """Where and when words first stood together."""
+
+    url: str
+    time: datetime
+
+
+def first_places(index: WordIndex, texts: Iterable[str]) -> Iterator[FirstPlace | None]:
+    """Where each text first stood on any page, by its first words in their order; None where it never did."""
+    snapshot = index.snapshot()
+    for text in texts:
+        words = tuple(split_words(nfc(text)))[:_PHRASE_WORDS]
+        query = QueryBuilder(snapshot).term(QueryTerm(words, exact=True)) if words else None
+        if query is None or not snapshot.every(query):
+            yield None
+            continue
+        first = _first_by(snapshot, query, "time", Order.Asc)
+        yield FirstPlace(snapshot.stored(first).url, from_millis(snapshot.numbers("time", [first])[0]))
 
 
 def _both(first: Any, second: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from letopis import extract
 from letopis.archive import Archive, Identity
+from letopis.archive.mute_rules import mute_rules_of
 from letopis.archive.page_memory import PageMemory
 from letopis.change import Fingerprint, HostProfile, PageHabits, fingerprint
 from letopis.lazy import lazy
@@ -134,7 +135,8 @@ class PageReader:
         old = _read_page(before.body, known.final_url, before.headers)
         habits = self._noise.habits(known.resource, known.number)
         # Pages, not fingerprints: links and long paragraphs are told by what fingerprints leave behind.
-        change = verdict.compare(page, [old], self._noise.profile(url), self._archive.settings.change, habits=habits)
+        settings, rules = self._archive.settings.change, mute_rules_of(self._archive, url)
+        change = verdict.compare(page, [old], self._noise.profile(url), settings, habits=habits, rules=rules)
         self._learn(url, habits, fingerprint(old), fingerprint(page))
         return change
 

@@ -106,6 +106,10 @@ class BlockChange(NamedTuple):
     text: str
 
 
+SAME_TEXT = "same text"
+"""The reason of a verdict on versions whose bytes alone differ."""
+
+
 class MutedBlock(NamedTuple):
     """One block that came or went and does not count, and why."""
 
@@ -133,3 +137,10 @@ class Change:
     blocks: tuple[BlockChange, ...] = ()
     reason: str = ""
     muted: tuple[MutedBlock, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """In one word: unchanged, noise or changed; empty where nobody judged."""
+        if self.same_bytes:
+            return "unchanged"
+        return {None: "", False: "noise", True: "changed"}[self.meaningful]

@@ -62,6 +62,13 @@ class Check:
     cached: bool = False
     changed_for_you: bool | None = None
     failure: str = ""
+    reason: str = ""
+    muted: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """In one word: the outcome, but `noise` for a new version that says nothing new."""
+        return "noise" if self.outcome is Outcome.CHANGED and self.meaningful is False else str(self.outcome)
 
 
 @dataclass(frozen=True, slots=True)

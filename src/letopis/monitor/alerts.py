@@ -48,7 +48,8 @@ class WatchState(NamedTuple):
 class WatchDifference:
     """What changed between the version that was judged last and the newest, through the watch's filters.
 
-    `counts` is the answer of `change.count`; `share` is 0..1 of the page.
+    `counts` is the answer of `change.count`; `share` is 0..1 of the page;
+    `score` and `reason` are those of the verdict.
     """
 
     counts: bool
@@ -56,6 +57,8 @@ class WatchDifference:
     removed: tuple[str, ...] = ()
     share: float = 0.0
     text: str = ""
+    score: float = 0.0
+    reason: str = ""
 
 
 class WatchHistory(NamedTuple):
@@ -74,6 +77,8 @@ class Alert(NamedTuple):
     time: datetime
     message: str
     difference: str = ""
+    score: float | None = None
+    reason: str = ""
 
 
 def decide_alerts(
@@ -192,7 +197,7 @@ def _changed(watch: Watch, history: WatchHistory, change: WatchDifference) -> Al
     came = len(change.added)
     lines = f"{came} {'line' if came == 1 else 'lines'} added, {len(change.removed)} removed"
     when = history.checks[-1].checked_at if history.checks else history.now
-    return Alert(AlertKind.CHANGED, when, f"{watch.url} has changed: {lines}", change.text)
+    return Alert(AlertKind.CHANGED, when, f"{watch.url} has changed: {lines}", change.text, change.score, change.reason)
 
 
 def _quiet(watch: Watch, state: WatchState, now: datetime) -> list[Alert]:

@@ -49,6 +49,8 @@ def notification_of(alert: AlertRow, settings: MonitorSettings) -> Notification:
         "version": stored.get("version"),
         "sentence": alert.message,
         "difference": stored.get("difference", ""),
+        "score": stored.get("score"),
+        "reason": stored.get("reason", ""),
     }
     words = {name: "" if value is None else str(value) for name, value in facts.items()}
     title = Template(settings.title).safe_substitute(words).strip()

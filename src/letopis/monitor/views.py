@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 from letopis import extract
 from letopis.archive import Archive
+from letopis.archive.mute_rules import mute_rules_of
+from letopis.archive.verdicts import verdict_between
 from letopis.change import ContentFilter, FilterKind, compare, filter_page, filter_source, filter_text, unified_diff
-from letopis.config import ChangeSettings
 from letopis.errors import NotFound, UnknownVersion, UsageError
 from letopis.extract.feeds import SitemapEntry, sitemap_entries
-from letopis.model import Check, Outcome, Page, Version, rfc3339
+from letopis.model import Change, Check, Outcome, Page, Version, rfc3339
+from letopis.model.page import SAME_TEXT
 from letopis.monitor.alerts import WatchDifference
 from letopis.monitor.checker import Checker, CheckOptions
 from letopis.monitor.watch import Watch, parse_filters
@@ -28,10 +30,11 @@ _HTML_HEADERS = (("Content-Type", "text/html; charset=utf-8"),)
 
 
 class FilteredVersion(NamedTuple):
-    """A version as a watch sees it."""
+    """A version as a watch sees it: what was read of it, as text, and the source that the filters left."""
 
     page: Page
     text: str
+    source: str
 
 
 def filtered_version(version: Version, filters: Sequence[ContentFilter]) -> FilteredVersion:
@@ -44,8 +47,9 @@ def filtered_version(version: Version, filters: Sequence[ContentFilter]) -> Filt
         page = extract.read_page(chosen.encode("utf-8", "replace"), version.url, _HTML_HEADERS, detect_language=False)
     if is_markup or not page.content_type.startswith(("text/", "application/json")):
         kept = filter_page(page, filters)
-        return FilteredVersion(kept, kept.text)
-    return FilteredVersion(page, filter_text(chosen, filters))
+        return FilteredVersion(kept, kept.text, chosen)
+    text = filter_text(chosen, filters)
+    return FilteredVersion(page, text, text)
 
 
 def watch_difference(archive: Archive, watch: Watch, old: int, new: int, checks: Sequence[Check]) -> WatchDifference:
@@ -62,41 +66,60 @@ def watch_difference(archive: Archive, watch: Watch, old: int, new: int, checks:
         first, second = filtered_version(before, filters), filtered_version(after, filters)
     except UsageError as error:  # the page is no longer what the filter was written for
         return WatchDifference(True, text=str(error))
-    counts = _counts_as_change(archive.settings.change, first, second, filters, checks)
-    return _shown_difference(counts, (before, first), (after, second))
+    pair = (before, first), (after, second)
+    change = filtered_verdict(archive, pair, filters)
+    by_bytes = archive.settings.change.count == "bytes" and (not filters or first.text != second.text)
+    return _shown_difference(by_bytes or _with_steps(change, filters, checks), change, pair)
 
 
-def _counts_as_change(
-    settings: ChangeSettings,
-    old: FilteredVersion,
-    new: FilteredVersion,
-    filters: Sequence[ContentFilter],
-    checks: Sequence[Check],
-) -> bool:
-    """By bytes, or as the visit judged it with all it knows of the page.
+_FilteredPair = tuple[tuple[Version, FilteredVersion], tuple[Version, FilteredVersion]]
 
-    Whoever chose a part of the page wants to hear of every change of its
-    text; a page with parts left out is judged like a whole one.
+
+def filtered_verdict(archive: Archive, pair: _FilteredPair, filters: Sequence[ContentFilter]) -> Change:
+    """Whether two versions differ meaningfully behind the filters of a watch.
+
+    Without filters it is the verdict on the pair. Whoever chose a part of the
+    page wants to hear of every change of its text; a page with parts left
+    out is judged like a whole one, and is noise where the whole page is.
     """
-    if filters and (old.text == new.text or any(one.kind in _CHOOSING_FILTERS for one in filters)):
-        return old.text != new.text
-    if settings.count == "bytes":
-        return True
+    (before, old), (after, new) = pair
+    if not filters:
+        return verdict_between(archive, before, after, (old.page, new.page))
+    if old.text == new.text:
+        return Change(before.digest == after.digest, True, False, reason=SAME_TEXT)
+    if any(one.kind in _CHOOSING_FILTERS for one in filters):
+        share = _share(old.text.splitlines(), new.text.splitlines())
+        return Change(False, False, True, round(share, 4), reason="the chosen part is different")
+    recorded = archive.answers.verdict(before, after)
+    if recorded is not None and recorded.meaningful is False:
+        return recorded
+    return compare(new.page, [old.page], settings=archive.settings.change, rules=mute_rules_of(archive, after.url))
+
+
+def _with_steps(change: Change, filters: Sequence[ContentFilter], checks: Sequence[Check]) -> bool:
+    """Whether a difference counts: where several versions came in between, as soon as one of them did."""
     changed = [check for check in checks if check.outcome is Outcome.CHANGED]
-    if changed and not filters:
+    if len(changed) > 1 and not filters:
         return any(check.meaningful is not False for check in changed)
-    return compare(new.page, [old.page], settings=settings).meaningful is not False
+    return change.meaningful is not False
 
 
-def _shown_difference(
-    counts: bool, old: tuple[Version, FilteredVersion], new: tuple[Version, FilteredVersion]
-) -> WatchDifference:
+def _shown_difference(counts: bool, change: Change, pair: _FilteredPair) -> WatchDifference:
+    old, new = pair
     before, after = old[1].text.splitlines(), new[1].text.splitlines()
     added, removed = _lines_without(after, before), _lines_without(before, after)
-    whole = sum(map(len, before)) + sum(map(len, after))
-    share = (sum(map(len, added)) + sum(map(len, removed))) / whole if whole else 1.0
     text = unified_diff(old[1].text + "\n", new[1].text + "\n", _version_name(old[0]), _version_name(new[0]))
-    return WatchDifference(counts, added[:_MOST_LINES], removed[:_MOST_LINES], share, text[:_MOST_TEXT])
+    return WatchDifference(
+        counts, added[:_MOST_LINES], removed[:_MOST_LINES], _share(before, after), text[:_MOST_TEXT], change.score,
+        change.reason,
+    )  # fmt: skip
+
+
+def _share(before: Sequence[str], after: Sequence[str]) -> float:
+    """How much of two texts is in lines that the other does not have."""
+    whole = sum(map(len, before)) + sum(map(len, after))
+    differing = (*_lines_without(after, before), *_lines_without(before, after))
+    return sum(map(len, differing)) / whole if whole else 1.0
 
 
 def _version_name(version: Version) -> str:

@@ -183,7 +183,10 @@ class Watcher:
     def _alerts(self, one: WatchResult) -> Iterator[NewAlert]:
         guarded = not self._options(one.watch.notify_origin).private_ok
         for alert in one.alerts:
-            facts = {"tag": one.watch.tag, "version": one.check.version, "difference": alert.difference}
+            facts = {
+                "tag": one.watch.tag, "version": one.check.version, "difference": alert.difference,
+                "score": alert.score, "reason": alert.reason,
+            }  # fmt: skip
             row = AlertRow(0, one.watch.url, str(alert.kind), to_millis(alert.time), alert.message, json.dumps(facts))
             yield NewAlert(row, [(target, guarded) for target in one.watch.notify])
 

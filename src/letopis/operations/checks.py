@@ -87,6 +87,9 @@ class CheckResult(NamedTuple):
     changed_for_you: bool | None
     failure: str
     headers: tuple[HeaderField, ...]
+    verdict: str
+    reason: str
+    muted: tuple[str, ...]
 
 
 def check_result(check: Check) -> CheckResult:
@@ -105,6 +108,10 @@ def _sentence(check: CheckResult) -> str:
     text = f"{'not asked' if check.available is None else check.outcome}: {check.url}"
     if check.version is not None:
         text += f" version {check.version}"
+    if check.verdict == "noise":
+        text += f", noise ({check.reason})"
+    if check.muted:
+        text += f", {len(check.muted)} frequent changes muted"
     if check.changed_for_you is not None:
         text += ", changed for you" if check.changed_for_you else ", nothing new for you"
     return text + (" (from the record)" if check.cached else "")
@@ -227,6 +234,9 @@ class RecordedCheck(NamedTuple):
     error: str
     failure: str
     headers: tuple[HeaderField, ...]
+    verdict: str
+    reason: str
+    muted: tuple[str, ...]
 
 
 @operation(
@@ -234,8 +244,8 @@ class RecordedCheck(NamedTuple):
     right=READ,
     verb="history",
     route=("GET", "/history"),
-    columns=("time", "status", "available", "outcome", "version", "meaningful", "score", "error"),
     about={"url": str, "cursor": str | None},
+    columns=("time", "status", "available", "verdict", "version", "score", "reason", "error"),
     errors=(404,),
     examples=(
         "letopis history https://example.org/",
@@ -243,28 +253,24 @@ class RecordedCheck(NamedTuple):
     ),
 )
 def history(context: Context, asked: PageListQuery) -> Rows[RecordedCheck]:
-    """List every check of a page, oldest first: time, status, whether it was available, outcome."""
+    """List every check of a page, oldest first: time, status, whether it was available, the verdict and its reason.
+
+    The verdict is the outcome, but `noise` for a new version that says nothing new.
+    """
     url, (since, until) = parse_user_url(asked.url), asked.span()
     most = asked.most(context)
     checks = context.archive.answers.checks(url, max(since, asked.position() or since), until)
     found = list(islice(checks, None if most is None else most + 1))
-    rows = [
-        RecordedCheck(
-            one.checked_at,
-            one.status,
-            one.available,
-            one.outcome,
-            one.version,
-            one.meaningful,
-            one.score,
-            one.error,
-            one.failure,
-            shown_headers(one),
-        )
-        for one in found[:most]
-    ]
+    rows = list(map(_recorded_check, found[:most]))
     following = None if most is None or len(found) <= most else str(to_millis(found[most].checked_at))
     return Rows(rows, {"url": url, "cursor": following})
+
+
+def _recorded_check(check: Check) -> RecordedCheck:
+    return RecordedCheck(
+        check.checked_at, check.status, check.available, check.outcome, check.version, check.meaningful, check.score,
+        check.error, check.failure, shown_headers(check), check.verdict, check.reason, check.muted,
+    )  # fmt: skip
 
 
 class RecordedVersion(NamedTuple):

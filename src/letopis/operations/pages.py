@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 from letopis import extract
 from letopis.archive import OWN, READ, WRITE
 from letopis.archive.observers import ObserverMarks
+from letopis.archive.verdicts import verdict_between
 from letopis.errors import DocumentTooLarge, Refused, Unavailable, UnknownUrl, UnknownVersion, UsageError
 from letopis.model import Page, Version
 from letopis.monitor import CheckOptions
@@ -292,9 +293,13 @@ def put(context: Context, asked: PutCommand) -> Value[StoredPut]:
     Over HTTP the body is the version, and its Content-Type the type; whoever
     may say what a page was is its owner, and `fetch.max_bytes` is the limit.
     """
-    most = context.settings.fetch.max_bytes
+    archive, most = context.archive, context.settings.fetch.max_bytes
     if context.origin == "http" and len(asked.file) > most:
         raise DocumentTooLarge(f"{asked.url}: {len(asked.file)} bytes are over fetch.max_bytes, which is {most}")
-    done = context.archive.put(asked.url, asked.file, asked.at, asked.content_type)
+    done = archive.put(asked.url, asked.file, asked.at, asked.content_type)
+    if done.stored and done.number:
+        verdict_between(
+            archive, archive.get(done.url, version=done.number - 1), archive.get(done.url, version=done.number)
+        )
     result: Literal["stored", "same"] = "stored" if done.stored else "same"
     return Value(StoredPut(done.url, result, done.number, done.time, done.digest))

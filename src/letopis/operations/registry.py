@@ -17,6 +17,7 @@ FAMILIES = (
     "exchange",
     "jobs",
     "links",
+    "muting",
     "pages",
     "replication",
     "totals",

@@ -254,13 +254,16 @@ class NewChange(NamedTuple):
     meaningful: bool | None
     digest: str
     cursor: str
+    verdict: str
+    score: float | None
+    reason: str
 
 
 def new_change(row: LoggedChange) -> NewChange:
     """A version of the log as it is shown to those who follow it."""
     return NewChange(
         row.url, row.title, row.number, row.time, "changed" if row.number else "new", row.meaningful, row.digest,
-        f"v{row.id}",
+        f"v{row.id}", row.verdict, row.score, row.reason,
     )  # fmt: skip
 
 
@@ -270,7 +273,7 @@ def new_change(row: LoggedChange) -> NewChange:
     verb="changes",
     route=("GET", "/changes"),
     about={"cursor": str},
-    columns=("cursor", "time", "outcome", "meaningful", "version", "url"),
+    columns=("cursor", "time", "verdict", "version", "url", "reason"),
     examples=("letopis changes anna", "letopis changes ack anna v17"),
 )
 def changes(context: Context, asked: ChangesQuery) -> Rows[NewChange]:

@@ -479,6 +479,8 @@ class AlertDetails:
     message: str
     tag: str
     version: int | None
+    score: float | None
+    reason: str
 
 
 @operation(
@@ -494,5 +496,6 @@ def watch_alerts(context: Context, asked: AlertsQuery) -> Rows[AlertDetails]:
 def _alert(row: AlertRow) -> AlertDetails:
     facts = json.loads(row.facts)
     return AlertDetails(
-        row.id, from_millis(row.time), row.kind, row.url, row.message, facts.get("tag", ""), facts.get("version")
-    )
+        row.id, from_millis(row.time), row.kind, row.url, row.message, facts.get("tag", ""), facts.get("version"),
+        facts.get("score"), facts.get("reason", ""),
+    )  # fmt: skip

@@ -7,19 +7,24 @@ from dataclasses import dataclass
 from datetime import datetime
 from html import unescape
 
+from letopis import extract
 from letopis.archive import READ, WRITE, Archive
 from letopis.archive.accounts import projects_of
 from letopis.archive.cluster import spread_over
 from letopis.archive.index_facts import page_ids, record_choice, record_shown, require_site, word_forms
+from letopis.change.fingerprints import normalized_words
+from letopis.change.paragraphs import LONG_PARAGRAPH
 from letopis.index.query_language import WordQuery, field_filters, parse_word_query
 from letopis.index.search_ranking import SearchRow, search_row
 from letopis.index.search_results import SearchFacet, count_results, search_facets
 from letopis.index.search_results import search as best_pages
 from letopis.index.word_analysis import (
+    FirstPlace,
     NearbyWord,
     PageCategory,
     PhraseHistory,
     category_lines,
+    first_places,
     nearby_words,
     phrase_history,
     site_categories,
@@ -35,6 +40,7 @@ from letopis.urls import parse_user_url
 MAX_HITS, MAX_OFFSET = 1000, 10_000
 MAX_NEAR = 10_000
 _MAX_FILTERS = 100
+_MAX_PARAGRAPHS, _SHOWN_PARAGRAPH = 500, 200
 _AT = "As of this time; default: now."
 _SITE = "A host (host[:port]) or an address."
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
@@ -271,6 +277,62 @@ def when(context: Context, asked: PhraseQuery) -> Value[PhraseHistory]:
     """Tell when a phrase first and last stood on any page, over all versions."""
     _require_sites(context, asked.sites)
     return Value(phrase_history(current_words(context), asked.phrase, *asked.sites))
+
+
+class OriginQuery(Parameters):
+    """Of which version of which page."""
+
+    url: str = parameter("Address of the page.", argument=True)
+    at: datetime | None = parameter("The version valid at this time; default: the newest.", default=None, ends_day=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ParagraphOrigin:
+    """A long paragraph of a page, and where in the whole archive it first stood; `elsewhere` if on another page."""
+
+    paragraph: str
+    characters: int
+    first_url: str
+    first_time: datetime | None
+    elsewhere: bool
+
+
+@operation(
+    "origin",
+    right=READ,
+    verb="origin",
+    route=("GET", "/origin"),
+    about={"url": str, "known": float | None},
+    columns=("first_time", "first_url", "elsewhere", "paragraph"),
+    errors=(404,),
+    examples=(
+        "letopis origin https://example.org/article",
+        "letopis origin https://example.org/ --at 2024-01-31 --json",
+    ),
+)
+def origin(context: Context, asked: OriginQuery) -> Rows[ParagraphOrigin]:
+    """Tell for each long paragraph of a page where in the archive it first stood, and when.
+
+    Long are paragraphs of 50 characters and more; 'known' is the share of their length that stood on other pages
+    before: 1 for a page that is made wholly of paragraphs of others.
+    """
+    url = parse_user_url(asked.url)
+    found = context.archive.get(url, at=asked.at)
+    page = extract.read_page(found.body, found.url, found.headers, detect_language=False)
+    paragraphs = [block.text for block in page.blocks if len(normalized_words(block.text)) >= LONG_PARAGRAPH]
+    places = first_places(current_words(context), paragraphs[:_MAX_PARAGRAPHS])
+    rows = [_paragraph_origin(url, text, place) for text, place in zip(paragraphs, places, strict=False)]
+    whole = sum(row.characters for row in rows)
+    known = sum(row.characters for row in rows if row.elsewhere) / whole if whole else None
+    remark = "the page has no long paragraphs" if known is None else f"{known:.0%} of it stood on other pages before"
+    return Rows(rows, {"url": url, "known": known}, remark=remark)
+
+
+def _paragraph_origin(url: str, text: str, place: FirstPlace | None) -> ParagraphOrigin:
+    size, shown = len(normalized_words(text)), text[:_SHOWN_PARAGRAPH]
+    if place is None:
+        return ParagraphOrigin(shown, size, url, None, False)
+    return ParagraphOrigin(shown, size, place.url, place.time, place.url != url)
 
 
 class CategoriesQuery(Parameters):

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import RedirectResponse
 
+from letopis.api.access import principal_of
 from letopis.api.door import context_of
 from letopis.api.requests import origin_of
-from letopis.archive.differences import DiffSide, diff_side, diff_texts, judged_change
+from letopis.archive.differences import DiffSide, diff_side, diff_texts
+from letopis.archive.verdicts import verdict_between
 from letopis.change import DiffPiece, diff_pieces, link_changes, unified_diff, visual_html_in_time
 from letopis.errors import UsageError
 from letopis.extract.rewriter import rewrite_under
-from letopis.model import Version, rfc3339, stamp14
+from letopis.model import Change, Version, rfc3339, stamp14
+from letopis.model.rights import WRITE
+from letopis.monitor.views import filtered_verdict, filtered_version
+from letopis.monitor.watch import FilterText, parse_filters
+from letopis.monitor.watch_list import WatchList
 from letopis.operations import Context, bind
+from letopis.operations.muting import MuteCommand, mute_add
 from letopis.operations.pages import DiffQuery, diff_sides
 from letopis.replay.csp import SAFE_HEADERS
+from letopis.urls import host as host_of
 from letopis.web.history import unread_marks
 from letopis.web.languages import translatable
-from letopis.web.pages import PageAddress, PageRoute, page_address, render_page
+from letopis.web.pages import PageAddress, PageRoute, form_of, page_address, render_page, url_in_path
 
 MOST_ROWS = 3000
 _CONTEXT = 3
@@ -204,34 +215,88 @@ class VersionPair(NamedTuple):
     choices: list[Version]
 
 
+class ComparedSides(NamedTuple):
+    """Both versions as they are compared, the verdict on them, and the filters that they were read through."""
+
+    old: DiffSide
+    new: DiffSide
+    verdict: Change
+    filters: tuple[FilterText, ...] = ()
+
+
 @router.get("/compare/{rest:path}")
 def comparison(request: Request) -> Response:
-    """Two versions: by default the newest and the one before it."""
+    """Two versions: by default the newest and the one before it; with `filter=watch` as its watch sees it."""
     context = context_of(request)
     archive = context.archive
-    asked = page_address(archive, request.scope, "/compare/", ("from", "to", "view"))
+    asked = page_address(archive, request.scope, "/compare/", ("from", "to", "view", "filter"))
     view = asked.own.get("view", "words")
     if view not in (*COMPARE_VIEWS, _FRAME):
         raise UsageError(f"there is no view '{view[:40]}'; choose one of {', '.join(COMPARE_VIEWS)}")
-    pair = _version_pair(context, asked)
-    old, new = diff_side(pair.old), diff_side(pair.new)
+    pair, filters = _version_pair(context, asked), _watch_filters(context, asked.url)
+    sides = _sides_of(context, pair, filters if asked.own.get("filter") == "watch" else ())
     if view == _FRAME:
-        return _framed(old, new, origin_of(request.scope))
+        return _framed(sides.old, sides.new, origin_of(request.scope))
     if pair.after is None:
         unread_marks(request, context).read([asked.url])
     return render_page(
         request,
         "compare.html",
         url=asked.url,
-        title=new.page.title,
+        host=host_of(asked.url),
+        title=sides.new.page.title,
         pair=pair,
         view=view,
         views=COMPARE_VIEWS,
-        verdict=judged_change(old, new, archive.answers.verdict(pair.old, pair.new), archive.settings.change),
+        verdict=sides.verdict,
+        filters=filters,
+        filtered=bool(sides.filters),
+        may_write=principal_of(request).may(WRITE),
         link=f"from={rfc3339(pair.old.time)}&to={rfc3339(pair.new.time)}",
         choices=pair.choices[::-1],
-        **_FILLED[view](old, new),
+        **_FILLED[view](sides.old, sides.new),
     )
+
+
+def _watch_filters(context: Context, url: str) -> tuple[FilterText, ...]:
+    entry = WatchList(context.archive).find(url)
+    return entry.watch.filters if entry is not None else ()
+
+
+def _sides_of(context: Context, pair: VersionPair, filters: tuple[FilterText, ...]) -> ComparedSides:
+    """Through the filters, unless the page is no longer what they were written for."""
+    try:
+        return _filtered_sides(context, pair, filters) if filters else _whole_sides(context, pair)
+    except UsageError:
+        return _whole_sides(context, pair)
+
+
+def _whole_sides(context: Context, pair: VersionPair) -> ComparedSides:
+    old, new = diff_side(pair.old), diff_side(pair.new)
+    return ComparedSides(old, new, verdict_between(context.archive, pair.old, pair.new, (old.page, new.page)))
+
+
+def _filtered_sides(context: Context, pair: VersionPair, filters: tuple[FilterText, ...]) -> ComparedSides:
+    parsed = parse_filters(filters)
+    old, new = filtered_version(pair.old, parsed), filtered_version(pair.new, parsed)
+    verdict = filtered_verdict(context.archive, ((pair.old, old), (pair.new, new)), parsed)
+    before, after = (DiffSide(one, seen.page, seen.source) for one, seen in ((pair.old, old), (pair.new, new)))
+    return ComparedSides(before, after, verdict, filters)
+
+
+@router.post("/mute")
+async def mute(request: Request) -> Response:
+    """What somebody says of a text that changes: mute it, or never do, on its page or its whole host."""
+    form = await form_of(request)
+    return await run_in_threadpool(_mute, request, form)
+
+
+def _mute(request: Request, form: Mapping[str, str]) -> Response:
+    context, url = context_of(request), form.get("url", "")
+    place = host_of(url) if form.get("scope") == "host" else url
+    values = {"place": place, "text": form.get("text", ""), "kind": form.get("kind", "always")}
+    mute_add(context, bind(MuteCommand, values, context.moment(), door="http"))
+    return RedirectResponse(f"/compare/{url_in_path(url)}?to={quote(form.get('to', ''))}", 303)
 
 
 def _framed(old: DiffSide, new: DiffSide, ours: str) -> Response:

@@ -1,0 +1,68 @@
+"""One verdict a pair of versions: kept since the newer one came, else reached when somebody asks, and kept then.
+
+Two versions that follow each other have one verdict, with its score and its
+reason, in the row of the newer one. A version that came in by hand or by an
+import, or whose neighbour came late or was dropped, is judged at the first
+question; pairs that are further apart are judged at every question, by the
+same rules and with what is known of their host.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from letopis import extract
+from letopis.archive.archive import Archive
+from letopis.archive.mute_rules import mute_rules_of
+from letopis.archive.records import CheckDetails, with_verdict
+from letopis.change import HostProfile, compare, fingerprint
+from letopis.errors import LetopisError
+from letopis.model import Change, Page, Version
+from letopis.urls import host as host_of
+
+
+def verdict_between(archive: Archive, old: Version, new: Version, pages: tuple[Page, Page] | None = None) -> Change:
+    """Whether two versions differ meaningfully; `pages` are what was read of them, where that is at hand."""
+    recorded = archive.answers.verdict(old, new)
+    if recorded is not None and (recorded.reason or recorded.same_bytes):
+        return recorded
+    before, after = pages or (_page(old), _page(new))
+    if recorded is not None:  # kept by an earlier release, which wrote no reasons
+        same_text = fingerprint(before).text_hash == fingerprint(after).text_hash
+        return replace(recorded, same_text=same_text and not recorded.meaningful)
+    change = _judged_now(archive, new.url, (before, after), same_bytes=old.digest == new.digest)
+    if old.url == new.url and old.number + 1 == new.number:
+        _keep(archive, new, change)
+    return change
+
+
+def _page(version: Version) -> Page:
+    return extract.read_page(version.body, version.url, version.headers, detect_language=False)
+
+
+def _judged_now(archive: Archive, url: str, pages: tuple[Page, Page], *, same_bytes: bool) -> Change:
+    before, after = pages
+    profile = archive.catalog.noise_profiles.profile(host_of(url))
+    return compare(
+        after,
+        [before],
+        HostProfile.from_bytes(profile) if profile else None,
+        archive.settings.change,
+        rules=mute_rules_of(archive, url),
+        same_bytes=same_bytes,
+    )
+
+
+def _keep(archive: Archive, new: Version, change: Change) -> None:
+    """Writes a verdict to the row of its version, unless somebody was faster; a record that cannot be written stays."""
+    if archive.is_clone or change.meaningful is None:
+        return
+    versions, resource = archive.catalog.versions, archive.answers.resource(new.url).id
+    try:
+        with archive.catalog.database.transaction() as cursor:
+            row = versions.number(resource, new.number, cursor)
+            if row is not None and row.meaningful is None:
+                details = with_verdict(CheckDetails.unpack(row.extra), change)
+                versions.set_verdict(cursor, row.id, bool(change.meaningful), details.pack())
+    except LetopisError:
+        return

@@ -1,0 +1,154 @@
+"""Muting: what of a page's changes did not count, and what people said of it, for a page or for a whole host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+from letopis.archive import READ, WRITE
+from letopis.archive.mute_rules import MuteKind, MuteRule, MuteRuleBook
+from letopis.errors import NotFound
+from letopis.model import Check
+from letopis.operations.answers import Rows, Value
+from letopis.operations.context import Context
+from letopis.operations.operation import operation
+from letopis.operations.parameters import Parameters, parameter
+from letopis.urls import host as host_of
+from letopis.urls import parse_user_url
+
+_LONGEST_TEXT = 500
+_PLACE = "A page, or a host for all of its pages."
+
+
+def mute_place(text: str) -> str:
+    """The URL, or the host where no scheme and no path is given."""
+    if "://" in text or "/" in text:
+        return parse_user_url(text)
+    return host_of(parse_user_url(text))
+
+
+class MutedQuery(Parameters):
+    """Of which page."""
+
+    url: str = parameter("Address of the page.", argument=True)
+    limit: int = parameter("Most rows.", default=100, at_least=1, at_most=10_000)
+
+
+class MutedChange(NamedTuple):
+    """A text that was different in a version and did not count: what it is, and since which version."""
+
+    time: datetime
+    version: int | None
+    why: str
+    text: str
+
+
+@operation(
+    "muted",
+    right=READ,
+    verb="muted",
+    route=("GET", "/muted"),
+    errors=(404,),
+    examples=("letopis muted https://example.org/",),
+)
+def muted(context: Context, asked: MutedQuery) -> Rows[MutedChange]:
+    """List what was different in the versions of a page and did not count, with the reason, newest first.
+
+    Counters, dates and identifiers at places that always change, items that take turns, and what a rule mutes.
+    """
+    checks = context.archive.answers.history(parse_user_url(asked.url))
+    rows = [row for check in reversed(checks) for row in _muted_in(check)][: asked.limit]
+    return Rows(rows, remark="" if rows else "nothing was muted")
+
+
+def _muted_in(check: Check) -> Iterator[MutedChange]:
+    for entry in check.muted:
+        why, _, text = entry.partition(": ")
+        yield MutedChange(check.checked_at, check.version, why, text)
+
+
+class MuteCommand(Parameters):
+    """Where, which text, and what to do with it."""
+
+    place: str = parameter(_PLACE, argument=True, metavar="URL|HOST")
+    text: str = parameter(
+        "The text of a block; numbers in it stand for any number.", argument=True, longest=_LONGEST_TEXT
+    )
+    kind: MuteKind = parameter(
+        "always: mute it; behind: mute what stands right behind it; never: do not mute it however often it changes.",
+        default="always",
+    )
+
+
+class RuleOfPlace(Parameters):
+    """Which rule."""
+
+    place: str = parameter(_PLACE, argument=True, metavar="URL|HOST")
+    text: str = parameter("The text of the rule.", argument=True, longest=_LONGEST_TEXT)
+
+
+class RulesQuery(Parameters):
+    """Of which place."""
+
+    place: str | None = parameter(_PLACE, default=None, argument=True, metavar="[URL|HOST]")
+
+
+def _sentence(rule: MuteRule) -> str:
+    said = {"always": "muted", "behind": "muted behind it", "never": "never muted"}[rule.kind]
+    return f"{said} at {rule.place} from now on: {rule.text}"
+
+
+@operation(
+    "mute_add",
+    right=WRITE,
+    verb="mute add",
+    route=("POST", "/mutes"),
+    sentence=_sentence,
+    examples=(
+        "letopis mute add https://example.org/ 'Visitor number 17'",
+        "letopis mute add example.org 'Quote of the day' --kind behind",
+        "letopis mute add https://example.org/ 'Tickets sold: 17' --kind never",
+    ),
+)
+def mute_add(context: Context, asked: MuteCommand) -> Value[MuteRule]:
+    """Mute changes of a text on a page or a host, or what stands behind it; or have it never muted.
+
+    It holds for verdicts from now on, in all doors alike; what is recorded stays.
+    """
+    return Value(MuteRuleBook(context.archive).add(mute_place(asked.place), asked.kind, asked.text))
+
+
+@operation(
+    "mute_remove",
+    right=WRITE,
+    verb="mute remove",
+    route=("DELETE", "/mutes"),
+    creates=False,
+    errors=(404,),
+    sentence=lambda rule: f"no rule any more at {rule.place}: {rule.text}",
+    examples=("letopis mute remove example.org 'Quote of the day'",),
+)
+def mute_remove(context: Context, asked: RuleOfPlace) -> Value[MuteRule]:
+    """Forget what was said of changes of a text."""
+    place, book = mute_place(asked.place), MuteRuleBook(context.archive)
+    found = book.find(place, asked.text)
+    if found is None:
+        raise NotFound(f"{place} has no such rule; 'letopis mute list' shows those there are")
+    book.remove(place, asked.text)
+    return Value(found)
+
+
+@operation(
+    "mute_list",
+    right=READ,
+    verb="mute list",
+    route=("GET", "/mutes"),
+    columns=("place", "kind", "text", "added"),
+    examples=("letopis mute list", "letopis mute list example.org"),
+)
+def mute_list(context: Context, asked: RulesQuery) -> Rows[MuteRule]:
+    """List what was said of changes: texts that are always muted, places behind a text, texts that never are."""
+    places = () if asked.place is None else (mute_place(asked.place),)
+    rows = MuteRuleBook(context.archive).rules(*places)
+    return Rows(rows, remark="" if rows else "no rules")
