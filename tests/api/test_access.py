@@ -40,7 +40,7 @@ EXPECTED: dict[str, int] = {
     "GET /api/v1/tokens": WRITE, "POST /api/v1/tokens": WRITE, "DELETE /api/v1/tokens/{name}": WRITE,
     "GET /api/v1/users": OWN, "POST /api/v1/users": OWN, "DELETE /api/v1/users/{name}": OWN,
     "PUT /api/v1/users/{name}/password": WRITE, "PUT /api/v1/users/{name}/role": OWN,
-    "PUT /api/v1/users/{name}/group": OWN, "GET /api/v1/audit": OWN,
+    "PUT /api/v1/users/{name}/group": OWN, "GET /api/v1/audit": OWN, "PUT /api/v1/content": OWN,
     "GET /healthz": PUBLIC, "GET /metrics": READ, "GET /docs": PUBLIC, "GET /openapi.json": PUBLIC,
     "GET /login": PUBLIC, "POST /login": PUBLIC, "POST /setup": PUBLIC, "POST /logout": READ,
     "POST /crawl": OWN, "GET /welcome": OWN, "POST /welcome": OWN,
