@@ -13,7 +13,7 @@ from datetime import datetime
 import numpy as np
 
 from letopis.archive.archive import Archive
-from letopis.archive.records import BASE32_PAIRS, redirects_of
+from letopis.archive.records import BASE32_PAIRS, own_headers, redirects_of
 from letopis.catalog import CaptureRow, ResourceRow
 from letopis.catalog.captures import (
     ALL_TIMES,
@@ -51,6 +51,7 @@ __all__ = [
     "TimelineCapture",
     "checked_urls",
     "digest_texts",
+    "last_check_time",
     "load_capture",
     "timeline_of",
     "version_time",
@@ -154,7 +155,7 @@ def load_capture(archive: Archive, capture: TimelineCapture) -> ArchivedResponse
         return ArchivedResponse(row.status, version.headers, version.body)
     if row.status < 300 or row.status == 304:
         return _repeated_version(archive, capture.url, row)
-    headers = archive.catalog.heads.get(row.head) if row.head is not None else ()
+    headers = _answer_headers(archive, row)
     body = archive.answers.content(row.content) if row.content is not None else b""
     location = join(capture.url, header(headers, "location")) if 300 <= row.status < 400 else None
     return ArchivedResponse(row.status, headers, body, location or "")
@@ -164,7 +165,14 @@ def _repeated_version(archive: Archive, url: str, row: CaptureRow) -> ArchivedRe
     if row.number is None:
         raise UnknownVersion(f"the version of {url} that this check saw is no longer kept")
     version = archive.answers.numbered(url, row.number)
-    return ArchivedResponse(200, version.headers, version.body)
+    if row.status == 304 or row.head is None:
+        return ArchivedResponse(200, version.headers, version.body)
+    return ArchivedResponse(row.status, _answer_headers(archive, row), version.body)
+
+
+def _answer_headers(archive: Archive, row: CaptureRow) -> Headers:
+    shared = archive.catalog.heads.get(row.head) if row.head is not None else ()
+    return own_headers(shared, row.extra, row.time)
 
 
 def _known_redirect(archive: Archive, hops: tuple[Hop, ...]) -> ArchivedResponse | None:
@@ -177,6 +185,11 @@ def _known_redirect(archive: Archive, hops: tuple[Hop, ...]) -> ArchivedResponse
 def checked_urls(archive: Archive, host: str = "") -> Iterator[ResourceRow]:
     """Every address that was ever checked, or those of a host, in the order in which they were first seen."""
     return archive.catalog.resources.of_host(host) if host else archive.catalog.resources.all()
+
+
+def last_check_time(archive: Archive) -> datetime:
+    """When the last check of the archive was; the beginning of times in an empty one."""
+    return from_millis(archive.catalog.resources.last_checked() or 0)
 
 
 def version_time(archive: Archive, resource: int, number: int) -> datetime | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from letopis.archive.recording import Recorder
-from letopis.archive.records import SENT_PREFIX, Identity, NewCapture, PackNote, digest_text, identify
+from letopis.archive.records import SENT_PREFIX, SOURCE_PREFIX, Identity, NewCapture, PackNote, digest_text, identify
 from letopis.binary import sha1_digest
 from letopis.catalog import ABSENT, Catalog, ContentRow, Cursor
 from letopis.catalog.contents import RenderingSource
@@ -99,6 +99,7 @@ def drop_lost_versions(catalog: Catalog, store: Store) -> RepairReport:
         with catalog.transaction() as cursor:
             catalog.versions.lose(cursor, content)
             catalog.renderings.lose(cursor, content)
+            catalog.imported.lose(cursor, content)
     return RepairReport(False, catalog.totals().versions, tuple(lost))
 
 
@@ -156,7 +157,7 @@ def _capture_batches(store: Store, places: dict[bytes, Identity]) -> Iterator[li
     """Versions in large batches, each in the order of time: frames tell the newest first."""
     batch: dict[tuple[bytes, int], NewCapture] = {}
     for fact in store.scan():
-        if fact.digest in places and not fact.key.startswith(SENT_PREFIX):
+        if fact.digest in places and not fact.key.startswith((SENT_PREFIX, SOURCE_PREFIX)):
             batch[(fact.key, fact.time)] = _capture_of_fact(fact, places[fact.digest])
         if len(batch) >= _REBUILD_BATCH:
             yield [batch[mark] for mark in sorted(batch)]

@@ -8,7 +8,7 @@ from datetime import datetime
 from heapq import merge
 from itertools import zip_longest
 
-from letopis.archive.records import CheckDetails, digest_text
+from letopis.archive.records import CheckDetails, digest_text, own_headers
 from letopis.catalog import ABSENT, OUTCOMES, CaptureRow, Catalog, ContentRow, ResourceRow, StoredVersion, VersionRow
 from letopis.catalog.versions import find_all_versions, find_by_id, find_newest, find_numbered
 from letopis.errors import Unavailable, UnknownUrl, UnknownVersion
@@ -123,7 +123,8 @@ class RecordReader:
         return following.time if following else None
 
     def _version(self, found: StoredVersion, until: int | None, decoded: DecodedContent | None) -> Version:
-        headers = self._catalog.heads.read(bytes(found.head)) if found.head else ()
+        shared = self._catalog.heads.read(bytes(found.head)) if found.head else ()
+        headers = own_headers(shared, found.extra, found.time)
         return Version(
             url=found.url,
             number=found.number,
@@ -209,7 +210,7 @@ class RecordReader:
         """The check that brought a version; it may repeat the one before, where `store.same` records such."""
         same = before is not None and before.content == found.content
         details = CheckDetails.unpack(row.extra)
-        headers = self._catalog.heads.get(row.head)
+        headers = own_headers(self._catalog.heads.get(row.head), row.extra, row.time)
         return Check(
             url=resource.url,
             final_url=details.final_url or resource.url,
@@ -233,7 +234,7 @@ class RecordReader:
         """A check that brought none."""
         details = CheckDetails.unpack(row.extra)
         outcome = OUTCOMES[row.outcome]
-        headers = self._catalog.heads.get(row.head) if row.head is not None else ()
+        headers = own_headers(self._catalog.heads.get(row.head), row.extra, row.time) if row.head is not None else ()
         unchanged = outcome is Outcome.UNCHANGED and row.number is not None
         current = found.get(row.number) if unchanged and row.number is not None else None
         return Check(

@@ -8,12 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
 from blake3 import blake3
 
-from letopis.catalog.contents import headers_json
-from letopis.model import Headers, Hop, Observation, Outcome, Put, Response, to_millis
+from letopis.catalog.contents import VolatileFields, headers_json, with_volatile_fields
+from letopis.model import Headers, Hop, Observation, Outcome, Put, Response, from_millis, http_date, to_millis
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
@@ -50,6 +51,7 @@ def digest_text(sha1: bytes) -> str:
     return "".join([BASE32_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
 
 
+_NEAR_SECONDS = 100_000
 _encode_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
@@ -82,6 +84,8 @@ class CheckDetails(NamedTuple):
     score: float | None = None
     blocks: tuple[str, ...] = ()
     length: int | None = None
+    own: tuple[tuple[int, str, str | int], ...] | None = None
+    """Header fields that its shared record has otherwise: place, name, value; a date as seconds after the check."""
 
     def pack(self) -> str | None:
         """JSON without what is empty, or None when everything is."""
@@ -97,6 +101,8 @@ class CheckDetails(NamedTuple):
             "length": self.length,
         }
         kept = {name: value for name, value in fields.items() if value not in ("", [], (), None)}
+        if self.own is not None:
+            kept["own"] = self.own
         return _encode_json(kept) if kept else None
 
     @classmethod
@@ -113,7 +119,38 @@ class CheckDetails(NamedTuple):
             score=fields.get("score"),
             blocks=tuple(fields.get("blocks", ())),
             length=fields.get("length"),
+            own=tuple((place, name, value) for place, name, value in fields["own"]) if "own" in fields else None,
         )
+
+    def with_own(self, own: VolatileFields | None, time: int) -> CheckDetails:
+        """With the fields that an answer at a time does not share with the record of its headers."""
+        if own is None:
+            return self
+        return self._replace(own=tuple((place, name, _short_date(name, value, time)) for place, name, value in own))
+
+
+def own_headers(shared: Headers, extra: str | None, time: int) -> Headers:
+    """The headers of one answer: those of the record it shares, with the fields that are its own."""
+    if extra is None or '"own"' not in extra:
+        return shared
+    own = json.loads(extra).get("own", ())
+    fields = tuple((place, name, _long_date(value, time)) for place, name, value in own)
+    return with_volatile_fields(shared, fields)
+
+
+def _short_date(name: str, value: str, time: int) -> str | int:
+    """A date near its check takes few bytes instead of thirty."""
+    if name.lower() != "date":
+        return value
+    try:
+        seconds = 0 if value == _long_date(0, time) else int(parsedate_to_datetime(value).timestamp()) - time // 1000
+        return seconds if abs(seconds) < _NEAR_SECONDS and _long_date(seconds, time) == value else value
+    except (ValueError, TypeError, OverflowError):
+        return value
+
+
+def _long_date(value: str | int, time: int) -> str:
+    return http_date(from_millis((time // 1000 + value) * 1000)) if isinstance(value, int) else value
 
 
 NO_DETAILS = CheckDetails()
@@ -138,6 +175,8 @@ ERROR_BODY_BYTES = 64 * 1024
 """How much of an error answer's body is kept with its check."""
 SENT_PREFIX = b"sent "
 """In the packs, what the key of an answer that a browser made a version of begins with; its URL follows."""
+SOURCE_PREFIX = b"source "
+"""The same of bodies as they stood in the files of others; the URL of their check follows."""
 _ABSENT = (Outcome.UNAVAILABLE, Outcome.REFUSED)
 
 
@@ -146,6 +185,20 @@ class ServerResponse(NamedTuple):
 
     headers: Headers
     body: bytes
+
+
+class CaptureSource(NamedTuple):
+    """The record of a file that brought a capture: all of it but its body.
+
+    `record` is a key of its id, 0 when it has none. `body` is the body as it
+    stood there, where the capture has it otherwise; `digest` what the writer
+    of the file called the payload.
+    """
+
+    record: int
+    data: bytes
+    body: bytes | None = None
+    digest: bytes = b""
 
 
 class NewCapture(NamedTuple):
@@ -170,6 +223,7 @@ class NewCapture(NamedTuple):
     meaningful: bool | None = None
     title: str | None = None
     as_sent: ServerResponse | None = None
+    source: CaptureSource | None = None
 
 
 class RecordedCapture(NamedTuple):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from xxhash import xxh3_64
 
-from letopis.catalog import accounts, audit, contents, index_state, jobs, version_log, watches
+from letopis.catalog import accounts, audit, contents, imported, index_state, jobs, version_log, watches
 from letopis.catalog.database import Database, SqlRow
 from letopis.catalog.schema import CATALOG_TABLES, ensure_tables, has_table
 from letopis.errors import Damaged, UsageError
@@ -19,6 +19,7 @@ TOPICS = {
     "choices": index_state.CHOICE_TABLES,
     "clients": version_log.CLIENT_TABLES,
     "titleonly": index_state.INDEXING_TABLES,
+    "imports": imported.IMPORT_TABLES,
     "jobs": jobs.JOB_TABLES,
     "likeness": index_state.LIKENESS_TABLES,
     "projects": accounts.PROJECT_TABLES,

@@ -98,9 +98,12 @@ class Versions:
         cursor.run("UPDATE version SET number = number + 1 WHERE resource = ? AND number >= ?", (resource, number))
         cursor.run("UPDATE capture SET number = number + 1 WHERE resource = ? AND number >= ?", (resource, number))
 
-    def begin_earlier(self, cursor: Cursor, version: int, time: int) -> None:
-        """A late arrival equals this version: it began earlier than we knew."""
-        cursor.run("UPDATE version SET time = ? WHERE id = ?", (time, version))
+    def begin_earlier(self, cursor: Cursor, row: VersionRow) -> None:
+        """A late arrival equals this version: it began earlier than we knew, with the answer that came then."""
+        cursor.run(
+            "UPDATE version SET time = ?, head = ?, status = ?, extra = ? WHERE id = ?",
+            (row.time, row.head, row.status, row.extra, row.id),
+        )
 
     def taken(self, cursor: Cursor, resource: int, time: int) -> bool:
         """Whether some check of the URL already has this very millisecond."""
@@ -208,7 +211,7 @@ class PendingRows:
 
 _SELECT_STORED = (
     "SELECT r.url, v.resource, v.number, v.time, h.data, r.versions, "
-    "c.id, c.sha1, c.raw_bytes, c.stored_bytes, c.method, c.pack, c.place, c.slot "
+    "c.id, c.sha1, c.raw_bytes, c.stored_bytes, c.method, c.pack, c.place, c.slot, v.extra "
 )
 _NEWEST = _SELECT_STORED + (
     "FROM resource r JOIN version v ON v.id = r.newest JOIN content c ON c.id = v.content "
@@ -261,6 +264,7 @@ class StoredVersion(NamedTuple):
     pack: int
     place: int
     slot: int
+    extra: str | None
 
 
 class NewestVersion(NamedTuple):
