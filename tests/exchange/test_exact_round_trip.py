@@ -7,18 +7,20 @@ import io
 import logging
 import os
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import brotli
 import pytest
-from foreign_warc import DAY, answer, answer_block, record
+from foreign_warc import DAY, answer, answer_block, record, request, revisit
 from warcio.archiveiterator import ArchiveIterator
 
-from letopis.archive import Archive
+from letopis.archive import Archive, NewCapture
 from letopis.exchange.imports import import_sources
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.warc_export import export_warc
+from letopis.model import Outcome, to_millis
 from letopis.zstandard import zstd
 
 SAMPLES = Path(os.environ.get("LETOPIS_CORPUS", Path(__file__).parents[3] / "shared" / "corpus")) / "warc"
@@ -179,3 +181,34 @@ def test_an_import_of_an_earlier_release_gets_its_records_by_another_one(tmp_pat
         assert (report.checks, report.same) == (0, 2)
         assert all(one in exported(archive) for one in records)
         assert list(archive.verify()) == []
+
+
+def test_mistakes_of_an_earlier_release_are_put_right_by_another_import(tmp_path: Path) -> None:
+    """It took answers to POST for versions of the page, and every revisit for one of what was current."""
+    post = answer(URL, 2, b"thank you") + request(URL, 2, "POST", b"a=1", "application/x-www-form-urlencoded")
+    (tmp_path / "x.warc").write_bytes(answer(URL, 1, b"A") + post + answer(URL, 3, b"B") + revisit(URL, 4, b"A"))
+    with Archive(tmp_path / "a") as archive:
+        archive.commit([recorded_before(day, body) for day, body in ((1, b"A"), (2, b"thank you"), (3, b"B"))])
+        archive.commit([recorded_before(4, None)])
+        assert [archive.answers.at(URL, noon(day)).body for day in range(1, 6)] == [
+            b"A",
+            b"thank you",
+            b"B",
+            b"B",
+            b"B",
+        ]
+        import_sources(archive, [tmp_path / "x.warc"])
+        assert [archive.answers.at(URL, noon(day)).body for day in range(1, 5)] == [b"A", b"A", b"B", b"A"]
+        assert archive.get(f"{URL}?__wb_method=POST&a=1").body == b"thank you"
+        assert len(archive.history(URL)) == 3
+        assert list(archive.verify()) == []
+
+
+def noon(day: int) -> datetime:
+    return datetime(2024, 1, day, 12, 0, 1, tzinfo=UTC)
+
+
+def recorded_before(day: int, body: bytes | None) -> NewCapture:
+    time = to_millis(noon(day)) - 1000
+    outcome = Outcome.UNCHANGED if body is None else Outcome.NEW
+    return NewCapture(URL, time, 200, (), body, outcome, versioned=body is not None, dated=True)

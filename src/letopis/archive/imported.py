@@ -17,15 +17,18 @@ from letopis.catalog.versions import CheckedContent, checked_contents, last_chec
 from letopis.model import Headers
 
 __all__ = [
+    "MistakenCheck",
     "NewCaptures",
     "RecordedPayload",
     "RecordlessCheck",
     "StoredSource",
     "WaitingRevisit",
     "attach_sources",
+    "drop_mistaken",
     "is_recorded",
     "keep_waiting",
     "known_payloads",
+    "mistaken_for_page",
     "payload_then",
     "record_waiting",
     "sources_of",
@@ -36,6 +39,7 @@ __all__ = [
 _SAME_MOMENT_RUN = 1000
 """Checks that may share one moment of their source, in milliseconds: a second, as most sources tell it."""
 _WAITING_AT_ONCE = 1000
+_EMPTY = identify(b"")
 
 
 def is_recorded(archive: Archive, url: str) -> bool:
@@ -51,11 +55,19 @@ class RecordlessCheck(NamedTuple):
     capture: NewCapture
 
 
+class MistakenCheck(NamedTuple):
+    """A check of an earlier release that says of a capture what it was not; what it was is recorded anew."""
+
+    resource: int
+    time: int
+
+
 class NewCaptures(NamedTuple):
-    """Those of a batch that the archive has not got, and those it has got without their records."""
+    """Those of a batch that the archive has not got, those it has got without their records, and those got wrong."""
 
     wanted: list[NewCapture]
     recordless: list[RecordlessCheck]
+    mistaken: list[MistakenCheck]
 
 
 def unrecorded_captures(archive: Archive, batch: Sequence[NewCapture]) -> NewCaptures:
@@ -65,7 +77,7 @@ def unrecorded_captures(archive: Archive, batch: Sequence[NewCapture]) -> NewCap
     """
     known = last_checks(archive.catalog.database, list(dict.fromkeys(arrival.url for arrival in batch)))
     seen: dict[tuple[str, int], list[NewCapture]] = defaultdict(list)
-    found = NewCaptures([], [])
+    found = NewCaptures([], [], [])
     for arrival in batch:
         twins = seen[arrival.url, arrival.time]
         if any(_are_twins(arrival, twin) for twin in twins):
@@ -76,6 +88,7 @@ def unrecorded_captures(archive: Archive, batch: Sequence[NewCapture]) -> NewCap
             if same is not None:
                 found.recordless.extend(same)
                 continue
+            found.mistaken.extend(_mistaken_revisits(archive, before.resource, arrival))
         twins.append(arrival)
         found.wanted.append(arrival)
     return found
@@ -106,6 +119,36 @@ def _recorded_as(archive: Archive, resource: int, arrival: NewCapture) -> list[R
         if not is_other and _is_same_check(arrival, check):
             return [RecordlessCheck(resource, check.time, arrival)] if record and source is None else []
     return None
+
+
+def _mistaken_revisits(archive: Archive, resource: int, arrival: NewCapture) -> Iterator[MistakenCheck]:
+    """Where a revisit with a body was recorded as one of whatever the URL had at its time."""
+    is_revisit = arrival.body == b"" and arrival.identity is not None and arrival.identity != _EMPTY
+    if is_revisit and not archive.catalog.imported.of(resource, arrival.time, arrival.time):
+        capture = archive.catalog.versions.capture_at(resource, arrival.time)
+        if capture is not None and capture.content is None and capture.status == arrival.status:
+            yield MistakenCheck(resource, arrival.time)
+
+
+def mistaken_for_page(archive: Archive, page: str, answer: NewCapture) -> MistakenCheck | None:
+    """The check of a page that is in truth the answer to another request than GET; None when there is none."""
+    row = archive.catalog.resources.find(page)
+    if row is None or row.checked is None or answer.time > row.checked or answer.source is None:
+        return None
+    answer = _identified(answer)
+    sources = archive.catalog.imported.of(row.id, answer.time, answer.time + _SAME_MOMENT_RUN)
+    checks = (check for check in _recorded_then(archive, row.id, answer.time) if check.time not in sources)
+    found = next((check for check in checks if _is_same_check(answer, check)), None)
+    return MistakenCheck(row.id, found.time) if found is not None else None
+
+
+def drop_mistaken(archive: Archive, checks: Sequence[MistakenCheck]) -> None:
+    """Takes mistaken checks out of the histories of their pages; what they were has been recorded before."""
+    if not checks:
+        return
+    with archive.transaction() as (cursor, _):
+        for resource, time in checks:
+            archive.catalog.versions.drop_check(cursor, resource, time)
 
 
 def _recorded_then(archive: Archive, resource: int, time: int) -> list[CheckedContent]:

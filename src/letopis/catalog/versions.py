@@ -81,6 +81,23 @@ class Versions:
         row = self._database.one(f"SELECT {_CAPTURE} FROM capture WHERE resource = ? AND time = ?", (resource, time))
         return CaptureRow(*row) if row else None
 
+    def drop_check(self, cursor: Cursor, resource: int, time: int) -> None:
+        """Forgets the check at exactly this time, with the version it brought; later ones move up.
+
+        A URL without any other is then one that was never checked.
+        """
+        cursor.run("DELETE FROM capture WHERE resource = ? AND time = ?", (resource, time))
+        versions = self.of(resource, cursor)
+        kept = [row for row in versions if row.time != time]
+        if len(kept) < len(versions):
+            self._keep(cursor, resource, kept)
+        capture = self.last_capture(resource, cursor)
+        times = [row.time for row in kept[-1:]] + ([capture.time] if capture else [])
+        last = max(times, default=None)
+        cursor.run("UPDATE resource SET checked = ? WHERE id = ?", (last, resource))
+        if last is None:
+            cursor.run("DELETE FROM surt WHERE resource = ?", (resource,))
+
     def last_capture(self, resource: int, reader: RowReader | None = None) -> CaptureRow | None:
         """The latest check that found no new version."""
         row = (reader or self._database).one(
@@ -143,12 +160,15 @@ class Versions:
         rows = cursor.all("SELECT id, resource FROM version WHERE content = ?", (content,))
         for resource in {row[1] for row in rows}:
             gone = {row[0] for row in rows if row[1] == resource}
-            kept = [row for row in self.of(resource, cursor) if row.id not in gone]
-            self.drop(cursor, resource, [row.id for row in kept])
-            newest = kept[-1].id if kept else None
-            cursor.run("UPDATE resource SET versions = ?, newest = ? WHERE id = ?", (len(kept), newest, resource))
+            self._keep(cursor, resource, [row for row in self.of(resource, cursor) if row.id not in gone])
         cursor.run("UPDATE capture SET content = NULL WHERE content = ?", (content,))
         cursor.run("DELETE FROM content WHERE id = ?", (content,))
+
+    def _keep(self, cursor: Cursor, resource: int, kept: Sequence[VersionRow]) -> None:
+        """Forgets all other versions of a URL."""
+        self.drop(cursor, resource, [row.id for row in kept])
+        newest = kept[-1].id if kept else None
+        cursor.run("UPDATE resource SET versions = ?, newest = ? WHERE id = ?", (len(kept), newest, resource))
 
     def _renumber(self, cursor: Cursor, resource: int, numbers: dict[int, int]) -> None:
         for old, new in sorted(numbers.items()):

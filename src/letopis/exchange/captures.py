@@ -11,7 +11,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from letopis.archive import Archive, CheckDetails, NewCapture
-from letopis.archive.imported import attach_sources, keep_waiting, unrecorded_captures
+from letopis.archive.imported import (
+    MistakenCheck,
+    attach_sources,
+    drop_mistaken,
+    keep_waiting,
+    mistaken_for_page,
+    unrecorded_captures,
+)
 from letopis.archive.records import CaptureSource
 from letopis.errors import BadUrl, Damaged, LetopisError
 from letopis.exchange.body_codings import DecodedBody, decoded_body
@@ -63,10 +70,19 @@ def _commit(archive: Archive, batch: list[Arrival], report: ImportReport) -> Non
         report.checks += 1
         report.versions += done.outcome in (Outcome.NEW, Outcome.CHANGED)
     attach_sources(archive, news.recordless)
+    drop_mistaken(archive, [*news.mistaken, *_mistaken_for_pages(archive, batch)])
     if resolved.waiting:
         fresh = keep_waiting(archive, [waiting_row(one, report.run) for one in resolved.waiting])
         report.waiting += fresh
         report.same += len(resolved.waiting) - fresh
+
+
+def _mistaken_for_pages(archive: Archive, batch: list[Arrival]) -> Iterator[MistakenCheck]:
+    """Answers to other methods that an earlier release took for versions of the page."""
+    for arrival in batch:
+        found = mistaken_for_page(archive, normalize(arrival.page), arrival.capture) if arrival.page else None
+        if found is not None:
+            yield found
 
 
 def _batches(arrivals: Iterator[Arrival]) -> Iterator[list[Arrival]]:
@@ -132,7 +148,7 @@ def _arrival(imported: ImportedCapture, report: ImportReport, where: str) -> Arr
     decoded = DecodedBody(imported.body) if imported.decoded else decoded_body(imported.headers, imported.body)
     if decoded.problem:
         report.refuse(decoded.problem, f"{where} {imported.url[:100]}")
-    return Arrival(_with_body(imported, url, moment, headers, decoded.body))
+    return Arrival(_with_body(imported, url, moment, headers, decoded.body), page=imported.page)
 
 
 def _with_body(imported: ImportedCapture, url: str, moment: int, headers: Headers, body: bytes) -> NewCapture:

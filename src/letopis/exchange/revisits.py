@@ -43,10 +43,14 @@ class Revisit(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """A capture as it was read; with `revisits`, one that still lacks its body."""
+    """A capture as it was read; with `revisits`, one that still lacks its body.
+
+    `page` is the address that was asked with another method than GET.
+    """
 
     capture: NewCapture
     revisits: Revisit | None = None
+    page: str = ""
 
 
 def digest_key(text: str) -> bytes:
@@ -135,7 +139,7 @@ def _completed(
     archive: Archive, arrival: Arrival, here: _BatchPayloads, stored: dict[bytes, Identity]
 ) -> NewCapture | None:
     """A revisit as the capture that it means; None when its body is nowhere."""
-    capture, revisits = arrival
+    capture, revisits, _ = arrival
     assert revisits is not None
     if not revisits.digest and revisits.time is None:
         # It says nothing: what the URL had at its time is what it found again.
@@ -176,7 +180,7 @@ def _with_body(capture: NewCapture, payload: RecordedPayload) -> NewCapture:
 
 def waiting_row(arrival: Arrival, run: str) -> WaitingRevisit:
     """A revisit as it waits; `run` names the import that brought it."""
-    capture, revisits = arrival
+    capture, revisits, _ = arrival
     assert revisits is not None
     source = capture.source or CaptureSource(0, b"")
     facts = {

@@ -76,7 +76,7 @@ class ImportedCapture:
 
     `facts` are those of a check of ours that has no record of its own, or
     that belong to the capture before. `url` names method and body of the
-    request too where it was no GET. `record` is what brought it, as it stood
+    request too where it was no GET, and then `page` is the address alone. `record` is what brought it, as it stood
     in its file; `digest` what its writer calls the payload; `revisits` is there for
     captures without a body of their own.
     """
@@ -91,6 +91,7 @@ class ImportedCapture:
     decoded: bool = False
     digest: str = ""
     record: KeptRecord | None = None
+    page: str = ""
 
 
 def failed_capture(url: str, date: str, why: str) -> ImportedCapture:

@@ -181,7 +181,7 @@ def _kept_body(archive: Archive, check: Check) -> bytes:
 def _waiting_records(archive: Archive, selected: ExportSelection) -> Iterator[WarcRecord]:
     """Revisits that wait for their capture go out as they came."""
     for rows in waiting_revisits(archive):
-        for capture, _ in (read_waiting(row).arrival for row in rows):
+        for capture in (read_waiting(row).arrival.capture for row in rows):
             if capture.source is not None and capture.source.data and selected.includes(capture.url, capture.time):
                 yield from KeptRecord.unpack(capture.source.data).records(b"")
 

@@ -211,8 +211,10 @@ def _capture(held: _HeldCapture) -> ImportedCapture:
             record.field("warc-refers-to-date"),
         )
         head, body, status = record.block, b"", status if headers or status else 0
+    target = _target(record)
+    url = request_url(target, request)
     return ImportedCapture(
-        request_url(_target(record), request),
+        url,
         record.field("warc-date"),
         status,
         headers,
@@ -220,6 +222,7 @@ def _capture(held: _HeldCapture) -> ImportedCapture:
         revisits,
         digest=record.field("warc-payload-digest"),
         record=_kept(record, head, held.beside),
+        page=target if url != target else "",
     )
 
 
