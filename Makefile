@@ -12,7 +12,7 @@ else
 INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: setup setup-dev run test lint check-types unit scaled coverage metrics bench clean browser requirements
+.PHONY: setup setup-dev run test lint check-types unit scaled coverage metrics bench clean browser requirements fuzz audit openness
 
 setup: $(VENV)/.ready
 setup-dev: $(VENV)/.ready-dev
@@ -43,10 +43,9 @@ lint: setup-dev
 check-types: setup-dev
 	$(BIN)/mypy
 
-# What fails beside others has to fail alone as well: real processes with real deadlines run here, two at a time.
 # What bounds CPU time runs last and alone: a busy neighbour makes any figure worse.
 unit: setup-dev
-	$(BIN)/pytest -q -n $(WORKERS) -m "not timed" tests || $(BIN)/pytest -q --last-failed --last-failed-no-failures none tests
+	$(BIN)/pytest -q -n $(WORKERS) -m "not timed" tests
 	$(BIN)/pytest -q -m timed tests
 
 # The same tests on PostgreSQL and S3 instead of SQLite and files; both run on loopback.
@@ -69,6 +68,31 @@ browser:
 	@if command -v npm >/dev/null && [ ! -d .bench/web/node_modules/vnu-jar ]; then \
 	  npm install --silent --no-audit --no-fund --prefix .bench/web axe-core vnu-jar || echo "no npm packages: axe and vnu will be SKIPPED"; fi
 
+# Damaged inputs for every format that comes from outside, with counts; faults are kept in .fuzz.
+FUZZ_SECONDS ?= 3600
+fuzz: setup-dev
+	$(BIN)/python tools/fuzz.py --seconds $(FUZZ_SECONDS)
+
+# Known faults of what is installed, asked of the public database; the auditor has an environment of its own.
+audit: .bench/audit/.ready
+	.bench/audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements.txt
+	.bench/audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements-dev.txt
+
+.bench/audit/.ready:
+	$(PYTHON) -m venv .bench/audit
+	.bench/audit/bin/python -m pip install -q --disable-pip-version-check pip-audit
+	touch $@
+
+# What other tools say to the same questions: peers from PyPI in an environment of their own, which nothing else uses.
+PEERS := .bench/peers
+openness: setup-dev $(PEERS)/.ready
+	$(BIN)/python tests/openness/openness.py $(PEERS)
+
+$(PEERS)/.ready: tests/openness/peers.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install -q --disable-pip-version-check -r tests/openness/peers.txt
+	touch $@
+
 bench: setup-dev
 	$(BIN)/letopis bench all
 
@@ -78,5 +102,5 @@ requirements: setup-dev
 	$(BIN)/uv pip compile -q pyproject.toml packages/requirements.in --universal --extra dev --generate-hashes --no-header --no-annotate -o requirements-dev.txt
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis htmlcov .coverage .coverage.* .bench
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis htmlcov .coverage .coverage.* .bench .fuzz
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,8 +1,10 @@
 """Q11: change detection on generated pages with known truth, against the document's rule and simhash.
 
-With `--corpus DIR` (a folder that holds `open` and `open-news`) the pairs of
-versions that a reader judged are replayed instead, as a real archive would
-have met them; misjudged ones are told with the blocks that decided.
+With `--corpus DIR` (a folder that holds `open`, `open-news` and `open-news-2`)
+the pairs of versions that a reader judged are replayed instead, as a real
+archive would have met them; misjudged ones are told with the blocks that
+decided. `--plot FILE.html` draws the scores of both kinds of pairs, and both
+error rates over the threshold.
 
 Every trial is a page of its own: a site frame, a body of its own size, and
 noise that differs at each visit (clock, counters, an advertisement, a
@@ -21,6 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import process_time
 
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 from xxhash import xxh3_64_intdigest
 
 ROOT = Path(__file__).parent.parent
@@ -31,7 +35,7 @@ from letopis.change import HostProfile, compare, fingerprint  # noqa: E402
 from letopis.config import ChangeSettings  # noqa: E402
 from letopis.model import Block, BlockKind, Page  # noqa: E402
 
-TABLES = ("pairs.tsv", "pairs-blind.tsv", "pairs-third.tsv", "pairs-fourth.tsv")
+TABLES = ("pairs.tsv", "pairs-blind.tsv", "pairs-third.tsv", "pairs-fourth.tsv", "pairs-held-out.tsv")
 
 CASES = ("noise", "list 5/30", "list all new", "one sentence", "1/10 paragraphs")
 _SYLLABLES = ["ka", "lo", "mi", "ren", "sta", "vo", "dru", "pel", "tin", "sor"]
@@ -222,6 +226,33 @@ def told_pairs(found: dict[str, list[Answer]]) -> str:
     return "\n".join(lines)
 
 
+def error_rates(rows: list[Answer], least: float) -> tuple[float, float]:
+    """Shares of missed news and of false alarms, had a change been called one from a score of `least` on."""
+    told = Told.of([(row.pair.changed, row.score > least) for row in rows])
+    return 1 - told.recall, told.alarm_rate
+
+
+def plot(found: dict[str, list[Answer]], file: Path) -> None:
+    """One row a table: how pairs score, and what other thresholds would miss or call in vain."""
+    titles = [title for name in found for title in (f"{name}: scores", f"{name}: error rates")]
+    figure = make_subplots(len(found), 2, subplot_titles=titles)
+    steps = [n / 200 for n in range(61)]
+    for at, rows in enumerate(found.values(), 1):
+        for verdict, colour in (("changed", "#2a6fb0"), ("noise", "#c0504d")):
+            scores = [row.score for row in rows if row.pair.verdict == verdict]
+            shape = go.Histogram(
+                x=scores, xbins={"start": 0, "end": 1, "size": 0.02}, name=verdict, marker_color=colour
+            )
+            figure.add_trace(shape, at, 1)
+        rates = [error_rates(rows, least) for least in steps]
+        for name, values in (("missed", [rate[0] for rate in rates]), ("false alarms", [rate[1] for rate in rates])):
+            figure.add_trace(go.Scatter(x=[1 - least for least in steps], y=values, name=name), at, 2)
+        figure.add_vline(ChangeSettings().threshold, line_dash="dot", row=str(at), col="2")
+    figure.update_layout(height=320 * len(found), barmode="overlay", showlegend=False)
+    figure.update_traces(opacity=0.7, selector={"type": "histogram"})
+    figure.write_html(file, include_plotlyjs=True)
+
+
 def as_rows(found: dict[str, list[Answer]]) -> list[dict[str, object]]:
     """The answers for programs."""
     return [
@@ -236,10 +267,13 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--first-seed", type=int, default=0, help="take sites that no rule was tuned on")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--corpus", type=Path, help="judge real pairs: the folder that holds `open` and `open-news`")
+    parser.add_argument("--corpus", type=Path, help="judge real pairs: the folder that holds `open`, `open-news`...")
+    parser.add_argument("--plot", type=Path, help="write the pictures of real pairs to this HTML file")
     options = parser.parse_args(argv)
     if options.corpus:
         found = judged(options.corpus)
+        if options.plot:
+            plot(found, options.plot)
         print(json.dumps(as_rows(found)) if options.json else told_pairs(found))
         return 0 if any(found.values()) else 3
     rows = run(options.trials, first_seed=options.first_seed)

@@ -136,6 +136,38 @@ def _print_wins(result: Result, names: Sequence[str]) -> None:
     print()
 
 
+def totals(result: Result, names: Sequence[str]) -> list[dict[str, Any]]:
+    """By size class and in all: pages, raw bytes, and for each method its bytes and its gain over its origin in %.
+
+    A page that a method refuses counts with its raw size.
+    """
+    classes: dict[str, list[int]] = {}
+    for page, size in enumerate(result.pages):
+        classes.setdefault(_label(_class_of(size)), []).append(page)
+    order = [label for label in map(_label, range(len(CLASSES))) if label in classes]
+    rows = []
+    for label, pages in [(label, classes[label]) for label in order] + [("all", list(range(len(result.pages))))]:
+        row: dict[str, Any] = {"kB": label, "pages": len(pages), "raw": sum(result.pages[page] for page in pages)}
+        for name in names:
+            taken, before = (_bytes(result, one, pages) for one in (name, _origin(name)))
+            row[name] = {"bytes": taken, "gain": 100 * (1 - taken / before)}
+        rows.append(row)
+    return rows
+
+
+def _bytes(result: Result, name: str, pages: Sequence[int]) -> int:
+    sizes = result.rows[name].sizes
+    return sum(result.pages[page] if sizes[page] is None else sizes[page] or 0 for page in pages)
+
+
+def _print_totals(result: Result, names: Sequence[str]) -> None:
+    print("kB        pages         raw " + "".join(f"{name:>19}" for name in names))
+    for row in totals(result, names):
+        cells = (f"{row[name]['bytes']:11} {row[name]['gain']:5.1f} %" for name in names)
+        print(f"{row['kB']:10}{row['pages']:5}{row['raw']:12} " + "".join(f"{cell:>19}" for cell in cells))
+    print()
+
+
 def _origin(name: str) -> str:
     """The method that another one is held against: bzip2 for what stands before bzip2, gzip for all others."""
     return "bzip2" if name.startswith("mb") or name == "fsb" else "gzip"
@@ -187,7 +219,11 @@ def _print(result: Result) -> None:
     known = [name for name in OLD_METHODS if name in result.rows]
     _print_wins(result, [name for name in ("gzip", "bzip2", "mgz1", "mbz1") if name in known])
     _print_wins(result, known[1:])
-    _print_wins(result, [name for name in OURS if name in result.rows])
+    ours = [name for name in OURS if name in result.rows]
+    _print_wins(result, ours)
+    print("bytes by size class, and how much less than gzip or bzip2 alone")
+    _print_totals(result, known[1:])
+    _print_totals(result, ours)
     print(
         f"{len(result.pages)} pages, {sum(result.pages)} bytes; best per file of the thesis' methods "
         f"{sum(result.best(known))} ({100 * sum(result.best(known)) / sum(result.pages):.1f} %)\n"
@@ -217,12 +253,15 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args(argv)
     files = sorted(path for path in given.corpus.rglob("*") if path.is_file())[:: given.every]
+    if not files:
+        parser.error(f"{given.corpus} holds no files; give a folder of pages")
     result = run([path.read_bytes() for path in files], given.dictionary << 10, codec.names())
     if given.json:
         print(
             json.dumps(
                 {
                     "summary": summary(result),
+                    "size_classes": totals(result, [name for name in (*OLD_METHODS, *OURS) if name in result.rows]),
                     "q7": verdict(result),
                     "rows": [asdict(row) for row in result.rows.values()],
                 }

@@ -26,8 +26,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "site")]
 
-from remembered_world import end_of, remember, small_world  # type: ignore[import-not-found]  # noqa: E402
-from served_archive import running  # type: ignore[import-not-found]  # noqa: E402
+from remembered_world import end_of, remember, small_world  # noqa: E402
+from served_archive import running  # noqa: E402
 
 from bench.serving.large_site import HOST, fill_site  # noqa: E402
 from bench.serving.many_pages import Scale, fill  # noqa: E402

@@ -1,10 +1,10 @@
-"""Makes the misbehaving web of tests/site and the services of tests/scale fixtures of every test."""
+"""Makes the misbehaving web and the services of tests/site fixtures of every test."""
 
 import signal
 import sys
 from pathlib import Path
 
-for folder in ("site", "scale"):
+for folder in ("site", "openness"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
 pytest_plugins = ["misbehaving_site", "scripted_site", "services"]

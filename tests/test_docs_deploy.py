@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -65,7 +66,7 @@ class Machine:
             self._given[name] = self.meant(value)
             return ""
         command = self.start(line)
-        printed, errors = command.communicate(timeout=120)
+        printed, errors = command.communicate(timeout=300)
         assert command.returncode == 0, f"{line}: {errors}"
         return printed
 
@@ -101,8 +102,9 @@ def machine(postgres_server: str, object_server: ObjectServer, site: ScriptedSit
 
 
 def until(happened: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 90
-    while not happened() and time.monotonic() < deadline:
+    deadline = time.monotonic() + 300
+    while not happened():
+        assert time.monotonic() < deadline
         time.sleep(0.02)
 
 
@@ -115,8 +117,10 @@ def crawl_with_agents(machine: Machine, site: ScriptedSite) -> None:
     until(lambda: {f"/{number}" for number in range(6)} <= {path for _, path, _ in site.log})
     for agent in agents:
         agent.send_signal(signal.SIGTERM)
-    told = [agent.communicate(timeout=60) for agent in agents]
-    assert [agent.returncode for agent in agents] == [0, 0], told
+    told = [agent.communicate(timeout=300) for agent in agents]
+    ended = {agent.returncode for agent in agents}
+    assert ended <= {0, -signal.SIGTERM}, told  # one that was told to stop before it had begun has nothing to end
+    assert 0 in ended
 
 
 def test_the_guide_to_many_machines_can_be_typed(machine: Machine, site: ScriptedSite, postgres_server: str) -> None:
@@ -155,9 +159,9 @@ def is_setting(name: str) -> bool:
     return name in known | {"LETOPIS_ARCHIVE", "LETOPIS_CONFIG"}
 
 
-def containers() -> list[dict[str, object]]:
+def containers() -> list[dict[str, Any]]:
     """All containers of the manifest, wherever they stand."""
-    found: list[dict[str, object]] = []
+    found: list[dict[str, Any]] = []
 
     def search(value: object) -> None:
         if isinstance(value, dict):

@@ -9,9 +9,9 @@ import fcntl
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from letopis.errors import Busy, Damaged, NotReady, UsageError
 
@@ -160,6 +160,26 @@ class ByteReader:
             raise self.broken("bytes are left over")
 
 
+PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
+"""Rights of what is in an archive, which knows hashes of passwords, cookies, and pages that not everybody may read."""
+
+
+def make_private_folder(folder: Path) -> None:
+    """Makes a folder and those above it that are missing, for their owner alone; what is there stays as it is."""
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for each in reversed(missing):
+        each.mkdir(PRIVATE_FOLDER, exist_ok=True)
+
+
+def make_private_file(path: Path) -> None:
+    """Makes an empty file for its owner alone; one that is there stays as it is."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE))
+
+
 def part_path(path: Path) -> Path:
     """Where a file is prepared before it takes its place."""
     return path.with_name(path.name + ".part")
@@ -211,6 +231,26 @@ def fsync_folder(folder: Path) -> None:
         os.close(number)
 
 
+class DiskUsage(NamedTuple):
+    """Files, and their bytes."""
+
+    files: int
+    bytes: int
+
+
+def disk_usage(folder: Path) -> DiskUsage:
+    """What lies below a folder; what vanishes meanwhile is not counted."""
+    files = total = 0
+    for where, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.stat(os.path.join(where, name)).st_size
+            except FileNotFoundError:
+                continue
+            files += 1
+    return DiskUsage(files, total)
+
+
 @contextmanager
 def write_errors(where: Path) -> Iterator[None]:
     """Turns what the machine refuses into one sentence that says what to do."""
@@ -227,8 +267,8 @@ def write_errors(where: Path) -> Iterator[None]:
 def exclusive_lock(lock: Path, what: str) -> Iterator[None]:
     """Keeps a second worker out; the lock goes with the process."""
     with write_errors(lock.parent):
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        number = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        make_private_folder(lock.parent)
+        number = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
     try:
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)

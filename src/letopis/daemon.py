@@ -1,7 +1,8 @@
 """Crawl, watches and further services over one archive, started and stopped together; and the log of what they do.
 
 The web interface and the queue of jobs stand above this module: whoever runs
-the daemon passes them in as services.
+the daemon passes them in as services. Several daemons may run on one archive:
+watches and jobs are shared out among them, and one of them crawls.
 """
 
 from __future__ import annotations
@@ -12,14 +13,22 @@ import logging
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from letopis.archive import Archive
-from letopis.crawl import CrawlOptions, CrawlStats, enqueue_seeds, open_agent, unusable_plans
+from letopis.archive.queues import leases_hosts, queue_counts
+from letopis.binary import exclusive_lock
+from letopis.crawl import Agent, CrawlOptions, CrawlStats, enqueue_seeds, open_agent, unusable_plans
+from letopis.errors import Busy
+from letopis.model.printing import printable, printable_json
+from letopis.monitor.notifications import FailedDelivery
 from letopis.monitor.watcher import open_watcher
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_LOOK_SECONDS = 1.0
+"""How soon a new plan is seen, and the end of whoever crawled until now."""
 _LEVELS = {0: logging.WARNING, 1: logging.INFO}
 
 
@@ -46,11 +55,61 @@ class Daemon:
         enqueue_seeds(self._archive, self._options)
         for sentence in unusable_plans(self._archive):
             self._log.warning(sentence)
-        async with open_agent(self._archive, self._options) as agent, open_watcher(self._archive) as watcher:
-            crawling = Service(lambda: agent.run(self._options.limits, self._log_figures), agent.stop)
-            services = (crawling, Service(watcher.run, watcher.stop), *self._services)
+        crawl = BackgroundCrawl(self._archive, self._options, self._log)
+        async with open_watcher(self._archive, undelivered=self._log_undelivered) as watcher:
+            services = (Service(crawl.run, crawl.stop), Service(watcher.run, watcher.stop), *self._services)
             with _StopSignals([service.stop for service in services]):
                 await _run_together(services)
+
+    def _log_undelivered(self, failed: FailedDelivery) -> None:
+        self._log.warning(str(failed))
+
+
+class BackgroundCrawl:
+    """The crawl of what is planned: begun when there is something, by one process of a machine at a time.
+
+    Machines that share a record share out its hosts themselves.
+    """
+
+    def __init__(self, archive: Archive, options: CrawlOptions, log: logging.Logger) -> None:
+        self._archive = archive
+        self._options = options
+        self._log = log
+        self._agent: Agent | None = None
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """Ends `run` when what is under way is recorded; safe to call from a signal handler."""
+        self._stopping.set()
+        if self._agent is not None:
+            self._agent.stop()
+
+    async def run(self) -> None:
+        """Goes on until `stop`."""
+        with ExitStack() as held:
+            while not self._stopping.is_set() and not self._may_begin(held):
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._stopping.wait(), _LOOK_SECONDS)
+            if not self._stopping.is_set():
+                await self._crawl()
+
+    def _may_begin(self, held: ExitStack) -> bool:
+        """Whether anything is planned and nobody else crawls, whom we keep out from now on."""
+        if not sum(queue_counts(self._archive)):
+            return False
+        if leases_hosts(self._archive):
+            return True
+        try:
+            held.enter_context(exclusive_lock(self._archive.folder / "crawl.lock", "crawls this archive"))
+        except Busy:
+            return False
+        return True
+
+    async def _crawl(self) -> None:
+        async with open_agent(self._archive, self._options) as agent:
+            self._agent = agent
+            if not self._stopping.is_set():
+                await agent.run(self._options.limits, self._log_figures)
 
     def _log_figures(self, figures: CrawlStats) -> None:
         log_event(self._log, "crawl", **figures.row())
@@ -118,5 +177,5 @@ class _EventFormatter(logging.Formatter):
             fields = {**fields, "exception": self.formatException(record.exc_info)}
         if self._as_json:
             row = {**fields, "event": event, "level": level, "timestamp": time}
-            return json.dumps(row, ensure_ascii=False, default=str)
-        return " ".join([time, f"[{level}]", event, *(f"{name}={value}" for name, value in fields.items())])
+            return printable_json(json.dumps(row, ensure_ascii=False, default=str))
+        return printable(" ".join([time, f"[{level}]", event, *(f"{name}={value}" for name, value in fields.items())]))

@@ -62,6 +62,17 @@ class DocumentTooLarge(LetopisError):
     http_status = 413
 
 
+class TooCostly(LetopisError):
+    """A document or an expression needs more time or memory than it may; `final` when a second try would end alike."""
+
+    exit_status = 5
+    http_status = 413
+
+    def __init__(self, message: str, *, final: bool = True) -> None:
+        super().__init__(message)
+        self.final = final
+
+
 class Damaged(LetopisError):
     """Stored bytes are not what was written."""
 

@@ -25,7 +25,11 @@ class _LazyModule:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        return getattr(sys.modules.get(self._name) or import_module(self._name), attribute)
+        module = sys.modules.get(self._name)
+        # While one thread loads a module, others find it half made; asked for again, it is waited for.
+        if module is None or getattr(module.__spec__, "_initializing", False):
+            module = import_module(self._name)
+        return getattr(module, attribute)
 
 
 def lazy(name: str) -> Any:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterator
+import threading
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,11 +17,14 @@ from starlette.routing import Mount
 
 from letopis.api.access import PUBLIC, required_permission
 from letopis.api.app import create_app
-from letopis.api.sessions import LOGIN_TRIES, LOGIN_WINDOW, LoginThrottle
+from letopis.api.server import Server, listen
+from letopis.api.sessions import LOGIN_TRIES, LOGIN_WINDOW, LoginThrottle, Sessions
 from letopis.archive import Archive
 from letopis.archive.audit import audit_entries
-from letopis.catalog.accounts import Accounts
+from letopis.catalog.accounts import HASHINGS, Accounts
+from letopis.catalog.sessions import SessionRows
 from letopis.model.rights import OWN, READ, ROLES, WRITE
+from letopis.web.login import HashingPool
 
 PASSWORD = "correct horse"
 
@@ -184,9 +191,8 @@ def test_changes_by_cookie_need_the_token_of_the_form(people: Any) -> None:
 
 
 def session_of(archive: Archive, held: str) -> str:
-    from letopis.api.sessions import Sessions
-
-    session = Sessions(Accounts(archive.catalog.database)).read({"headers": [(b"cookie", held.encode())]})
+    sessions = Sessions(Accounts(archive.catalog.database), SessionRows(archive.catalog.database))
+    session = sessions.read({"headers": [(b"cookie", held.encode())]})
     assert session is not None
     return session.csrf
 
@@ -209,7 +215,7 @@ def test_forged_and_old_cookies_are_nobody(people: Any) -> None:
     assert web.get("/api/v1/users", Cookie=held).status == 200
     name, value = held.split("=", 1)
     assert web.get("/api/v1/users", Cookie=f"{name}={value[:-2]}xx").status == 401
-    assert web.get("/api/v1/users", Cookie=f"{name}=" + value.split(".", 1)[1]).status == 401
+    assert web.get("/api/v1/users", Cookie=f"{name}={value[1:]}").status == 401
     Accounts(archive.catalog.database).set_password("owner1", PASSWORD + "2")
     assert web.get("/api/v1/users", Cookie=held).status == 401
     Accounts(archive.catalog.database).set_password("owner1", PASSWORD)
@@ -241,20 +247,173 @@ def _audit(archive: Archive) -> Any:
 def test_a_throttle_forgets_after_its_window() -> None:
     now = [0.0]
     throttle = LoginThrottle(lambda: now[0])
-    for _ in range(LOGIN_TRIES):
-        throttle.failed("a")
-    assert throttle.wait("a", "b") > 0
-    assert throttle.wait("b") == 0
+    assert [throttle.begin("a") for _ in range(LOGIN_TRIES)] == [0] * LOGIN_TRIES
+    assert throttle.begin("a", "b") > 0
+    assert [throttle.begin("b") for _ in range(LOGIN_TRIES)] == [0] * LOGIN_TRIES, "what was refused counts for nobody"
     now[0] = LOGIN_WINDOW + 1
-    assert throttle.wait("a") == 0
+    assert throttle.begin("a") == 0
+
+
+def test_a_right_password_gives_its_try_back() -> None:
+    """Else a house of many people behind one address would lock itself out."""
+    throttle = LoginThrottle()
+    for _ in range(3 * LOGIN_TRIES):
+        assert throttle.begin("name", "address") == 0
+        throttle.give_back("name", "address")
+
+
+def at_once(number: int, ask: Callable[[int], Any]) -> list[Any]:
+    """All of them together, begun when all are there."""
+    gate = threading.Barrier(number)
+
+    def one(index: int) -> Any:
+        gate.wait(20)
+        return ask(index)
+
+    with ThreadPoolExecutor(number) as people:
+        return list(people.map(one, range(number)))
+
+
+def test_tries_at_once_are_counted_before_any_password_is_looked_at(make_archive: Any) -> None:
+    archive = make_archive()
+    Accounts(archive.catalog.database).add("anna", "user", PASSWORD, 0)
+    with running(archive) as web:
+        statuses = [one.status for one in at_once(40, lambda index: sign_in(web, "anna", f"wrong {index}"))]
+    assert sorted(set(statuses)) == [401, 429]
+    assert statuses.count(401) == LOGIN_TRIES
+
+
+def test_a_crowd_that_signs_in_neither_hashes_at_once_nor_keeps_pages_waiting(make_archive: Any) -> None:
+    """From many addresses, with names that nobody has: few wait for a hash, others are told so, pages answer."""
+    archive = make_archive(trusted_proxies=("127.0.0.0/8",))
+    fill(archive)
+
+    def ask(index: int) -> Any:
+        if index % 4 == 0:
+            return web.get(f"/api/v1/versions?url={PAGE}")
+        form = urlencode({"name": f"nobody{index}", "password": "x" * 10})
+        kind = "application/x-www-form-urlencoded"
+        return web.ask("POST", "/login", form, Content_Type=kind, X_Forwarded_For=f"9.9.{index}.9")
+
+    with running(archive) as web:
+        found = at_once(80, ask)
+        assert threading.active_count() < 200
+    assert {one.status for one in found[::4]} == {200}
+    tried = [one.status for index, one in enumerate(found) if index % 4]
+    assert set(tried) <= {401, 503}
+    assert tried.count(401) >= HashingPool.most_waiting + HASHINGS
+
+
+def device(answer: Any) -> str:
+    values = [value.split(";")[0] for name, value in answer.all_headers if name == "set-cookie"]
+    return next(value for value in values if value.startswith("letopis_device="))
+
+
+def test_a_stranger_cannot_lock_people_out_of_the_devices_they_use(make_archive: Any) -> None:
+    archive = make_archive()
+    accounts = Accounts(archive.catalog.database)
+    accounts.add("anna", "owner", PASSWORD, 0)
+    accounts.add("eve", "user", PASSWORD, 0)
+    with running(archive) as web:
+        hers, others = device(sign_in(web, "anna")), device(sign_in(web, "eve"))
+        for _ in range(LOGIN_TRIES):
+            sign_in(web, "anna", "wrong password")
+
+        def from_device(held: str, password: str = PASSWORD) -> int:
+            form = urlencode({"name": "anna", "password": password})
+            kind = "application/x-www-form-urlencoded"
+            return int(web.ask("POST", "/login", form, Content_Type=kind, Cookie=held).status)
+
+        assert from_device(hers) == 303
+        assert from_device(others) == 429, "a device of somebody else is none of hers"
+        assert [from_device(hers, "wrong") for _ in range(LOGIN_TRIES + 1)] == [401] * LOGIN_TRIES + [429]
+        accounts.remove("eve")
+        assert SessionRows(archive.catalog.database).owner(others.partition("=")[2], "device", 0) is None
+
+
+def test_nobody_gets_the_rights_of_whoever_is_added_after_them(make_archive: Any) -> None:
+    archive = make_archive()
+    accounts = Accounts(archive.catalog.database)
+    accounts.add("anna", "owner", PASSWORD, 0)
+    removed = accounts.add("eve", "guest", PASSWORD, 0)
+    with running(archive) as web:
+        held = cookie(sign_in(web, "eve"))
+        assert web.get("/api/v1/users", Cookie=held).status == 403
+        accounts.remove("eve")
+        added = accounts.add("olga", "owner", PASSWORD, 0)
+        assert added.id > removed.id
+        assert web.get("/api/v1/users", Cookie=held).status == 401
+    accounts.remove("olga")
+    assert accounts.add("petr", "user", None, 0).id > added.id
+
+
+def test_a_copy_of_the_catalogue_has_nothing_that_lets_anybody_in(make_archive: Any) -> None:
+    archive = make_archive()
+    Accounts(archive.catalog.database).add("anna", "owner", PASSWORD, 0)
+    with running(archive) as web:
+        value = cookie(sign_in(web, "anna")).partition("=")[2]
+        rows = archive.catalog.database.all("SELECT hash FROM account_session WHERE kind = 'session'")
+        for (kept,) in rows:
+            for text in (kept.hex(), urlsafe_b64encode(kept).decode().rstrip("=")):
+                assert text != value
+                assert web.get("/api/v1/users", Cookie=f"letopis_session={text}").status == 401
+
+
+def test_one_code_makes_one_owner_however_many_use_it_at_once(make_archive: Any) -> None:
+    archive = make_archive()
+    server, ready = Server(archive, listen("127.0.0.1", 0)), threading.Event()
+    code = server.setup_address.split("setup=")[1]
+    thread = threading.Thread(target=lambda: asyncio.run(server.run(ready.set)), daemon=True)
+    thread.start()
+    assert ready.wait(20)
+    web = WebClient(server.address)
+
+    def set_up(index: int) -> int:
+        form = urlencode({"name": f"owner{index}", "password": PASSWORD, "code": code})
+        return int(web.ask("POST", "/setup", form, Content_Type="application/x-www-form-urlencoded").status)
+
+    statuses = at_once(12, set_up)
+    accounts = Accounts(archive.catalog.database)
+    assert (statuses.count(303), len(accounts.users())) == (1, 1)
+    accounts.remove(accounts.users()[0].name)
+    assert set_up(99) == 403, "the code is used up"
+    server.stop()
+    thread.join(20)
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8080", "[::1", ""])
+def test_a_name_that_is_not_ours_is_not_answered(make_archive: Any, host: str) -> None:
+    archive = make_archive(hosts=("archive.example",))
+    fill(archive)
+    with running(archive) as web:
+        for path in ("/", "/api/v1/stats", f"/web/{PAGE}", "/static/letopis.css", "/login"):
+            assert web.get(path, Host=host).status == 421, path
+        assert web.get("/healthz", Host=host).status == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost:99", "127.0.0.1", "[::1]:8080", "ARCHIVE.example", "a.localhost", "192.0.2.1"]
+)
+def test_our_own_names_and_addresses_are_answered(make_archive: Any, host: str) -> None:
+    with running(make_archive(hosts=("archive.example",))) as web:
+        assert web.get("/api/v1/stats", Host=host).status == 200
+
+
+def test_other_sites_may_read_archived_content_only_where_the_owner_says_so(make_archive: Any) -> None:
+    archive = make_archive()
+    fill(archive)
+    name, asked = "access-control-allow-origin", {"Origin": "https://reader.example"}
+    with running(archive) as web:
+        for path in (f"/web/20240101120000/{PAGE}", f"/web/20240101120000id_/{PAGE}", "/api/v1/stats"):
+            assert name not in web.get(path, **asked).headers
+    archive = make_archive(cors=("https://reader.example",))
+    with running(archive) as web:
+        found = web.get(f"/web/20240101120000/{PAGE}", **asked).headers
+        assert (found[name], "origin" in found["vary"]) == ("https://reader.example", True)
+        assert name not in web.get(f"/web/20240101120000/{PAGE}", Origin="https://evil.example").headers
 
 
 def test_the_first_owner_needs_the_code_from_the_terminal(make_archive: Any) -> None:
-    import asyncio
-    import threading
-
-    from letopis.api.server import Server, listen
-
     archive = make_archive()
     server, ready = Server(archive, listen("127.0.0.1", 0)), threading.Event()
     code = server.setup_address.split("setup=")[1]
@@ -279,7 +438,7 @@ def test_the_word_of_a_proxy_counts_only_if_it_is_trusted(make_archive: Any, tmp
     forwarded = {"X_Forwarded_Proto": "https", "X_Forwarded_Host": "archive.example", "X_Forwarded_For": "9.9.9.9"}
     with running(archive) as web:
         assert web.get(f"/web/{PAGE}", **forwarded).headers["location"].startswith(web.address)
-    trusting = make_archive(trusted_proxies=("127.0.0.0/8",))
+    trusting = make_archive(trusted_proxies=("127.0.0.0/8",), hosts=("archive.example",))
     with running(trusting) as web:
         assert web.get(f"/web/{PAGE}", **forwarded).headers["location"].startswith("https://archive.example/web/")
         sign_in(web, "x")
@@ -292,9 +451,10 @@ def test_a_huge_body_is_refused_before_it_is_read(people: Any) -> None:
 
     _archive, web, heads = people
     host, port = web.netloc.split(":")
-    with socket.create_connection((host, int(port)), timeout=20) as raw:
+    with socket.create_connection((host, int(port)), timeout=300) as raw:
         head = f"Authorization: {heads['user']['Authorization']}\r\nContent-Type: application/json\r\n"
-        raw.sendall(f"POST /api/v1/check HTTP/1.1\r\nHost: x\r\n{head}Content-Length: 99999999999\r\n\r\n".encode())
+        head += "Host: localhost\r\nContent-Length: 99999999999\r\n"
+        raw.sendall(f"POST /api/v1/check HTTP/1.1\r\n{head}\r\n".encode())
         assert b" 413 " in raw.recv(200)
 
 

@@ -35,7 +35,7 @@ def test_versions_and_history_tell_what_the_command_line_tells(web: Any) -> None
 
 def test_long_lists_come_in_parts(web: Any) -> None:
     seen: list[str] = []
-    cursor = ""
+    cursor: str | None = ""
     while cursor is not None:
         part = web.get(f"/api/v1/history?url={PAGE}&limit=4" + (f"&cursor={cursor}" if cursor else "")).json()
         seen += [row["time"] for row in part["history"]]
@@ -137,6 +137,18 @@ def test_an_owner_may_allow_private_addresses(tmp_path: Any, scripted_site: Any)
     assert (gone["available"], gone["status"], gone["outcome"]) == (False, 404, "unavailable")
 
 
+@pytest.mark.parametrize("host", ["a..b", "a" * 70 + ".example", "only-the-proxy-knows.invalid"])
+def test_a_check_by_a_proxy_is_refused_for_names_that_are_not_known_here(
+    tmp_path: Any, scripted_site: Any, host: str
+) -> None:
+    settings = Settings(fetch=FetchSettings(proxy=scripted_site.url(""), retries=0))
+    with Archive(tmp_path / "a", settings=settings) as archive, running(archive) as web:
+        token = Accounts(archive.catalog.database).create_token("t", None, "write", 0)
+        answer = web.post("/api/v1/check", {"url": f"http://{host}/"}, Authorization=f"Bearer {token}")
+        assert answer.status < 500, answer.text
+    assert scripted_site.log == []
+
+
 def test_a_redirect_to_a_private_address_is_refused_too(own: Any, scripted_site: Any) -> None:
     _archive, web, token = own
     inner = scripted_site.set("/inner", b"secret")
@@ -223,7 +235,7 @@ def test_events_tell_open_pages_of_new_versions(own: Any, monkeypatch: pytest.Mo
 
     archive, web, _ = own
     monkeypatch.setattr("letopis.api.feeds.POLL_SECONDS", 0.02)
-    connection = HTTPConnection(web.netloc, timeout=20)
+    connection = HTTPConnection(web.netloc, timeout=300)
     connection.request("GET", "/api/v1/events")
     stream = connection.getresponse()
     assert stream.readline() == b": listening\n"
@@ -231,3 +243,30 @@ def test_events_tell_open_pages_of_new_versions(own: Any, monkeypatch: pytest.Mo
     lines = [stream.readline() for _ in range(4)]
     connection.close()
     assert any(line.startswith(b"event: version") for line in lines)
+
+
+def test_an_owner_stores_a_version_by_put(own: Any) -> None:
+    archive, web, token = own
+    path = "/api/v1/content?url=http://stored.example/a&at=2019-05-01"
+    done = web.ask("PUT", path, b"<p>as it was", Content_Type="text/plain", **token)
+    assert (done.status, done.json()["result"]) == (200, "stored")
+    stored = archive.get("http://stored.example/a")
+    assert (stored.body, stored.content_type, f"{stored.time:%Y-%m-%d}") == (
+        b"<p>as it was",
+        "text/plain",
+        "2019-05-01",
+    )
+    assert web.ask("PUT", path, b"<p>as it was", Content_Type="text/plain", **token).json()["result"] == "same"
+
+
+def test_a_put_needs_its_right_and_has_a_limit(own: Any) -> None:
+    archive, web, token = own
+    path = "/api/v1/content?url=http://stored.example/b"
+    assert web.ask("PUT", path, b"x").status == 401
+    user = web.post("/api/v1/users", {"name": "u", "role": "user", "password": "long enough it is"}, **token)
+    assert user.status == 201
+    hers = web.post("/api/v1/tokens", {"name": "hers", "user": "u", "scope": "write"}, **token).json()["token"]
+    assert web.ask("PUT", path, b"x", Authorization=f"Bearer {hers}").status == 403
+    most = archive.settings.fetch.max_bytes
+    assert web.ask("PUT", path, b"x" * (most + 1), **token).status == 413
+    assert web.ask("PUT", path + "&at=someday", b"x", **token).status == 422

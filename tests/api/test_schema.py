@@ -41,7 +41,7 @@ def _fuzz(operation: Any, headers: dict[str, str]) -> None:
     def one(case: Any) -> None:
         case.call_and_validate(
             headers=headers,
-            timeout=60,
+            timeout=300,
             checks=[not_a_server_error, content_type_conformance, response_schema_conformance],
         )
 

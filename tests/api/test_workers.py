@@ -16,7 +16,7 @@ import pytest
 
 from letopis import Archive
 
-_PATIENCE = 60
+_PATIENCE = 300
 
 
 def children(process: int) -> set[int]:

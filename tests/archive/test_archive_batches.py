@@ -31,7 +31,7 @@ looks = st.lists(
 
 def recorded(archive: Archive) -> dict[str, tuple[list[object], list[object]]]:
     """All that is told of each URL."""
-    found = {}
+    found: dict[str, tuple[list[object], list[object]]] = {}
     for row in archive.catalog.resources.all():
         versions = [(v.number, v.time, v.digest, v.content_type, v.headers) for v in archive.versions(row.url)]
         history = [(c.checked_at, c.status, c.outcome, c.version, c.digest) for c in archive.history(row.url)]

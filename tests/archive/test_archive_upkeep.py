@@ -215,3 +215,21 @@ def test_compaction_leaves_no_half_filled_pages_in_the_catalogue(tmp_path: Path)
         archive.catalog.database.all("VACUUM")
         archive.catalog.tidy()
         assert after == archive.stats().catalog_bytes
+
+
+def test_compaction_makes_a_page_that_returned_fast_again_and_takes_no_more_space(tmp_path: Path) -> None:
+    chance = random.Random(4)
+    texts = [b"<p>" + chance.randbytes(4000).hex().encode() for _ in range(12)]
+    with Archive(tmp_path / "a") as archive:
+        for number, text in enumerate([*texts, texts[0]]):
+            archive.put("http://example.org/", text, at=datetime(2026, 1, 1 + number, tzinfo=UTC))
+            archive.put(f"http://example.org/{number}", text + b"own", at=datetime(2026, 1, 1 + number, tzinfo=UTC))
+            if number == len(texts) - 1:
+                archive.compact()
+        before = archive.get("http://example.org/")
+        assert before.decoded_bytes > 2 * len(before.body)
+        report = archive.compact()
+        assert report.bytes_after <= report.bytes_before
+        after = archive.get("http://example.org/")
+        assert (after.body, after.decoded_bytes <= 2 * len(after.body)) == (texts[0], True)
+        assert list(archive.verify()) == []

@@ -105,7 +105,7 @@ def too_wide(tab: Any) -> list[str]:
 
 def until(tab: Any, seen: Callable[[], bool]) -> None:
     """Loads the page again until something is seen on it."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not seen():
         assert time.monotonic() < deadline, tab.locator("main").inner_text()
         tab.reload()

@@ -3,7 +3,6 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable
-from time import process_time
 from typing import Any
 
 import pytest
@@ -93,11 +92,42 @@ def test_a_wrong_expression_is_told_at_once(kind: str, expression: str) -> None:
         one(kind, expression)
 
 
-def test_a_catastrophic_pattern_ends() -> None:
-    started = process_time()
-    with pytest.raises(UsageError, match="takes too long"):
-        filter_text("a" * 40 + "!", one("include", r"^(a|aa|a?a?)+$(?<=x)"))
-    assert process_time() - started < 5
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Filters have a second."""
+    monkeypatch.setattr("letopis.change.filters._FILTER_SECONDS", 1.0)
+
+
+MANY = "<div><p>" + "<b>x</b>" * 3000
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression"),
+    [
+        ("xpath", "//*[count(//*[count(//*) > 1]) > 1]"),
+        ("css", "b:has(~ b:has(~ b:has(~ b:has(~ i))))"),
+        ("remove", "b:has(~ b:has(~ b:has(~ b:has(~ i))))"),
+    ],
+)
+@pytest.mark.usefixtures("hasty")
+def test_an_expression_that_takes_too_long_on_a_page_is_stopped(kind: str, expression: str) -> None:
+    with pytest.raises(UsageError, match="longer than 1 s and was stopped; write a simpler one"):
+        filter_source(MANY, "text/html", one(kind, expression))
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_pattern_that_takes_too_long_on_a_text_is_stopped() -> None:
+    with pytest.raises(UsageError, match="longer than 1 s and was stopped; write a simpler one"):
+        filter_text("a" * 60 + "!", one("include", r"^(a|aa|a?a?)+$(?<=x)"))
+
+
+def test_a_pattern_that_cannot_be_compiled_in_time_is_told_at_once() -> None:
+    with pytest.raises(UsageError, match="takes too long; write it without nested repeats"):
+        one("ignore", "(?:" * 60 + "a?" + "){9}" * 60)
+
+
+def test_filters_of_text_may_meet_odd_characters() -> None:
+    assert filter_text("a\ud800b\nc\x00", one("exclude", "b")) == "c\x00"
 
 
 DOCUMENT: Any = {

@@ -60,7 +60,7 @@ def test_unified_is_applied_by_patch(tmp_path_factory: Any, old: list[str], new:
     difference = unified_diff(before, after)
     (folder / "file").write_text(before)
     if difference:
-        subprocess.run(["patch", "-s", "file"], cwd=folder, input=difference, text=True, check=True, timeout=20)
+        subprocess.run(["patch", "-s", "file"], cwd=folder, input=difference, text=True, check=True, timeout=300)
     assert not after or (folder / "file").read_text() == after
 
 

@@ -87,7 +87,7 @@ def test_the_command_tells_its_address_and_ends_when_it_is_told_to(tmp_path: Pat
     address = process.stdout.readline()
     assert address.startswith("listening on http://127.0.0.1:")
     os.kill(process.pid, number)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 0
     events = [json.loads(line) for line in errors.splitlines() if line.startswith("{")]
     assert events[0]["event"] == "ready"

@@ -11,14 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis import codec
-from letopis.codec import Dictionary, with_dictionary
+from letopis.codec import Codec, Dictionary
 from letopis.codec.methods import MAX_DICTIONARY
+from letopis.codec.methods import with_dictionary as both_with_dictionary
 from letopis.errors import CodecRefused, Damaged, NewerFormat, UsageError
 from letopis_demo import World
 
 WORLD = World(3, 1, 60)
 PAGES = [WORLD.body(url, WORLD.start) for url in WORLD.urls(WORLD.hosts[0])]
 SITE = Dictionary.train(PAGES[:30], 16 << 10)
+
+
+def with_dictionary(dictionary: Dictionary) -> list[Codec]:
+    return list(both_with_dictionary(dictionary))
+
+
 MADE = [method.encode(PAGES[20]) for method in with_dictionary(SITE)]
 
 

@@ -41,6 +41,6 @@ def test_no_acknowledged_version_is_lost(tmp_path: Path, mode: str) -> None:
             acknowledged[url, int(number)] = digest
         with Archive(tmp_path / "a") as archive:
             assert list(archive.verify()) == []
-            for (url, number), digest in acknowledged.items():
-                assert archive.get(url, version=number).digest == digest
+            for (url, version), digest in acknowledged.items():
+                assert archive.get(url, version=version).digest == digest
     assert acknowledged

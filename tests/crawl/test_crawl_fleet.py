@@ -9,8 +9,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -20,7 +23,7 @@ from scripted_site import ScriptedSite
 from letopis.archive import Archive
 from letopis.cli.main import main
 from letopis.config import ArchiveSettings, CrawlSettings, Settings
-from letopis.crawl import CrawlLimits, CrawlOptions, Fleet
+from letopis.crawl import CrawlLimits, CrawlOptions, CrawlPause, CrawlStats, Fleet
 from letopis.errors import NotReady
 from letopis_demo import World
 
@@ -75,3 +78,73 @@ def test_agents_end_with_their_leader(tmp_path: Path) -> None:
         assert len(web.asked()) == asked
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
+
+
+def agents_of(leader: int) -> list[int]:
+    """The processes that a leader has started."""
+    return [int(number) for number in Path(f"/proc/{leader}/task/{leader}/children").read_text().split()]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_hosts_of_an_agent_that_ends_are_taken_over_at_once(tmp_path: Path, number: signal.Signals) -> None:
+    """Without --once: nobody else would ever come back to them."""
+    with logged_web(World(hosts=4, pages_per_host=30, noisy=0, crawl_delay=0)) as web:
+        words = [sys.executable, "-m", "letopis.cli", "--archive", str(tmp_path / "a"), "crawl"]
+        child = subprocess.Popen(
+            [*words, *web.world.seeds(), "--agents", "2", "--delay", "0.2"], stderr=subprocess.PIPE, text=True
+        )
+        wait_for_pages(web, 12, child)
+        os.kill(agents_of(child.pid)[0], number)
+        hosts = {each.host for each in web.asked()}
+        before = Counter(each.host for each in web.asked())
+        wait_until(lambda: all(Counter(each.host for each in web.asked())[host] >= before[host] + 5 for host in hosts))
+        child.terminate()
+        told = child.communicate(timeout=60)[1]
+    assert child.returncode == 0
+    assert "another goes on with its hosts" in told
+    with Archive(tmp_path / "a") as archive:
+        assert list(archive.verify()) == []
+
+
+KILLING = """
+import os, signal
+
+def around(archive):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_crawl_whose_agents_end_again_and_again_says_so_and_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "agents_that_die.py").write_text(KILLING)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    around = import_module("agents_that_die").around
+    with Archive(tmp_path / "a") as archive:
+        fleet = Fleet(archive, CrawlOptions(("http://127.0.0.1:9/",)), 2, around=around)
+        with pytest.raises(NotReady, match="an agent was killed by SIGKILL; all that was fetched is recorded"):
+            asyncio.run(fleet.run())
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_a_fleet_tells_what_it_waits_for(tmp_path: Path, scripted_site: ScriptedSite) -> None:
+    seed = scripted_site.set("/", b"<p>page")
+    settings = Settings(crawl=CrawlSettings(delay=0.0, robots=False, sitemaps=False, commit_every=0.1))
+    pauses: list[CrawlPause] = []
+
+    def stop_at_pause(figures: CrawlStats) -> None:
+        if figures.pause is not None and figures.fetched:
+            pauses.append(figures.pause)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with Archive(tmp_path / "a", settings=settings) as archive:
+        asyncio.run(Fleet(archive, CrawlOptions((seed,)), 2, progress=stop_at_pause).run())
+    assert pauses[0].until is not None
+    assert pauses[0].sentence.startswith("nothing is due before ")

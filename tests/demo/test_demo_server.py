@@ -21,7 +21,7 @@ NOON = WORLD.start + timedelta(hours=4)
 
 
 def ask(authority: str, path: str, **headers: str) -> tuple[int, http.client.HTTPMessage, bytes]:
-    connection = http.client.HTTPConnection(authority, timeout=10)
+    connection = http.client.HTTPConnection(authority, timeout=300)
     try:
         connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
         answer = connection.getresponse()
@@ -32,7 +32,7 @@ def ask(authority: str, path: str, **headers: str) -> tuple[int, http.client.HTT
 
 def raw(authority: str, data: bytes) -> bytes:
     host, _, port = authority.partition(":")
-    with socket.create_connection((host, int(port)), timeout=10) as sock:
+    with socket.create_connection((host, int(port)), timeout=300) as sock:
         sock.sendall(data)
         sock.shutdown(socket.SHUT_WR)
         parts = []
@@ -84,7 +84,7 @@ def test_keep_alive_pipelining_head_and_split_requests() -> None:
         assert head.endswith(b"\r\n\r\n")
         assert b"Content-Length: " in head
         name, _, port = host.partition(":")
-        with socket.create_connection((name, int(port)), timeout=10) as sock:
+        with socket.create_connection((name, int(port)), timeout=300) as sock:
             for byte in one[:-1]:
                 sock.sendall(bytes([byte]))
             sock.sendall(one[-1:])
@@ -156,6 +156,6 @@ def test_the_process_says_where_it_listens_and_stops_cleanly(tmp_path: Path, end
     assert line.startswith("listening on http://127.0.0.2:")
     assert ask(line.split("/")[2], "/")[0] == 200
     process.send_signal(ending)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=300)
     assert (process.returncode, errors) == (0, "")
     assert log.read_text().count("\n") == 1

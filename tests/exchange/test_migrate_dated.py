@@ -14,7 +14,7 @@ from letopis.archive import Archive
 from letopis.errors import UsageError
 from letopis.exchange.imports import import_sources, source_kind
 from letopis.exchange.sources import SourceHints
-from letopis_migrate.folders import date_in_path, file_url
+from letopis_migrate.folders import date_in_path, file_url, sniffed_type
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
 
@@ -145,3 +145,8 @@ def test_a_huge_file_is_named_and_not_read(tmp_path: Path) -> None:
     with Archive(tmp_path / "archive") as archive:
         report = import_sources(archive, [str(source)], hints=SourceHints("https://example.org/"))
         assert dict(report.refused) == {"larger than 256 MiB": 1}
+
+
+def test_comments_before_a_page_do_not_hold_up_the_look_at_its_first_bytes() -> None:
+    assert sniffed_type(b" <!-- a --> <!-- b --><!DOCTYPE html>") == "text/html"
+    assert sniffed_type(b"<!-- -->" * 500) == "text/plain"

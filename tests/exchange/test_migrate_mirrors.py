@@ -46,7 +46,7 @@ def site(tmp_path: Path) -> Iterator[str]:
 def run(*words: str | Path, cwd: Path) -> None:
     if shutil.which(str(words[0])) is None:
         pytest.skip(f"{words[0]} is not installed")
-    subprocess.run(words, cwd=cwd, capture_output=True, timeout=60)
+    subprocess.run(words, cwd=cwd, capture_output=True, timeout=300)
 
 
 def test_a_mirror_of_wget_comes_in_with_its_headers(site: str, tmp_path: Path) -> None:

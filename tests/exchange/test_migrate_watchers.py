@@ -240,7 +240,7 @@ def test_what_urlwatch_itself_wrote_comes_in(tmp_path: Path) -> None:
         for text in ("<p>one", "<p>two"):
             (site / "page.html").write_text(text)
             subprocess.run([*words, "--cache", tmp_path / "cache.db", "--hooks", tmp_path / "none.py"],
-                           capture_output=True, timeout=60)  # fmt: skip
+                           capture_output=True, timeout=300)  # fmt: skip
     with Archive(tmp_path / "archive") as archive:
         report = import_sources(archive, [str(tmp_path / "cache.db")])
         assert dict(report.refused) == {}

@@ -120,7 +120,7 @@ def _ready(port: int) -> int:
 
 
 def ask(port: int, path: str) -> tuple[int, bytes]:
-    with closing(HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=300)) as connection:
         connection.request("GET", path)
         answer = connection.getresponse()
         return answer.status, answer.read()

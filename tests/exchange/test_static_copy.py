@@ -10,12 +10,13 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from exchanged_archives import START
+from growth import grows_with_the_square
 
 from letopis.archive import Archive, NewCapture
 from letopis.archive.accounts import projects_of
 from letopis.errors import NotFound, UsageError
 from letopis.exchange.selection import ExportSelection
-from letopis.exchange.static_copy import COPY_LIST, export_static
+from letopis.exchange.static_copy import COPY_LIST, FileRewriter, export_static
 from letopis.model import Outcome, Put, to_millis
 
 STYLE = b"@import 'more.css'; a { b: url( \"bg.png\" ) }"
@@ -188,3 +189,25 @@ def test_a_forged_list_of_files_removes_nothing_outside(small: Archive, tmp_path
     (tmp_path / "copy" / COPY_LIST).write_text(f"../letter.txt\n{tmp_path}/letter.txt\na/../../letter.txt\n")
     export_static(small, tmp_path / "copy", ExportSelection())
     assert (tmp_path / "letter.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("before", ["<!-- -->", "<!-- --> ", "<!--", " ", "<!doctype ", "<html "])
+def test_the_time_to_find_the_head_of_a_page_grows_with_what_stands_before_it(before: str) -> None:
+    def copied(text: str) -> str:
+        return FileRewriter("http://a.test/", lambda target, needed: None).page(text, "utf-8")
+
+    assert not grows_with_the_square(copied, lambda n: before * n)
+    assert copied("<!-- a --> <!-- b --><!doctype html><html><head><p>") == (
+        '<!-- a --> <!-- b --><!doctype html><html><head><meta charset="utf-8"><p>'
+    )
+
+
+def test_a_charset_that_stands_for_none_does_not_stop_the_copy(tmp_path: Path) -> None:
+    body = "<meta charset=undefined><p>šťáva".encode("cp1250")
+    with Archive(tmp_path / "archive") as archive:
+        archive.put("http://odd.example/", body, START, "text/html; charset=undefined")
+        archive.put(
+            "http://odd.example/style.css", "/* šťáva */".encode("cp1250"), START, "text/css; charset=undefined"
+        )
+        export_static(archive, tmp_path / "copy", ExportSelection(site="odd.example"))
+    assert sum(b"va" in data for data in files(tmp_path / "copy").values()) >= 2

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.extract import decode, read_page
+from letopis.extract.charsets import declared_charset
 
 CZECH = "Příliš žluťoučký kůň úpěl ďábelské ódy. Šťastná žena řekla, že její číšník přišel dřív než ostatní hosté."
 SLOVAK = "Kŕdeľ ďatľov učí koňa žrať kôru. Šťastná žena povedala, že jej čašník prišiel skôr ako ostatní hostia, ľudia."
@@ -48,8 +49,8 @@ def test_the_header_may_lie(text, charset):
 def test_a_byte_order_mark_wins():
     for mark, name in (
         (codecs.BOM_UTF8, "utf-8"),
-        (codecs.BOM_UTF16_LE, "utf-16-le"),
-        (codecs.BOM_UTF16_BE, "utf-16-be"),
+        (codecs.BOM_UTF16_LE, "utf-16le"),
+        (codecs.BOM_UTF16_BE, "utf-16be"),
     ):
         found = read_page(
             mark + html(CZECH, "windows-1252").encode(name), "http://a.org/", (("Content-Type", "text/html"),)
@@ -77,7 +78,7 @@ def test_a_few_broken_bytes_do_not_spoil_utf8():
 
 
 def test_utf16_without_mark_is_believed_from_the_header():
-    assert decode("český text".encode("utf-16-le"), "utf-16le").text == "český text"
+    assert decode("český text".encode("utf-16le"), "utf-16le").text == "český text"
 
 
 @settings(max_examples=200, deadline=None)
@@ -89,3 +90,43 @@ def test_any_bytes_become_text(body, declared):
     found = decode(body, declared)
     assert isinstance(found.text, str)
     assert found.charset
+
+
+@pytest.mark.parametrize(
+    ("charset", "href", "target"),
+    [
+        ("windows-1251", "/поиск?q=мир#б", "http://a.org/%D0%BF%D0%BE%D0%B8%D1%81%D0%BA?q=%EC%E8%F0"),
+        ("shift_jis", "?q=日本&x=1", "http://a.org/?q=%93%FA%96%7B&x=1"),
+        ("windows-1252", "?q=&#1084;&eacute;", "http://a.org/?q=%26%231084%3B%E9"),
+        ("utf-8", "?q=мир", "http://a.org/?q=%D0%BC%D0%B8%D1%80"),
+        ("utf-16le", "?q=мир", "http://a.org/?q=%D0%BC%D0%B8%D1%80"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["full", "basic", "skim"])
+def test_queries_of_links_are_in_the_charset_of_the_page_as_browsers_send_them(charset, href, target, mode):
+    page = f'<p>è</p><a href="{href}">x</a>' if charset == "windows-1252" else f'<a href="{href}">x</a>'
+    fields = (("Content-Type", f"text/html; charset={charset}"),)
+    found = read_page(page.encode(charset), "http://a.org/", fields, mode=mode, detect_language=False)
+    assert [link.target for link in found.links] == [target]
+
+
+@pytest.mark.parametrize(
+    ("head", "charset"),
+    [
+        (b"<meta charset=x-user-defined>", "windows-1252"),
+        (b"<meta/charset=latin2>", "iso-8859-2"),
+        (b"<meta charset=utf-16>", "utf-8"),
+        (b"<!-- <meta charset=koi8-r> -->", ""),
+        (b'<?xml version="1.0" encoding="windows-1251"?>', "windows-1251"),
+        (b'<meta name=x content="text; charset=koi8-r">', ""),
+    ],
+)
+def test_a_page_declares_its_charset_as_the_standard_says(head, charset):
+    assert declared_charset(head) == charset
+
+
+def test_what_is_declared_is_believed_where_no_default_is_declared():
+    text = "Όλοι οι άνθρωποι"
+    assert decode(text.encode("cp1253"), "windows-1253").text == text
+    assert decode("Größe für Äpfel ".encode("cp1252") * 20 + b"\x80\x81", "windows-1252").text.endswith("€\x81")
+    assert decode("ўЎ ў".encode("koi8-u", "replace") + b"\xae\xbe\xc1", "koi8-u").text.endswith("ўЎа")

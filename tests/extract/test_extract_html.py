@@ -296,3 +296,18 @@ def test_no_markup_is_too_broken(markup):
     found = read(markup)
     assert all(block.text and block.text == " ".join(block.text.split()) for block in found.blocks)
     assert all(link.target.startswith("http") and isinstance(link.type, LinkType) for link in found.links)
+
+
+@pytest.mark.parametrize("mode", ["full", "basic"])
+def test_objects_backgrounds_quotations_and_buttons_refer_to_documents_too(mode):
+    page = (
+        b"<body background=/back.png><object data=/film.swf></object><blockquote cite=/source>q</blockquote>"
+        b"<form><button formaction=/send>x</button></form><p data=/no>p</p>"
+    )
+    found = read_page(page, "http://a.org/", (("Content-Type", "text/html"),), mode=mode, detect_language=False)
+    assert {(link.target, link.type.value, link.rel) for link in found.links} == {
+        ("http://a.org/back.png", "img", "background"),
+        ("http://a.org/film.swf", "media", ""),
+        ("http://a.org/source", "link", "cite"),
+        ("http://a.org/send", "form", ""),
+    }

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.fetch.content_coding import Decoder, DecodingStopped, content_codings
+from letopis.fetch.content_coding import BOMB_BYTES, Decoder, DecodingStopped, content_codings
 from letopis.model import FailureKind
 from letopis.zstandard import zstd
 
@@ -97,14 +97,22 @@ def test_a_bomb_is_stopped_within_its_limit(name: str) -> None:
         decode((name,), coded, 16384)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert stop.value.failure.kind is FailureKind.BOMB
+    assert stop.value.failure.kind is FailureKind.TOO_LARGE
     assert peak < 4 * LIMIT
 
 
 def test_a_bomb_is_stopped_before_a_generous_limit() -> None:
     with pytest.raises(DecodingStopped) as stop:
-        decode(("gzip",), gzip.compress(bytes(64 * LIMIT)), 16384, limit=1 << 40)
+        decode(("gzip",), gzip.compress(bytes(2 * BOMB_BYTES), 9), 16384, limit=1 << 40)
     assert stop.value.failure.kind is FailureKind.BOMB
+
+
+@pytest.mark.parametrize("name", sorted(CODERS))
+def test_a_page_that_packs_very_well_is_read(name: str) -> None:
+    table = b"<tr><td>No data for this day.</td></tr>\n" * 180_000
+    coded = CODERS[name](table)
+    assert len(table) > 300 * len(coded)
+    assert decode((name,), coded, 16384, limit=10 << 20) == table
 
 
 def test_an_honest_body_over_the_limit_is_too_large() -> None:

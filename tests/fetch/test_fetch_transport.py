@@ -220,6 +220,59 @@ async def test_a_proxy_is_asked_with_the_whole_address(misbehaving_site: Site) -
     assert kind(refused) is FailureKind.FORBIDDEN_ADDRESS
 
 
+async def told_to_proxy(host: str, *addresses: str) -> tuple[Response, bytes]:
+    """A request for whom private addresses are refused, through a proxy that only listens; and what that was told."""
+
+    async def resolve(name: str) -> list[str]:
+        assert name == host
+        return list(addresses)
+
+    heard: list[bytes] = []
+
+    async def listening(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    proxy = await asyncio.start_server(listening, "127.0.0.1", 0)
+    settings = FetchSettings(proxy=f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}")
+    sender = CurlTransport(settings, clock=now, resolve=resolve)
+    try:
+        response = await sender.send(Request(f"http://{host}:8080/page", private_ok=False))
+    finally:
+        await sender.close()
+        proxy.close()
+    return response, b"".join(heard)
+
+
+async def test_a_guarded_request_through_a_proxy_goes_to_the_address_that_was_judged() -> None:
+    """The proxy looks no name up: it could find another address than the one that is public here."""
+    _, heard = await told_to_proxy("changing.test", "93.184.216.34")
+    assert heard.startswith(b"CONNECT 93.184.216.34:8080 ")
+    assert b"changing.test" not in heard.partition(b"\r\n")[0]
+
+
+@pytest.mark.parametrize("addresses", [("10.0.0.1",), ("93.184.216.34", "127.0.0.1")])
+async def test_a_proxy_is_not_asked_for_a_name_with_any_private_address(addresses: tuple[str, ...]) -> None:
+    response, heard = await told_to_proxy("inside.test", *addresses)
+    assert (kind(response), heard) == (FailureKind.FORBIDDEN_ADDRESS, b"")
+
+
+async def test_a_proxy_is_not_asked_for_a_name_that_only_it_knows() -> None:
+    response, heard = await told_to_proxy("inside.test")
+    assert (kind(response), heard) == (FailureKind.DNS, b"")
+
+
+@pytest.mark.parametrize("host", ["a..b", "a" * 70 + ".test", "nobody-knows-this.invalid"])
+async def test_names_that_no_name_service_knows_fail_by_themselves_through_a_proxy(
+    misbehaving_site: Site, host: str
+) -> None:
+    async with transport(FetchSettings(proxy=misbehaving_site.base("other"))) as sender:
+        response = await sender.send(Request(f"http://{host}/", private_ok=False))
+    assert kind(response) is FailureKind.DNS
+    assert misbehaving_site.log == []
+
+
 async def test_proxies_of_the_environment_are_not_used(misbehaving_site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", misbehaving_site.base("other"))
     async with transport() as sender:

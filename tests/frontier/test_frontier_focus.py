@@ -1,4 +1,4 @@
-from letopis.frontier import CrawlFocus, focus_score, link_interest
+from letopis.frontier import CrawlFocus, focus_score, link_interest, poor_before
 
 CASTLES = CrawlFocus(keywords=("castle", "old town"), languages=frozenset({"en"}), threshold=0.2, patience=1)
 
@@ -26,3 +26,11 @@ def test_links_are_followed_a_little_beyond_good_pages_and_best_first() -> None:
     assert (good.follow, poor.follow, poorer.follow) == (True, True, False)
     assert good.priority > poor.priority
     assert link_interest(CASTLES, 0.0, 5, anchor="Visit the castle").follow
+
+
+def test_a_priority_remembers_how_many_poor_pages_lie_before() -> None:
+    for score in (0.0, 0.1, 0.5, 1.0):
+        for poor in range(4):
+            interest = link_interest(CASTLES, score, poor, anchor="castle")
+            assert poor_before(interest.priority) == interest.poor
+    assert poor_before(0.0) == 0

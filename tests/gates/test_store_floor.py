@@ -1,12 +1,8 @@
 """Floors of the store on small generated data: lowering one needs a reason."""
 
 import lzma
-import sys
 import zlib
 from dataclasses import replace
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "store"))
 
 import pytest
 from ledger import Ledger

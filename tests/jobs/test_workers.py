@@ -26,7 +26,7 @@ Open = Callable[..., Archive]
 
 def work(archive: Archive, over: Callable[[], bool], **options: float) -> None:
     """Looks after the queue until something holds."""
-    patience = time.monotonic() + 90
+    patience = time.monotonic() + 300
 
     def patient() -> bool:
         assert time.monotonic() < patience, "the queue does not move"
@@ -208,7 +208,7 @@ def test_a_daemon_says_that_it_is_there_and_leaves_in_order(open_archive: Open) 
 
 
 def wait_for(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.02)

@@ -85,10 +85,10 @@ def test_a_crawl_that_would_wait_long_does_not_try_a_broken_connection_again(
     tmp_path: Path, scripted_site: ScriptedSite
 ) -> None:
     """What went wrong is recorded as it was; the page is visited again at its time."""
-    settings = Settings(crawl=CrawlSettings(delay=8.0, robots=False, sitemaps=False))
+    settings = Settings(crawl=CrawlSettings(delay=600.0, robots=False, sitemaps=False))
     with Archive(tmp_path / "a", settings=settings) as archive:
         options = CrawlOptions(("http://127.0.0.1:9/",), limits=CrawlLimits(pages=1))
         began = time.monotonic()
         figures = asyncio.run(crawl(archive, options))
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 300
         assert dict(figures.errors) == {"connect": 1}

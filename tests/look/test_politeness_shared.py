@@ -24,6 +24,8 @@ from letopis_demo import World
 
 pytestmark = pytest.mark.files
 DELAY = 0.3
+CALM = ("--exclude", "busy")
+"""A page of the demo web asks for a long pause; how soon a crawl meets it depends on the machine."""
 NEARLY = 0.98
 """The server notes a request when its bytes arrive, which may be later for one than for the next."""
 
@@ -53,7 +55,7 @@ def running(folder: Path, *words: str, **settings: str) -> Iterator[subprocess.P
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGTERM)
         try:
-            child.communicate(timeout=30)
+            child.communicate(timeout=300)
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
@@ -86,14 +88,14 @@ def paths(urls: Sequence[str]) -> set[str]:
 def watched_again_and_again(folder: Path, urls: Sequence[str]) -> None:
     with Archive(folder) as archive:
         WatchList(archive).add(urls, WatchSpec(every=1.0))
-        assert len(watches_of(archive).due(2**62, 100)) == len(urls)
+        assert len(watches_of(archive).part()) == len(urls)
 
 
 def test_watches_and_a_crawl_of_one_process_share_a_host(tmp_path: Path) -> None:
     with logged_web(world()) as web:
         urls = some_pages(web, 10)
         watched_again_and_again(tmp_path / "a", urls)
-        assert finished(started(tmp_path / "a", "crawl", web.world.seeds()[0], "--limit", "1", "-q")) == (0, "")
+        assert finished(started(tmp_path / "a", "crawl", web.world.seeds()[0], "--limit", "1", "-q", *CALM)) == (0, "")
         time.sleep(DELAY)
         with running(tmp_path / "a", "run", "--port", "0", crawl_delay=str(DELAY), monitor_min_interval="0") as child:
             wait_for_pages(web, web.log.pages + 30, child)
@@ -107,16 +109,15 @@ def test_watches_and_a_crawl_of_one_process_share_a_host(tmp_path: Path) -> None
 def test_checks_from_a_second_process_take_turns_with_a_crawl(tmp_path: Path) -> None:
     with logged_web(world()) as web:
         urls = some_pages(web, 12)
-        with running(tmp_path / "a", "crawl", *web.world.seeds(), "--delay", str(DELAY), "-q") as child:
+        with running(tmp_path / "a", "crawl", *web.world.seeds(), "--delay", str(DELAY), "-q", *CALM) as child:
             wait_for_pages(web, 3, child)
-            began = time.monotonic()
             checks = [started(tmp_path / "a", "check", "--now", *urls[number::3]) for number in range(3)]
             ended = [finished(check) for check in checks]
-            took = time.monotonic() - began
             assert [status for status, _ in ended] == [0, 0, 0], ended
         asked = web.asked()
     assert_polite(asked)
-    assert took < 12 * 4 * DELAY + 15, "a crawl does not keep checks out"
+    checked = [number for number, each in enumerate(asked) if each.path in paths(urls)]
+    assert checked[-1] - checked[0] < 5 * len(urls), "a crawl does not keep checks out"
 
 
 def test_watches_of_one_process_and_a_crawl_of_another_share_a_host(tmp_path: Path) -> None:
@@ -124,7 +125,7 @@ def test_watches_of_one_process_and_a_crawl_of_another_share_a_host(tmp_path: Pa
         urls = [url for url in some_pages(web, 7) if path_of(url) != "/"]
         watched_again_and_again(tmp_path / "a", urls)
         with (
-            running(tmp_path / "a", "crawl", *web.world.seeds(), "--delay", str(DELAY), "-q") as child,
+            running(tmp_path / "a", "crawl", *web.world.seeds(), "--delay", str(DELAY), "-q", *CALM) as child,
             running(tmp_path / "a", "watch", "run", monitor_min_interval="0"),
         ):
             wait_for_pages(web, 25, child)
@@ -139,7 +140,7 @@ def test_a_job_that_downloads_shares_a_host_with_a_crawl(tmp_path: Path) -> None
         seed = web.world.seeds()[0]
         job = tmp_path / "job.xml"
         job.write_text(f'<query><download maxlevel="1" limit="6"><url>{seed}</url></download></query>')
-        with running(tmp_path / "a", "crawl", seed, "--delay", str(DELAY), "-q") as child:
+        with running(tmp_path / "a", "crawl", seed, "--delay", str(DELAY), "-q", *CALM) as child:
             wait_for_pages(web, 3, child)
             asking = started(tmp_path / "a", "jobs", "submit", "--wait", str(job), crawl_delay=str(DELAY))
             status, errors = finished(asking)
@@ -154,7 +155,7 @@ def test_the_delay_that_a_site_asks_for_holds_for_checks_while_a_crawl_is_there(
         host = web.world.hosts[2]
         urls = some_pages(web, 4, 2)
         seed = next(seed for seed in web.world.seeds() if host in seed)
-        with running(tmp_path / "a", "crawl", seed, "--delay", "0.05", "-q") as child:
+        with running(tmp_path / "a", "crawl", seed, "--delay", "0.05", "-q", *CALM) as child:
             wait_for_pages(web, 3, child)
             assert finished(started(tmp_path / "a", "check", "--now", *urls))[0] == 0
         asked = [each for each in web.asked() if each.host == host]
@@ -164,10 +165,11 @@ def test_the_delay_that_a_site_asks_for_holds_for_checks_while_a_crawl_is_there(
 def test_redirects_and_headers_of_a_check_take_turns_too(tmp_path: Path) -> None:
     with logged_web(World(hosts=1, pages_per_host=40, noisy=0, crawl_delay=0)) as web:
         seed = web.world.seeds()[0]
-        with running(tmp_path / "a", "crawl", seed, "--delay", str(DELAY), "-q", "--exclude", "/r/") as child:
+        with running(tmp_path / "a", "crawl", seed, "--delay", str(DELAY), "-q", *CALM, "--exclude", "/r/") as child:
             wait_for_pages(web, 8, child)
-            assert finished(started(tmp_path / "a", "check", "--now", f"{seed}r/0/3"))[0] == 0
-            assert finished(started(tmp_path / "a", "check", "--now", "--head", seed))[0] == 0
+            for words in ((f"{seed}r/0/3",), ("--head", seed)):
+                status, errors = finished(started(tmp_path / "a", "check", "--now", *words))
+                assert status == 0, errors
         asked = web.asked()
     assert len([each for each in asked if each.path.startswith("/r/")]) == 4
     assert_polite(asked)
@@ -179,7 +181,7 @@ def test_a_check_whose_turn_comes_much_later_says_so_at_once(tmp_path: Path) -> 
     with logged_web(slow) as web:
         host = web.world.hosts[2]
         seed = next(seed for seed in web.world.seeds() if host in seed)
-        with running(tmp_path / "a", "crawl", seed, "--delay", "0.05", "-q") as child:
+        with running(tmp_path / "a", "crawl", seed, "--delay", "0.05", "-q", *CALM) as child:
             wait_for_pages(web, 1, child)
             time.sleep(1)
             status, errors = finished(started(tmp_path / "a", "check", "--now", seed))
@@ -191,7 +193,7 @@ def test_a_check_whose_turn_comes_much_later_says_so_at_once(tmp_path: Path) -> 
 
 def test_a_check_says_that_it_waits(tmp_path: Path) -> None:
     with logged_web(world()) as web:
-        with running(tmp_path / "a", "crawl", *web.world.seeds(), "--delay", "3", "-q") as child:
+        with running(tmp_path / "a", "crawl", *web.world.seeds(), "--delay", "3", "-q", *CALM) as child:
             wait_for_pages(web, 1, child)
             time.sleep(0.3)
             status, errors = finished(started(tmp_path / "a", "check", "--now", *some_pages(web, 1)))
@@ -204,10 +206,10 @@ def test_a_check_says_that_it_waits(tmp_path: Path) -> None:
 def test_a_check_after_a_crawl_owes_one_pause_and_no_more(tmp_path: Path, kill: bool) -> None:
     with logged_web(world()) as web:
         urls = some_pages(web, 8)
-        child = started(tmp_path / "a", "crawl", *web.world.seeds(), "--delay", "1.5", "-q")
+        child = started(tmp_path / "a", "crawl", *web.world.seeds(), "--delay", "1.5", "-q", *CALM)
         wait_for_pages(web, 2, child)
         os.killpg(child.pid, signal.SIGKILL if kill else signal.SIGTERM)
-        child.communicate(timeout=30)
+        child.communicate(timeout=300)
         before = len(web.asked())
         assert finished(started(tmp_path / "a", "check", "--now", *urls))[0] == 0
         asked = web.asked()

@@ -67,3 +67,9 @@ def test_any_text_is_a_time_or_a_sentence(text: str) -> None:
 
 def test_http_dates_are_in_gmt() -> None:
     assert http_date(NOW) == "Tue, 10 Mar 2026 15:30:00 GMT"
+
+
+@pytest.mark.parametrize("text", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"])
+def test_a_time_beyond_the_calendar_is_none(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a time"):
+        parse_time(text, NOW)

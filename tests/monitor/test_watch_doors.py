@@ -22,7 +22,7 @@ from letopis.cli.main import main
 from letopis.config import FetchSettings, ServeSettings, Settings
 from letopis.errors import NotFound, QuotaUsedUp, Refused, UsageError
 from letopis.model import to_millis
-from letopis.monitor.watch import FILTER_KINDS
+from letopis.monitor.watch import FILTER_KINDS, WatchSpec
 from letopis.monitor.watch_list import WatchList
 from letopis.operations import Context, bind
 from letopis.operations import watches as operations
@@ -275,7 +275,7 @@ def test_targets_of_a_tag_that_came_through_http_are_guarded(doors: Doors) -> No
 
 def test_alerts_in_every_door(doors: Doors) -> None:
     watches = WatchList(doors.archive)
-    watches.add([URL], replace(operations.WatchSpec(), every=600.0))
+    watches.add([URL], replace(WatchSpec(), every=600.0))
     for number in range(3):
         _alert(doors.archive, URL if number else OTHER)
     rows = doors.rest("GET", "/alerts")[1]["alerts"]

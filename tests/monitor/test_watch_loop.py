@@ -360,8 +360,8 @@ async def test_real_sinks_take_the_message(world: World, scripted_site: Scripted
     states = {row.target: (row.state, row.error) for row in world.watches.deliveries(number)}
     assert states[f"file:{file}"] == ("sent", "")
     assert json.loads(file.read_text())["id"] == f"letopis-alert-{number}"
-    assert states[hook][0] == "pending", "the scripted site takes no POST"
-    assert "501" in states[hook][1]
+    assert states[hook][0] == "pending", "the scripted site has no such page"
+    assert "404" in states[hook][1]
 
 
 async def test_private_addresses_by_origin(make_world: Callable[..., World], scripted_site: ScriptedSite) -> None:
@@ -384,12 +384,22 @@ async def test_private_addresses_by_origin(make_world: Callable[..., World], scr
 
 def test_a_watch_that_is_paused_while_its_page_is_checked_stays_paused(world: World) -> None:
     world.book.add(["http://example.org/", "http://example.org/other"], SPEC)
-    first, other = world.watches.due(2**60, 10)
+    until = other_due = 2**45
+    first, other = world.watches.claim_due(2**44, 10, until)
     world.book.pause([first.url])
-    judged = [JudgedWatch(row.state, row.due, row.due + 1, row.id) for row in (first, other)]
+    judged = [JudgedWatch(row.state, until, other_due + 1, row.id) for row in (first, other)]
     world.watches.save_judged(judged, [])
     assert [entry.paused for entry in world.book.entries()] == [True, False]
-    assert [row.due for row in world.watches.due(other.due + 1, 10)] == [other.due + 1]
+    assert world.watches.part()[1].due == other_due + 1
+
+
+def test_a_watch_is_taken_by_one_process_at_a_time(world: World) -> None:
+    world.book.add(["http://example.org/", "http://example.org/other"], SPEC)
+    now = world.watches.part()[0].due
+    assert [row.due for row in world.watches.claim_due(now, 1, now + 100)] == [now]
+    assert [row.url for row in world.watches.claim_due(now, 10, now + 200)] == ["http://example.org/other"]
+    assert world.watches.claim_due(now + 99, 10, now + 300) == []
+    assert [row.due for row in world.watches.claim_due(now + 100, 10, now + 300)] == [now + 100], "its process died"
 
 
 def test_adding_again_keeps_what_is_not_said(world: World) -> None:
@@ -417,7 +427,7 @@ def test_a_sitemap_that_is_added_again_goes_on_watching_its_pages(world: World) 
 
 def test_nothing_watched_costs_no_table_and_is_no_error(world: World) -> None:
     assert (world.book.entries(), world.book.alerts(), world.watches.next_due()) == ([], [], None)
-    assert world.watches.due(2**60, 10) == []
+    assert world.watches.claim_due(2**60, 10, 2**60) == []
     with pytest.raises(UnknownUrl):
         world.book.remove(["http://example.org/"])
     assert world.archive.catalog.database.one("SELECT count(*) FROM sqlite_master WHERE name = 'watch'") == (0,)

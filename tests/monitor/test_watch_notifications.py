@@ -53,7 +53,7 @@ class Sink:
 
     def wait_for(self, count: int) -> None:
         with self._came:
-            assert self._came.wait_for(lambda: len(self.got) >= count, timeout=60), "no message came"
+            assert self._came.wait_for(lambda: len(self.got) >= count, timeout=300), "no message came"
 
     def take(self, headers: dict[str, str], message: dict[str, Any]) -> int:
         with self._came:

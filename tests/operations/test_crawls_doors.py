@@ -59,7 +59,8 @@ def test_a_crawl_is_queued_with_all_that_it_was_told_by_every_door(
     assert run(archive, "crawls", "add", "http://example.com/", *options) == 0
     plans = crawl_plans(archive)
     assert [plan.seeds for plan in plans] == [(SEED,), ("http://example.net/",), ("http://example.com/",)]
-    assert {plan[1:] for plan in plans} == {("prefix", ("/a",), ("b",), 3, True)}
+    assert {plan[1:6] for plan in plans} == {("prefix", ("/a",), ("b",), 3, True)}
+    assert [plan.origin for plan in plans] == ["http", "http", "cli"]
 
 
 def test_queued_counts_what_did_not_wait_before(archive: Archive, web: WebClient, head: dict[str, str]) -> None:

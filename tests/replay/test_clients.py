@@ -73,6 +73,6 @@ def test_feedparser_has_no_complaint(web: Any) -> None:
 
 def test_raw_bytes_survive_the_way_to_a_client(web: Any) -> None:
     requests = pytest.importorskip("requests")
-    answer = requests.get(f"{web.address}/web/2023id_/{PAGE}", timeout=20)
+    answer = requests.get(f"{web.address}/web/2023id_/{PAGE}", timeout=300)
     assert answer.content == HTML % 1
     assert answer.history[0].status_code == 302

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from served_archive import HTML, PAGE, at, look, running
 
 from letopis.archive import Archive
+from letopis.model import Outcome
 from letopis.model.times import timestamp
 from letopis.replay import memento
 from letopis.replay.addresses import earliest_millis, http_date, latest_millis, parse_http_date
@@ -249,3 +250,27 @@ def test_stamps_go_both_ways(millis: int) -> None:
 @given(st.text("0123456789", min_size=1, max_size=14))
 def test_every_timestamp_has_an_earliest_and_a_latest_moment(digits: str) -> None:
     assert earliest_millis(digits) <= latest_millis(digits)
+
+
+def test_links_of_pages_in_other_charsets_lead_where_a_browser_would_go(make_archive: Callable[..., Archive]) -> None:
+    archive = make_archive()
+    page = '<meta charset=windows-1251><p>Все люди рождаются свободными</p><a href="/мир?q=мир">мир</a>'
+    body = page.encode("cp1251")
+    archive.record([look(PAGE, at(0), body, headers=(("Content-Type", "text/html"),))])
+    with running(archive) as web:
+        shown = web.get(f"/web/{STAMPS[0]}/{PAGE}").body
+    led = b'"/web/20240101120000/http://example.org/%D0%BC%D0%B8%D1%80?q=%EC%E8%F0"'
+    assert shown == body.replace('"/мир?q=мир"'.encode("cp1251"), led)
+
+
+@pytest.mark.parametrize("status", [999, 600])
+def test_a_status_that_is_none_of_http_is_shown_as_an_error_of_the_server(make_archive: Any, status: int) -> None:
+    archive = make_archive()
+    archive.record([look("http://odd.example/", at(0), b"go away", status, outcome=Outcome.UNAVAILABLE)])
+    with running(archive) as web:
+        for form in ("", "id_", "if_"):
+            answer = web.get(f"/web/20240101120000{form}/http://odd.example/")
+            assert (answer.status, answer.body) == (502, b"go away")
+            assert answer.headers["x-archive-orig-status"] == str(status)
+        assert web.get("/web/timemap/link/http://odd.example/").status == 200
+        assert web.get("/cdx/search/cdx?url=http://odd.example/").status == 200

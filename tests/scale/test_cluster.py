@@ -12,8 +12,8 @@ from typing import Any
 import distributed
 import numpy as np
 import pytest
+from crawl_fleet import Web, assert_polite, by_one
 from dask_workers import OF_THE_LIBRARY, Workers
-from test_fleet import Web, assert_polite, by_one
 
 from letopis.archive import Archive
 from letopis.config import CrawlSettings, Settings
@@ -115,7 +115,7 @@ def test_the_share_of_a_killed_worker_is_taken_over(
     settings = crawling(scaled_settings, tmp_path)
 
     def kill() -> None:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while web.asked() < 40 and time.monotonic() < deadline:
             time.sleep(0.01)
         workers.kill_one()

@@ -39,8 +39,8 @@ def run(
         (cluster, "MIN_RANGE_DOCUMENTS", 5),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
-    for name, value in variables(scaled_settings.database.url, scaled_settings.store).items():
-        monkeypatch.setenv(name, value)
+    for variable, text in variables(scaled_settings.database.url, scaled_settings.store).items():
+        monkeypatch.setenv(variable, text)
     with Archive(tmp_path / "first", settings=scaled_settings) as archive:
         urls = [f"http://a.example/{number or ''}" for number in range(20)]
         list(archive.put_many(Put(url, page(number), NOON) for number, url in enumerate(urls)))

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from crawl_fleet import LEASE, Fleet, Web, assert_complete, assert_polite
 from namespaces import Namespace, carrying, why_not
 from services import ObjectServer, variables
-from test_fleet import LEASE, Fleet, Web, assert_complete, assert_polite
 
 from letopis.config import Settings
 from letopis_demo import running

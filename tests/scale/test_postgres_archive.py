@@ -55,7 +55,7 @@ def test_checks_and_observers(settings: Settings, tmp_path: Path, scripted_site:
     with Archive(tmp_path / "a", settings=settings) as archive, Monitor(archive, uid="me") as monitor:
         assert monitor.get(url).check().outcome is Outcome.NEW
         scripted_site.set("/page", b"<p>two")
-        assert monitor.get(url).check().changed_for_you is True
+        assert monitor.get(url).check(now=True).changed_for_you is True
         assert [check.outcome for check in archive.history(url)] == [Outcome.NEW, Outcome.CHANGED]
 
 

@@ -1,8 +1,12 @@
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from letopis.cli.main import main
 from letopis.errors import UsageError
-from letopis.schedule import POLICIES, make_world, measure_visits, simulate
+from letopis.schedule import POLICIES, Coefficients, make_world, measure_visits, simulate
 
 
 def test_measures_of_a_page_worked_out_by_hand() -> None:
@@ -58,3 +62,37 @@ def test_uniform_visits_in_the_documents_world_have_the_values_of_the_formula() 
     hits = np.minimum(1.0, 1200 / periods)
     assert row.hits == pytest.approx(hits.mean(), abs=0.02)
     assert row.captured == pytest.approx(hits.mean() / (1200 / periods).mean(), abs=0.02)
+
+
+def test_coefficients_move_the_adaptive_policy_and_no_other() -> None:
+    calm, hasty = (
+        simulate(40, hours=6, seed=3, learning=6 * 3600.0, policies=["uniform", "adaptive"], coefficients=chosen)
+        for chosen in (Coefficients(0.1, 0.1), Coefficients(0.8, 0.8))
+    )
+    assert calm[0] == hasty[0]
+    assert hasty[1].hits < calm[1].hits
+    assert hasty[1].visits_per_budget > calm[1].visits_per_budget
+
+
+def test_the_settings_of_the_schedule_hold_in_a_simulation(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["simulate", "--pages", "30", "--hours", "2", "--policy", "adaptive", "--json"]
+    assert main(words) == 0
+    usual = json.loads(capsys.readouterr().out)
+    monkeypatch.setenv("LETOPIS_SCHEDULE_INCREASE", "0.7")
+    monkeypatch.setenv("LETOPIS_SCHEDULE_DECREASE", "0.7")
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out)["hits"] < usual["hits"]
+
+
+def test_a_study_of_coefficients_has_a_row_each_and_a_picture(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    picture = tmp_path / "study.svg"
+    words = ["simulate", "--pages", "20", "--hours", "2", "--coefficients", "0.1,0.5", "--json"]
+    assert main([*words, "--plot", str(picture)]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["coefficient"] for row in rows] == [0.1, 0.5]
+    assert picture.read_text().count("<polyline") == 3
+    assert main([*words[:-3], "--coefficients", "7"]) == 2

@@ -86,7 +86,7 @@ def overlapping(asked: Iterable[Asked]) -> list[tuple[Asked, Asked]]:
     return [(earlier, later) for earlier, later in pairs if later.began < earlier.ended]
 
 
-def wait_for_pages(web: LoggedWeb, number: int, child: subprocess.Popen[bytes], seconds: float = 60.0) -> None:
+def wait_for_pages(web: LoggedWeb, number: int, child: subprocess.Popen[bytes], seconds: float = 300.0) -> None:
     """Until so many pages were asked for, the process ended or time is up."""
     until = time.monotonic() + seconds
     while web.log.pages < number and time.monotonic() < until and child.poll() is None:

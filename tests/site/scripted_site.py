@@ -74,7 +74,7 @@ class ScriptedSite:
                 if self.command == "GET":
                     self.wfile.write(script.body)
 
-            do_HEAD = do_GET
+            do_HEAD = do_POST = do_GET
 
             def log_message(self, format: str, *args: object) -> None:
                 pass

@@ -49,7 +49,7 @@ class WebClient:
         self.netloc = urlsplit(address).netloc
 
     def ask(self, method: str, path: str, body: bytes | str | None = None, **headers: str) -> Answer:
-        connection = HTTPConnection(self.netloc, timeout=30)
+        connection = HTTPConnection(self.netloc, timeout=300)
         try:
             fields = {name.replace("_", "-"): value for name, value in headers.items()}
             connection.request(method, path.removeprefix(self.address), body, fields)

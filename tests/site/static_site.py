@@ -122,7 +122,7 @@ def nginx_or_plain(folder: Path, work: Path) -> Iterator[str]:
 
 
 def _answers(port: int) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 300
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()

@@ -1,11 +1,6 @@
 """Gives the tests of the store a folder, a ledger and pages."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 from letopis.config.settings import StoreSettings
 from letopis.store import LocalBackend, Store

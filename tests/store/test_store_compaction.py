@@ -6,8 +6,9 @@ from pagemaker import history
 
 from letopis.binary import sha1_digest
 from letopis.errors import Damaged
-from letopis.store import ChainEntry, LocalBackend, PackGone, SiteTexts, VersionChain, pack_compaction
+from letopis.store import ChainEntry, LocalBackend, PackGone, SiteTexts, VersionChain
 from letopis.store.content_reader import GENERIC_TEXT, CompactionSource, built_in_text
+from letopis.store.frame_groups import solid_frames
 from letopis.store.pack_compaction import CompactionPlan, Compactor
 from letopis.store.solid import stream
 from letopis.store.solid.frame_writer import SolidOptions
@@ -99,7 +100,9 @@ def test_a_finished_chain_is_not_written_again(opened):
     compact(store, ledger)
     assert [batch.moves for batch in compact(store, ledger)] == [()]
     fill(store, ledger, documents=1, versions=1, start=9)
-    assert sum(len(batch.moves) for batch in compact(store, ledger)) == 10
+    assert sum(len(batch.moves) for batch in compact(store, ledger)) == 1
+    fill(store, ledger, documents=1, versions=9, start=10)
+    assert sum(len(batch.moves) for batch in compact(store, ledger)) == 19
 
 
 def test_a_quick_compaction_leaves_what_has_its_final_form(opened):
@@ -117,7 +120,7 @@ def test_a_content_of_two_documents_is_stored_once_and_stays_put(opened, effort)
     ledger, store = Ledger(), opened()
     fill(store, ledger, documents=2)
     shared = history(0, 9, 3000)[4]
-    ledger.put(store, [(b"mirror", 1, b"", shared), (b"mirror", 2, b"", b"own"), (b"mirror", 3, b"", shared)])
+    ledger.put(store, [(b"mirror", 1, b"", shared), (b"mirror", 2, b"", b"own"), (b"mirror", 3, b"", b"other")])
     for turn in range(3):
         batches = compact(store, ledger, effort=effort)
         assert bool(sum(len(batch.moves) for batch in batches)) == (turn == 0)
@@ -317,7 +320,7 @@ def test_a_lost_pack_does_not_keep_the_others_from_moving(opened, tmp_path):
 
 def test_frames_that_do_not_read_back_are_made_again_by_the_plain_coder(opened):
     def lying(bodies, texts):
-        return pack_compaction.solid_frames(SolidOptions(), 0.0)([bodies[0], *(b"wrong" for _ in bodies[1:])], texts)
+        return solid_frames(SolidOptions(), 0.0)([bodies[0], *(b"wrong" for _ in bodies[1:])], texts)
 
     ledger, store = Ledger(), opened()
     fill(store, ledger, documents=1, versions=3)
@@ -394,3 +397,79 @@ def test_a_chain_may_name_a_content_twice_and_out_of_order_times(opened):
         ledger.move(batch)
     release(store, ledger)
     assert sound(store, ledger)
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+@pytest.mark.parametrize("whose", [b"doc 0", b"doc 1"])
+def test_a_newest_version_that_equals_an_old_one_is_read_alone_whoever_holds_it(opened, effort, whose):
+    ledger, store = Ledger(), opened()
+    pages = [history(seed, 1, 20_000)[0] for seed in range(9)]
+    for number, page in enumerate(pages):
+        ledger.put(store, [(b"doc 0", number, b"html", page), (b"doc 1", number, b"html", b"other %d" % number)])
+    compact(store, ledger, effort=effort)
+    release(store, ledger)
+    returned = pages[1]
+    ledger.put(store, [(whose, 100, b"html", returned)])
+    slow = store.read(ledger.places[sha1_digest(returned)])
+    assert slow.decoded_bytes > 2 * len(returned)
+    compact(store, ledger, effort=effort)
+    release(store, ledger)
+    assert sound(store, ledger)
+    assert store.read(ledger.places[sha1_digest(returned)]).decoded_bytes <= len(returned) + BUILT_IN
+    assert [batch.moves for batch in compact(store, ledger, effort=effort)] == [()]
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+@pytest.mark.parametrize("kind", ["random", "pages", "tiny"])
+def test_compaction_never_enlarges_however_often_it_runs(opened, effort, kind):
+    ledger, store, chance = Ledger(), opened(), random.Random(5)
+    make = {
+        "random": lambda doc, number: chance.randbytes(3000),
+        "pages": lambda doc, number: history(doc, number + 1, 3000)[number],
+        "tiny": lambda doc, number: b"%d %d" % (doc, number),
+    }[kind]
+    for number in range(6):
+        for doc in range(12 if number < 2 else 4):
+            ledger.put(store, [(b"doc %d" % doc, number, b"html", make(doc, number))])
+        before = store.stats().pack_bytes
+        compact(store, ledger, effort=effort)
+        release(store, ledger)
+        assert store.stats().pack_bytes <= before
+        assert sound(store, ledger)
+
+
+def test_contents_keep_the_method_that_made_them_smallest(opened):
+    ledger, store = Ledger(), opened(methods=("mbz2", "mgz2"))
+    pages = [history(seed, 1, 6000)[0] for seed in range(4)]
+    placed = ledger.put(store, [(b"doc %d" % seed, 1, b"html", page) for seed, page in enumerate(pages)])
+    before = [one.method for one in placed]
+    assert set(before) <= {"mbz2", "mgz2", "stored"}
+    compact(store, ledger)
+    release(store, ledger)
+    assert sound(store, ledger)
+    assert [store.read(ledger.places[sha1_digest(page)]).method for page in pages] == before
+
+
+def test_methods_that_were_taken_out_of_the_settings_give_way_in_compaction(opened, tmp_path):
+    ledger, store = Ledger(), opened(methods=("stored", "zstd"))
+    page = history(1, 1, 9000)[0]
+    ledger.put(store, [(b"doc", 1, b"html", page)])
+    store.close()
+    store = opened(methods=("mbz2",))
+    compact(store, ledger)
+    release(store, ledger)
+    assert sound(store, ledger)
+    assert store.read(ledger.places[sha1_digest(page)]).method == "mbz2"
+
+
+def test_of_two_forms_the_smaller_one_wins_though_it_is_no_frame(opened):
+    """A page that a codec of its own makes smaller than zstd does is not turned back."""
+    ledger, store = Ledger(), opened(methods=("stored", "zstd", "mbz2"))
+    page = history(2, 1, 30_000)[0]
+    (placed,) = ledger.put(store, [(b"doc", 1, b"html", page)])
+    assert placed.method == "mbz2"
+    before = store.stats().pack_bytes
+    compact(store, ledger, effort="quick")
+    release(store, ledger)
+    assert sound(store, ledger)
+    assert store.stats().pack_bytes <= before

@@ -2,7 +2,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from letopis.store import ChainEntry, ContentPlace
-from letopis.store.pack_compaction import READ_BOUND, affordable_to_read, frame_groups, quick_rewrite_count
+from letopis.store.frame_groups import READ_BOUND, affordable_to_read, frame_groups
+from letopis.store.pack_compaction import quick_rewrite_count
 
 
 def entries(packs):

@@ -60,3 +60,11 @@ def test_a_bad_seed_is_refused():
 
 def test_scopes_are_values():
     assert Scope("host", (SEED,)) == Scope(ScopeKind.HOST, (SEED,))
+
+
+def test_an_address_on_which_a_pattern_takes_too_long_is_not_followed() -> None:
+    slow = "(a|aa|a?a?)+$(?<=x)"
+    hostile = "http://a.test/" + "a" * 200 + "!"
+    assert not Scope(ScopeKind.ANY, include=(slow,)).chooses(hostile)
+    assert not Scope(ScopeKind.ANY, exclude=(slow,)).chooses(hostile)
+    assert Scope(ScopeKind.ANY, exclude=(slow,)).chooses("http://b.test/")

@@ -6,6 +6,7 @@ import itertools
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from growth import grows_with_the_square
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from letopis.archive.activity import ChangeRow, HourRow
 from letopis.change import diff_pieces
 from letopis.config import DatabaseSettings, FetchSettings, ServeSettings, Settings
+from letopis.index.map_formats import shared_ending
 from letopis.index.page_ranks import SiteDiagram
 from letopis.model import Check, Outcome
 from letopis.operations.totals import shown_settings
@@ -174,6 +176,21 @@ def test_the_name_of_the_site_is_left_out_of_titles_that_most_pages_end_with() -
     names = TitleShortener(titles)
     assert [names.of(title) for title in titles] == ["Home", "Clocks", "Lamps - Other"]
     assert TitleShortener(["A | B", "C | D", "E"]).of(titles[0]) == "Home | Shop"
+
+
+@pytest.mark.parametrize("title", [" ", " - ", " -  a", "- a", "| "])
+def test_the_time_to_shorten_a_title_grows_with_its_length(title: str) -> None:
+    def shortened(text: str) -> tuple[str, str]:
+        return TitleShortener([f"{text}|", text]).of(text), shared_ending([f"{text}|", text])
+
+    assert not grows_with_the_square(shortened, lambda n: title * n)
+
+
+def test_maps_leave_out_what_most_titles_end_with() -> None:
+    assert shared_ending(["Home | Shop", "Clocks | Shop", "Lamps"]) == " | Shop"
+    assert shared_ending(["A - B-C", "D - B-C"]) == " - B-C"
+    assert shared_ending(["A | B - C", "D | B - C"]) == " | B - C"
+    assert shared_ending(["A-B", "C|D"]) == ""
 
 
 def test_secrets_are_never_shown_and_places_only_to_owners() -> None:

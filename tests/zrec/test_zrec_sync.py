@@ -174,7 +174,7 @@ async def test_a_collision_of_h_is_seen_by_H_and_fetched_again(world: World, mon
     world.out.write_bytes(data)
     from letopis.zrec import part_file
 
-    real = part_file.chunk_hash
+    real = part_file.chunk_hash  # type: ignore[attr-defined]
     monkeypatch.setattr(part_file, "chunk_hash", lambda stored: real(right if bytes(stored) == wrong else stored))
     report = await sync(FileSource(world.new), world.out)
     assert world.is_new()

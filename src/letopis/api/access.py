@@ -16,7 +16,7 @@ from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from letopis.api.requests import origin_of, problem_response
-from letopis.api.sessions import Session, Sessions, session_cookie, ticket_of
+from letopis.api.sessions import Session, Sessions, session_cookie
 from letopis.archive import Archive
 from letopis.archive.accounts import accounts_of
 from letopis.model.rights import OWN, READ, WRITE
@@ -173,10 +173,6 @@ class AccessGate:
                 return None
             bearer = await run_sync(self._accounts.bearer, token.strip())
             return Principal(*bearer) if bearer else None
-        ticket = ticket_of(scope["path"])
-        if ticket:
-            user = await run_sync(self._sessions.bearer, ticket)
-            return Principal(user.name, user.mask & READ) if user else ANONYMOUS
         if session_cookie(scope) is None:
             return ANONYMOUS
         session = await run_sync(self._sessions.read, scope)

@@ -20,6 +20,8 @@ from letopis.operations import Answer, Context, Document, Operation, Parameter, 
 from letopis.replay.csp import RAW_POLICY, SAFE_HEADERS, safe_content_type
 
 _IN_BODY = ("POST", "PUT", "PATCH")
+_TYPE_OF_BODY = "content_type"
+"""The parameter that is the type of a body which is a parameter itself; its header says it as well."""
 _DOCUMENT_HEADERS = {"content-security-policy": RAW_POLICY, **SAFE_HEADERS}
 _models: dict[type, type[BaseModel]] = {}
 
@@ -111,6 +113,9 @@ async def _given(operation: Operation[Any, Any], request: Request) -> dict[str, 
             given[one.alias] = values if one.repeated and len(values) > 1 else values[-1]
     if whole is not None:
         _require_type(request, whole.declared.media_type)
+        named = request.headers.get("content-type")
+        if named and any(one.alias == _TYPE_OF_BODY for one in operation.parameters_in("http")):
+            given.setdefault(_TYPE_OF_BODY, named)
         return {**given, whole.alias: body}
     return {**_json_body(body), **given}
 
@@ -125,7 +130,7 @@ def _require_type(request: Request, media_type: str) -> None:
 def _json_body(data: bytes) -> dict[str, Any]:
     try:
         body = json.loads(data) if data else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         raise _BadBody("the body is not JSON") from None
     if not isinstance(body, dict):
         raise _BadBody("the body must be a JSON object")

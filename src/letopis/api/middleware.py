@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import socket
 import threading
 import time
 from bisect import bisect_left
@@ -19,13 +20,15 @@ from fastapi import APIRouter, Request, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from letopis.api.access import principal_of_scope
-from letopis.api.requests import ArchiveDep
+from letopis.api.requests import ArchiveDep, problem_response
 from letopis.archive import Archive
+from letopis.bounded import impatient
 from letopis.errors import NotReady, SettingError
 from letopis.operations import Context
 from letopis.operations.totals import WholeArchive, stats
 
 Network = IPv4Network | IPv6Network
+_PORT = re.compile(r":\d*\Z", re.ASCII)
 
 
 class TrustedProxies:
@@ -33,20 +36,13 @@ class TrustedProxies:
 
     def __init__(self, app: ASGIApp, trusted: Sequence[str]) -> None:
         self._app = app
-        self._trusted = [_network(text) for text in trusted]
+        self._is_trusted = trusted_addresses(trusted)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
-        if scope["type"] == "http" and self._trusted and self._is_trusted((scope.get("client") or ("",))[0]):
+        if scope["type"] == "http" and self._is_trusted((scope.get("client") or ("",))[0]):
             scope = self._behind(scope)
         await self._app(scope, receive, send)
-
-    def _is_trusted(self, address: str) -> bool:
-        try:
-            found = ip_address(address)
-        except ValueError:
-            return False
-        return any(found in network for network in self._trusted)
 
     def _behind(self, scope: Scope) -> Scope:
         fields = {name: value.decode("latin-1") for name, value in scope["headers"]}
@@ -65,6 +61,77 @@ class TrustedProxies:
         return scope
 
 
+def trusted_addresses(trusted: Sequence[str]) -> Callable[[str], bool]:
+    """Whether an address is one of some networks; SettingError when one of those is none."""
+    networks = [_network(text) for text in trusted]
+
+    def is_trusted(address: str) -> bool:
+        try:
+            found = ip_address(address) if networks else None
+        except ValueError:
+            return False
+        return found is not None and any(found in network for network in networks)
+
+    return is_trusted
+
+
+class KnownHosts:
+    """Answers 421 to whoever reached us under a name that is not ours: a site whose name was led to our address.
+
+    Addresses, localhost and the machine's own name always count as ours.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: Sequence[str]) -> None:
+        self._app = app
+        own = socket.gethostname().lower()
+        self._known = frozenset({"localhost", own, own.partition(".")[0], *map(str.lower, hosts)})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request; the health check may be asked by anybody."""
+        if scope["type"] != "http" or scope["path"] == "/healthz" or self._is_ours(scope):
+            await self._app(scope, receive, send)
+            return
+        detail = "this service is not known by that name; its owner can add it to serve.hosts"
+        await problem_response(421, "Misdirected", detail)(scope, receive, send)
+
+    def _is_ours(self, scope: Scope) -> bool:
+        if "*" in self._known:
+            return True
+        hosts = [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"host"]
+        return len(hosts) <= 1 and all(map(self._is_known, hosts))
+
+    def _is_known(self, host: str) -> bool:
+        name = _PORT.sub("", host).rstrip(".")
+        if name in self._known or name.endswith(".localhost"):
+            return True
+        try:
+            ip_address(name.strip("[]"))
+        except ValueError:
+            return False
+        return True
+
+
+MOST_WAITING = 8
+"""Requests that may wait for a document to be read, rewritten or compared by a helper."""
+DOCUMENT_SECONDS = 5.0
+"""Processor time that one document may take while somebody waits."""
+
+
+class DocumentBudget:
+    """Whoever asks by HTTP waits for a large document only where few others do, and not for long."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request; threads that work for it inherit the bound, services that run beside it do not."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        with impatient(MOST_WAITING, DOCUMENT_SECONDS):
+            await self._app(scope, receive, send)
+
+
 def _network(text: str) -> Network:
     try:
         return ip_network(text, strict=False)
@@ -72,8 +139,8 @@ def _network(text: str) -> Network:
         raise SettingError(f"serve.trusted_proxies: '{text}' is no address or network") from None
 
 
-# A ticket lets its bearer read: it is nobody's business but the reader's.
-_TICKET = re.compile(r"(?<=/web/~)[\w.-]+", re.ASCII)
+# Whoever has the code makes the first owner: it is nobody's business but theirs.
+_CODE = re.compile(r"(?<=\bsetup=)[^&]+", re.ASCII)
 _ODD = re.compile(r"[\x00-\x1f\x7f\"\\]")
 
 
@@ -119,8 +186,8 @@ class AccessLog:
 def _line(scope: Scope, now: datetime, status: int, size: int) -> str:
     client = scope["client"][0] if scope.get("client") else "-"
     fields = {name: value.decode("latin-1") for name, value in scope["headers"] if name in (b"referer", b"user-agent")}
-    query = scope["query_string"].decode("latin-1")
-    path = _TICKET.sub("...", scope["path"]) + (f"?{query}" if query else "")
+    query = _CODE.sub("...", scope["query_string"].decode("latin-1"))
+    path = scope["path"] + (f"?{query}" if query else "")
     asked = f"{scope['method']} {path} HTTP/{scope['http_version']}"
     who = principal_of_scope(scope).name or "-"
     referer, agent = fields.get(b"referer", "-"), fields.get(b"user-agent", "-")

@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Scope
 
@@ -122,8 +123,14 @@ async def _http_problem(request: Request, error: Exception) -> JSONResponse:
     return answer
 
 
+async def _gone(request: Request, error: Exception) -> Response:
+    """Whoever hung up in the middle of a request hears nothing, and it is no fault of ours."""
+    return Response(status_code=400)
+
+
 def install_problems(app: FastAPI) -> None:
     """Every error that a route lets through becomes a problem document."""
     app.add_exception_handler(LetopisError, _letopis_problem)
     app.add_exception_handler(RequestValidationError, _validation_problem)
     app.add_exception_handler(HTTPException, _http_problem)
+    app.add_exception_handler(ClientDisconnect, _gone)

@@ -19,11 +19,14 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, NamedTuple, Protocol, cast
 
 import uvicorn
 
 from letopis.api.app import create_app
+from letopis.api.connections import BoundedConnection, ConnectionPool, raise_descriptor_limit
+from letopis.api.middleware import trusted_addresses
 from letopis.api.sessions import LOGIN_TRIES, LoginThrottle
 from letopis.archive import Archive
 from letopis.archive.accounts import accounts_of
@@ -142,11 +145,22 @@ class _SignalFreeServer(uvicorn.Server):
         yield
 
 
+def _connections(archive: Archive) -> ConnectionPool:
+    """As many as this process may have descriptors for."""
+    return ConnectionPool(raise_descriptor_limit(), is_proxy=trusted_addresses(archive.settings.serve.trusted_proxies))
+
+
 class Server:
     """One listening socket; port 0 picks a free one. `address` is known before it serves."""
 
-    def __init__(self, archive: Archive, listening: socket.socket, agreement: WorkerConfig | None = None) -> None:
-        """With an agreement it is one of several workers on that socket."""
+    def __init__(
+        self,
+        archive: Archive,
+        listening: socket.socket,
+        agreement: WorkerConfig | None = None,
+        connections: ConnectionPool | None = None,
+    ) -> None:
+        """With an agreement it is one of several workers on that socket; `connections` are as many as fit."""
         self._socket = listening
         self._archive = archive
         self._app = create_app(archive)
@@ -160,6 +174,7 @@ class Server:
             self._app, log_level="warning", access_log=False, lifespan="off", proxy_headers=False, server_header=False,
             timeout_graceful_shutdown=10,
             timeout_keep_alive=75, h11_max_incomplete_event_size=64 * 1024,
+            http=cast("type[asyncio.Protocol]", partial(BoundedConnection, connections or _connections(archive))),
         )  # fmt: skip
         self._server = _SignalFreeServer(config)
 
@@ -230,31 +245,30 @@ class StoppableServer(Protocol):
         """Ends `run` soon."""
 
 
-async def _run_until_stopped(start: Callable[[], StoppableServer], ready: Callable[[], None]) -> None:
+async def run_until_stopped(server: StoppableServer, ready: Callable[[], None]) -> None:
     """Serves until Ctrl-C or a polite kill."""
-    loop, server = asyncio.get_running_loop(), start()
+    loop = asyncio.get_running_loop()
     for number in STOP_SIGNALS:
         loop.add_signal_handler(number, server.stop)
     await server.run(ready)
 
 
-def serve(archive: Archive, announce: Announce) -> None:
-    """Answers in this process until it is stopped."""
-    server = Server(archive, listen(archive.settings.serve.host, archive.settings.serve.port))
-    run_serving(_run_until_stopped(lambda: server, lambda: announce(server.address, server.setup_address)))
+class OpenServer(NamedTuple):
+    """A server that listens and is about to answer, and what tells people of it."""
+
+    server: StoppableServer
+    announce: Callable[[], None]
 
 
-def serve_with_workers(archive: Archive, count: int, words: Sequence[str], announce: Announce) -> None:
-    """Listens, and leaves answering to workers; `words` are the arguments of `letopis` for one of them."""
+def open_server(archive: Archive, workers: int, words: Sequence[str], announce: Announce) -> OpenServer:
+    """Listens; answers will come from this process, or from workers: `words` are the arguments of `letopis` for one."""
     listening = listen(archive.settings.serve.host, archive.settings.serve.port)
-    agreement = WorkerConfig(secrets.token_urlsafe(9), count)
-    address = socket_address(listening)
-    run_serving(
-        _run_until_stopped(
-            lambda: WorkerPool(listening, words, agreement),
-            lambda: announce(address, setup_address(address, archive, agreement.code)),
-        )
-    )
+    if workers == 1:
+        server = Server(archive, listening)
+        return OpenServer(server, lambda: announce(server.address, server.setup_address))
+    agreement, address = WorkerConfig(secrets.token_urlsafe(9), workers), socket_address(listening)
+    pool = WorkerPool(listening, words, agreement)
+    return OpenServer(pool, lambda: announce(address, setup_address(address, archive, agreement.code)))
 
 
 def serve_as_worker(archive: Archive, listening: socket.socket) -> None:
@@ -267,7 +281,7 @@ def serve_as_worker(archive: Archive, listening: socket.socket) -> None:
         sys.stdout.buffer.write(WORKER_READY)
         sys.stdout.buffer.flush()
 
-    run_serving(_run_until_stopped(lambda: server, ready))
+    run_serving(run_until_stopped(server, ready))
 
 
 def _stop_when_orphaned(server: Server) -> None:

@@ -63,7 +63,7 @@ def activity_of(archive: Archive) -> Activity:
 
 def latest_versions_of(archive: Archive) -> LatestVersions:
     """The newest versions of pages, as far as `change.count` calls them changes."""
-    return LatestVersions(archive.catalog.database, meaningful=archive.settings.change.count == "meaningful")
+    return LatestVersions(archive.catalog.database, meaningful=archive.settings.change.count != "bytes")
 
 
 def recent_versions(archive: Archive, limit: int, before: int | None = None) -> list[RecentVersion]:

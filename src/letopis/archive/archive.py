@@ -17,19 +17,36 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from letopis.archive.read_only import copy_of_read_only, is_on_read_only_medium
 from letopis.archive.reader import RecordReader
 from letopis.archive.recording import Recorder
 from letopis.archive.records import NewCapture, RecordedCapture, capture_of, capture_of_put
 from letopis.archive.write_gates import JointUpkeepGate, LocalGate, StoreGate, is_clone, refuse_clone
+from letopis.binary import disk_usage, make_private_folder
 from letopis.catalog import Catalog, Cursor, Sqlite, dialect_for
+from letopis.catalog.salvage import put_in_place, remove_draft, salvage_rows
 from letopis.config import ArchiveSettings, Settings
-from letopis.errors import Damaged, NotReady
+from letopis.errors import Damaged, NewerFormat, NotReady, Refused
 from letopis.lazy import lazy
-from letopis.model import Check, Observation, Outcome, Put, PutResult, Stats, Version, from_millis, to_millis
+from letopis.model import (
+    Check,
+    Moment,
+    Observation,
+    Outcome,
+    Put,
+    PutResult,
+    Stats,
+    Version,
+    as_moment,
+    from_millis,
+    to_millis,
+)
 from letopis.store import HEADER_BYTES, Backend, LocalBackend, Store
 from letopis.urls import parse_user_url
 
 if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
+
     from letopis import store
     from letopis.archive import compaction, differences, integrity, shared_gate
     from letopis.archive.compaction import CompactReport
@@ -83,31 +100,40 @@ class Archive:
         clock: Callable[[], datetime] = utc_now,
         following: bool = False,
         rebuilding: bool = False,
+        draft: Path | None = None,
     ) -> None:
         """`following` lets whoever brings a clone up to date write to it; all others are refused.
 
-        Packs without a catalogue are NoCatalogue, but for whoever is `rebuilding` it.
+        Packs without a catalogue are NoCatalogue, but for whoever is
+        `rebuilding` it; a file is rebuilt under the name of a `draft`.
         """
+        self._draft = draft
         self._following = following
         self._rebuilding = rebuilding
         self.settings = _placed(settings or Settings(), where)
         self.folder = Path(self.settings.archive.path)
+        self._read_only_copy: TemporaryDirectory[str] | None = None
+        if is_on_read_only_medium(self.folder):
+            self._read_only_copy = copy_of_read_only(self.folder)
+            self.folder = Path(self._read_only_copy.name)
         self.clock = clock
         self.followers: list[Callable[[list[RecordedCapture]], None]] = []
         self.closers: list[Callable[[], None]] = []
         self._attached: dict[Callable[[Archive], Any], Any] = {}
         self._attaching = threading.Lock()
-        _make_folder(self.folder if self.settings.store.url else self.folder / "packs")
+        _make_folder(self.folder, self.folder if self.settings.store.url else self.folder / "packs")
         self._open()
 
     def _open(self) -> None:
         self.backend, gate = self._shared() if self.settings.store.url else self._alone()
         if not self.settings.database.url:
             self._look_for_file(Sqlite.file_in(self.folder))
-        self.catalog = Catalog(dialect_for(self.settings.database.url, self.folder), self._begin)
+        dialect = dialect_for(self.settings.database.url, self.folder) if self._draft is None else Sqlite(self._draft)
+        self.catalog = Catalog(dialect, self._begin)
         self._gate = gate(self.catalog)
         self._store = Store.open(self.backend, self.settings.store, write=False)
         self.answers = RecordReader(self.catalog, self._store)
+        self._gate.catch_up(self._store)
 
     def _look_for_file(self, file: Path) -> None:
         """Asked before a connection makes the file: what is refused leaves nothing behind."""
@@ -125,7 +151,9 @@ class Archive:
         def backend() -> Backend:
             return LocalBackend(self.folder / "packs")
 
-        return backend(), lambda catalog: LocalGate(catalog, backend, self.settings.store)
+        # The packs of a clone hold what its origin knows, of which it may show a part.
+        takes_in = not (self._following or self._rebuilding or self.is_clone)
+        return backend(), lambda catalog: LocalGate(catalog, backend, self.settings.store, takes_in=takes_in)
 
     def _shared(self) -> tuple[Backend, Callable[[Catalog], StoreGate]]:
         """Packs in an object store, beside other machines."""
@@ -147,9 +175,22 @@ class Archive:
         return cls(settings=settings)
 
     def require_writable(self) -> None:
-        """`Refused` when this archive is a clone, which takes in only what its origin publishes."""
+        """`Refused` on a read-only medium, and for a clone, which takes in only what its origin publishes."""
+        self.refuse_read_only()
         if not self._following:
             refuse_clone(self.folder)
+
+    def refuse_read_only(self) -> None:
+        """`Refused` on a read-only medium, where nothing would last."""
+        if self.is_read_only:
+            raise Refused(
+                f"{self.settings.archive.path} is on a read-only medium; copy it to a disk that can be written to"
+            )
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the archive lies on a medium that cannot be written to."""
+        return self._read_only_copy is not None
 
     @property
     def is_clone(self) -> bool:
@@ -185,6 +226,8 @@ class Archive:
         self._gate.close()
         self._store.close()
         self.catalog.close()
+        if self._read_only_copy is not None:
+            self._read_only_copy.cleanup()
 
     def __enter__(self) -> Archive:
         """For use in a with statement."""
@@ -229,7 +272,7 @@ class Archive:
             follow(done)
         return done
 
-    def put(self, url: str, body: bytes, at: datetime | None = None, content_type: str = "text/html") -> PutResult:
+    def put(self, url: str, body: bytes, at: Moment | None = None, content_type: str = "text/html") -> PutResult:
         """Stores one version by hand; a body equal to the newest version is told, not stored."""
         return next(iter(self.put_many([Put(url, body, at, content_type)])))
 
@@ -270,35 +313,67 @@ class Archive:
 
     def verify(self) -> Iterator[IntegrityProblem]:
         """Checks every byte and every reference; an archive without problems yields nothing."""
-        return integrity.find_problems(self.catalog, self._store)
+        return integrity.find_problems(self.catalog, self._store, follows=self.is_clone)
 
     @classmethod
     def repair(cls, settings: Settings) -> RepairReport:
-        """Drops what is truly lost; builds a damaged or missing catalogue anew from the packs.
+        """Drops what is truly lost; a damaged or missing catalogue is filled from its readable rows and the packs.
 
-        Works on an archive whose catalogue no longer opens; the damaged file
-        is set aside, never removed.
+        Works on an archive whose catalogue no longer opens. The new one
+        takes its place when it is complete; the damaged file keeps its
+        bytes under another name. What a later release wrote is left alone.
+        What can be read in a damaged pack is written anew elsewhere.
         """
+        report = cls._repair_catalog(settings)
+        with cls.open(settings) as archive:
+            damaged = {finding.pack for finding in archive._store.verify()}
+            if damaged and not archive.is_clone:
+                everything = replace(settings.store, keep_versions=0, keep_for=0.0, thin_after=0.0)
+                run = compaction.Compaction(archive.catalog, archive._gate, everything, to_millis(archive.clock()))
+                run.empty(frozenset(damaged))
+        return report
+
+    @classmethod
+    def _repair_catalog(cls, settings: Settings) -> RepairReport:
         try:
             with cls.open(settings) as archive:
                 if not list(archive.catalog.integrity()):
-                    return integrity.drop_lost_versions(archive.catalog, archive._store)
+                    archive._gate.catch_up(archive._store, most=None)
+                    return integrity.drop_lost_versions(archive.catalog, archive._store, clone=archive.is_clone)
+        except NewerFormat:
+            raise
         except Damaged as error:
             if settings.database.url and not isinstance(error, NoCatalogue):
                 raise Damaged(f"{error}; a database cannot be set aside: name an empty one in database.url") from error
-        if not settings.database.url:
-            integrity.set_catalog_aside(Sqlite.file_in(Path(settings.archive.path)))
-        with cls(settings=settings, rebuilding=True) as archive:
-            return integrity.rebuild_catalog(archive.catalog, archive._store, archive.folder / "index")
+        if settings.database.url:
+            with cls(settings=settings, rebuilding=True) as archive:
+                return integrity.rebuild_catalog(archive.catalog, archive._store, archive.folder / "index")
+        return cls._repair_file(settings, Sqlite.file_in(Path(settings.archive.path)))
+
+    @classmethod
+    def _repair_file(cls, settings: Settings, file: Path) -> RepairReport:
+        draft = file.with_name(f"{file.name}.new")
+        remove_draft(draft)
+        whole = salvage_rows(file, draft)[0] if file.exists() else False
+        with cls(settings=settings, rebuilding=True, draft=draft) as archive:
+            missing = salvage_rows(file, draft)[1] if file.exists() and not whole else ()
+            report = integrity.rebuild_catalog(
+                archive.catalog, archive._store, archive.folder / "index", missing, clone=archive.is_clone
+            )
+            archive.catalog.tidy()
+        put_in_place(draft, file)
+        return report
 
     # Reading
 
-    def get(self, url: str, *, version: int | None = None, at: datetime | None = None) -> Version:
-        """The newest version, version `version`, or the one valid at a time."""
+    def get(self, url: str, *, version: int | None = None, at: Moment | None = None) -> Version:
+        """The newest version, version `version`, or the one valid at a time; a day stands for its end."""
         address = parse_user_url(url)
         if version is not None:
             return self.answers.numbered(address, version)
-        return self.answers.newest(address) if at is None else self.answers.at(address, at)
+        if at is None:
+            return self.answers.newest(address)
+        return self.answers.at(address, as_moment(at, self.clock(), ends_day=True))
 
     def as_sent(self, version: Version) -> Version:
         """A version as the server sent it: itself, but for one that a browser rendered."""
@@ -312,7 +387,7 @@ class Archive:
         """Every check, oldest first."""
         return self.answers.history(parse_user_url(url))
 
-    def diff(self, url: str, t1: datetime, t2: datetime, format: str = "unified") -> str | bytes:
+    def diff(self, url: str, t1: Moment, t2: Moment, format: str = "unified") -> str | bytes:
         """The difference between the versions valid at two times; empty when there is none."""
         return self.difference(self.get(url, at=t1), self.get(url, at=t2), format)
 
@@ -332,18 +407,33 @@ class Archive:
             raw_bytes=counted.raw_bytes,
             pack_bytes=self._store.stats().pack_bytes,
             catalog_bytes=self.catalog.bytes(),
-            links=0,
+            links=indexed_links(self.folder),
             hosts=counted.hosts,
+            index_bytes=disk_usage(self.folder / "index").bytes,
         )
+
+
+def link_total_file(folder: Path) -> Path:
+    """Where the index of links notes how many it holds, for whoever does not load it."""
+    return folder / "index" / "links" / "total"
+
+
+def indexed_links(folder: Path) -> int:
+    """How many links the index of an archive holds; 0 where there is none."""
+    try:
+        return int(link_total_file(folder).read_text())
+    except (OSError, ValueError):
+        return 0
 
 
 def _placed(settings: Settings, where: str | Path | None) -> Settings:
     return settings if where is None else replace(settings, archive=ArchiveSettings(path=str(where)))
 
 
-def _make_folder(folder: Path) -> None:
+def _make_folder(archive: Path, folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
     except OSError as error:
         raise NotReady(f"cannot make {folder}: {error.strerror}; choose another --archive") from None
 

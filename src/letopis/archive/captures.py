@@ -54,6 +54,7 @@ __all__ = [
     "last_check_time",
     "load_capture",
     "timeline_of",
+    "timeline_of_key",
     "version_time",
 ]
 
@@ -121,12 +122,23 @@ class CaptureList:
 def _with_redirect(row: CaptureTuple) -> ListedCapture:
     """The row with its first redirect in the place of the details that name it."""
     hops = redirects_of(row[7])
-    return *row[:7], hops[0] if hops else None, row[8]
+    return *row[:7], hops[0] if hops and not _comes_back(row[1], hops) else None, row[8]
+
+
+def _comes_back(url: str, hops: tuple[Hop, ...]) -> bool:
+    """Whether redirects led to the key they began at: from http to https, to `www`, by way of a login."""
+    target = join(hops[-1].url, hops[-1].location)
+    return target is not None and surt(target) == surt(url)
 
 
 def timeline_of(archive: Archive, url: str) -> Timeline:
     """The captures of an address, and of those that share its sorted key."""
-    return Timeline(archive.catalog.database, surt(url))
+    return timeline_of_key(archive, surt(url))
+
+
+def timeline_of_key(archive: Archive, key: str) -> Timeline:
+    """The captures of all addresses of a sorted key."""
+    return Timeline(archive.catalog.database, key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +159,7 @@ class ArchivedResponse:
 def load_capture(archive: Archive, capture: TimelineCapture) -> ArchivedResponse:
     """Reads a capture. A redirected one is a redirect where we know its target, else what it led to."""
     row = capture.row
-    redirect = _known_redirect(archive, redirects_of(row.extra))
+    redirect = _known_redirect(archive, capture.url, redirects_of(row.extra))
     if redirect is not None:
         return redirect
     if not isinstance(row, CaptureRow):
@@ -165,9 +177,11 @@ def _repeated_version(archive: Archive, url: str, row: CaptureRow) -> ArchivedRe
     if row.number is None:
         raise UnknownVersion(f"the version of {url} that this check saw is no longer kept")
     version = archive.answers.numbered(url, row.number)
-    if row.status == 304 or row.head is None:
-        return ArchivedResponse(200, version.headers, version.body)
-    return ArchivedResponse(row.status, _answer_headers(archive, row), version.body)
+    if row.status == 304:
+        current = archive.catalog.versions.number(row.resource, row.number)
+        return ArchivedResponse(current.status if current is not None else 200, version.headers, version.body)
+    headers = version.headers if row.head is None else _answer_headers(archive, row)
+    return ArchivedResponse(row.status, headers, version.body)
 
 
 def _answer_headers(archive: Archive, row: CaptureRow) -> Headers:
@@ -175,10 +189,17 @@ def _answer_headers(archive: Archive, row: CaptureRow) -> Headers:
     return own_headers(shared, row.extra, row.time)
 
 
-def _known_redirect(archive: Archive, hops: tuple[Hop, ...]) -> ArchivedResponse | None:
-    """The first hop, to the first of the following addresses that we have captures of."""
+def _known_redirect(archive: Archive, url: str, hops: tuple[Hop, ...]) -> ArchivedResponse | None:
+    """The first hop, to the first of the following addresses that we have captures of.
+
+    Addresses of the same key are this very capture, which holds what they answered.
+    """
+    if not hops or _comes_back(url, hops):
+        return None
+    own = surt(url)
     targets = (join(hop.url, hop.location) for hop in hops)
-    known = next((target for target in targets if target and timeline_of(archive, target).first()), None)
+    others = (target for target in targets if target and surt(target) != own)
+    known = next((target for target in others if timeline_of(archive, target).first()), None)
     return ArchivedResponse(hops[0].status, hops[0].headers, b"", known) if known else None
 
 

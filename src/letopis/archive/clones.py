@@ -14,21 +14,23 @@ from pathlib import Path
 
 from letopis.archive.archive import Archive
 from letopis.archive.records import PackNote
-from letopis.archive.replica import CheckRecord, ContentRecord, MissingContent, RecordCounts, checked_body
+from letopis.archive.replica import CheckRecord, ContentRecord, MissingContent, RecordCounts, checked_body, text_packs
 from letopis.binary import write_parts_durably
 from letopis.catalog import ABSENT, CaptureRow, ContentRow, Cursor, ResourceRow, VersionRow
 from letopis.config import DatabaseSettings, Settings
-from letopis.errors import Busy, Damaged, NotReady, UnknownVersion
+from letopis.errors import Busy, Damaged, NotReady, Refused, UnknownVersion
 from letopis.model import Headers
-from letopis.store import AppendResult, ContentPlace, VersionItem
+from letopis.store import AppendResult, PackGone, VersionItem
 from letopis.store.pack_format import encode_pack_header
 
-FIRST_CLONE_PACK = 1 << 23
-"""Logs of a clone's own are numbered from here on; packs of its origin lie below."""
+_OWN_NUMBERS = 1 << 23
+"""Logs of a clone's own are numbered from the first multiple of this on that lies above all packs of its origin."""
 HasContent = Callable[[ContentRecord], bool]
 """Whether the clone has the origin's pack file in which a content lies."""
 _KEYS_AT_ONCE = 300
 """SURT keys a transaction."""
+_NO_NUMBER = 10**8
+"""Names of packs have eight digits."""
 _CHECK_OF_CONTENT = (
     "SELECT r.url, t.time, t.status, t.head, {version} FROM {table} t JOIN resource r ON r.id = t.resource "
     "WHERE t.content = ? LIMIT 1"
@@ -55,6 +57,12 @@ class CloneRecord:
         """The packs in which something lies that the record refers to."""
         return self._catalog.contents.packs()
 
+    def text_packs(self, pack: int) -> set[int]:
+        """The other packs without which the contents of this one cannot be read; none of one that is not here."""
+        with suppress(PackGone):
+            return text_packs(self._archive, pack)
+        return set()
+
     def absent(self) -> int:
         """How many contents are still to be fetched."""
         return self._catalog.contents.absent()
@@ -67,6 +75,11 @@ class CloneRecord:
     def contradictions(self) -> Iterator[str]:
         """Sentences about tables that contradict themselves; none when all is well."""
         return self._catalog.integrity()
+
+    def settle(self) -> None:
+        """Marks that everything in the packs which the record does not show is not to be shown."""
+        with self._archive.transaction():
+            pass
 
     def keep(self, pairs: Sequence[tuple[MissingContent, bytes]], heads: Mapping[int, Headers]) -> None:
         """Appends contents to the clone's own log and enters their places, in one durable step."""
@@ -219,11 +232,22 @@ def clone_settings(settings: Settings) -> Settings:
     return replace(settings, database=DatabaseSettings(), store=replace(settings.store, url=""))
 
 
-def begin_clone_log(packs: Path) -> None:
-    """The log for the clone's own contents, whose numbers never meet those of the origin."""
-    own = packs / f"{FIRST_CLONE_PACK:08d}.log"
-    if not own.exists():
-        write_parts_durably(own, [encode_pack_header(0, FIRST_CLONE_PACK)])
+def begin_clone_log(packs: Path, origin: int) -> int:
+    """The log for the clone's own contents, whose numbers never meet those of the origin; its first number.
+
+    `origin` is the highest number there: an origin may be what was a clone itself.
+    """
+    numbers = [int(path.stem) for path in packs.glob("*.log") if path.stem.isdecimal()]
+    begun = max((number for number in numbers if number % _OWN_NUMBERS == 0), default=0)
+    if origin < begun:
+        return begun
+    if begun:
+        raise Refused(f"the origin has pack {origin}, and numbers from {begun} on belong to this clone; clone it anew")
+    first = (origin // _OWN_NUMBERS + 1) * _OWN_NUMBERS
+    if first >= _NO_NUMBER:
+        raise Refused(f"the origin has pack {origin}, and no numbers are left for a clone of it")
+    write_parts_durably(packs / f"{first:08d}.log", [encode_pack_header(0, first)])
+    return first
 
 
 def fetch_missing_with(archive: Archive, fetch: Callable[[MissingContent], bytes]) -> None:
@@ -234,7 +258,7 @@ def fetch_missing_with(archive: Archive, fetch: Callable[[MissingContent], bytes
         if row is None:
             raise UnknownVersion(f"content {number} is not in this archive any more")
         if row.method != ABSENT:
-            return archive.store.read(ContentPlace(row.pack, row.place, row.slot), row.stored_bytes).body
+            return archive.answers.content(row.id)
         need = _missing(archive, row)
         body = fetch(need)
         with suppress(NotReady, Busy):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Literal, NamedTuple
 
-from letopis.archive.records import SENT_PREFIX, SOURCE_PREFIX, PackNote
+from letopis.archive.records import SENT_PREFIX, SOURCE_PREFIX, PackNote, url_of_key
 from letopis.archive.write_gates import UpkeepGate
 from letopis.catalog import Catalog, Cursor, ResourceRow, VersionRow
 from letopis.config import StoreSettings
@@ -48,6 +48,8 @@ def has_retention_rules(settings: StoreSettings) -> bool:
 
 
 SLICE_SECONDS = 10.0
+_SOON_WRITTEN = 4 << 20
+"""Compressed bytes whose rewriting is not worth waiting for."""
 _SIBLINGS = 12
 _DOCUMENTS_AT_ONCE = 256
 
@@ -118,6 +120,19 @@ class Compaction:
         """Works through every document; `progress` hears how many are done."""
         before, sparse = self.survey()
         finished = self.work(ALL_DOCUMENTS, sparse, effort, progress, stop)
+        report = self.end(before, self.done, finished)
+        wasteful = self._wasteful() if finished and report.bytes_after > before else frozenset[int]()
+        if not wasteful:
+            return report
+        # Newest versions that were slow to read took space: what they left behind is given back.
+        finished = self.work(ALL_DOCUMENTS, wasteful, effort, lambda done: None, stop)
+        done = self.done._replace(documents=report.documents)
+        return self.end(before, done, finished)
+
+    def empty(self, packs: frozenset[int]) -> CompactReport:
+        """Writes what is used of some packs anew, so that these can go."""
+        before, sparse = self.survey()
+        finished = self.work(ALL_DOCUMENTS, sparse | packs, "full")
         return self.end(before, self.done, finished)
 
     def survey(self) -> tuple[int, frozenset[int]]:
@@ -125,6 +140,14 @@ class Compaction:
         self._gate.close()  # our own log can be emptied like any other
         with self._gate.open() as store:
             return store.stats().pack_bytes, frozenset(store.sparse(self._catalog.contents.used()))
+
+    def _wasteful(self) -> frozenset[int]:
+        """Packs in which anything is no longer used, the emptiest first, as far as writing them anew is soon done."""
+        used = self._catalog.contents.used()
+        with self._gate.open() as store:
+            packs = sorted(store.sparse(used, 1.0), key=lambda pack: used.get(pack, 0))
+        sizes = accumulate(used.get(pack, 0) for pack in packs)
+        return frozenset(pack for pack, size in zip(packs, sizes, strict=True) if size <= _SOON_WRITTEN)
 
     def work(
         self,
@@ -179,6 +202,7 @@ class Compaction:
                 with self._catalog.transaction() as cursor:
                     self._gate.fence(cursor)
                     self._move(cursor, batch)
+                    self._gate.settle(cursor, store)
                 self._documents += batch.chains
                 progress(self._documents)
                 return False
@@ -271,13 +295,16 @@ class Compaction:
             self._catalog.contents.drop_unused(cursor)
             others = self._gate.others(cursor)
         live = self._catalog.contents.packs()
-        if others is None:
-            return store.release(live, self._exists)
-        return store.release({*live, *others.held}, self._exists, others.newest)
+        if others is not None:
+            return store.release({*live, *others.held}, self._exists, others.newest)
+        released = store.release(live, self._exists)
+        with self._catalog.transaction() as cursor:
+            self._gate.settle(cursor, store)
+        return released
 
     def _exists(self, key: bytes, time: int) -> bool:
         """Whether the catalogue still tells of a check; versions that retention dropped are gone."""
-        row = self._catalog.resources.find(key.removeprefix(SENT_PREFIX).removeprefix(SOURCE_PREFIX).decode())
+        row = self._catalog.resources.find(url_of_key(key))
         if row is not None and key.startswith(SOURCE_PREFIX):
             return self._catalog.imported.has_body(row.id, time)
         if row is not None and key.startswith(SENT_PREFIX):

@@ -28,9 +28,13 @@ class HostStatus:
 
 
 class CrawlFigures(NamedTuple):
-    """Fetches and versions so far; URLs that wait for a first visit, that are visited again, and are due of these."""
+    """Fetches and versions so far; URLs that wait for a first visit, that are visited again, and are due of these.
+
+    `first_visits` are those of the fetches that asked for a page for the first time.
+    """
 
     fetched: int
+    first_visits: int
     versions: int
     new: int
     again: int
@@ -41,7 +45,8 @@ def crawl_figures(archive: Archive) -> CrawlFigures:
     """How far all crawls are."""
     activity, queues = Activity(archive.catalog.database), archive.catalog.queues
     waiting, due = queues.waiting(), queues.due_again(to_millis(archive.clock()))
-    return CrawlFigures(activity.fetched(), activity.last_version(), waiting.new, waiting.again, due)
+    first = activity.first_visits()
+    return CrawlFigures(first + activity.revisits(), first, activity.last_version(), waiting.new, waiting.again, due)
 
 
 def busiest_crawl_hosts(archive: Archive, limit: int) -> list[HostStatus]:

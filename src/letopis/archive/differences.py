@@ -18,7 +18,7 @@ from letopis.change import (
     make_binary_delta,
     side_by_side_html,
     unified_diff,
-    visual_html,
+    visual_html_in_time,
     word_diff,
 )
 from letopis.config import ChangeSettings
@@ -106,7 +106,7 @@ def _html(old: DiffSide, new: DiffSide) -> str:
 
 
 def _visual(old: DiffSide, new: DiffSide) -> str:
-    return visual_html(old.source, new.source, new.version.url)
+    return visual_html_in_time(old.source, new.source, new.version.url)
 
 
 def _json(old: DiffSide, new: DiffSide, change: Change) -> str:

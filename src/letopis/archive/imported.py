@@ -231,7 +231,7 @@ def _error_then(archive: Archive, row: ResourceRow, time: int) -> RecordedPayloa
 
 
 def _captures_then(archive: Archive, row: ResourceRow, time: int) -> list[CaptureRow]:
-    return archive.catalog.versions.captures(row.id, since=time, until=time + _SAME_MOMENT_RUN - 1)
+    return list(archive.catalog.versions.captures(row.id, since=time, until=time + _SAME_MOMENT_RUN - 1))
 
 
 # Revisits that wait

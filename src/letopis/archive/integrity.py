@@ -1,26 +1,25 @@
 """`verify` and `verify --repair`: does the archive hold what it says it holds, and what can be saved where it does not?
 
 Repair keeps everything that can still be read. A sound catalogue loses the
-rows whose bytes are gone. A damaged one is set aside, and like a missing one
-built anew from the packs, which carry URL, time, status and headers of every
-version.
+rows whose bytes are gone. Of a damaged one every readable row is saved; what
+is missing then, as in a catalogue that is gone, comes from the packs, which
+carry URL, time, status and headers of every version.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from letopis.archive.recording import Recorder
-from letopis.archive.records import SENT_PREFIX, SOURCE_PREFIX, Identity, NewCapture, PackNote, digest_text, identify
-from letopis.binary import sha1_digest
-from letopis.catalog import ABSENT, Catalog, ContentRow, Cursor
-from letopis.catalog.contents import RenderingSource
+from letopis.archive.pack_facts import TakenIn, find_places, known_mark, take_in_facts
+from letopis.archive.records import Identity, digest_text, identify, is_beside, url_of_key
+from letopis.catalog import ABSENT, Catalog, ContentRow
+from letopis.catalog.straightening import straighten
 from letopis.errors import Damaged
-from letopis.model import Outcome
-from letopis.store import AppendResult, ContentPlace, Store, VersionFact, VersionItem
+from letopis.model import from_millis, rfc3339
+from letopis.store import ContentPlace, Store, VersionFact
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +35,17 @@ class IntegrityProblem:
         return f"{self.where}: {self.what}"
 
 
-def find_problems(catalog: Catalog, store: Store) -> Iterator[IntegrityProblem]:
-    """All problems, as they are found; nothing is changed."""
+def find_problems(catalog: Catalog, store: Store, *, follows: bool = False) -> Iterator[IntegrityProblem]:
+    """All problems, as they are found; nothing is changed. The packs of a clone (`follows`) hold more than it shows."""
     yield from _catalog_problems(catalog)
     for finding in store.verify(catalog.contents.packs()):
         yield IntegrityProblem("packs", str(finding))
     yield from unreadable_contents(catalog, store)
+    for fact in contradicted_facts(catalog, store):
+        yield IntegrityProblem(_named(fact), "the catalogue says that it is another content than its pack does")
+    if not follows:
+        for fact in unknown_facts(catalog, store):
+            yield IntegrityProblem(_named(fact), "it is in a pack, and the catalogue does not know it")
 
 
 def _catalog_problems(catalog: Catalog) -> Iterator[IntegrityProblem]:
@@ -61,13 +65,64 @@ def unreadable_contents(catalog: Catalog, store: Store) -> Iterator[IntegrityPro
 
 def _content_fault(store: Store, row: ContentRow) -> str:
     try:
-        decoded = store.read(ContentPlace(row.pack, row.place, row.slot), row.stored_bytes)
+        body = store.read(ContentPlace(row.pack, row.place, row.slot), row.stored_bytes).body
     except Damaged as error:
         return str(error)
-    return "" if sha1_digest(decoded.body) == row.sha1 else "the bytes are those of another content"
+    right = identify(body) == Identity(row.sha1, row.identity) and len(body) == row.raw_bytes
+    return "" if right else "the bytes are those of another content"
 
 
-_REBUILD_BATCH = 20_000
+def unknown_facts(catalog: Catalog, store: Store) -> Iterator[VersionFact]:
+    """Versions in packs beyond the catalogue's mark that it does not know."""
+    beyond = store.beyond(known_mark(catalog))
+    for fact in store.scan(beyond) if beyond else ():
+        row = catalog.resources.find(url_of_key(fact.key))
+        if row is None or not catalog.versions.has_check(row.id, row.versions, fact.time):
+            yield fact
+
+
+def contradicted_facts(catalog: Catalog, store: Store) -> list[VersionFact]:
+    """Versions of which every pack says that they have another content than the catalogue does.
+
+    A put that was never acknowledged may have left a fact of the same moment: one that agrees is enough.
+    """
+    suspects: dict[tuple[bytes, int], VersionFact] = {}
+    for fact in store.scan():
+        if _contradicts(catalog, fact):
+            suspects[fact.key, fact.time] = fact
+    for fact in store.scan() if suspects else ():
+        if (fact.key, fact.time) in suspects and not _contradicts(catalog, fact):
+            del suspects[fact.key, fact.time]
+    return list(suspects.values())
+
+
+def _contradicts(catalog: Catalog, fact: VersionFact) -> bool:
+    """Whether the catalogue has a version of this very moment with other bytes."""
+    if is_beside(fact.key):
+        return False
+    row = catalog.resources.find(fact.key.decode())
+    version = catalog.versions.at(row.id, row.versions, fact.time) if row is not None else None
+    if version is None or version.time != fact.time:
+        return False
+    content = catalog.contents.by_id(version.content)
+    return content is not None and content.sha1 != fact.digest
+
+
+def correct_contents(catalog: Catalog, store: Store) -> int:
+    """Gives versions the content back that their packs name; how many."""
+    wrong = contradicted_facts(catalog, store)
+    by_digest = {row.sha1: row.id for row in catalog.contents.all()} if wrong else {}
+    with catalog.transaction() as cursor:
+        for fact in wrong:
+            row = catalog.resources.find(fact.key.decode(), cursor)
+            version = catalog.versions.at(row.id, row.versions, fact.time, cursor) if row is not None else None
+            if version is not None and fact.digest in by_digest:
+                catalog.versions.set_content(cursor, version.id, by_digest[fact.digest])
+    return len(wrong)
+
+
+def _named(fact: VersionFact) -> str:
+    return f"{fact.key.decode(errors='replace')} at {rfc3339(from_millis(fact.time))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,142 +132,56 @@ class RepairReport:
     rebuilt: bool
     versions: int
     lost: tuple[str, ...]
+    unread: tuple[str, ...] = ()
+    """Of which tables rows of the damaged catalogue could not be saved; what the packs tell has come back from them."""
 
 
-class _NoStore:
-    """Rebuilding writes no bytes: every content is already where it belongs."""
+def drop_lost_versions(catalog: Catalog, store: Store, *, clone: bool = False) -> RepairReport:
+    """Takes the versions out of the catalogue whose bytes are gone, and names them.
 
-    def append(self, items: Sequence[VersionItem]) -> list[AppendResult]:
-        """Facts only."""
-        return [AppendResult(None, 0, "") for _ in items]
-
-    def sync(self) -> None:
-        """Nothing waits."""
-
-
-def drop_lost_versions(catalog: Catalog, store: Store) -> RepairReport:
-    """Takes the versions out of the catalogue whose bytes are gone, and names them."""
-    gone = [problem.content for problem in unreadable_contents(catalog, store) if problem.content is not None]
+    Before that all packs are searched: it may be the row that is wrong.
+    """
+    correct_contents(catalog, store)
+    broken = [problem.content for problem in unreadable_contents(catalog, store) if problem.content is not None]
+    rows = [row for row in map(catalog.contents.by_id, broken) if row is not None]
+    gone = sorted(set(broken) - find_places(catalog, store, rows))
     # Named before any of them goes: the numbers of the others move up then.
-    lost = [name for content in gone for name in catalog.versions.named(content)]
+    lost = [(name, catalog.versions.owners(content)) for content in gone for name in catalog.versions.named(content)]
     for content in gone:
         with catalog.transaction() as cursor:
             catalog.versions.lose(cursor, content)
             catalog.renderings.lose(cursor, content)
             catalog.imported.lose(cursor, content)
-    return RepairReport(False, catalog.totals().versions, tuple(lost))
+    if gone and not clone:
+        take_in_facts(catalog, store)
+    return RepairReport(False, catalog.totals().versions, tuple(_still_lost(catalog, lost)))
 
 
-def rebuild_catalog(catalog: Catalog, store: Store, indexes: Path) -> RepairReport:
-    """Fills an empty catalogue from the packs; it opens for nobody before that has come to its end.
+def _still_lost(catalog: Catalog, lost: list[tuple[str, list[tuple[str, int]]]]) -> Iterator[str]:
+    """Names of versions that the packs could not give back either."""
+    for name, owners in lost:
+        for url, time in owners:
+            row = catalog.resources.find(url)
+            if row is None or not catalog.versions.has_check(row.id, row.versions, time):
+                yield name
+                break
 
-    Versions get new numbers, so indexes made of the old ones are removed;
-    whoever asks next builds them again.
+
+def rebuild_catalog(
+    catalog: Catalog, store: Store, indexes: Path, missing: tuple[str, ...] = (), *, clone: bool = False
+) -> RepairReport:
+    """Completes a catalogue with what the packs tell; it opens for nobody before that has come to its end.
+
+    It may be empty or hold rows that were saved from a damaged one;
+    `missing` says what could not be. Versions may get new numbers, so
+    indexes made of the old ones are removed; whoever asks next builds them.
     """
     with catalog.rebuilding():
         shutil.rmtree(indexes, ignore_errors=True)
-        places, lost = _register_contents(catalog, store)
-        recorder = Recorder(catalog, _NoStore(), record_same=True)
-        for batch in _capture_batches(store, places):
-            with catalog.transaction() as cursor:
-                recorder.record(cursor, [one for one in batch if not _is_recorded(catalog, cursor, one)])
-        _rebuild_renderings(catalog, store, places)
-    return RepairReport(True, catalog.totals().versions, tuple(lost))
-
-
-def _register_contents(catalog: Catalog, store: Store) -> tuple[dict[bytes, Identity], list[str]]:
-    """Every readable content gets its row; of several places the last one found counts."""
-    known: dict[bytes, Identity] = {}
-    lost: dict[bytes, str] = {}
-    with catalog.transaction() as cursor:
-        for fact in store.scan():
-            if fact.place is not None:
-                _register_one(catalog, cursor, store, fact, known, lost)
-    return known, [sentence for digest, sentence in lost.items() if digest not in known]
-
-
-def _register_one(
-    catalog: Catalog,
-    cursor: Cursor,
-    store: Store,
-    fact: VersionFact,
-    known: dict[bytes, Identity],
-    lost: dict[bytes, str],
-) -> None:
-    assert fact.place is not None
-    if fact.digest in known:
-        return
-    try:
-        decoded = store.read(fact.place, fact.stored_bytes)
-    except Damaged as error:
-        lost[fact.digest] = f"{fact.key.decode(errors='replace')}: {error}"
-        return
-    identity = identify(decoded.body)
-    row = ContentRow(0, identity.key, identity.sha1, len(decoded.body), fact.stored_bytes, fact.method, *fact.place)
-    catalog.contents.add(cursor, row)
-    known[fact.digest] = identity
-
-
-def _capture_batches(store: Store, places: dict[bytes, Identity]) -> Iterator[list[NewCapture]]:
-    """Versions in large batches, each in the order of time: frames tell the newest first."""
-    batch: dict[tuple[bytes, int], NewCapture] = {}
-    for fact in store.scan():
-        if fact.digest in places and not fact.key.startswith((SENT_PREFIX, SOURCE_PREFIX)):
-            batch[(fact.key, fact.time)] = _capture_of_fact(fact, places[fact.digest])
-        if len(batch) >= _REBUILD_BATCH:
-            yield [batch[mark] for mark in sorted(batch)]
-            batch = {}
-    yield [batch[mark] for mark in sorted(batch)]
-
-
-def _rebuild_renderings(catalog: Catalog, store: Store, places: dict[bytes, Identity]) -> None:
-    """Puts what servers sent beside the versions that browsers made of it."""
-    sent = [fact for fact in store.scan() if fact.key.startswith(SENT_PREFIX) and fact.digest in places]
-    if not sent:
-        return
-    catalog.renderings.ensure()
-    with catalog.transaction() as cursor:
-        for fact in sent:
-            _rebuild_rendering(catalog, cursor, fact, places[fact.digest])
-
-
-def _rebuild_rendering(catalog: Catalog, cursor: Cursor, fact: VersionFact, identity: Identity) -> None:
-    row = catalog.resources.find(fact.key.removeprefix(SENT_PREFIX).decode(), cursor)
-    version = catalog.versions.at(row.id, row.versions, fact.time, cursor) if row is not None else None
-    content = catalog.contents.find(identity.key, identity.sha1, cursor)
-    if version is not None and version.time == fact.time and content is not None:
-        head = catalog.heads.add(cursor, PackNote.unpack(fact.note).headers)
-        catalog.renderings.add(cursor, version.id, RenderingSource(content.id, head))
-
-
-def _is_recorded(catalog: Catalog, cursor: Cursor, arrival: NewCapture) -> bool:
-    """A version may be told of by several packs; the first one counts."""
-    row = catalog.resources.find(arrival.url, cursor)
-    return row is not None and catalog.versions.taken(cursor, row.id, arrival.time)
-
-
-def _capture_of_fact(fact: VersionFact, identity: Identity) -> NewCapture:
-    note = PackNote.unpack(fact.note)
-    return NewCapture(
-        url=fact.key.decode(),
-        time=fact.time,
-        status=note.status,
-        headers=note.headers,
-        body=b"",
-        outcome=Outcome.NEW if note.version else Outcome.UNAVAILABLE,
-        versioned=note.version,
-        dated=True,
-        identity=identity,
-    )
-
-
-def set_catalog_aside(file: Path) -> Path:
-    """Moves a damaged catalogue out of the way, under a name that is free."""
-    number = 1
-    while (target := file.with_name(f"{file.name}.damaged-{number}")).exists():
-        number += 1
-    for suffix in ("", "-wal", "-shm"):
-        part = file.with_name(file.name + suffix)
-        if part.exists():
-            part.rename(target.with_name(target.name + suffix))
-    return target
+        straighten(catalog)
+        # The packs of a clone hold more than it shows: rows that were saved are what it showed.
+        shown = clone and catalog.totals().versions > 0
+        taken = TakenIn(0, 0, ()) if shown else take_in_facts(catalog, store)
+        done = drop_lost_versions(catalog, store, clone=clone)
+        straighten(catalog)
+    return RepairReport(True, catalog.totals().versions, (*taken.lost, *done.lost), missing)

@@ -27,6 +27,7 @@ from typing import BinaryIO, NamedTuple
 from xxhash import xxh3_64_intdigest
 
 from letopis.archive.records import RecordedCapture
+from letopis.binary import make_private_folder
 from letopis.model import LinkType, Observation, Outcome, Page
 from letopis.zstandard import zstd
 
@@ -204,7 +205,7 @@ class LinkCacheWriter:
 
     def _make_room(self) -> None:
         """Gives up the oldest files when nobody has asked for them for too long."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self._folder)
         facts = sorted((found.st_mtime_ns, found.st_size, file) for file, found in _cache_files(self._folder))
         total = sum(size for _, size, _ in facts)
         for _, size, file in facts:

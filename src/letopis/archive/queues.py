@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from letopis.catalog import Cursor
 from letopis.catalog.leases import HostLeases, PauseRow, PauseRows, check_clock
 from letopis.catalog.queues import QueueCounts, Shard, visit_records
 from letopis.errors import Busy, LetopisError
+from letopis.fetch import Origin
 from letopis.urls import host as host_of
 
 __all__ = [
@@ -90,6 +92,8 @@ class HostUpdate(NamedTuple):
     crawl_delay: float
     fetched: int
     failures: int
+    revisited: int = 0
+    """1 when this fetch was not the first visit of its URL; `fetched` counts those that were."""
 
 
 class QueuedUrl(NamedTuple):
@@ -137,6 +141,8 @@ class FrontierQueue:
         self._shard = shard or Shard()
         self._arrive = arrive
         self._asked: tuple[int, int | None] | None = None
+        self.for_others = _is_crawled_for_others(archive)
+        """Whether a URL that was given out may be there because somebody asked for a crawl through HTTP."""
 
     def hosts_due(self, now: int, new: bool, limit: int, after: int, cap: int) -> list[HostState]:
         """Hosts with an id above `after` that have a URL of the kind due, by id; see `frontier.QueueStore`."""
@@ -151,7 +157,10 @@ class FrontierQueue:
 
     def load(self, host: int, now: int, new: bool, limit: int) -> list[QueuedUrl]:
         """Due URLs of a host and kind, best first."""
-        return [QueuedUrl(*row) for row in self._catalog.queues.load(host, now, new, limit)]
+        rows = self._catalog.queues.load(host, now, new, limit)
+        # Asked after the URLs were read: the mark is written in the transaction of the first crawl of somebody else.
+        self.for_others = self.for_others or self._catalog.queues.has_foreign()
+        return [QueuedUrl(*row) for row in rows]
 
     def add(self, rows: Sequence[NewUrl], now: int) -> list[int]:
         """Stores unseen URLs in a transaction of their own; ids of the hosts of this agent that got any."""
@@ -246,7 +255,11 @@ class QueueUpdate:
         self._queues = archive.catalog.queues
         self._queue = queue
         self._visits = visits
-        self._hosts = {host.id: host for host in hosts}
+        updates = list(hosts)
+        self._hosts = {host.id: host for host in updates}
+        self._revisits = Counter(host.id for host in updates if host.revisited)
+        if self._revisits:
+            self._queues.ensure_revisits()
         self._found = found
         self._memory = memory
         self._held = held
@@ -260,7 +273,9 @@ class QueueUpdate:
         self._queues.finish(cursor, self._visits)
         if self._memory is not None:
             self._queues.set_memory(cursor, self._memory)
-        self._queues.set_hosts(cursor, [(*update[1:], number) for number, update in self._hosts.items()])
+        self._queues.set_hosts(cursor, [(*update[1:7], number) for number, update in self._hosts.items()])
+        if self._revisits:
+            self._queues.add_revisits(cursor, self._revisits.items())
         self.noticed = self._queue.add_in(cursor, self._found)
 
 
@@ -297,7 +312,11 @@ def is_within_reach(archive: Archive) -> bool:
 
 
 class CrawlPlan(NamedTuple):
-    """One crawl as it was asked for; it holds for whoever goes on with it."""
+    """One crawl as it was asked for; it holds for whoever goes on with it.
+
+    `origin` is who asked: the owner at the machine, or somebody through HTTP,
+    whose crawls never reach private addresses by the rights of the owner.
+    """
 
     seeds: tuple[str, ...]
     scope: str
@@ -305,6 +324,7 @@ class CrawlPlan(NamedTuple):
     exclude: tuple[str, ...]
     depth: int | None
     requisites: bool
+    origin: Origin = "cli"
 
 
 _MAX_PLANS = 1000
@@ -313,16 +333,19 @@ _MAX_PLANS = 1000
 def enqueue_crawl(archive: Archive, plan: CrawlPlan, due_hosts: Iterable[str] = ()) -> int:
     """Makes the seeds of a crawl wait for their visit, and keeps it in the place of an earlier one from the same seeds.
 
-    Every visited page of `due_hosts` becomes due at once. How many pages did
-    not wait before. Of very many crawls the oldest are forgotten.
+    A crawl of somebody else does not take the place of the owner's. Every
+    visited page of `due_hosts` becomes due at once. How many pages did not
+    wait before. Of very many crawls the oldest are forgotten.
     """
     now = round(archive.clock().timestamp() * 1000)
     queues, resources = archive.catalog.queues, archive.catalog.resources
     with archive.catalog.transaction() as cursor:
         added = sum(queues.plan(cursor, resources.ensure(cursor, seed).id, 0) for seed in plan.seeds)
         if plan.seeds:
-            others = [kept for kept in crawl_plans(archive) if kept.seeds != plan.seeds]
+            others = [kept for kept in crawl_plans(archive) if (kept.seeds, kept.origin) != (plan.seeds, plan.origin)]
             queues.set_plans(cursor, json.dumps([*others, plan][-_MAX_PLANS:]))
+            if plan.origin != "cli":
+                queues.mark_foreign(cursor)
         for host in due_hosts:
             added += queues.make_due(cursor, host, now)
     return added
@@ -331,7 +354,24 @@ def enqueue_crawl(archive: Archive, plan: CrawlPlan, due_hosts: Iterable[str] = 
 def crawl_plans(archive: Archive) -> list[CrawlPlan]:
     """The crawls that this archive was asked for, oldest first."""
     rows = json.loads(archive.catalog.queues.plans() or "[]")
-    return [CrawlPlan(tuple(row[0]), row[1], tuple(row[2]), tuple(row[3]), row[4], row[5]) for row in rows]
+    # Earlier releases did not keep who asked. Crawls came through HTTP only where somebody had an account.
+    said = all(len(row) > _ORIGIN for row in rows)
+    unsaid: Origin = "cli" if said or not archive.catalog.queues.has_accounts() else "http"
+    return [
+        CrawlPlan(
+            tuple(row[0]), row[1], tuple(row[2]), tuple(row[3]), row[4], row[5],
+            row[_ORIGIN] if len(row) > _ORIGIN else unsaid,
+        )
+        for row in rows
+    ]  # fmt: skip
+
+
+_ORIGIN = CrawlPlan._fields.index("origin")
+
+
+def _is_crawled_for_others(archive: Archive) -> bool:
+    """Whether crawls ever came through HTTP: what they brought may wait here though the crawl itself is dropped."""
+    return archive.catalog.queues.has_foreign() or any(plan.origin != "cli" for plan in crawl_plans(archive))
 
 
 def keeps_crawl_plans(archive: Archive) -> bool:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from heapq import merge
-from itertools import zip_longest
+from itertools import islice, takewhile, zip_longest
 
-from letopis.archive.records import CheckDetails, digest_text, own_headers
+from letopis.archive.records import CheckDetails, digest_text, identity_key, own_headers
 from letopis.catalog import ABSENT, OUTCOMES, CaptureRow, Catalog, ContentRow, ResourceRow, StoredVersion, VersionRow
-from letopis.catalog.versions import find_all_versions, find_by_id, find_newest, find_numbered
-from letopis.errors import Unavailable, UnknownUrl, UnknownVersion
+from letopis.catalog.schema import RowReader
+from letopis.catalog.versions import find_by_id, find_newest, find_numbered, find_numbers
+from letopis.errors import Damaged, Unavailable, UnknownUrl, UnknownVersion
 from letopis.model import BlockChange, BlockKind, Change, Check, Outcome, Version, from_millis, header, to_millis
 from letopis.store import ContentPlace, DecodedContent, PackGone, Store
 
 DIFF_FORMATS = ("unified", "words", "chars", "html", "visual", "links", "json", "binary")
+_PORTION = 500
+"""Versions that are read at once."""
+_PORTIONS_KEPT = 4
+
+_MOST_PROVED = 1 << 16
+"""Places whose contents are remembered to be the right ones: some megabytes at most."""
 
 
 class RecordReader:
@@ -24,6 +32,7 @@ class RecordReader:
     def __init__(self, catalog: Catalog, store: Store) -> None:
         self._catalog = catalog
         self._store = store
+        self._proved: dict[ContentPlace, int] = {}
         self.supplier: Callable[[int], bytes] | None = None
         """Fetches a content, by its id, that a clone has not got yet."""
 
@@ -87,10 +96,27 @@ class RecordReader:
             raise UnknownVersion(f"content {number} is not in this archive any more")
         return self._stored(row).body
 
-    def _stored(self, row: ContentRow) -> DecodedContent:
+    def _stored(self, row: ContentRow | StoredVersion) -> DecodedContent:
+        """The bytes that a row promises, proved by its digest: a row may be damaged like any other bytes."""
         if row.method == ABSENT:
-            return self._supplied(row.id)
-        return self._store.read(ContentPlace(row.pack, row.place, row.slot), row.stored_bytes)
+            return self._supplied(row.content if isinstance(row, StoredVersion) else row.id)
+        place = ContentPlace(row.pack, row.place, row.slot)
+        decoded = self._store.read(place, row.stored_bytes)
+        # A place never holds another content, and its record is checked at each read: one proof is enough.
+        if self._proved.get(place) != row.identity:
+            self._prove(row, decoded.body)
+            if len(self._proved) >= _MOST_PROVED:
+                self._proved.clear()
+            self._proved[place] = row.identity
+        return decoded
+
+    @staticmethod
+    def _prove(row: ContentRow | StoredVersion, body: bytes) -> None:
+        if identity_key(body) != row.identity:
+            raise Damaged(
+                f"the bytes in pack {row.pack}, offset {row.place}, are not content {digest_text(row.sha1)}, "
+                "which the catalogue names there; run 'letopis verify --repair'"
+            )
 
     def _supplied(self, content: int) -> DecodedContent:
         if self.supplier is None:
@@ -100,21 +126,20 @@ class RecordReader:
 
     def _whole(self, url: str, find: Callable[..., StoredVersion | None], *asked: str | int) -> Version:
         """Looks up and reads; once more when a compaction moved the bytes in between."""
-        database = self._catalog.database
         try:
-            return self._read(url, find(database, *asked))
+            return self._read(url, find, *asked)
         except PackGone:
-            return self._read(url, find(database, *asked))
+            return self._read(url, find, *asked)
 
-    def _read(self, url: str, found: StoredVersion | None) -> Version:
+    def _read(self, url: str, find: Callable[..., StoredVersion | None], *asked: str | int) -> Version:
+        found = find(self._catalog.database, *asked)
         if found is None:
             row = self.resource(url)
-            has = f"it has {row.versions}, numbered from 0" if row.versions else "it was never available"
+            if find is find_newest and row.versions:
+                raise Damaged(f"the catalogue does not find the newest version of {url}; run 'letopis verify --repair'")
+            has = f"it has {row.versions}, numbered from 0" if row.versions else "none of it is kept"
             raise UnknownVersion(f"{url} has no such version; {has}")
-        if found.method == ABSENT:
-            return self._version(found, self._valid_until(found), self._supplied(found.content))
-        decoded = self._store.read(ContentPlace(found.pack, found.place, found.slot), found.stored_bytes)
-        return self._version(found, self._valid_until(found), decoded)
+        return self._version(found, self._valid_until(found), self._stored(found))
 
     def _valid_until(self, found: StoredVersion) -> int | None:
         if found.number >= found.versions - 1:
@@ -145,12 +170,25 @@ class RecordReader:
         """Where a check ended after its redirects; empty when it stayed."""
         return CheckDetails.unpack(extra).final_url
 
-    def versions(self, url: str) -> list[Version]:
-        """All versions without their bodies, oldest first."""
+    def versions(self, url: str, first: int = 0, most: int | None = None) -> list[Version]:
+        """Versions without their bodies, oldest first: `most` from number `first` on, or all."""
         self.resource(url)
-        rows = find_all_versions(self._catalog.database, url)
-        ends: list[int | None] = [row.time for row in rows[1:]]
-        return [self._version(row, until, None) for row, until in zip_longest(rows, ends)]
+        return list(islice(self._versions_from(url, max(0, first)), most))
+
+    def versions_since(self, url: str, since: int, first: int = 0) -> Iterator[Version]:
+        """Versions not before a time, in milliseconds, from number `first` on, oldest first, read as they are taken."""
+        row = self.resource(url)
+        before = self._catalog.versions.at(row.id, row.versions, since - 1)
+        return self._versions_from(url, max(first, before.number + 1 if before else 0))
+
+    def _versions_from(self, url: str, first: int) -> Iterator[Version]:
+        """Portions found by their numbers; each reads one row more, whose time ends its last version."""
+        while rows := find_numbers(self._catalog.database, url, first, first + _PORTION + 1):
+            for row, following in zip_longest(rows[:_PORTION], rows[1:]):
+                yield self._version(row, following.time if following else None, None)
+            if len(rows) <= _PORTION:
+                return
+            first += _PORTION
 
     def history(self, url: str) -> list[Check]:
         """Every check, oldest first."""
@@ -159,15 +197,50 @@ class RecordReader:
     def checks(self, url: str, since: int = -(2**62), until: int = 2**62) -> Iterator[Check]:
         """The checks of a span of time (milliseconds, both ends included), oldest first, read as they are taken."""
         row = self.resource(url)
-        found = {version.number: version for version in find_all_versions(self._catalog.database, url)}
-        versions = (
-            (v.time, self._found_check(row, v, found[v.number], found.get(v.number - 1)))
-            for v in self._catalog.versions.of(row.id)
-            if since <= v.time <= until
-        )
+        before = self._catalog.versions.at(row.id, row.versions, since - 1)
+        found = _StoredVersions(self._catalog.database, url)
+        versions = takewhile(lambda v: v.time <= until, self._rows_from(row, before.number + 1 if before else 0))
         others = self._catalog.versions.captures(row.id, since=since, until=until)
+        return self._merged(row, versions, others, found)
+
+    def newest_checks(self, url: str, most: int) -> list[Check]:
+        """The last checks, oldest first."""
+        row = self.resource(url)
+        versions = self._catalog.versions.numbers(row.id, row.versions - most, row.versions)
+        others = self._catalog.versions.newest_captures(row.id, most)[::-1]
+        found = _StoredVersions(self._catalog.database, url)
+        return list(self._merged(row, versions, others, found))[-most:]
+
+    def count_checks(self, url: str) -> int:
+        """How often a page was checked."""
+        row = self.resource(url)
+        return row.versions + self._catalog.versions.count_captures(row.id)
+
+    def checks_of_versions(self, url: str, numbers: Sequence[int]) -> dict[int, Check]:
+        """The check that brought each of these versions, which stand side by side."""
+        if not numbers:
+            return {}
+        row, found = self.resource(url), _StoredVersions(self._catalog.database, url)
+        rows = self._catalog.versions.numbers(row.id, min(numbers), max(numbers) + 1)
+        return {check.version: check for check in self._merged(row, rows, (), found) if check.version is not None}
+
+    def _rows_from(self, row: ResourceRow, first: int) -> Iterator[VersionRow]:
+        while rows := self._catalog.versions.numbers(row.id, first, first + _PORTION):
+            yield from rows
+            first += _PORTION
+
+    def _merged(
+        self, row: ResourceRow, versions: Iterable[VersionRow], others: Iterable[CaptureRow], found: _StoredVersions
+    ) -> Iterator[Check]:
+        """Checks that brought versions and those that brought none, by their times."""
+        # Retention may renumber while portions are read: what is no longer there is left out.
+        brought = (
+            (v.time, self._found_check(row, v, stored, found.get(v.number - 1)))
+            for v in versions
+            if (stored := found.get(v.number)) is not None
+        )
         captures = ((c.time, self._other_check(row, c, found)) for c in others)
-        return (check for _, check in merge(versions, captures, key=lambda pair: pair[0]))
+        return (check for _, check in merge(brought, captures, key=lambda pair: pair[0]))
 
     def verdict(self, old: Version, new: Version) -> Change | None:
         """How a version was judged against the one before it when it was recorded.
@@ -204,6 +277,13 @@ class RecordReader:
             return None
         return self._other_check(row, capture, {found.number: found} if found else {})
 
+    def last_seen(self, url: str) -> Check | None:
+        """The latest check that saw the document or at least the header of one that was too large, if any did."""
+        last = self.last_check(url)
+        if last is None or (last.available and last.headers):
+            return last
+        return next((check for check in reversed(self.history(url)) if check.available and check.headers), None)
+
     def _found_check(
         self, resource: ResourceRow, row: VersionRow, found: StoredVersion, before: StoredVersion | None
     ) -> Check:
@@ -230,7 +310,7 @@ class RecordReader:
             blocks=details.blocks,
         )
 
-    def _other_check(self, resource: ResourceRow, row: CaptureRow, found: dict[int, StoredVersion]) -> Check:
+    def _other_check(self, resource: ResourceRow, row: CaptureRow, found: Mapping[int, StoredVersion]) -> Check:
         """A check that brought none."""
         details = CheckDetails.unpack(row.extra)
         outcome = OUTCOMES[row.outcome]
@@ -241,7 +321,7 @@ class RecordReader:
             url=resource.url,
             final_url=details.final_url or resource.url,
             checked_at=from_millis(row.time),
-            available=outcome not in (Outcome.UNAVAILABLE, Outcome.REFUSED),
+            available=outcome.available,
             status=row.status,
             outcome=outcome,
             version=row.number,
@@ -252,9 +332,36 @@ class RecordReader:
             error=details.error,
             warnings=details.warnings,
             headers=headers,
-            meaningful=False if unchanged else None,
-            score=0.0 if unchanged else None,
+            meaningful=False if unchanged else None if details.score is None else details.score > 0,
+            score=0.0 if unchanged else details.score,
+            blocks=() if unchanged else details.blocks,
+            failure=details.failure_kind(row.status),
         )
+
+
+class _StoredVersions(Mapping[int, StoredVersion]):
+    """Versions of one URL by their numbers, read in portions; the last few portions are kept."""
+
+    def __init__(self, database: RowReader, url: str) -> None:
+        self._database = database
+        self._url = url
+        self._portions: OrderedDict[int, dict[int, StoredVersion]] = OrderedDict()
+
+    def __getitem__(self, number: int) -> StoredVersion:
+        portion = number // _PORTION
+        if portion not in self._portions:
+            first = portion * _PORTION
+            rows = find_numbers(self._database, self._url, first, first + _PORTION)
+            self._portions[portion] = {row.number: row for row in rows}
+            if len(self._portions) > _PORTIONS_KEPT:
+                self._portions.popitem(last=False)
+        return self._portions[portion][number]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(number for portion in self._portions.values() for number in portion)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._portions.values()))
 
 
 def _block_change(text: str) -> BlockChange:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+from collections.abc import Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
@@ -14,7 +16,20 @@ from typing import Any, NamedTuple
 from blake3 import blake3
 
 from letopis.catalog.contents import VolatileFields, headers_json, with_volatile_fields
-from letopis.model import Headers, Hop, Observation, Outcome, Put, Response, from_millis, http_date, to_millis
+from letopis.model import (
+    BlockKind,
+    FailureKind,
+    Headers,
+    Hop,
+    Observation,
+    Outcome,
+    Put,
+    Response,
+    as_moment,
+    from_millis,
+    http_date,
+    to_millis,
+)
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
@@ -37,8 +52,12 @@ class Identity(NamedTuple):
 
 def identify(body: bytes) -> Identity:
     """The identity of a content."""
-    key = int.from_bytes(blake3(body).digest(6), "big", signed=True)
-    return Identity(hashlib.sha1(body, usedforsecurity=False).digest(), key)
+    return Identity(hashlib.sha1(body, usedforsecurity=False).digest(), identity_key(body))
+
+
+def identity_key(body: bytes) -> int:
+    """The half of an identity that costs least: enough to prove that bytes are those which were recorded."""
+    return int.from_bytes(blake3(body).digest(6), "big", signed=True)
 
 
 BASE32_PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
@@ -84,8 +103,13 @@ class CheckDetails(NamedTuple):
     score: float | None = None
     blocks: tuple[str, ...] = ()
     length: int | None = None
+    failure: str = ""
     own: tuple[tuple[int, str, str | int], ...] | None = None
     """Header fields that its shared record has otherwise: place, name, value; a date as seconds after the check."""
+
+    def failure_kind(self, status: int) -> str:
+        """What went wrong, in a word; `http` where the answer itself is an error, empty where nothing did."""
+        return self.failure or ("http" if status >= 400 else "")
 
     def pack(self) -> str | None:
         """JSON without what is empty, or None when everything is."""
@@ -99,6 +123,7 @@ class CheckDetails(NamedTuple):
             "score": self.score,
             "blocks": self.blocks,
             "length": self.length,
+            "failure": self.failure,
         }
         kept = {name: value for name, value in fields.items() if value not in ("", [], (), None)}
         if self.own is not None:
@@ -119,7 +144,29 @@ class CheckDetails(NamedTuple):
             score=fields.get("score"),
             blocks=tuple(fields.get("blocks", ())),
             length=fields.get("length"),
+            failure=fields.get("failure", ""),
             own=tuple((place, name, value) for place, name, value in fields["own"]) if "own" in fields else None,
+        )
+
+    @classmethod
+    def from_outside(cls, fields: Any) -> CheckDetails:
+        """Details that somebody else wrote, in the form of `pack`; ValueError unless each is what it should be.
+
+        Whatever passes here can be shown later without a second look.
+        """
+        if not isinstance(fields, dict):
+            raise ValueError("not an object")
+        score, length = fields.get("score"), fields.get("length")
+        return cls(
+            final_url=_text(fields.get("final", "")),
+            hops=tuple(_hop_from_outside(row) for row in _list(fields.get("hops", ()))),
+            error=_text(fields.get("error", "")),
+            warnings=tuple(_text(one) for one in _list(fields.get("warnings", ()))),
+            score=None if score is None else _number(score),
+            blocks=tuple(_block_text(one) for one in _list(fields.get("blocks", ()))),
+            length=None if length is None else _whole(length, _MOST_LENGTH),
+            failure=FailureKind(fields["failure"]).value if fields.get("failure") else "",
+            own=tuple(_own_from_outside(row) for row in _list(fields["own"])) if "own" in fields else None,
         )
 
     def with_own(self, own: VolatileFields | None, time: int) -> CheckDetails:
@@ -155,6 +202,62 @@ def _long_date(value: str | int, time: int) -> str:
 
 NO_DETAILS = CheckDetails()
 """Of most looks."""
+_MOST_TEXT = 64 * 1024
+_MOST_ROWS = 1000
+_MOST_LENGTH = 1 << 62
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > _MOST_TEXT:
+        raise ValueError("not a text")
+    return value
+
+
+def _list(value: Any) -> Sequence[Any]:
+    if not isinstance(value, list | tuple) or len(value) > _MOST_ROWS:
+        raise ValueError("not a list")
+    return value
+
+
+def _whole(value: Any, most: int) -> int:
+    if type(value) is not int or not 0 <= value <= most:
+        raise ValueError("not a number")
+    return value
+
+
+def _number(value: Any) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise ValueError("not a number")
+    return float(value)
+
+
+def _block_text(value: Any) -> str:
+    """A block that came or went: `added paragraph: its text`."""
+    BlockKind(_text(value).partition(": ")[0].partition(" ")[2])
+    return str(value)
+
+
+def _hop_from_outside(row: Any) -> Hop:
+    url, status, location, ip, headers = _list(row)
+    return Hop(_text(url), _whole(status, 999), _text(location), _text(ip), headers_from_outside(headers))
+
+
+def _own_from_outside(row: Any) -> tuple[int, str, str | int]:
+    place, name, value = _list(row)
+    if type(value) is int and abs(value) >= _NEAR_SECONDS:
+        raise ValueError("not a date near its check")
+    return _whole(place, _MOST_ROWS), _text(name), value if type(value) is int else _text(value)
+
+
+def headers_from_outside(rows: Any) -> Headers:
+    """Header fields that somebody else wrote; ValueError unless they are pairs of texts."""
+    found = [(_text(name), _text(value)) for name, value in _list(rows)]
+    return tuple(found)
+
+
+def status_from_outside(value: Any) -> int:
+    """A status that somebody else wrote, 0 for none; ValueError for what can be none."""
+    return _whole(value, 999)
 
 
 def redirects_of(extra: str | None) -> tuple[Hop, ...]:
@@ -177,7 +280,16 @@ SENT_PREFIX = b"sent "
 """In the packs, what the key of an answer that a browser made a version of begins with; its URL follows."""
 SOURCE_PREFIX = b"source "
 """The same of bodies as they stood in the files of others; the URL of their check follows."""
-_ABSENT = (Outcome.UNAVAILABLE, Outcome.REFUSED)
+
+
+def is_beside(key: bytes) -> bool:
+    """Whether a key of the packs is that of a body which lies beside a check, and is none of its versions."""
+    return key.startswith((SENT_PREFIX, SOURCE_PREFIX))
+
+
+def url_of_key(key: bytes) -> str:
+    """The URL that a key of the packs belongs to."""
+    return key.removeprefix(SENT_PREFIX).removeprefix(SOURCE_PREFIX).decode()
 
 
 class ServerResponse(NamedTuple):
@@ -241,7 +353,7 @@ class RecordedCapture(NamedTuple):
     @property
     def available(self) -> bool:
         """Whether the document was there."""
-        return self.outcome not in _ABSENT
+        return bool(self.outcome.available)
 
 
 _VERSIONED = (Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED)
@@ -251,7 +363,7 @@ def capture_of_put(put: Put, url: str, now: datetime) -> NewCapture:
     """A put counts as a capture with status 200."""
     return NewCapture(
         url=url,
-        time=to_millis(put.at or now),
+        time=to_millis(now if put.at is None else as_moment(put.at, now)),
         status=200,
         headers=(("Content-Type", put.content_type),),
         body=put.body,
@@ -303,6 +415,7 @@ def details_of(look: Observation) -> CheckDetails:
         score=round(change.score, 4) if change and change.meaningful is not None else None,
         blocks=tuple(f"{part.action} {part.kind}: {part.text[:120]}" for part in change.blocks[:8]) if change else (),
         length=_content_length(response) if look.outcome is Outcome.TOO_LARGE else None,
+        failure=response.failure.kind.value if response.failure else "",
     )
 
 

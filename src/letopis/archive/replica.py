@@ -20,6 +20,7 @@ from letopis.model import Headers
 from letopis.store import ContentPlace, LocalBackend, PackGone, Store
 
 __all__ = [
+    "ABSENT",
     "CheckRecord",
     "ContentRecord",
     "DocumentRecord",
@@ -34,6 +35,7 @@ __all__ = [
     "pack_name",
     "record_end",
     "record_snapshot",
+    "text_packs",
 ]
 
 
@@ -192,6 +194,11 @@ def _content(row: list[Any]) -> ContentRecord:
 def pack_name(archive: Archive, pack: int) -> str:
     """The name of a pack where it lies; PackGone when a compaction has removed it."""
     return archive.store.name_of(pack)
+
+
+def text_packs(archive: Archive, pack: int) -> set[int]:
+    """The other packs without which the contents of this one cannot be read; PackGone when it is gone."""
+    return archive.store.text_packs(pack)
 
 
 def record_end(archive: Archive, pack: int, place: int) -> int:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from letopis.archive.write_gates import PAUSE_SECONDS, WAIT_SECONDS
+from letopis.archive.write_gates import MOST_TAKEN_IN, PAUSE_SECONDS, WAIT_SECONDS
 from letopis.catalog import Catalog, Cursor
 from letopis.catalog.leases import UPKEEP, HeldLogs, PackClaims
 from letopis.config import StoreSettings
@@ -94,6 +94,12 @@ class SharedGate:
         """Busy when the lease for upkeep was lost: what follows in this transaction must not happen."""
         self._claims.check(cursor, UPKEEP, self._fence, self._now() + _LEASE_MILLIS)
 
+    def settle(self, cursor: Cursor, store: Store) -> None:
+        """Numbers come from the catalogue itself here, so there is no mark of its own."""
+
+    def catch_up(self, store: Store, most: int | None = MOST_TAKEN_IN) -> None:
+        """See `settle`."""
+
     def others(self, cursor: Cursor) -> HeldLogs:
         """Logs that must stay whatever the catalogue says of them."""
         return self._claims.standing(cursor, self._now())
@@ -169,6 +175,9 @@ class LeasedUpkeepGate:
     def raise_fence(self) -> None:
         """From now on nobody but the caller may commit under this lease."""
         self.number = self._claims.raised(UPKEEP, self.number, self._now() + _LEASE_MILLIS)
+
+    def settle(self, cursor: Cursor, store: Store) -> None:
+        """See `SharedGate.settle`."""
 
     def others(self, cursor: Cursor) -> HeldLogs:
         """See `SharedGate.others`."""

@@ -14,7 +14,16 @@ from letopis.archive.archive import Archive
 from letopis.archive.records import CheckDetails
 from letopis.catalog import ResourceRow
 from letopis.catalog.activity import Activity
-from letopis.catalog.watches import NEVER, AlertRow, DeliveryRow, JudgedWatch, NewAlert, Watches, WatchRow
+from letopis.catalog.watches import (
+    NEVER,
+    AlertRow,
+    DeliveryRow,
+    JudgedWatch,
+    NewAlert,
+    UndeliveredAlerts,
+    Watches,
+    WatchRow,
+)
 from letopis.model import Check, from_millis
 
 __all__ = [
@@ -24,6 +33,7 @@ __all__ = [
     "JudgedWatch",
     "LatestChange",
     "NewAlert",
+    "UndeliveredAlerts",
     "WatchRow",
     "WatchedPage",
     "Watches",

@@ -9,15 +9,21 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from letopis.catalog import Catalog, Cursor
 from letopis.catalog.leases import HeldLogs
 from letopis.config import Settings, StoreSettings
-from letopis.errors import Busy, Refused, UsageError
-from letopis.store import Backend, ContentPlace, HighWaterMark, Store
+from letopis.errors import Busy, LetopisError, Refused, UsageError
+from letopis.lazy import lazy
+from letopis.store import Backend, HighWaterMark, Store
+
+if TYPE_CHECKING:
+    from letopis.archive import pack_facts
+else:
+    pack_facts = lazy("letopis.archive.pack_facts")
 
 CLONE_MARKER = Path("replica") / "clone.json"
 """Present in the folder of every clone; tells where it came from."""
@@ -58,15 +64,21 @@ def require_shared(settings: Settings) -> None:
 WAIT_SECONDS = 60.0
 """How long a writer waits for another one."""
 PAUSE_SECONDS = 0.02
+MOST_TAKEN_IN = 64 << 20
+"""Bytes of packs that opening an archive for reading takes in: a second or so."""
 
 
 class LocalGate:
     """Opens the store for one transaction at a time."""
 
-    def __init__(self, catalog: Catalog, backend: Callable[[], Backend], settings: StoreSettings) -> None:
+    def __init__(
+        self, catalog: Catalog, backend: Callable[[], Backend], settings: StoreSettings, *, takes_in: bool
+    ) -> None:
+        """`takes_in`: what the packs hold beyond the catalogue's mark is recorded before anything else is done."""
         self._catalog = catalog
         self._backend = backend
         self._settings = settings
+        self._takes_in = takes_in
         self._held: Store | None = None
 
     @contextmanager
@@ -75,9 +87,11 @@ class LocalGate:
         if self._held is not None:
             with self._catalog.transaction() as cursor:
                 yield cursor, self._held
+                self.settle(cursor, self._held)
         else:
             with self.open() as store, self._catalog.transaction() as cursor:
                 yield cursor, store
+                self.settle(cursor, store)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -94,16 +108,54 @@ class LocalGate:
         deadline = time.monotonic() + WAIT_SECONDS
         while True:
             try:
-                return Store.open(self._backend(), self._settings, write=True, written=self._written())
+                return self._open()
             except Busy:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(PAUSE_SECONDS)
 
-    def _written(self) -> HighWaterMark:
-        """What the catalogue knows to be in packs, whether it is still there or not."""
-        last = self._catalog.contents.last()
-        return HighWaterMark(last and ContentPlace(*last), self._catalog.contents.highest)
+    def _open(self) -> Store:
+        """The store for writing, and a catalogue that knows all of it."""
+        mark = HighWaterMark()
+
+        def written() -> HighWaterMark:
+            nonlocal mark
+            mark = pack_facts.known_mark(self._catalog)
+            return mark
+
+        store = Store.open(self._backend(), self._settings, write=True, written=written)
+        try:
+            if self._takes_in and (beyond := store.beyond(mark)):
+                pack_facts.take_in_facts(self._catalog, store, beyond)
+                with self._catalog.transaction() as cursor:
+                    self.settle(cursor, store)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def catch_up(self, store: Store, most: int | None = MOST_TAKEN_IN) -> None:
+        """Takes in what the packs hold beyond the mark.
+
+        With a bound in bytes only where nobody writes now and the disk
+        allows it: so a catalogue that was put back from an older copy is
+        whole again at the next opening, and what would take long is left to
+        the next writer or to a repair.
+        """
+        if not self._takes_in:
+            return
+        if most is None:
+            self.open().close()
+            return
+        mark = self._catalog.contents.mark()
+        beyond, sizes = store.beyond(HighWaterMark(*mark)) if mark else {}, store.sizes()
+        if beyond and sum(sizes.get(pack, 0) - start for pack, start in beyond.items()) <= most:
+            with suppress(LetopisError):
+                self._open().close()
+
+    def settle(self, cursor: Cursor, store: Store) -> None:
+        """Marks that the catalogue knows the packs up to here."""
+        self._catalog.contents.set_mark(cursor, store.mark())
 
     def fence(self, cursor: Cursor) -> None:
         """A lock of the system goes with its process, so nobody can lose it unawares."""
@@ -129,6 +181,9 @@ class UpkeepGate(Protocol):
     def fence(self, cursor: Cursor) -> None:
         """Busy when the right to upkeep was lost."""
 
+    def settle(self, cursor: Cursor, store: Store) -> None:
+        """In the transaction that names new places: the catalogue knows the packs up to here."""
+
     def others(self, cursor: Cursor) -> HeldLogs | None:
         """What other writers hold; None when there can be none."""
 
@@ -153,6 +208,9 @@ class StoreGate(UpkeepGate, Protocol):
 
     def lent(self, fence: int | None = None) -> JointUpkeepGate:
         """A new right to upkeep for several machines, or the one that `fence` stands for; UsageError if none can be."""
+
+    def catch_up(self, store: Store, most: int | None = MOST_TAKEN_IN) -> None:
+        """Makes the catalogue know what its packs hold; with a bound in bytes only where that can be done at once."""
 
     def transaction(self) -> AbstractContextManager[tuple[Cursor, Store]]:
         """A transaction of the catalogue with the store open for writing inside it."""

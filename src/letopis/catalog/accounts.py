@@ -6,10 +6,12 @@ tables are made when the first account is.
 
 from __future__ import annotations
 
-import hashlib
+import os
 import re
 import secrets
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -18,12 +20,27 @@ from argon2.exceptions import Argon2Error, InvalidHashError
 
 from letopis.catalog.database import Cursor, Database
 from letopis.catalog.schema import ensure_tables, has_table
-from letopis.errors import NotFound, UsageError
+from letopis.catalog.sessions import end_sessions, hash_token
+from letopis.errors import Busy, NotFound, UsageError
 from letopis.model.rights import OWN, ROLES, SCOPES
 
 MIN_PASSWORD_LENGTH = 8
 MAX_PASSWORD_LENGTH = 1024
+HASHINGS = max(1, min(4, (os.cpu_count() or 1) // 2))
+"""Passwords that are hashed at once in a process: each takes 64 MiB and cores that others wait for."""
 _HASHER = PasswordHasher()
+_HASHING = threading.BoundedSemaphore(HASHINGS)
+_HASHING_SECONDS = 10.0
+
+
+@contextmanager
+def _hashing() -> Iterator[None]:
+    if not _HASHING.acquire(timeout=_HASHING_SECONDS):
+        raise Busy("too many passwords are being checked; try again in a moment")
+    try:
+        yield
+    finally:
+        _HASHING.release()
 
 
 @cache
@@ -36,16 +53,18 @@ def hash_password(password: str) -> str:
     """What is stored of a password; UsageError when it is too short or too long."""
     if not MIN_PASSWORD_LENGTH <= len(password) <= MAX_PASSWORD_LENGTH:
         raise UsageError(f"a password has {MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters")
-    return _HASHER.hash(password)
+    with _hashing():
+        return _HASHER.hash(password)
 
 
 def is_password(stored: str | None, password: str) -> bool:
     """Whether a password fits; takes as long for names that do not exist."""
-    nobody = _hash_of_nobody()  # for every name, so that the first login tells nothing either
-    try:
-        return _HASHER.verify(stored or nobody, password[:MAX_PASSWORD_LENGTH]) and bool(stored)
-    except (Argon2Error, InvalidHashError):
-        return False
+    with _hashing():
+        nobody = _hash_of_nobody()  # for every name, so that the first login tells nothing either
+        try:
+            return _HASHER.verify(stored or nobody, password[:MAX_PASSWORD_LENGTH]) and bool(stored)
+        except (Argon2Error, InvalidHashError):
+            return False
 
 
 def new_token() -> tuple[str, bytes]:
@@ -54,30 +73,24 @@ def new_token() -> tuple[str, bytes]:
     return token, hash_token(token)
 
 
-def hash_token(token: str) -> bytes:
-    """A fast hash suffices: nobody can guess 256 bits."""
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
-
-
 ACCOUNT_TABLES = """
 CREATE TABLE IF NOT EXISTS account_user (
     id {id}, name TEXT NOT NULL UNIQUE, hash TEXT, mask SMALLINT NOT NULL, team TEXT NOT NULL DEFAULT '',
     email TEXT NOT NULL DEFAULT '', language TEXT NOT NULL DEFAULT '', system SMALLINT NOT NULL DEFAULT 0,
-    epoch BIGINT NOT NULL DEFAULT 0, created BIGINT NOT NULL
+    created BIGINT NOT NULL
 );
 CREATE TABLE IF NOT EXISTS account_token (
     id {id}, name TEXT NOT NULL UNIQUE, hash {blob} NOT NULL UNIQUE, owner BIGINT, scope TEXT NOT NULL,
     created BIGINT NOT NULL
 );
-CREATE TABLE IF NOT EXISTS account_key (name TEXT PRIMARY KEY, value {blob} NOT NULL);
 """
 _TOPIC = "accounts"
-_USER_COLUMNS = "id, name, mask, team, email, language, system, epoch, created"
+_USER_COLUMNS = "id, name, mask, team, email, language, system, created"
 _NAME = re.compile(r"[\w.@+-]{1,64}")
 
 
 class User(NamedTuple):
-    """Who may do what. `epoch` rises when all of a user's sessions end."""
+    """Who may do what. Ids are never given to anybody else, also when their user is removed."""
 
     id: int
     name: str
@@ -86,7 +99,6 @@ class User(NamedTuple):
     email: str
     language: str
     system: int
-    epoch: int
     created: int
 
     @property
@@ -119,20 +131,31 @@ class Accounts:
 
     # Users
 
-    def add(self, name: str, role: str, password: str | None, now: int, *, email: str = "", group: str = "") -> User:
-        """A new user; without a password only tokens let it in. People of a group share their projects."""
+    def add(
+        self, name: str, role: str, password: str | None, now: int, *, email: str = "", group: str = "",
+        first: bool = False,
+    ) -> User:  # fmt: skip
+        """A new user; without a password only tokens let it in. People of a group share their projects.
+
+        With `first` it is UsageError when anybody has an account already.
+        """
         check_name(name)
         if group:
             check_name(group)
         hashed = hash_password(password) if password is not None else None
         ensure_tables(self._database, _TOPIC, ACCOUNT_TABLES)
         with self._database.transaction() as cursor:
+            if first and cursor.one("SELECT 1 FROM account_user LIMIT 1") is not None:
+                raise UsageError("this archive already has accounts; sign in")
             if cursor.one("SELECT 1 FROM account_user WHERE name = ?", (name,)) is not None:
                 raise UsageError(f"there is already a user '{name}'; choose another name")
             cursor.run(
                 "INSERT INTO account_user (name, hash, mask, email, team, created) VALUES (?, ?, ?, ?, ?, ?)",
                 (name, hashed, _mask_of_role(role), email[:200], group, now),
             )
+            # SQLite gives the highest id again when its row is gone.
+            last = _last_removed(cursor)
+            cursor.run("UPDATE account_user SET id = ? WHERE name = ? AND id <= ?", (last + 1, name, last))
         return self.user(name)
 
     def users(self) -> list[User]:
@@ -168,7 +191,8 @@ class Accounts:
         """A new password; all sessions of the user end."""
         user, hashed = self.user(name), hash_password(password)
         with self._database.transaction() as cursor:
-            cursor.run("UPDATE account_user SET hash = ?, epoch = epoch + 1 WHERE id = ?", (hashed, user.id))
+            cursor.run("UPDATE account_user SET hash = ? WHERE id = ?", (hashed, user.id))
+            end_sessions(self._database, cursor, user.id)
 
     def set_role(self, name: str, role: str) -> None:
         """Another role. The last owner stays one."""
@@ -200,16 +224,21 @@ class Accounts:
     def end_sessions(self, number: int) -> None:
         """Every session of a user is over."""
         with self._database.transaction() as cursor:
-            cursor.run("UPDATE account_user SET epoch = epoch + 1 WHERE id = ?", (number,))
+            end_sessions(self._database, cursor, number)
 
     def remove(self, name: str) -> None:
-        """Forgets a user with all its tokens. The last owner cannot be removed while others remain."""
+        """Forgets a user with all tokens and sessions. The last owner cannot be removed while others remain."""
         user = self.user(name)
         with self._database.transaction() as cursor:
             if len(cursor.all("SELECT id FROM account_user LIMIT 2")) > 1:
                 self._keep_an_owner(cursor, user)
             cursor.run("DELETE FROM account_token WHERE owner = ?", (user.id,))
+            end_sessions(self._database, cursor, user.id, devices=True)
             cursor.run("DELETE FROM account_user WHERE id = ?", (user.id,))
+            cursor.run(
+                "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                (_LAST_REMOVED, str(max(user.id, _last_removed(cursor)))),
+            )
 
     def _keep_an_owner(self, cursor: Cursor, leaving: User) -> None:
         others = cursor.all("SELECT mask FROM account_user WHERE id != ?", (leaving.id,))
@@ -264,18 +293,14 @@ class Accounts:
             return None
         return (row[3] or f"token {row[0]}", SCOPES[row[1]] & (ROLES["owner"] if row[2] is None else row[4] or 0))
 
-    # The key that signs sessions
 
-    def signing_key(self) -> bytes:
-        """32 random bytes, made once an archive."""
-        ensure_tables(self._database, _TOPIC, ACCOUNT_TABLES)
-        with self._database.transaction() as cursor:
-            row = cursor.one("SELECT value FROM account_key WHERE name = 'session'")
-            if row is not None:
-                return bytes(row[0])
-            key = secrets.token_bytes(32)
-            cursor.run("INSERT INTO account_key (name, value) VALUES ('session', ?)", (key,))
-        return key
+_LAST_REMOVED = "last removed user"
+
+
+def _last_removed(cursor: Cursor) -> int:
+    """The highest id that ever belonged to a removed user."""
+    row = cursor.one("SELECT value FROM meta WHERE name = ?", (_LAST_REMOVED,))
+    return int(row[0]) if row else 0
 
 
 def _mask_of_role(role: str) -> int:

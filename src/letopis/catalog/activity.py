@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from letopis.catalog.captures import KeyRange
 from letopis.catalog.database import Database
+from letopis.catalog.schema import has_table
 from letopis.model import from_millis
 from letopis.urls import surt, url_key
 
@@ -163,16 +164,25 @@ class Activity:
 
     def busy_hosts(self, limit: int) -> list[CrawledHost]:
         """Hosts by how often a crawl asked them."""
+        counted = has_table(self._database, "revisit")
+        again = "coalesce((SELECT r.fetches FROM revisit r WHERE r.host = h.id), 0)" if counted else "0"
         rows = self._database.all(
-            "SELECT name, fetched, failures, crawl_delay, ready, ip FROM host WHERE fetched > 0 "
-            "ORDER BY fetched DESC, name LIMIT ?",
+            f"SELECT name, fetched + {again} AS fetches, failures, crawl_delay, ready, ip FROM host h "
+            "WHERE fetched > 0 ORDER BY fetches DESC, name LIMIT ?",
             (limit,),
         )
         return [CrawledHost(*row) for row in rows]
 
-    def fetched(self) -> int:
-        """How many fetches crawls have made."""
+    def first_visits(self) -> int:
+        """How many pages crawls have fetched for the first time."""
         row = self._database.one("SELECT coalesce(sum(fetched), 0) FROM host")
+        return int(row[0]) if row else 0
+
+    def revisits(self) -> int:
+        """How many fetches crawls have made of pages that they had visited before."""
+        if not has_table(self._database, "revisit"):
+            return 0
+        row = self._database.one("SELECT coalesce(sum(fetches), 0) FROM revisit")
         return int(row[0]) if row else 0
 
     def last_version(self) -> int:

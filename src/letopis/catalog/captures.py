@@ -37,7 +37,8 @@ _SELECT_VERSIONS = (
 )
 # A check that found nothing new repeats the version of its time; redirects and errors have a body of their own or none.
 _SELECT_OTHERS = (
-    "SELECT s.name, r.url, p.time, p.status, p.head, c.sha1, c.raw_bytes, p.extra, "
+    "SELECT s.name, r.url, p.time, p.status, "
+    "CASE WHEN p.status = 304 THEN v.head ELSE coalesce(p.head, v.head) END, c.sha1, c.raw_bytes, p.extra, "
     f"CASE WHEN {_IS_REPEAT} THEN {REPEAT} WHEN p.{_IS_TOO_LARGE} THEN {TOO_LARGE} ELSE {OTHER} END "
     "FROM surt s JOIN resource r ON r.id = s.resource JOIN capture p ON p.resource = s.resource "
     f"LEFT JOIN version v ON v.resource = p.resource AND v.number = p.number AND {_IS_REPEAT} "
@@ -206,6 +207,10 @@ _SHOWN = (
 )
 
 
+_ANSWERED = "AND (status < 300 OR status = 304 OR status >= 400)"
+"""No redirect."""
+
+
 def _nearest_captures(condition: str, order: str, limit: int) -> str:
     return (
         f"SELECT * FROM (SELECT {_CAPTURE_COLUMNS} FROM capture WHERE resource = ? {condition} AND {_SHOWN} "
@@ -284,7 +289,7 @@ class Timeline:
 
     def around(self, time: int) -> CaptureNeighbours | None:
         """First, last and neighbours of a time at once, in three statements a URL; None without captures."""
-        found = sorted({moment for owner in self._owners for moment in self._near(owner, time)}, key=_time_of)
+        found = sorted({moment for owner in self._owners for moment in self._near(owner, time)}, key=_time_and_url)
         if not found:
             return None
         upto = next((moment for moment in reversed(found) if moment.time <= time), None)
@@ -319,6 +324,14 @@ class Timeline:
         near = self.around(time)
         return near.closest(time) if near is not None else None
 
+    def closest_answer(self, time: int) -> TimelineCapture | None:
+        """The capture nearest to a time that is no redirect; of two that are equally near the later one."""
+        upto = max(self._each_upto(time, _ANSWERED), key=_time_of, default=None)
+        after = min(self._each_after(time, _ANSWERED), key=_time_of, default=None)
+        if upto is None or after is None:
+            return upto or after
+        return upto if time - upto.time < after.time - time else after
+
     def count(self) -> int:
         """How many captures there are."""
         total = sum(owner.versions for owner in self._owners)
@@ -327,18 +340,18 @@ class Timeline:
             total += int(row[0]) if row else 0
         return total
 
-    def _each_upto(self, time: int) -> Iterator[TimelineCapture]:
+    def _each_upto(self, time: int, which: str = "") -> Iterator[TimelineCapture]:
         for owner in self._owners:
             yield from _timeline_capture(owner, self._version_upto(owner, time))
-            yield from self._captures(owner, "time <= ?", time, "DESC")
+            yield from self._captures(owner, f"time <= ? {which}", time, "DESC")
 
-    def _each_after(self, time: int) -> Iterator[TimelineCapture]:
+    def _each_after(self, time: int, which: str = "") -> Iterator[TimelineCapture]:
         for owner in self._owners:
             before = self._version_upto(owner, time) if time >= 0 else None
             number = before.number + 1 if before else 0
             if number < owner.versions:
                 yield from _timeline_capture(owner, self._versions.number(owner.resource, number))
-            yield from self._captures(owner, "time > ?", time, "ASC")
+            yield from self._captures(owner, f"time > ? {which}", time, "ASC")
 
     def _version_upto(self, owner: _Owner, time: int) -> VersionRow | None:
         """Halving narrows a long list, one scan ends it: a statement costs more than sixty rows."""
@@ -373,3 +386,8 @@ def _timeline_capture(owner: _Owner, row: VersionRow | CaptureRow | None) -> lis
 
 def _time_of(moment: TimelineCapture) -> int:
     return moment.time
+
+
+def _time_and_url(moment: TimelineCapture) -> tuple[int, str]:
+    """Captures of one time come in one order, whichever process asks."""
+    return moment.time, moment.url

@@ -18,6 +18,7 @@ from letopis.catalog.schema import SCHEMA_VERSION, mark_schema, prepare_schema
 from letopis.catalog.version_log import RecentChanges
 from letopis.catalog.versions import Versions
 from letopis.errors import Busy, NotReady
+from letopis.urls import url_key
 
 
 class CatalogTotals(NamedTuple):
@@ -55,6 +56,18 @@ def _count(database: Database, question: str) -> int:
 _MOST_REWRITTEN = 64 << 20
 """Bytes of a catalogue that is written anew after a compaction: a second or so, in which writers wait."""
 _CONTRADICTIONS = {
+    "URLs whose newest version is not their last": (
+        "SELECT count(*) FROM resource JOIN version ON version.id = resource.newest "
+        "WHERE version.resource != resource.id OR version.number != resource.versions - 1"
+    ),
+    "versions or checks of URLs that are not there": (
+        "SELECT (SELECT count(*) FROM version WHERE resource NOT IN (SELECT id FROM resource)) + "
+        "(SELECT count(*) FROM capture WHERE resource NOT IN (SELECT id FROM resource))"
+    ),
+    "versions that are not in the order of their times": (
+        "SELECT count(*) FROM version a JOIN version b ON b.resource = a.resource AND b.number = a.number + 1 "
+        "WHERE b.time <= a.time"
+    ),
     "versions without a content": (
         "SELECT count(*) FROM version LEFT JOIN content ON content.id = version.content WHERE content.id IS NULL"
     ),
@@ -145,6 +158,9 @@ class Catalog:
             count = self.database.one(question)
             if count and count[0]:
                 yield f"{count[0]} {sentence}"
+        misnamed = sum(url_key(url) != key for url, key in self.database.stream("SELECT url, url_key FROM resource"))
+        if misnamed:
+            yield f"{misnamed} URLs that are not found by their names"
 
     def _backup(self) -> None:
         """A copy of a SQLite file before its first migration; servers have their own backups."""

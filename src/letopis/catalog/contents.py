@@ -79,6 +79,14 @@ class Contents:
             "UPDATE content SET stored_bytes = ?, method = ?, pack = ?, place = ?, slot = ? WHERE id = ?", moves
         )
 
+    def correct(self, cursor: Cursor, row: ContentRow) -> None:
+        """Puts a row right that damage has changed."""
+        cursor.run(
+            "UPDATE content SET identity = ?, sha1 = ?, raw_bytes = ?, stored_bytes = ?, method = ?, pack = ?, "
+            "place = ?, slot = ? WHERE id = ?",
+            (*row[1:], row.id),
+        )
+
     def packs(self, reader: RowReader | None = None) -> set[int]:
         """Packs that some content lies in."""
         rows = (reader or self._database).all("SELECT DISTINCT pack FROM content WHERE method != ?", (ABSENT,))
@@ -93,6 +101,23 @@ class Contents:
         """The highest number of a pack that some content lies in; 0 without any."""
         row = self._database.one("SELECT max(pack) FROM content WHERE method != ?", (ABSENT,))
         return int(row[0] or 0) if row else 0
+
+    def mark(self) -> tuple[int, int, int] | None:
+        """Up to where the catalogue knows the packs: highest number, a log, bytes of it; None where it has no mark."""
+        row = self._database.one("SELECT value FROM meta WHERE name = 'packs'")
+        parts = str(row[0]).split() if row else []
+        if len(parts) != 3 or not all(part.isdecimal() for part in parts):
+            return None
+        highest, log, end = map(int, parts)
+        return highest, log, end
+
+    def set_mark(self, cursor: Cursor, mark: tuple[int, int, int]) -> None:
+        """Everything up to there is in this catalogue, or was dropped from it, when the transaction has committed."""
+        cursor.run(
+            "INSERT INTO meta (name, value) VALUES ('packs', ?) "
+            "ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE meta.value != excluded.value",
+            (" ".join(map(str, mark)),),
+        )
 
     def used(self) -> dict[int, int]:
         """Stored bytes of all contents, by the pack they lie in."""

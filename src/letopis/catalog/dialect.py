@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol
 
+from letopis.binary import make_private_file
 from letopis.errors import Busy, Damaged, MissingExtra, NotReady
 
 
@@ -89,24 +90,50 @@ class Sqlite:
         return folder / "catalogue.sqlite"
 
     def connect(self) -> DbConnection:
-        """Waits up to 60 s for another process's writer."""
+        """Waits up to 60 s for another process's writer. Where nothing can be written, reading goes on."""
         with self.errors():
-            mode = "ro" if self._readonly else "rwc"
-            connection = sqlite3.connect(
-                f"{self.file.absolute().as_uri()}?mode={mode}",
-                uri=True,
-                timeout=60,
-                isolation_level=None,
-                check_same_thread=False,
-                cached_statements=512,
-            )
-            if not self._readonly:
+            if self._readonly:
+                return self._connect("mode=ro")
+            with suppress(OSError):  # SQLite says it better
+                make_private_file(self.file)
+            try:
+                return self._connect("mode=rwc", writing=True)
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF not in _NO_ROOM or not self.file.exists():
+                    raise
+            return self._connect_unwritable()
+
+    def _connect_unwritable(self) -> DbConnection:
+        """A file whose folder is read-only or full; without a log of changes it is read as it stands."""
+        try:
+            return self._connect("mode=ro")
+        except sqlite3.OperationalError:
+            wal = self.file.with_name(self.file.name + "-wal")
+            if wal.exists() and wal.stat().st_size:
+                raise
+            return self._connect("mode=ro&immutable=1")
+
+    def _connect(self, how: str, *, writing: bool = False) -> DbConnection:
+        connection = sqlite3.connect(
+            f"{self.file.absolute().as_uri()}?{how}",
+            uri=True,
+            timeout=60,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=512,
+        )
+        try:
+            if writing:
                 connection.execute("PRAGMA page_size = 1024")
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA temp_store = MEMORY")
             connection.execute("PRAGMA cache_size = -32768")
             connection.execute(f"PRAGMA mmap_size = {_MMAP_BYTES}")
+            connection.execute("SELECT 1 FROM sqlite_master LIMIT 1")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def sql(self, statement: str) -> str:
@@ -145,17 +172,29 @@ class Sqlite:
         return sum(path.stat().st_size for path in (self.file, wal) if path.exists())
 
 
+_FULL = {sqlite3.SQLITE_FULL}
+_NOT_WRITABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
+_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
+_NO_ROOM = _FULL | _NOT_WRITABLE | {sqlite3.SQLITE_IOERR}
+_LOST_TABLE = ("no such table", "no such column", "malformed")
+
+
 def _explain_sqlite(file: Path, error: sqlite3.DatabaseError) -> Exception:
-    text = str(error)
-    if "locked" in text or "busy" in text:
-        return Busy(f"another process is writing to {file}; wait for it or stop it")
-    if "full" in text:
-        return NotReady(f"no space left for {file}; free some and try again")
-    if "readonly" in text or "unable to open" in text:
-        return NotReady(f"cannot write {file}; check that the folder exists and its permissions")
+    """By the code of the error. Damage is only what SQLite calls so: advice to repair would harm a full disk."""
+    text, code = str(error), getattr(error, "sqlite_errorcode", 0) & 0xFF
     if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError):
         return error
-    return Damaged(f"{file} is damaged ({text}); run 'letopis verify --repair'")
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return Busy(f"another process is writing to {file}; wait for it or stop it")
+    if code in _FULL:
+        return NotReady(f"no space left for {file}; free some and try again")
+    if code in _NOT_WRITABLE:
+        return NotReady(f"cannot write {file}; check that the folder exists and its permissions")
+    if code in _DAMAGE or any(words in text for words in _LOST_TABLE):
+        return Damaged(f"{file} is damaged ({text}); run 'letopis verify --repair'")
+    if code == sqlite3.SQLITE_IOERR:
+        return NotReady(f"the disk under {file} fails or is full ({text}); look at the disk, then try again")
+    return NotReady(f"{file} cannot be used now ({text}); try again, and look at disk and memory if it stays so")
 
 
 _MMAP_BYTES = 128 << 20

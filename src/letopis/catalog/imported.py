@@ -147,6 +147,14 @@ class ImportedRecords:
                 "WHERE c.resource = source_record.resource AND c.time = source_record.time)"
             )
 
+    def drop_dangling(self, cursor: Cursor) -> None:
+        """Forgets records whose URLs or bodies are gone: rows that come later may get their numbers."""
+        if self._made():
+            cursor.run(
+                "DELETE FROM source_record WHERE resource NOT IN (SELECT id FROM resource) "
+                "OR content IS NOT NULL AND content NOT IN (SELECT id FROM content)"
+            )
+
     def lose(self, cursor: Cursor, content: int) -> None:
         """Forgets the records whose bodies are gone; their checks stay."""
         if self._made():

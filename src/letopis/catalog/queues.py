@@ -10,11 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from letopis.catalog.database import Cursor, Database
+from letopis.catalog.schema import ensure_tables, has_table
 
 KNOWN, NEW, AGAIN, HELD, GONE = range(5)
 
 _HOST_COLUMNS = "h.id, h.name, h.ip, h.ready, h.ip_ready, h.crawl_delay, h.fetched, h.failures, h.fence"
 _URL = "id, url, depth, priority, coalesce(due, 0), schedule, newest IS NOT NULL"
+_REVISITS = "revisits"
+REVISIT_TABLE = "CREATE TABLE IF NOT EXISTS revisit (host BIGINT PRIMARY KEY, fetches BIGINT NOT NULL) {clustered};"
+"""Fetches of pages that had been visited before, by host; `host.fetched` counts first visits."""
 HAS_NEW = "SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 1"
 HAS_DUE = "SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 2 AND r.due <= ?"
 
@@ -103,6 +107,18 @@ class Queues:
             rows,
         )
 
+    def ensure_revisits(self) -> None:
+        """Makes the table of revisits; to be called before a transaction that writes to it."""
+        ensure_tables(self._database, _REVISITS, REVISIT_TABLE)
+
+    def add_revisits(self, cursor: Cursor, rows: Iterable[tuple[int, int]]) -> None:
+        """Counts fetches of pages that had been visited before: rows (host id, how many more)."""
+        cursor.run_many(
+            "INSERT INTO revisit (host, fetches) VALUES (?, ?) "
+            "ON CONFLICT (host) DO UPDATE SET fetches = revisit.fetches + excluded.fetches",
+            list(rows),
+        )
+
     def all_keys(self, size: int = 100_000) -> Iterator[list[int]]:
         """The keys of all URLs ever planned, in parts."""
         part: list[int] = []
@@ -181,6 +197,21 @@ class Queues:
             "INSERT INTO meta (name, value) VALUES ('crawls', ?) "
             "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
             (text,),
+        )
+
+    def mark_foreign(self, cursor: Cursor) -> None:
+        """Notes for good that somebody other than the owner has planned a crawl."""
+        cursor.run("INSERT INTO meta (name, value) VALUES ('foreign crawls', '1') ON CONFLICT (name) DO NOTHING")
+
+    def has_foreign(self) -> bool:
+        """Whether somebody other than the owner ever planned a crawl."""
+        return self._database.one("SELECT 1 FROM meta WHERE name = 'foreign crawls'") is not None
+
+    def has_accounts(self) -> bool:
+        """Whether anybody could ask through HTTP for a crawl: there is a user or a token."""
+        return any(
+            has_table(self._database, table) and self._database.one(f"SELECT 1 FROM {table} LIMIT 1") is not None
+            for table in ("account_user", "account_token")
         )
 
     def memory(self) -> bytes:

@@ -136,7 +136,13 @@ def _schema_version(reader: RowReader, engine: str) -> int:
     if reader.one(exists[engine]) is None:
         return 0
     row = reader.one("SELECT value FROM meta WHERE name = 'schema'")
-    return int(row[0]) if row else 0
+    try:
+        return int(row[0]) if row else 0
+    except ValueError:
+        raise Damaged(
+            f"the catalogue says that its schema is {row[0] if row else ''!r}, which is no number; "
+            "run 'letopis verify --repair'"
+        ) from None
 
 
 class RowReader(Protocol):

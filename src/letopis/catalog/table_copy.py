@@ -8,7 +8,18 @@ from typing import NamedTuple
 
 from xxhash import xxh3_64
 
-from letopis.catalog import accounts, audit, contents, imported, index_state, jobs, version_log, watches
+from letopis.catalog import (
+    accounts,
+    audit,
+    contents,
+    imported,
+    index_state,
+    jobs,
+    queues,
+    sessions,
+    version_log,
+    watches,
+)
 from letopis.catalog.database import Database, SqlRow
 from letopis.catalog.schema import CATALOG_TABLES, ensure_tables, has_table
 from letopis.errors import Damaged, UsageError
@@ -25,6 +36,8 @@ TOPICS = {
     "projects": accounts.PROJECT_TABLES,
     "renderings": contents.RENDERING_TABLES,
     "job queries": jobs.QUERY_TABLES,
+    "revisits": queues.REVISIT_TABLE,
+    "sessions": sessions.SESSION_TABLES,
     "usage": audit.USAGE_TABLES,
     "watches": watches.WATCH_TABLES,
     "wordforms": index_state.WORDFORM_TABLES,
@@ -32,7 +45,7 @@ TOPICS = {
 """Tables that only some archives have, and that belong to the archive rather than to the machines that share it."""
 
 _COPY_MARK = "migrating"
-_KEPT_META = ("schema", _COPY_MARK)
+_KEPT_META = ("packs", "schema", _COPY_MARK)
 _TABLE = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+) \((.*?)\)(?: \{clustered\})?;", re.DOTALL)
 _COLUMN = re.compile(r"^(\w+) (?:\{\w+\}|[A-Z]+)")
 _COMMA = re.compile(r",\s*(?![^()]*\))")

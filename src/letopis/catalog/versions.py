@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from letopis.catalog.database import Cursor, Database
-from letopis.catalog.schema import CaptureRow, ResourceRow, RowReader, VersionRow
+from letopis.catalog.schema import OUTCOME_CODES, CaptureRow, ResourceRow, RowReader, VersionRow
+from letopis.model import Outcome
 from letopis.urls import surt, url_key
 
 _VERSION = "id, resource, number, time, content, head, status, meaningful, extra"
@@ -61,20 +62,37 @@ class Versions:
 
     def of(self, resource: int, reader: RowReader | None = None) -> list[VersionRow]:
         """All versions of a URL, oldest first."""
+        return self.numbers(resource, 0, 2**62, reader)
+
+    def numbers(self, resource: int, first: int, end: int, reader: RowReader | None = None) -> list[VersionRow]:
+        """Versions of a URL from one number to before another, oldest first."""
         rows = (reader or self._database).all(
-            f"SELECT {_VERSION} FROM version WHERE resource = ? ORDER BY number", (resource,)
+            f"SELECT {_VERSION} FROM version WHERE resource = ? AND number >= ? AND number < ? ORDER BY number",
+            (resource, first, end),
         )
         return [VersionRow(*row) for row in rows]
 
     def captures(
         self, resource: int, reader: RowReader | None = None, since: int = -(2**62), until: int = 2**62
-    ) -> list[CaptureRow]:
-        """The checks of a URL in a span of time that found no new version, oldest first."""
-        rows = (reader or self._database).all(
-            f"SELECT {_CAPTURE} FROM capture WHERE resource = ? AND time >= ? AND time <= ? ORDER BY time",
-            (resource, since, until),
-        )
-        return [CaptureRow(*row) for row in rows]
+    ) -> Iterator[CaptureRow]:
+        """The checks of a URL in a span of time that found no new version, oldest first, read as they are taken."""
+        span = "resource = ? AND time >= ? AND time <= ?"
+        question = f"SELECT {_CAPTURE} FROM capture WHERE {span} ORDER BY time LIMIT ?"
+        while rows := (reader or self._database).all(question, (resource, since, until, _ROWS_AT_ONCE)):
+            found = [CaptureRow(*row) for row in rows]
+            yield from found
+            if len(found) < _ROWS_AT_ONCE:
+                return
+            since = found[-1].time + 1
+
+    def newest_captures(self, resource: int, most: int) -> list[CaptureRow]:
+        """The last checks of a URL that found no new version, newest first."""
+        question = f"SELECT {_CAPTURE} FROM capture WHERE resource = ? ORDER BY time DESC LIMIT ?"
+        return [CaptureRow(*row) for row in self._database.all(question, (resource, most))]
+
+    def count_captures(self, resource: int) -> int:
+        """How many checks of a URL found no new version."""
+        return int((self._database.one("SELECT count(*) FROM capture WHERE resource = ?", (resource,)) or (0,))[0])
 
     def capture_at(self, resource: int, time: int) -> CaptureRow | None:
         """The check at exactly this time, where it brought no version."""
@@ -122,6 +140,10 @@ class Versions:
             (row.time, row.head, row.status, row.extra, row.id),
         )
 
+    def set_content(self, cursor: Cursor, version: int, content: int) -> None:
+        """Puts a reference right that damage has changed."""
+        cursor.run("UPDATE version SET content = ? WHERE id = ?", (content, version))
+
     def taken(self, cursor: Cursor, resource: int, time: int) -> bool:
         """Whether some check of the URL already has this very millisecond."""
         capture = cursor.one("SELECT 1 FROM capture WHERE resource = ? AND time = ?", (resource, time))
@@ -154,6 +176,15 @@ class Versions:
             (content,),
         )
         return [f"version {number} of {url}" for number, url in rows]
+
+    def owners(self, content: int) -> list[tuple[str, int]]:
+        """URL and time of the versions of a content."""
+        rows = self._database.all(
+            "SELECT resource.url, version.time FROM version "
+            "JOIN resource ON resource.id = version.resource WHERE version.content = ?",
+            (content,),
+        )
+        return [(str(url), int(time)) for url, time in rows]
 
     def lose(self, cursor: Cursor, content: int) -> None:
         """Forgets a content whose bytes are gone with all its versions; later ones move up."""
@@ -231,18 +262,19 @@ class PendingRows:
 
 _SELECT_STORED = (
     "SELECT r.url, v.resource, v.number, v.time, h.data, r.versions, "
-    "c.id, c.sha1, c.raw_bytes, c.stored_bytes, c.method, c.pack, c.place, c.slot, v.extra "
+    "c.id, c.identity, c.sha1, c.raw_bytes, c.stored_bytes, c.method, c.pack, c.place, c.slot, v.extra "
 )
 _NEWEST = _SELECT_STORED + (
-    "FROM resource r JOIN version v ON v.id = r.newest JOIN content c ON c.id = v.content "
+    "FROM resource r JOIN version v ON v.id = r.newest AND v.resource = r.id JOIN content c ON c.id = v.content "
     "LEFT JOIN head h ON h.id = v.head WHERE r.url_key = ? AND r.url = ?"
 )
 _NUMBERED = _SELECT_STORED + (
     "FROM resource r JOIN version v ON v.resource = r.id AND v.number = ? JOIN content c ON c.id = v.content "
     "LEFT JOIN head h ON h.id = v.head WHERE r.url_key = ? AND r.url = ?"
 )
-_ALL_VERSIONS = _SELECT_STORED + (
-    "FROM resource r JOIN version v ON v.resource = r.id JOIN content c ON c.id = v.content "
+_NUMBERS = _SELECT_STORED + (
+    "FROM resource r JOIN version v ON v.resource = r.id AND v.number >= ? AND v.number < ? "
+    "JOIN content c ON c.id = v.content "
     "LEFT JOIN head h ON h.id = v.head WHERE r.url_key = ? AND r.url = ? ORDER BY v.number"
 )
 _BY_ID = _SELECT_STORED + (
@@ -251,10 +283,12 @@ _BY_ID = _SELECT_STORED + (
 )
 
 _NEWEST_OF_URLS = (
-    # The last check may have brought newer validators with the same content; its time is the resource's.
+    # The last check may have brought newer validators with the same content; its time is the resource's. One that
+    # found another content and did not take it (too large, left out by a filter) says nothing of the version.
     "SELECT r.url, v.id, v.resource, v.number, v.extra, c.sha1, c.raw_bytes, h.data "
     "FROM resource r JOIN version v ON v.id = r.newest JOIN content c ON c.id = v.content "
     "LEFT JOIN capture p ON p.resource = r.id AND p.time = r.checked AND p.status = 200 "
+    f"AND p.outcome = {OUTCOME_CODES[Outcome.UNCHANGED]} "
     "JOIN head h ON h.id = coalesce(p.head, v.head) WHERE r.url_key IN ({marks})"
 )
 _STATES = (
@@ -263,6 +297,7 @@ _STATES = (
     "LEFT JOIN version v ON v.id = r.newest LEFT JOIN content c ON c.id = v.content WHERE r.url_key IN ({marks})"
 )
 _LAST_CHECKS = "SELECT url, id, checked, newest FROM resource WHERE url_key IN ({marks})"
+_ROWS_AT_ONCE = 1000
 URLS_AT_ONCE = 250
 """Names that one statement may ask for."""
 
@@ -277,6 +312,7 @@ class StoredVersion(NamedTuple):
     head: bytes | None
     versions: int
     content: int
+    identity: int
     sha1: bytes
     raw_bytes: int
     stored_bytes: int
@@ -383,9 +419,9 @@ def find_numbered(reader: RowReader, url: str, number: int) -> StoredVersion | N
     return _stored_version(reader.one(_NUMBERED, (number, url_key(url), url)))
 
 
-def find_all_versions(reader: RowReader, url: str) -> list[StoredVersion]:
-    """All versions of a URL, oldest first."""
-    return [StoredVersion(*row) for row in reader.all(_ALL_VERSIONS, (url_key(url), url))]
+def find_numbers(reader: RowReader, url: str, first: int, end: int) -> list[StoredVersion]:
+    """Versions of a URL from one number to before another, oldest first."""
+    return [StoredVersion(*row) for row in reader.all(_NUMBERS, (first, end, url_key(url), url))]
 
 
 def find_by_id(reader: RowReader, number: int) -> StoredVersion | None:

@@ -75,6 +75,14 @@ class DeliveryRow(NamedTuple):
     error: str
 
 
+class UndeliveredAlerts(NamedTuple):
+    """How many notifications of a watch are tried again, how many were given up, and why the latest was not taken."""
+
+    retried: int
+    failed: int
+    error: str
+
+
 class JudgedWatch(NamedTuple):
     """What a judgement writes: the watch's new state, the time at which it was due, and when it is due next."""
 
@@ -167,12 +175,18 @@ class Watches:
         with self._database.transaction() as cursor:
             cursor.run_many("UPDATE watch SET tag = ? WHERE url = ?", [(tag, url) for url in urls])
 
-    def due(self, now: int, limit: int) -> list[WatchRow]:
-        """Watches whose time has come, the longest waiting first."""
-        rows = self._rows(
-            "watch", f"SELECT {_WATCH_COLUMNS} FROM watch WHERE due <= ? ORDER BY due, id LIMIT ?", (now, limit)
-        )
-        return [WatchRow(*row) for row in rows]
+    def claim_due(self, now: int, limit: int, until: int) -> list[WatchRow]:
+        """Takes watches whose time has come, the longest waiting first: nobody else gets them before `until`.
+
+        They are due then, should whoever took them die; the rows tell when they were due before.
+        """
+        question = f"SELECT {_WATCH_COLUMNS} FROM watch WHERE due <= ? ORDER BY due, id LIMIT ?"
+        if not self._rows("watch", question, (now, 1)):
+            return []
+        with self._database.transaction() as cursor:
+            rows = [WatchRow(*row) for row in cursor.all(question, (now, limit))]
+            claim = "UPDATE watch SET due = ? WHERE id = ? AND due = ?"
+            return [row for row in rows if cursor.run(claim, (until, row.id, row.due))]
 
     def next_due(self) -> int | None:
         """When the next watch or delivery is due; None when nothing waits."""
@@ -260,6 +274,23 @@ class Watches:
                 "UPDATE delivery SET state = ?, due = ?, error = ? WHERE alert = ? AND target = ?",
                 (state, due, error, row.alert, row.target),
             )
+
+    def undelivered(self) -> dict[str, UndeliveredAlerts]:
+        """Alerts that their targets have not taken, by the URLs of their watches; those given up before the last
+        that was taken are past.
+        """
+        rows = self._rows(
+            "delivery",
+            "SELECT a.url, sum(CASE WHEN d.state = 'failed' THEN 0 ELSE 1 END), "
+            "sum(CASE WHEN d.state = 'failed' THEN 1 ELSE 0 END), max(d.alert) FROM delivery d "
+            "JOIN alert a ON a.id = d.alert WHERE d.state <> 'sent' AND d.attempts > 0 AND (d.state = 'pending' OR "
+            "d.alert > coalesce((SELECT max(s.alert) FROM delivery s JOIN alert b ON b.id = s.alert "
+            "WHERE b.url = a.url AND s.target = d.target AND s.state = 'sent'), 0)) GROUP BY a.url",
+        )
+        return {str(url): UndeliveredAlerts(int(a), int(b), self._last_error(int(last))) for url, a, b, last in rows}
+
+    def _last_error(self, alert: int) -> str:
+        return next((row.error for row in self.deliveries(alert) if row.error), "")
 
     def deliveries(self, alert: int) -> list[DeliveryRow]:
         """Where an alert went."""

@@ -25,9 +25,11 @@ if TYPE_CHECKING:
         word_diff,
     )
     from letopis.change.filters import ContentFilter, FilterKind, filter_page, filter_source, filter_text
+    from letopis.change.noise import MuteRules
+    from letopis.change.paragraphs import known_share, known_share_of, long_paragraphs
     from letopis.change.text_diff import DiffBounds, DiffLevel, DiffPiece, diff_pieces
-    from letopis.change.verdict import PageState, compare, known_share, known_share_of, learn_habits, long_paragraphs
-    from letopis.change.visual_diff import visual_html
+    from letopis.change.verdict import PageState, compare, learn_habits
+    from letopis.change.visual_diff import visual_html, visual_html_in_time
 
 # No module here is called like a name of this table: once loaded, it would stand in the place of that name.
 _HOMES = {
@@ -37,6 +39,7 @@ _HOMES = {
     "DiffPiece": "text_diff",
     "FilterKind": "filters",
     "LinkChanges": "diff_formats",
+    "MuteRules": "noise",
     "PageState": "verdict",
     "apply_binary_delta": "deltas",
     "char_diff": "diff_formats",
@@ -46,16 +49,17 @@ _HOMES = {
     "filter_page": "filters",
     "filter_source": "filters",
     "filter_text": "filters",
-    "known_share": "verdict",
-    "known_share_of": "verdict",
+    "known_share": "paragraphs",
+    "known_share_of": "paragraphs",
     "learn_habits": "verdict",
     "link_changes": "diff_formats",
     "link_diff": "diff_formats",
-    "long_paragraphs": "verdict",
+    "long_paragraphs": "paragraphs",
     "make_binary_delta": "deltas",
     "side_by_side_html": "diff_formats",
     "unified_diff": "diff_formats",
     "visual_html": "visual_diff",
+    "visual_html_in_time": "visual_diff",
     "word_diff": "diff_formats",
 }
 
@@ -68,6 +72,7 @@ __all__ = [
     "Fingerprint",
     "HostProfile",
     "LinkChanges",
+    "MuteRules",
     "PageHabits",
     "PageState",
     "apply_binary_delta",
@@ -89,6 +94,7 @@ __all__ = [
     "side_by_side_html",
     "unified_diff",
     "visual_html",
+    "visual_html_in_time",
     "word_diff",
 ]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -20,7 +20,8 @@ from lxml import etree
 from lxml import html as lxml_html
 from selectolax.lexbor import LexborHTMLParser
 
-from letopis.errors import UsageError
+from letopis.bounded import check_pattern, run_bounded
+from letopis.errors import TooCostly, UsageError
 from letopis.model import Block, Page
 
 JsonPathStep = Callable[[Any], Iterable[Any]]
@@ -115,8 +116,8 @@ def _slice(*bounds: int | None) -> JsonPathStep:
     return lambda value: value[slice(*bounds)] if isinstance(value, list) else ()
 
 
-_PATTERN_SECONDS = 1.0
-_MOST_PATTERN = 2000
+_FILTER_SECONDS = 5.0
+_MOST_EXPRESSION = 2000
 _MOST_SOURCE = 1 << 24
 
 
@@ -148,6 +149,10 @@ class ContentFilter:
     expression: str
 
     def __post_init__(self) -> None:
+        if len(self.expression) > _MOST_EXPRESSION:
+            raise UsageError(
+                f"a filter of {len(self.expression)} characters is too long; use at most {_MOST_EXPRESSION}"
+            )
         _CHECKS[self.kind](self.expression)
 
 
@@ -155,24 +160,16 @@ def filter_source(source: str, content_type: str, filters: Sequence[ContentFilte
     """The source after its markup or JSON filters; unchanged when it has none.
 
     JSON gives one value a line, sorted keys. UsageError when nothing can be
-    parsed as what the filter needs.
+    parsed as what the filter needs, or when it takes too long.
     """
-    is_json = "json" in content_type
-    for one in filters:
-        if one.kind is FilterKind.JSONPATH:
-            source = _by_jsonpath(source, one.expression)
-            is_json = False
-        elif one.kind in _SOURCE_KINDS and not is_json:
-            source = _MARKUP_FILTERS[one.kind](source[:_MOST_SOURCE], one.expression)
-    return source
+    chosen = [one for one in filters if one.kind in _SOURCE_KINDS]
+    return _filtered("source", chosen, [source], content_type)[0][0] if chosen else source
 
 
 def filter_text(text: str, filters: Sequence[ContentFilter]) -> str:
     """The text after its line filters."""
-    lines = text.split("\n")
-    for one in filters:
-        lines = _by_pattern(lines, one) if one.kind not in _SOURCE_KINDS else lines
-    return "\n".join(lines)
+    patterns = [one for one in filters if one.kind not in _SOURCE_KINDS]
+    return "\n".join(_filtered("lines", patterns, text.split("\n"))[0]) if patterns else text
 
 
 def filter_page(page: Page, filters: Sequence[ContentFilter]) -> Page:
@@ -180,14 +177,52 @@ def filter_page(page: Page, filters: Sequence[ContentFilter]) -> Page:
     patterns = [one for one in filters if one.kind not in _SOURCE_KINDS]
     if not patterns:
         return page
-    kept: list[tuple[int, Block]] = []
-    for index, block in enumerate(page.blocks):
-        texts = [block.text]
-        for one in patterns:
-            texts = _by_pattern(texts, one)
-        kept += [(index, Block(block.kind, text)) for text in texts if text]
+    kept = [
+        (index, Block(block.kind, text))
+        for index, (block, texts) in enumerate(
+            zip(page.blocks, _filtered("blocks", patterns, [block.text for block in page.blocks]), strict=True)
+        )
+        for text in texts
+        if text
+    ]
     frame = frozenset(n for n, (index, _) in enumerate(kept) if index in page.frame)
     return replace(page, blocks=tuple(block for _, block in kept), frame=frame)
+
+
+def _filtered(step: str, filters: Sequence[ContentFilter], texts: list[str], content_type: str = "") -> list[list[str]]:
+    """Filters come from users and pages from strangers: both meet where they can be stopped."""
+    order = {"step": step, "filters": [(one.kind, one.expression) for one in filters], "content_type": content_type}
+    try:
+        answer = run_bounded(f"{__name__}:filter_for_another", order, json.dumps(texts).encode(), _FILTER_SECONDS)
+    except TooCostly as error:
+        shown = ", ".join(f"{one.kind}:{one.expression}"[:80] for one in filters)
+        raise UsageError(f"the filter '{shown}' cannot be used on this page: {error}; write a simpler one") from None
+    found: list[list[str]] = json.loads(answer)
+    return found
+
+
+def filter_for_another(order: Mapping[str, Any], body: bytes) -> bytes:
+    """Source, lines or blocks behind filters, as JSON, for the process that asked."""
+    texts: list[str] = json.loads(body)
+    filters = [(FilterKind(kind), expression) for kind, expression in order["filters"]]
+    if order["step"] == "source":
+        return json.dumps([[_chosen(texts[0], order["content_type"], filters)]]).encode()
+    patterns = [(kind, _pattern(expression)) for kind, expression in filters]
+    groups = [texts] if order["step"] == "lines" else [[text] for text in texts]
+    for kind, pattern in patterns:
+        groups = [_by_pattern(group, kind, pattern) for group in groups]
+    return json.dumps(groups).encode()
+
+
+def _chosen(source: str, content_type: str, filters: Sequence[tuple[FilterKind, str]]) -> str:
+    is_json = "json" in content_type
+    for kind, expression in filters:
+        if kind is FilterKind.JSONPATH:
+            source = _by_jsonpath(source, expression)
+            is_json = False
+        elif not is_json:
+            source = _MARKUP_FILTERS[kind](source[:_MOST_SOURCE], expression)
+    return source
 
 
 def _by_css(source: str, selector: str) -> str:
@@ -235,27 +270,17 @@ def _by_jsonpath(source: str, expression: str) -> str:
     )
 
 
-def _by_pattern(lines: Iterable[str], one: ContentFilter) -> list[str]:
-    pattern = _pattern(one.expression)
-    try:
-        if one.kind is FilterKind.IGNORE:
-            return pattern.sub("", "\n".join(lines), timeout=_PATTERN_SECONDS).split("\n")
-        wanted = one.kind is FilterKind.INCLUDE
-        return [
-            line for line in lines if bool(pattern.search(line, timeout=_PATTERN_SECONDS, concurrent=False)) == wanted
-        ]
-    except TimeoutError:
-        raise UsageError(
-            f"the pattern '{one.expression}' takes too long on this page; write it without nested repeats"
-        ) from None
+def _by_pattern(lines: list[str], kind: FilterKind, pattern: regex.Pattern[str]) -> list[str]:
+    if kind is FilterKind.IGNORE:
+        return pattern.sub("", "\n".join(lines)).split("\n")
+    wanted = kind is FilterKind.INCLUDE
+    return [line for line in lines if bool(pattern.search(line)) == wanted]
 
 
 def _pattern(expression: str) -> regex.Pattern[str]:
-    if len(expression) > _MOST_PATTERN:
-        raise UsageError(f"a pattern of {len(expression)} characters is too long; use at most {_MOST_PATTERN}")
     try:
         return regex.compile(expression, regex.MULTILINE)
-    except regex.error as error:
+    except (regex.error, OverflowError, RecursionError) as error:
         raise UsageError(f"'{expression}' is not a regular expression ({error}); correct it") from None
 
 
@@ -274,7 +299,7 @@ def _check_xpath(expression: str) -> None:
 
 
 def _check_pattern(expression: str) -> None:
-    _pattern(expression)
+    check_pattern(expression)
 
 
 def _check_jsonpath(expression: str) -> None:

@@ -150,6 +150,11 @@ def without_clocks(text: str) -> str:
     return normalized_words(_without_dates(calm)) + text[_MOST_READ:]
 
 
+def without_dates(text: str) -> str:
+    """The text with clocks, counters and every date taken out, wherever they stand."""
+    return normalized_words(_dates().sub(" ", _clocks().sub(" ", text[:_MOST_READ].lower()))) + text[_MOST_READ:]
+
+
 def is_version_or_mail(text: str) -> bool:
     """Whether a text is a version number or a mail address, which say something even in a menu."""
     return len(text) <= _LONGEST_VERSION_OR_MAIL and _VERSION_OR_MAIL.fullmatch(text.strip().lower()) is not None

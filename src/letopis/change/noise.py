@@ -1,18 +1,31 @@
-"""What differs between two states of a page and says nothing: frames, banners, adverts, labels, consent notices."""
+"""What differs between two states of a page and says nothing: frames, banners, adverts, labels, consent notices.
+
+`MuteRules` is what people said about it themselves.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from math import sqrt
 from typing import NamedTuple, TypeVar
 
-from letopis.change.fingerprints import Fingerprint, digits_folded, is_version_or_mail, normalized_words
+from letopis.change.fingerprints import (
+    Fingerprint,
+    digits_folded,
+    is_version_or_mail,
+    normalized_words,
+    without_dates,
+)
 from letopis.change.profiles import ChangedRegion
+from letopis.change.sequence import opcodes
 from letopis.model import BlockKind
+
+_MOST_WORDS = 1000
 
 
 class WordSet(NamedTuple):
@@ -40,19 +53,47 @@ def word_similarity(old: WordSet, new: WordSet) -> float:
 
 
 def edit_weight(old: str, new: str) -> float:
-    """Weight of an edit: by the words that came or went; a number, or numbers in another order, weigh at least two."""
+    """Weight of an edit: by the words that came, went or changed places; other numbers weigh at least two."""
     words_old, words_new = normalized_words(old).split(), normalized_words(new).split()
     before, after = Counter(words_old), Counter(words_new)
     gone, came = before - after, after - before
-    weight = sqrt(max(_letters(gone), _letters(came)))
+    weight = sqrt(max(_letters(gone), _letters(came)) or _letters_moved(words_old, words_new))
     number = list(filter(str.isdigit, words_old)) != list(filter(str.isdigit, words_new))
     return max(weight, 2.0) if number else weight
+
+
+def _letters_moved(old: list[str], new: list[str]) -> int:
+    """Letters of words that stand elsewhere among the same words; blocks too long for a close look have none."""
+    if max(len(old), len(new)) > _MOST_WORDS:
+        return 0
+    return sum(sum(map(len, old[op.a1 : op.a2])) for op in opcodes(old, new) if op.tag != "equal")
 
 
 def _letters(words: Counter[str]) -> int:
     return sum(len(word) * count for word, count in words.items())
 
 
+_MONEY = re.compile(r"[€$£¥₽%]|\b(?:eur|usd|gbp|chf|czk|kč|euros?|cents?|руб)\b", re.IGNORECASE)
+_IDENTIFIER = re.compile(r"(?=\w*\d)(?=\w*[^\W\d_])\w{6,}|\d+")
+
+
+def ticking_part(old: str, new: str) -> str:
+    """What alone differs between two texts of a place that never stays: a counter, a date, an identifier; or nothing.
+
+    A price is no counter, however often it changes.
+    """
+    if digits_folded(old) == digits_folded(new):
+        return "" if _MONEY.search(old) or _MONEY.search(new) else "counter"
+    if without_dates(old) == without_dates(new):
+        return "date"
+    before, after = normalized_words(old).split(), normalized_words(new).split()
+    if len(before) != len(after):
+        return ""
+    differing = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]
+    return "identifier" if all(_IDENTIFIER.fullmatch(word) for pair in differing for word in pair) else ""
+
+
+SENTENCE_END = re.compile(r"\w[.!?…](?=\s|$)")
 _LEAST_BODY = 12.0
 _SHELL_BLOCKS = 60  # blocks of frame from which a page without a body is the shell of one that scripts fill
 _REPEATED, _BANNER = 4, 20  # the same text so often in a row, of so many letters, is a running banner
@@ -73,8 +114,16 @@ def frame_blocks(side: Fingerprint) -> frozenset[int]:
 def boilerplate_blocks(side: Fingerprint) -> frozenset[int]:
     """The blocks that say nothing of the page: its frame but for facts in it, and running banners."""
     frame = frame_blocks(side)
-    facts = {i for i in frame if is_version_or_mail(side.text(i))} if side.blocks else frozenset[int]()
+    facts = {i for i in frame if _says_something(side, i)} if side.blocks else frozenset[int]()
     return (frame - facts) | banner_blocks(side)
+
+
+def _says_something(side: Fingerprint, index: int) -> bool:
+    """Whether a block of a frame is a fact, or a paragraph of sentences as the head of a page has them."""
+    text = side.text(index)
+    if side.kinds[index] is not BlockKind.PARAGRAPH:
+        return is_version_or_mail(text)
+    return len(SENTENCE_END.findall(text)) >= 2 or is_version_or_mail(text)
 
 
 def banner_blocks(side: Fingerprint) -> frozenset[int]:
@@ -100,7 +149,7 @@ _LABEL = re.compile(
     rf"\s*(?:(?:{_PART_NAMES})\s+{_NUMERAL}[.:)]?|{_NUMERAL}[.:)]|{_PARTS})(?:\s*[-–—])?\s+(?=\w)", re.IGNORECASE
 )
 _ALPHABETS = "abcdefghijklmnopqrstuvwxyz" * 8
-_LEAST_RUN, _MOST_FILLER = 6, 200
+_LEAST_RUN, _MOST_FILLER = 4, 200
 _LOREM = "lorem ipsum dolor"
 _THIRD_PARTY = re.compile(
     r"third[- ]part(?:y|ies)|external (?:content|media)|cookies?\b|drittanbieter|drittinhalt|extern\w{0,3} inhalt|"
@@ -165,10 +214,11 @@ def mentions_consent(texts: Iterable[str]) -> bool:
     return any(_THIRD_PARTY.search(text[:_MOST_NOTICE]) for text in texts)
 
 
-_HEADINGS = frozenset((BlockKind.H1, BlockKind.H2, BlockKind.H3, BlockKind.H4, BlockKind.H5, BlockKind.H6))
-_CONTENTS_KINDS = _HEADINGS | {BlockKind.ITEM, BlockKind.CELL}
+HEADINGS = frozenset((BlockKind.H1, BlockKind.H2, BlockKind.H3, BlockKind.H4, BlockKind.H5, BlockKind.H6))
+_CONTENTS_KINDS = HEADINGS | {BlockKind.ITEM, BlockKind.CELL}
 """Kinds of block that a list of contents may be seen as: one heading and its entry have the same hash."""
 _MOST_ADVERT = 300
+_LEAST_ENTRIES = 5
 _MOST_WORDS_TEXT = 1 << 17  # letters of a page in which the ornaments of its title are looked for
 
 T = TypeVar("T")
@@ -180,6 +230,31 @@ class ChangedBlocks(NamedTuple):
     region: ChangedRegion
     old: list[int]
     new: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class MuteRules:
+    """What people said of the changes of a page, in texts of blocks with every number as one mark.
+
+    `always` never counts, nor does a block right behind one of `behind`;
+    `never` is not muted however often it changes.
+    """
+
+    always: frozenset[str] = frozenset()
+    behind: frozenset[str] = frozenset()
+    never: frozenset[str] = frozenset()
+
+    def mutes(self, state: Fingerprint, index: int) -> bool:
+        """Whether a block of a state does not count because somebody said so."""
+        if not state.blocks or not (self.always or self.behind):
+            return False
+        if digits_folded(state.text(index)) in self.always:
+            return True
+        return index > 0 and bool(self.behind) and digits_folded(state.text(index - 1)) in self.behind
+
+    def keeps(self, state: Fingerprint, index: int) -> bool:
+        """Whether somebody wants to hear of a block however often it changes."""
+        return bool(self.never and state.blocks) and digits_folded(state.text(index)) in self.never
 
 
 class NoiseFilter:
@@ -225,12 +300,27 @@ class NoiseFilter:
         return self._without_ornaments(ChangedBlocks(side.region, old, new))
 
     def without_contents(self, side: ChangedBlocks) -> ChangedBlocks:
-        """Without what names headings that both states have: a list of contents that came or went."""
+        """Without a list of contents that came or went: it names headings that both states have, or repeats another."""
         if self._silent:
             return side
         old = [i for i in side.old if not self._is_contents(self.old, i)]
         new = [j for j in side.new if not self._is_contents(self.new, j)]
+        alone = (self.old, old) if not new else (self.new, new) if not old else None
+        if alone and self._repeats(*alone):
+            return ChangedBlocks(side.region, [], [])
         return ChangedBlocks(side.region, old, new)
+
+    def _repeats(self, state: Fingerprint, blocks: list[int]) -> bool:
+        """Whether a list, maybe under a heading of its own, holds only entries that both states have elsewhere."""
+        entries = blocks[1:] if blocks and state.kinds[blocks[0]] in HEADINGS else blocks
+        if len(entries) < _LEAST_ENTRIES or any(state.kinds[i] is not BlockKind.ITEM for i in entries):
+            return False
+        return self._both.issuperset(state.hashes[i] for i in entries)
+
+    @cached_property
+    def _both(self) -> frozenset[int]:
+        """The blocks that both states have."""
+        return frozenset(self.old.hashes) & frozenset(self.new.hashes)
 
     def _is_contents(self, state: Fingerprint, index: int) -> bool:
         return state.kinds[index] in _CONTENTS_KINDS and heading_words(state.text(index)) in self._kept_headings
@@ -239,7 +329,7 @@ class NoiseFilter:
         """The words of a heading, or of an entry that names one; nothing for other blocks."""
         kind = state.kinds[index]
         form = heading_words(state.text(index)) if kind in _CONTENTS_KINDS else ""
-        return form if kind in _HEADINGS or form in self._headings else ""
+        return form if kind in HEADINGS or form in self._headings else ""
 
     @cached_property
     def _headings(self) -> frozenset[str]:
@@ -268,7 +358,7 @@ class NoiseFilter:
 
 def _headings(state: Fingerprint) -> frozenset[str]:
     kinds = enumerate(state.kinds)
-    return frozenset(heading_words(state.text(i)) for i, kind in kinds if kind in _HEADINGS) - {""}
+    return frozenset(heading_words(state.text(i)) for i, kind in kinds if kind in HEADINGS) - {""}
 
 
 def _behind_labels(state: Fingerprint) -> list[str]:

@@ -2,7 +2,9 @@
 
 A *slot* is a place on the page: so many blocks after a block that stands
 there once, or so many before one. Only replacements train a slot; a list
-that grows at the same place every day is news, not noise.
+that grows at the same place every day is news, not noise. What a restless
+slot may hide is for `letopis.change.noise` to say: never a sentence that
+nobody has read there before.
 """
 
 from __future__ import annotations
@@ -141,7 +143,7 @@ _REACH = 4  # blocks from an anchor within which a slot is known
 _MOST_SLOTS = 1024  # slots and blocks remembered
 _FORGET = 64  # visits after which a silent slot or block is forgotten
 _RESTLESS_SHARE = 0.8
-_FLIPS, _RECENT = 3, 16
+_FLIPS, _RECENT, _FLIPPING_SHARE = 3, 16, 0.3
 _WATCHED = 3
 _KNOWN, _SELDOM = 6, 0.25
 _SHORT = 500  # letters above which nobody looks for clocks
@@ -251,10 +253,19 @@ class PageHabits:
         seen = self._flips.get(block)
         return seen is None or self.visits - seen.last >= _WATCHED
 
+    def knows(self, block: int) -> bool:
+        """Whether a block has come or gone before, so that its return says nothing new."""
+        return block in self._flips
+
     def flapping(self, block: int) -> bool:
-        """Whether a block came and went several times lately, so that it does so once more now."""
+        """Whether a block comes and goes at every few visits, lately too, so that it does so once more now.
+
+        What turns up again after it had settled is a state of the page, not a rotation: "sold out" is news each time.
+        """
         seen = self._flips.get(block)
-        return seen is not None and seen.changed >= _FLIPS and self.visits - seen.last <= _RECENT
+        if seen is None or seen.changed < _FLIPS or self.visits - seen.last > _RECENT:
+            return False
+        return seen.changed > _FLIPPING_SHARE * (self.visits - seen.first)
 
     def to_bytes(self) -> bytes:
         """The stored form: about 12 bytes a restless slot or flapping block."""

@@ -10,19 +10,24 @@ visit on many pages, and the reader sees text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser
 
+from letopis.bounded import run_bounded
 from letopis.change.sequence import Budget, opcodes
 from letopis.change.text_diff import DiffBounds
+from letopis.errors import TooCostly
 
 _ACTIVE = ["script", "noscript", "template", "iframe", "frame", "frameset", "object", "embed", "applet", "portal"]
 _ACTIVE += ["base", "meta", "link", "xmp", "plaintext", "noembed", "noframes"]
 _ACTIVE += ["animate", "animatetransform", "set", "foreignobject", "math"]
 _FINE, _ROUGH = 1 << 20, 1 << 23
+_SMALL = 1 << 15
+"""Characters of two pages that no structure makes slow."""
+_KEPT = "surrogatepass"
 _TAG = r"<(?:[^\">]++|\"[^\"]*+\")*+>"
 _OPAQUE = "|".join(
     rf"<{name}\b(?:[^\">]++|\"[^\"]*+\")*+>.*?</{name}\s*>" for name in ("style", "textarea", "svg", "select", "title")
@@ -62,6 +67,32 @@ def visual_html(old: str, new: str, base_url: str = "", remote: bool = False, bo
     body = _marked(_compared(before.body, after.body, bounds))
     head = _head(after, base_url, remote)
     return f"<!DOCTYPE html>\n<html{after.html_attributes}><head>{head}</head>{body}</body></html>\n"
+
+
+def visual_html_in_time(old: str, new: str, base_url: str = "", remote: bool = False) -> str:
+    """The same in bounded time and memory: pages that take more give a page that says so."""
+    if len(old) + len(new) <= _SMALL:
+        return visual_html(old, new, base_url, remote)
+    order = {"old": len(old), "base_url": base_url, "remote": remote}
+    try:
+        return run_bounded(f"{__name__}:visual_for_another", order, (old + new).encode("utf-32-le", _KEPT)).decode()
+    except TooCostly as error:
+        return _undrawn(str(error))
+
+
+def visual_for_another(order: Mapping[str, Any], body: bytes) -> bytes:
+    """`visual_html` for the process that asked."""
+    text = body.decode("utf-32-le", _KEPT)
+    old, new = text[: order["old"]], text[order["old"] :]
+    return visual_html(old, new, order["base_url"], order["remote"]).encode("utf-8", "replace")
+
+
+def _undrawn(reason: str) -> str:
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Not drawn</title></head>'
+        f"<body><p>What changed cannot be drawn inside this page: {escape(reason)}. "
+        "The view of its words shows the difference.</p></body></html>\n"
+    )
 
 
 class _Part(NamedTuple):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -16,7 +16,13 @@ from letopis.archive import Archive, utc_now
 from letopis.cli.output import Output
 from letopis.config import Settings, load_settings
 from letopis.errors import UnknownUrl, UsageError
+from letopis.lazy import lazy
 from letopis.model import parse_time
+
+if TYPE_CHECKING:
+    from letopis.exchange.replica import contents as clones
+else:
+    clones = lazy("letopis.exchange.replica.contents")  # few archives are clones
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -82,10 +88,7 @@ class CliContext:
 
 def _with_origin(archive: Archive) -> Archive:
     """A clone that fetches what it has not got yet."""
-    # Loaded late on purpose: few archives are clones, and starting up must stay cheap.
-    from letopis.exchange.replica import fetch_on_demand  # noqa: PLC0415
-
-    return fetch_on_demand(archive)
+    return clones.fetch_on_demand(archive)
 
 
 def _store_option(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
@@ -189,12 +192,14 @@ def read_file(file: Path) -> bytes:
         raise UsageError(f"cannot read {file}: {error.strerror}; give a readable file or -") from None
 
 
-def write_output(cli: CliContext, data: bytes, target: Path | None) -> None:
-    """Bytes to a file or to standard output."""
+def write_output(cli: CliContext, data: bytes | Iterable[bytes], target: Path | None) -> None:
+    """Bytes, at once or in parts, to a file or to standard output."""
+    parts = (data,) if isinstance(data, bytes) else data
     if target is None:
-        cli.output.bytes(data)
+        cli.output.bytes(parts)
         return
     try:
-        target.write_bytes(data)
+        with target.open("wb") as file:
+            file.writelines(parts)
     except OSError as error:
         raise UsageError(f"cannot write {target}: {error.strerror}; give another -o") from None

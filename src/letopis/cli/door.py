@@ -15,6 +15,7 @@ from letopis.archive.write_gates import require_shared
 from letopis.cli.context import CliContext, VerbCommand, VerbGroup, read_file, shared_options, write_output
 from letopis.cli.output import ProgressLine
 from letopis.errors import LetopisError, UsageError
+from letopis.model.printing import printable
 from letopis.operations import (
     Answer,
     Context,
@@ -182,7 +183,7 @@ class _Bar:
     def remark(self, sentence: str) -> None:
         """A line on standard error."""
         if not self._quiet:
-            click.echo(sentence, err=True)
+            click.echo(printable(sentence), err=True)
 
     def cancelled(self) -> bool:
         """Never: Ctrl-C is an exception here."""
@@ -259,7 +260,4 @@ def _write(cli: CliContext, answer: Document, target: Path | None) -> None:
     elif target is not None:
         write_output(cli, b"".join(answer.bytes()), target)
     else:
-        sys.stdout.flush()
-        for piece in answer.bytes():
-            sys.stdout.buffer.write(piece)
-        sys.stdout.buffer.flush()
+        cli.output.bytes(answer.bytes())

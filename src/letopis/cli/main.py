@@ -6,7 +6,9 @@ import atexit
 import gc
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import NamedTuple
 
@@ -15,6 +17,7 @@ import click
 from letopis import __version__
 from letopis.cli.context import CliContext, shared_options
 from letopis.errors import LetopisError
+from letopis.model.printing import printable
 from letopis.plugins import load_entry_point
 
 _PACKAGE = "package:"
@@ -54,6 +57,7 @@ VERBS: dict[str, Verb] = {
     "search": Verb("operations.words", "Find pages by their words, as of any date"),
     "near": Verb("operations.words", "List the words that stand near a word"),
     "when": Verb("operations.words", "Tell when a phrase first and last stood on any page"),
+    "words": Verb("operations.words", "Base forms of words: list, lock, release"),
     "categories": Verb("operations.words", "Sort the pages of a site into a tree by their key words"),
     "duplicates": Verb("operations.duplicates", "Find the same document under other addresses"),
     "jobs": Verb("operations.jobs", "The queue of jobs: submit, list, show, cancel, refresh"),
@@ -73,6 +77,8 @@ VERBS: dict[str, Verb] = {
     "verify": Verb("operations.upkeep", "Check every byte and every reference; repair"),
     "migrate": Verb("operations.exchange", "Copy the archive to another place and compare"),
     "compact": Verb("operations.upkeep", "Re-compress, carry out retention, give space back"),
+    "backup": Verb("operations.backups", "Bring a backup in a folder up to date"),
+    "restore": Verb("operations.backups", "Make an empty archive what a backup holds"),
 }
 
 
@@ -90,6 +96,32 @@ def load_verb(name: str) -> click.Command:
     return command
 
 
+_OTHER_WORDS = {
+    "add": "put", "store": "put", "save": "put", "fetch": "get", "download": "get", "show": "get", "view": "get",
+    "cat": "get", "open": "get", "find": "search", "grep": "search", "query": "search", "compare": "diff",
+    "log": "history", "timeline": "history", "list": "versions", "monitor": "watch", "follow": "watch",
+    "alert": "watch", "spider": "crawl", "harvest": "crawl", "scrape": "crawl", "seeds": "crawls",
+    "schedule": "why", "daemon": "run", "start": "run", "web": "serve", "server": "serve", "ui": "serve",
+    "load": "import", "warc": "export", "dump": "export", "backup": "migrate", "copy": "migrate", "sitemap": "map",
+    "tree": "map", "backlinks": "links", "dead": "broken", "pagerank": "rank", "first": "when", "phrase": "when",
+    "similar": "duplicates", "dedup": "duplicates", "queue": "jobs", "login": "users", "accounts": "users",
+    "keys": "tokens", "collections": "projects", "mirror": "clone", "sync": "pull", "update": "pull",
+    "status": "stats", "info": "stats", "size": "stats", "config": "settings", "options": "settings",
+    "fsck": "verify", "repair": "verify", "test": "verify", "gc": "compact", "vacuum": "compact",
+    "optimize": "compact", "prune": "compact", "delete": "compact", "benchmark": "bench", "new": "init",
+    "create": "init", "feed": "changes", "news": "changes", "text": "extract", "topics": "categories",
+}  # fmt: skip
+"""What people call things that are verbs here by another name."""
+_LEAST_LIKENESS = 0.6
+
+
+def nearest_verb(name: str) -> str | None:
+    """The verb that somebody meant: by what the word means elsewhere, else by its letters."""
+    word = name.lower()
+    close = get_close_matches(word, VERBS, 1, _LEAST_LIKENESS)
+    return _OTHER_WORDS.get(word) or (close[0] if close else None)
+
+
 class LazyGroup(click.Group):
     """Verbs are imported when they are called: starting up must not cost more than a check."""
 
@@ -105,10 +137,15 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Turns an unknown verb into a sentence that names the nearest one."""
+        if args[0] == "help":
+            if len(args) == 1:
+                click.echo(ctx.get_help())
+                ctx.exit()
+            args = [*args[1:], "--help"]
         name = args[0]
         if name not in VERBS:
-            near = [verb for verb in VERBS if verb[:3] == name[:3]]
-            hint = f"did you mean '{near[0]}'?" if near else "'letopis --help' lists them"
+            near = nearest_verb(name)
+            hint = f"did you mean '{near}'?" if near else "'letopis --help' lists them"
             raise click.UsageError(f"there is no verb '{name}'; {hint}")
         return super().resolve_command(ctx, args)
 
@@ -155,12 +192,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort) as error:
         said = str(error.__cause__ or error)
         return _print_error(said or "stopped; the same command goes on from here", 130)
-    except BrokenPipeError:
+    except OSError as error:
+        return _print_unexpected(error, f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+    except MemoryError as error:
+        return _print_unexpected(error, "there is not enough memory for this")
+    except Exception as error:
+        return _print_unexpected(error, f"this should not happen: {type(error).__name__}: {error}")
+
+
+def _print_unexpected(error: Exception, sentence: str) -> int:
+    """One sentence instead of a traceback, which -v shows."""
+    if isinstance(error, BrokenPipeError):
         # Whoever read our output has seen enough; silence the flush at exit too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    if any(word in ("--verbose",) or (word[:1] == "-" and word[1:2] == "v") for word in sys.argv[1:]):
+        traceback.print_exception(error)
+    return _print_error(f"{sentence}; -v shows where", 1)
 
 
 def _print_error(sentence: str, status: int, prefix: str = "letopis: ") -> int:
-    click.echo(prefix + sentence, err=True)
+    click.echo(printable(prefix + sentence), err=True)
     return status

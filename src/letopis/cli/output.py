@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import click
 
 from letopis.model import json_value
+from letopis.model.printing import printable, printable_json, printable_line
 
 Row = Mapping[str, Any]
 
@@ -24,20 +25,20 @@ class Output(NamedTuple):
 
     def json(self, value: Any) -> None:
         """One object on one line."""
-        click.echo(json.dumps(json_value(value), ensure_ascii=False))
+        click.echo(printable_json(json.dumps(json_value(value), ensure_ascii=False)))
 
     def row(self, row: Row, sentence: str) -> None:
         """One answer: an object for programs, a sentence for people."""
         if self.as_json:
             self.json(row)
         else:
-            click.echo(sentence)
+            click.echo(printable(sentence))
 
     def sentences(self, sentences: Iterable[str]) -> None:
         """Many answers for people, in one write."""
         text = "\n".join(sentences)
         if text:
-            click.echo(text)
+            click.echo(printable(text))
 
     def rows(self, rows: Iterable[Row], columns: Sequence[str]) -> int:
         """Many answers: objects, or a table of the named columns. Answers how many."""
@@ -53,21 +54,25 @@ class Output(NamedTuple):
     def remark(self, sentence: str) -> None:
         """Something worth knowing that is not the answer."""
         if not self.quiet:
-            click.echo(sentence, err=True)
+            click.echo(printable(sentence), err=True)
 
     def complain(self, sentence: str) -> None:
         """Something went wrong with one of several things that were asked for."""
-        click.echo("letopis: " + sentence, err=True)
+        click.echo(printable("letopis: " + sentence), err=True)
 
-    def bytes(self, data: bytes) -> None:
-        """Raw bytes."""
+    def bytes(self, pieces: Iterable[bytes]) -> None:
+        """A document, byte for byte; a terminal gets it as text that does nothing to it."""
         sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        if sys.stdout.isatty():
+            click.echo(printable(b"".join(pieces).decode("utf-8", "replace")), nl=False)
+        else:
+            for piece in pieces:
+                sys.stdout.buffer.write(piece)
+            sys.stdout.buffer.flush()
 
 
 def _cell(value: Any) -> str:
-    return "" if value is None else str(json_value(value))
+    return "" if value is None else printable_line(str(json_value(value)))
 
 
 def _table(rows: Sequence[Row], columns: Sequence[str]) -> None:
@@ -103,9 +108,14 @@ class ProgressLine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Leaves the terminal with a clean line."""
+        self.interrupt()
+
+    def interrupt(self) -> None:
+        """Ends the line that stands there, so that something else can be said."""
         if self._dirty:
             sys.stderr.write("\n")
             sys.stderr.flush()
+            self._dirty = False
 
     def show(self, done: int, remark: str = "") -> None:
         """Tells how many items are done."""
@@ -113,7 +123,7 @@ class ProgressLine:
         if self._quiet or now - self._shown_at < (_MOVING_SECONDS if self._moving else _PLAIN_SECONDS):
             return
         self._shown_at = now
-        line = self._line(done, remark, now - self._started)
+        line = printable_line(self._line(done, remark, now - self._started))
         sys.stderr.write(f"\r\x1b[2K{line}" if self._moving else line + "\n")
         sys.stderr.flush()
         self._dirty = self._moving

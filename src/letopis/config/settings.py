@@ -148,6 +148,7 @@ class ChangeSettings(SettingsSection):
         "meaningful", "which change alerts, feeds and schedules learn from"
     )
     threshold: float = setting(0.95, "likeness from which two versions count as the same")
+    known: float = setting(0.9, "paragraphs-50: share of known long paragraphs from which a version is no change")
 
 
 class CrawlSettings(SettingsSection):
@@ -212,7 +213,13 @@ class ServeSettings(SettingsSection):
     host: str = setting("127.0.0.1", "address to listen on")
     port: int = setting(8080, "port to listen on, 0 picks a free one")
     public: bool = setting(True, "reading needs no account")
-    scripts: bool = setting(False, "let scripts of archived pages run, inside their sandbox")
+    work: bool = setting(True, "run watches, crawls and jobs beside the web interface; false: only answer requests")
+    hosts: tuple[str, ...] = setting(
+        (), "names under which it is reached, beside addresses, localhost and the machine's own name; * for any"
+    )
+    cors: tuple[str, ...] = setting(
+        (), "origins whose pages may read archived content, such as https://example.org; * for any"
+    )
     trusted_proxies: tuple[str, ...] = setting((), "addresses whose X-Forwarded-* headers are believed")
     access_log: str = setting("", "file that gets a line for every request (combined log format); empty: none")
     checks_a_day: int = setting(

@@ -1,7 +1,7 @@
 """Crawling: agents that take, look, record and plan."""
 
 from letopis.crawl.agent import Agent, CrawlLimits
-from letopis.crawl.commits import CrawlStats
+from letopis.crawl.commits import CrawlPause, CrawlStats
 from letopis.crawl.fleet import Fleet, crawl_on_cluster
 from letopis.crawl.levels import CrawlLevel, LevelHooks, crawl_levels
 from letopis.crawl.runner import CrawlOptions, crawl, enqueue_seeds, freshness, open_agent
@@ -12,6 +12,7 @@ __all__ = [
     "CrawlLevel",
     "CrawlLimits",
     "CrawlOptions",
+    "CrawlPause",
     "CrawlSelection",
     "CrawlStats",
     "Fleet",

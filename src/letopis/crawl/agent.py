@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 
 from letopis.archive import Archive
 from letopis.archive.queues import FrontierQueue
-from letopis.crawl.commits import RETRY_SECONDS, BatchCommitter, CrawlStats, PendingLook, PendingLooks
-from letopis.crawl.selection import CrawlDecisions, CrawlSelection
+from letopis.crawl.commits import RETRY_SECONDS, BatchCommitter, CrawlPause, CrawlStats, PendingLook, PendingLooks
+from letopis.crawl.selection import CrawlDecisions, CrawlSelection, PrivateReach
 from letopis.frontier import Frontier, LeaseManager, NewUrl, Ticket
 from letopis.look import KnownVersion, LookOptions, NoTurn, Patience, VisitAnswer, Visitor, known_version
 from letopis.look.politeness import fetch_result
 from letopis.look.robots import Robots
-from letopis.model import Response, to_millis
+from letopis.model import Response, from_millis, to_millis
 from letopis.schedule import RevisitPolicy
 from letopis.urls import host as host_of
 from letopis.urls import join, url_key
@@ -32,6 +32,8 @@ HEAVY = 64 * 1024 * 1024
 _FEW = 64
 """Looks for which an agent of a fleet waits twice `crawl.commit_every`: a commit takes the turn of all others."""
 _IDLE_SECONDS = 1.0
+_SHORT_PAUSE = 5_000
+"""Milliseconds without anything to fetch that are not worth telling."""
 _GRACE_SECONDS = 5.0
 _MAPPED = 100_000
 _PATIENCE = Patience(5.0)
@@ -42,10 +44,18 @@ _PENDING = 4
 
 @dataclass(frozen=True, slots=True)
 class CrawlLimits:
-    """When a crawl is over: after so many pages, or when nothing is due (`once`)."""
+    """When a crawl is over: after so many pages, or when nothing is due.
+
+    A crawl of so many pages ends too when nothing is due: the next visit to a page may be a year away.
+    """
 
     pages: int | None = None
     once: bool = False
+
+    @property
+    def ends_idle(self) -> bool:
+        """Whether it is over when nothing is due."""
+        return self.once or self.pages is not None
 
     def remaining(self, fetched: int) -> CrawlLimits:
         """What is left of the limits after so many pages."""
@@ -65,11 +75,15 @@ class Agent:
         select: Callable[[], CrawlSelection],
         options: LookOptions,
         lease_manager: LeaseManager | None = None,
+        reach: PrivateReach | None = None,
     ) -> None:
+        """Without `reach` no private address is asked."""
         self._archive = archive
         self._visitor = visitor
         self._frontier = frontier
         self._options = options
+        self._guarded = options._replace(private_ok=False)
+        self._reach = reach
         self._lease_manager = lease_manager
         self._decisions = CrawlDecisions(archive.settings.crawl)
         self._done = PendingLooks(visitor, self._decisions, options)
@@ -110,6 +124,7 @@ class Agent:
             self._begin()
             if self._stopping or self._over():
                 break
+            self._note_pause(progress)
             await self._wait(committed)
             self.figures.seconds = time.monotonic() - started
             if self._done.is_due:
@@ -121,6 +136,7 @@ class Agent:
         await self._settle()
         await self._commit_all()
         self.figures.seconds = time.monotonic() - started
+        self.figures.pause = None
         progress(self.figures)
         return self.figures
 
@@ -205,7 +221,22 @@ class Agent:
         if self._done or self._committer.is_waiting:
             self._commit()
             return False
-        return limits.once and self._nothing_due()
+        return limits.ends_idle and self._nothing_due()
+
+    def _note_pause(self, progress: Callable[[CrawlStats], None]) -> None:
+        """Tells what is waited for when that is new, so that nobody takes an idle crawl for a dead one."""
+        pause = None if self._tasks or self._done or self._committer.is_waiting else self._pause()
+        if pause != self.figures.pause:
+            self.figures.pause = pause
+            progress(self.figures)
+
+    def _pause(self) -> CrawlPause | None:
+        """None while something is ready soon."""
+        now = self._now()
+        ready = self._frontier.next_ready(now)
+        if ready is not None and ready - now < _SHORT_PAUSE:
+            return self.figures.pause
+        return CrawlPause(None if ready is None else from_millis(ready), self._frontier.waits(now))
 
     def _goes_on(self) -> bool:
         """Whether an agent of a fleet has more to fetch before its next commit is due anyway."""
@@ -251,20 +282,26 @@ class Agent:
         """Whether the host was asked."""
         if not self._is_ours(ticket):
             return False
-        robots = self._visitor.known_robots(ticket.url) or await self._visitor.robots_of(ticket.url)
+        if setting := self._decisions.refusing_setting(ticket.url, ticket.host, ticket.depth):
+            refused = self._visitor.refused_by_setting(ticket.url, setting)
+            return self._finish(ticket, None, None, self._not_asked(refused, None))
+        options = self._options_for(ticket.url)
+        robots = self._visitor.known_robots(ticket.url, options) or await self._visitor.robots_of(ticket.url, options)
         if robots is not None and not self._meets(ticket, robots.ip):
             return False
         refusal = self._visitor.refusal(ticket.url, robots)
-        if refusal is None and not self._decisions.fetches(ticket.url, ticket.host, ticket.depth):
-            refusal = self._visitor.refused(ticket.url, "crawl.fetch_if does not allow it")
         if refusal is not None:
             return self._finish(ticket, robots, None, self._not_asked(refusal, robots))
         if not await self._takes_turn(ticket, robots):
             return False
         # A URL that had no version when it was queued needs no question about its last one.
         known = known_version(self._archive, ticket.url) if ticket.known else None
-        answer = await self._visitor.ask(ticket.url, known, self._options, robots, _PATIENCE, ticket.host)
+        answer = await self._visitor.ask(ticket.url, known, options, robots, _PATIENCE, ticket.host)
         return self._finish(ticket, robots, known, answer)
+
+    def _options_for(self, url: str) -> LookOptions:
+        """The queue is that of everybody's crawls, so what may be asked is decided URL by URL."""
+        return self._options if self._reach is not None and self._reach.allows(url) else self._guarded
 
     async def _takes_turn(self, ticket: Ticket, robots: Robots | None) -> bool:
         """Waits while others are at the host or at its address; False, and the ticket is void, when that takes long."""
@@ -280,14 +317,15 @@ class Agent:
 
     def _finish(self, ticket: Ticket, robots: Robots | None, known: KnownVersion | None, answer: VisitAnswer) -> bool:
         """Gives the host free; the answer is read later. Whether the host was asked."""
-        self._read_sitemaps(ticket.url, robots)
+        if answer.result.asked:
+            self._read_sitemaps(ticket.url, robots)
         facts = self._frontier.give_back(ticket, answer.result)
         self._done.add(PendingLook(ticket, answer.response, known, answer.result, facts))
         return answer.result.asked
 
     def _not_asked(self, refusal: Response, robots: Robots | None) -> VisitAnswer:
         delay = robots.crawl_delay if robots is not None else None
-        return VisitAnswer(refusal, fetch_result(refusal, delay, self._archive.clock()))
+        return VisitAnswer(refusal, fetch_result(refusal, delay, self._archive.clock())._replace(asked=False))
 
     def _is_ours(self, ticket: Ticket) -> bool:
         """Right before the host is asked: False, and the ticket is void, when its lease may be over."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from letopis.archive import Archive
@@ -19,8 +20,44 @@ from letopis.crawl.selection import CrawlDecisions, CrawlSelection
 from letopis.errors import LetopisError, NotReady
 from letopis.frontier import FetchResult, Frontier, HostUpdate, LeaseManager, NewUrl, Ticket
 from letopis.look import KnownVersion, LookOptions, Visitor
-from letopis.model import Observation, Outcome, Response, to_millis
+from letopis.model import Observation, Outcome, Response, rfc3339, to_millis
 from letopis.schedule import OptimalPolicy, RevisitPolicy, VisitResult, VisitState
+
+
+class CrawlPause(NamedTuple):
+    """A crawl that has nothing to fetch now. `until` None: it waits for what others plan."""
+
+    until: datetime | None
+    paused_hosts: bool
+    """Whether pages are due whose hosts asked for a pause; else none is due."""
+
+    @property
+    def sentence(self) -> str:
+        """What it waits for, and until when."""
+        if self.until is None:
+            return "nothing is planned; waiting for pages that others plan"
+        if self.paused_hosts:
+            return f"all pages that are due wait for a pause of their hosts, the first until {rfc3339(self.until)}"
+        return f"nothing is due before {rfc3339(self.until)}; waiting until then"
+
+    def row(self) -> dict[str, object]:
+        """For --json and the web interface."""
+        until = None if self.until is None else rfc3339(self.until)
+        return {"waits_until": until, "paused_hosts": self.paused_hosts}
+
+    @classmethod
+    def from_row(cls, row: dict[str, Any]) -> CrawlPause | None:
+        """The inverse of `row`; None where it is not in it."""
+        until = row.get("waits_until")
+        moment = None if until is None else datetime.fromisoformat(until)
+        return cls(moment, row["paused_hosts"]) if "waits_until" in row else None
+
+
+def earliest_pause(pauses: Sequence[CrawlPause | None]) -> CrawlPause | None:
+    """The pause of several agents: None while any of them has something to fetch."""
+    known = [pause for pause in pauses if pause is not None]
+    ends = [pause for pause in known if pause.until is not None]
+    return None if len(known) < len(pauses) else min(ends or known)
 
 
 @dataclass(slots=True)
@@ -36,6 +73,8 @@ class CrawlStats:
     first_visits: int = 0
     errors: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
+    pause: CrawlPause | None = None
+    """What is waited for now; None while there is something to fetch."""
 
     def count(self, look: Observation, first: bool, links: int) -> None:
         """Takes one finished look in."""
@@ -76,7 +115,7 @@ class CrawlStats:
             "new_share": round(self.new_share, 3),
             "pages_per_second": round(self.rate, 1),
             "seconds": round(self.seconds, 1),
-        }
+        } | ({} if self.pause is None else self.pause.row())
 
     def add(self, other: CrawlStats) -> None:
         """Takes in what another agent did at the same time."""
@@ -84,6 +123,7 @@ class CrawlStats:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.errors.update(other.errors)
         self.seconds = max(self.seconds, other.seconds)
+        self.pause = other.pause
 
     def plus(self, other: CrawlStats) -> CrawlStats:
         """Both together."""
@@ -97,7 +137,7 @@ class CrawlStats:
         first = round(row["new_share"] * row["fetched"])
         return cls(
             row["fetched"], row["new"], row["changed"], row["unchanged"], row["bytes"], row["links"], first,
-            Counter(row["errors"]), row["seconds"],
+            Counter(row["errors"]), row["seconds"], CrawlPause.from_row(row),
         )  # fmt: skip
 
 
@@ -208,7 +248,7 @@ class RevisitPlanner:
         """Teaches the policy, so it is called once a look."""
         ticket, look = done.ticket, done.look
         absent = look.response.status in _GONE_STATUSES
-        seen = look.response.available and not absent and look.outcome is not Outcome.REFUSED
+        seen = look.response.available and not absent
         changed = self._is_change(look) if seen else None
         state = VisitState.from_bytes(ticket.schedule)
         decision = self._policy.next_visit(
@@ -293,7 +333,8 @@ class BatchCommitter:
         if depth == 0 and not self._selection.scope.reaches(done.ticket.url):
             # A redirect that led here may be recorded by now, whoever followed it.
             self._selection = self._select()
-        links = self._decisions.links(done.look, self._selection.links(done.look, depth, self._met), depth)
+        found = self._selection.links(done.look, depth, self._met)
+        links = self._decisions.links(done.look, found, depth, done.ticket.priority)
         self.figures.count(done.look, done.ticket.new, len(links))
         return links
 

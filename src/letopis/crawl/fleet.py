@@ -4,8 +4,9 @@ On one machine a host belongs to one agent by its number. Links to the hosts of
 others go through the record; pauses of hosts and addresses go through the
 politeness book. An agent gets its task from whoever leads the fleet, and ends
 at once when that process is killed: a crawl begun anew would otherwise ask the
-same hosts beside it. On a cluster an agent leases hosts; one whose worker dies
-is started again elsewhere, and what it held goes to others by lease.
+same hosts beside it. An agent that is killed is replaced at once. On a cluster
+an agent leases hosts; one whose worker dies is started again elsewhere, and
+what it held goes to others by lease.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import pickle
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
+from functools import reduce
 from importlib import import_module
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -26,13 +28,15 @@ from uuid import uuid4
 from letopis.archive import Archive
 from letopis.archive.queues import Shard, count_due
 from letopis.config import Settings
-from letopis.crawl.agent import Agent
-from letopis.crawl.commits import CrawlStats
+from letopis.crawl.agent import Agent, CrawlLimits
+from letopis.crawl.commits import CrawlStats, earliest_pause
 from letopis.crawl.runner import CrawlOptions, crawl, enqueue_seeds
 from letopis.errors import LetopisError, NotReady, UsageError
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _AGENT = "from letopis.crawl.fleet import run_agent; run_agent()"
+_MAX_FRUITLESS = 3
+"""Agents in a row that end early without having recorded a page."""
 
 Around = Callable[[Archive], AbstractContextManager[object]]
 """What goes on around the work of an agent; a function of a module, so that it can be sent to a process."""
@@ -48,15 +52,30 @@ class AgentTask(NamedTuple):
 
 
 class Fleet:
-    """Runs agents until their work is done, and adds up what they did."""
+    """Runs agents until their work is done, and adds up what they did.
 
-    def __init__(self, archive: Archive, options: CrawlOptions, agents: int, around: Around = nullcontext) -> None:
+    Hosts belong to an agent by its number, so one that ends early is replaced by another of the same number, which
+    goes on with the same hosts. One that cannot begin, or ends again and again, ends the crawl of all.
+    """
+
+    def __init__(
+        self,
+        archive: Archive,
+        options: CrawlOptions,
+        agents: int,
+        around: Around = nullcontext,
+        progress: Callable[[CrawlStats], None] = lambda figures: None,
+        remark: Callable[[str], None] = lambda sentence: None,
+    ) -> None:
+        """`progress` hears the figures of all agents together, `remark` of agents that were replaced."""
         self._archive = archive
         self._options = options
         self._agents = agents
         self._around = around
-        self._running: list[asyncio.subprocess.Process] = []
-        self._lines: list[int] = []
+        self._progress = progress
+        self._remark = remark
+        self._running: set[asyncio.subprocess.Process] = set()
+        self._figures: list[CrawlStats] = []
         self._stopping = False
 
     async def run(self) -> CrawlStats:
@@ -66,46 +85,83 @@ class Fleet:
             asyncio.get_running_loop().add_signal_handler(number, self._stop)
         total = CrawlStats()
         while True:
-            for figures in await self._round(total):
-                total.add(figures)
+            total = await self._round(total)
             if self._stopping or not self._more(total):
                 return total
 
     def _more(self, total: CrawlStats) -> bool:
-        limit = self._options.limits.pages
-        if not self._options.limits.once or (limit is not None and total.fetched >= limit):
-            return False
-        return count_due(self._archive) > 0
+        limits = self._options.limits.remaining(total.fetched)
+        return limits.ends_idle and limits.pages != 0 and count_due(self._archive) > 0
 
-    async def _round(self, total: CrawlStats) -> list[CrawlStats]:
-        limit = self._options.limits.pages
-        left = None if limit is None else limit - total.fetched
+    async def _round(self, total: CrawlStats) -> CrawlStats:
+        """All agents until each has ended; what was done so far, with theirs."""
+        left = self._options.limits.remaining(total.fetched).pages
+        self._figures = [total] + [CrawlStats()] * self._agents
+        agents = [asyncio.ensure_future(self._keep_running(index, left)) for index in range(self._agents)]
         try:
-            self._running = [await self._start(index, left) for index in range(self._agents)]
-            outputs = await asyncio.gather(*(process.communicate() for process in self._running))
-        finally:
-            while self._lines:
-                os.close(self._lines.pop())
-        for process, (_, errors) in zip(self._running, outputs, strict=True):
-            if process.returncode:
-                raise NotReady(f"an agent ended with status {process.returncode}: {errors.decode()[-500:].strip()}")
-        return [CrawlStats.from_row(json.loads(answer)) for answer, _ in outputs]
+            await asyncio.gather(*agents)
+        except BaseException:
+            # Of a crawl that fails nobody goes on; what the others have fetched they record before they end.
+            self._stop()
+            await asyncio.gather(*agents, return_exceptions=True)
+            raise
+        return self._total()
 
-    async def _start(self, index: int, left: int | None) -> asyncio.subprocess.Process:
+    def _total(self) -> CrawlStats:
+        total = reduce(CrawlStats.plus, self._figures)
+        total.pause = earliest_pause([figures.pause for figures in self._figures[1:]])
+        return total
+
+    async def _keep_running(self, index: int, left: int | None) -> None:
+        """One agent after the other for a share of the hosts, until one of them has come to the end of its work."""
+        pages = None if left is None else max(1, left // self._agents + (index < left % self._agents))
+        fruitless = 0
+        while True:
+            before = self._figures[index + 1]
+            limits = replace(self._options.limits, pages=pages).remaining(before.fetched)
+            process = await self._start(index, limits)
+            errors = await self._listen(index, process)
+            done = self._figures[index + 1].fetched - before.fetched
+            how = _how_it_ended(process.returncode, errors)
+            if self._stopping or (not how and (limits.ends_idle or limits.remaining(done).pages == 0)):
+                return
+            fruitless = 0 if done else fruitless + 1
+            if errors or fruitless >= _MAX_FRUITLESS:
+                raise NotReady(
+                    f"an agent {how or 'ended early'}; all that was fetched is recorded, "
+                    "and the crawl can be started again when the cause is gone"
+                )
+            self._remark(f"agent {index + 1} {how or 'ended early'}; another goes on with its hosts")
+
+    async def _listen(self, index: int, process: asyncio.subprocess.Process) -> str:
+        """Takes in the figures of an agent until it ends; what it said of errors, from its end."""
+        assert process.stdout is not None
+        assert process.stderr is not None
+        before = self._figures[index + 1]
+        errors = asyncio.ensure_future(process.stderr.read())
+        async for line in process.stdout:
+            if line.startswith(b"{") and line.endswith(b"\n"):
+                self._figures[index + 1] = before.plus(CrawlStats.from_row(json.loads(line)))
+                self._progress(self._total())
+        await process.wait()
+        self._running.discard(process)
+        return (await errors).decode(errors="replace")[-500:].strip() if process.returncode else ""
+
+    async def _start(self, index: int, limits: CrawlLimits) -> asyncio.subprocess.Process:
         """An agent with its task on a line that stays open: it reads the end of it when this process is gone."""
-        part = None if left is None else max(1, left // self._agents + (index < left % self._agents))
-        options = replace(self._options, limits=replace(self._options.limits, pages=part))
+        options = replace(self._options, limits=limits)
         task = AgentTask(self._archive.settings, options, Shard(index, self._agents), self._around)
-        line, ours = os.pipe()
-        self._lines.append(ours)
-        try:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable, "-c", _AGENT, stdin=line, stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE, start_new_session=True,
-            )  # fmt: skip
-        finally:
-            os.close(line)
-        await asyncio.to_thread(_write_all, ours, pickle.dumps(task))
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", _AGENT, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+        self._running.add(process)
+        assert process.stdin is not None
+        with suppress(ConnectionError):
+            process.stdin.write(pickle.dumps(task))
+            await process.stdin.drain()
+        if self._stopping:
+            process.terminate()
         return process
 
     def _stop(self) -> None:
@@ -115,9 +171,13 @@ class Fleet:
                 process.terminate()
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(descriptor, data) :]
+def _how_it_ended(status: int | None, errors: str) -> str:
+    """Empty for an agent that ended as it should."""
+    if not status:
+        return ""
+    if status < 0:
+        return f"was killed by {signal.Signals(-status).name}"
+    return f"ended with status {status}" + (f": {errors}" if errors else "")
 
 
 def run_agent() -> None:
@@ -125,11 +185,18 @@ def run_agent() -> None:
     task: AgentTask = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the process that started this one
     try:
         with Archive.open(task.settings) as archive, task.around(archive):
-            work = crawl(archive, task.options, shard=task.shard, signals=_STOP_SIGNALS, begun=_end_with_leader)
-            figures = asyncio.run(work)
+            work = crawl(
+                archive, task.options, _tell_leader, shard=task.shard, signals=_STOP_SIGNALS, begun=_end_with_leader
+            )
+            asyncio.run(work)
     except LetopisError as error:
         sys.exit(str(error))
-    json.dump(figures.row(), sys.stdout)
+
+
+def _tell_leader(figures: CrawlStats) -> None:
+    """After each commit: whoever leads knows what was recorded, also of an agent that is killed afterwards."""
+    sys.stdout.write(json.dumps(figures.row()) + "\n")
+    sys.stdout.flush()
 
 
 def _end_with_leader(agent: Agent) -> None:

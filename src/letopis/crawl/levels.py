@@ -139,11 +139,11 @@ class LevelCrawl:
     async def _look(self, url: NewUrl) -> Observation:
         """One look; NoTurn when the crawl was stopped before it came to it."""
         visitor, options = self._visitor, self._options
+        if setting := self._decisions.refusing_setting(url.url, url.host, url.depth):
+            return visitor.judge(visitor.refused_by_setting(url.url, setting), None, options)
         async with self._room:
-            robots = await visitor.robots_of(url.url)
+            robots = await visitor.robots_of(url.url, options)
         refusal = visitor.refusal(url.url, robots)
-        if refusal is None and not self._decisions.fetches(url.url, url.host, url.depth):
-            refusal = visitor.refused(url.url, "crawl.fetch_if does not allow it")
         if refusal is not None:
             return visitor.judge(refusal, None, options)
         await self._wait_for_bandwidth(url.host)
@@ -180,7 +180,7 @@ class LevelCrawl:
         links: list[NewUrl] = []
         if self._selection.max_depth is None or url.depth <= self._selection.max_depth:
             whole = self._visitor.reread(look, look.response.url, self._options)
-            links = self._decisions.links(whole, self._selection.links(whole, url.depth), url.depth)
+            links = self._decisions.links(whole, self._selection.links(whole, url.depth), url.depth, url.priority)
         self.figures.count(look, row.first, len(links))
         return links
 
@@ -198,7 +198,7 @@ async def open_level_crawl(
     politeness = politeness_of(archive.settings.crawl)
     async with (
         open_client(archive) as (client, name),
-        crawl_visitor(archive, client, name, politeness, private_ok=private_ok) as (visitor, _),
+        crawl_visitor(archive, client, name, politeness) as (visitor, _),
     ):
         yield LevelCrawl(archive, visitor, selection, options, hooks, most)
 

@@ -28,9 +28,16 @@ from letopis.archive.queues import (
 from letopis.config import FetchSettings
 from letopis.crawl.agent import Agent, CrawlLimits
 from letopis.crawl.commits import CrawlStats
-from letopis.crawl.selection import CrawlDecisions, CrawlSelection, moved_seeds, plan_scopes, reads_text
+from letopis.crawl.selection import (
+    CrawlDecisions,
+    CrawlSelection,
+    PrivateReach,
+    moved_seeds,
+    plan_scopes,
+    reads_text,
+)
 from letopis.errors import LetopisError, NotReady, UsageError
-from letopis.fetch import Client, CookieJar, CurlTransport, Transport, limits_of
+from letopis.fetch import Client, CookieJar, CurlTransport, Origin, Transport, limits_of
 from letopis.frontier import Frontier, LeaseManager, Politeness, politeness_of
 from letopis.look import LookOptions, Visitor
 from letopis.look.politeness import PolitenessBook, open_book
@@ -59,13 +66,14 @@ class CrawlOptions:
     requisites: bool = False
     revisit_now: bool = False
     private_ok: bool = True
+    origin: Origin = "cli"
     limits: CrawlLimits = field(default_factory=CrawlLimits)
 
     def plan(self) -> CrawlPlan:
         """What of it holds for whoever goes on with the crawl; UsageError where nobody could go on with it."""
         seeds = tuple(map(parse_user_url, self.seeds))
         Scope(self.scope, seeds, self.include, self.exclude)
-        return CrawlPlan(seeds, str(self.scope), self.include, self.exclude, self.depth, self.requisites)
+        return CrawlPlan(seeds, str(self.scope), self.include, self.exclude, self.depth, self.requisites, self.origin)
 
 
 def selection_for(archive: Archive, options: CrawlOptions) -> CrawlSelection:
@@ -125,14 +133,14 @@ def _without_retries(settings: FetchSettings) -> FetchSettings:
 
 @asynccontextmanager
 async def crawl_visitor(
-    archive: Archive, client: Client, name: str, politeness: Politeness, *, private_ok: bool
+    archive: Archive, client: Client, name: str, politeness: Politeness
 ) -> AsyncIterator[tuple[Visitor, PolitenessBook]]:
     """Looks at pages as a crawl does, by its politeness book, which is closed in the end.
 
     Unless the settings say otherwise the links of pages are handed over to the index.
     """
     crawling = archive.settings.crawl
-    robots = RobotsCache(archive, client, name, private_ok=private_ok) if crawling.robots else None
+    robots = RobotsCache(archive, client, name) if crawling.robots else None
     link_cache = LinkCacheWriter(archive.folder) if crawling.map else None
     book = open_book(archive, politeness, crawls=True)
     try:
@@ -162,7 +170,7 @@ async def open_agent(
     try:
         async with (
             connect(archive) as (client, name),
-            crawl_visitor(archive, client, name, politeness, private_ok=options.private_ok) as (visitor, book),
+            crawl_visitor(archive, client, name, politeness) as (visitor, book),
         ):
             arrive = _arrivals(archive, book)
             queue = FrontierQueue(archive, shard, arrive) if leases is None else leases.queue(archive, arrive)
@@ -170,6 +178,7 @@ async def open_agent(
                 archive, visitor, Frontier(queue, politeness), queue,
                 make_policy(settings.schedule, policy_memory(archive)),
                 lambda: selection_for(archive, options), looking, leases,
+                PrivateReach(archive, queue) if options.private_ok else None,
             )  # fmt: skip
     finally:
         if leases is not None:

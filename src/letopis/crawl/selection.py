@@ -6,12 +6,13 @@ filter cannot know yet it does not refuse.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+import time
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from letopis.archive import Archive
-from letopis.archive.queues import CrawlPlan, crawl_plans, keeps_crawl_plans, visited_hosts
+from letopis.archive.queues import CrawlPlan, FrontierQueue, crawl_plans, keeps_crawl_plans, visited_hosts
 from letopis.config import CrawlSettings
 from letopis.errors import UsageError
 from letopis.fetch import is_private_url
@@ -24,6 +25,7 @@ from letopis.frontier import (
     focus_score,
     link_interest,
     parse_crawl_filter,
+    poor_before,
 )
 from letopis.model import LinkType, Observation, Page, header
 from letopis.urls import Scope, ScopeKind, Scopes, UrlRules, join, parse_user_url, url_key, without_tracking
@@ -125,7 +127,7 @@ class CrawlSelection:
             if link.type in FOLLOWED_LINKS:
                 if "nofollow" not in link.rel:
                     self._take(found, link.target, depth + 1)
-            elif self.requisites and link.type in REQUISITE_LINKS and link.target not in found:
+            elif self.requisites and link.type in REQUISITE_LINKS and link.rel != "cite" and link.target not in found:
                 # A host already named means admitted: what a page needs may lie anywhere.
                 found[link.target] = NewUrl(url_key(link.target), link.target, host_of(link.target), depth)
 
@@ -168,15 +170,22 @@ class CrawlDecisions:
     def _plans(self, url: NewUrl, year: int) -> bool:
         if self._schedule is not None and not self._schedule.passes(_address_facts(url.url, url.host, url.depth)):
             return False
-        if self._max_hosts and url.host not in self._hosts:
+        return self._touches(url.host) and not self._traps.why(url.url, year)
+
+    def _touches(self, host: str) -> bool:
+        """Whether a host is one of those that may be asked at all; the first ones are, seeds before others."""
+        if self._max_hosts and host not in self._hosts:
             if len(self._hosts) >= self._max_hosts:
                 return False
-            self._hosts.add(url.host)
-        return not self._traps.why(url.url, year)
+            self._hosts.add(host)
+        return True
 
-    def fetches(self, url: str, host: str, depth: int) -> bool:
-        """Whether a planned URL is really asked for."""
-        return self._fetch is None or self._fetch.passes(_address_facts(url, host, depth))
+    def refusing_setting(self, url: str, host: str, depth: int) -> str:
+        """The name of the setting by which a planned URL is not asked for; empty when it is."""
+        if not self._touches(host):
+            return "crawl.max_hosts"
+        allowed = self._fetch is None or self._fetch.passes(_address_facts(url, host, depth))
+        return "" if allowed else "crawl.fetch_if"
 
     def stores(self, look: Observation, depth: int) -> bool:
         """Whether the content of a look is kept."""
@@ -186,15 +195,21 @@ class CrawlDecisions:
         """Whether a page is visited again."""
         return self._revisit is None or self._revisit.passes(filter_facts(look, depth))
 
-    def links(self, look: Observation, links: list[NewUrl], depth: int) -> list[NewUrl]:
-        """The links of a page that are followed, in a focused crawl the promising ones first."""
+    def links(self, look: Observation, links: list[NewUrl], depth: int, priority: float = 0.0) -> list[NewUrl]:
+        """The links of a page that are followed, in a focused crawl the promising ones first.
+
+        `priority` is that of the page: it tells how many pages before it were poor.
+        """
         if self._follow is not None and not self._follow.passes(filter_facts(look, depth)):
             return []
-        if self._focus is None or look.page is None:
-            return links
-        value = focus_score(self._focus, look.page.title, look.page.text[:_MAX_TEXT], look.page.language)
-        verdict = link_interest(self._focus, value, 0)
-        return [link._replace(priority=verdict.priority) for link in links] if verdict.follow else []
+        focus = self._focus
+        if focus is None or look.page is None or redirect_of_look(look):
+            return links if focus is None else [link._replace(priority=priority) for link in links]
+        value = focus_score(focus, look.page.title, look.page.text[:_MAX_TEXT], look.page.language)
+        anchors = {link.target: link.text for link in look.page.links}
+        poor = poor_before(priority)
+        judged = [(link, link_interest(focus, value, poor, anchors.get(link.url, ""))) for link in links]
+        return [link._replace(priority=interest.priority) for link, interest in judged if interest.follow]
 
 
 def reads_text(settings: CrawlSettings) -> bool:
@@ -244,6 +259,38 @@ def plan_scopes(archive: Archive, plans: Iterable[CrawlPlan]) -> tuple[Scope, ..
         visited = visited_hosts(archive, _MAX_VISITED_HOSTS)
         return (Scope(ScopeKind.HOST, tuple(f"http://{name}/" for name in visited)),)
     return tuple(Scope(ScopeKind(kind), tuple(own), *patterns) for (kind, *patterns), own in seeds.items())
+
+
+_REACH_SECONDS = 5.0
+
+
+class PrivateReach:
+    """Which URLs of the queue may lie on private addresses, where the owner's command line may ask for such.
+
+    An archive that only its owner crawls: all. One that has also taken
+    crawls through HTTP: those that a crawl of the owner reaches, whoever
+    planned them; of a crawl without bounds the hosts of its seeds.
+    """
+
+    def __init__(self, archive: Archive, queue: FrontierQueue, clock: Callable[[], float] = time.monotonic) -> None:
+        self._archive = archive
+        self._queue = queue
+        self._clock = clock
+        self._read = -_REACH_SECONDS
+        self._scopes: tuple[Scope, ...] = ()
+
+    def allows(self, url: str) -> bool:
+        """Whether a URL that the queue gave out may be asked wherever it lies."""
+        if not self._queue.for_others or self._archive.settings.fetch.private == "always":
+            return True
+        return any(scope.reaches(url) for scope in self._own_scopes())
+
+    def _own_scopes(self) -> tuple[Scope, ...]:
+        if self._clock() - self._read >= _REACH_SECONDS:
+            own = [plan for plan in crawl_plans(self._archive) if plan.origin == "cli"]
+            bounded = [plan._replace(scope=ScopeKind.HOST) if plan.scope == ScopeKind.ANY else plan for plan in own]
+            self._scopes, self._read = plan_scopes(self._archive, bounded), self._clock()
+        return self._scopes
 
 
 def unusable_plans(archive: Archive) -> list[str]:

@@ -19,17 +19,19 @@ from letopis.archive.imported import (
     mistaken_for_page,
     unrecorded_captures,
 )
-from letopis.archive.records import CaptureSource
+from letopis.archive.records import CaptureSource, headers_from_outside, status_from_outside
 from letopis.errors import BadUrl, Damaged, LetopisError
 from letopis.exchange.body_codings import DecodedBody, decoded_body
 from letopis.exchange.revisits import Arrival, Revisit, digest_key, resolve_revisits, waiting_row
 from letopis.exchange.sources import ImportedCapture, ImportReport, RevisitTarget
 from letopis.exchange.warc_records import restored_headers
-from letopis.model import Headers, Hop, Outcome, to_millis
+from letopis.model import Headers, Outcome, to_millis
+from letopis.model.times import utc_time
 from letopis.urls import normalize
 
 BATCH_CAPTURES = 1024
 BATCH_BYTES = 64 * 1024 * 1024
+_FACTS = ("final", "hops", "error", "warnings", "score", "blocks", "length", "failure")
 
 
 def import_captures(
@@ -53,12 +55,12 @@ def _readable(found: Iterable[ImportedCapture], name: str, report: ImportReport)
     try:
         yield from found
     except Damaged as error:
-        report.refuse(str(error), name)
+        report.break_off(str(error), name)
     except LetopisError:
         raise
     except Exception as error:
         reason = " ".join(str(error).split())
-        report.refuse(f"the rest of the file cannot be read ({type(error).__name__}: {reason})", name)
+        report.break_off(f"the rest of the file cannot be read ({type(error).__name__}: {reason})", name)
 
 
 def _commit(archive: Archive, batch: list[Arrival], report: ImportReport) -> None:
@@ -188,18 +190,13 @@ def _arrival_of_facts(
 
 def _from_facts(url: str, moment: int, facts: dict[str, Any]) -> NewCapture:
     """A check without an answer, or what belongs to the capture before it."""
-    hops = [Hop(hop[0], hop[1], hop[2], hop[3], tuple(map(tuple, hop[4]))) for hop in facts["redirects"]]
-    final = facts["final_url"] if facts["final_url"] != url else ""
-    headers: Headers = tuple((str(name), str(value)) for name, value in facts.get("headers", ()))
-    details = CheckDetails(
-        final_url=final,
-        hops=tuple(hops),
-        error=facts["error"],
-        warnings=tuple(facts["warnings"]),
-        length=facts.get("length"),
-    )
+    said = {"final": facts["final_url"], "hops": facts["redirects"], **facts}
+    details = CheckDetails.from_outside({name: said.get(name) for name in _FACTS if said.get(name) is not None})
+    if details.final_url == url:
+        details = details._replace(final_url="")
+    headers = headers_from_outside(facts.get("headers", ()))
     # Headers stand here only where no record could hold the answer; elsewhere the capture before has them.
-    status = int(facts["status"]) if headers else 0
+    status = status_from_outside(facts["status"]) if headers else 0
     outcome = Outcome(facts["outcome"])
     return NewCapture(url, moment, status, headers, None, outcome, versioned=False, dated=True, details=details)
 
@@ -227,7 +224,7 @@ def parse_date(date: str) -> int:
     """
     text = date.strip()
     if len(text) == _USUAL_DATE and text[10] == "T":
-        return to_millis(datetime.fromisoformat(text).astimezone(UTC))
+        return to_millis(utc_time(text))
     text = _FRACTION.sub("", text)
     if _STAMP.match(text):
         text = f"{text[:8]}T{text[8:14]}Z"
@@ -239,5 +236,4 @@ def parse_date(date: str) -> int:
     elif parts and len(parts[3]) == 3:
         day = datetime(int(parts[1]), 1, 1, tzinfo=UTC) + timedelta(days=int(parts[3]) - 1)
         text = f"{day:%Y-%m-%d}{parts[4]}"
-    parsed = datetime.fromisoformat(text)
-    return to_millis(parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC))
+    return to_millis(utc_time(text))

@@ -43,8 +43,14 @@ class RecordLocation(NamedTuple):
     length: int
 
 
-def cdx_rows(captures: CaptureList, batch: Sequence[ListedCapture], revisit_status: str) -> list[CdxRow]:
-    """The rows of a batch. A check that found nothing new is a revisit, a redirected one a redirect."""
+def cdx_rows(
+    captures: CaptureList, batch: Sequence[ListedCapture], revisit_status: str, *, resolved: str | None = None
+) -> list[CdxRow]:
+    """The rows of a batch; a redirected check is a redirect.
+
+    An answer without a body (304) is a revisit; where `resolved` names a status, it has that one and the media type of
+    what it stands for. A whole answer that brought nothing new is an answer like others.
+    """
     kinds = captures.media_types(batch)
     texts = digest_texts([capture[5] or _NOTHING for capture in batch])
     rows: list[CdxRow] = []
@@ -56,6 +62,9 @@ def cdx_rows(captures: CaptureList, batch: Sequence[ListedCapture], revisit_stat
             add((name, stamp, url, _redirect_type(redirect), str(redirect.status), EMPTY_DIGEST, "0", time))
         elif kind == VERSION:
             add((name, stamp, url, kinds[head], str(status), digest, str(length), time))
+        elif kind == REPEAT and (status != 304 or resolved is not None):
+            shown = resolved or "" if status == 304 else str(status)
+            add((name, stamp, url, kinds[head], shown, digest if sha1 else "-", str(length or 0), time))
         elif kind == REPEAT:
             add((name, stamp, url, REVISIT, revisit_status, digest if sha1 else "-", str(length or 0), time))
         elif sha1:

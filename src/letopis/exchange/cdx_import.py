@@ -29,6 +29,8 @@ LINES_AT_ONCE = 10_000
 READ_BYTES = 8 * 1024 * 1024
 """Records that lie one after another are fetched together up to this."""
 
+_MOST_LINE = 1024 * 1024
+_MOST_OFFSET = 1 << 62
 _REMOTE = ("http://", "https://")
 
 
@@ -143,6 +145,8 @@ class _CdxImport:
         file = (folder_path / name).resolve()
         if not file.is_relative_to(folder_path.resolve()):
             raise UsageError("it lies outside the folder of the index; name that folder with --base")
+        if file.exists() and not file.is_file():  # a pipe would be waited for without end
+            raise UsageError("it is no plain file")
         return str(file)
 
     def _name(self) -> str:
@@ -165,7 +169,8 @@ async def _pieces(source: RangeSource) -> AsyncIterator[bytes]:
 def _lines_of(file: Path) -> Iterator[str]:
     try:
         with file.open(encoding="utf-8", errors="replace") as lines:
-            yield from lines
+            while line := lines.readline(_MOST_LINE):
+                yield line
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror}; give a CDXJ file") from None
 
@@ -178,10 +183,10 @@ def _places(lines: Iterable[str], where: str, report: ImportReport) -> Iterator[
         try:
             fields = json.loads(line[line.index("{") :])
             place = RecordLocation(str(fields["filename"]), int(fields["offset"]), int(fields["length"]))
-            if place.offset < 0 or not 0 < place.length <= MAX_BODY:
+            if not 0 <= place.offset < _MOST_OFFSET or not 0 < place.length <= MAX_BODY:
                 raise ValueError("no such place")
             yield place
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             report.refuse("a line without filename, offset and length", f"{where} {line[:80].strip()}")
 
 
@@ -190,7 +195,7 @@ def _by_file(places: Iterable[RecordLocation]) -> dict[str, list[_Span]]:
     found: dict[str, list[_Span]] = defaultdict(list)
     for name, start, length in sorted(set(places)):
         spans, end = found[name], start + length
-        if spans and start < spans[-1].end:
+        if spans and start < spans[-1].end and end - spans[-1].start <= MAX_BODY:
             spans[-1] = _Span(spans[-1].start, max(end, spans[-1].end))
         elif spans and start == spans[-1].end and end - spans[-1].start <= READ_BYTES:
             spans[-1] = _Span(spans[-1].start, end)

@@ -84,10 +84,12 @@ def import_sources(
     """
     report = ImportReport()
     for source in map(str, sources):
-        before = report.taken
+        before, breaks = report.taken, report.breaks
         _import(archive, source, kind or source_kind(source), base, hints or SourceHints(), report, progress)
         if report.taken == before:
             report.empty.append(source)
+        elif report.breaks > breaks:
+            report.cut.append(source)
     complete_waiting(archive, report)
     return report
 

@@ -110,7 +110,8 @@ class ImportReport:
     """`same` counts captures that the archive already had, `waiting` revisits that wait for the capture they refer to;
     the first refusals are named.
 
-    `empty` are the sources of which nothing could be taken in, `run` names this import.
+    `empty` are the sources of which nothing could be taken in, `cut` those that break off or are damaged; `run` names
+    this import.
     """
 
     records: int = 0
@@ -121,12 +122,19 @@ class ImportReport:
     refused: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
+    cut: list[str] = field(default_factory=list)
+    breaks: int = 0
     run: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
     def taken(self) -> int:
         """Captures that are in the archive, or wait in it, after this."""
         return self.checks + self.same + self.waiting
+
+    def break_off(self, reason: str, where: str) -> None:
+        """Counts a record, or the rest of a source, that is not there or cannot be read."""
+        self.breaks += 1
+        self.refuse(reason, where)
 
     def refuse(self, reason: str, where: str) -> None:
         """Counts a record that was left out; a source that finds ever new reasons fills no memory."""

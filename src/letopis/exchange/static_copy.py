@@ -4,7 +4,6 @@ as it was. A second run writes only what changed.
 
 from __future__ import annotations
 
-import codecs
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from letopis.errors import NotFound, NotReady, UsageError
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.static_names import file_name, is_file_name, link_to
 from letopis.extract import decode, read_page
+from letopis.extract.charsets import in_page_charset, python_codec
 from letopis.extract.detection import bare_type
 from letopis.extract.pages import charset_of
 from letopis.extract.rewriter import ATTRIBUTE_VALUE, Rewriter, quoted_attribute
@@ -190,7 +190,7 @@ def _list_name(number: int) -> str:
 
 _CHARSET = re.compile(r"<meta[^>]{0,400}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 _HEAD = re.compile(
-    r"(?:\ufeff?\s*(?:<!--.*?-->\s*)*<!doctype[^>]*>)?(?:\s*<html\b[^>]*>)?(?:\s*<head\b[^>]*>)?",
+    r"(?:\ufeff?+\s*+(?><!--.*?-->\s*+)*+<!doctype[^>]*+>)?+(?:\s*+<html\b[^>]*+>)?+(?:\s*+<head\b[^>]*+>)?+",
     re.IGNORECASE | re.DOTALL,
 )
 _PLACE = re.compile(r"([\s\"'/])(href)" + ATTRIBUTE_VALUE, re.IGNORECASE)
@@ -315,11 +315,12 @@ class _CopyRun:
 
     def _rewritten(self, shown: _CopiedPage, body: bytes, *, is_page: bool) -> bytes:
         text, charset = decode(body, charset_of(shown.check.content_type))
-        if charset.startswith("utf-16"):
-            charset = "utf-8"
-        rewriter = FileRewriter(shown.check.final_url, self._lead(shown.name))
-        changed = rewriter.page(text, charset) if is_page else rewriter.css(text)
-        return changed.encode(codecs.lookup(charset).name, "xmlcharrefreplace" if is_page else "replace")
+        rewriter = FileRewriter(
+            shown.check.final_url, self._lead(shown.name), lambda reference: in_page_charset(reference, charset)
+        )
+        written = "utf-8" if charset.startswith("utf-16") or charset == "x-user-defined" else charset
+        changed = rewriter.page(text, written) if is_page else rewriter.css(text)
+        return changed.encode(python_codec(written), "xmlcharrefreplace" if is_page else "replace")
 
     def _lead(self, page_name: str) -> Callable[[str, bool], str | None]:
         """Where links of a file go: to another file of the copy, or nowhere else than before."""

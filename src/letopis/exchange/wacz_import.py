@@ -135,6 +135,6 @@ def _read(package: zipfile.ZipFile, name: str) -> bytes | None:
 def _object(text: bytes) -> dict[str, Any]:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -272,8 +272,10 @@ def _metadata(check: Check) -> WarcRecord:
         "redirects": [[hop.url, hop.status, hop.location, hop.ip, hop.headers] for hop in check.redirects],
         "warnings": list(check.warnings),
     }
+    if check.failure and check.failure != "http":
+        facts["failure"] = check.failure
     if check.status and _is_bodiless(check):
-        facts |= {"headers": check.headers, "length": check.length}
+        facts |= {"headers": check.headers, "length": check.length, "score": check.score, "blocks": check.blocks}
     block = json.dumps(facts, ensure_ascii=False, sort_keys=True).encode()
     digest = ("WARC-Block-Digest", _digest(block))
     return WarcRecord((*_common_headers("metadata", check), digest, ("Content-Type", CHECK_TYPE)), block)

@@ -18,6 +18,7 @@ from letopis.exchange.captures import parse_check_facts
 from letopis.exchange.kept_records import MAX_BESIDE, KeptRecord
 from letopis.exchange.record_stream import (
     BREAKS_OFF,
+    NO_RECORD,
     WRONG_LENGTH,
     SourceRecord,
     is_arc,
@@ -49,6 +50,7 @@ _MOST_HELD = 8
 _MOST_REQUESTS = 64
 _MOST_BESIDE = 64
 _NO_BODY = (204, 304)
+_DAMAGE = (BREAKS_OFF, NO_RECORD)
 _UUID_VERSION = len("<urn:uuid:00000000-0000-")
 
 
@@ -92,6 +94,9 @@ def _sound(record: SourceRecord, report: ImportReport) -> SourceRecord | None:
         return record
     if record.fault == BREAKS_OFF and (whole := _whole_by_length(record.block)) is not None:
         return record._replace(block=whole, fault="")
+    if record.fault in _DAMAGE:
+        report.break_off(record.fault, where)
+        return None
     report.refuse(record.fault, where)
     return record if record.fault == WRONG_LENGTH else None
 

@@ -3,7 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from letopis.extract.detection import decode, sniff
+from letopis.extract.charsets import decode
+from letopis.extract.detection import sniff
 from letopis.extract.extraction import read_in_own_process, read_page
 from letopis.extract.formats import Format, content_types, format_for
 from letopis.extract.pages import Mode, PageDraft, Source, page_from_json, page_to_json, page_to_xml

@@ -1,35 +1,40 @@
 """The way from bytes to a Page: look at the type, choose the format, read, add what the headers say.
 
 Risky formats, and HTML that could keep the parser busy for minutes, are read
-in a process of their own, bounded in time and memory. Its answer comes back
-as JSON: nothing that a broken library sends is run.
+in a process of their own, bounded in time and memory (`letopis.bounded`).
 """
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
-import sys
+from collections.abc import Mapping
+from typing import Any
 
-from letopis.errors import MissingExtra
+from letopis.bounded import MAX_SECONDS, run_bounded
+from letopis.errors import MissingExtra, TooCostly
 from letopis.extract.detection import sniff
 from letopis.extract.formats import Format, format_for
 from letopis.extract.metadata import language_of, primary_language, read_date, robots_directives
-from letopis.extract.pages import Mode, PageDraft, Source, charset_of, page_from_json
+from letopis.extract.pages import Mode, PageDraft, Source, charset_of, page_from_json, page_to_json
 from letopis.model import Headers, Page, header
 
 _SMALL_PAGE = 64 * 1024
 _LARGE_PAGE = 256 * 1024
 _FEW_TAGS = 8192
+_MOST_TAGS = 200_000
 _MOST_DEPTH = 512
 _MOST_ATTRIBUTES = 256
+_CLIMBED = 32
 _LONG_TAG = re.compile(rb"<[a-zA-Z][^>]{4096}")
-_TAG = re.compile(rb"""<(/?)([a-zA-Z][^\s/>]*)([^>"']*+(?:"[^"]*+"[^>"']*+|'[^']*+'[^>"']*+)*+)""")
+_TAG = re.compile(rb"""<(?:(!--)|(/?)([a-z][^\s/>]*)([^>"']*+(?:"[^"]*+"[^>"']*+|'[^']*+'[^>"']*+)*+))""")
+_OPENED = re.compile(rb"<[a-z]")
 _BLANKS = re.compile(rb"[\s/]+")
+_RAW_ELEMENTS = frozenset(b"script style title textarea xmp iframe noembed noframes".split())
+# An end tag closes nothing beyond one of these.
+_BARRIERS = frozenset(b"applet caption html marquee object select table template".split())
 # Never open for long: without content, or closed by the next of their kind.
 _FLAT_ELEMENTS = frozenset(
-    b"area base br col embed hr img input link meta param source track wbr p li dt dd tr td th option".split()
+    b"area base br col embed hr img input link meta param source track wbr p li dt dd tr td th".split()
 )
 
 
@@ -37,42 +42,58 @@ def needs_own_process(body: bytes) -> bool:
     """Whether a page could take more than about a second to parse."""
     if len(body) <= _SMALL_PAGE:
         return False
-    many = body.count(b"<") > _FEW_TAGS
-    return (many or len(body) > _LARGE_PAGE or _LONG_TAG.search(body) is not None) and _is_deep_or_wide(body)
+    tags = body.count(b"<")
+    if tags > _MOST_TAGS:
+        return True
+    suspect = tags > _FEW_TAGS or len(body) > _LARGE_PAGE or _LONG_TAG.search(body) is not None
+    return suspect and _is_deep_or_wide(body.lower())
 
 
 def _is_deep_or_wide(body: bytes) -> bool:
-    """Counts open elements and attributes as far as plain looks can tell; doubt counts as danger."""
-    opened: dict[bytes, int] = {}
-    depth = 0
-    for slash, name, rest in _TAG.findall(body):
-        if len(rest) > 2 * _MOST_ATTRIBUTES and len(_BLANKS.findall(rest)) > _MOST_ATTRIBUTES and _is_wide(rest):
-            return True
-        name = name.lower()
-        if name in _FLAT_ELEMENTS:
-            continue
-        if not slash:
-            opened[name] = opened.get(name, 0) + 1
-            depth += 1
-            if depth > _MOST_DEPTH:
+    """Counts open elements and attributes as far as plain looks can tell; doubt counts as danger.
+
+    Where the parser may see a comment or a script and we may not, or the other way round, what opens there counts
+    as opened and what closes there does not count.
+    """
+    stack: list[bytes] = []
+    hidden = at = 0
+    while (found := _TAG.search(body, at)) is not None:
+        comment, slash, name, rest = found.groups()
+        at = found.end()
+        if comment or (name in _RAW_ELEMENTS and not slash):
+            end = body.find(b"-->" if comment else b"</" + name, at)
+            inside = body[at : end if end >= 0 else len(body)]
+            if name == b"script" and b"<!--" in inside and b"<script" in inside:
                 return True
-        elif opened.get(name):
-            opened[name] -= 1
-            depth -= 1
+            hidden += len(_OPENED.findall(inside))
+            at += len(inside)
+        elif rest and _is_wide(rest):
+            return True
+        elif slash:
+            _close(stack, name)
+        elif name not in _FLAT_ELEMENTS:
+            stack.append(name)
+        if len(stack) + hidden > _MOST_DEPTH:
+            return True
     return False
+
+
+def _close(stack: list[bytes], name: bytes) -> None:
+    """Takes what an end tag closes off the stack, if it closes anything for certain."""
+    for place in range(len(stack) - 1, max(-1, len(stack) - 1 - _CLIMBED), -1):
+        if stack[place] == name:
+            del stack[place:]
+            return
+        if stack[place] in _BARRIERS:
+            return
 
 
 def _is_wide(attributes: bytes) -> bool:
     """More attributes than any honest tag has; blanks and slashes inside quotes do not count."""
+    if len(attributes) <= 2 * _MOST_ATTRIBUTES or len(_BLANKS.findall(attributes)) <= _MOST_ATTRIBUTES:
+        return False
     bare = re.sub(rb"""=\s*+(?:"[^"]*+"|'[^']*+'|[^\s"'>]++)""", b" ", attributes)
-    return len(bare.split()) > _MOST_ATTRIBUTES
-
-
-MAX_SECONDS = 20.0
-"""Longest time that one document may take, start of the process included."""
-MAX_MEMORY = 1536 * 1024 * 1024
-"""Most address space of the process."""
-_MOST_ANSWER = 64 * 1024 * 1024
+    return len(_BLANKS.sub(b" ", bare).split()) > _MOST_ATTRIBUTES
 
 
 def read_in_own_process(source: Source, *, detect_language: bool = True, seconds: float = MAX_SECONDS) -> Page:
@@ -83,21 +104,23 @@ def read_in_own_process(source: Source, *, detect_language: bool = True, seconds
         "headers": source.headers,
         "mode": source.mode,
         "detect_language": detect_language,
-        "seconds": seconds,
-        "memory": MAX_MEMORY,
     }
-    given = json.dumps(order).encode() + b"\n" + source.body
-    command = [sys.executable, "-m", "letopis.extract.worker"]
     try:
-        done = subprocess.run(command, input=given, capture_output=True, timeout=seconds, check=False)  # noqa: S603
-    except subprocess.TimeoutExpired:
-        return _failed(source, f"reading it took longer than {seconds:g} s and was stopped")
-    if done.returncode != 0 or len(done.stdout) > _MOST_ANSWER:
-        return _failed(source, "reading it failed or needed too much memory and was stopped")
-    try:
-        return page_from_json(done.stdout)
+        return page_from_json(run_bounded("letopis.extract.extraction:read_for_another", order, source.body, seconds))
+    except TooCostly as error:
+        return _failed(source, str(error))
     except (ValueError, TypeError, KeyError):
         return _failed(source, "reading it gave no usable answer")
+
+
+def read_for_another(order: Mapping[str, Any], body: bytes) -> bytes:
+    """The Page of a document as JSON, for the process that asked."""
+    headers = tuple((name, value) for name, value in order["headers"])
+    source = Source(body, order["url"], order["content_type"], headers, order["mode"])
+    found = format_for(source.content_type)
+    if found is None:
+        raise ValueError("nobody reads this type")
+    return page_to_json(read_in_this_process(source, found, detect_language=order["detect_language"])).encode()
 
 
 def _failed(source: Source, reason: str) -> Page:

@@ -8,8 +8,9 @@ for the first time only skims it: where it leads to, and nothing else.
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -28,7 +29,7 @@ from letopis.extract.html_elements import (
     is_marked_frame,
     tags_of,
 )
-from letopis.extract.html_links import ELEMENT_METHODS, LinkCollector
+from letopis.extract.html_links import ELEMENT_METHODS, REFERRING, REFERRING_SELECTOR, LinkCollector
 from letopis.extract.pages import MAX_BLOCKS, MAX_LINKS, MAX_TEXT, PageDraft, Source, charset_of, fold_whitespace
 from letopis.model import Block, BlockKind, Link, LinkType
 
@@ -123,8 +124,9 @@ _BREAK = "\n"
 _PART = "\x1e"
 _MOST_CLIMBED = 64
 _MOST_NAMED = 256
-_MARKED_SELECTOR = f'base[href],[style*="url("],{FRAME_SELECTOR}'
+_MARKED_SELECTOR = f'base[href],[style*="url("],{REFERRING_SELECTOR},{FRAME_SELECTOR}'
 _RAW_TAGS = (*tags_of(ElementAction.SCRIPT), *tags_of(ElementAction.STYLE), *tags_of(ElementAction.TITLE))
+_REFERS = re.compile(rb"\s(?:data|background|cite|formaction)\s*=", re.IGNORECASE)
 _HIDING_TAGS = tags_of(ElementAction.HIDE)
 _FRAMING_TAGS = tags_of(ElementAction.FRAMING)
 _BASIC_TAGS = frozenset(ELEMENT_METHODS) | {BASE}
@@ -154,6 +156,7 @@ def _read_full(tree: LexborHTMLParser, root: LexborNode, draft: PageDraft) -> No
     base: LexborNode | None = None
     styled: list[str] = []
     frames: list[LexborNode] = []
+    referring: list[Mapping[str, str | None]] = []
     last = 0
     for node in tree.css(_MARKED_SELECTOR):
         if node.mem_id == last:  # chosen by several of the selectors
@@ -162,6 +165,8 @@ def _read_full(tree: LexborHTMLParser, root: LexborNode, draft: PageDraft) -> No
         attributes = node.attributes
         if "url(" in (attributes.get("style") or ""):
             styled.append(attributes["style"] or "")
+        if not REFERRING.isdisjoint(attributes) and len(referring) < MAX_LINKS:
+            referring.append(attributes)
         if base is None and node.tag_id == BASE and "href" in attributes:
             base = node
         elif len(frames) < _MOST_NAMED and is_marked_frame(node, attributes):
@@ -171,6 +176,7 @@ def _read_full(tree: LexborHTMLParser, root: LexborNode, draft: PageDraft) -> No
     walk.frame(frames)
     walk.run()
     finder.styled(styled)
+    finder.referring(referring)
     finder.settle()
 
 
@@ -184,6 +190,8 @@ def _read_basic(body: bytes, tree: LexborHTMLParser, root: LexborNode, draft: Pa
             ELEMENT_METHODS[tag](finder, node)
     if b"url(" in body:
         finder.style_attributes()
+    if _REFERS.search(body):
+        finder.referring([node.attributes for node in tree.css(REFERRING_SELECTOR)[:MAX_LINKS]])
     finder.settle_basic()
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from letopis.extract.charsets import in_page_charset
 from letopis.extract.html_elements import ACTIONS, AREA, ElementAction, tags_of
 from letopis.extract.metadata import HtmlHead, primary_language
 from letopis.extract.pages import MAX_BLOCKS, MAX_FIELD, MAX_LINKS, PageDraft, fold_whitespace
@@ -33,6 +34,21 @@ _SCRIPT = LinkType.SCRIPT
 _SITEMAP = LinkType.SITEMAP
 
 
+REFERRING_SELECTOR = "object[data],[background],[cite],[formaction]"
+REFERRING = frozenset(("data", "background", "cite", "formaction"))
+"""Attributes that refer to other documents on elements that are walked for other reasons, or not at all."""
+CITED = "cite"
+"""The relation of a source that a quotation names: nothing that the page needs."""
+
+
+def _reference_joiner(draft: PageDraft) -> Callable[[str], str | None]:
+    """What makes addresses of the references of a page, as a browser that reads it in its charset does."""
+    join_all, charset = joiner(draft.base), draft.charset
+    if charset in ("", "utf-8") or charset.startswith("utf-16"):
+        return join_all
+    return lambda reference: join_all(in_page_charset(reference, charset))
+
+
 class LinkCollector:
     """Collects what elements carry into a draft. Used for one page.
 
@@ -50,7 +66,7 @@ class LinkCollector:
         self._head = HtmlHead()
         self._bare = 0
         self._base(base)
-        self.join = joiner(draft.base)
+        self.join = _reference_joiner(draft)
 
     def handlers(self) -> dict[int, Callable[[LexborNode], None]]:
         """What takes in an element, by the parser's number of the element."""
@@ -64,6 +80,14 @@ class LinkCollector:
         """Links in style attributes that were found already."""
         for style in styles[:MAX_LINKS]:
             self._styles(style)
+
+    def referring(self, found: Sequence[Mapping[str, str | None]]) -> None:
+        """Links in attributes that elements of many kinds have; see `REFERRING`."""
+        for attributes in found:
+            self._add(attributes.get("data"), _MEDIA)
+            self._add(attributes.get("background"), _IMG, rel="background")
+            self._add(attributes.get("formaction"), _FORM)
+            self._add(attributes.get("cite"), _LINK, rel=CITED)
 
     def settle(self) -> None:
         """Puts into the draft what only the whole page can tell."""

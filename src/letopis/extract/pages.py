@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from letopis.extract.detection import DecodedText, decode
+from letopis.extract.charsets import DecodedText, decode
 from letopis.lazy import lazy
 from letopis.model import Block, BlockKind, Headers, Link, LinkType, Page, header, rfc3339
 from letopis.urls import join
@@ -50,7 +50,7 @@ class Source:
 
     def utf8(self) -> tuple[bytes, str]:
         """The body in the one charset that the HTML parser reads (itself when it is), and the charset it came in."""
-        if self.body.isascii() and b"\x1b" not in self.body:
+        if self.body.isascii() and b"\x1b" not in self.body and b"\0" not in self.body:
             return self.body, "utf-8"
         decoded = self.decoded()
         sound = decoded.charset == "utf-8" and "\ufffd" not in decoded.text

@@ -7,16 +7,20 @@ for byte as it was.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from html import escape, unescape
+from typing import Any
 
+from letopis.extract.charsets import decode, in_page_charset, python_codec
+from letopis.extract.pages import charset_of
 from letopis.urls import joiner
 
 RewriteLink = Callable[[str, bool], str | None]
 """From an absolute address, and whether the page cannot be shown without it, to where it leads now; None: nowhere."""
 
-ATTRIBUTE_VALUE = r"(\s*=\s*)(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))"
-_ENDS = r"(?:[^>\"']|\"[^\"]*\"|'[^']*')*+>?"
+# Every pattern here runs on hostile pages: each takes its text in one way only, so that time grows with size.
+ATTRIBUTE_VALUE = r"(\s*+=\s*+)(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>\"']++))"
+_ENDS = r"(?:[^>\"']|\"[^\"]*+\"|'[^']*+')*+>?"
 _LINKING = (
     "a|area|audio|base|blockquote|body|button|del|embed|form|frame|iframe|image|img|input|ins|link|meta|object|q|source"
     "|table|td|th|track|use|video"
@@ -43,24 +47,37 @@ _ATTRIBUTE = re.compile(
 )
 _DATA = re.compile(r"([\s\"'/])(data)" + ATTRIBUTE_VALUE, re.IGNORECASE)
 _CONTENT = re.compile(r"([\s\"'/])(content)" + ATTRIBUTE_VALUE, re.IGNORECASE)
-_CSS = re.compile(r"(url\(\s*)([\"']?)([^\"')]*)\2(\s*\))|(@import\s+)([\"'])([^\"']*)\6", re.IGNORECASE)
-_REFRESH = re.compile(r"(\s*[\d.]+\s*[;,]\s*(?:url\s*=\s*)?[\"']?)([^\"']*)(.*)", re.IGNORECASE | re.DOTALL)
-_CANDIDATE = re.compile(r"(\s*,?\s*)([^\s,][^\s]*)([^,]*)")
-_BASE = re.compile(r"<base\s[^>]*?href" + ATTRIBUTE_VALUE, re.IGNORECASE)
+_CSS = re.compile(
+    r"(url\(\s*+)(?:\"([^\"\n\\]*+(?:\\.[^\"\n\\]*+)*+)\"|'([^'\n\\]*+(?:\\.[^'\n\\]*+)*+)'|([^\"'()\s]++))(\s*+\))"
+    r"|(@import\s*+)(?:\"([^\"\n]*+)\"|'([^'\n]*+)')",
+    re.IGNORECASE | re.DOTALL,
+)
+_REFRESH = re.compile(r"(\s*+[\d.]++\s*+[;,]\s*+(?:url\s*+=\s*+)?+[\"']?+)([^\"']*+)(.*+)", re.IGNORECASE | re.DOTALL)
+# An address that ends with a comma has no width behind it: the next address follows.
+_CANDIDATE = re.compile(r"([^\s,]\S*+)((?:(?<!,)[^,]++)?+)")
+_BASE = re.compile(r"<base\s", re.IGNORECASE)
+_BASE_TAGS = _tag_pattern("base")
+_BASE_HREF = re.compile(r"[\s\"'/]href" + ATTRIBUTE_VALUE, re.IGNORECASE)
 _LEFT_ALONE = ("#", "data:", "javascript:", "mailto:", "tel:", "about:", "blob:")
 _SPECIAL = re.compile("[&<>\"']")
 _USUAL = frozenset({"a", "img", "link", "script"})
 _NEEDED_BY_TAG = frozenset(
     {"img", "script", "iframe", "frame", "source", "video", "audio", "track", "embed", "input", "image"}
 )
-_NEEDED_RELS = re.compile(r"rel\s*=\s*[\"']?[^\"'>]*(?:stylesheet|icon|preload)", re.IGNORECASE)
+_REL = re.compile(r"[\s\"'/]rel" + ATTRIBUTE_VALUE, re.IGNORECASE)
+_NEEDED_RELS = ("stylesheet", "icon", "preload")
 
 
 class Rewriter:
-    """Rewrites one page or style sheet that was found at `url`."""
+    """Rewrites one page or style sheet that was found at `url`.
 
-    def __init__(self, url: str, lead: RewriteLink) -> None:
+    `read` makes of a reference that is not ASCII what a browser asks for: the text may stand for other letters, and
+    the charset of a page is that of its queries.
+    """
+
+    def __init__(self, url: str, lead: RewriteLink, read: Callable[[str], str] = str) -> None:
         self._url = url
+        self._read = read
         self._lead = lead
         self._join = joiner(url)
         self._known: tuple[dict[str, str], dict[str, str]] = ({}, {})
@@ -68,9 +85,9 @@ class Rewriter:
 
     def html(self, text: str) -> str:
         """A page."""
-        base = _BASE.search(text)
-        if base:
-            self._join = joiner(self._join(unescape(base[2] or base[3] or base[4] or "")) or self._url)
+        base = _base_of(text)
+        if base is not None:
+            self._join = joiner(self._join(base) or self._url)
             self._known = ({}, {})
         # Any tag may have a style; few pages put addresses there.
         styled = "style=" in text and "url(" in text
@@ -93,7 +110,7 @@ class Rewriter:
         if not plain or plain.lower().startswith(_LEFT_ALONE):
             return address
         page, mark, fragment = plain.partition("#")
-        target = self._join(page)
+        target = self._join(page if page.isascii() else self._read(page))
         return f"{self._lead(target, needed) or target}{mark}{fragment}" if target else address
 
     def _tag(self, match: re.Match[str]) -> str:
@@ -114,7 +131,7 @@ class Rewriter:
         if "=" not in tag:
             return tag
         kind = name.lower()
-        self._needed = kind in _NEEDED_BY_TAG or (kind == "link" and _NEEDED_RELS.search(tag) is not None)
+        self._needed = kind in _NEEDED_BY_TAG or (kind == "link" and _is_needed(tag))
         if name in _USUAL:
             return _ATTRIBUTE.sub(self._attribute, tag)
         if kind == "object":
@@ -151,16 +168,78 @@ class Rewriter:
         return match[1] + self.link(match[2]) + match[3] if match and match[2] else value
 
     def _srcset(self, value: str) -> str:
-        return _CANDIDATE.sub(lambda part: part[1] + self._candidate(part[2]) + part[3], value)
+        return _CANDIDATE.sub(lambda part: self._candidate(part[1]) + part[2], value)
 
     def _candidate(self, address: str) -> str:
         bare = address.rstrip(",")
         return self.link(bare, True) + address[len(bare) :]
 
     def _css_part(self, match: re.Match[str]) -> str:
-        if match[1]:
-            return f"{match[1]}{match[2]}{self.link(match[3], True)}{match[2]}{match[4]}"
-        return f"{match[5]}{match[6]}{self.link(match[7], True)}{match[6]}"
+        place = next(at for at in (2, 3, 4, 7, 8) if match[at] is not None)
+        start, end = match.start(place) - match.start(), match.end(place) - match.start()
+        whole: str = match[0]
+        return whole[:start] + self.link(match[place], True) + whole[end:]
+
+
+def rewrite_under(folder: str, url: str, text: str, read: Callable[[str], str] = str, *, page: bool) -> str:
+    """A page or style sheet found at `url` whose links lead to a folder, with their whole addresses behind it.
+
+    `read` tells what a reference of the text means, where its characters are bytes.
+    """
+    rewriter = Rewriter(url, lambda target, _: folder + target, read)
+    return rewriter.html(text) if page else rewriter.css(text)
+
+
+def rewrite_for_another(order: Mapping[str, Any], body: bytes) -> bytes:
+    """`rewrite_under` for the process that asked."""
+    text, carrier, read = _carried_text(body, order["content_type"])
+    rewritten = rewrite_under(order["folder"], order["url"], text, read, page=order["page"])
+    return rewritten.encode(carrier, "surrogateescape")
+
+
+def _carried_text(body: bytes, content_type: str) -> tuple[str, str, Callable[[str], str]]:
+    """The body as text that gives every byte back, the codec that does, and what its references mean.
+
+    UTF-8 is read as it is. Of all other charsets a character is a byte, and only references are read.
+    """
+    try:
+        return body.decode("utf-8"), "utf-8", str
+    except UnicodeDecodeError:
+        charset = decode(body, charset_of(content_type)).charset
+    if charset == "utf-8":
+        return body.decode("utf-8", "surrogateescape"), "utf-8", str
+
+    def read(reference: str) -> str:
+        try:
+            meant = reference.encode("latin-1").decode(python_codec(charset), "replace")
+        except (UnicodeEncodeError, LookupError):  # it was written with character references
+            meant = reference
+        return in_page_charset(meant, charset)
+
+    return body.decode("latin-1"), "latin-1", read
+
+
+def _base_of(text: str) -> str | None:
+    """What the first `<base>` with an address says; None where there is none."""
+    if not _BASE.search(text):
+        return None
+    for tag in _BASE_TAGS.finditer(text):
+        href = _BASE_HREF.search(tag[0]) if tag["name"] else None
+        if href:
+            return unescape(_value(href.groups()[1:]))
+    return None
+
+
+def _is_needed(link: str) -> bool:
+    """Whether a `<link>` names what the page cannot be shown without."""
+    rel = _REL.search(link)
+    value = _value(rel.groups()[1:]).lower() if rel else ""
+    return any(word in value for word in _NEEDED_RELS)
+
+
+def _value(found: Sequence[str | None]) -> str:
+    """The value of an attribute, whichever way it is quoted."""
+    return next((value for value in found if value is not None), "")
 
 
 def quoted_attribute(value: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import zipfile
+import zlib
 
 from lxml import etree
 
@@ -70,7 +71,7 @@ def gunzipped(data: bytes) -> bytes:
                 if not part:
                     break
                 kept += part
-        except (OSError, EOFError, ValueError):
+        except (OSError, EOFError, ValueError, zlib.error):
             pass
     return bytes(kept)
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from letopis.fetch.browser import BrowserFetcher, require_browser
     from letopis.fetch.client import BROWSER_HEADERS, Client, Transport, fetch_once, limits_of, retry_after
     from letopis.fetch.curl import CookieJar, CurlTransport
-    from letopis.fetch.ranges import RangePart, RangeReader, error_of_response
+    from letopis.fetch.ranges import CutShort, RangePart, RangeReader, RangesIgnored, error_of_response
 
 _HOMES = {
     "BROWSER_HEADERS": "client",
@@ -17,8 +17,10 @@ _HOMES = {
     "Client": "client",
     "CookieJar": "curl",
     "CurlTransport": "curl",
+    "CutShort": "ranges",
     "RangePart": "ranges",
     "RangeReader": "ranges",
+    "RangesIgnored": "ranges",
     "Transport": "client",
     "error_of_response": "ranges",
     "fetch_once": "client",
@@ -33,9 +35,11 @@ __all__ = [
     "Client",
     "CookieJar",
     "CurlTransport",
+    "CutShort",
     "Origin",
     "RangePart",
     "RangeReader",
+    "RangesIgnored",
     "Transport",
     "error_of_response",
     "fetch_once",

@@ -86,8 +86,3 @@ FORBIDDEN_ADDRESS = Failure(
     FailureKind.FORBIDDEN_ADDRESS,
     "the address belongs to a private network, which this request may not reach; fetch.private can allow it",
 )
-
-
-def resolves_to_public(found: list[tuple[object, ...]]) -> bool:
-    """Whether all results of getaddrinfo are public; true for none, which only a proxy can look up."""
-    return all(isinstance(row[4], tuple) and is_public(str(row[4][0])) for row in found)

@@ -79,7 +79,7 @@ def without_credentials(headers: Headers, old: str, new: str) -> Headers:
     return tuple(item for item in headers if item[0].lower() not in _CREDENTIALS)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class RedirectTrail:
     """The addresses of one exchange so far.
 
@@ -188,7 +188,7 @@ None: it may not be sent.
 """
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Exchange:
     """When an exchange must be over; what its requests wait for by `between` does not count."""
 
@@ -265,6 +265,7 @@ class Client:
             private_ok=request.private_ok,
             keep_wire=request.keep_wire,
             keep_partial=request.keep_partial,
+            sink=request.sink,
         )
 
     def _user_fields(self, request: Request) -> Headers:

@@ -14,8 +14,8 @@ ACCEPTED = "gzip, deflate, br, zstd"
 """What we can decode, as the value of Accept-Encoding."""
 
 BOMB_RATIO = 250
-"""Growth that no honest page reaches and every bomb does."""
-_BOMB_FREE = 4 * 1024 * 1024
+"""Growth that every bomb reaches. Long tables do as well, so that it only counts beyond `BOMB_BYTES`."""
+BOMB_BYTES = 64 * 1024 * 1024
 _STEP = 256 * 1024
 _MAX_CODINGS = 3
 _MAX_MEMBERS = 1000
@@ -239,11 +239,11 @@ class Decoder:
 
     def _count(self, size: int) -> None:
         self._given += size
-        grown = self._given > BOMB_RATIO * (self._taken - self._steps[0].unread)
-        if grown and self._given > min(_BOMB_FREE, self._max):
-            raise DecodingStopped(FailureKind.BOMB, f"the {self._names} body grows over {BOMB_RATIO}-fold; not decoded")
         if self._given > self._max:
             raise DecodingStopped(FailureKind.TOO_LARGE, f"the document is larger than {self._max} bytes")
+        if self._given > BOMB_BYTES and self._given > BOMB_RATIO * (self._taken - self._steps[0].unread):
+            why = f"the {self._names} body grows over {BOMB_RATIO}-fold and past {BOMB_BYTES >> 20} MiB"
+            raise DecodingStopped(FailureKind.BOMB, f"{why}; it is not decoded further, not even when forced")
 
 
 _STEPS: dict[str, type[_Step]] = {"gzip": _Gzip, "deflate": _Deflate, "br": _Brotli, "zstd": _Zstd}

@@ -8,16 +8,16 @@ import socket
 import ssl
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pycurl
 
+from letopis.binary import make_private_file
 from letopis.config.settings import FetchSettings
-from letopis.errors import NotReady, Refused
-from letopis.fetch.addresses import FORBIDDEN_ADDRESS, is_public, resolves_to_public
+from letopis.fetch.addresses import FORBIDDEN_ADDRESS, is_public
 from letopis.fetch.curl_multi import CurlMulti, TransferWaiter
 from letopis.fetch.headers import header_lines
 from letopis.fetch.transfer import Transfer, TransferTimeouts
@@ -145,6 +145,7 @@ class CookieJar:
         self._keeper = pycurl.Curl()
         self.attach(self._keeper)
         if path is not None:
+            make_private_file(path)  # libcurl keeps the rights of a file that is there
             self._keeper.setopt(pycurl.COOKIEFILE, str(path))
             self._keeper.setopt(pycurl.COOKIELIST, "RELOAD")
             self._keeper.setopt(pycurl.COOKIEJAR, str(path))
@@ -225,13 +226,15 @@ class _CurlHandle:
         easy.setopt(pycurl.HEADERFUNCTION, transfer.on_header)
         easy.setopt(pycurl.WRITEFUNCTION, transfer.on_body)
 
-    def prepare(self, request: Request) -> None:
-        """Sets what differs from the hop before, and nothing else."""
+    def prepare(self, request: Request, pinned: str = "") -> None:
+        """Sets what differs from the hop before, and nothing else; `pinned` is where a proxy has to connect to."""
         easy = self.easy
         self.transfer.begin(request)
         if self.guard is not None:
             self.guard.refused = False
         easy.setopt(pycurl.URL, request.url)
+        if pinned:
+            easy.setopt(pycurl.CONNECT_TO, [pinned])
         if request.headers is not self._headers:
             easy.setopt(pycurl.HTTPHEADER, header_lines(request.headers))
             self._headers = request.headers
@@ -252,12 +255,29 @@ class _CurlHandle:
         return curl_failure(code, words)
 
 
+Resolve = Callable[[str], Awaitable[Sequence[str]]]
+"""The addresses of a host's name; OSError or UnicodeError when it has none."""
+
+_UNKNOWN_HERE = Failure(
+    FailureKind.DNS,
+    "the host's name is not known here, and a proxy is asked only for names that are, where private addresses are "
+    "refused; fetch.private can allow them",
+)
+
+
+async def resolve_host(host: str) -> Sequence[str]:
+    """The addresses that this machine's name service has for a host."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return [str(row[4][0]) for row in found]
+
+
 class CurlTransport:
     """Sends single hops over HTTP/1.1 and, with TLS, HTTP/2.
 
     Belongs to the loop in which it is first used. Certificates are checked
     unless the settings say otherwise, only http and https are spoken, and no
     proxy or password of the environment is used. `jar` None keeps no cookies.
+    `resolve` finds the addresses of names that a proxy is to connect to.
     """
 
     def __init__(
@@ -266,7 +286,9 @@ class CurlTransport:
         *,
         clock: Callable[[], datetime],
         jar: CookieJar | None = None,
+        resolve: Resolve = resolve_host,
     ) -> None:
+        self._resolve = resolve
         self._settings = settings
         self._clock = clock
         self._jar = jar
@@ -279,11 +301,12 @@ class CurlTransport:
     async def send(self, request: Request) -> Response:
         """One exchange; whatever the network does stands in the response."""
         multi, watch = self._running()
-        if not request.private_ok and self._settings.proxy and not await self._proxy_may_fetch(request.url, multi.loop):
-            return self._refused(request)
+        pinned = await self._pinned(request.url) if self._settings.proxy and not request.private_ok else ""
+        if isinstance(pinned, Failure):
+            return Response(request.url, request.url, 0, (), b"", self._clock(), failure=pinned)
         spare = self._spare[request.private_ok]
         line = spare.pop() if spare else self._new_line(guarded=not request.private_ok)
-        code, words = await self._perform(multi, watch, line, request)
+        code, words = await self._perform(multi, watch, line, request, pinned)
         response = self._response(line, code, words)
         line.transfer.release()
         if len(spare) < _MAX_SPARE_HANDLES:
@@ -317,10 +340,10 @@ class CurlTransport:
         return self._multi, self._watch
 
     async def _perform(
-        self, multi: CurlMulti, watch: TransferTimeouts, line: _CurlHandle, request: Request
+        self, multi: CurlMulti, watch: TransferTimeouts, line: _CurlHandle, request: Request, pinned: str
     ) -> tuple[int, str]:
         try:
-            line.prepare(request)
+            line.prepare(request, pinned)
         except (pycurl.error, UnicodeEncodeError) as error:
             return pycurl.E_URL_MALFORMAT, str(error)
         line.waiter = waiter = TransferWaiter(loop=multi.loop)
@@ -377,17 +400,18 @@ class CurlTransport:
             sent_bytes=easy.getinfo(pycurl.REQUEST_SIZE),
         )
 
-    def _refused(self, request: Request) -> Response:
-        return Response(request.url, request.url, 0, (), b"", self._clock(), failure=FORBIDDEN_ADDRESS)
-
-    async def _proxy_may_fetch(self, url: str, loop: asyncio.AbstractEventLoop) -> bool:
-        """A proxy connects for us, so the name itself is judged by what it resolves to here."""
-        host = urlsplit(url).hostname or ""
+    async def _pinned(self, url: str) -> str | Failure:
+        """Where a proxy has to connect to: it gets the address that was judged here, and looks no name up."""
+        parts = urlsplit(url)
+        host = parts.hostname or ""
         try:
-            found = await loop.getaddrinfo(host, None)
-        except OSError:
-            return True
-        return resolves_to_public(list(found))
+            found = await self._resolve(host)
+        except (OSError, UnicodeError):  # the latter for names that no name service can be asked for
+            return _UNKNOWN_HERE
+        if not found or not all(map(is_public, found)):
+            return FORBIDDEN_ADDRESS if found else _UNKNOWN_HERE
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        return f"{_bracketed(host)}:{port}:{_bracketed(found[0])}:{port}"
 
     def _new_line(self, guarded: bool) -> _CurlHandle:
         easy = pycurl.Curl()
@@ -403,6 +427,10 @@ class CurlTransport:
         self._lines.pop(line.easy, None)
         self._by_transfer.pop(line.transfer, None)
         line.easy.close()
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def curl_options(settings: FetchSettings) -> dict[int, int | str]:
@@ -430,57 +458,3 @@ def curl_options(settings: FetchSettings) -> dict[int, int | str]:
     if paths.capath and not settings.ca_file:
         options[pycurl.CAPATH] = paths.capath
     return options
-
-
-_POST_SECONDS = 30
-_MAX_POST_ANSWER = 1 << 20
-
-
-def post_webhook(url: str, body: bytes, headers: Headers, settings: FetchSettings, *, private_ok: bool) -> int:
-    """Sends a body and answers with the status; blocks for 30 s at most, follows no redirects.
-
-    NotReady when no answer came, Refused for an address that is not allowed.
-    A proxy would connect for us, so it is not used where addresses are guarded.
-    """
-    easy = pycurl.Curl()
-    try:
-        for option, value in curl_options(settings).items():
-            easy.setopt(option, value)
-        if not private_ok:
-            easy.setopt(pycurl.PROXY, "")
-        guard = None if private_ok else AddressGuard(easy)
-        return _perform_post(easy, guard, url, body, headers)
-    finally:
-        easy.close()
-
-
-def _perform_post(easy: pycurl.Curl, guard: AddressGuard | None, url: str, body: bytes, headers: Headers) -> int:
-    easy.setopt(pycurl.URL, url)
-    easy.setopt(pycurl.POST, 1)
-    easy.setopt(pycurl.POSTFIELDS, body)
-    easy.setopt(pycurl.HTTPHEADER, [f"{name}: {value}" for name, value in (*headers, ("Expect", ""))])
-    easy.setopt(pycurl.CONNECTTIMEOUT, 10)
-    easy.setopt(pycurl.TIMEOUT, _POST_SECONDS)
-    easy.setopt(pycurl.WRITEFUNCTION, _DiscardedBody().take)
-    try:
-        easy.perform()
-    except pycurl.error as error:
-        if guard is not None and guard.refused:
-            raise Refused(f"{url} was not asked: {FORBIDDEN_ADDRESS.message}") from None
-        status = int(easy.getinfo(pycurl.RESPONSE_CODE))
-        if not status:
-            code, words = error.args[0], error.args[1]
-            raise NotReady(f"{url} did not answer: {curl_failure(code, words).message}") from None
-    return int(easy.getinfo(pycurl.RESPONSE_CODE))
-
-
-class _DiscardedBody:
-    """Throws an answer away, and hangs up when it does not end."""
-
-    def __init__(self) -> None:
-        self._taken = 0
-
-    def take(self, data: bytes) -> int:
-        """Less than was given makes libcurl stop."""
-        self._taken += len(data)
-        return len(data) if self._taken <= _MAX_POST_ANSWER else -1

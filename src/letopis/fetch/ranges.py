@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,6 +14,20 @@ from letopis.model.web import FailureKind, Headers, Limits, Request, Response
 _CONTENT_RANGE = re.compile(r"bytes\s+(\d{1,19})-(\d{1,19})/(\d{1,19}|\*)", re.ASCII | re.IGNORECASE)
 _BOUNDARY = re.compile(r'boundary="?([^";,\s]{1,200})"?', re.IGNORECASE)
 _MAX_PARTS = 10_000
+_SPARE_BYTES = 64 * 1024
+"""What an answer may have beyond a range that was asked for: the head of a part, or a small file as a whole."""
+
+
+class RangesIgnored(Unavailable):
+    """A server sends the whole file where a part was asked for; it was cut off."""
+
+
+class CutShort(Unavailable):
+    """The connection ended within a range; `data` is what came from the start of it on."""
+
+    def __init__(self, message: str, data: bytes) -> None:
+        super().__init__(message)
+        self.data = data
 
 
 class RangePart(NamedTuple):
@@ -107,35 +121,55 @@ class RangeReader:
         asked = [(start, end) for start, end in spans if end > start]
         if not asked:
             return []
-        response = await self._fetch(url, _range_field(asked))
+        most = sum(end - start for start, end in asked) + _SPARE_BYTES * len(asked)
+        response = await self._fetch(url, _range_field(asked), most)
         self._notice_change(url, response)
+        if response.failure is not None and response.status == 200:
+            raise RangesIgnored(f"{url} is served only as a whole; fetch the whole file instead")
         found = _parts_of(response)
+        if response.failure is not None:
+            raise CutShort(f"{url} was cut off: {response.failure.message}; try again", _begun(found, asked))
         if not all(_covered(found, start, end) for start, end in asked):
             raise Unavailable(f"{url} answered with other ranges than asked for; fetch the whole file instead")
         return found
 
-    async def read_whole(self, url: str) -> bytes:
-        """The whole file."""
-        response = await self._fetch(url, ())
+    async def read_whole(self, url: str, most: int | None = None) -> bytes:
+        """The whole file, of so many bytes at most."""
+        response = await self._fetch(url, (), most)
         self._notice_change(url, response)
+        problem = error_of_response(response)
+        if problem is not None:
+            raise problem
         return response.body
+
+    async def stream_whole(self, url: str, sink: Callable[[bytes], object]) -> None:
+        """The whole file, handed on piece by piece as it comes; what was handed on before an error is no file."""
+        response = await self._fetch(url, (), sink=sink)
+        self._notice_change(url, response)
+        problem = error_of_response(response)
+        if problem is not None:
+            raise problem
 
     def forget(self, url: str) -> None:
         """Lets the next part be of whatever version the server has then."""
         self._validators.pop(url, None)
 
-    async def _fetch(self, url: str, fields: Headers) -> Response:
+    async def _fetch(
+        self, url: str, fields: Headers, most: int | None = None, sink: Callable[[bytes], object] | None = None
+    ) -> Response:
+        """An answer; where it was cut off or is longer than `most`, what had come of it, with its failure."""
         known = self._validators.get(url, "")
         condition = (("If-Range", known),) if known and fields else ()
         headers = (*fields, *condition, ("Accept-Encoding", "identity"))
+        limits = self.limits if most is None else self.limits._replace(max_bytes=min(most, self.limits.max_bytes))
         response = await self.client.fetch(
-            Request(url, headers=headers, limits=self.limits, private_ok=self.private_ok)
+            Request(url, headers=headers, limits=limits, private_ok=self.private_ok, keep_partial=True, sink=sink)
         )
         self.requests += 1 + len(response.hops)
         self.received_bytes += response.wire_bytes
         self.sent_bytes += response.sent_bytes
         problem = error_of_response(response)
-        if problem is not None and response.status != 416:
+        if problem is not None and response.status not in (200, 206, 416):
             raise problem
         return response
 
@@ -179,9 +213,15 @@ def _parts_of(response: Response) -> list[RangePart]:
     if separator:
         return multipart_parts(response.body, separator)
     found = parse_content_range(response.header("content-range"))
-    if found is None or len(response.body) != found[1] - found[0]:
+    missing = 0 if found is None else found[1] - found[0] - len(response.body)
+    if found is None or missing < 0 or (missing and response.failure is None):
         return []
     return [RangePart(found[0], response.body, found[2])]
+
+
+def _begun(found: Sequence[RangePart], asked: Sequence[ByteSpan]) -> bytes:
+    """The bytes of the first span that came."""
+    return _cut(found, *asked[0])
 
 
 def _covered(found: Sequence[RangePart], start: int, end: int) -> bool:

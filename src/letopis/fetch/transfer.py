@@ -33,6 +33,7 @@ class Transfer:
         "_max_bytes",
         "_max_header_bytes",
         "_pieces",
+        "_sink",
         "_window_bytes",
         "_window_start",
         "_wire",
@@ -77,6 +78,7 @@ class Transfer:
         self._informational = 0
         self._max_header_bytes = limits.max_header_bytes
         self._max_bytes = limits.max_bytes
+        self._sink = request.sink
         self._pieces: list[bytes] = []
         self._wire: list[bytes] | None = None
         self._decoder: Decoder | None = None
@@ -114,13 +116,20 @@ class Transfer:
             self._wire.append(piece)
         if self._decoder is None:
             self._pieces.append(piece)
-            return _GO_ON
-        try:
-            self._pieces += self._decoder.feed(piece)
-        except DecodingStopped as stop:
-            self.failure = stop.failure
-            return _STOP
+        else:
+            try:
+                self._pieces += self._decoder.feed(piece)
+            except DecodingStopped as stop:
+                self.failure = stop.failure
+                return _STOP
+        if self._sink is not None and self.status == 200:
+            self._hand_on(self._sink)
         return _GO_ON
+
+    def _hand_on(self, sink: Callable[[bytes], object]) -> None:
+        for piece in self._pieces:
+            sink(piece)
+        self._pieces.clear()
 
     def too_slow(self, now: float) -> bool:
         """Judges the watch times; leaves the sentence when one has passed."""
@@ -147,7 +156,7 @@ class Transfer:
             return b""
         pieces = self._pieces
         whole = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        if self.failure is None and self._has_digest and self.status == 200:
+        if self.failure is None and self._has_digest and self.status == 200 and self._sink is None:
             forms = (whole, self.wire_body()) if self._wire is not None else (whole,)
             self.warnings += digest_mismatches(self.headers, *forms)
         return whole
@@ -158,7 +167,7 @@ class Transfer:
 
     def release(self) -> None:
         """Lets go of the answer, so that an idle handle holds no page."""
-        self._pieces, self._wire, self._decoder = [], None, None
+        self._pieces, self._wire, self._decoder, self._sink = [], None, None, None
         self.headers, self.warnings = (), ()
 
     def _block_ended(self) -> int | None:
@@ -193,7 +202,7 @@ class Transfer:
         return self._prepare_decoding(content_codings(coding)) if coding else self._prepare_decoding(())
 
     def _prepare_decoding(self, names: tuple[str, ...]) -> int | None:
-        if self.request.keep_wire or (names and self._has_digest):
+        if self.request.keep_wire or (names and self._has_digest and self._sink is None):
             self._wire = []
         if not names:
             return _GO_ON

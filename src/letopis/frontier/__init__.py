@@ -13,6 +13,7 @@ from letopis.frontier.filters import (
     focus_score,
     link_interest,
     parse_crawl_filter,
+    poor_before,
 )
 from letopis.frontier.frontier import Frontier, SeenUrls
 from letopis.frontier.leases import HostLease, LeaseKeeper, LeaseManager, LeaseStore, MemoryLeases
@@ -50,4 +51,5 @@ __all__ = [
     "link_interest",
     "parse_crawl_filter",
     "politeness_of",
+    "poor_before",
 ]

@@ -27,6 +27,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from letopis.bounded import BoundedPattern
 from letopis.errors import UsageError
 
 _TEXTS = ("url", "host", "path", "type", "lang", "words")
@@ -203,12 +204,13 @@ class _Parser:
             raise self._expected(f"a {wanted}{' in quotes' if wanted == 'text' else ''}, as {name} is one")
         return token.value
 
-    def _pattern(self, name: str) -> re.Pattern[str]:
+    def _pattern(self, name: str) -> BoundedPattern:
         column = self._tokens[self._place].column if self._place < len(self._tokens) else len(self._text)
+        value = str(self._value(name))
         try:
-            return re.compile(str(self._value(name)))
-        except re.error as error:
-            raise _wrong(self._text, column, f"not a regular expression: {error}") from None
+            return BoundedPattern(value)
+        except UsageError as error:
+            raise _wrong(self._text, column, str(error)) from None
 
     def _is(self, kind: str, value: str) -> bool:
         """Step over a token if it is this one."""
@@ -278,13 +280,15 @@ def _contains(part: str, name: str) -> FilterTest:
     return _about(name, lambda known: part in str(known))
 
 
-def _matches(name: str, pattern: re.Pattern[str]) -> FilterTest:
-    return _about(name, lambda known: pattern.search(str(known)) is not None)
+def _matches(name: str, pattern: BoundedPattern) -> FilterTest:
+    return _about(name, lambda known: pattern.found_in(str(known), in_doubt=False))
 
 
 _WORD = re.compile(r"[^\W_]+")
 _TITLE_WEIGHT = 3.0
 _ENOUGH_HITS = 5.0
+_MOST_WORTH = 0.99
+"""Below 1, so that the whole part of a priority tells how many poor pages lie before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,8 +339,13 @@ def link_interest(focus: CrawlFocus, page_score: float, poor: int, anchor: str =
     behind = 0 if page_score >= focus.threshold else poor + 1
     named = any(f" {word} " in _fold_words(anchor) for word in focus.keywords) if anchor else False
     follow = behind <= focus.patience or named
-    priority = page_score / (1.0 + behind) + (0.5 if named else 0.0)
-    return LinkInterest(page_score, follow, priority, behind)
+    worth = min(_MOST_WORTH, page_score / 2 + (0.5 if named else 0.0))
+    return LinkInterest(page_score, follow, worth - behind, behind)
+
+
+def poor_before(priority: float) -> int:
+    """How many poor pages lie before a page that was planned with this priority: what a queue remembers of a focus."""
+    return max(0, -math.floor(priority))
 
 
 def _fold_words(text: str) -> str:

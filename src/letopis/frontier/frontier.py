@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from letopis.archive.queues import HostState, HostUpdate, NewUrl
 from letopis.frontier.queue import QueueStore, Ticket
 from letopis.frontier.workbench import AGAIN, KINDS, NEW, Host, NewUrlShare, Workbench
+from letopis.lazy import lazy
 from letopis.look.politeness import (
     Bandwidth,
     FetchResult,
@@ -24,7 +25,9 @@ from letopis.look.politeness import (
 )
 
 if TYPE_CHECKING:
-    from letopis.frontier.sieve import Sieve
+    from letopis.frontier import sieve as sieves
+else:
+    sieves = lazy("letopis.frontier.sieve")  # needs numpy, which takes longer to load than a small site takes to crawl
 
 
 _MAX_IN_SET = 50_000
@@ -41,7 +44,7 @@ class SeenUrls:
     def __init__(self, few: int = _MAX_IN_SET) -> None:
         self._few = few
         self._keys: set[int] = set()
-        self._sieve: Sieve | None = None
+        self._sieve: sieves.Sieve | None = None
 
     @classmethod
     def rebuilt(cls, parts: Iterable[Sequence[int]]) -> SeenUrls:
@@ -72,12 +75,9 @@ class SeenUrls:
                 passing.append(place)
         return passing
 
-    def _handed_over(self) -> Sieve:
+    def _handed_over(self) -> sieves.Sieve:
         """A sieve that has seen the keys of the set, which is emptied."""
-        # Loaded late on purpose: it needs numpy, which takes longer to load than a small site takes to crawl.
-        from letopis.frontier.sieve import Sieve  # noqa: PLC0415
-
-        sieve = Sieve(expected=len(self._keys))
+        sieve = sieves.Sieve(expected=len(self._keys))
         sieve.places(list(self._keys))
         self._keys = set()
         return sieve
@@ -218,7 +218,8 @@ class Frontier:
         self._offer(host, returned.finished)
         group = host.group
         ip, ip_ready = (group.ip, group.ready) if group else (returned.ip, host.ready)
-        return HostUpdate(host.id, ip, host.ready, ip_ready, host.crawl_delay, host.fetched, host.failures)
+        again = int(returned.asked and not ticket.new)
+        return HostUpdate(host.id, ip, host.ready, ip_ready, host.crawl_delay, host.fetched, host.failures, again)
 
     def postpone(self, ticket: Ticket, now: int, until: int = 0) -> None:
         """Nobody was asked: the URL waits as before, and its host until a time."""
@@ -305,7 +306,7 @@ class Frontier:
         self.share.note(kind == NEW)
         return Ticket(
             host.id, host.name, url.id, url.url, url.depth, kind == NEW, url.due, url.schedule, host.fence, now,
-            url.known,
+            url.known, url.priority,
         )  # fmt: skip
 
     def _offer(self, host: Host, now: int) -> None:

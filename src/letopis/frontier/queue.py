@@ -35,6 +35,7 @@ class Ticket(NamedTuple):
     fence: int
     taken: int
     known: bool = True
+    priority: float = 0.0
 
 
 class QueueStore(Protocol):
@@ -132,7 +133,8 @@ class MemoryQueue:
         self._withdraw(old)
         self._put(old._replace(due=due, schedule=schedule), state)
         row = self._hosts[facts.id]
-        self._hosts[facts.id] = row._replace(**{name: value for name, value in facts._asdict().items() if name != "id"})
+        kept = {name: value for name, value in facts._asdict().items() if name in row._fields}
+        self._hosts[facts.id] = row._replace(**kept)
 
     def _put(self, row: QueuedUrl, state: FrontierState) -> None:
         self._urls[row.id], self._states[row.id] = row, state

@@ -18,6 +18,7 @@ import tantivy
 from letopis.archive import Archive
 from letopis.archive.index_facts import VersionLog, page_ids
 from letopis.archive.link_cache import TYPE_CODES
+from letopis.binary import make_private_folder
 from letopis.errors import NotReady
 from letopis.index.anchor_index import anchor_schema
 from letopis.index.link_graph import Graph
@@ -210,7 +211,7 @@ def build_anchor_index(archive: Archive, snapshot: WordSnapshot, folder: Path) -
     graph = index.graph()
     counted = log.mark(index.last)
     try:
-        folder.mkdir(parents=True)
+        make_private_folder(folder)
         _write(folder, archive, graph, snapshot)
     except (ValueError, OSError) as error:
         raise NotReady(f"cannot write the index of words ({error}); is there room on the disk?") from None

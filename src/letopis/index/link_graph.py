@@ -66,14 +66,16 @@ class Graph:
 
     def __init__(
         self, segment: LinkSegment, history: GraphHistory, addresses: UrlTable, states: UrlStates, texts: LinkJournal,
-        ruled: UrlRuleTargets | None = None,
+        ruled: UrlRuleTargets | None = None, seeds: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
+        """`seeds` are where crawls began: maps of sites without a home page do as well."""
         self.segment = segment
         self.history = history
         self.addresses = addresses
         self.states = states
         self._texts = texts
         self.ruled = ruled
+        self.seeds = seeds
         self.hosts: Int32 = addresses.hosts()
 
     @property

@@ -12,7 +12,7 @@ import fcntl
 import threading
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from xxhash import xxh3_64_intdigest
 
 from letopis import extract
 from letopis.archive import Archive, digest_text
+from letopis.archive.archive import indexed_links, link_total_file
 from letopis.archive.cluster import PieceRunner, pieces_of
 from letopis.archive.index_facts import LoggedVersion, LogMark, VersionLog, url_rules
 from letopis.archive.link_cache import (
@@ -33,6 +34,8 @@ from letopis.archive.link_cache import (
     links_of_page,
     pack_links,
 )
+from letopis.archive.queues import crawl_plans
+from letopis.binary import atomic_file, make_private_folder
 from letopis.errors import LetopisError, NotReady
 from letopis.index.link_graph import Graph, GraphHistory, good_checks
 from letopis.index.link_storage import (
@@ -290,12 +293,22 @@ class LinkIndex:
                 progress(done)
             if done:
                 self._cache.drop(self.last)
+                self._note_total()
         return done
+
+    def _note_total(self) -> None:
+        """Tells whoever reads the totals of the archive, without this index, how many links there are."""
+        total, file = len(self._joined().targets), link_total_file(self._archive.folder)
+        if total != indexed_links(self._archive.folder):
+            # A figure for people: where it cannot be written, an index that can be read is worth more.
+            with suppress(NotReady), atomic_file(file) as out:
+                out.write(b"%d" % total)
 
     def known(self) -> tuple[int, int]:
         """Links of all versions taken in so far, and how many versions were recorded since; takes nothing in."""
         with self._turn:
             self._read_new()
+            self._note_total()
             return len(self._joined().targets), self._log.count_since(self.last)
 
     def graph(self) -> Graph:
@@ -319,8 +332,9 @@ class LinkIndex:
         history = GraphHistory(segment, times)
         states = read_url_states(self._archive, addresses, lambda page: good_checks(segment, history, page))
         return Graph(
-            segment, history, addresses, states, self._texts, apply_url_rules(addresses, rules) if rules else None
-        )
+            segment, history, addresses, states, self._texts, apply_url_rules(addresses, rules) if rules else None,
+            tuple(seed for plan in crawl_plans(self._archive) for seed in plan.seeds),
+        )  # fmt: skip
 
     def _joined(self) -> LinkSegment:
         if self._parts:
@@ -348,7 +362,7 @@ class LinkIndex:
     def _writing(self) -> Iterator[None]:
         """Keeps other processes from taking in the same versions."""
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self._folder)
             with (self._folder / "lock").open("ab") as opened:
                 fcntl.flock(opened, fcntl.LOCK_EX)
                 yield

@@ -15,7 +15,7 @@ from letopis.index.link_graph import MAX_REDIRECTS, Graph, LinkSnapshot
 from letopis.index.link_storage import Int32, Ints
 from letopis.index.page_ranks import PageRanks
 from letopis.index.site_maps import SiteMap, document_pages, edges_between
-from letopis.index.url_table import ERROR, NEVER, REDIRECT
+from letopis.index.url_table import ERROR, IGNORED, NEVER, REDIRECT
 from letopis.model import from_millis
 from letopis.urls import parse_user_url
 from letopis.urls import site as site_of
@@ -37,6 +37,9 @@ class BrokenRow(NamedTuple):
 
     `since` is the first failed check in a row, `last_good` the last good one
     before it. `final` is the address that fails, where redirects lead there.
+    `line` and `column` say where the link stands in the source, from 1 on;
+    0 where nobody looked. A link of type `fragment` leads to a page that has
+    no such place.
     """
 
     source: str
@@ -47,6 +50,8 @@ class BrokenRow(NamedTuple):
     last_good: datetime | None
     type: str = "a"
     final: str = ""
+    line: int = 0
+    column: int = 0
 
 
 class RankRow(NamedTuple):
@@ -70,15 +75,26 @@ def links_out(moment: LinkSnapshot, url: str) -> list[LinkRow]:
     place = int(np.searchsorted(moment.pages, number))
     rows = _redirect_rows(moment, np.array([number]))
     if place < len(moment.pages) and moment.pages[place] == number:
-        rows += _link_rows(moment, np.arange(moment.bounds[place], moment.bounds[place + 1]))
+        rows += _link_rows(moment, _without_ignored(moment, np.arange(moment.bounds[place], moment.bounds[place + 1])))
     return rows
 
 
 def links_in(moment: LinkSnapshot, url: str) -> list[LinkRow]:
-    """The links to an address, by page, and the addresses that redirect to it."""
+    """The links to an address, by page, and the addresses that redirect to it; none to one that rules ignore."""
     number = url_number(moment, url)
     redirecting = np.flatnonzero((moment.redirect == number) & (moment.kind == REDIRECT))
-    return _link_rows(moment, np.flatnonzero(moment.targets == number)) + _redirect_rows(moment, redirecting)
+    links = _without_ignored(moment, np.flatnonzero(moment.targets == number))
+    return _link_rows(moment, links) + _redirect_rows(moment, redirecting)
+
+
+def _without_ignored(moment: LinkSnapshot, links: Ints) -> Ints:
+    """Those of some links whose targets no rule ignores."""
+    ruled = moment.graph.ruled
+    if ruled is None:
+        return links
+    ignored = ruled.urls[ruled.targets == IGNORED]
+    found: Ints = links[~np.isin(moment.targets[links], ignored)]
+    return found
 
 
 def links_for(graph: Graph, what: str, time: int, *, inward: bool = False, outward: bool = False) -> list[LinkRow]:
@@ -92,7 +108,7 @@ def links_for(graph: Graph, what: str, time: int, *, inward: bool = False, outwa
 
 def links_of_site(moment: LinkSnapshot, site: str) -> list[LinkRow]:
     """All links that stand on the pages of a site."""
-    return _link_rows(moment, np.flatnonzero(moment.graph.of_site(site)[moment.sources]))
+    return _link_rows(moment, _without_ignored(moment, np.flatnonzero(moment.graph.of_site(site)[moment.sources])))
 
 
 def _redirect_rows(moment: LinkSnapshot, numbers: Ints) -> list[LinkRow]:

@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from xxhash import xxh3_64_intdigest
 
+from letopis.binary import make_private_folder
 from letopis.errors import Damaged, NewerFormat, NotReady
 from letopis.zstandard import zstd
 
@@ -90,7 +91,7 @@ class LinkJournal:
     def append(self, payload: bytes, versions: int, last: int) -> LinkFrame:
         """Adds a frame; it is on disk when this returns."""
         try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self.file.parent)
             with self.file.open("ab") as opened:
                 if not opened.tell():
                     opened.write(JOURNAL_MAGIC)

@@ -108,7 +108,8 @@ _OPEN_LEVELS = 2
 """Levels that are unfolded when the map is opened."""
 _SMALL_MAP = 300
 """A map of no more pages is unfolded altogether."""
-_TITLE_ENDING = re.compile(r"\s*[|·–—-]\s+[^|·–—]+$")
+_TITLE_STROKES = "|·–—"
+_ENDING_START = re.compile(rf"[{_TITLE_STROKES}-]\s++(?=\S)")
 _MAP_CSS = """
 :root { color-scheme: light dark; --ground: #faf8f4; --card: #fff; --ink: #1d1f24; --soft: #5a6070; --line: #dfdbd0;
   --link: #7a2e1d; --bad: #b3261e; --kind: #2f6b4f; --other: #1f5a8f }
@@ -149,9 +150,15 @@ def type_word(content_type: str) -> str:
 
 def shared_ending(titles: list[str]) -> str:
     """What most titles of a site end with behind a stroke or dash, mostly the name of the site; else nothing."""
-    endings = Counter(match[0] for title in titles if (match := _TITLE_ENDING.search(title)))
+    endings = Counter(filter(None, map(_ending, titles)))
     ending, count = max(endings.items(), key=lambda pair: pair[1], default=("", 0))
     return ending if 2 * count > len(titles) else ""
+
+
+def _ending(title: str) -> str:
+    """What stands behind the last stroke, or behind the first dash after it, with what parts it; else nothing."""
+    start = _ENDING_START.search(title, max(0, *map(title.rfind, _TITLE_STROKES)))
+    return title[len(title[: start.start()].rstrip()) :] if start else ""
 
 
 def as_html(found: SiteMap) -> Iterator[str]:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from letopis.archive import Archive
 from letopis.archive.index_facts import choice_counts
+from letopis.binary import make_private_folder
 from letopis.index.page_text import Snippet
 
 PageWeight = Callable[[int], float]
@@ -89,7 +90,7 @@ class PageWeights:
     def save(self, folder: Path) -> None:
         """Replaces the file of an archive's folder."""
         target = folder / "index" / "weights"
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(target.parent)
         fresh = target.with_suffix(f".{os.getpid()}")
         fresh.write_bytes(_MAGIC + _little_endian(self.keys).tobytes() + _little_endian(self.ranks).tobytes())
         fresh.replace(target)

@@ -11,6 +11,7 @@ import numpy as np
 from letopis.errors import NotFound
 from letopis.index.link_graph import Graph, LinkSnapshot, Mask
 from letopis.index.link_storage import Int32, Ints
+from letopis.index.site_maps import map_root, page_tree, urls_on_map
 from letopis.index.url_table import ERROR
 from letopis.urls import site as site_of
 
@@ -22,6 +23,8 @@ EVENT_KINDS = ("appeared", "vanished", "moved", "renamed", "broken", "mended", "
 class SiteEvent(NamedTuple):
     """One event. `to` is the new address of a moved page, `before` the old title of a renamed one.
 
+    A page that kept its address and hangs under another one on the map has
+    moved as well: `parent` is that page, `parent_before` the one it was under.
     `status` is that of an address that vanished or broke, `links` counts the
     pages of the site that still link to it.
     """
@@ -33,6 +36,8 @@ class SiteEvent(NamedTuple):
     before: str = ""
     status: int | None = None
     links: int | None = None
+    parent: str = ""
+    parent_before: str = ""
 
     def row(self) -> dict[str, Any]:
         """The fields that say something."""
@@ -55,6 +60,8 @@ class SiteDifference:
         self._note_lost(lost[~np.isin(lost, left)])
         self._note_found(found[~np.isin(found, reached)])
         self._note_altered(np.concatenate([both, left]), np.concatenate([both, reached]))
+        self._parents = _new_parents(old, new, site, was & now)
+        self._note("moved", np.array(list(self._parents), np.int32))
 
     def counts(self) -> dict[str, int]:
         """How many events of each kind there are; kinds without any are left out."""
@@ -70,6 +77,10 @@ class SiteDifference:
 
     def _row(self, event: str, page: int, other: int) -> SiteEvent:
         url = self._old.url(page)
+        if event == "moved" and page == other:
+            above, parent = self._parents[page]
+            title = _title(self._new, page)
+            return SiteEvent(event, url, title, parent=self._new.url(parent), parent_before=self._old.url(above))
         if event == "moved":
             title = _title(self._old, page) if self._old.live[other] else _title(self._new, other)
             return SiteEvent(event, url, title, to=self._new.url(other))
@@ -116,6 +127,24 @@ class SiteDifference:
 
     def _note(self, event: str, pages: Int32) -> None:
         self._pages[event] += ((page, page) for page in pages.tolist())
+
+
+def _new_parents(old: LinkSnapshot, new: LinkSnapshot, site: str, both: Mask) -> dict[int, tuple[int, int]]:
+    """Pages of both maps that hang under another page on the second: their parents before and now."""
+    try:
+        before, now = (
+            page_tree(moment, map_root(moment, site), urls_on_map(moment, site, errors=False)) for moment in (old, new)
+        )
+    except NotFound:
+        return {}
+    parent = np.full(len(both), -1, np.int32)
+    parent[before.pages[1:]] = before.parents[1:]
+    pages, parents = now.pages[1:], now.parents[1:]
+    # Whoever hangs under a page that is new, or hung under one that is gone, has not been moved itself.
+    moved = (parent[pages] >= 0) & (parent[pages] != parents) & both[parents] & both[np.maximum(parent[pages], 0)]
+    return {
+        int(page): (int(parent[page]), int(after)) for page, after in zip(pages[moved], parents[moved], strict=True)
+    }
 
 
 def map_difference(old: LinkSnapshot, new: LinkSnapshot, site: str) -> list[SiteEvent]:

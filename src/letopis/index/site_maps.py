@@ -117,10 +117,13 @@ def urls_on_map(moment: LinkSnapshot, site: str, *, errors: bool) -> Mask:
 
 
 def map_root(moment: LinkSnapshot, site: str) -> int:
-    """Where the map of a SITE starts: the address given, the home page, or else the shortest known address."""
+    """Where the map of a SITE starts: the address given, the home page, a seed of a crawl, or else the page that
+    links to the most others of the site.
+    """
     name = site_of(site)
     given = parse_user_url(site)
-    for url in dict.fromkeys((given, f"https://{name}/", f"http://{name}/")):
+    seeds = (seed for seed in moment.graph.seeds if host_of(seed) == name)
+    for url in dict.fromkeys((given, f"https://{name}/", f"http://{name}/", *seeds)):
         number = moment.graph.addresses.find(url)
         if number >= 0:
             end = int(moment.ends[number])
@@ -129,7 +132,10 @@ def map_root(moment: LinkSnapshot, site: str) -> int:
     pages = np.flatnonzero(moment.graph.of_site(name) & moment.live)
     if not len(pages):
         raise NotFound(f"no page of {name} was known then; try 'letopis crawl {given}', or another --at")
-    return int(min(pages, key=lambda page: (len(moment.url(page)), moment.url(page))))
+    sources, targets = edges_between(moment, moment.graph.of_site(name) & moment.live)
+    pairs = np.unique(sources.astype(np.int64) * len(moment.kind) + targets) // len(moment.kind)
+    linked = np.bincount(pairs, minlength=len(moment.kind))
+    return int(min(pages, key=lambda page: (-int(linked[page]), len(moment.url(page)), moment.url(page))))
 
 
 def image_counts(moment: LinkSnapshot) -> Ints:

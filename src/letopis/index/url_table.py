@@ -203,8 +203,8 @@ def url_states_of(rows: list[UrlStateRow]) -> UrlStates:
 
 
 def _check_of(addresses: UrlTable, row: TroubledCheck) -> UrlCheck | None:
-    """What a check says about its address; None for one that never asked."""
-    if row.outcome is Outcome.REFUSED:
+    """What a check says about its address; None for one that never asked, or was told that it asks too often."""
+    if row.outcome is Outcome.REFUSED or row.status == _TOO_MANY_REQUESTS:
         return None
     if row.outcome is Outcome.UNAVAILABLE or row.status >= 400:
         return UrlCheck(row.time, ERROR, row.status)
@@ -216,6 +216,7 @@ def _check_of(addresses: UrlTable, row: TroubledCheck) -> UrlCheck | None:
     return UrlCheck(row.time, REDIRECT, row.status, addresses.number(target))
 
 
+_TOO_MANY_REQUESTS = 429
 IGNORED = -1
 
 

@@ -52,7 +52,10 @@ def nearby_words(
     limit: int = 50,
     progress: Progress = lambda done: None,
 ) -> list[NearbyWord]:
-    """The words nearest to a word, over all pages of the question's moment and place; most relevant first."""
+    """The words nearest to a word, over all pages of the question's moment and place; most relevant first.
+
+    NotFound when none of those pages has the word.
+    """
     words = split_words(nfc(word))
     if len(words) != 1 or distance < 1:
         raise UsageError("give one word, and a distance of at least 1")
@@ -63,8 +66,11 @@ def nearby_words(
     targets = frozenset(snapshot.bases_of(words[0]))
     forms = frozenset({words[0], *(form for base in targets for form in snapshot.forms_of(base))})
     sums: defaultdict[str, float] = defaultdict(float)
-    for page in _stored_pages(snapshot, matcher.query(asked), progress):
+    pages = 0
+    for pages, page in enumerate(_stored_pages(snapshot, matcher.query(asked), progress), 1):  # noqa: B007
         _add_page(sums, page, index, forms, targets, distance)
+    if not pages:
+        raise NotFound(f"no page that is known here has the word '{words[0][:70]}'; try another one, or crawl more")
     found = [NearbyWord(base, round(relevance, 6)) for base, relevance in sums.items() if len(base) >= MIN_WORD_LENGTH]
     return sorted(found, key=lambda near: (-near.relevance, near.word))[:limit]
 

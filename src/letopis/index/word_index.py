@@ -31,6 +31,7 @@ from letopis.archive.index_facts import (
     settle_base_forms,
     word_forms,
 )
+from letopis.binary import make_private_folder
 from letopis.errors import LetopisError, NotReady, SettingError, UsageError
 from letopis.index.anchor_index import AnchorIndex, AnchorReader
 from letopis.index.base_forms import BaseForms
@@ -195,11 +196,11 @@ class WordIndex:
     def _open(self) -> None:
         """Opens the index or makes an empty one; what cannot be opened is started over."""
         try:
-            self._data.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self._data)
             self._index = tantivy.Index(self._schema, str(self._data))
         except ValueError:
             self._start_over()
-            self._data.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self._data)
             self._index = tantivy.Index(self._schema, str(self._data))
         self._index.config_reader("manual")
         self._see()
@@ -281,7 +282,7 @@ class WordIndex:
     def _writing(self) -> Iterator[None]:
         """Keeps other processes from taking in the same versions."""
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self._folder)
             with (self._folder / "lock").open("ab") as opened:
                 fcntl.flock(opened, fcntl.LOCK_EX)
                 yield
@@ -353,16 +354,20 @@ def derive_base_forms(index: WordIndex, extension: str, basic_extension: str = "
     return pairs
 
 
-def lock_base_form(index: WordIndex, word: str) -> None:
-    """The word is its own base from now on, whatever rules and dictionaries say."""
-    lock_word(index.archive, _single_word(word))
+def lock_base_form(index: WordIndex, word: str) -> str:
+    """The word, as the index knows it, is its own base from now on, whatever rules and dictionaries say."""
+    form = _single_word(word)
+    lock_word(index.archive, form)
     index.base_forms_changed()
+    return form
 
 
-def release_base_form(index: WordIndex, word: str) -> None:
-    """Forgets a lock or a settled base form."""
-    release_word(index.archive, _single_word(word))
+def release_base_form(index: WordIndex, word: str) -> str:
+    """Forgets a lock or a settled base form of a word; answers it as the index knows it."""
+    form = _single_word(word)
+    release_word(index.archive, form)
     index.base_forms_changed()
+    return form
 
 
 def _single_word(word: str) -> str:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from letopis.archive import Archive, Identity
 from letopis.archive.page_memory import CurrentVersion, PageMemory, newest_versions_of
-from letopis.model import FailureKind, Headers, Response
+from letopis.model import BlockChange, Change, FailureKind, Headers, Response
 from letopis.urls import host as host_of
 
 DIGEST_HEADERS = frozenset({"content-md5", "digest", "repr-digest"})
@@ -105,16 +105,44 @@ def header_suffices(answer: Response, known: KnownVersion) -> bool:
 
 
 def header_says_same(known: KnownVersion, headers: Headers) -> bool:
-    """Whether a header names the content that is known: by entity tag, else digest, else date and length."""
+    """Whether a header names the content that is known: by its entity tag, else by digest and length.
+
+    A date proves nothing: pages change within a second, and some servers send the time of asking.
+    """
     now, before = validators_of(headers), known.validators
     if now.etag or before.etag:
         return now.etag == before.etag
     if not now.length or now.length != before.length:
         return False
     digests = _field_set(known.trusted(known.headers))
-    if digests:
-        return digests <= _field_set(known.trusted(headers))
-    return bool(now.last_modified) and now.last_modified == before.last_modified
+    return bool(digests) and digests <= _field_set(known.trusted(headers))
+
+
+_SIDES: tuple[Literal["removed", "added"], ...] = ("removed", "added")
+
+
+def header_change(before: Headers, now: Headers) -> Change | None:
+    """How a document that was too large to be taken differs from before, by the word of its headers.
+
+    Equal entity tags mean the same document; else another tag, length or date
+    means another one. None where the headers name nothing to go by.
+    """
+    old, new = validators_of(before), validators_of(now)
+    pairs = [("ETag", old.etag, new.etag)] if old.etag == new.etag != "" else [
+        ("ETag", old.etag, new.etag), ("Content-Length", old.length, new.length),
+        ("Last-Modified", old.last_modified, new.last_modified),
+    ]  # fmt: skip
+    known = [pair for pair in pairs if pair[1] and pair[2]]
+    if not known:
+        return None
+    blocks = [
+        BlockChange(action, "header", f"{name}: {value}")
+        for name, *values in known
+        for action, value in zip(_SIDES, values, strict=True)
+        if values[0] != values[1]
+    ]
+    changed = bool(blocks)
+    return Change(not changed, not changed, changed, float(changed), tuple(blocks))
 
 
 def _field_set(fields: Headers) -> set[tuple[str, str]]:

@@ -9,15 +9,21 @@ behind this module are loaded at the first page that needs them.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from letopis import extract
 from letopis.archive import Archive, Identity
 from letopis.archive.page_memory import PageMemory
 from letopis.change import Fingerprint, HostProfile, PageHabits, fingerprint
+from letopis.lazy import lazy
 from letopis.look.known import KnownVersion
 from letopis.model import Change, Headers, Observation, Outcome, Page, Response
 from letopis.urls import host as host_of
+
+if TYPE_CHECKING:
+    from letopis.change import verdict
+else:
+    verdict = lazy("letopis.change.verdict")  # a crawl that meets new pages compares none
 
 _HOSTS_IN_MEMORY = 1024
 
@@ -124,16 +130,12 @@ class PageReader:
 
     def _compare(self, url: str, page: Page, known: KnownVersion) -> Change:
         """Against the page's own last version; what recurs on the host or at every visit is noise."""
-        # Loaded late as well: a crawl that meets new pages compares none.
-        from letopis.change import compare  # noqa: PLC0415
-
         before = self._archive.answers.by_id(known.version)
-        old = fingerprint(_read_page(before.body, known.final_url, before.headers))
-        new = fingerprint(page)
+        old = _read_page(before.body, known.final_url, before.headers)
         habits = self._noise.habits(known.resource, known.number)
-        profile = self._noise.profile(url)
-        change = compare(new, [old], profile, self._archive.settings.change, habits=habits)
-        self._learn(url, habits, old, new)
+        # Pages, not fingerprints: links and long paragraphs are told by what fingerprints leave behind.
+        change = verdict.compare(page, [old], self._noise.profile(url), self._archive.settings.change, habits=habits)
+        self._learn(url, habits, fingerprint(old), fingerprint(page))
         return change
 
     def _learn(self, url: str, habits: PageHabits, old: Fingerprint, new: Fingerprint) -> None:

@@ -20,16 +20,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
 from letopis.archive import Archive
-from letopis.archive.queues import HostState, leases_hosts, pause_rows
 from letopis.config.settings import CrawlSettings
 from letopis.fetch import retry_after
+from letopis.lazy import lazy
 from letopis.look.slots import MappedSlots, MemorySlots, RowSlots, Slot, Slots
-from letopis.model import FailureKind, Response, to_millis
+from letopis.model import NOT_ASKED, Response, to_millis
+
+if TYPE_CHECKING:
+    from letopis.archive import queues
+else:
+    queues = lazy("letopis.archive.queues")  # a check on one machine needs none
 
 
 class FetchResult(NamedTuple):
@@ -49,7 +54,6 @@ class FetchResult(NamedTuple):
     asked: bool = True
 
 
-_REFUSALS = (FailureKind.FORBIDDEN_ADDRESS, FailureKind.ROBOTS)
 _BUSY_STATUSES = frozenset((429, 503))
 _FIRST_PAUSE = 5.0
 _LONGEST_PAUSE = 3600.0
@@ -86,7 +90,7 @@ def politeness_of(settings: CrawlSettings) -> Politeness:
 
 def is_refused(response: Response) -> bool:
     """Whether nobody was asked, since that is not allowed."""
-    return response.failure is not None and response.failure.kind in _REFUSALS
+    return response.failure is not None and response.failure.kind in NOT_ASKED
 
 
 def fetch_result(response: Response, crawl_delay: float | None, now: datetime) -> FetchResult:
@@ -181,11 +185,11 @@ class PolitenessBook:
         """Hosts that asked a crawl without any delay to wait."""
         self._closed = False
 
-    def arrive(self, host: HostState, now: int) -> HostState:
+    def arrive(self, host: queues.HostState, now: int) -> queues.HostState:
         """A crawl plans to ask a host: the host with all pauses that the book knows of."""
         gap = self._gap(host.crawl_delay)
 
-        def note(slot: Slot, address: Slot | None) -> HostState:
+        def note(slot: Slot, address: Slot | None) -> queues.HostState:
             self._space(slot, gap, now)
             ready = max(host.ready, self._opens(slot, 0, now))
             if address is None or not host.ip:
@@ -318,10 +322,10 @@ def open_book(archive: Archive, politeness: Politeness, *, crawls: bool) -> Poli
     A fleet without any delay has no pauses to share.
     """
     slots: Slots
-    if not leases_hosts(archive):
+    if not archive.settings.database.url:
         slots = MappedSlots(archive.folder / _FILE)
     elif crawls and not politeness.delay:
         slots = MemorySlots()
     else:
-        slots = RowSlots(pause_rows(archive), round(archive.settings.crawl.lease * 1000))
+        slots = RowSlots(queues.pause_rows(archive), round(archive.settings.crawl.lease * 1000))
     return PolitenessBook(slots, politeness, crawls=crawls)

@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from letopis.archive import Archive
 from letopis.fetch.client import Client, retry_after
 from letopis.look.robots_txt import RobotsFile
-from letopis.model.web import FailureKind, Limits, Request, Response
+from letopis.model import rfc3339
+from letopis.model.web import NOT_ASKED, Failure, FailureKind, Limits, Request, Response
 
 MAX_ROBOTS_BYTES = 500 * 1024
 """What is read of a robots.txt; the standard asks for at least this much."""
@@ -43,17 +44,23 @@ class RobotsRules:
 class Robots:
     """A decision about one origin, good until `expires_at`.
 
-    Without rules everything is allowed, or nothing while `reachable` is
-    False: a server in trouble is left alone for a while. `forbidden` says
-    that the server has an address which may not be asked at all. `ip` is the
-    address that answered, which pauses for hosts that share one begin with.
+    Without rules everything is allowed, unless there is a `failure`: a server
+    whose robots.txt cannot be had is left alone for a while, as RFC 9309
+    (2.3.1.4) wants it. The failure is what stands in the record of its pages:
+    one of the network, where nobody answers; else that nobody was asked. `ip`
+    is the address that answered, which pauses for hosts that share one begin
+    with.
     """
 
     rules: RobotsRules | None
     expires_at: datetime
-    reachable: bool = True
-    forbidden: bool = False
+    failure: Failure | None = None
     ip: str = ""
+
+    @property
+    def reachable(self) -> bool:
+        """Whether the server told what it allows, be it by having no rules."""
+        return self.failure is None
 
     def allowed(self, url: str) -> bool:
         """Whether the address may be fetched now. robots.txt itself always may."""
@@ -108,8 +115,8 @@ def robots_of_response(response: Response, agent: str, now: datetime) -> Robots:
         return Robots(None, now + ROBOTS_LIFETIME, ip=response.ip)
     readable = failure is None or failure is FailureKind.TOO_LARGE
     if not readable or response.status == 429 or response.status >= 500:
-        forbidden = failure is FailureKind.FORBIDDEN_ADDRESS
-        return Robots(None, now + _pause(response, now), reachable=False, forbidden=forbidden, ip=response.ip)
+        until = now + _pause(response, now)
+        return Robots(None, until, _unreachable(response, until), ip=response.ip)
     if 200 <= response.status < 300:
         return Robots(RobotsRules(_text(response.body), agent), now + ROBOTS_LIFETIME, ip=response.ip)
     return Robots(None, now + ROBOTS_LIFETIME, ip=response.ip)
@@ -134,6 +141,17 @@ def _pause(response: Response, now: datetime) -> timedelta:
     return min(max(asked, _RETRY_SOON), _RETRY_LATE)
 
 
+def _unreachable(response: Response, until: datetime) -> Failure:
+    """What a server whose robots.txt could not be had says of its pages."""
+    failure, then = response.failure, f"its pages are not asked for until {rfc3339(until)} (RFC 9309)"
+    if failure is not None and failure.kind in NOT_ASKED:
+        return failure
+    if failure is None or response.status:
+        why = failure.message if failure is not None else f"its status is {response.status}"
+        return Failure(FailureKind.ROBOTS, f"robots.txt of this host could not be read ({why}); {then}")
+    return Failure(failure.kind, f"{failure.message}; robots.txt of this host could not be read, so {then}")
+
+
 def _bounded(delay: float | None) -> float | None:
     if delay is None or not math.isfinite(delay) or delay < 0:
         return None
@@ -144,41 +162,44 @@ _IN_MEMORY = 10_000
 
 
 class RobotsCache:
-    """One decision a host; fetching it counts neither for limits nor for the delay."""
+    """One decision a host and right to private addresses; fetching it counts neither for limits nor for the delay.
 
-    def __init__(self, archive: Archive, client: Client, agent: str, *, private_ok: bool) -> None:
+    Whoever may not reach private addresses gets a decision of their own, so
+    that neither is led inside by the other's, nor kept out.
+    """
+
+    def __init__(self, archive: Archive, client: Client, agent: str) -> None:
         self._archive = archive
         self._client = client
         self._agent = agent
-        self._private_ok = private_ok
-        self._known: OrderedDict[str, Robots] = OrderedDict()
-        self._asking: dict[str, asyncio.Task[Robots]] = {}
+        self._known: OrderedDict[tuple[str, bool], Robots] = OrderedDict()
+        self._asking: dict[tuple[str, bool], asyncio.Task[Robots]] = {}
 
-    async def of(self, url: str) -> Robots:
+    async def of(self, url: str, *, private_ok: bool) -> Robots:
         """The rules for a URL's host."""
-        return self.known(url) or await self._ask(_origin(url))
+        return self.known(url, private_ok=private_ok) or await self._ask((_origin(url), private_ok))
 
-    def known(self, url: str) -> Robots | None:
+    def known(self, url: str, *, private_ok: bool) -> Robots | None:
         """The same where nobody has to be asked; None where somebody has."""
-        known = self._known.get(_origin(url))
+        known = self._known.get((_origin(url), private_ok))
         return known if known is not None and not known.expired(self._archive.clock()) else None
 
-    async def _ask(self, origin: str) -> Robots:
+    async def _ask(self, key: tuple[str, bool]) -> Robots:
         """Many URLs of one host may wait for the same answer."""
-        asking = self._asking.get(origin)
+        asking = self._asking.get(key)
         if asking is None:
-            asking = self._asking[origin] = asyncio.ensure_future(self._fetch(origin))
+            asking = self._asking[key] = asyncio.ensure_future(self._fetch(*key))
         try:
             return await asking
         finally:
-            self._asking.pop(origin, None)
+            self._asking.pop(key, None)
 
-    async def _fetch(self, origin: str) -> Robots:
+    async def _fetch(self, origin: str, private_ok: bool) -> Robots:
         found = await fetch_robots(
             self._client, origin, self._agent, self._archive.clock(), limits=Limits(total_seconds=30.0),
-            private_ok=self._private_ok,
+            private_ok=private_ok,
         )  # fmt: skip
-        self._known[origin] = found
+        self._known[origin, private_ok] = found
         if len(self._known) > _IN_MEMORY:
             self._known.popitem(last=False)
         return found

@@ -69,7 +69,7 @@ class RobotsFile:
     def __init__(self, text: str, agent: str) -> None:
         self._own, self._everybody = _Group(), _Group()
         self.sitemaps: list[str] = []
-        self._agent = (_NAME.match(agent) or [""])[0].lower()
+        self._agent = agent.lower()
         self._read(text)
         group = self._own if self._own.named else self._everybody
         # The most specific rule first; of two that are as specific the one that allows.

@@ -21,10 +21,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from letopis.archive.queues import PauseRow, PauseRows
+from letopis.binary import PRIVATE_FILE
 from letopis.errors import NotReady
+from letopis.lazy import lazy
+
+if TYPE_CHECKING:
+    from letopis.archive import queues
+else:
+    queues = lazy("letopis.archive.queues")
 
 T = TypeVar("T")
 _SLOT = struct.Struct("<QQqqqqqqQQQIII4x")
@@ -34,7 +40,7 @@ _FRESH = 10_000
 """A slot is not used for another name so shortly after its host was asked."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Slot:
     """What is kept of one host or address.
 
@@ -178,7 +184,7 @@ class MappedSlots:
     def __init__(self, file: Path) -> None:
         self._file = file
         try:
-            self._fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
             try:
                 self._open()
             except BaseException:
@@ -336,11 +342,11 @@ class RowSlots:
 
     poll, span = 100, 60_000
 
-    def __init__(self, rows: PauseRows, hold: int) -> None:
+    def __init__(self, rows: queues.PauseRows, hold: int) -> None:
         self.token = int.from_bytes(os.urandom(8)) >> 1 | 1
         self.hold = hold
         self._rows = rows
-        self._known: OrderedDict[str, PauseRow] = OrderedDict()
+        self._known: OrderedDict[str, queues.PauseRow] = OrderedDict()
 
     def is_alive(self, token: int) -> bool:
         """Until its time is over."""
@@ -358,25 +364,25 @@ class RowSlots:
                 slots[other_name] = other
             done = decide(slot, slots[other_name] if address else None)
             changed = {
-                key: PauseRow(before[key][0].revision, _SLOT.pack(*each.values()))
+                key: queues.PauseRow(before[key][0].revision, _SLOT.pack(*each.values()))
                 for key, each in slots.items()
                 if each.values() != before[key][1]
             }
             if self._swapped(changed):
                 return done
 
-    def _slot(self, key: int, now: int) -> tuple[str, PauseRow, Slot]:
+    def _slot(self, key: int, now: int) -> tuple[str, queues.PauseRow, Slot]:
         name = f"{key:016x}"
-        row = self._known.pop(name, None) or self._rows.read([name]).get(name) or PauseRow(0, b"")
+        row = self._known.pop(name, None) or self._rows.read([name]).get(name) or queues.PauseRow(0, b"")
         slot = Slot(*_SLOT.unpack(row.slot)) if row.slot else Slot(key)
         slot.forget_future(now)
         return name, row, slot
 
-    def _swapped(self, changed: dict[str, PauseRow]) -> bool:
+    def _swapped(self, changed: dict[str, queues.PauseRow]) -> bool:
         """Only what was just written here is taken for known: others may have changed everything else."""
         written = self._rows.swap(changed) if changed else set()
         for name in written:
-            self._known[name] = PauseRow(changed[name].revision + 1, changed[name].slot)
+            self._known[name] = queues.PauseRow(changed[name].revision + 1, changed[name].slot)
         while len(self._known) > _IN_MEMORY:
             self._known.popitem(last=False)
         return len(written) == len(changed)

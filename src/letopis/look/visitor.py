@@ -18,10 +18,11 @@ from letopis.archive.page_memory import PageMemory, RecordExtension, in_one_tran
 from letopis.archive.records import details_of
 from letopis.errors import Damaged, NotFound
 from letopis.fetch.client import BetweenRequests
-from letopis.look.known import KnownVersion, header_suffices, wrong_digest_fields
+from letopis.lazy import lazy
+from letopis.look.known import KnownVersion, header_change, header_suffices, wrong_digest_fields
 from letopis.look.politeness import FetchResult, PolitenessBook, fetch_result, is_refused
-from letopis.look.robots import Robots, RobotsCache
 from letopis.model import (
+    OVER_LIMIT,
     Change,
     Check,
     Failure,
@@ -43,12 +44,19 @@ from letopis.urls import join
 
 if TYPE_CHECKING:
     from letopis.archive.link_cache import LinkCacheWriter
-    from letopis.look.noise import PageReader
+    from letopis.look import noise
+    from letopis.look.robots import Robots, RobotsCache
+else:
+    # Parsers and rules of comparison cost more start-up than a thousand checks that find nothing new: most checks.
+    noise = lazy("letopis.look.noise")
 
 
 _NO_CHANGE = Change(same_bytes=True, same_text=True, meaningful=False)
 _STOP_POLL = 0.25
 """Seconds after which somebody who waits asks again whether the look is still wanted."""
+_DISALLOWED = Failure(
+    FailureKind.ROBOTS, "robots.txt of this host does not allow it; a check of this page by itself asks all the same"
+)
 _WORTH_TELLING = 1.0
 """Seconds of waiting that people hear of."""
 
@@ -134,13 +142,13 @@ class Visitor:
         self._browser = browser
         self._link_cache = link_cache
         self._memory = PageMemory(archive)
-        self._reader: PageReader | None = None
+        self._reader: noise.PageReader | None = None
 
     async def look(
         self, url: str, known: KnownVersion | None, options: LookOptions, patience: Patience = PATIENT
     ) -> Observation:
         """A whole look; NoTurn when its turn does not come in time. Writes nothing."""
-        robots = await self.robots_of(url)
+        robots = await self.robots_of(url, options)
         refusal = self.refusal(url, robots)
         if refusal is not None:
             return self.judge(refusal, known, options)
@@ -148,25 +156,27 @@ class Visitor:
         answer = await self.ask(url, known, options, robots, patience)
         return self.judge(answer.response, known, options)
 
-    def known_robots(self, url: str) -> Robots | None:
+    def known_robots(self, url: str, options: LookOptions) -> Robots | None:
         """The rules for a URL's host where nobody has to be asked for them; None where somebody has."""
-        return self._robots.known(url) if self._robots is not None else None
+        return self._robots.known(url, private_ok=options.private_ok) if self._robots is not None else None
 
-    async def robots_of(self, url: str) -> Robots | None:
+    async def robots_of(self, url: str, options: LookOptions) -> Robots | None:
         """The rules for a URL's host; None where robots.txt is not obeyed."""
-        return await self._robots.of(url) if self._robots is not None else None
+        return await self._robots.of(url, private_ok=options.private_ok) if self._robots is not None else None
 
     def refusal(self, url: str, robots: Robots | None) -> Response | None:
         """What stands for an answer where the rules of a host forbid to ask."""
         if robots is None or robots.allowed(url):
             return None
-        if robots.forbidden:
-            return self.refused(url, "the server has a private address", FailureKind.FORBIDDEN_ADDRESS)
-        return self.refused(url, "robots.txt does not allow it")
+        return self._without_asking(url, robots.failure or _DISALLOWED)
 
-    def refused(self, url: str, why: str, kind: FailureKind = FailureKind.ROBOTS) -> Response:
-        """What stands for an answer where nobody is asked."""
-        return Response(url, url, 0, (), b"", self._archive.clock(), failure=Failure(kind, why))
+    def refused_by_setting(self, url: str, name: str) -> Response:
+        """What stands for an answer where a setting forbids to ask."""
+        why = f"the setting {name} leaves this address out; change it, or check this page by itself"
+        return self._without_asking(url, Failure(FailureKind.SETTING, why))
+
+    def _without_asking(self, url: str, failure: Failure) -> Response:
+        return Response(url, url, 0, (), b"", self._archive.clock(), failure=failure)
 
     async def turn(self, host: str, robots: Robots | None, patience: Patience = PATIENT, ip: str = "") -> None:
         """Waits until the host may be asked, which must follow: see `ask`. NoTurn when that takes too long.
@@ -244,8 +254,8 @@ class Visitor:
         """What an answer means, given what was known."""
         if is_refused(response):
             return Observation(response, Outcome.REFUSED)
-        if response.failure is not None and response.failure.kind is FailureKind.TOO_LARGE:
-            return Observation(response, Outcome.TOO_LARGE)
+        if response.failure is not None and response.failure.kind in OVER_LIMIT:
+            return Observation(response, Outcome.TOO_LARGE, change=self._header_change(response))
         if not response.available:
             return Observation(response, Outcome.UNAVAILABLE)
         if response.status == 304 or response.skipped:
@@ -261,6 +271,11 @@ class Visitor:
             return Observation(response, Outcome.NEW, page, identity=identity)
         return reader.read(response, known)._replace(identity=identity)
 
+    def _header_change(self, response: Response) -> Change | None:
+        """A document that cannot be taken is compared by its header with the last check that saw one."""
+        before = self._archive.answers.last_seen(response.url)
+        return header_change(before.headers, response.headers) if before is not None else None
+
     def reread(self, look: Observation, base: str, options: LookOptions) -> Observation:
         """A look at a page that stayed the same, with the page, which came from `base`: its links still lead on."""
         if look.outcome is not Outcome.UNCHANGED or look.page is not None:
@@ -271,13 +286,9 @@ class Visitor:
             return look  # `verify` tells of it; the crawl goes on
         return look._replace(page=self._reading().again(kept.body, base, kept.headers, skim=options.skim))
 
-    def _reading(self) -> PageReader:
+    def _reading(self) -> noise.PageReader:
         if self._reader is None:
-            # Loaded late on purpose: parsers and rules of comparison cost more start-up than a
-            # thousand checks that find nothing new, and those are most checks.
-            from letopis.look.noise import PageReader  # noqa: PLC0415
-
-            self._reader = PageReader(self._archive, self._memory)
+            self._reader = noise.PageReader(self._archive, self._memory)
         return self._reader
 
     def record(self, looks: Sequence[Observation], extension: RecordExtension | None = None) -> list[RecordedCapture]:
@@ -374,7 +385,7 @@ def check_of_look(
         url=done.url,
         final_url=response.final_url,
         checked_at=from_millis(done.time),
-        available=done.available,
+        available=done.outcome.available,
         status=response.status,
         outcome=done.outcome,
         version=done.number,
@@ -385,8 +396,9 @@ def check_of_look(
         error=details.error,
         warnings=details.warnings,
         headers=response.headers,
-        meaningful=(change.meaningful if change else None) if is_version else False if unchanged else None,
-        score=details.score if is_version else 0.0 if unchanged else None,
-        blocks=details.blocks if is_version else (),
+        meaningful=False if unchanged else change.meaningful if change else None,
+        score=0.0 if unchanged else details.score,
+        blocks=() if unchanged else details.blocks,
         changed_for_you=changed_for_you,
+        failure=details.failure_kind(response.status) if not is_version else "",
     )

@@ -1,21 +1,39 @@
 """Frozen values that cross the borders between units. Nothing here does I/O."""
 
-from letopis.model.page import Block, BlockChange, BlockKind, Change, Link, LinkType, Page
+from letopis.model.page import Block, BlockChange, BlockKind, Change, Link, LinkType, MutedBlock, Page
 from letopis.model.record import Check, Observation, Outcome, Put, PutResult, Stats, Version, json_value
 from letopis.model.times import (
+    END_OF_DAY,
     LONGEST_DURATION,
+    Moment,
+    as_moment,
     from_millis,
     http_date,
+    names_day,
     parse_duration,
     parse_time,
     rfc3339,
     stamp14,
     to_millis,
 )
-from letopis.model.web import Failure, FailureKind, Headers, Hop, Limits, Request, Response, header
+from letopis.model.web import (
+    NOT_ASKED,
+    OVER_LIMIT,
+    Failure,
+    FailureKind,
+    Headers,
+    Hop,
+    Limits,
+    Request,
+    Response,
+    header,
+)
 
 __all__ = [
+    "END_OF_DAY",
     "LONGEST_DURATION",
+    "NOT_ASKED",
+    "OVER_LIMIT",
     "Block",
     "BlockChange",
     "BlockKind",
@@ -28,6 +46,8 @@ __all__ = [
     "Limits",
     "Link",
     "LinkType",
+    "Moment",
+    "MutedBlock",
     "Observation",
     "Outcome",
     "Page",
@@ -37,10 +57,12 @@ __all__ = [
     "Response",
     "Stats",
     "Version",
+    "as_moment",
     "from_millis",
     "header",
     "http_date",
     "json_value",
+    "names_day",
     "parse_duration",
     "parse_time",
     "rfc3339",

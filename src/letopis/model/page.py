@@ -99,8 +99,17 @@ class Page:
 
 
 class BlockChange(NamedTuple):
-    """One block that came or went."""
+    """One block that came or went; of a document that is too large to be read, a field of its header."""
 
+    action: Literal["added", "removed"]
+    kind: BlockKind | Literal["header"]
+    text: str
+
+
+class MutedBlock(NamedTuple):
+    """One block that came or went and does not count, and why."""
+
+    why: str
     action: Literal["added", "removed"]
     kind: BlockKind
     text: str
@@ -112,7 +121,9 @@ class Change:
 
     `same_bytes` implies `same_text`. `meaningful` says whether a person
     would call it a change (None: not judged, as for the first version);
-    `score` is 0 for nothing and 1 for everything.
+    `score` is 0 for nothing and 1 for everything; `reason` says in a few
+    words why. `muted` is what does not count because it changes so often, or
+    because somebody said so.
     """
 
     same_bytes: bool
@@ -120,3 +131,5 @@ class Change:
     meaningful: bool | None
     score: float = 0.0
     blocks: tuple[BlockChange, ...] = ()
+    reason: str = ""
+    muted: tuple[MutedBlock, ...] = ()

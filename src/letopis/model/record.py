@@ -9,7 +9,7 @@ from enum import Enum, StrEnum
 from typing import Any, NamedTuple
 
 from letopis.model.page import Change, Page
-from letopis.model.times import rfc3339
+from letopis.model.times import Moment, rfc3339
 from letopis.model.web import Headers, Hop, Response
 
 
@@ -23,20 +23,29 @@ class Outcome(StrEnum):
     TOO_LARGE = "too-large"
     REFUSED = "refused"
 
+    @property
+    def available(self) -> bool | None:
+        """Whether the document was there; None where nobody was asked for it."""
+        return None if self is Outcome.REFUSED else self is not Outcome.UNAVAILABLE
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
     """One look at a URL, always recorded.
 
-    `version` is the number of the version that was current after the check,
-    None when there was none. `changed_for_you` is filled in for the observer
+    `available` is None where nobody was asked: that robots.txt, a setting or a
+    private address stood in the way says nothing of the document. `failure`
+    names the kind of what went wrong (a `FailureKind`, or `http` for an error
+    status), `error` says it in a sentence. `version` is the number of the
+    version that was current after the check, None when there was none.
+    `changed_for_you` is filled in for the observer
     that asked; `cached` marks an answer given from the record.
     """
 
     url: str
     final_url: str
     checked_at: datetime
-    available: bool
+    available: bool | None
     status: int
     outcome: Outcome
     version: int | None = None
@@ -52,6 +61,7 @@ class Check:
     blocks: tuple[str, ...] = ()
     cached: bool = False
     changed_for_you: bool | None = None
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +93,7 @@ class Put(NamedTuple):
 
     url: str
     body: bytes
-    at: datetime | None = None
+    at: Moment | None = None
     content_type: str = "text/html"
 
 
@@ -117,7 +127,10 @@ class Observation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Totals of an archive."""
+    """Totals of an archive. `links` are those of the versions that the index has taken in.
+
+    `disk_bytes` is all that the archive takes: packs, catalogue and indexes.
+    """
 
     documents: int
     versions: int
@@ -128,6 +141,12 @@ class Stats:
     catalog_bytes: int
     links: int
     hosts: int
+    index_bytes: int = 0
+
+    @property
+    def disk_bytes(self) -> int:
+        """Packs, catalogue and indexes together."""
+        return self.pack_bytes + self.catalog_bytes + self.index_bytes
 
 
 def json_value(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
 from letopis.errors import UsageError
@@ -26,6 +26,8 @@ _UNITS = {
     "y": 365 * 86400.0,
     "year": 365 * 86400.0,
 }
+END_OF_DAY = timedelta(days=1) - timedelta(milliseconds=1)
+"""From the beginning of a day to its last moment."""
 LONGEST_DURATION = 10 * _UNITS["year"]
 """Seconds of the longest duration that anybody may ask for."""
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.ASCII)
@@ -33,7 +35,9 @@ _STAMP = re.compile(r"\d{1,14}", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY_NAMES = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_HINT = "write 2026-03-01, 2026-03-01T12:00:00Z, 20260301120000, '2 days ago' or 'yesterday'"
+_DOTTED = re.compile(r"(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})(?:[ t](\d{1,2}:\d{2}(?::\d{2})?))?", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{8}|\d{1,2}\.\s?\d{1,2}\.\s?\d{4}", re.ASCII)
+_HINT = "write 2026-03-01, 1.3.2026, 2026-03-01T12:00:00Z, 20260301120000, '2 days ago' or 'yesterday'"
 
 
 def _unit(word: str, text: str) -> float:
@@ -60,11 +64,46 @@ def parse_time(text: str, now: datetime) -> datetime:
         return relative
     if _STAMP.fullmatch(phrase):
         return parse_stamp(phrase)
+    dotted = _DOTTED.fullmatch(phrase)
+    if dotted is not None:
+        day, month, year, clock = dotted.groups()
+        phrase = f"{year}-{month:0>2}-{day:0>2}" + (f"T{clock:0>5}" if clock else "")
     try:
-        parsed = datetime.fromisoformat(phrase.upper())
-    except ValueError:
-        raise UsageError(f"'{text}' is not a time; {_HINT}") from None
+        return utc_time(phrase)
+    except (ValueError, OverflowError):
+        raise UsageError(f"'{text[:80]}' is not a time; {_HINT}") from None
+
+
+def utc_time(text: str) -> datetime:
+    """An aware UTC time of an RFC 3339 text; without an offset it is UTC. ValueError or OverflowError for others."""
+    parsed = datetime.fromisoformat(text.strip().upper())
     return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+
+
+def names_day(text: str) -> bool:
+    """Whether a text names a whole day, not a moment of it."""
+    bare = text.strip().lower()
+    return bare in ("today", "yesterday") or bool(_DATE.fullmatch(bare))
+
+
+Moment = datetime | date | str
+"""A time as people give it in Python: aware, naive (of this machine), a day, or a text as on the command line."""
+
+
+def as_moment(given: Moment, now: datetime, *, ends_day: bool = False) -> datetime:
+    """The aware UTC time that is meant; UsageError for what is no time.
+
+    A day begins at midnight UTC, as everywhere; with `ends_day` it stands for its end.
+    """
+    if isinstance(given, datetime):
+        return given.astimezone(UTC)
+    if isinstance(given, date):
+        found, is_day = datetime(given.year, given.month, given.day, tzinfo=UTC), True
+    elif isinstance(given, str):
+        found, is_day = parse_time(given, now), names_day(given)
+    else:
+        raise UsageError(f"{given!r} is not a time; give a datetime, a date or a text such as '2026-03-01'")
+    return found + END_OF_DAY if ends_day and is_day else found
 
 
 def _relative(phrase: str, now: datetime) -> datetime | None:

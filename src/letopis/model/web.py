@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
@@ -35,8 +36,15 @@ class FailureKind(StrEnum):
     BAD_REDIRECT = "bad-redirect"
     FORBIDDEN_ADDRESS = "forbidden-address"
     ROBOTS = "robots"
+    SETTING = "setting"
     CANCELLED = "cancelled"
     OTHER = "other"
+
+
+OVER_LIMIT = (FailureKind.TOO_LARGE, FailureKind.BOMB)
+"""The document is there, and more than may be taken."""
+NOT_ASKED = (FailureKind.FORBIDDEN_ADDRESS, FailureKind.ROBOTS, FailureKind.SETTING)
+"""Nobody was asked for the document, so nothing is known of it."""
 
 
 class Failure(NamedTuple):
@@ -72,7 +80,8 @@ class Request(NamedTuple):
     `private_ok` allows loopback, private and link-local addresses.
     `keep_wire` keeps the body as it travelled, content codings and all;
     `keep_partial` keeps what had arrived of a body that failed or was too
-    large, which is dropped otherwise.
+    large, which is dropped otherwise. `sink` takes the body of an answer 200 piece by piece as it comes, decoded;
+    the response then has none.
     """
 
     url: str
@@ -87,6 +96,7 @@ class Request(NamedTuple):
     validators_for: str = ""
     keep_wire: bool = False
     keep_partial: bool = False
+    sink: Callable[[bytes], object] | None = None
 
 
 class Hop(NamedTuple):
@@ -133,7 +143,7 @@ class Response(NamedTuple):
         """The server answered with a status below 400."""
         if not 0 < self.status < 400:
             return False
-        return self.failure is None or self.failure.kind is FailureKind.TOO_LARGE
+        return self.failure is None or self.failure.kind in OVER_LIMIT
 
     def header(self, name: str, default: str = "") -> str:
         """The first value of a header field."""

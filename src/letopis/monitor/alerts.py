@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-from letopis.model import Check, from_millis, rfc3339, to_millis
+from letopis.model import Check, Outcome, from_millis, rfc3339, to_millis
 from letopis.monitor.watch import AlertKind, AlertRule, Watch
 
 _JSON = json.JSONEncoder(separators=(",", ":")).encode
@@ -118,7 +118,11 @@ def _of_check(watch: Watch, state: WatchState, check: Check) -> list[Alert]:
 
 
 def _unavailable(watch: Watch, state: WatchState, check: Check) -> str:
-    if check.available or state.down or state.failures + 1 < _rules(watch.when)[AlertKind.UNAVAILABLE].amount:
+    if (
+        check.available is not False
+        or state.down
+        or state.failures + 1 < _rules(watch.when)[AlertKind.UNAVAILABLE].amount
+    ):
         return ""
     times = f"{state.failures + 1} times in a row" if state.failures else "now"
     return f"{watch.url} is unavailable {times}: {check.error or f'status {check.status}'}"
@@ -145,11 +149,19 @@ def _another_target(watch: Watch, state: WatchState, check: Check) -> str:
     return f"{watch.url} now leads to {check.final_url}, before to {state.final_url}"
 
 
+def _another_header(watch: Watch, state: WatchState, check: Check) -> str:
+    """Of a document that is too large only the header is known; conditions about its text cannot be judged."""
+    if check.outcome is not Outcome.TOO_LARGE or not check.meaningful or watch.conditions:
+        return ""
+    return f"{watch.url} has changed; it is too large to be stored, its header says: {'; '.join(check.blocks)}"
+
+
 _CHECK_RULES: dict[AlertKind, Callable[[Watch, WatchState, Check], str]] = {
     AlertKind.UNAVAILABLE: _unavailable,
     AlertKind.RECOVERED: _recovered,
     AlertKind.STATUS: _another_status,
     AlertKind.REDIRECT: _another_target,
+    AlertKind.CHANGED: _another_header,
 }
 """What one check may say against the state before it: the sentence of an alert, empty where there is none."""
 
@@ -160,7 +172,7 @@ def _status(check: Check) -> int:
 
 def _after(watch: Watch, state: WatchState, check: Check) -> WatchState:
     down = _rules(watch.when).get(AlertKind.UNAVAILABLE)
-    failures = 0 if check.available else state.failures + 1
+    failures = state.failures if check.available is None else 0 if check.available else state.failures + 1
     return state._replace(
         judged=to_millis(check.checked_at),
         failures=failures,

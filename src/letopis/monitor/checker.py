@@ -86,7 +86,7 @@ class Checker:
         """
         addresses = [parse_user_url(url) for url in urls]
         distinct = list(dict.fromkeys(addresses))
-        answers = {} if options.now else self._from_record(distinct, options.uid)
+        answers = {} if options.now else self._from_record(distinct, options)
         due = [url for url in distinct if url not in answers]
         for start in range(0, len(due), BATCH):
             batch = due[start : start + BATCH]
@@ -98,7 +98,7 @@ class Checker:
     async def check_some(self, urls: Sequence[str], options: CheckOptions, seconds: float) -> dict[str, Check]:
         """The same for whoever comes again: URLs whose turn does not come within some seconds are left out."""
         distinct = list(dict.fromkeys(urls))
-        answers = {} if options.now else self._from_record(distinct, options.uid)
+        answers = {} if options.now else self._from_record(distinct, options)
         due = [url for url in distinct if url not in answers]
         found, _ = await self._check_batch(due, options, asyncio.get_running_loop().time() + seconds)
         return answers | found
@@ -111,18 +111,22 @@ class Checker:
         found = await self._look_all(urls, known, options, deadline)
         looks = {url: look for url, look in found.items() if not isinstance(look, NoTurn)}
         marks = ObserverMarks(self._archive, options.uid)
-        seen = marks.seen([one.resource for one in known.values()])
+        never_stored = last_checks_of(self._archive, [url for url in urls if url not in known]).values()
+        seen = marks.seen([*(one.resource for one in known.values()), *(one.resource for one in never_stored)])
         done = self._visitor.record(list(looks.values()), marks.moving_with(list(looks.values()))) if looks else []
         answers = {}
         for (url, look), row in zip(looks.items(), done, strict=True):
-            news = self._news(seen.get(row.resource), row.version) if row.available else None
+            news = self._news(url, seen.get(row.resource), row.version, row.outcome)
             check = check_of_look(look, row, known.get(url), news)
             answers[url] = check or replace(self._recorded(url), changed_for_you=news)
         return answers, {url: look for url, look in found.items() if isinstance(look, NoTurn)}
 
-    def _from_record(self, urls: Sequence[str], uid: str) -> dict[str, Check]:
-        """Inside the minimum interval the last check is the answer."""
-        archive, marks = self._archive, ObserverMarks(self._archive, uid)
+    def _from_record(self, urls: Sequence[str], options: CheckOptions) -> dict[str, Check]:
+        """Inside the minimum interval the last check is the answer, unless nobody was asked then.
+
+        Nor is it one for whoever forces a document that was too large.
+        """
+        archive, marks = self._archive, ObserverMarks(self._archive, options.uid)
         now, interval = to_millis(archive.clock()), archive.settings.monitor.min_interval * 1000
         rows = last_checks_of(archive, urls).values()
         fresh = [row for row in rows if row.time is not None and 0 <= now - row.time < interval]
@@ -130,7 +134,9 @@ class Checker:
         answers: dict[str, Check] = {}
         for row in fresh:
             check = self._recorded(row.url)
-            news = self._news(seen.get(row.resource), row.newest) if check.available else None
+            if check.outcome is Outcome.REFUSED or (check.outcome is Outcome.TOO_LARGE and options.force):
+                continue
+            news = self._news(row.url, seen.get(row.resource), row.newest, check.outcome)
             answers[row.url] = replace(check, cached=True, changed_for_you=news)
         marks.move_to_newest(url for url, check in answers.items() if check.available)
         return answers
@@ -174,17 +180,23 @@ class Checker:
                 return error
 
     def _not_asked(self, url: str, error: NoTurn) -> Check:
-        return Check(url, url, self._archive.clock(), False, 0, Outcome.REFUSED, error=str(error))
+        return Check(url, url, self._archive.clock(), None, 0, Outcome.REFUSED, error=str(error))
 
     def _recorded(self, url: str) -> Check:
         last = self._archive.answers.last_check(url)
         assert last is not None, "a recorded look has a check"
         return last
 
-    def _news(self, before: ObserverState | None, current: int | None) -> bool | None:
-        """Whether it changed for an observer, None at the first look. A, B, A since the last one is no change."""
-        if before is None:
+    def _news(self, url: str, before: ObserverState | None, current: int | None, outcome: Outcome) -> bool | None:
+        """Whether it changed for an observer, None at the first look. A, B, A since the last one is no change.
+
+        Of a document that is too large, whether its header named another one since.
+        """
+        if before is None or not outcome.available:
             return None
+        if outcome is Outcome.TOO_LARGE:
+            since = self._archive.answers.checks(url, before.looked + 1)
+            return any(check.outcome is Outcome.TOO_LARGE and check.meaningful for check in since)
         if before.version == current:
             return False
         archive = self._archive

@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 from letopis import fetch
 from letopis.archive import Archive
 from letopis.archive.observers import ObserverMarks
-from letopis.errors import DocumentTooLarge, LetopisError, Refused, Unavailable, UnknownVersion
+from letopis.errors import BadUrl, DocumentTooLarge, LetopisError, Refused, Unavailable, UnknownVersion
 from letopis.fetch import private_ok
-from letopis.model import Check, Outcome, Version
+from letopis.model import Check, FailureKind, Moment, Outcome, Version, as_moment
 from letopis.monitor.checker import Checker, CheckOptions, open_checker
 from letopis.urls import parse_user_url
 
@@ -136,11 +136,19 @@ def raise_for_check(check: Check) -> Check:
     return check
 
 
+NO_ADDRESS = "address"
+"""The kind of failure of a text that cannot be fetched at all."""
+
+
 def error_of_check(check: Check) -> LetopisError | None:
     """What a failed check means to whoever asked."""
+    if check.failure == NO_ADDRESS:
+        return BadUrl(check.error)
     if check.outcome is Outcome.REFUSED:
         return Refused(f"{check.url} was not asked: {check.error}")
     if check.outcome is Outcome.TOO_LARGE:
+        if check.failure == FailureKind.BOMB:
+            return DocumentTooLarge(f"{check.url} is too large: {check.error}")
         return DocumentTooLarge(f"{check.url} is larger than the limit; force the check to store it all the same")
     if check.outcome is Outcome.UNAVAILABLE:
         why = check.error or f"the server answered with status {check.status}"
@@ -156,8 +164,11 @@ class MonitoredResource:
         self._archive = monitor.archive
         self.url = url
 
-    def check(self, *, now: bool = True, force: bool = False, head: bool = False) -> Check:
-        """Checks, records, and raises when the document was not available."""
+    def check(self, *, now: bool = False, force: bool = False, head: bool = False) -> Check:
+        """Checks, records, and raises when the document was not available.
+
+        Within `monitor.min_interval` of the last check the record answers, unless it is to be asked `now`.
+        """
         return raise_for_check(self._check(now=now, force=force, head=head))
 
     def _check(self, *, now: bool = False, force: bool = False, head: bool = False) -> Check:
@@ -165,53 +176,64 @@ class MonitoredResource:
         options = replace(options, now=now, force=force or options.force, head=head)
         return self._monitor.look([self.url], options)[0]
 
-    def get_last_version(self) -> Version:
-        """The current version, after a check that must succeed."""
-        raise_for_check(self._check())
+    def get_last_version(self, *, now: bool = False) -> Version:
+        """The current version, after a check that must succeed; `now` asks the server within the least interval too."""
+        raise_for_check(self._check(now=now))
         return self._archive.get(self.url)
 
-    def get_version(self, which: datetime | int) -> Version:
+    def get_version(self, which: Moment | int, *, now: bool = False) -> Version:
         """The version at a time (after a check when the time is later than the last one), or by number."""
         if isinstance(which, int):
             return self._archive.get(self.url, version=which)
-        if which > self.last_checked():
-            raise_for_check(self._check())
-        return self._archive.get(self.url, at=which)
+        moment = as_moment(which, self._archive.clock(), ends_day=True)
+        if moment > self.last_checked():
+            raise_for_check(self._check(now=now))
+        return self._archive.get(self.url, at=moment)
 
-    def changed(self) -> bool | None:
+    def changed(self, *, now: bool = False) -> bool | None:
         """Whether it changed since this observer's last look; None at the first one."""
-        return raise_for_check(self._check()).changed_for_you
+        return raise_for_check(self._check(now=now)).changed_for_you
 
-    def changes(self, format: str = "unified") -> str | bytes:
+    def changes(self, format: str = "unified", *, now: bool = False) -> str | bytes:
         """What changed since this observer's last look, empty when nothing did."""
         seen = ObserverMarks(self._archive, self._monitor.options.uid).last_seen(self.url)
-        raise_for_check(self._check())
+        raise_for_check(self._check(now=now))
         new = self._archive.get(self.url)
         old = new if seen is None or seen.version is None else self._archive.answers.by_id(seen.version)
         return self._archive.difference(old, new, format)
 
-    def get_diff(self, start: datetime | int, end: datetime | int, format: str = "unified") -> str | bytes:
+    def get_diff(
+        self, start: Moment | int, end: Moment | int, format: str = "unified", *, now: bool = False
+    ) -> str | bytes:
         """What changed between two times or versions."""
-        return self._archive.difference(self.get_version(start), self.get_version(end), format)
+        return self._archive.difference(self.get_version(start, now=now), self.get_version(end, now=now), format)
 
-    def available(self, at: datetime | None = None) -> bool:
-        """Whether it is available now, or was at the last check before a time."""
+    def available(self, at: Moment | None = None, *, now: bool = False) -> bool:
+        """Whether it is available now, or was at the last check before a time; Refused where it is not asked."""
         if at is None:
-            return self._check().available
-        known = [check for check in self._archive.history(self.url) if check.checked_at <= at]
+            return self._available_now(now=now)
+        moment = as_moment(at, self._archive.clock(), ends_day=True)
+        known = [available for time, available in self.availability() if time <= moment]
         if not known:
             raise UnknownVersion(f"{self.url} was not checked before that time")
-        return known[-1].available
+        return known[-1]
+
+    def _available_now(self, *, now: bool) -> bool:
+        check = self._check(now=now)
+        if check.available is None:
+            raise_for_check(check)
+        return bool(check.available)
 
     def availability(self) -> list[tuple[datetime, bool]]:
-        """All checks as pairs of time and available."""
-        return [(check.checked_at, check.available) for check in self._archive.history(self.url)]
+        """All checks that asked for it, as pairs of time and available."""
+        checks = self._archive.history(self.url)
+        return [(check.checked_at, check.available) for check in checks if check.available is not None]
 
     def last_checked(self) -> datetime:
         """When it was last checked; UnknownUrl when never."""
-        return self._archive.history(self.url)[-1].checked_at
+        return self._archive.answers.newest_checks(self.url, 1)[-1].checked_at
 
-    def last_available(self) -> Version:
+    def last_available(self, *, now: bool = False) -> Version:
         """The newest version there ever was; a failing check is tolerated."""
-        self._check()
+        self._check(now=now)
         return self._archive.get(self.url)

@@ -20,8 +20,9 @@ from letopis.archive.watches import AlertRow, DeliveryRow, watches_of
 from letopis.config import FetchSettings, MonitorSettings
 from letopis.errors import LetopisError, MissingExtra, NotReady, Refused, UsageError
 from letopis.fetch import Origin
-from letopis.fetch.curl import post_webhook
+from letopis.fetch.webhooks import post_webhook
 from letopis.model import from_millis, rfc3339, to_millis
+from letopis.urls import parse_user_url
 
 
 class Notification(NamedTuple):
@@ -61,8 +62,9 @@ def validate_target(target: str, origin: Origin, private: str) -> str:
     Watches that came through HTTP may only call web addresses: files and
     the services behind apprise would reach what belongs to the owner alone.
     """
-    scheme = urlsplit(target).scheme.lower()
+    scheme = _scheme(target)
     if scheme in ("http", "https"):
+        parse_user_url(target)
         return target
     if origin == "http" and private != "always":
         raise Refused(f"'{target}' can only be notified by watches of the owner; give an http:// or https:// address")
@@ -71,6 +73,13 @@ def validate_target(target: str, origin: Origin, private: str) -> str:
     elif not scheme or not _new_apprise().add(target):
         raise UsageError(f"'{target}' is no target; write https://..., file:/path or an address of apprise")
     return target
+
+
+def _scheme(target: str) -> str:
+    try:
+        return urlsplit(target).scheme.lower()
+    except ValueError:
+        raise UsageError(f"'{target}' is no target; write https://..., file:/path or an address of apprise") from None
 
 
 def deliver(target: str, message: Notification, settings: FetchSettings, *, guarded: bool) -> None:
@@ -136,11 +145,58 @@ def retry_pause(attempts: int) -> timedelta:
     return timedelta(seconds=min(30.0 * 2.0 ** (attempts - 1), 6 * 3600.0))
 
 
+class FailedDelivery(NamedTuple):
+    """A notification that its target did not take: why, and when it is tried again; None when it is given up."""
+
+    url: str
+    target: str
+    attempts: int
+    error: str
+    due: datetime | None
+
+    def __str__(self) -> str:
+        """A sentence for people; what a target may keep secret is left out."""
+        then = f"tried again at {rfc3339(self.due)}" if self.due is not None else "given up"
+        return f"a notification about {self.url} was not delivered, try {self.attempts}: {self.error}; {then}"
+
+
+def shown_target(target: str) -> str:
+    """A target without what only its owner should see: the kind of service, and the host of a web address."""
+    parts = urlsplit(target)
+    return f"{parts.scheme}://{parts.hostname}" if parts.scheme in ("http", "https") else f"{parts.scheme}:"
+
+
+def send_test(archive: Archive, url: str, target: str, *, guarded: bool) -> str:
+    """Sends a test notification of a watch now: empty when the target took it, else why not. Nothing is recorded."""
+    now = rfc3339(archive.clock())
+    title = f"Test of the watch of {url}"
+    body = f"This is a test, sent at {now}. Alerts of this watch arrive here."
+    facts = {"kind": "test", "url": url, "time": now}
+    message = Notification(f"letopis-test-{now}", title, body, facts)
+    try:
+        deliver(target, message, archive.settings.fetch, guarded=guarded)
+    except LetopisError as error:
+        return _reason(error, target)
+    return ""
+
+
+def _reason(error: LetopisError, target: str) -> str:
+    """Why a target did not take a message, for everybody to read."""
+    return str(error).removesuffix("; it is tried again later").replace(target, shown_target(target))
+
+
 class Outbox:
     """The pending deliveries of an archive; several processes may send side by side."""
 
-    def __init__(self, archive: Archive, send: Deliver | None = None) -> None:
+    def __init__(
+        self,
+        archive: Archive,
+        send: Deliver | None = None,
+        report: Callable[[FailedDelivery], None] = lambda failed: None,
+    ) -> None:
+        """`report` hears of every try that failed."""
         self._archive = archive
+        self._report = report
         self._watches = watches_of(archive)
         self._send = send or self._deliver
 
@@ -160,16 +216,17 @@ class Outbox:
         try:
             await asyncio.to_thread(self._send, row.target, message, bool(row.guarded))
         except LetopisError as error:
-            self._failed(row, error, now)
+            self._failed(row, alert.url, error, now)
             return False
         self._watches.settle(row, "sent", to_millis(now), "")
         return True
 
-    def _failed(self, row: DeliveryRow, error: LetopisError, now: datetime) -> None:
+    def _failed(self, row: DeliveryRow, url: str, error: LetopisError, now: datetime) -> None:
         attempts = row.attempts + 1
         hopeless = attempts >= MAX_ATTEMPTS or isinstance(error, Refused | UsageError)
-        due = to_millis(now + retry_pause(attempts))
-        self._watches.settle(row, "failed" if hopeless else "pending", due, str(error))
+        due, why = now + retry_pause(attempts), _reason(error, row.target)
+        self._watches.settle(row, "failed" if hopeless else "pending", to_millis(due), why)
+        self._report(FailedDelivery(url, row.target, attempts, why, None if hopeless else due))
 
     def _deliver(self, target: str, message: Notification, guarded: bool) -> None:
         deliver(target, message, self._archive.settings.fetch, guarded=guarded)

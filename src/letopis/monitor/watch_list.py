@@ -142,6 +142,10 @@ class WatchList:
         change(known)
         return [entry for entry in map(self.find, known) if entry is not None]
 
+    def known_entries(self, urls: Sequence[str]) -> list[WatchEntry]:
+        """The watches of URLs; UnknownUrl when one of them is not watched."""
+        return self._each(urls, lambda known: None)
+
     def remove(self, urls: Sequence[str]) -> list[tuple[str, int]]:
         """Ends watches with all that a sitemap among them named: the addresses, and how many ended with each."""
         known = self._known(urls)

@@ -25,7 +25,7 @@ from letopis.lazy import lazy
 from letopis.model import Check, to_millis
 from letopis.monitor.alerts import Alert, WatchDifference, WatchHistory, WatchState, decide_alerts
 from letopis.monitor.checker import Checker, CheckOptions, open_checker
-from letopis.monitor.notifications import Outbox
+from letopis.monitor.notifications import FailedDelivery, Outbox
 from letopis.monitor.watch import AlertKind, Watch, WatchedUrl, WatchSpec
 from letopis.monitor.watch_list import WatchList, new_watch_row, watch_of_row
 
@@ -41,6 +41,8 @@ POLL_SECONDS = 5.0
 _ROUND_SECONDS = 60.0
 """How long watches of one round wait for their turns at hosts that others ask as well."""
 _POSTPONED_MILLIS = 10_000
+_CLAIM_MILLIS = 300_000
+"""How long watches belong to whoever took them: longer than a round lasts. Those of a process that died wait for it."""
 _SITEMAP_ALERTS = (AlertKind.UNAVAILABLE, AlertKind.RECOVERED, AlertKind.STATUS, AlertKind.REDIRECT)
 
 
@@ -56,7 +58,7 @@ class WatchResult(NamedTuple):
 
 
 class Watcher:
-    """Runs watches. For one loop; several processes may run side by side and at worst check twice."""
+    """Runs watches. For one loop; several processes may run side by side, and each watch is run by one of them."""
 
     def __init__(
         self,
@@ -92,10 +94,11 @@ class Watcher:
         """
         count, now = 0, to_millis(self._archive.clock())
         while not self._stopping.is_set():
-            rows = self._watches.due(now, BATCH)
+            until = to_millis(self._archive.clock()) + _CLAIM_MILLIS
+            rows = self._watches.claim_due(now, BATCH, until)
             if not rows:
                 break
-            await self._batch(rows, seconds)
+            await self._batch(rows, until, seconds)
             count += len(rows)
             await self._outbox.send_due()
         await self._outbox.send_due()
@@ -109,29 +112,30 @@ class Watcher:
         except TimeoutError:
             return
 
-    async def _batch(self, rows: Sequence[WatchRow], seconds: float) -> None:
+    async def _batch(self, rows: Sequence[WatchRow], until: int, seconds: float) -> None:
+        """Checks and judges watches that are ours `until` then."""
         tags = WatchList(self._archive).tag_defaults()
         watches = [watch_of_row(row, tags, self._archive.settings.monitor) for row in rows]
         urls = [watch.url for watch in watches]
         before = last_checks_of(self._archive, urls)
         checks = await self._check(watches, seconds)
-        self._postpone([row for row, url in zip(rows, urls, strict=True) if url not in checks])
+        self._postpone([row for row, url in zip(rows, urls, strict=True) if url not in checks], until)
         after = last_checks_of(self._archive, urls)
         judged = [
             self._judge(row, watch, checks[watch.url], before.get(watch.url), after[watch.url])
             for row, watch in zip(rows, watches, strict=True)
             if watch.url in checks
         ]
-        self._record(judged)
+        self._record(judged, until)
         for one in judged:
             self._report(one)
             if one.watch.kind == "sitemap" and one.check.available:
                 await self._expand(one)
 
-    def _postpone(self, rows: Sequence[WatchRow]) -> None:
+    def _postpone(self, rows: Sequence[WatchRow], until: int) -> None:
         """Gives watches a time a little later, unless somebody gave them another one meanwhile."""
         found = [self._watches.find(row.url) for row in rows]
-        same = [row.url for row, now in zip(rows, found, strict=True) if now is not None and now.due == row.due]
+        same = [row.url for row, now in zip(rows, found, strict=True) if now is not None and now.due == until]
         if same:
             self._watches.set_due(same, to_millis(self._archive.clock()) + _POSTPONED_MILLIS)
 
@@ -163,8 +167,7 @@ class Watcher:
         first = not state.judged
         if first or (before is not None and before.time == state.judged):
             return (check,)
-        known = self._archive.history(check.url)
-        return [one for one in known if to_millis(one.checked_at) > state.judged]
+        return list(self._archive.answers.checks(check.url, since=state.judged + 1))
 
     def _change(self, watch: Watch, history: WatchHistory) -> WatchDifference | None:
         old, new = history.state.version, history.version
@@ -172,9 +175,9 @@ class Watcher:
             return None
         return views.watch_difference(self._archive, watch, old, new, history.checks)
 
-    def _record(self, judged: Sequence[WatchResult]) -> None:
+    def _record(self, judged: Sequence[WatchResult], until: int) -> None:
         """State, alerts and their deliveries, all or nothing."""
-        states = [JudgedWatch(one.state.to_json(), one.row.due, to_millis(one.due), one.row.id) for one in judged]
+        states = [JudgedWatch(one.state.to_json(), until, to_millis(one.due), one.row.id) for one in judged]
         self._watches.save_judged(states, [alert for one in judged for alert in self._alerts(one)])
 
     def _alerts(self, one: WatchResult) -> Iterator[NewAlert]:
@@ -204,11 +207,13 @@ def _availability_alerts(watch: Watch) -> Watch:
 
 @asynccontextmanager
 async def open_watcher(
-    archive: Archive, report: Callable[[WatchResult], None] = lambda judged: None
+    archive: Archive,
+    report: Callable[[WatchResult], None] = lambda judged: None,
+    undelivered: Callable[[FailedDelivery], None] = lambda failed: None,
 ) -> AsyncIterator[Watcher]:
-    """A watcher with connections of its own."""
+    """A watcher with connections of its own; `undelivered` hears of every notification that was not taken."""
     async with open_checker(archive) as checks:
-        yield Watcher(archive, checks, Outbox(archive), report)
+        yield Watcher(archive, checks, Outbox(archive, report=undelivered), report)
 
 
 def result_row(judged: WatchResult) -> Mapping[str, object]:

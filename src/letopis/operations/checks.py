@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from letopis import fetch
 from letopis.archive import READ, WRITE, Archive
-from letopis.errors import UsageError
+from letopis.errors import BadUrl, UsageError
 from letopis.model import Check, Outcome, to_millis
 from letopis.monitor import CheckOptions, Monitor
 from letopis.monitor.checker import BATCH
-from letopis.monitor.monitor import error_of_check
+from letopis.monitor.monitor import NO_ADDRESS, error_of_check
 from letopis.operations.answers import Rows
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
@@ -49,13 +49,28 @@ class FollowedRedirect(NamedTuple):
     location: str
 
 
+class HeaderField(NamedTuple):
+    """A field of the header of an answer."""
+
+    name: str
+    value: str
+
+
+_SECRET_FIELDS = frozenset(("set-cookie", "set-cookie2"))
+
+
 class CheckResult(NamedTuple):
-    """One check, with the names that people's scripts rely on."""
+    """One check, with the names that people's scripts rely on.
+
+    `available` is null where nobody was asked. `failure` is the kind of what
+    went wrong (dns, connect, tls, timeout, http, robots, setting,
+    forbidden-address and others), `error` the sentence about it.
+    """
 
     url: str
     final_url: str
     checked_at: datetime
-    available: bool
+    available: bool | None
     status: int
     outcome: Outcome
     version: int | None
@@ -70,17 +85,24 @@ class CheckResult(NamedTuple):
     blocks: tuple[str, ...]
     cached: bool
     changed_for_you: bool | None
+    failure: str
+    headers: tuple[HeaderField, ...]
 
 
 def check_result(check: Check) -> CheckResult:
     """A check as it is shown."""
     hops = tuple(FollowedRedirect(hop.url, hop.status, hop.location) for hop in check.redirects)
     fields: dict[str, Any] = {name: getattr(check, name) for name in CheckResult._fields}
-    return CheckResult(**fields | {"redirects": hops})
+    return CheckResult(**fields | {"redirects": hops, "headers": shown_headers(check)})
+
+
+def shown_headers(check: Check) -> tuple[HeaderField, ...]:
+    """The header of the answer as it came, but for cookies, which are secrets of whoever asked."""
+    return tuple(HeaderField(*field) for field in check.headers if field[0].lower() not in _SECRET_FIELDS)
 
 
 def _sentence(check: CheckResult) -> str:
-    text = f"{check.outcome}: {check.url}"
+    text = f"{'not asked' if check.available is None else check.outcome}: {check.url}"
     if check.version is not None:
         text += f" version {check.version}"
     if check.changed_for_you is not None:
@@ -119,9 +141,26 @@ def check(context: Context, asked: CheckCommand) -> Rows[CheckResult]:
         uid=asked.uid, now=asked.now, force=asked.force, head=asked.head, private_ok=context.private_ok,
         browser=asked.browser,
     )  # fmt: skip
-    checks = check_pages(context, asked.url, options)
+    checks = _check_each(context, asked.url, options)
     faults = [error for error in map(error_of_check, checks) if error is not None]
     return Rows(list(map(check_result, checks)), {"as": asked.uid}, faults)
+
+
+def _check_each(context: Context, urls: Sequence[str], options: CheckOptions) -> list[Check]:
+    """One answer a text, in the order of asking; texts that are no addresses keep nobody from the others."""
+    addresses, unusable = dict[str, str](), dict[str, BadUrl]()
+    for text in urls:
+        try:
+            addresses[text] = parse_user_url(text)
+        except BadUrl as error:
+            unusable[text] = error
+    if not addresses:
+        raise next(iter(unusable.values()))
+    found = dict(zip(addresses, check_pages(context, list(addresses.values()), options), strict=True))
+    now = context.archive.clock()
+    for text, why in unusable.items():
+        found[text] = Check(text, text, now, None, 0, Outcome.REFUSED, error=str(why), failure=NO_ADDRESS)
+    return [found[text] for text in urls]
 
 
 def check_pages(context: Context, urls: Sequence[str], options: CheckOptions) -> list[Check]:
@@ -176,16 +215,18 @@ class PageListQuery(Parameters):
 
 
 class RecordedCheck(NamedTuple):
-    """One check of a page as its history tells it."""
+    """One check of a page as its history tells it; `available` is null where nobody was asked."""
 
     time: datetime
     status: int
-    available: bool
+    available: bool | None
     outcome: Outcome
     version: int | None
     meaningful: bool | None
     score: float | None
     error: str
+    failure: str
+    headers: tuple[HeaderField, ...]
 
 
 @operation(
@@ -193,6 +234,7 @@ class RecordedCheck(NamedTuple):
     right=READ,
     verb="history",
     route=("GET", "/history"),
+    columns=("time", "status", "available", "outcome", "version", "meaningful", "score", "error"),
     about={"url": str, "cursor": str | None},
     errors=(404,),
     examples=(
@@ -208,7 +250,16 @@ def history(context: Context, asked: PageListQuery) -> Rows[RecordedCheck]:
     found = list(islice(checks, None if most is None else most + 1))
     rows = [
         RecordedCheck(
-            one.checked_at, one.status, one.available, one.outcome, one.version, one.meaningful, one.score, one.error
+            one.checked_at,
+            one.status,
+            one.available,
+            one.outcome,
+            one.version,
+            one.meaningful,
+            one.score,
+            one.error,
+            one.failure,
+            shown_headers(one),
         )
         for one in found[:most]
     ]
@@ -236,7 +287,17 @@ class RecordedVersion(NamedTuple):
     verb="versions",
     route=("GET", "/versions"),
     about={"url": str, "cursor": str | None},
-    columns=("number", "time", "valid_until", "digest", "raw_bytes", "stored_bytes", "method", "content_type"),
+    columns=(
+        "number",
+        "time",
+        "valid_until",
+        "last_modified",
+        "digest",
+        "raw_bytes",
+        "stored_bytes",
+        "method",
+        "content_type",
+    ),
     errors=(404,),
     examples=(
         "letopis versions https://example.org/",
@@ -247,11 +308,9 @@ def versions(context: Context, asked: PageListQuery) -> Rows[RecordedVersion]:
     """List the versions of a page, oldest first: number, time, valid until, digest, sizes, method."""
     url, (since, until), first = parse_user_url(asked.url), asked.span(), asked.position()
     most = asked.most(context)
-    found = [
-        version
-        for version in context.archive.versions(url)
-        if version.number >= first and since <= to_millis(version.time) <= until
-    ]
+    versions = context.archive.answers.versions_since(url, since, first)
+    inside = takewhile(lambda version: to_millis(version.time) <= until, versions)
+    found = list(islice(inside, None if most is None else most + 1))
     rows = [RecordedVersion(*(getattr(version, name) for name in RecordedVersion._fields)) for version in found[:most]]
     following = None if most is None or len(found) <= most else str(found[most].number)
     return Rows(rows, {"url": url, "cursor": following})

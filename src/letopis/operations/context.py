@@ -80,6 +80,11 @@ class Context(NamedTuple):
         """The settings of the archive."""
         return self.archive.settings
 
+    @property
+    def wants_row(self) -> bool:
+        """Whether a program on the command line asks: it gets a document as one object."""
+        return self.origin == "cli" and self.form == "json"
+
     def open_archive(self) -> Archive:
         """The archive once more, for operations that open and close it themselves."""
         return Archive(settings=self.archive.settings, clock=self.archive.clock)

@@ -21,6 +21,7 @@ from letopis.crawl import CrawlOptions, freshness
 from letopis.crawl import enqueue_seeds as enqueue
 from letopis.errors import NotFound
 from letopis.model import rfc3339
+from letopis.monitor.watch_list import WatchList
 from letopis.operations.answers import Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
@@ -68,7 +69,9 @@ class CrawlQueued:
     route=("POST", "/crawls"),
     status=201,
     audited="crawl added",
-    sentence=lambda row: f"{row.queued} pages wait for the crawl; 'letopis run' takes them within seconds.",
+    sentence=lambda row: (
+        f"{row.queued} pages wait for the crawl; 'letopis serve' or 'letopis run' takes them within seconds."
+    ),
     examples=(
         "letopis crawls add https://example.org/",
         "letopis crawls add https://example.org/docs/ --scope prefix --depth 3",
@@ -80,8 +83,9 @@ def enqueue_seeds(context: Context, asked: EnqueueSeedsCommand) -> Value[CrawlQu
     seeds = tuple(parse_user_url(seed) for seed in asked.seeds)
     context.refuse_private(seeds)
     options = CrawlOptions(
-        seeds, ScopeKind(asked.scope), asked.include, asked.exclude, asked.depth, asked.requisites, asked.revisit_now
-    )
+        seeds, ScopeKind(asked.scope), asked.include, asked.exclude, asked.depth, asked.requisites, asked.revisit_now,
+        origin=context.origin,
+    )  # fmt: skip
     return Value(CrawlQueued(seeds, enqueue(context.archive, options)))
 
 
@@ -129,12 +133,14 @@ class CrawlStatusQuery(Parameters):
 class CrawlStatus:
     """How crawling goes: `new` URLs wait for a first visit, `again` are visited again and again, `due` of them now.
 
+    Of all fetches, `first_visits` asked for a page that no crawl had asked for before.
     `ready` hosts may be asked now; `freshness` is the estimated share of
     copies that equal the live pages, None before anything is visited again.
     """
 
     time: datetime
     fetched: int
+    first_visits: int
     versions: int
     new: int
     again: int
@@ -186,7 +192,7 @@ class VisitQuery(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class VisitExplanation:
-    """When a page is visited next, and why then."""
+    """When a page is visited next, by a crawl or by its watch, and why then; `policy` is that of crawls, or `watch`."""
 
     url: str
     state: str
@@ -233,16 +239,20 @@ def explain_visit(context: Context, asked: VisitQuery) -> Value[VisitExplanation
     url = parse_user_url(asked.url)
     plan = planned_visit(context.archive, url)
     visits = VisitState.from_bytes(plan.record)
+    due, policy, interval = plan.due, str(context.archive.settings.schedule.policy), visits.interval
+    watch = WatchList(context.archive).find(url)
+    if watch is not None and watch.due is not None and (due is None or watch.due < due):
+        due, policy, interval = watch.due, "watch", watch.watch.every
     return Value(
         VisitExplanation(
             url,
             _PLAN_STATES[plan.state],
-            plan.due,
-            context.archive.settings.schedule.policy,
+            due,
+            policy,
             visits.visits,
             visits.changes,
             visits.failures,
-            round(visits.interval, 1),
+            round(interval, 1),
             plan.depth,
             plan.priority,
         )

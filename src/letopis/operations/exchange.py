@@ -18,21 +18,22 @@ from letopis.archive.cluster import PieceRunner, spread_over
 from letopis.archive.migration import MoveReport, move_archive
 from letopis.binary import atomic_file, write_errors
 from letopis.config import Settings, load_settings
-from letopis.errors import LetopisError, UsageError
+from letopis.errors import Damaged, LetopisError, UsageError
 from letopis.exchange.cdx import cdxj_lines
 from letopis.exchange.imports import import_sources, watches_of_source
 from letopis.exchange.parquet_export import export_parquet
 from letopis.exchange.selection import ExportSelection
-from letopis.exchange.sources import ImportReport, SourceHints
+from letopis.exchange.sources import ImportedWatch, ImportReport, SourceHints
 from letopis.exchange.static_copy import export_static
 from letopis.exchange.wacz_export import export_wacz
 from letopis.exchange.warc_export import warc_members
 from letopis.exchange.warc_records import WarcCompression
+from letopis.monitor.watch import WatchSpec, parse_filters
+from letopis.monitor.watch_list import WatchList
 from letopis.operations.answers import Document, Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
-from letopis.operations.watches import add_imported_watches
 
 ExportKind = Literal["warc", "wacz", "cdxj", "static", "parquet"]
 EXPORT_KINDS: tuple[str, ...] = get_args(ExportKind)
@@ -96,7 +97,7 @@ def import_archives(context: Context, asked: ImportCommand) -> Value[ImportAnswe
 
     Times, headers and contents stay as they were. What is already there is
     not taken twice, so a run that was stopped goes on when it is repeated.
-    A source of which nothing can be taken is an error; the others stay.
+    A source of which nothing can be taken, or that breaks off, is an error; what could be taken stays.
     """
     hints = SourceHints(asked.url, Path(asked.urls) if asked.urls else None, asked.path)
     report = import_sources(
@@ -108,19 +109,47 @@ def import_archives(context: Context, asked: ImportCommand) -> Value[ImportAnswe
         report.records, report.checks, report.checks, report.versions, report.same, refused, report.examples, watched
     )
     remark = "\n".join(f"refused: {example}" for example in report.examples)
-    return Value(answer, [] if watched else _empty_sources(report), remark)
+    return Value(answer, [] if watched else _faulty_sources(report), remark)
 
 
 def _watch_imported(archive: Archive, asked: ImportCommand, hints: SourceHints, report: ImportReport) -> int:
     found = (watches_of_source(source, asked.kind, hints) for source in asked.sources)
-    return sum(add_imported_watches(archive, watches, report) for watches in found)
+    return sum(_add_imported_watch(WatchList(archive), wish, report) for watches in found for wish in watches)
 
 
-def _empty_sources(report: ImportReport) -> list[LetopisError]:
-    return [
+def _add_imported_watch(watches: WatchList, wish: ImportedWatch, report: ImportReport) -> bool:
+    """Watches what another tool watched, as far as it can be; the report names what cannot."""
+    for name in wish.left_out:
+        report.refuse(f"the watch is kept without its {name}, which has no counterpart", wish.url)
+    filters = []
+    for one in wish.filters:
+        try:
+            parse_filters([one])
+            filters.append(one)
+        except LetopisError as error:
+            report.refuse(f"the watch is kept without a filter ({error})", wish.url)
+    try:
+        watches.add([wish.url], WatchSpec(every=wish.every, filters=tuple(filters)), wish.tag or None)
+        if wish.paused:
+            watches.pause([wish.url])
+    except LetopisError as error:
+        report.refuse(f"its watch cannot be kept ({error})", wish.url)
+        return False
+    return True
+
+
+def _faulty_sources(report: ImportReport) -> list[LetopisError]:
+    empty = [
         UsageError(f"nothing was taken from {source}; give a file that holds captures, or say which kind it is")
         for source in report.empty
     ]
+    cut = [
+        Damaged(
+            f"{source} breaks off or is damaged; what can be read of it was taken in, import the whole file as well"
+        )
+        for source in report.cut
+    ]
+    return [*empty, *cut]
 
 
 def _counted(context: Context) -> Callable[[int], None]:

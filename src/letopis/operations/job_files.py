@@ -20,6 +20,7 @@ from lxml import etree
 
 from letopis.archive import utc_now
 from letopis.archive.jobs import REFRESH_BY_USE, JobQuery
+from letopis.bounded import check_pattern
 from letopis.config import Settings
 from letopis.errors import Refused, UsageError
 from letopis.jobs.documents import attributes_of, canonical_xml, read_schema, read_xml, validate
@@ -153,10 +154,8 @@ class UrlPattern:
     def __init__(self, text: str) -> None:
         if len(text) > MAX_PATTERN_LENGTH:
             raise UsageError(f"the pattern '{text[:40]}...' is longer than {MAX_PATTERN_LENGTH} characters; shorten it")
-        try:
-            self._compiled = regex.compile(text)
-        except (regex.error, RecursionError, OverflowError) as fault:
-            raise UsageError(f"'{text}' is not a regular expression ({fault}); correct it") from None
+        check_pattern(text)
+        self._compiled = regex.compile(text)
 
     def found_in(self, url: str) -> bool:
         """Whether it occurs in the beginning of an address."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Literal
+
+import numpy as np
 
 from letopis.archive import OWN, READ
 from letopis.archive.cluster import cluster_client, tasks_at_once
@@ -13,13 +16,17 @@ from letopis.index.link_graph import LinkSnapshot
 from letopis.index.link_reports import BrokenRow, LinkRow, RankRow, ReportRow, broken_links, links_for, rank_rows
 from letopis.index.link_reports import site_report as report_of
 from letopis.index.map_formats import MAP_FORMATS, sitemap_files
+from letopis.index.page_places import PageSources, missing_places, with_places
 from letopis.index.page_ranks import DAMPING, PageRanks, cluster_flow, rank_site, save_ranks
 from letopis.index.site_events import SiteEvent, site_difference
 from letopis.index.site_maps import SiteMap
 from letopis.index.site_maps import site_map as map_of
+from letopis.index.url_table import UNKNOWN
 from letopis.index.xslt import run_xslt
 from letopis.model import to_millis
+from letopis.monitor import CheckOptions
 from letopis.operations.answers import Document, Rows
+from letopis.operations.checks import check_pages
 from letopis.operations.context import Context
 from letopis.operations.indexes import current_graph, known_site
 from letopis.operations.operation import operation
@@ -34,6 +41,8 @@ _AT = "As of this time; default: now."
 _SITE = "A host (host[:port]) or an address."
 MAX_DEPTH = 1_000_000
 MAX_RANKS = 10_000
+MAX_CHECKED = 10_000
+"""Addresses that one question has checked."""
 
 
 class SiteMapQuery(Parameters):
@@ -80,7 +89,7 @@ def site_map(context: Context, asked: SiteMapQuery) -> Document:
 
 def site_map_value(context: Context, asked: SiteMapQuery, depth: int | None) -> SiteMap:
     """The map itself, for pages that lay it out."""
-    graph = current_graph(context)
+    graph = known_site(context, asked.site)[1]
     return map_of(graph, asked.site, to_millis(context.moment(asked.at)), depth=depth, errors=asked.all)
 
 
@@ -113,7 +122,7 @@ class SiteReportQuery(Parameters):
 def site_report(context: Context, asked: SiteReportQuery) -> Rows[ReportRow]:
     """List orphans, redirect chains, duplicate titles and depths of a site."""
     when = context.moment(asked.at)
-    found = map_of(current_graph(context), asked.site, to_millis(when))
+    found = map_of(known_site(context, asked.site)[1], asked.site, to_millis(when))
     return Rows(report_of(found), {"site": site(asked.site), "at": when})
 
 
@@ -135,7 +144,7 @@ class SiteEventsQuery(Parameters):
     step="mapdiff",
     listed="events",
     element="event",
-    columns=("event", "url", "title", "to", "before"),
+    columns=("event", "url", "title", "to", "before", "parent"),
     about={"site": str, "from": datetime, "to": datetime},
     errors=(404,),
     examples=("letopis map diff example.org 2024-01-01 2024-02-01",),
@@ -212,6 +221,12 @@ class BrokenLinksQuery(Parameters):
 
     site: str = parameter(_SITE, argument=True)
     at: datetime | None = parameter(_AT, default=None, ends_day=True)
+    fragments: bool = parameter("List links to places that are not on their page too.", default=False)
+    check: Literal["site", "all"] | None = parameter(
+        "Check first what is linked and was never checked: on the site, or on other hosts as well.",
+        default=None,
+        doors=CLI_ONLY,
+    )
 
 
 @operation(
@@ -224,13 +239,33 @@ class BrokenLinksQuery(Parameters):
     columns=("source", "target", "status", "since", "text", "last_good"),
     about={"site": str, "at": datetime},
     errors=(404,),
-    examples=("letopis broken example.org", "letopis broken example.org --at 2024-01-31 --json"),
+    examples=(
+        "letopis broken example.org",
+        "letopis broken example.org --at 2024-01-31 --json",
+        "letopis broken example.org --fragments --check all",
+    ),
 )
 def broken(context: Context, asked: BrokenLinksQuery) -> Rows[BrokenRow]:
     """List the links of a site that lead to an error: where they stand, since when, when it was last good."""
     name, graph = known_site(context, asked.site)
+    if asked.check:
+        _check_unknown(context, graph.as_of(to_millis(context.moment(None)), name), name, asked.check == "all")
+        graph = current_graph(context)
     when = context.moment(asked.at)
-    return Rows(broken_links(graph.as_of(to_millis(when), name), name), {"site": name, "at": when})
+    moment, sources = graph.as_of(to_millis(when), name), PageSources(context.archive, when)
+    rows = with_places(broken_links(moment, name), sources)
+    more = missing_places(moment, name, sources) if asked.fragments else ()
+    return Rows(chain(rows, more), {"site": name, "at": when})
+
+
+def _check_unknown(context: Context, moment: LinkSnapshot, name: str, everywhere: bool) -> None:
+    """Looks at linked addresses that no crawl came to: behind nofollow, in forms and objects, on other hosts."""
+    targets = np.unique(moment.targets[moment.graph.of_site(name)[moment.sources]])
+    unknown = targets[moment.kind[targets] == UNKNOWN]
+    if not everywhere:
+        unknown = unknown[moment.graph.of_site(name)[unknown]]
+    options = CheckOptions(uid="", head=True, private_ok=context.private_ok)
+    check_pages(context, [moment.url(number) for number in unknown[:MAX_CHECKED]], options)
 
 
 class RankQuery(Parameters):

@@ -77,6 +77,8 @@ class Operation(NamedTuple, Generic[P, A]):
 
     def __call__(self, context: Context | LocalContext, asked: P) -> A:
         """Runs it: pages and other operations call it like the function it is."""
+        if self.changes and isinstance(context, Context):
+            context.archive.refuse_read_only()
         answer = self.run(context, asked)
         if self.audited and isinstance(context, Context):
             who = context.user or COMMAND_LINE
@@ -89,6 +91,11 @@ class Operation(NamedTuple, Generic[P, A]):
         shape: type[Any] = self.parameters
         first = next((getattr(asked, one.name) for one in parameters_of(shape)), "")
         return " ".join(map(str, first)) if isinstance(first, tuple) else str(first)
+
+    @property
+    def changes(self) -> bool:
+        """Whether it may change what an archive holds."""
+        return self.right != READ and (self.route is None or self.route.method != "GET")
 
     def makes_archive(self, asked: P) -> bool:
         """Whether the verb makes an archive where there is none."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from letopis import extract
-from letopis.archive import READ, WRITE
+from letopis.archive import OWN, READ, WRITE
 from letopis.archive.observers import ObserverMarks
-from letopis.errors import Refused, Unavailable, UnknownUrl, UnknownVersion, UsageError
+from letopis.errors import DocumentTooLarge, Refused, Unavailable, UnknownUrl, UnknownVersion, UsageError
 from letopis.model import Page, Version
 from letopis.monitor import CheckOptions
 from letopis.monitor.monitor import error_of_check
@@ -33,7 +35,9 @@ _MAX_VERSION = 2**31
 
 
 def _may_check(context: Context, offline: bool) -> bool:
-    return context.may(WRITE) and not (offline or context.offline or context.archive.is_clone)
+    return context.may(WRITE) and not (
+        offline or context.offline or context.archive.is_clone or context.archive.is_read_only
+    )
 
 
 def _require_available(context: Context, url: str, *, uid: str = "default", browser: bool = False) -> None:
@@ -110,7 +114,19 @@ def get(context: Context, asked: GetQuery) -> Document:
         "etag": f'"{found.digest}"',
         "x-letopis-version": str(found.number),
     }
-    return Document([found.body], found.content_type, headers)
+    return Document([found.body], found.content_type, headers, row=_content_row(found) if context.wants_row else None)
+
+
+def _content_row(found: Version) -> dict[str, Any]:
+    """A version as one object: its text, or its bytes in base64 where they are no UTF-8."""
+    facts = {
+        "url": found.url, "version": found.number, "time": found.time, "valid_until": found.valid_until,
+        "digest": found.digest, "content_type": found.content_type, "raw_bytes": found.raw_bytes,
+    }  # fmt: skip
+    try:
+        return facts | {"text": found.body.decode()}
+    except UnicodeDecodeError:
+        return facts | {"base64": b64encode(found.body).decode()}
 
 
 def _requested_version(context: Context, asked: GetQuery) -> Version:
@@ -167,7 +183,19 @@ def diff(context: Context, asked: DiffQuery) -> Document:
     """
     old, new = diff_sides(context, asked)
     media_type = _MEDIA_TYPES.get(asked.format, "text/plain; charset=utf-8")
-    return Document([context.archive.difference(old, new, asked.format)], media_type)
+    shown = context.archive.difference(old, new, asked.format)
+    return Document([shown], media_type, row=_diff_row(context, asked, old, new) if context.wants_row else None)
+
+
+def _diff_row(context: Context, asked: DiffQuery, old: Version, new: Version) -> dict[str, Any]:
+    """A difference as one object; one that was asked for in another format is a text in it."""
+    if asked.format in ("unified", "json"):
+        row: dict[str, Any] = json.loads(context.archive.difference(old, new, "json"))
+        return row
+    shown = context.archive.difference(old, new, asked.format)
+    text = shown if isinstance(shown, str) else b64encode(shown).decode()
+    sides = {"url": new.url, "from": old.time, "to": new.time, "from_version": old.number, "to_version": new.number}
+    return sides | {"format": asked.format, "difference": text}
 
 
 def diff_sides(context: Context, asked: DiffQuery) -> tuple[Version, Version]:
@@ -247,8 +275,11 @@ class StoredPut(NamedTuple):
 
 @operation(
     "put",
-    right=WRITE,
+    right=OWN,
     verb="put",
+    route=("PUT", "/content"),
+    errors=(413,),
+    audited="version put",
     sentence=lambda done: f"{done.result}: version {done.number} of {done.url}",
     examples=(
         "letopis put https://example.org/ page.html",
@@ -256,7 +287,14 @@ class StoredPut(NamedTuple):
     ),
 )
 def put(context: Context, asked: PutCommand) -> Value[StoredPut]:
-    """Store FILE as a version of URL; says 'stored', or 'same' when it equals the newest."""
+    """Store FILE as a version of URL; says 'stored', or 'same' when it equals the newest.
+
+    Over HTTP the body is the version, and its Content-Type the type; whoever
+    may say what a page was is its owner, and `fetch.max_bytes` is the limit.
+    """
+    most = context.settings.fetch.max_bytes
+    if context.origin == "http" and len(asked.file) > most:
+        raise DocumentTooLarge(f"{asked.url}: {len(asked.file)} bytes are over fetch.max_bytes, which is {most}")
     done = context.archive.put(asked.url, asked.file, asked.at, asked.content_type)
     result: Literal["stored", "same"] = "stored" if done.stored else "same"
     return Value(StoredPut(done.url, result, done.number, done.time, done.digest))

@@ -8,7 +8,6 @@ that a bad value is refused with the same sentence everywhere.
 
 from __future__ import annotations
 
-import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -28,7 +27,7 @@ from typing import (
 
 from letopis.errors import DocumentTooLarge, UsageError
 from letopis.lazy import lazy
-from letopis.model import LONGEST_DURATION, parse_duration, parse_time
+from letopis.model import END_OF_DAY, LONGEST_DURATION, names_day, parse_duration, parse_time
 
 if TYPE_CHECKING:
     import difflib
@@ -202,8 +201,6 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
     "bytes": {"type": "string", "format": "binary"},
 }
 _NUMBERS = ("integer", "number")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}|\d{8}", re.ASCII)
-_DAY = timedelta(days=1) - timedelta(milliseconds=1)
 _KINDS: dict[Any, str] = {
     str: "text", int: "integer", float: "number", bool: "flag", datetime: "time", timedelta: "duration",
     bytes: "bytes",
@@ -313,13 +310,7 @@ def _time(one: Parameter, raw: Any, now: datetime) -> datetime:
         return raw
     text = _text(one, raw, now)
     found = parse_time(text, now)
-    return found + _DAY if one.declared.ends_day and _is_date(text) else found
-
-
-def _is_date(text: str) -> bool:
-    """Whether a text names a whole day."""
-    bare = text.strip()
-    return bare.lower() in ("today", "yesterday") or bool(_DATE.fullmatch(bare))
+    return found + END_OF_DAY if one.declared.ends_day and names_day(text) else found
 
 
 def _duration(one: Parameter, raw: Any, now: datetime) -> timedelta:

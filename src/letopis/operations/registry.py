@@ -10,6 +10,7 @@ from letopis.operations.operation import Operation
 
 FAMILIES = (
     "accounts",
+    "backups",
     "checks",
     "crawls",
     "duplicates",

@@ -53,6 +53,11 @@ def timed_graph(context: Context) -> TimedGraph:
     return TimedGraph(graph, _moments[graph])
 
 
+def count_pages(graph: Graph, site: str, at: int) -> int:
+    """How many pages of a site were there at a time in milliseconds."""
+    return int((graph.as_of(at, site).live & graph.of_site(site)).sum())
+
+
 class SiteListing(NamedTuple, Generic[T]):
     """Rows by kind, at most so many of each, and how many there are of each in all."""
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from letopis.archive import OWN, READ, WRITE, Archive
@@ -20,6 +18,7 @@ from letopis.archive.activity import (
     changes_since,
     spread_tables,
 )
+from letopis.binary import disk_usage
 from letopis.config import Settings, settings_table
 from letopis.errors import UsageError
 from letopis.operations.answers import Rows, Value
@@ -57,6 +56,8 @@ def init_archive(context: Context, asked: WholeArchive) -> Value[ArchiveReady]:
 class ArchiveTotals(NamedTuple):
     """Totals and rates; the lags are versions that an index will take in when it is asked next.
 
+    `disk_bytes` are packs, catalogue and indexes, `ratio` their share of what was fetched: above 1 for small archives,
+    whose tables and indexes take more than compression saves.
     `names_lag` are versions whose links do not help to find pages yet; they do when there are some more.
     """
 
@@ -69,11 +70,18 @@ class ArchiveTotals(NamedTuple):
     catalog_bytes: int
     links: int
     hosts: int
+    index_bytes: int
+    disk_bytes: int
     ratio: float | None
     catalog_bytes_per_version: float | None
     links_lag: int
     search_lag: int
     names_lag: int
+
+
+_LARGER = (
+    "the archive takes more than what was fetched: its tables and indexes weigh more than compression saves so far"
+)
 
 
 def _lines(totals: ArchiveTotals) -> str:
@@ -90,16 +98,19 @@ def _lines(totals: ArchiveTotals) -> str:
 )
 def stats(context: Context, asked: WholeArchive) -> Value[ArchiveTotals]:
     """Show totals of the archive: documents, versions, checks, bytes, links, and how far the indexes are behind."""
-    counted, words = context.archive.stats(), word_index(context.archive)
     links, behind = link_index(context.archive).known()
+    counted, words = context.archive.stats(), word_index(context.archive)
+    disk = counted.disk_bytes
+    larger = disk > counted.raw_bytes > 0
     return Value(
         ArchiveTotals(
             counted.documents, counted.versions, counted.checks, counted.contents, counted.raw_bytes,
             counted.pack_bytes, counted.catalog_bytes, links, counted.hosts,
-            round(counted.pack_bytes / counted.raw_bytes, 4) if counted.raw_bytes else None,
+            counted.index_bytes, disk, round(disk / counted.raw_bytes, 4) if counted.raw_bytes else None,
             round(counted.catalog_bytes / counted.versions, 1) if counted.versions else None,
             behind, words.lag(), words.names_lag(),
-        )
+        ),
+        remark=_LARGER if larger else "",
     )  # fmt: skip
 
 
@@ -152,25 +163,12 @@ def storage_overview(archive: Archive) -> StorageOverview:
 def _storage_parts(archive: Archive) -> tuple[StoragePart, ...]:
     """Packs, catalogue and indexes, the first two being what cannot be made again."""
     sizes: dict[Literal["packs", "catalogue", "index"], tuple[int, int]] = {
-        "packs": _disk_usage(archive.folder / "packs"),
+        "packs": disk_usage(archive.folder / "packs"),
         "catalogue": (1, catalogue_bytes(archive)),
-        "index": _disk_usage(archive.folder / "index"),
+        "index": disk_usage(archive.folder / "index"),
     }
     total = sum(size for _, size in sizes.values()) or 1
     return tuple(StoragePart(name, files, size, size / total) for name, (files, size) in sizes.items())
-
-
-def _disk_usage(folder: Path) -> tuple[int, int]:
-    """Files below a folder and their bytes; what vanishes meanwhile is not counted."""
-    files = total = 0
-    for where, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += os.stat(os.path.join(where, name)).st_size
-            except FileNotFoundError:
-                continue
-            files += 1
-    return files, total
 
 
 _SECRET = ("key", "password", "secret", "token", "headers")

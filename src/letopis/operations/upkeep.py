@@ -54,23 +54,33 @@ def _verify_sentence(found: VerifyProblem | RepairReport) -> str:
     examples=("letopis verify", "letopis verify --repair"),
 )
 def verify(context: LocalContext, asked: VerifyCommand) -> Rows[VerifyProblem] | Value[RepairReport]:
-    """Check every byte and every reference; says nothing when all is well."""
+    """Check every byte and every reference; lists what is not as it was written."""
     if asked.repair:
         report = Archive.repair(context.settings)
-        return Value(report, remark="\n".join(f"lost: {sentence}" for sentence in report.lost))
+        missing = [f"lost: {sentence}" for sentence in report.lost] + [f"not read: {name}" for name in report.unread]
+        return Value(report, remark="\n".join(missing))
     faults: list[LetopisError] = []
-    return Rows(_problems(context, faults), faults=faults)
+    answer: Rows[VerifyProblem] = Rows((), faults=faults)
+    answer.rows = _problems(context, faults, answer)
+    return answer
 
 
-def _problems(context: LocalContext, faults: list[LetopisError]) -> Iterator[VerifyProblem]:
-    """Problems as they are found; the fault that sums them up is known at the end."""
+def _problems(
+    context: LocalContext, faults: list[LetopisError], answer: Rows[VerifyProblem]
+) -> Iterator[VerifyProblem]:
+    """Problems as they are found; what sums them up is known at the end."""
     count = 0
     with context.open_archive() as archive:
         for problem in archive.verify():
             count += 1
             yield VerifyProblem(problem.where, problem.what)
+        found = archive.stats()
     if count:
         faults.append(Damaged(f"{count} problems found; 'letopis verify --repair' keeps what can be kept"))
+    else:
+        answer.remark = (
+            f"all is well: {found.versions} versions of {found.documents} documents, {found.pack_bytes} bytes of packs"
+        )
 
 
 # Compact
@@ -84,7 +94,14 @@ class CompactCommand(Parameters):
 
 def _compact_sentence(report: CompactReport) -> str:
     saved = report.bytes_before - report.bytes_after
-    return f"{report.documents} documents, {report.bytes_after} bytes of packs, {saved} bytes given back"
+    parts = [f"{report.documents} documents", f"{report.moved} contents written anew"]
+    parts += [f"{report.dropped_versions} versions dropped"] if report.dropped_versions else []
+    parts.append(f"{report.bytes_after} bytes of packs")
+    if saved < 0:
+        parts.append(f"{-saved} more than before, so that newest versions that were slow to read are fast")
+    else:
+        parts.append(f"{saved} bytes given back" if saved else "nothing to give back")
+    return ", ".join(parts)
 
 
 @operation(
@@ -168,6 +185,7 @@ def _findings(settings: Settings) -> Iterator[DoctorFinding]:
     yield DoctorFinding("sqlite", sqlite3.sqlite_version_info >= (3, 35), sqlite3.sqlite_version)
     yield _libcurl()
     yield _folder(folder)
+    yield _privacy(folder)
     free = shutil.disk_usage(_existing(folder)).free
     yield DoctorFinding("disk", free > _LEAST_FREE, f"{free // 2**20} MiB free")
     yield _catalogue(settings)
@@ -195,6 +213,31 @@ def _folder(folder: Path) -> DoctorFinding:
     writable = os.access(place, os.W_OK)
     detail = f"{folder}" if writable else f"{place} cannot be written; choose another --archive"
     return DoctorFinding("archive", writable, detail)
+
+
+_SECRET_FILES = ("catalogue.sqlite", "cookies.txt")
+
+
+def exposed_files(folder: Path) -> list[Path]:
+    """Files with secrets that other users of this machine can read, as earlier releases left them."""
+    found = [path for name in _SECRET_FILES if (path := folder.absolute() / name).is_file()]
+    return [path for path in found if any(_is_open(path, 0o1 << shift, 0o4 << shift) for shift in (0, 3))]
+
+
+def _is_open(path: Path, enter: int, read: int) -> bool:
+    """Whether one kind of others, the group or everybody, may read a file and enter all folders above it."""
+    return bool(path.stat().st_mode & read) and all(above.stat().st_mode & enter for above in path.parents)
+
+
+def exposure_warning(folder: Path) -> str:
+    """What to do about it; empty where nothing is exposed."""
+    names = ", ".join(path.name for path in exposed_files(folder))
+    return f"other users of this machine can read {names}; run 'chmod -R go= {folder}'" if names else ""
+
+
+def _privacy(folder: Path) -> DoctorFinding:
+    warning = exposure_warning(folder)
+    return DoctorFinding("privacy", not warning, warning or "nobody else on this machine can read its secrets")
 
 
 def _catalogue(settings: Settings) -> DoctorFinding:

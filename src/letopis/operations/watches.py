@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from letopis.archive import OWN, READ, WRITE, Archive
-from letopis.archive.watches import AlertRow
-from letopis.errors import LetopisError, UsageError
-from letopis.exchange.sources import ImportedWatch, ImportReport
+from letopis.archive import OWN, READ, WRITE
+from letopis.archive.watches import AlertRow, UndeliveredAlerts, watches_of
+from letopis.errors import NotReady, UsageError
+from letopis.fetch import private_ok
 from letopis.model import from_millis
+from letopis.monitor.notifications import send_test, shown_target
 from letopis.monitor.watch import (
     ALERT_RULES,
     FILTER_KINDS,
@@ -21,7 +22,6 @@ from letopis.monitor.watch import (
     AlertConditionKind,
     WatchSpec,
     parse_alert_rules,
-    parse_filters,
 )
 from letopis.monitor.watch_list import WatchEntry, WatchList
 from letopis.operations.answers import Rows, Value
@@ -52,7 +52,8 @@ class WatchFilter:
 class WatchDetails:
     """One watch. `notify` is null for whoever is no owner, since targets may hold passwords; `targets` counts them.
 
-    `due` is null while it is paused. `source` is the sitemap that named the page, else empty.
+    `due` is null while it is paused. `source` is the sitemap that named the page, else empty. `undelivered` counts
+    notifications that were not taken and are tried again, or were given up, and `delivery_error` says why.
     """
 
     url: str
@@ -73,14 +74,20 @@ class WatchDetails:
     added: datetime
     last_judged: datetime | None
     failures: int
+    undelivered: int
+    delivery_error: str
 
 
 def _rows(context: Context, entries: Iterable[WatchEntry], remark: str = "") -> Rows[WatchDetails]:
-    return Rows([_details(context, entry) for entry in entries], remark=remark)
+    undelivered = watches_of(context.archive).undelivered()
+    return Rows([_details(context, entry, undelivered) for entry in entries], remark=remark)
 
 
-def _details(context: Context, entry: WatchEntry) -> WatchDetails:
-    watch = entry.watch
+_ALL_DELIVERED = UndeliveredAlerts(0, 0, "")
+
+
+def _details(context: Context, entry: WatchEntry, undelivered: Mapping[str, UndeliveredAlerts]) -> WatchDetails:
+    watch, lost = entry.watch, undelivered.get(entry.watch.url, _ALL_DELIVERED)
     return WatchDetails(
         watch.url, watch.kind, watch.every, watch.cron, watch.jitter, watch.tag, watch.source,
         filters=tuple(WatchFilter(*one) for one in watch.filters),
@@ -94,6 +101,8 @@ def _details(context: Context, entry: WatchEntry) -> WatchDetails:
         added=entry.added,
         last_judged=entry.last_judged,
         failures=entry.failures,
+        undelivered=lost.retried + lost.failed,
+        delivery_error=lost.error,
     )  # fmt: skip
 
 
@@ -264,7 +273,7 @@ class WatchListQuery(Parameters):
 
 @operation(
     "watch_list", right=READ, verb="watch list", route=("GET", "/watches"), listed="watches",
-    columns=("url", "every", "cron", "tag", "when", "paused", "due", "failures"),
+    columns=("url", "every", "cron", "tag", "when", "paused", "due", "failures", "undelivered", "delivery_error"),
     examples=("letopis watch list", "letopis watch list --tag news --json"),
 )  # fmt: skip
 def watch_list(context: Context, asked: WatchListQuery) -> Rows[WatchDetails]:
@@ -325,6 +334,41 @@ def watch_resume(context: Context, asked: WatchedUrls) -> Rows[WatchDetails]:
 def watch_check(context: Context, asked: WatchedUrls) -> Rows[WatchDetails]:
     """Make watches due now, paused ones too; whatever runs the watches checks them within seconds."""
     return _rows(context, WatchList(context.archive).check_now(asked.urls))
+
+
+@dataclass(frozen=True, slots=True)
+class TestedTarget:
+    """Whether a target of a watch took a test notification, and why not; only owners see the target in full."""
+
+    url: str
+    target: str
+    delivered: bool
+    error: str
+
+
+def _test_sentence(row: TestedTarget) -> str:
+    return f"{row.url}: {row.target} took the test notification" if row.delivered else f"{row.url}: {row.error}"
+
+
+@operation(
+    "watch_test", right=WRITE, verb="watch test", route=("POST", "/watches/test"), listed="targets", creates=False,
+    sentence=_test_sentence, errors=(404, 429), examples=("letopis watch test https://example.org/",),
+)  # fmt: skip
+def watch_test(context: Context, asked: WatchedUrls) -> Rows[TestedTarget]:
+    """Send a test notification to every target of watches now, and say which of them took it."""
+    archive = context.archive
+    entries = WatchList(archive).known_entries(asked.urls)
+    pairs = [(entry.watch, target) for entry in entries for target in entry.watch.notify]
+    if not pairs:
+        raise UsageError("these watches notify nobody; give them a target with 'letopis watch add URL --notify TARGET'")
+    context.charge("checks", len(pairs))
+    rows = []
+    for watch, target in pairs:
+        guarded = not private_ok(archive.settings.fetch.private, watch.notify_origin)
+        error = send_test(archive, watch.url, target, guarded=guarded)
+        rows.append(TestedTarget(watch.url, target if context.may(OWN) else shown_target(target), not error, error))
+    failed = [row for row in rows if row.error]
+    return Rows(rows, faults=[NotReady(f"no test notification of {row.url} arrived: {row.error}") for row in failed])
 
 
 class TagWatches(Parameters):
@@ -452,28 +496,3 @@ def _alert(row: AlertRow) -> AlertDetails:
     return AlertDetails(
         row.id, from_millis(row.time), row.kind, row.url, row.message, facts.get("tag", ""), facts.get("version")
     )
-
-
-def add_imported_watches(archive: Archive, wishes: Iterable[ImportedWatch], report: ImportReport) -> int:
-    """Watches what other tools watched, as far as it can be, and answers how many; the report names the others."""
-    return sum(_add_imported_watch(WatchList(archive), wish, report) for wish in wishes)
-
-
-def _add_imported_watch(watches: WatchList, wish: ImportedWatch, report: ImportReport) -> bool:
-    for name in wish.left_out:
-        report.refuse(f"the watch is kept without its {name}, which has no counterpart", wish.url)
-    filters = []
-    for one in wish.filters:
-        try:
-            parse_filters([one])
-            filters.append(one)
-        except LetopisError as error:
-            report.refuse(f"the watch is kept without a filter ({error})", wish.url)
-    try:
-        watches.add([wish.url], WatchSpec(every=wish.every, filters=tuple(filters)), wish.tag or None)
-        if wish.paused:
-            watches.pause([wish.url])
-    except LetopisError as error:
-        report.refuse(f"its watch cannot be kept ({error})", wish.url)
-        return False
-    return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from html import unescape
@@ -10,7 +10,7 @@ from html import unescape
 from letopis.archive import READ, WRITE, Archive
 from letopis.archive.accounts import projects_of
 from letopis.archive.cluster import spread_over
-from letopis.archive.index_facts import page_ids, record_choice, record_shown, require_site
+from letopis.archive.index_facts import page_ids, record_choice, record_shown, require_site, word_forms
 from letopis.index.query_language import WordQuery, field_filters, parse_word_query
 from letopis.index.search_ranking import SearchRow, search_row
 from letopis.index.search_results import SearchFacet, count_results, search_facets
@@ -24,7 +24,7 @@ from letopis.index.word_analysis import (
     phrase_history,
     site_categories,
 )
-from letopis.index.word_index import WordIndex, derive_base_forms
+from letopis.index.word_index import WordIndex, derive_base_forms, lock_base_form, release_base_form
 from letopis.model import rfc3339
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
@@ -334,6 +334,87 @@ def settle_base_forms(context: Context, asked: BaseFormsCommand) -> Rows[Settled
     pairs = derive_base_forms(current_words(context), asked.extension, asked.basicextension)
     about = {"extension": asked.extension, "basicextension": asked.basicextension}
     return Rows([SettledForm(form, base) for form, base in pairs], about)
+
+
+class WordsCommand(Parameters):
+    """Which words."""
+
+    words: tuple[str, ...] = parameter(
+        "Words.", argument=True, metavar="WORD...", attribute="words", at_least=1, at_most=_MAX_FILTERS
+    )
+
+
+class AllWordsQuery(Parameters):
+    """All of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordForm:
+    """A word whose base form somebody settled; a `locked` one is its own, whatever rules and dictionaries say."""
+
+    form: str
+    base: str
+    locked: bool
+
+
+def _settled_words(context: Context, words: Iterable[str] | None = None) -> Iterator[WordForm]:
+    chosen = None if words is None else set(words)
+    for row in word_forms(context.archive):
+        if chosen is None or row.form in chosen:
+            yield WordForm(row.form, row.base, row.locked)
+
+
+@operation(
+    "list_words",
+    right=READ,
+    verb="words list",
+    route=("GET", "/words"),
+    step="wordlist",
+    listed="words",
+    element="word",
+    examples=("letopis words list", "letopis words list --json"),
+)
+def list_words(context: Context, asked: AllWordsQuery) -> Rows[WordForm]:
+    """List the words whose base forms somebody settled or locked."""
+    return Rows(list(_settled_words(context)))
+
+
+@operation(
+    "lock_words",
+    right=WRITE,
+    verb="words lock",
+    route=("POST", "/words/lock"),
+    step="wordlock",
+    listed="words",
+    element="word",
+    audited="words locked",
+    sentence=lambda row: f"{row.form} is its own base form from now on",
+    examples=("letopis words lock Windows", "letopis words lock axes data"),
+)
+def lock_words(context: Context, asked: WordsCommand) -> Rows[WordForm]:
+    """Let words be found only as they are written: each is its own base form from now on."""
+    index = word_index(context.archive)
+    return Rows(list(_settled_words(context, [lock_base_form(index, word) for word in asked.words])))
+
+
+@operation(
+    "release_words",
+    right=WRITE,
+    verb="words release",
+    route=("POST", "/words/release"),
+    step="wordrelease",
+    listed="words",
+    element="word",
+    audited="words released",
+    sentence=lambda row: f"{row.form} follows rules and dictionaries again",
+    examples=("letopis words release Windows",),
+)
+def release_words(context: Context, asked: WordsCommand) -> Rows[WordForm]:
+    """Forget locks and settled base forms of words; lists those that had any."""
+    index = word_index(context.archive)
+    before = {row.form: row for row in _settled_words(context)}
+    released = [release_base_form(index, word) for word in asked.words]
+    return Rows([before[form] for form in released if form in before])
 
 
 class ChoiceCommand(Parameters):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import Enum
+from urllib.parse import unquote
 
 from starlette.types import Scope
 
@@ -76,10 +77,9 @@ _MEMENTO = re.compile(r"(\d{1,14})([a-z]{2}_)?/(.+)", re.ASCII | re.DOTALL)
 _TIMEMAP = re.compile(r"timemap/(link|json|cdxj)/(?:(\d{14})/)?(.+)", re.ASCII | re.DOTALL)
 _DIFF = re.compile(r"diff/(\d{1,14})/(\d{1,14})/(.+)", re.ASCII | re.DOTALL)
 _CALENDAR = re.compile(r"(?:\*|%2[aA])/(.+)", re.ASCII | re.DOTALL)
-_WITHOUT_TICKET = re.compile(r"\A~[\w.-]+/", re.ASCII)
 # Some proxies and clients fold the two slashes after the scheme.
 _FOLDED = re.compile(r"(https?):/+(?=[^/])", re.IGNORECASE)
-_ESCAPED = re.compile(r"https?%3A", re.IGNORECASE)
+_ESCAPED = re.compile(r"https?%3A(?:/|%2F)", re.IGNORECASE)
 
 
 class ReplayKind(Enum):
@@ -103,8 +103,7 @@ class ReplayAddress:
 
 
 def parse_address(rest: str) -> ReplayAddress:
-    """What follows `/web/`, as it came, with its query; a ticket aside."""
-    rest = _WITHOUT_TICKET.sub("", rest, count=1)
+    """What follows `/web/`, as it came, with its query."""
     if found := _MEMENTO.fullmatch(rest):
         return ReplayAddress(ReplayKind.MEMENTO, embedded_url(found[3]), (found[1],), found[2] or "")
     if found := _TIMEMAP.fullmatch(rest):
@@ -121,7 +120,9 @@ def embedded_url(text: str) -> str:
     if not text:
         raise UsageError("the address of a page is missing; write /web/http://example.org/")
     if _ESCAPED.match(text):
-        raise UsageError("write the address of the page as it is, without escaping it")
+        # Clients that escape a whole address leave nothing of it as it was; what stands behind a bare `?` is their own.
+        path, mark, query = text.partition("?")
+        text = unquote(path) + mark + query
     return parse_user_url(_FOLDED.sub(r"\1://", text, count=1) if _FOLDED.match(text) else text)
 
 
@@ -136,14 +137,9 @@ def path_after(scope: Scope, prefix: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReplayUrls:
-    """Writes our addresses for one client.
-
-    `ticket` is what archived pages need to load each other where reading
-    takes an account; it never stands in addresses for others.
-    """
+    """Writes our addresses for one client. None of them is a right: whoever is given one can do no more with it."""
 
     origin: str
-    ticket: str = ""
 
     def memento(self, time: int, url: str, form: str = "") -> str:
         """The capture of a URL at a time."""
@@ -155,7 +151,7 @@ class ReplayUrls:
 
     def folder(self, time: int, form: str = "") -> str:
         """The path under which all captures of a time lie, for the inside of an archived page."""
-        return f"/web/{f'~{self.ticket}/' if self.ticket else ''}{timestamp(time)}{form}/"
+        return f"/web/{timestamp(time)}{form}/"
 
     def timegate(self, url: str) -> str:
         """Where dates are negotiated."""

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import re
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from fastapi import Request, Response
 from markupsafe import Markup
 from starlette.types import Scope
 
 from letopis.archive import Archive
-from letopis.archive.captures import ArchivedResponse, CaptureNeighbours, TimelineCapture, load_capture, timeline_of
-from letopis.errors import UnknownUrl
-from letopis.extract.rewriter import Rewriter
-from letopis.model import from_millis, rfc3339
+from letopis.archive.captures import (
+    ArchivedResponse,
+    CaptureList,
+    CaptureNeighbours,
+    TimelineCapture,
+    timeline_of,
+    timeline_of_key,
+)
+from letopis.bounded import run_bounded
+from letopis.errors import TooCostly, UnknownUrl
+from letopis.extract.rewriter import rewrite_for_another
+from letopis.model import from_millis, header, rfc3339
 from letopis.model.times import timestamp
 from letopis.replay.addresses import (
     ReplayAddress,
@@ -24,15 +33,28 @@ from letopis.replay.addresses import (
     parse_http_date,
     resource_links,
 )
-from letopis.replay.csp import RAW_POLICY, SAFE_HEADERS, original_headers, replay_policy, safe_content_type
+from letopis.replay.byte_ranges import body_part
+from letopis.replay.csp import (
+    RAW_POLICY,
+    SAFE_HEADERS,
+    allowed_origin,
+    original_headers,
+    replay_policy,
+    safe_content_type,
+    sandbox_flags,
+)
+from letopis.replay.fuzzy import similar_keys
+from letopis.replay.redirects import refresh_target, shown_capture
+from letopis.urls import surt
 from letopis.web.languages import PageLanguage, language_of, translatable, translate, use_language
 from letopis.web.pages import environment, short_time
 
 _PAGE_TYPES = ("text/html", "application/xhtml+xml")
-_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE | re.ASCII)
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 MAX_REWRITTEN = 16 * 1024 * 1024
 """Larger pages are shown as they are stored."""
+_QUICKLY_REWRITTEN = 256 * 1024
+"""Larger ones are rewritten by a helper, in bounded time."""
 
 
 def is_page(stored: ArchivedResponse) -> bool:
@@ -40,28 +62,31 @@ def is_page(stored: ArchivedResponse) -> bool:
     return stored.content_type.partition(";")[0].strip().lower() in _PAGE_TYPES
 
 
-def rewritten_body(web: ReplayUrls, stored: ArchivedResponse, moment: TimelineCapture) -> bytes:
+class RewrittenBody(NamedTuple):
+    """What is sent of a capture, and why its links were left as they are, where they were."""
+
+    body: bytes
+    note: str = ""
+
+
+def rewritten_body(web: ReplayUrls, stored: ArchivedResponse, moment: TimelineCapture) -> RewrittenBody:
     """The body with its links led to the same date; bytes that are no text of ours to read stay."""
     kind = stored.content_type.partition(";")[0].strip().lower()
     page, sheet = kind in _PAGE_TYPES, kind == "text/css"
-    if not (page or sheet) or len(stored.body) > MAX_REWRITTEN or stored.body.startswith(_WIDE):
-        return stored.body
-    charset = _charset(stored)
-    text = stored.body.decode(charset, "surrogateescape")
-    folder = web.folder(moment.time)
-    rewriter = Rewriter(moment.url, lambda target, _: folder + target)
-    return (rewriter.html(text) if page else rewriter.css(text)).encode(charset, "surrogateescape")
+    if not (page or sheet) or stored.body.startswith(_WIDE):
+        return RewrittenBody(stored.body)
+    if len(stored.body) > MAX_REWRITTEN:
+        return RewrittenBody(stored.body, "links were not rewritten: it is too large")
+    order = {"url": moment.url, "folder": web.folder(moment.time), "page": page, "content_type": stored.content_type}
+    if len(stored.body) <= _QUICKLY_REWRITTEN:
+        return RewrittenBody(rewrite_for_another(order, stored.body))
+    try:
+        return RewrittenBody(run_bounded("letopis.extract.rewriter:rewrite_for_another", order, stored.body))
+    except TooCostly as error:
+        return RewrittenBody(stored.body, f"links were not rewritten: {error}")
 
 
-def _charset(stored: ArchivedResponse) -> str:
-    """UTF-8 where it is named or fits; else one byte a character, which keeps every byte."""
-    named = _CHARSET.search(stored.content_type)
-    if named is None or named[1].lower() in ("utf-8", "utf8", "us-ascii"):
-        return "utf-8"
-    return "latin-1"
-
-
-def replay_frame(web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCapture) -> str:
+def replay_frame(web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCapture, sandbox: str) -> str:
     """Our page around an archived one, in the language being spoken: what it is, when it was, what lies beside it."""
     at = from_millis(moment.time)
     values = {
@@ -70,6 +95,7 @@ def replay_frame(web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCaptu
         "shown_at": Markup('<time datetime="{}">{}</time>').format(rfc3339(at), short_time(at)),
         "steps": _steps(web, near),
         "inner": web.origin + web.inside(moment.time, moment.url, "if_"),
+        "sandbox": sandbox,
         "calendar": f"{web.origin}/web/*/{moment.url}",
     }
     return environment.get_template("replay.html").render(values)
@@ -92,6 +118,8 @@ _ALWAYS = 2**62
 """A time after every capture."""
 
 _FRAME_TYPE = "text/html; charset=utf-8"
+_AT_ONCE = 1
+"""Seconds up to which a page that refreshes is passed over in a frame, which has no way to wait."""
 
 
 def not_captured(url: str) -> UnknownUrl:
@@ -99,12 +127,22 @@ def not_captured(url: str) -> UnknownUrl:
     return UnknownUrl(f"{url} was never captured here")
 
 
-def timegate(archive: Archive, web: ReplayUrls, address: ReplayAddress, accept: str | None) -> Response:
-    """The capture closest to the date asked for, else the newest; as a redirect."""
-    time = _ALWAYS if accept is None else parse_http_date(accept)
-    near = timeline_of(archive, address.url).around(time)
+def _near(archive: Archive, url: str, time: int) -> CaptureNeighbours:
+    """The captures of an address around a time; of one that differs only by what gets past caches, if it has none."""
+    near = timeline_of(archive, url).around(time)
+    if near is None and "?" in url:
+        keys = similar_keys(archive.attached(CaptureList), surt(url))
+        near = timeline_of_key(archive, keys.low).around(time) if keys is not None else None
     if near is None:
-        raise not_captured(address.url)
+        raise not_captured(url)
+    return near
+
+
+def timegate(archive: Archive, web: ReplayUrls, address: ReplayAddress, scope: Scope) -> Response:
+    """The capture closest to the date asked for, else the newest; as a redirect."""
+    accept = dict(scope["headers"]).get(b"accept-datetime")
+    time = _ALWAYS if accept is None else parse_http_date(accept.decode("latin-1"))
+    near = _near(archive, address.url, time)
     chosen = near.closest(time)
     links = memento_links(web, [("first", near.first), ("", chosen), ("last", near.last)])
     headers = {
@@ -112,62 +150,94 @@ def timegate(archive: Archive, web: ReplayUrls, address: ReplayAddress, accept: 
         "vary": "accept-datetime",
         "link": f"{resource_links(web, chosen.url)}, {links}",
     }
-    return Response(status_code=302, headers=headers)
+    response = Response(status_code=302, headers=_readers(archive, scope) | headers)
+    if archive.settings.serve.cors:
+        response.headers.add_vary_header("origin")
+    return response
 
 
-def memento(archive: Archive, web: ReplayUrls, address: ReplayAddress, scope: Scope, *, scripts: bool) -> Response:
+def memento(archive: Archive, web: ReplayUrls, address: ReplayAddress, scope: Scope) -> Response:
     """The capture of exactly this second, the last one if there are several; or the way to the closest one."""
     digits = address.stamps[0]
     end = latest_millis(digits)
-    near = timeline_of(archive, address.url).around(end)
-    if near is None:
-        raise not_captured(address.url)
+    near = _near(archive, address.url, end)
     moment = near.upto if near.upto is not None and near.upto.time >= end - 999 else near.closest(end)
     if timestamp(moment.time) != digits:
         location = web.origin + web.inside(moment.time, moment.url, address.form)
-        return Response(status_code=302, headers={"location": location, "link": resource_links(web, moment.url)})
-    framed = language_of(Request(scope)) if _wants_frame(scope, address) else None
-    return _capture_response(archive, web, near, moment, address.form, framed, scripts)
+        fields = {"location": location, "link": resource_links(web, moment.url), **_readers(archive, scope)}
+        return Response(status_code=302, headers=fields)
+    return _capture_response(archive, web, near, moment, ReplayRequest(scope, address.form))
 
 
-def _wants_frame(scope: Scope, address: ReplayAddress) -> bool:
-    """Browsers say when they show a whole page; programs get the capture itself."""
-    kinds = [value for name, value in scope["headers"] if name == b"sec-fetch-dest"]
-    return not address.form and kinds == [b"document"]
+def _readers(archive: Archive, scope: Scope) -> dict[str, str]:
+    """The field that lets pages of another origin read the answer, where they may."""
+    reader = allowed_origin(archive, scope)
+    fields = {"access-control-allow-origin": reader} if reader else {}
+    return fields | ({"vary": "origin"} if archive.settings.serve.cors else {})
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayRequest:
+    """How a capture is asked for: `form` is the kind of replay, such as `id_`."""
+
+    scope: Scope
+    form: str
+
+    def header(self, name: bytes) -> str | None:
+        """One field of the request."""
+        return next((value.decode("latin-1") for key, value in self.scope["headers"] if key == name), None)
+
+    @property
+    def wants_frame(self) -> bool:
+        """Browsers say when they show a whole page; programs get the capture itself."""
+        return not self.form and self.header(b"sec-fetch-dest") == "document"
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether a browser shows it inside another page."""
+        return self.header(b"sec-fetch-dest") in ("iframe", "frame")
+
+    @property
+    def range(self) -> str | None:
+        """The range that is wanted. We name no validators, so one on a condition is never met."""
+        return None if self.header(b"if-range") else self.header(b"range")
 
 
 def _capture_response(
-    archive: Archive,
-    web: ReplayUrls,
-    near: CaptureNeighbours,
-    moment: TimelineCapture,
-    form: str,
-    framed: PageLanguage | None,
-    scripts: bool,
+    archive: Archive, web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCapture, asked: ReplayRequest
 ) -> Response:
-    """The capture; inside our frame where that has a language."""
+    """The capture; a whole page in our frame."""
+    moment, stored, target = shown_capture(archive, moment)
     named = [("first", near.first), ("prev", near.before), ("", moment), ("next", near.after), ("last", near.last)]
     fields = {
         "memento-datetime": http_date(moment.time),
         "link": f"{resource_links(web, moment.url)}, {memento_links(web, named)}",
-        "access-control-allow-origin": "*",
         **SAFE_HEADERS,
+        **_readers(archive, asked.scope),
     }
-    stored = load_capture(archive, moment)
-    if stored.location:
-        fields["location"] = web.origin + web.inside(moment.time, stored.location, form)
-    if framed is not None and is_page(stored) and not stored.location:
-        return _framed_response(web, near, moment, fields, framed)
-    return _body_response(web, moment, stored, fields, form, scripts)
+    status = stored.status
+    if target is None and is_page(stored) and (asked.wants_frame or asked.is_nested):
+        onward = refresh_target(archive, moment, stored)
+        if onward is not None and asked.wants_frame:
+            fields["refresh"] = f"{onward.delay}; url={web.origin}{web.inside(onward.time, onward.url)}"
+        elif onward is not None and onward.delay <= _AT_ONCE:
+            target, status = onward, 302
+    sandbox = sandbox_flags(archive)
+    if target is not None:
+        fields["location"] = web.origin + web.inside(target.time, target.url, asked.form)
+    elif asked.wants_frame and is_page(stored):
+        return _framed_response(web, near, moment, fields, language_of(Request(asked.scope)), sandbox)
+    return _body_response(web, moment, replace(stored, status=status), fields, asked, sandbox)
 
 
 def _framed_response(
-    web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCapture, fields: dict[str, str], language: PageLanguage
-) -> Response:
+    web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCapture, fields: dict[str, str], language: PageLanguage,
+    sandbox: str,
+) -> Response:  # fmt: skip
     fields["content-security-policy"] = _frame_policy(web.origin)
     fields |= {"vary": "sec-fetch-dest, accept-language, cookie", "content-language": language.code}
     with use_language(language):
-        return Response(replay_frame(web, near, moment), headers=fields, media_type=_FRAME_TYPE)
+        return Response(replay_frame(web, near, moment, sandbox), headers=fields, media_type=_FRAME_TYPE)
 
 
 def _frame_policy(origin: str) -> str:
@@ -177,17 +247,32 @@ def _frame_policy(origin: str) -> str:
     )
 
 
+def _sendable_status(status: int) -> int:
+    """The status itself; one that is none of HTTP counts as an error of the server, as clients are told to read it."""
+    return status if 200 <= status <= 599 else 502
+
+
 def _body_response(
-    web: ReplayUrls, moment: TimelineCapture, stored: ArchivedResponse, fields: dict[str, str], form: str, scripts: bool
-) -> Response:
-    raw = form == RAW
-    fields["content-security-policy"] = RAW_POLICY if raw else replay_policy(web.origin, scripts=scripts)
-    body = stored.body if raw else rewritten_body(web, stored, moment)
+    web: ReplayUrls, moment: TimelineCapture, stored: ArchivedResponse, fields: dict[str, str], asked: ReplayRequest,
+    sandbox: str,
+) -> Response:  # fmt: skip
+    raw = asked.form == RAW
+    fields["content-security-policy"] = RAW_POLICY if raw else replay_policy(web.origin, sandbox)
+    body, note = RewrittenBody(stored.body) if raw else rewritten_body(web, stored, moment)
+    if note:
+        fields["letopis-note"] = note
+    part = body_part(stored.status, body, header(stored.headers, "content-range"), asked.range)
+    if part.status in (200, 206):
+        fields["accept-ranges"] = "bytes"
+    if part.content_range:
+        fields["content-range"] = part.content_range
     if stored.content_type:
         fields["content-type"] = safe_content_type(stored.content_type)
-    if not form:
-        fields["vary"] = "sec-fetch-dest"
-    response = Response(body, stored.status, headers=fields)
+    response = Response(part.body, _sendable_status(part.status), headers=fields)
+    if not asked.form:
+        response.headers.add_vary_header("sec-fetch-dest")
+    if response.status_code != part.status:
+        response.headers["x-archive-orig-status"] = str(stored.status)
     for name, value in original_headers(stored.headers):
         response.headers.append(name, value)
     return response

@@ -1,4 +1,6 @@
-"""CDX servers: `/cdx/search/cdx` in the Internet Archive's dialect, `/web/cdx` in pywb's, and the text each sends."""
+"""CDX servers: `/cdx/search/cdx` in the Internet Archive's dialect, `/web/cdx` in pywb's, and the text each sends;
+`/wayback/available`, which knows one question.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +10,23 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from operator import itemgetter
+from typing import NamedTuple
+from urllib.parse import unquote_to_bytes
 
 from fastapi import Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Route
 
-from letopis.api.requests import archive_of, streamed_response
+from letopis.api.requests import archive_of, origin_of, streamed_response
 from letopis.errors import UsageError
 from letopis.exchange.cdx import FIELDS, CdxRow, cdxj_line
+from letopis.replay.cdx_filters import ELSEWHERE, FIELD_INDEXES, field_index
 from letopis.replay.cdx_query import (
-    FIELD_INDEXES,
     CdxFinder,
     CdxParameters,
     CdxQuery,
-    field_index,
+    available_query,
     first_rows,
     parse_parameters,
     pywb_query,
@@ -33,6 +37,10 @@ from letopis.replay.cdx_query import (
 _ALL = tuple(range(7))
 _STATUSCODE = FIELDS.index("statuscode")
 _JSON_NAMES = ("urlkey", "timestamp", "url", "mime", "status", "digest", "length")
+
+
+_NOWHERE = -1
+"""The place of a field that no row has."""
 
 
 def text_lines(batches: Iterator[list[CdxRow]], places: Sequence[int] = _ALL) -> Iterator[str]:
@@ -47,19 +55,20 @@ def text_lines(batches: Iterator[list[CdxRow]], places: Sequence[int] = _ALL) ->
 
 
 def _picker(places: Sequence[int]) -> Callable[[CdxRow], Sequence[str]]:
-    if len(places) == 1:
-        only = places[0]
-        return lambda row: (str(row[only]),)
+    if len(places) == 1 or _NOWHERE in places:
+        return lambda row: [str(row[place]) if place != _NOWHERE else "-" for place in places]
     return itemgetter(*places)
 
 
-def json_table(batches: Iterator[list[CdxRow]], places: Sequence[int] = _ALL, resume: str = "") -> Iterator[str]:
+def json_table(
+    batches: Iterator[list[CdxRow]], places: Sequence[int] = _ALL, names: Sequence[str] = FIELDS, resume: str = ""
+) -> Iterator[str]:
     """An array of arrays, the names of the fields first. An answer without rows is an empty array."""
     pick = _picker(places)
     begun = False
     for rows in batches:
         if not begun:
-            yield "[" + json.dumps([FIELDS[place] for place in places])
+            yield "[" + json.dumps(names)
             begun = True
         yield ",\n" + json.dumps([pick(row) for row in rows])[1:-1]
     if resume:
@@ -75,9 +84,20 @@ def cdxj_lines(batches: Iterator[list[CdxRow]]) -> Iterator[str]:
 
 def json_lines(batches: Iterator[list[CdxRow]], names: Sequence[str] = _JSON_NAMES) -> Iterator[str]:
     """One JSON object a line."""
-    places = {name: _JSON_NAMES.index(name) for name in names if name in _JSON_NAMES}
+    places = _object_places(names)
     for rows in batches:
         yield "".join([json.dumps(_object(row, places)) + "\n" for row in rows])
+
+
+def chosen_cdxj_lines(batches: Iterator[list[CdxRow]], names: Sequence[str]) -> Iterator[str]:
+    """Key, timestamp and a JSON object of some fields."""
+    places = _object_places([name for name in names if name not in ("urlkey", "timestamp")])
+    for rows in batches:
+        yield "".join([f"{row[0]} {row[1]} {json.dumps(_object(row, places))}\n" for row in rows])
+
+
+def _object_places(names: Sequence[str]) -> dict[str, int]:
+    return {name: _JSON_NAMES.index(name) for name in names if name in _JSON_NAMES}
 
 
 def _object(row: CdxRow, places: dict[str, int]) -> dict[str, object]:
@@ -109,14 +129,37 @@ def wayback(request: Request) -> Response:
     if parameters.flag("showNumPages"):
         return PlainTextResponse(f"{finder.pages(query)}\n")
     _refuse_past_the_end(finder, query)
-    places = [field_index(name) for name in parameters.get("fl").split(",")] if parameters.get("fl") else list(range(7))
-    as_json = parameters.get("output") == "json"
+    names = [*(name for name in parameters.get("fl").split(",") if name)] or list(FIELDS)
+    names += [name for name in query.counts if name not in names]
+    names += [name for name in _ORIGINALS if query.resolved is not None and name not in names]
+    table = _Table(names, _places(names, query), parameters.get("output") == "json")
     if parameters.flag("showResumeKey") and query.order == "forward" and (query.limit or 0) >= 0:
-        return _resumable(finder, query, places, as_json)
-    batches = finder.find(query)
-    if as_json:
-        return streamed_response(json_table(batches, places), "application/json")
-    return streamed_response(text_lines(batches, places), "text/plain; charset=utf-8")
+        return _resumable(finder, query, table)
+    return table.response(finder.find(query))
+
+
+_ORIGINALS = ("orig.length", "orig.offset", "orig.filename")
+
+
+def _places(names: Sequence[str], query: CdxQuery) -> list[int]:
+    """Where the fields stand in the rows of an answer."""
+    counted = {name: 8 + at for at, name in enumerate(query.counts)}
+    return [_NOWHERE if name in ELSEWHERE else counted.get(name) or field_index(name) for name in names]
+
+
+class _Table(NamedTuple):
+    """The form of an answer in the Internet Archive's dialect."""
+
+    names: list[str]
+    places: list[int]
+    as_json: bool
+
+    def response(self, batches: Iterator[list[CdxRow]], resume: str = "") -> Response:
+        """Rows, and the key with which to ask for more."""
+        if self.as_json:
+            return streamed_response(json_table(batches, self.places, self.names, resume), "application/json")
+        tail = [f"\n{resume}\n"] if resume else []
+        return streamed_response(chain(text_lines(batches, self.places), tail), "text/plain; charset=utf-8")
 
 
 def _refuse_past_the_end(finder: CdxFinder, query: CdxQuery) -> None:
@@ -125,15 +168,11 @@ def _refuse_past_the_end(finder: CdxFinder, query: CdxQuery) -> None:
         raise UsageError(f"there is no page {query.page}; showNumPages=true tells how many there are")
 
 
-def _resumable(finder: CdxFinder, query: CdxQuery, places: list[int], as_json: bool) -> Response:
+def _resumable(finder: CdxFinder, query: CdxQuery, table: _Table) -> Response:
     limit = min(query.limit or MAX_RESUMED, MAX_RESUMED)
     found = first_rows(finder.find(replace(query, limit=limit + 1)), limit + 1)
     rows, key = with_resume(found, limit)
-    batches = iter([rows] if rows else [])
-    if as_json:
-        return streamed_response(json_table(batches, places, key), "application/json")
-    tail = [f"\n{key}\n"] if key else []
-    return streamed_response(chain(text_lines(batches, places), tail), "text/plain; charset=utf-8")
+    return table.response(iter([rows] if rows else []), key)
 
 
 def pywb(request: Request) -> Response:
@@ -151,23 +190,53 @@ def pywb(request: Request) -> Response:
 
 def _formatted(parameters: CdxParameters) -> tuple[partial[Iterator[str]], str]:
     names = [name for name in parameters.get("fields", "fl").split(",") if name]
-    unknown = [name for name in names if name not in FIELD_INDEXES]
+    unknown = [name for name in names if name not in FIELD_INDEXES and name not in ELSEWHERE]
     if unknown:
         raise UsageError(f"there is no field '{unknown[0][:40]}'; the fields are {', '.join(FIELD_INDEXES)}")
-    if parameters.get("output") == "json":
-        chosen = [_NAMES.get(name, name) for name in names]
+    output = parameters.get("output") or "cdxj"
+    if output not in _OUTPUTS:
+        raise UsageError(f"output must be one of {', '.join(_OUTPUTS)}")
+    chosen = [_NAMES.get(name, name) for name in names]
+    if output == "json":
         return (partial(json_lines, names=chosen) if chosen else partial(json_lines)), "application/x-ndjson"
+    if output == "text" and names:
+        return partial(plain_lines, places=[FIELD_INDEXES.get(name, _NOWHERE) for name in names]), _PLAIN
     if names:
-        return partial(text_lines, places=[FIELD_INDEXES[name] for name in names]), "text/plain; charset=utf-8"
+        return partial(chosen_cdxj_lines, names=chosen), "text/x-cdxj; charset=utf-8"
     return partial(cdxj_lines), "text/x-cdxj; charset=utf-8"
+
+
+_OUTPUTS = ("cdxj", "json", "text")
+_PLAIN = "text/plain; charset=utf-8"
+
+
+def plain_lines(batches: Iterator[list[CdxRow]], places: Sequence[int]) -> Iterator[str]:
+    """Fields with blanks between them, `-` for one that a row lacks."""
+    pick = _picker(places)
+    for rows in batches:
+        yield "".join([" ".join([value or "-" for value in pick(row)]) + "\n" for row in rows])
+
+
+def available(request: Request) -> Response:
+    """Whether a page was captured, and the capture nearest to a time: what browsers' add-ons and bots ask."""
+    parameters = parse_parameters(request.scope["query_string"])
+    asked, stamp = parameters.get("url"), parameters.get("timestamp")
+    query = available_query(parameters)
+    row = next(iter(first_rows(cdx_finder_of(request).find(query), 1)), None)
+    found: dict[str, object] = {}
+    if row is not None:
+        address = f"{origin_of(request.scope)}/web/{row[1]}/{row[2]}"
+        found["closest"] = {"status": row[4], "available": True, "url": address, "timestamp": row[1]}
+    named = {"timestamp": stamp} if stamp else {}
+    return JSONResponse({"url": asked, "archived_snapshots": found, **named})
 
 
 def _answering(dialect: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
     """Questions for one page without patterns are answered at once, all others in a thread."""
 
     async def answer(request: Request) -> Response:
-        query = request.scope["query_string"]
-        long = b"filter=" in query or b"matchType=" in query or b"*" in query or b"%2A" in query.upper()
+        query = unquote_to_bytes(request.scope["query_string"])
+        long = b"filter=" in query or b"matchType=" in query or b"*" in query
         if not long and archive_of(request).reads_locally:
             return dialect(request)
         return await run_in_threadpool(dialect, request)
@@ -178,6 +247,7 @@ def _answering(dialect: Callable[[Request], Response]) -> Callable[[Request], Aw
 CDX_ROUTES = [
     Route("/cdx/search/cdx", _answering(wayback), methods=["GET", "HEAD"]),
     Route("/web/cdx", _answering(pywb), methods=["GET", "HEAD"]),
+    Route("/wayback/available", _answering(available), methods=["GET", "HEAD"]),
 ]
 
 __all__ = ["CDX_ROUTES", "CdxFinder", "CdxQuery"]

@@ -1,28 +1,24 @@
-"""A CDX query: the keys, filters and parameters it is read from, and the rows that answer it, batch by batch.
-
-Patterns come from strangers: their length is bounded, each match has a time limit, and a whole query has one too.
-"""
+"""A CDX query: the keys and parameters it is read from, and the rows that answer it, batch by batch."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import chain, islice
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
-import regex
-
 from letopis.archive import Archive
 from letopis.archive.captures import ALL_TIMES, CaptureList, KeyRange, TimeRange
 from letopis.errors import UsageError
-from letopis.exchange.cdx import FIELDS, CdxRow, cdx_rows
+from letopis.exchange.cdx import CdxRow, cdx_rows
 from letopis.replay.addresses import earliest_millis, latest_millis
+from letopis.replay.cdx_filters import RowFilter, field_index, pywb_filters, wayback_filters
+from letopis.replay.fuzzy import similar_keys
 from letopis.urls import surt
 
 MATCH_TYPES = ("exact", "prefix", "host", "domain")
@@ -53,117 +49,6 @@ def _wildcard(url: str) -> tuple[str, str]:
 
 def _below(prefix: str) -> KeyRange:
     return KeyRange(prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1))
-
-
-RowFilter = Callable[[CdxRow], bool]
-
-MAX_PATTERN = 300
-MAX_FILTERS = 20
-MATCH_SECONDS = 0.1
-TOTAL_SECONDS = 2.0
-_MOST_MEMOIZED = 20_000
-
-FIELD_INDEXES: Mapping[str, int] = {name: place for place, name in enumerate(FIELDS)} | {
-    "url": 2, "mime": 3, "status": 4,
-}  # fmt: skip
-"""Where each field stands in a row, by all its names."""
-
-
-def field_index(name: str) -> int:
-    """The place of a field."""
-    if name not in FIELD_INDEXES:
-        raise UsageError(f"there is no field '{name[:40]}'; the fields are {', '.join(FIELDS)}")
-    return FIELD_INDEXES[name]
-
-
-class _Budget:
-    """Time that all patterns of one question may take together."""
-
-    def __init__(self) -> None:
-        self._left = TOTAL_SECONDS
-
-    def search(self, match: Callable[..., object], value: str) -> bool:
-        if self._left <= 0:
-            raise UsageError("the filter takes too long; use a simpler pattern")
-        started = time.monotonic()
-        try:
-            return match(value, timeout=MATCH_SECONDS) is not None
-        except TimeoutError:
-            raise UsageError("the filter takes too long; use a simpler pattern") from None
-        finally:
-            self._left -= time.monotonic() - started
-
-
-def wayback_filters(texts: Sequence[str]) -> list[RowFilter]:
-    """`[!]field:regex`, which must match the whole field."""
-    budget = _Budget()
-    return [_wayback(text, budget) for text in _bounded(texts)]
-
-
-def _wayback(text: str, budget: _Budget) -> RowFilter:
-    inverted, text = text.startswith("!"), text.removeprefix("!")
-    name, colon, pattern = text.partition(":")
-    if not colon:
-        raise UsageError("a filter is written field:pattern or !field:pattern")
-    match = _compiled(pattern).fullmatch
-    return _tested(field_index(name), lambda value: budget.search(match, value), inverted)
-
-
-def pywb_filters(texts: Sequence[str]) -> list[RowFilter]:
-    """`[!][=|~]field:text`: contains, `=` equals, `~` begins with a match of a regular expression."""
-    budget = _Budget()
-    return [_pywb(text, budget) for text in _bounded(texts)]
-
-
-def _pywb(text: str, budget: _Budget) -> RowFilter:
-    inverted, text = text.startswith("!"), text.removeprefix("!")
-    mode, text = (text[0], text[1:]) if text[:1] in ("=", "~") else ("", text)
-    name, colon, wanted = text.partition(":")
-    test = _test(mode, wanted if colon else text, budget)
-    if not colon:
-        return lambda row: test(" ".join(row[:7])) != inverted
-    # Their server knows more fields than ours; one that no row has is empty everywhere.
-    return _tested(FIELD_INDEXES[name], test, inverted) if name in FIELD_INDEXES else lambda row: test("") != inverted
-
-
-def _test(mode: str, wanted: str, budget: _Budget) -> Callable[[str], bool]:
-    if mode == "~":
-        match = _compiled(wanted).match
-        return lambda value: budget.search(match, value)
-    if mode == "=":
-        return lambda value: value == wanted
-    return lambda value: wanted in value
-
-
-def _tested(place: int, test: Callable[[str], bool], inverted: bool) -> RowFilter:
-    """Few different statuses and types come in many rows: each value is tested once."""
-    known: dict[str, bool] = {}
-
-    def passes(row: CdxRow) -> bool:
-        value: str = row[place]  # type: ignore[assignment]
-        verdict = known.get(value)
-        if verdict is None:
-            if len(known) > _MOST_MEMOIZED:
-                known.clear()
-            verdict = known[value] = test(value) != inverted
-        return verdict
-
-    return passes
-
-
-def _bounded(texts: Sequence[str]) -> Sequence[str]:
-    if len(texts) > MAX_FILTERS:
-        raise UsageError(f"at most {MAX_FILTERS} filters at once")
-    return texts
-
-
-def _compiled(pattern: str) -> regex.Pattern[str]:
-    if len(pattern) > MAX_PATTERN:
-        raise UsageError(f"a pattern has at most {MAX_PATTERN} characters")
-    try:
-        return regex.compile(pattern)
-    except (regex.error, OverflowError, RecursionError, MemoryError) as error:
-        raise UsageError(f"the filter is no regular expression: {error}") from None
 
 
 URLS_PER_BLOCK = 1000
@@ -197,6 +82,11 @@ class CdxQuery:
     page_size: int = 1
     resume: tuple[str, int] | None = None
     revisit_status: str = "-"
+    resolved: str | None = None
+    """The status that revisits get together with the media type of what they stand for; None: they stay revisits."""
+    counts: tuple[str, ...] = ()
+    """Fields that count rows and stand behind the others: dupecount, skipcount, endtimestamp."""
+    fuzzy: bool = False
 
 
 class CdxFinder:
@@ -222,6 +112,10 @@ class CdxFinder:
 
     def _collapsed(self, query: CdxQuery) -> Iterator[list[CdxRow]]:
         batches = self._filtered(query)
+        if DUPLICATES in query.counts:
+            batches = _duplicates_counted(batches)
+        if SKIPPED in query.counts or LAST_SKIPPED in query.counts:
+            return _skips_counted(batches, query)
         for rule in query.collapse:
             batches = _collapsed(batches, rule)
         return batches
@@ -230,10 +124,12 @@ class CdxFinder:
         keys = self._page(query)
         if keys is None:
             return
+        if query.fuzzy and keys.is_single and not self._captures.blocks(keys):
+            keys = similar_keys(self._captures, keys.low) or keys
         if query.resume is not None:
             keys = KeyRange(max(keys.low, query.resume[0]), keys.high)
         for batch in self._captures.batches(keys, query.span):
-            rows = cdx_rows(self._captures, batch, query.revisit_status)
+            rows = cdx_rows(self._captures, batch, query.revisit_status, resolved=query.resolved)
             if query.resume is not None:
                 seen = query.resume
                 rows = [row for row in rows if (row[0], row[7]) > seen]
@@ -258,6 +154,58 @@ def _collapsed(batches: Iterator[list[CdxRow]], rule: CollapseRule) -> Iterator[
                 kept.append(row)
                 last = value
         yield kept
+
+
+DUPLICATES, SKIPPED, LAST_SKIPPED = "dupecount", "skipcount", "endtimestamp"
+
+
+def _duplicates_counted(batches: Iterator[list[CdxRow]]) -> Iterator[list[Any]]:
+    """Each row with how many rows of its key before it have its digest."""
+    seen: Counter[str] = Counter()
+    key = ""
+    for rows in batches:
+        counted = []
+        for row in rows:
+            if row[0] != key:
+                key = row[0]
+                seen.clear()
+            counted.append((*row, str(seen[row[5]])))
+            seen[row[5]] += 1
+        yield counted
+
+
+def _skips_counted(batches: Iterator[list[CdxRow]], query: CdxQuery) -> Iterator[list[Any]]:
+    """Collapsed rows, each with how many were left out behind it, and when the last of them was."""
+    last: list[str | None] = [None] * len(query.collapse)
+    waiting: CdxRow | None = None
+    skipped, end = 0, ""
+
+    def counted(row: CdxRow) -> tuple[Any, ...]:
+        found = {SKIPPED: str(skipped), LAST_SKIPPED: end or row[1]}
+        return (*row, *(found[name] for name in query.counts if name in found))
+
+    for rows in batches:
+        kept = []
+        for row in rows:
+            if query.collapse and _is_skipped(row, query.collapse, last):
+                skipped, end = skipped + 1, row[1]
+                continue
+            if waiting is not None:
+                kept.append(counted(waiting))
+            waiting, skipped, end = row, 0, ""
+        yield kept
+    if waiting is not None:
+        yield [counted(waiting)]
+
+
+def _is_skipped(row: CdxRow, rules: Sequence[CollapseRule], last: list[str | None]) -> bool:
+    """Whether one of the rules leaves a row out; later rules see only what earlier ones keep."""
+    for at, rule in enumerate(rules):
+        value = str(row[rule.place])[: rule.length]
+        if value == last[at]:
+            return True
+        last[at] = value
+    return False
 
 
 def _backward(batches: Iterator[list[CdxRow]], limit: int | None) -> Iterator[list[CdxRow]]:
@@ -341,7 +289,8 @@ class CdxParameters:
         text = self.get(name)
         if not text:
             return None
-        if not (text.lstrip("-").isascii() and text.lstrip("-").isdigit() and len(text) < 12):
+        digits = text.removeprefix("-")
+        if not (digits.isascii() and digits.isdigit() and len(digits) < 11):
             raise UsageError(f"{name} must be a whole number")
         if not least <= int(text) <= most:
             raise UsageError(f"{name} must lie between {least} and {most}")
@@ -393,6 +342,9 @@ def _order(parameters: CdxParameters) -> dict[str, Any]:
     return {"order": "backward"} if sort == "reverse" or parameters.flag("reverse") else {}
 
 
+_COUNTING = (("showDupeCount", DUPLICATES), ("showSkipCount", SKIPPED), ("lastSkipTimestamp", LAST_SKIPPED))
+
+
 def wayback_query(parameters: CdxParameters) -> CdxQuery:
     """A question in the Internet Archive's dialect."""
     resume = parameters.get("resumeKey")
@@ -401,6 +353,8 @@ def wayback_query(parameters: CdxParameters) -> CdxQuery:
         collapse=tuple(_parse_collapse(text) for text in parameters.all("collapse") if text),
         limit=parameters.number("limit", least=-(2**31)),
         resume=parse_resume_key(resume) if resume else None,
+        counts=tuple(name for flag, name in _COUNTING if parameters.flag(flag)),
+        resolved="200" if parameters.flag("resolveRevisits") else None,
     )
 
 
@@ -413,4 +367,19 @@ def _parse_collapse(text: str) -> CollapseRule:
 
 def pywb_query(parameters: CdxParameters) -> CdxQuery:
     """A question in pywb's dialect."""
-    return CdxQuery(**_shared_parts(parameters, pywb_filters), limit=parameters.number("limit"), revisit_status="")
+    return CdxQuery(
+        **_shared_parts(parameters, pywb_filters),
+        limit=parameters.number("limit"),
+        revisit_status="",
+        resolved="" if parameters.flag("resolveRevisits") else None,
+        fuzzy=parameters.get("allowFuzzy").lower() not in ("0", "false"),
+    )
+
+
+def available_query(parameters: CdxParameters) -> CdxQuery:
+    """The good capture nearest to a timestamp, else the newest."""
+    parts = _shared_parts(parameters, wayback_filters)
+    stamp = parameters.get("timestamp")
+    nearest = {"order": "closest", "closest": latest_millis(stamp) - 999} if stamp else {"order": "backward"}
+    good = wayback_filters(["statuscode:[23].."])
+    return CdxQuery(**{**parts, **nearest, "filters": tuple(good)}, resolved="200", limit=1)

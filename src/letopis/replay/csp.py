@@ -1,26 +1,50 @@
 """What keeps archived pages from acting as ours.
 
-Every archived byte is sent with a sandbox of its own: the page has no origin, so it can neither read our cookies nor
-be trusted by our forms, and it may load nothing but other captures. Scripts run only if the owner allowed them, and
-then inside the same sandbox.
+Every archived byte is sent with a sandbox: it runs no scripts, opens no windows, sends no forms, leads nobody away, and
+may load nothing but other captures. No policy keeps scripts from opening connections beside the web (WebRTC), so none
+run on the origin that people sign in to. Where everybody may read, a page has no origin either. Where reading takes an
+account it keeps ours, so that the reader's cookie goes along with its pictures and no address has to be a right.
 """
 
 from __future__ import annotations
 
+from starlette.types import Scope
+
+from letopis.archive import Archive
 from letopis.model import Headers
 
+_KEEP_ORIGIN = "allow-same-origin"
 
-def replay_policy(origin: str, *, scripts: bool) -> str:
-    """The Content-Security-Policy of a page in the browsing view."""
+
+def sandbox_flags(archive: Archive) -> str:
+    """What archived pages may do, for the attribute `sandbox` of their frame and the directive of that name."""
+    return "" if archive.settings.serve.public else _KEEP_ORIGIN
+
+
+def replay_policy(origin: str, flags: str) -> str:
+    """The Content-Security-Policy of a page in the browsing view.
+
+    Of a page without an origin it does not say who may show it in a frame: an archived frameset has no origin that
+    could be named, and nothing in a page that has no session can be clicked to anyone's harm.
+    """
+    ancestors = f"; frame-ancestors {origin}" if flags == _KEEP_ORIGIN else ""
     web = f"{origin}/web/"
-    inline = "'unsafe-inline'"
-    code = f"script-src {web} {inline}; " if scripts else "script-src 'none'; "
-    sandbox = "sandbox allow-popups" + (" allow-scripts" if scripts else "")
     return (
-        f"{sandbox}; default-src 'none'; {code}img-src {web} data:; style-src {web} {inline}; font-src {web} data:; "
-        f"media-src {web} data:; frame-src {web}; connect-src 'none'; form-action 'none'; base-uri 'none'; "
-        f"object-src 'none'; frame-ancestors {origin}"
+        f"{f'sandbox {flags}'.strip()}; default-src 'none'; script-src 'none'; img-src {web} data:; "
+        f"style-src {web} 'unsafe-inline'; font-src {web} data:; media-src {web} data:; frame-src {web}; "
+        f"connect-src 'none'; form-action 'none'; base-uri 'none'; object-src 'none'{ancestors}"
     )
+
+
+def allowed_origin(archive: Archive, scope: Scope) -> str:
+    """The origin of whoever asks where its pages may read archived content, by the setting; empty otherwise."""
+    allowed = archive.settings.serve.cors
+    fields = dict(scope["headers"])
+    # Pages without an origin load their fonts as pages of another one would; no script can read what came as a font.
+    if "*" in allowed or fields.get(b"sec-fetch-dest") == b"font":
+        return "*"
+    asking = fields.get(b"origin", b"").decode("latin-1")
+    return asking if asking in allowed else ""
 
 
 RAW_POLICY = (

@@ -11,9 +11,7 @@ from fastapi import Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Route
 
-from letopis.api.access import principal_of
 from letopis.api.requests import archive_of, origin_of, streamed_response
-from letopis.api.sessions import ticket_of
 from letopis.archive import Archive
 from letopis.archive.captures import (
     TOO_LARGE,
@@ -44,7 +42,6 @@ from letopis.replay.cdx_query import CdxFinder, CdxQuery
 from letopis.replay.csp import RAW_POLICY, SAFE_HEADERS
 from letopis.urls import surt
 from letopis.web.charts import CalendarCapture, CalendarDays, calendar_months
-from letopis.web.login import auth_state_of
 from letopis.web.pages import render_page
 
 TIMEMAP_PAGE = 10_000
@@ -192,37 +189,28 @@ def _version(archive: Archive, moment: TimelineCapture) -> Version:
     return archive.answers.numbered(moment.url, moment.number)
 
 
-_QUICK_KINDS = (ReplayKind.TIMEGATE, ReplayKind.MEMENTO)
-
-
 async def replay(request: Request) -> Response:
-    """Answers by what the address asks for; see `addresses`. Lists and differences are made in a thread."""
+    """Answers by what the address asks for; see `addresses`. Whatever opens a document or makes a list is done in
+    a thread: no document may hold up other requests.
+    """
     archive = archive_of(request)
     address = parse_address(path_after(request.scope, "/web/"))
-    if address.kind in _QUICK_KINDS and archive.reads_locally:
+    if address.kind is ReplayKind.TIMEGATE and archive.reads_locally:
         return _answer(request, archive, address)
     return await run_in_threadpool(_answer, request, archive, address)
 
 
 def _answer(request: Request, archive: Archive, address: ReplayAddress) -> Response:
-    ours = ReplayUrls(origin_of(request.scope), _ticket(request, archive))
+    ours = ReplayUrls(origin_of(request.scope))
     if address.kind is ReplayKind.MEMENTO:
-        return memento(archive, ours, address, request.scope, scripts=archive.settings.serve.scripts)
+        return memento(archive, ours, address, request.scope)
     if address.kind is ReplayKind.TIMEMAP:
         return timemap(archive, cdx_finder_of(request), ours, address)
     if address.kind is ReplayKind.CALENDAR:
         return calendar(archive, ours, address, request)
     if address.kind is ReplayKind.DIFF:
         return difference(archive, address)
-    return timegate(archive, ours, address, request.headers.get("accept-datetime"))
-
-
-def _ticket(request: Request, archive: Archive) -> str:
-    """What the pages of this answer show to load each other; needed only where reading takes an account."""
-    if archive.settings.serve.public:
-        return ""
-    session = principal_of(request).session
-    return auth_state_of(request).sessions.ticket(session.user) if session else ticket_of(request.scope["path"])
+    return timegate(archive, ours, address, request.scope)
 
 
 MEMENTO_ROUTES = [Route("/web/{rest:path}", replay, methods=["GET", "HEAD"])]

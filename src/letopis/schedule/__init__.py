@@ -17,35 +17,53 @@ from letopis.schedule.policies import (
 
 if TYPE_CHECKING:
     from letopis.schedule.freshness import estimated_freshness, expected_freshness, optimal_rates
+    from letopis.schedule.recorded_histories import RevisitAdvice, recorded_world, revisit_advice
     from letopis.schedule.simulation import (
         POLICIES,
+        ChangePattern,
+        CoefficientRow,
+        Coefficients,
         SimulatedWorld,
         SimulationRow,
         VisitMeasures,
+        coefficient_plot,
         make_world,
         measure_visits,
         simulate,
+        study_coefficients,
     )
 
 # No module here is called like a name of this table: once loaded, it would stand in the place of that name.
 _HOMES = {
     "POLICIES": "simulation",
+    "ChangePattern": "simulation",
+    "CoefficientRow": "simulation",
+    "Coefficients": "simulation",
+    "RevisitAdvice": "recorded_histories",
     "SimulatedWorld": "simulation",
     "SimulationRow": "simulation",
     "VisitMeasures": "simulation",
+    "coefficient_plot": "simulation",
     "estimated_freshness": "freshness",
     "expected_freshness": "freshness",
     "make_world": "simulation",
     "measure_visits": "simulation",
     "optimal_rates": "freshness",
+    "recorded_world": "recorded_histories",
+    "revisit_advice": "recorded_histories",
     "simulate": "simulation",
+    "study_coefficients": "simulation",
 }
 
 __all__ = [
     "POLICIES",
     "AdaptivePolicy",
+    "ChangePattern",
+    "CoefficientRow",
+    "Coefficients",
     "DateTrust",
     "OptimalPolicy",
+    "RevisitAdvice",
     "RevisitDecision",
     "RevisitPolicy",
     "RevisitReason",
@@ -56,6 +74,7 @@ __all__ = [
     "VisitResult",
     "VisitState",
     "age_of_change",
+    "coefficient_plot",
     "estimated_freshness",
     "expected_freshness",
     "make_policy",
@@ -63,7 +82,10 @@ __all__ = [
     "measure_visits",
     "optimal_rates",
     "rate_from_history",
+    "recorded_world",
+    "revisit_advice",
     "simulate",
+    "study_coefficients",
 ]
 
 

@@ -7,7 +7,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -137,6 +137,16 @@ POLICIES = ("uniform", "adaptive", "optimal", "captured", "oracle", "proportiona
 LEARNING_SECONDS = 24 * 3600.0
 
 
+class Coefficients(NamedTuple):
+    """How far the adaptive policy moves an interval: up after an unchanged visit, down after a changed one."""
+
+    increase: float
+    decrease: float
+
+
+DEFAULT_COEFFICIENTS = Coefficients(ScheduleSettings().increase, ScheduleSettings().decrease)
+
+
 @dataclass(frozen=True, slots=True)
 class SimulationRow:
     """One policy in one world. Shares are fractions, `age` is seconds.
@@ -165,14 +175,30 @@ def simulate(
     seed: int = 0,
     policies: Sequence[str] = POLICIES,
     learning: float = LEARNING_SECONDS,
+    coefficients: Coefficients = DEFAULT_COEFFICIENTS,
 ) -> list[SimulationRow]:
-    """One row a policy: `learning` seconds unmeasured, then `hours` measured, the same changes for all."""
-    _refuse_unknown(policies)
+    """One row a policy: `learning` seconds unmeasured, then `hours` measured, the same changes for all.
+
+    `coefficients` are those of the adaptive policy.
+    """
     if pages < 1 or interval <= 0.0 or hours <= 0.0:
         raise UsageError("a simulation needs at least one page, an interval and measured hours above zero")
     end = learning + hours * 3600.0
     world = make_world(pages, periods, changes, end, seed)
-    run = _Simulation(world, interval, learning, seed)
+    return simulate_world(world, interval, learning, seed, policies, coefficients)
+
+
+def simulate_world(
+    world: SimulatedWorld,
+    interval: float,
+    learning: float,
+    seed: int = 0,
+    policies: Sequence[str] = POLICIES,
+    coefficients: Coefficients = DEFAULT_COEFFICIENTS,
+) -> list[SimulationRow]:
+    """One row a policy in a world that is there, at one visit a page every `interval` seconds."""
+    _refuse_unknown(policies)
+    run = _Simulation(world, interval, learning, seed, coefficients)
     best = {name: run.measured(name) for name in ("oracle", "proportional-oracle")}
     return [_row(name, best.get(name) or run.measured(name), best, run.allowed) for name in policies]
 
@@ -194,8 +220,11 @@ def _row(name: str, got: VisitMeasures, best: dict[str, VisitMeasures], allowed:
 class _Simulation:
     """One world, visited again and again by different policies."""
 
-    def __init__(self, world: SimulatedWorld, interval: float, learning: float, seed: int) -> None:
+    def __init__(
+        self, world: SimulatedWorld, interval: float, learning: float, seed: int, coefficients: Coefficients
+    ) -> None:
         self._world, self._interval, self._learning, self._seed = world, interval, learning, seed
+        self._coefficients = coefficients
         self.allowed = len(world.periods) / interval * (world.seconds - learning)
 
     def measured(self, name: str) -> VisitMeasures:
@@ -208,7 +237,7 @@ class _Simulation:
             return self._even(optimal_rates(self._world.rates, budget))
         if name == "proportional-oracle":
             return self._even(self._world.rates * budget / self._world.rates.sum())
-        policy = policy_named(name, simulation_settings(self._interval))
+        policy = policy_named(name, simulation_settings(self._interval, self._coefficients))
         return simulate_visits(policy, self._world, self._interval)
 
     def _even(self, rates: Floats) -> list[Floats]:
@@ -224,9 +253,59 @@ class _Simulation:
         return visits
 
 
-def simulation_settings(interval: float) -> ScheduleSettings:
+def simulation_settings(interval: float, coefficients: Coefficients = DEFAULT_COEFFICIENTS) -> ScheduleSettings:
     """Settings of a simulation: bounds that do not bind."""
-    return ScheduleSettings(interval=interval, min=interval * 1e-3, max=interval * 1e5)
+    return ScheduleSettings(interval=interval, min=interval * 1e-3, max=interval * 1e5, **coefficients._asdict())
+
+
+@dataclass(frozen=True, slots=True)
+class CoefficientRow:
+    """The adaptive policy with one coefficient for both directions; figures as those of `SimulationRow`."""
+
+    coefficient: float
+    captured: float
+    hits: float
+    freshness: float
+    age: float
+    visits_per_budget: float
+
+
+def study_coefficients(values: Sequence[float], run: Callable[[Coefficients], SimulationRow]) -> list[CoefficientRow]:
+    """What each coefficient achieves in one world; `run` simulates the adaptive policy with it."""
+    if not values or not all(0.0 < value < 1.0 for value in values):
+        raise UsageError("coefficients lie between 0 and 1, such as 0.1,0.2,0.4")
+    found = []
+    for value in values:
+        row = run(Coefficients(value, value))
+        found.append(CoefficientRow(value, row.captured, row.hits, row.freshness, row.age, row.visits_per_budget))
+    return found
+
+
+_COLOURS = {"captured": "#1f6f8b", "hits": "#b5452c", "freshness": "#4b7f3f"}
+
+
+def coefficient_plot(rows: Sequence[CoefficientRow], width: int = 640, height: int = 400) -> str:
+    """Shares over coefficients as an SVG picture: low ones learn late, high ones come too early."""
+    left, bottom, top = 50, height - 40, 20
+    across, up = width - left - 110, bottom - top
+
+    def place(coefficient: float, share: float) -> str:
+        return f"{left + across * coefficient:.1f},{bottom - up * min(1.0, share):.1f}"
+
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" '
+             'font-size="12"><rect width="100%" height="100%" fill="white"/>']  # fmt: skip
+    for tenth in range(0, 11, 2):
+        share = tenth / 10
+        x, y = place(share, 0.0).split(",")[0], place(0.0, share).split(",")[1]
+        parts.append(f'<path d="M{left},{y}H{left + across}" stroke="#ddd"/><text x="10" y="{y}">{share:.1f}</text>')
+        parts.append(f'<text x="{x}" y="{bottom + 18}">{share:.1f}</text>')
+    for name, colour in _COLOURS.items():
+        points = [place(row.coefficient, getattr(row, name)) for row in rows]
+        parts.append(f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        x, y = points[-1].split(",")
+        parts.append(f'<text x="{float(x) + 6:.1f}" y="{y}" fill="{colour}">{name}</text>')
+    parts.append(f'<text x="{left}" y="{height - 6}">coefficient of the adaptive policy</text></svg>')
+    return "\n".join(parts) + "\n"
 
 
 def policy_named(name: str, settings: ScheduleSettings) -> RevisitPolicy:

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from letopis.binary import make_private_folder
 from letopis.errors import Busy, NotReady
 
 
@@ -178,7 +179,7 @@ class LocalBackend:
         """Makes the folder when it is missing and takes its lock."""
         with _disk_errors(self.where, "write to"):
             if not self._folder.is_dir():
-                self._folder.mkdir(parents=True, exist_ok=True)
+                make_private_folder(self._folder)
                 _sync_folder(self._disk, self._folder.parent)
             return FolderLease(_File(self._folder / _LOCK, os.O_RDWR | os.O_CREAT), self.where)
 

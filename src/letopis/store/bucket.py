@@ -19,6 +19,7 @@ from uuid import uuid4
 
 from xxhash import xxh3_64_digest
 
+from letopis.binary import make_private_folder
 from letopis.config.settings import StoreSettings
 from letopis.errors import Busy, MissingExtra, NotReady, SettingError
 
@@ -42,7 +43,7 @@ class BlockCache:
 
     def _survey(self) -> None:
         with suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self._folder)
             found = [(entry.stat().st_mtime, entry.name, entry.stat().st_size) for entry in os.scandir(self._folder)]
             self._sizes.update((name, size) for _, name, size in sorted(found))
             self._total = sum(self._sizes.values())

@@ -39,6 +39,8 @@ else:
 GENERIC_TEXT = SharedTextRef(0, 1)
 """The text of any HTML page, which comes with Letopis."""
 _CACHED_TEXTS = 32
+_SLOW_FACTOR = 2
+"""Reading a newest content may take this many times its size."""
 
 
 class SharedText(NamedTuple):
@@ -279,11 +281,14 @@ class CompactionSource:
         return False
 
     def owned(self, key: bytes, place: ContentPlace) -> bool:
-        """Whether a content lies in a frame of the document itself, not in one it borrows from."""
+        """Whether a content lies in a frame or record of the document itself, not in one it borrows from."""
         try:
             found = self._packs.start(place.pack, place.offset)
         except PackGone:
             return False
+        if found is not None and found[0].kind == RecordKind.VERSION and not self._packs.is_log(place.pack):
+            record = self.version_record(place)
+            return record is not None and parse_version_head(record).key == key
         if found is None or found[0].kind != RecordKind.FRAME:
             return False
         head = parse_frame_head(found[1])
@@ -309,10 +314,28 @@ class CompactionSource:
         except Damaged:
             return b""
 
-    def slots(self, pack: int, offset: int) -> int:
-        """Number of contents in a frame."""
-        found = self._packs.start(pack, offset)
-        return parse_frame_head(found[1]).slots if found else 0
+    def stored_bytes(self, place: ContentPlace) -> int:
+        """What a content takes, about: its record, or its part of a frame."""
+        with suppress(PackGone):
+            found = self._packs.start(place.pack, place.offset)
+            if found is not None and found[0].kind == RecordKind.FRAME:
+                return (found[0].end - found[0].body_at) // max(1, parse_frame_head(found[1]).slots)
+            return found[0].end if found is not None else 0
+        return 0
+
+    def version_record(self, place: ContentPlace) -> PackRecord | None:
+        """The record of a content that stands for itself; None for one in a frame or in pieces."""
+        record = self._packs.record(place.pack, place.offset)
+        alone = record.kind == RecordKind.VERSION and record.method != RecordMethod.PIECES
+        return record if alone else None
+
+    def slow(self, place: ContentPlace) -> bool:
+        """Whether reading a content takes much besides it, because it stands behind others in its frame."""
+        record = self._packs.record(place.pack, place.offset)
+        if record.kind != RecordKind.FRAME or not (place.slot or parse_frame_head(record.head).back):
+            return False
+        found = self._reader.decode(place, record)
+        return found.decoded_bytes > _SLOW_FACTOR * len(found.body)
 
     def body(self, place: ContentPlace, digest: bytes) -> bytes | None:
         """The content, checked against its digest; None when it is too large to be held."""

@@ -1,5 +1,9 @@
 """Compaction: chains written anew, smaller, with old versions behind the newest and facts in columns.
 
+Nothing is written that takes more than what it sets free: contents whose packs stay are written again only where
+that is covered by those whose packs go, and what no frame makes smaller is copied as it is. The one exception is a
+newest version that is slow to read.
+
 First pure decisions (what is written anew, what shares a group), then frames and shared texts, then the run itself.
 docs/internals/write-order.md tells why it can be killed anywhere.
 """
@@ -14,21 +18,29 @@ from time import monotonic
 from letopis.binary import encode_varint, length_prefixed
 from letopis.config.settings import StoreSettings
 from letopis.errors import Damaged
-from letopis.store import record_bodies
 from letopis.store.content_reader import (
-    GENERIC_TEXT,
     NO_TEXT,
     CompactionSource,
     SharedText,
     SiteTexts,
     generic_text,
-    text_read_cost,
+)
+from letopis.store.frame_groups import (
+    FrameEncoder,
+    FrameGroup,
+    existing_shared_text,
+    frame_groups,
+    frames_read_back,
+    proposed_shared_text,
+    quick_frames,
+    solid_frames,
 )
 from letopis.store.pack_format import (
     FLAG_SOLID,
     MAX_FACT_VERSIONS,
     ChainFacts,
     FrameRef,
+    PackRecord,
     RecordKind,
     RecordMethod,
     SharedTextRef,
@@ -37,28 +49,14 @@ from letopis.store.pack_format import (
     encode_version_head,
 )
 from letopis.store.packs import Packs, PackWriter
-from letopis.store.record_bodies import FrameCoder
+from letopis.store.record_bodies import CompressedContent, ContentCompressor, body_label
 from letopis.store.solid.frame_writer import (
-    SolidFrame,
     SolidOptions,
-    best_shared_text,
     encode_shared_text,
-    encode_solid,
-    encode_solid_behind,
-    paying_shared_text,
 )
 from letopis.store.values import ChainEntry, CompactionBatch, ContentMove, ContentPlace, VersionChain
 
-READ_BOUND = 2_000_000
-"""Coder output that reading any content may take, whatever its size."""
-READ_FACTOR = 8
-"""Reading a content may take this many times its size, when that is more."""
 _MERGE_FACTOR = 2
-
-
-def affordable_to_read(newest: int, length: int) -> bool:
-    """Whether a content may be coded against a newest content of that length."""
-    return newest + length <= max(READ_BOUND, READ_FACTOR * length)
 
 
 def quick_rewrite_count(
@@ -80,23 +78,6 @@ def quick_rewrite_count(
     return taken
 
 
-def frame_groups(lengths: Sequence[int], whole: int) -> Iterator[list[int]]:
-    """Splits contents, newest first, into groups that each have a newest of their own.
-
-    The first `whole` contents head groups; a content that is too small for
-    the head of its group to be decoded with it goes to the next one.
-    """
-    for index in range(min(whole - 1, len(lengths))):
-        yield [index]
-    rest = list(range(max(whole - 1, 0), len(lengths)))
-    while rest:
-        head = lengths[rest[0]]
-        group = [index for index in rest if index == rest[0] or affordable_to_read(head, lengths[index])]
-        yield group
-        taken = set(group)
-        rest = [index for index in rest if index not in taken]
-
-
 def _same_pack(entries: Sequence[ChainEntry], start: int) -> int:
     pack = entries[start].place.pack
     length = 1
@@ -105,136 +86,38 @@ def _same_pack(entries: Sequence[ChainEntry], start: int) -> int:
     return length
 
 
-_QUICK_BOUND = READ_BOUND // 16
-
-
-@dataclass(frozen=True, slots=True)
-class CodedFrame:
-    """Bytes that hold `count` contents, and who reads them."""
-
-    coder: FrameCoder
-    data: bytes
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class FrameGroup:
-    """The frames of some contents, newest first, and the text that they need."""
-
-    known: SharedText
-    frames: tuple[CodedFrame, ...]
-
-
-FrameEncoder = Callable[[Sequence[bytes], Sequence[SharedText]], FrameGroup]
-"""From contents, newest first, and texts they may lean on."""
-
-
-def quick_frames(bodies: Sequence[bytes], texts: Sequence[SharedText] = ()) -> FrameGroup:
-    """Frames that are made fast. They are kept short, so that they are read fast as well."""
-    made = record_bodies.encode_runs(bodies, bound=_QUICK_BOUND)
-    return FrameGroup(NO_TEXT, tuple(CodedFrame(record_bodies.RUN_CODER, frame.data, frame.count) for frame in made))
-
-
-def solid_frames(way: SolidOptions, growth: float) -> FrameEncoder:
-    """Frames as small as they get; the newest content may be larger by `growth` if that makes it faster to read."""
-
-    def framing(bodies: Sequence[bytes], texts: Sequence[SharedText]) -> FrameGroup:
-        choice = (NO_TEXT, *texts)
-        best, size = best_shared_text(bodies[0], [one.text for one in choice])
-        known = choice[best]
-        fast = record_bodies.encode_newest_run(bodies[0]) if growth else b""
-        if fast and len(fast) <= (1 + growth) * size:
-            behind = encode_solid_behind(bodies, bound=READ_BOUND, known=known.text, way=way)
-            return FrameGroup(known, (CodedFrame(record_bodies.RUN_CODER, fast, 1), *_solid_coded(behind)))
-        return FrameGroup(known, tuple(_solid_coded(encode_solid(bodies, bound=READ_BOUND, known=known.text, way=way))))
-
-    return framing
-
-
-def _solid_coded(frames: Iterable[SolidFrame]) -> Iterator[CodedFrame]:
-    return (CodedFrame(record_bodies.SOLID_CODER, frame.data, frame.count) for frame in frames)
-
-
-def frames_read_back(group: FrameGroup, bodies: Sequence[bytes]) -> bool:
-    """Whether the frames give the very same bodies back, within the bound."""
-    start = 0
-    for number, frame in enumerate(group.frames):
-        expected = bodies[start : start + frame.count]
-        outside = bodies[0] if number and frame.coder.needs_newest(frame.data) else None
-        if frame.coder.decode_all(frame.data, outside, group.known.text) != list(expected):
-            return False
-        smallest = min(range(frame.count), key=lambda slot: (len(expected[slot]), -slot))
-        if any(
-            _read_cost(group, frame, slot, outside) > _max_read_cost(expected[slot])
-            for slot in {smallest, frame.count - 1}
-        ):
-            return False
-        start += frame.count
-    return start == len(bodies)
-
-
-def _read_cost(group: FrameGroup, frame: CodedFrame, slot: int, outside: bytes | None) -> int:
-    """Coder output of a read by somebody who has nothing at hand."""
-    found = frame.coder.decode(frame.data, slot, outside, group.known.text)
-    newest = 0
-    if outside is not None:
-        first = group.frames[0]
-        newest = first.coder.decode(first.data, 0, None, group.known.text).decoded_bytes
-    return found.decoded_bytes + newest + text_read_cost(group.known.at, group.known.text)
-
-
-def _max_read_cost(body: bytes) -> int:
-    return max(READ_BOUND, READ_FACTOR * len(body))
-
-
-def existing_shared_text(
-    sources: CompactionSource, sample: Collection[ChainEntry], dying: Collection[int]
-) -> SharedText:
-    """The latest text that documents of the site lean on, unless its pack is to be emptied."""
-    places = {sources.text_of(entry.place) for entry in sample} - {None, GENERIC_TEXT}
-    for at in sorted((at for at in places if at is not None and at.pack not in dying), reverse=True):
-        if text := sources.text(at):
-            return SharedText(at, text)
-    return NO_TEXT
-
-
-def proposed_shared_text(
-    sources: CompactionSource, sample: Collection[ChainEntry], texts: Collection[SharedText]
-) -> bytes:
-    """A new text that pays for the documents which are about to be written; empty when there is none."""
-    pages = []
-    for entry in sample:
-        with suppress(Damaged):
-            body = sources.body(entry.place, entry.digest)
-            pages += [body] if body is not None else []
-    return paying_shared_text(pages, [known.text for known in texts])
-
-
 _SEGMENT_BYTES = 64 << 20
+_RECORD_BYTES = 32
+"""What a record takes besides its content, about."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionPlan:
-    """How a compaction works: how it makes frames, how many newest versions stay whole, when a batch is handed out."""
+    """How a compaction works: how it makes frames, how many newest versions stay whole, when a batch is handed out.
 
-    framing: FrameEncoder
+    Without `framing` contents stay apart, each by the smallest of the methods that the settings allow.
+    """
+
+    framing: FrameEncoder | None
     whole: int
     pack_bytes: int
     batch_seconds: float
     rewrite: frozenset[int]
     clock: Callable[[], float]
+    methods: tuple[str, ...] = ("stored", "zstd", "brotli")
 
 
 def compaction_plan(
     settings: StoreSettings, *, effort: str, rewrite: Collection[int], batch_seconds: float
 ) -> CompactionPlan:
     """The plan that the settings ask for."""
-    slow = effort == "full" and "brotli" in settings.methods
-    framing = (
-        solid_frames(SolidOptions(settings.chain, settings.level), settings.newest_growth) if slow else quick_frames
-    )
+    framing: FrameEncoder | None = quick_frames if "zstd" in settings.methods else None
+    if effort == "full" and "brotli" in settings.methods:
+        framing = solid_frames(SolidOptions(settings.chain, settings.level), settings.newest_growth)
     whole = max(1, settings.hot_min)
-    return CompactionPlan(framing, whole, settings.pack_bytes, batch_seconds, frozenset(rewrite), monotonic)
+    return CompactionPlan(
+        framing, whole, settings.pack_bytes, batch_seconds, frozenset(rewrite), monotonic, settings.methods
+    )
 
 
 @dataclass(slots=True)
@@ -265,7 +148,8 @@ class Compactor:
         self._failed: list[ContentPlace] = []
         self._chains = 0
         self._begun = plan.clock()
-        self._quick = plan.framing is quick_frames
+        self._quick = plan.framing is quick_frames or plan.framing is None
+        self._compressor = ContentCompressor(plan.methods)
 
     def run(self, chains: Iterable[VersionChain], stop: Callable[[], bool]) -> Iterator[CompactionBatch]:
         """Durable batches of moves; each must be committed before the next is asked for."""
@@ -302,7 +186,7 @@ class Compactor:
     def _compact(self, chain: VersionChain) -> None:
         segment = _Segment()
         for entry in chain.entries[: self._share(chain)]:
-            self._take(chain.key, entry, segment)
+            self._take(chain, entry, segment)
             if segment.full:
                 self._write(chain, segment)
                 segment = _Segment()
@@ -310,10 +194,37 @@ class Compactor:
             self._write(chain, segment)
 
     def _share(self, chain: VersionChain) -> int:
-        """How many of the newest versions are written anew."""
-        if self._quick:
-            return quick_rewrite_count(chain.entries, self._loose, self._settled)
-        return 0 if self._finished(chain) else len(chain.entries)
+        """How many of the newest versions are written anew.
+
+        Versions whose packs stay are taken along only while they are no
+        longer than those whose packs go: each is so written a logarithmic
+        number of times, and none before its space is covered.
+        """
+        entries = chain.entries
+        last = max((index + 1 for index, entry in enumerate(entries) if self._sets_free(entry)), default=0)
+        if not last:
+            return 1 if self._newest_is_slow(chain) else 0
+        count = quick_rewrite_count(entries, self._loose, self._settled) if self._quick else len(entries)
+        own = {entry.place: self._sets_free(entry) for entry in entries[:count] if self._may_move(chain.key, entry)}
+        freed = sum(self._sources.stored_bytes(place) for place, free in own.items() if free)
+        again = sum(self._sources.stored_bytes(place) for place, free in own.items() if not free)
+        return count if again <= freed else last
+
+    def _sets_free(self, entry: ChainEntry) -> bool:
+        """Whether the pack of a content goes when all that compaction takes from it has moved."""
+        pack = entry.place.pack
+        return self._loose(entry) or not (self._quick or pack in self._made or self._sources.solid(pack))
+
+    def _may_move(self, key: bytes, entry: ChainEntry) -> bool:
+        """Whether a content is this document's to move; those of others stay with them."""
+        return self._loose(entry) or self._sources.owned(key, entry.place)
+
+    def _newest_is_slow(self, chain: VersionChain) -> bool:
+        """Whether the newest version equals an old one that takes others to read."""
+        with suppress(Damaged):
+            newest = chain.entries[0] if chain.entries else None
+            return newest is not None and newest.place.pack not in self._made and self._sources.slow(newest.place)
+        return False
 
     def _loose(self, entry: ChainEntry) -> bool:
         """Whether a content has to move. A quick run never turns the final form back into the quick one."""
@@ -334,28 +245,21 @@ class Compactor:
     def _settled(self, entry: ChainEntry) -> bool:
         return self._sources.solid(entry.place.pack)
 
-    def _finished(self, chain: VersionChain) -> bool:
-        """Whether a full compaction of the chain would only make the same again."""
-        if any(self._loose(entry) for entry in chain.entries):
-            return False
-        own = {entry.place for entry in chain.entries if self._sources.owned(chain.key, entry.place)}
-        frames = {(place.pack, place.offset) for place in own}
-        if len({pack for pack, _ in frames}) > 1 or not all(self._sources.solid(pack) for pack, _ in frames):
-            return False
-        return sum(self._sources.slots(pack, offset) for pack, offset in frames) == len(own)
+    def _take(self, chain: VersionChain, entry: ChainEntry, segment: _Segment) -> None:
+        """Reads a content that is to move; one that cannot or need not move keeps its place.
 
-    def _take(self, key: bytes, entry: ChainEntry, segment: _Segment) -> None:
-        """Reads a content that is to move; one that cannot or need not move keeps its place."""
+        A newest version that is slow to read moves even from the frames of another document.
+        """
         segment.entries.append(entry)
         place = entry.place
         if place in segment.bodies or place in self._moves or place.pack in self._made:
             return
-        if not self._loose(entry) and not self._sources.owned(key, place):
+        if not self._may_move(chain.key, entry) and not (entry is chain.entries[0] and self._newest_is_slow(chain)):
             return
         try:
             body = self._sources.body(place, entry.digest)
             if body is None:
-                self._copy_large(key, entry)
+                self._copy_large(chain.key, entry)
                 return
         except Damaged:
             self._failed.append(place)
@@ -364,15 +268,72 @@ class Compactor:
         segment.raw += len(body)
 
     def _write(self, chain: VersionChain, segment: _Segment) -> None:
-        """Frames of the segment's contents, then its facts."""
-        places = list(segment.bodies)
+        """Frames of the segment's contents, then its facts; or its contents apart, where those take less."""
         bodies = list(segment.bodies.values())
+        chosen = list(frame_groups([len(body) for body in bodies], self._plan.whole))
+        groups = self._coded_groups([[bodies[index] for index in group] for group in chosen], chain.site)
+        apart = self._apart(segment)
+        if groups is None or (apart and _size_of_frames(groups) > _size_apart(chain.key, segment, apart)):
+            self._write_apart(chain.key, segment, apart)
+        else:
+            self._write_frames(chain, segment, chosen, groups)
+
+    def _coded_groups(self, groups: Sequence[Sequence[bytes]], site: bytes) -> list[FrameGroup] | None:
+        """None where the settings allow no frames."""
+        if self._plan.framing is None:
+            return None
+        return [self._coded(bodies, site) for bodies in groups]
+
+    def _apart(self, segment: _Segment) -> dict[ContentPlace, CompressedContent]:
+        """What has to move, each content for itself: as it is, or by the methods of the settings where it is by others.
+
+        Empty where frames must be made, since some of it lies in one now.
+        """
+        frames = self._plan.framing is not None
+        moving = {entry.place for entry in segment.entries if not frames or self._sets_free(entry)}
+        records = {place: self._sources.version_record(place) for place in segment.bodies if place in moving}
+        if frames and None in records.values():
+            return {}
+        return {place: self._alone(record, segment.bodies[place]) for place, record in records.items()}
+
+    def _alone(self, record: PackRecord | None, body: bytes) -> CompressedContent:
+        if record is None:
+            return self._compressor.compress_content(body)
+        there = CompressedContent(RecordMethod(record.method), record.body, body_label(record.method, record.body))
+        if there.label in self._plan.methods:
+            return there
+        return min(self._compressor.compress_content(body), there, key=lambda one: len(one.body))
+
+    def _write_apart(self, key: bytes, segment: _Segment, apart: dict[ContentPlace, CompressedContent]) -> None:
+        """Records of single versions, which tell their own facts; the facts of those that repeat them follow."""
+        written: set[ContentPlace] = set()
+        repeats = []
+        for entry in segment.entries:
+            form = apart.get(entry.place)
+            if form is None:
+                continue
+            if entry.place in written:
+                repeats.append(entry)
+                continue
+            written.add(entry.place)
+            raw = len(segment.bodies[entry.place])
+            head = encode_version_head(VersionHead(key, entry.time, entry.digest, entry.note, raw))
+            out = self._open()
+            offset, length = out.add(RecordKind.VERSION, form.method, head, form.body)
+            new = ContentPlace(out.pack, offset, 0)
+            self._moves[entry.place] = ContentMove(entry.digest, entry.place, new, length, form.label)
+        if repeats:
+            self._open().add_facts(_chain_facts(key, repeats, [], {}))
+
+    def _write_frames(
+        self, chain: VersionChain, segment: _Segment, chosen: Sequence[Sequence[int]], groups: Sequence[FrameGroup]
+    ) -> None:
+        places = list(segment.bodies)
         digests = {entry.place: entry.digest for entry in segment.entries}
         held: list[FrameRef] = []
         slots: dict[ContentPlace, int] = {}
-        for chosen in frame_groups([len(body) for body in bodies], self._plan.whole):
-            group = self._coded([bodies[index] for index in chosen], chain.site)
-            for index, (place, size, method) in zip(chosen, self._write_group(chain.key, group, held), strict=True):
+        for indexes, group in zip(chosen, groups, strict=True):
+            for index, (place, size, method) in zip(indexes, self._write_group(chain.key, group, held), strict=True):
                 old = places[index]
                 slots[old] = len(slots)
                 self._moves[old] = ContentMove(digests[old], old, place, size, method.label)
@@ -394,6 +355,7 @@ class Compactor:
 
     def _coded(self, bodies: Sequence[bytes], site: bytes) -> FrameGroup:
         """Frames that were decoded again and found equal and affordable; else those made the quick way."""
+        assert self._plan.framing is not None
         group = self._plan.framing(bodies, self._texts(site))
         if frames_read_back(group, bodies):
             return group
@@ -451,6 +413,15 @@ class Compactor:
             self._out = PackWriter(self._packs, 0 if self._quick else FLAG_SOLID)
             self._made.add(self._out.pack)
         return self._out
+
+
+def _size_of_frames(groups: Iterable[FrameGroup]) -> int:
+    return sum(len(frame.data) + _RECORD_BYTES for group in groups for frame in group.frames)
+
+
+def _size_apart(key: bytes, segment: _Segment, apart: dict[ContentPlace, CompressedContent]) -> int:
+    heads = sum(len(key) + len(entry.note) + _RECORD_BYTES for entry in segment.entries if entry.place in apart)
+    return heads + sum(len(form.body) for form in apart.values())
 
 
 def _chain_facts(

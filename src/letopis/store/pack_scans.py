@@ -52,26 +52,28 @@ class FactReader:
         self._reader = reader
         self._identity = identity
 
-    def scan(self) -> Iterator[VersionFact]:
-        """Every version in all packs, in the order of the packs; one that was compacted may come twice."""
-        for pack, size in self._packs.refresh().items():
-            yield from self.of_pack(pack, size)
+    def scan(self, since: Mapping[int, int] | None = None) -> Iterator[VersionFact]:
+        """Every version in all packs, in the order of the packs; one that was compacted may come twice.
 
-    def of_pack(self, pack: int, size: int) -> Iterator[VersionFact]:
+        `since` names the packs that are meant, each with the offset to begin at.
+        """
+        for pack, size in self._packs.refresh().items():
+            if since is None or pack in since:
+                yield from self.of_pack(pack, size, HEADER_BYTES if since is None else since[pack])
+
+    def of_pack(self, pack: int, size: int, start: int = HEADER_BYTES) -> Iterator[VersionFact]:
         """Every version in one pack."""
-        for record in self.records(pack, size):
+        for record in self.records(pack, size, start):
             try:
                 yield from self._version_keys(pack, record)
             except Damaged:
                 continue
 
-    def records(self, pack: int, size: int) -> Iterator[PackRecord]:
+    def records(self, pack: int, size: int, start: int = HEADER_BYTES) -> Iterator[PackRecord]:
         """Sound records that this release knows."""
         self._packs.flags(pack)
         name = self._packs.name(pack)
-        for found in PackWalker(lambda offset, count: self._packs.span(pack, offset, count), pack, size).walk(
-            HEADER_BYTES
-        ):
+        for found in PackWalker(lambda offset, count: self._packs.span(pack, offset, count), pack, size).walk(start):
             if isinstance(found, PackRecord) and is_known_record(found, name):
                 yield found
 

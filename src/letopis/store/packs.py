@@ -30,7 +30,7 @@ from letopis.store.pack_format import (
     record_extent,
 )
 from letopis.store.record_bodies import smallest_body
-from letopis.store.values import ContentPlace, PackGone
+from letopis.store.values import HighWaterMark, PackGone
 
 LOG_SUFFIX, PACK_SUFFIX = ".log", ".pack"
 _START_READ = 1024
@@ -66,6 +66,11 @@ class Packs:
         self._last = self.backend.number(max(self._last, self.floor()))
         return self._last, f"{self._last:08d}{suffix}"
 
+    @property
+    def highest(self) -> int:
+        """The highest number that is there or was given out."""
+        return self._last
+
     def add(self, pack: int, name: str) -> None:
         """Makes a new pack known."""
         self._names[pack] = name
@@ -85,6 +90,10 @@ class Packs:
             raise PackGone(
                 f"pack {pack} is not in {self.backend.where}; look the content up again, or restore it"
             ) from None
+
+    def size(self, pack: int) -> int:
+        """Bytes of a pack; PackGone when there is no such pack any more."""
+        return self.backend.list()[self.name(pack)]
 
     def is_log(self, pack: int) -> bool:
         """Whether the pack waits for compaction."""
@@ -174,14 +183,14 @@ def parse_checkpoint(data: bytes) -> tuple[int, int]:
     return (pack, length) if encode_checkpoint(pack, length) == data else (0, 0)
 
 
-def recover_log(packs: Packs, last: ContentPlace | None = None) -> LogTail | None:
+def recover_log(packs: Packs, mark: HighWaterMark) -> LogTail | None:
     """Makes the newest log end with a whole record; None when there is no log to go on with.
 
     Only bytes behind the last whole record are cut, so damage in the middle
     costs no version that follows it. Where writers share a place, the logs
-    of others are theirs: a new one is begun. So it is when `last`, a place
-    that was durable, lies beyond the newest log: bytes are missing then, and
-    what came instead of them would be read as them.
+    of others are theirs: a new one is begun. So it is when the mark lies
+    beyond the newest log: bytes are missing then, and what came instead of
+    them would be read as them.
     """
     packs.backend.sweep()
     if packs.backend.shared:
@@ -202,7 +211,7 @@ def recover_log(packs: Packs, last: ContentPlace | None = None) -> LogTail | Non
         packs.backend.cut(packs.name(pack), sound)
     # A log behind a finished pack was closed by a compaction; it waits only to be emptied and released.
     closed = pack < max(packs.refresh())
-    short = last is not None and last[:2] >= (pack, sound)
+    short = (mark.log, mark.end) > (pack, sound)
     return None if closed or short or not _can_be_extended(packs, pack) else LogTail(pack, packs.name(pack), sound)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import brotli
 
 from letopis.binary import ByteReader, encode_varint, length_prefixed
-from letopis.errors import Damaged, UnknownVersion
+from letopis.errors import Damaged, UnknownVersion, UsageError
 from letopis.lazy import lazy
 from letopis.store.pack_format import RecordMethod
 from letopis.store.values import DecodedContent
@@ -58,16 +58,20 @@ class CompressedContent(NamedTuple):
 class ContentCompressor:
     """Compresses single contents; keeps one zstd context, since making one costs as much as a small page.
 
-    Of the methods named, brotli is left to compaction, and lossy ones never
-    take part: what comes in is the newest version. Any others slow down
-    putting by as much as they take.
+    Of the methods named, brotli is left to compaction; lossy ones are refused:
+    what comes in is read back as it was. Any others slow down putting by as
+    much as they take.
     """
 
     def __init__(self, methods: Sequence[str] = ("zstd",)) -> None:
         self._zstd = ZstdCompressor(_CONTENT_LEVEL) if "zstd" in methods else None
         self._others = [name for name in methods if name not in _OWN]
-        if self._others:
-            codecs.contest(b"", self._others)
+        for name in self._others:
+            if codecs.get(name).lossy:
+                raise UsageError(
+                    f"store.methods names {name}, which changes the case of tags, and what is stored is read back byte "
+                    f"for byte; take {name.removesuffix('i')} instead"
+                )
 
     def compress_content(self, body: bytes) -> CompressedContent:
         """The smallest form; the stored one takes part in any case."""

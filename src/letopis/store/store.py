@@ -11,8 +11,15 @@ from letopis.config.settings import StoreSettings
 from letopis.errors import NotReady
 from letopis.lazy import lazy
 from letopis.store.backend import Backend, WriteLease
-from letopis.store.content_reader import CompactionSource, PackReader, SiteTexts
-from letopis.store.pack_format import RecordKind, RecordMethod, VersionHead, encode_fact_head, encode_version_head
+from letopis.store.content_reader import GENERIC_TEXT, CompactionSource, PackReader, SiteTexts
+from letopis.store.pack_format import (
+    HEADER_BYTES,
+    RecordKind,
+    RecordMethod,
+    VersionHead,
+    encode_fact_head,
+    encode_version_head,
+)
 from letopis.store.pack_scans import FactReader, PackReleaser, PackVerifier
 from letopis.store.packs import LogWriter, Packs, recover_log
 from letopis.store.record_bodies import LARGE_CONTENT, PIECE_BYTES, ContentCompressor
@@ -23,6 +30,7 @@ from letopis.store.values import (
     DecodedContent,
     HighWaterMark,
     PackDamage,
+    PackGone,
     PackTotals,
     VersionChain,
     VersionFact,
@@ -37,7 +45,6 @@ else:
 CompactionEffort = Literal["quick", "full"]
 DigestFunction = Callable[[bytes], bytes]
 """From a body to its digest."""
-_NOTHING_WRITTEN = HighWaterMark()
 
 
 class Store:
@@ -62,19 +69,20 @@ class Store:
         *,
         write: bool,
         identity: DigestFunction = sha1_digest,
-        written: HighWaterMark = _NOTHING_WRITTEN,
+        written: Callable[[], HighWaterMark] = HighWaterMark,
     ) -> Store:
         """Opens what is there. For writing it takes the lease (Busy when taken) and mends what a crash left.
 
-        Nothing is ever put where `written` says that something else was.
+        Nothing is ever put where `written`, asked under the lease, says that something else was.
         """
         if not write:
             return cls(backend, settings, identity)
         lease = backend.lease()
         try:
             store = cls(backend, settings, identity)
-            store._packs.floor = written.highest
-            store._log = LogWriter(store._packs, recover_log(store._packs, written.last), settings.pack_bytes)
+            mark = written()
+            store._packs.floor = lambda: mark.highest
+            store._log = LogWriter(store._packs, recover_log(store._packs, mark), settings.pack_bytes)
         except BaseException:
             lease.release()
             raise
@@ -137,6 +145,11 @@ class Store:
         """The name of a pack where it lies; Moved when it is gone."""
         return self._packs.name(pack)
 
+    def text_packs(self, pack: int) -> set[int]:
+        """The other packs that hold texts which frames of this one need; it can be read only beside them."""
+        found = self._facts.shared_text_packs(pack, self._packs.size(pack))
+        return found - {GENERIC_TEXT.pack, pack}
+
     def raw(self, pack: int, offset: int, length: int) -> bytes:
         """Bytes of a pack as they are; fewer only at its end. Moved when it is gone."""
         return self._packs.span(pack, offset, length)
@@ -187,6 +200,24 @@ class Store:
         """Number of the log that this store extends, 0 when there is none."""
         return self._log.pack if self._log is not None else 0
 
+    def mark(self) -> HighWaterMark:
+        """Up to where the packs are written; everything before it is durable after `sync`."""
+        log = self._writer()
+        return HighWaterMark(self._packs.highest, log.pack, log.end if log.pack else 0)
+
+    def beyond(self, mark: HighWaterMark) -> dict[int, int]:
+        """The packs that hold more than a mark knows, and the offset from which on each of them does."""
+        found = {pack: HEADER_BYTES for pack in self._packs.refresh() if pack > mark.highest}
+        if self._size(mark.log) > mark.end:
+            found[mark.log] = max(mark.end, HEADER_BYTES)
+        return found
+
+    def _size(self, pack: int) -> int:
+        try:
+            return self._packs.size(pack)
+        except PackGone:
+            return 0
+
     def release(
         self,
         live: Collection[int],
@@ -212,15 +243,15 @@ class Store:
             self._packs.drop(pack)
         return sum(dying.values())
 
-    def scan(self) -> Iterator[VersionFact]:
-        """Every version fact in all packs, to rebuild a catalogue.
+    def scan(self, since: Mapping[int, int] | None = None) -> Iterator[VersionFact]:
+        """Every version fact in all packs, or in some from an offset on, to fill a catalogue.
 
         A version may come more than once; its later facts are those of later
         compactions. Where a fact has no place, its content is the one of
         another fact with the same digest. Versions that were dropped come
         too while their pack exists; the next compaction drops them again.
         """
-        return self._facts.scan()
+        return self._facts.scan(since)
 
     def verify(self, expected: Collection[int] = ()) -> Iterator[PackDamage]:
         """Checks every byte. `expected` names packs that must be there."""
@@ -232,13 +263,15 @@ class Store:
         """Size of each pack by its number; what the catalogue does not name in it is waste."""
         return self._packs.refresh()
 
-    def sparse(self, used: Mapping[int, int]) -> set[int]:
-        """Compacted packs of whose contents less than half is in use; `used` gives stored bytes by pack number."""
+    def sparse(self, used: Mapping[int, int], share: float = 0.5) -> set[int]:
+        """Compacted packs of whose contents less than a share is in use; `used` gives stored bytes by pack number."""
         sizes = self._packs.refresh()
-        likely = [pack for pack, size in sizes.items() if not self._packs.is_log(pack) and 2 * used.get(pack, 0) < size]
+        likely = [
+            pack for pack, size in sizes.items() if not self._packs.is_log(pack) and used.get(pack, 0) < share * size
+        ]
         # Facts and known texts are no waste: only contents count.
         held = {pack: self._facts.content_bytes(pack, sizes[pack]) for pack in likely}
-        return {pack for pack, size in held.items() if 2 * used.get(pack, 0) < size}
+        return {pack for pack, size in held.items() if used.get(pack, 0) < share * size}
 
     def stats(self) -> PackTotals:
         """What the packs occupy."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -42,15 +41,16 @@ class VersionItem(NamedTuple):
 
 
 class HighWaterMark(NamedTuple):
-    """What the owner of a store was told to be durable: the last place, and the highest number of a pack.
+    """Up to where the owner of a store knows it: packs up to the number `highest`, of the log `log` its first bytes.
 
-    Packs may have been lost, or older copies of them put back. A place that
-    was given out once must never hold something else.
+    Packs may have been lost, or older copies of them put back: a place that
+    was given out once must never hold something else. Packs may hold more as
+    well: then it is the owner's list that was put back, and not they.
     """
 
-    last: ContentPlace | None = None
-    highest: Callable[[], int] = lambda: 0
-    """Asked only when a new number is given out."""
+    highest: int = 0
+    log: int = 0
+    end: int = 0
 
 
 class AppendResult(NamedTuple):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from letopis.bounded import BoundedPattern, check_pattern
 from letopis.errors import UsageError
 from letopis.urls.normalization import host, normalize, registered_domain
 
@@ -28,7 +28,8 @@ class Scope:
     """A decision about addresses: inside the kind's bounds, included, not excluded.
 
     `include` and `exclude` are regular expressions searched in the first 2048
-    characters of the address. With no `include` everything counts as included.
+    characters of the address. With no `include` everything counts as included; an
+    address on which a pattern takes too long counts as excluded.
     Raises UsageError for a pattern that is no regular expression, BadUrl for a bad seed.
     """
 
@@ -38,8 +39,8 @@ class Scope:
     exclude: tuple[str, ...] = ()
     _marks: frozenset[str] = field(init=False, repr=False, compare=False)
     _prefixes: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    _wanted: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
-    _unwanted: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
+    _wanted: BoundedPattern | None = field(init=False, repr=False, compare=False)
+    _unwanted: BoundedPattern | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", ScopeKind(self.kind))
@@ -56,9 +57,9 @@ class Scope:
     def chooses(self, url: str) -> bool:
         """Whether an address is included and not excluded, wherever it lies."""
         subject = url[:_SUBJECT_LIMIT]
-        if self._unwanted is not None and self._unwanted.search(subject):
+        if self._unwanted is not None and self._unwanted.found_in(subject, in_doubt=True):
             return False
-        return self._wanted is None or self._wanted.search(subject) is not None
+        return self._wanted is None or self._wanted.found_in(subject, in_doubt=False)
 
     def reaches(self, url: str) -> bool:
         """Whether an address lies inside the kind's bounds."""
@@ -109,13 +110,10 @@ def _unschemed(url: str) -> str:
     return url.partition("://")[2]
 
 
-def _either(patterns: tuple[str, ...]) -> re.Pattern[str] | None:
-    """One pattern for all; each is compiled alone first, so that the error names the right one."""
+def _either(patterns: tuple[str, ...]) -> BoundedPattern | None:
+    """One pattern for all; each is checked alone first, so that the error names the right one."""
     for pattern in patterns:
         if len(pattern) > _PATTERN_LIMIT:
             raise UsageError(f"the pattern '{pattern[:40]}...' is longer than {_PATTERN_LIMIT} characters; shorten it")
-        try:
-            re.compile(pattern)
-        except (re.error, RecursionError, OverflowError) as fault:
-            raise UsageError(f"'{pattern}' is not a regular expression ({fault}); correct it") from None
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else None
+        check_pattern(pattern)
+    return BoundedPattern("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else None

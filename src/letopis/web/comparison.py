@@ -11,9 +11,9 @@ from fastapi import APIRouter, Request, Response
 from letopis.api.door import context_of
 from letopis.api.requests import origin_of
 from letopis.archive.differences import DiffSide, diff_side, diff_texts, judged_change
-from letopis.change import DiffPiece, diff_pieces, link_changes, unified_diff, visual_html
+from letopis.change import DiffPiece, diff_pieces, link_changes, unified_diff, visual_html_in_time
 from letopis.errors import UsageError
-from letopis.extract.rewriter import Rewriter
+from letopis.extract.rewriter import rewrite_under
 from letopis.model import Version, rfc3339, stamp14
 from letopis.operations import Context, bind
 from letopis.operations.pages import DiffQuery, diff_sides
@@ -191,14 +191,17 @@ COMPARE_VIEWS = {
 }
 _FRAME = "frame"
 _MOST_LINES = 5000
+_CHOICES = 200
 
 
 class VersionPair(NamedTuple):
-    """The two versions, and those beside them."""
+    """The two versions, those beside the newer one, and the last ones."""
 
     old: Version
     new: Version
-    versions: list[Version]
+    before: Version | None
+    after: Version | None
+    choices: list[Version]
 
 
 @router.get("/compare/{rest:path}")
@@ -214,7 +217,7 @@ def comparison(request: Request) -> Response:
     old, new = diff_side(pair.old), diff_side(pair.new)
     if view == _FRAME:
         return _framed(old, new, origin_of(request.scope))
-    if new.version.number == len(pair.versions) - 1:
+    if pair.after is None:
         unread_marks(request, context).read([asked.url])
     return render_page(
         request,
@@ -226,7 +229,7 @@ def comparison(request: Request) -> Response:
         views=COMPARE_VIEWS,
         verdict=judged_change(old, new, archive.answers.verdict(pair.old, pair.new), archive.settings.change),
         link=f"from={rfc3339(pair.old.time)}&to={rfc3339(pair.new.time)}",
-        choices=pair.versions[::-1][:200],
+        choices=pair.choices[::-1],
         **_FILLED[view](old, new),
     )
 
@@ -237,10 +240,8 @@ def _framed(old: DiffSide, new: DiffSide, ours: str) -> Response:
     Both pages lead to captures of the newer one's time, so that only what really changed differs.
     """
     folder = f"/web/{stamp14(new.version.time)}/"
-    before, after = (
-        Rewriter(one.version.url, lambda target, _: folder + target).html(one.source) for one in (old, new)
-    )
-    text = visual_html(before, after, remote=True)
+    before, after = (rewrite_under(folder, one.version.url, one.source, page=True) for one in (old, new))
+    text = visual_html_in_time(before, after, remote=True)
     policy = (
         f"sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src {ours}/web/ data:; font-src data:; "
         "form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
@@ -253,7 +254,10 @@ def _framed(old: DiffSide, new: DiffSide, ours: str) -> Response:
 def _version_pair(context: Context, asked: PageAddress) -> VersionPair:
     times = {name: asked.own[name] for name in ("from", "to") if asked.own.get(name)}
     old, new = diff_sides(context, bind(DiffQuery, {"url": asked.url, **times}, context.moment()))
-    return VersionPair(old, new, context.archive.answers.versions(asked.url))
+    answers = context.archive.answers
+    beside = {version.number: version for version in answers.versions(asked.url, new.number - 1, 3)}
+    choices = answers.versions(asked.url, answers.resource(asked.url).versions - _CHOICES)
+    return VersionPair(old, new, beside.get(new.number - 1), beside.get(new.number + 1), choices)
 
 
 def _words(old: DiffSide, new: DiffSide) -> dict[str, Any]:

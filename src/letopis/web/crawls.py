@@ -58,6 +58,7 @@ def _crawl_page(
         problem=problem,
         form=_EMPTY_FORM | (form or {}),
         scopes=get_args(CrawlScope),
+        works=archive.settings.serve.work,
         command=Markup("<code>letopis run</code>"),
     )
 

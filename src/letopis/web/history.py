@@ -8,6 +8,7 @@ from letopis.api.access import principal_of
 from letopis.api.door import context_of
 from letopis.archive.activity import activity_of
 from letopis.archive.observers import UnreadMarks
+from letopis.archive.reader import RecordReader
 from letopis.model import Check, Version
 from letopis.monitor.watch import Watch
 from letopis.monitor.watch_list import WatchList
@@ -17,7 +18,7 @@ from letopis.schedule.policies import format_span
 from letopis.urls import host
 from letopis.web.charts import availability_strip
 from letopis.web.languages import translatable
-from letopis.web.pages import PageRoute, list_page, page_address, render_page
+from letopis.web.pages import ListPage, PageRoute, list_page, page_address, page_position, render_page
 
 router = APIRouter(route_class=PageRoute)
 
@@ -31,6 +32,9 @@ PLAN_STATES = (
 """What `explain_visit` says of a page, for the translations."""
 _OWN = ("checks-page", "versions-page")
 _CHOICES = 200
+_VERSIONS = 25
+MOST_RECENT = 2000
+"""The last checks that the strip and the list of checks show; `letopis history` lists all."""
 
 
 def unread_marks(request: Request, context: Context) -> UnreadMarks:
@@ -45,8 +49,11 @@ def resource(request: Request) -> Response:
     context = context_of(request)
     archive = context.archive
     asked = page_address(archive, request.scope, "/url/", _OWN)
-    row = archive.answers.resource(asked.url)
-    versions, checks = archive.answers.versions(asked.url), archive.answers.history(asked.url)
+    answers = archive.answers
+    row = answers.resource(asked.url)
+    checks = answers.newest_checks(asked.url, MOST_RECENT)
+    newest = answers.versions(asked.url, row.versions - MOST_RECENT)
+    versions = _versions_page(answers, asked.url, row.versions, asked.own.get("versions-page", ""))
     unread_marks(request, context).read([asked.url])
     return render_page(
         request,
@@ -59,20 +66,23 @@ def resource(request: Request) -> Response:
         plan=explain_visit(context, VisitQuery(url=asked.url)).value,
         gap=_gap(checks),
         watch=_watch(context, asked.url),
-        versions=list_page(versions[::-1], asked.own.get("versions-page", ""), 25),
-        choices=versions[::-1][:_CHOICES],
-        verdicts=_verdicts(checks),
+        versions=versions,
+        choices=newest[::-1][:_CHOICES],
+        verdicts=answers.checks_of_versions(asked.url, [version.number for version in versions.rows]),
         checks=list_page(checks[::-1], asked.own.get("checks-page", ""), 50),
-        newest=versions[-1] if versions else None,
-        saved=_saved(versions),
+        checked=answers.count_checks(asked.url),
+        newest=newest[-1] if newest else None,
+        saved=_saved(newest),
     )
 
 
-def _verdicts(checks: list[Check]) -> dict[int, Check]:
-    """The check that brought each version."""
-    return {
-        check.version: check for check in checks if check.version is not None and check.outcome in ("new", "changed")
-    }
+def _versions_page(answers: RecordReader, url: str, count: int, wanted: str) -> ListPage[Version]:
+    """The versions of one page of the list, newest first, found by their numbers."""
+    number, pages = page_position(count, wanted, _VERSIONS)
+    start = (number - 1) * _VERSIONS
+    first = max(0, count - start - _VERSIONS)
+    rows = answers.versions(url, first, count - start - first)
+    return ListPage(rows[::-1], number, pages, count, start)
 
 
 def _saved(versions: list[Version]) -> float | None:

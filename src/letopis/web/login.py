@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import secrets
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request, Response
@@ -13,16 +18,47 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from letopis.api.access import PrincipalDep
 from letopis.api.requests import ArchiveDep, problem_response
-from letopis.api.sessions import SESSION_COOKIE, SESSION_LIFETIME, LoginThrottle, Sessions
+from letopis.api.sessions import (
+    DEVICE_COOKIE,
+    DEVICE_LIFETIME,
+    SESSION_COOKIE,
+    SESSION_LIFETIME,
+    LoginThrottle,
+    Sessions,
+    login_keys,
+    network_of,
+)
 from letopis.archive import Archive
-from letopis.archive.accounts import Accounts, User, accounts_of
+from letopis.archive.accounts import HASHINGS, Accounts, User, accounts_of, session_rows_of
 from letopis.archive.audit import record_audit
-from letopis.errors import NotFound, UsageError
+from letopis.errors import Busy, NotFound, UsageError
 from letopis.model import to_millis
 from letopis.web.languages import LANGUAGE_COOKIE, LANGUAGES, translatable
 from letopis.web.pages import PageRoute, render_page
 
 router = APIRouter(include_in_schema=False)
+T = TypeVar("T")
+
+
+class HashingPool:
+    """The few threads in which passwords are hashed: those of pages are never kept waiting by it."""
+
+    most_waiting = 16
+
+    def __init__(self, threads: int = HASHINGS) -> None:
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="letopis-hashing")
+        self._begun = 0
+        self._most = threads + self.most_waiting
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """The work in its turn; Busy, at once, when too many wait already."""
+        if self._begun >= self._most:
+            raise Busy("too many people sign in at this moment; try again in a few seconds")
+        self._begun += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        finally:
+            self._begun -= 1
 
 
 @dataclass
@@ -32,13 +68,14 @@ class AuthState:
     sessions: Sessions
     accounts: Accounts
     throttle: LoginThrottle = field(default_factory=LoginThrottle)
+    hashing: HashingPool = field(default_factory=HashingPool)
     code: str = field(default_factory=lambda: secrets.token_urlsafe(9))
 
     @classmethod
     def of(cls, archive: Archive) -> AuthState:
         """That of an archive."""
         accounts = accounts_of(archive)
-        return cls(Sessions(accounts), accounts)
+        return cls(Sessions(accounts, session_rows_of(archive)), accounts)
 
     def needs_owner(self) -> bool:
         """Whether nobody has an account yet."""
@@ -74,46 +111,58 @@ def login_page(request: Request) -> HTMLResponse:
 async def login(request: Request, archive: ArchiveDep) -> Response:
     """Opens a session; says neither whether the name nor whether the password was wrong."""
     form = await exact_form_of(request)
-    return await run_in_threadpool(_login, request, archive, form)
-
-
-def _login(request: Request, archive: Archive, form: dict[str, str]) -> Response:
-    auth, name, address = auth_state_of(request), form.get("name", ""), _address(request)
-    keys = (f"address {address}", f"name {name[:64]}")
-    wait = auth.throttle.wait(*keys)
+    auth, name = auth_state_of(request), form.get("name", "")
+    device = request.cookies.get(DEVICE_COOKIE, "")
+    known = bool(device) and await run_in_threadpool(auth.sessions.is_device_of, name, device)
+    keys = login_keys(name, _address(request), device if known else "")
+    wait = auth.throttle.begin(*keys)
     if wait:
         answer = problem_response(429, "Too many tries", f"wait {wait} seconds before the next try")
         answer.headers["retry-after"] = str(wait)
         return answer
-    user = auth.accounts.sign_in(name, form.get("password", ""))
+    try:
+        user = await auth.hashing.run(partial(auth.accounts.sign_in, name, form.get("password", "")))
+    except Busy:
+        auth.throttle.give_back(*keys)
+        raise
+    if user is not None:
+        auth.throttle.give_back(*keys)
+        auth.throttle.forgive(keys[0])
+    return await run_in_threadpool(_after_try, request, archive, user, form, known)
+
+
+def _after_try(
+    request: Request, archive: Archive, user: User | None, form: dict[str, str], known_device: bool
+) -> Response:
+    auth, address = auth_state_of(request), _address(request)
     if user is None:
-        auth.throttle.failed(*keys)
-        record_audit(archive, name, "login failed", address=address)
+        record_audit(archive, form.get("name", ""), "login failed", address=address)
         return _login_page(request, 401, translatable("Name or password is wrong."))
-    auth.throttle.succeeded(keys[1])
     record_audit(archive, user.name, "login", address=address)
-    return _signed_in(request, auth, user, form)
+    return _signed_in(request, auth, user, form, known_device=known_device)
 
 
 @router.post("/setup")
 async def setup(request: Request, archive: ArchiveDep) -> Response:
     """Makes the first owner for whoever knows the code on the terminal; never again afterwards."""
     form = await exact_form_of(request)
-    return await run_in_threadpool(_setup, request, archive, form)
+    return await auth_state_of(request).hashing.run(partial(_setup, request, archive, form))
 
 
 def _setup(request: Request, archive: Archive, form: dict[str, str]) -> Response:
     auth, address = auth_state_of(request), _address(request)
     if not auth.needs_owner():
         return problem_response(403, "Forbidden", "this archive already has accounts; sign in")
-    wait = auth.throttle.wait(f"setup {address}")
+    wait = auth.throttle.begin(f"setup {network_of(address)}")
     if wait or not hmac.compare_digest(form.get("code", "").encode(), auth.code.encode()):
-        auth.throttle.failed(f"setup {address}")
         return problem_response(403, "Forbidden", "the code is wrong; it stands on the terminal of 'letopis serve'")
     try:
-        user = auth.accounts.add(form.get("name", ""), "owner", form.get("password", ""), to_millis(archive.clock()))
+        user = auth.accounts.add(
+            form.get("name", ""), "owner", form.get("password", ""), to_millis(archive.clock()), first=True
+        )
     except UsageError as error:
         return _login_page(request, 422, str(error))
+    auth.code = secrets.token_urlsafe(9)  # one owner a code, also when all accounts are removed one day
     record_audit(archive, user.name, "first owner", address=address)
     return _signed_in(request, auth, user, form | {"next": "/welcome"})
 
@@ -130,17 +179,20 @@ def logout(request: Request, archive: ArchiveDep, principal: PrincipalDep) -> Re
     return answer
 
 
-def _signed_in(request: Request, auth: AuthState, user: User, form: dict[str, str]) -> Response:
+def _signed_in(
+    request: Request, auth: AuthState, user: User, form: dict[str, str], *, known_device: bool = False
+) -> Response:
     answer = RedirectResponse(_local(form.get("next", "")), 303)
+    secure = request.scope["scheme"] == "https"
+    if not known_device:
+        answer.set_cookie(
+            DEVICE_COOKIE, auth.sessions.know_device(user), max_age=DEVICE_LIFETIME, path="/login", secure=secure,
+            httponly=True, samesite="strict",
+        )  # fmt: skip
     answer.set_cookie(
-        SESSION_COOKIE,
-        auth.sessions.issue(user),
-        max_age=SESSION_LIFETIME,
-        path="/",
-        secure=request.scope["scheme"] == "https",
-        httponly=True,
+        SESSION_COOKIE, auth.sessions.issue(user), max_age=SESSION_LIFETIME, path="/", secure=secure, httponly=True,
         samesite="lax",
-    )
+    )  # fmt: skip
     return answer
 
 

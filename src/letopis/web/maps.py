@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ MOST_MAP_PAGES = 1500
 MOST_MAP_DEPTH = 12
 _LABEL = 40
 _TREEMAP_DEPTH = 3
-_TAIL = re.compile(r"\s+[|·»–—:-]\s+(?=[^|·»–—:-]+$)")
+_STROKES = "|·»–—:-"
 
 
 @dataclass(slots=True)
@@ -59,14 +58,22 @@ class TitleShortener:
 
     def __init__(self, titles: Iterable[str]) -> None:
         known = [title for title in titles if title]
-        tails = Counter(parts[1] for title in known if len(parts := _TAIL.split(title, maxsplit=1)) == 2)
+        tails = Counter(tail for title in known if (tail := _split_title(title)[1]))
         common, count = tails.most_common(1)[0] if tails else ("", 0)
         self._common = common if 2 * count > len(known) else ""
 
     def of(self, title: str) -> str:
         """What to call a page with this title."""
-        parts = _TAIL.split(title, maxsplit=1)
-        return parts[0] if self._common and parts[-1] == self._common else title
+        head, tail = _split_title(title)
+        return head if self._common and tail == self._common else title
+
+
+def _split_title(title: str) -> tuple[str, str]:
+    """What stands before the last stroke and behind it, where blanks part it from both; else the title and nothing."""
+    at = max(map(title.rfind, _STROKES))
+    if at < 1 or not (title[at - 1].isspace() and title[at + 1 : at + 2].isspace()):
+        return title, ""
+    return title[:at].rstrip(), title[at + 1 :].strip()
 
 
 def map_tree(found: MapOutline) -> MapTree:

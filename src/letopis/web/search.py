@@ -139,7 +139,7 @@ def _near(context: Context, query: SearchQuery) -> list[NearbyWord]:
     )
     try:
         rows = list(near(context, place))
-    except UsageError:
+    except (NotFound, UsageError):
         return []
     return [row for row in rows if len(row.word) >= _SHORTEST][:_NEAR]
 

@@ -180,7 +180,7 @@ def _answer(request: Request, where: str, ask: SiteQuery) -> Response:
         request,
         "site.html",
         site=name,
-        pages=found.count(),
+        pages=found.now("pages then", site_listings.count_pages) if ask.at else found.count(),
         view=ask.view,
         views=SITE_VIEWS,
         at=seen_from,

@@ -37,6 +37,7 @@ _DONE = {
     "resume": translatable("Watches resumed; they are due now."),
     "tag": translatable("Tag changed."),
     "read": translatable("Everything is marked as read."),
+    "test": translatable("The test notification was delivered."),
 }
 _ACTIONS: dict[str, Operation[Any, Any]] = {
     "check": operations.watch_check,
@@ -44,6 +45,7 @@ _ACTIONS: dict[str, Operation[Any, Any]] = {
     "pause": operations.watch_pause,
     "tag": operations.watch_tag,
     "remove": operations.watch_remove,
+    "test": operations.watch_test,
 }
 
 
@@ -182,4 +184,6 @@ def _carry_out(request: Request, urls: list[str], action: str, tag: str) -> None
         raise UsageError(f"there is no action '{action[:20]}'; choose one of {', '.join((*_ACTIONS, 'read'))}")
     values = {"url": urls, "tag": tag}
     chosen = _ACTIONS[action]
-    chosen(context, bind(chosen.parameters, values, context.moment(), door="http"))
+    answer = chosen(context, bind(chosen.parameters, values, context.moment(), door="http"))
+    for fault in answer.faults:
+        raise fault

@@ -4,6 +4,7 @@ from letopis.zrec.packer import PackedFile, pack
 from letopis.zrec.published_file import (
     FileSource,
     NoRanges,
+    RangeCut,
     RangeSource,
     Traffic,
     ZrecRelease,
@@ -13,16 +14,19 @@ from letopis.zrec.published_file import (
     release_path,
     write_release,
 )
-from letopis.zrec.reader import ChunkRow, ZrecInfo, ZrecReader, ZrecVerdict, verify
+from letopis.zrec.reader import ByteView, ChunkRow, RecordChange, ZrecInfo, ZrecReader, ZrecVerdict, diff, verify
 from letopis.zrec.records import parse_separator
 from letopis.zrec.transfer import SyncProgress, SyncReport, sync
 
 __all__ = [
+    "ByteView",
     "ChunkRow",
     "FileSource",
     "NoRanges",
     "PackedFile",
+    "RangeCut",
     "RangeSource",
+    "RecordChange",
     "SyncProgress",
     "SyncReport",
     "Traffic",
@@ -31,6 +35,7 @@ __all__ = [
     "ZrecRelease",
     "ZrecVerdict",
     "describe_release",
+    "diff",
     "encode_release",
     "pack",
     "parse_release",

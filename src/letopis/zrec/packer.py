@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -43,6 +44,8 @@ class PackedFile:
     chunks_kept: int
     dictionary_kept: bool
     release: ZrecRelease
+    remarks: tuple[str, ...] = ()
+    """What makes the file less useful than it could be: names out of order, or several records of one name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class _PackPlan:
     separator: bytes
     group: int
     rule: str | None
+    remarks: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,9 @@ def pack(
     header = _header(plan, coded)
     _write(target, [heads.encode_header(header), *coded.parts()])
     made = write_release(target, time=time or datetime.now(UTC), key=key)
-    return PackedFile(target, header.file_size, plan.records, len(plan.texts), len(coded.kept), older is not None, made)
+    return PackedFile(
+        target, header.file_size, plan.records, len(plan.texts), len(coded.kept), older is not None, made, plan.remarks
+    )
 
 
 def _planned(records: bytes | Iterable[bytes], separator: bytes, group: str, rule: str | None) -> _PackPlan:
@@ -118,7 +124,24 @@ def _planned(records: bytes | Iterable[bytes], separator: bytes, group: str, rul
     if len(texts) > MAX_CHUNKS:
         raise UsageError(f"More than {MAX_CHUNKS} chunks; split the input into several files.")
     ordered = all(one <= two for one, two in pairwise(names))
-    return _PackPlan(texts, len(taken), len(text), ended, ordered, separator, GROUP_SIZES[group], rule)
+    remarks = tuple(_name_remarks(names))
+    return _PackPlan(texts, len(taken), len(text), ended, ordered, separator, GROUP_SIZES[group], rule, remarks)
+
+
+def _name_remarks(names: Sequence[bytes]) -> Iterator[str]:
+    falling = next((pair for pair in pairwise(names) if pair[0] > pair[1]), None)
+    if falling is not None:
+        before, after = (name.decode(errors="replace") for name in falling)
+        yield (
+            f"the records are not sorted: {after!r} stands behind {before!r}; 'get' has to search the whole file, "
+            "and updates transfer more; sort them by name"
+        )
+    counts = Counter(names)
+    twice = next((name for name in names if counts[name] > 1), None)
+    if twice is not None:
+        several = sum(count > 1 for count in counts.values())
+        shown = twice.decode(errors="replace")
+        yield f"{several} names stand for several records, {shown!r} for {counts[twice]}; 'get' prints the first"
 
 
 def _joined(records: list[bytes], separator: bytes) -> bytes:

@@ -152,6 +152,14 @@ class NoRanges(Unavailable):
     """The server does not serve parts of a file."""
 
 
+class RangeCut(Unavailable):
+    """A source failed within a range; `data` is what came from the start of it on, and need not be asked for again."""
+
+    def __init__(self, message: str, data: bytes) -> None:
+        super().__init__(message)
+        self.data = data
+
+
 @dataclass(frozen=True, slots=True)
 class Traffic:
     """Bytes on the wire so far, headers included, and requests made."""
@@ -168,7 +176,7 @@ class Traffic:
 class RangeSource(Protocol):
     """One published file and its release. Calls may overlap.
 
-    Every failure that may pass is `Unavailable`; a server without ranges is `NoRanges`.
+    Every failure that may pass is `Unavailable`, within a range `RangeCut`; a server without ranges is `NoRanges`.
     """
 
     @property
@@ -245,8 +253,8 @@ class FileSource:
 
 ByteRange = tuple[int, int]
 
-MAX_RANGE_BYTES = 4 * MiB
-"""Longest single range, so that what is in flight stays small."""
+MAX_RANGE_BYTES = MiB // 2
+"""Longest single range: what is in flight stays small, and a transfer that is killed loses no more."""
 
 _COST_UNKNOWN = 400
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import mmap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Literal, Protocol, Self, TypeVar
 
 from letopis.binary import file_sha256, sha256_digest
 from letopis.errors import Damaged, LetopisError, NotFound, UsageError
@@ -17,8 +18,8 @@ from letopis.zrec import chunk_index as indexes
 from letopis.zrec import header as heads
 from letopis.zrec import published_file
 from letopis.zrec.chunks import ChunkCoder, decompress_dictionary
-from letopis.zrec.header import chunk_hash, group_hash
-from letopis.zrec.index_journal import IndexJournal
+from letopis.zrec.header import MiB, chunk_hash, group_hash
+from letopis.zrec.index_journal import IndexJournal, align_chunks
 from letopis.zrec.records import Namer, namer, split_chunk
 
 _CACHED = 256
@@ -60,15 +61,26 @@ class ZrecInfo:
     index_sha256: str
 
 
+class ByteView(Protocol):
+    """The bytes of a file, wherever they lie."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def __getitem__(self, span: slice, /) -> bytes:
+        """A part of them."""
+
+
 class ZrecReader:
     """An open file. Opening reads header and index alone; damage to a chunk concerns that chunk only.
 
     Use from one thread at a time.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        self._map = _mapped(self.path)
+    def __init__(self, path: str | Path, data: ByteView | None = None) -> None:
+        """`data` is the file where it is not on this machine; `path` then only names it."""
+        self.path = path if data is not None else Path(path)
+        self._map: ByteView = _mapped(Path(path)) if data is None else data
         try:
             self.header = heads.parse_header(self._map[: _head_size(self._map)])
             self.index = self._read_index()
@@ -221,8 +233,10 @@ class ZrecReader:
 
     def body_digest(self) -> bytes:
         """SHA-256 of everything after the header, computed now."""
-        with memoryview(self._map) as view, view[self.header.size :] as body:
-            return sha256_digest(body)
+        state = hashlib.sha256()
+        for at in range(self.header.size, len(self._map), MiB):
+            state.update(self._map[at : at + MiB])
+        return state.digest()
 
     def _read_index(self) -> indexes.ChunkIndex:
         head = self.header
@@ -256,6 +270,49 @@ class ZrecReader:
         return max(low - 1, 0)
 
 
+@dataclass(frozen=True, slots=True)
+class RecordChange:
+    """A record that one of two files has not, or has otherwise."""
+
+    change: Literal["added", "removed", "changed"]
+    name: str
+
+
+def diff(old: ZrecReader, new: ZrecReader) -> Iterator[RecordChange]:
+    """What makes the records of a newer file of those of an older one, in the order of names.
+
+    Records of one name are compared together. Memory holds digests, of chunks that both files have none.
+    """
+    before, after = _own_records(old, new), _own_records(new, old)
+    for name in sorted(before.keys() | after.keys()):
+        shown = name.decode(errors="replace")
+        if name not in after:
+            yield RecordChange("removed", shown)
+        elif name not in before:
+            yield RecordChange("added", shown)
+        elif before[name] != after[name]:
+            yield RecordChange("changed", shown)
+
+
+def _own_records(reader: ZrecReader, other: ZrecReader) -> dict[bytes, list[bytes]]:
+    """Digests of records by name, without those of chunks that lie in the other file with the same bytes."""
+    pairs = align_chunks(other.index, reader.index) if _coded_alike(reader, other) else ()
+    same = {to for come, to in pairs if other.stored_chunk(come) == reader.stored_chunk(to)}
+    found: dict[bytes, list[bytes]] = {}
+    for number in range(len(reader.index)):
+        for record in () if number in same else reader._decode(number):
+            found.setdefault(reader.namer(record), []).append(sha256_digest(record))
+    return found
+
+
+def _coded_alike(reader: ZrecReader, other: ZrecReader) -> bool:
+    """Whether equal chunks hold equal texts, of records cut and named alike."""
+    one, two = reader.header, other.header
+    return (one.dictionary_digest, one.separator, one.group, one.name_rule) == (
+        two.dictionary_digest, two.separator, two.group, two.name_rule,
+    )  # fmt: skip
+
+
 def _fitting(function: Callable[[Argument], Result]) -> Callable[[Argument], Result]:
     """The function, its refusals turned into damage of the file."""
 
@@ -280,7 +337,7 @@ def _mapped(path: Path) -> mmap.mmap | bytes:
         raise NotFound(f"{path} cannot be read ({wrong.strerror}); give the path of a zrec file.") from None
 
 
-def _head_size(data: mmap.mmap | bytes) -> int:
+def _head_size(data: ByteView) -> int:
     return heads.header_size(data[: heads.HEADER_PREFIX])
 
 

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from letopis.binary import file_sha256, fsync_file, part_path, rename_durably, write_errors, write_file_durably
-from letopis.errors import Damaged, LetopisError, Unavailable
+from letopis.errors import Damaged, LetopisError, RemoteChanged, Unavailable
 from letopis.zrec import part_file, published_file
 from letopis.zrec.part_file import Rebuild, ReleaseMismatch
 from letopis.zrec.published_file import (
     ByteRange,
     NoRanges,
+    RangeCut,
     RangeSource,
     ZrecRelease,
     limit_ranges,
@@ -29,7 +30,9 @@ from letopis.zrec.reader import ZrecReader, verify
 SyncProgress = Callable[[int, int], None]
 """Called with bytes done and bytes wanted."""
 
-_TRIES = 2
+_TRIES = 3
+_GRACE_SECONDS = 5.0
+"""How long ranges that are under way may take to end after another has failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +86,14 @@ async def sync(
 
 
 async def _until_settled(job: _Transfer) -> tuple[int, int, bool]:
-    """Tries again when the published file changed meanwhile."""
+    """Tries again when the published file changed meanwhile: by its release, or as the server tells."""
     raw, found = await _release(job)
     for _ in range(_TRIES - 1):
         try:
             return await _brought_up_to_date(job, raw, found)
-        except Damaged:
+        except (Damaged, RemoteChanged) as error:
             again, newer = await _release(job)
-            if again == raw:
+            if again == raw and isinstance(error, Damaged):
                 raise
             raw, found = again, newer
     return await _brought_up_to_date(job, raw, found)
@@ -164,17 +167,27 @@ def _old_copy(job: _Transfer) -> Iterator[ZrecReader | None]:
 
 
 async def _fetch(job: _Transfer, missing: list[ByteRange], rebuild: Rebuild) -> None:
-    """Fetches the ranges, several at once; a failure stops all of them."""
+    """Fetches the ranges, several at once; after a failure no further one is begun, and what is under way may end."""
     gap = request_cost(job.source.traffic, job.payload)
     ranges = limit_ranges(merge_ranges(missing, gap))
+    if not ranges:
+        return
     total = sum(end - start for start, end in ranges)
     left = iter(ranges)
+    stopped = asyncio.Event()
     done = 0
 
     async def worker() -> None:
         nonlocal done
         for start, end in left:
-            data = await job.source.read(start, end)
+            if stopped.is_set():
+                return
+            try:
+                data = await job.source.read(start, end)
+            except RangeCut as cut:
+                # Chunks that came whole are found in the part by the next run.
+                rebuild.write(start, cut.data[: end - start])
+                raise
             if len(data) != end - start:
                 raise Damaged("The server sent another number of bytes than asked for; try again.")
             rebuild.write(start, data)
@@ -183,12 +196,17 @@ async def _fetch(job: _Transfer, missing: list[ByteRange], rebuild: Rebuild) -> 
             if job.progress:
                 job.progress(done, total)
 
+    workers = [asyncio.ensure_future(worker()) for _ in range(min(job.in_flight, len(ranges)))]
     try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(job.in_flight, len(ranges))):
-                group.create_task(worker())
-    except BaseExceptionGroup as several:
-        raise several.exceptions[0] from None
+        first, going = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+        stopped.set()
+        ended, _ = await asyncio.wait(going, timeout=_GRACE_SECONDS) if going else (going, going)
+        for one in (*first, *ended):
+            one.result()
+    finally:
+        for one in workers:
+            one.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
 
 
 async def _whole(job: _Transfer, found: ZrecRelease | None) -> None:

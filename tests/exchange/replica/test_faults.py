@@ -24,7 +24,7 @@ CHILD = Path(__file__).with_name("pull_child.py")
 
 
 def died(origin: str, copy: Path, left: int) -> bool:
-    child = subprocess.run([sys.executable, CHILD, origin, str(copy), str(left)], capture_output=True, timeout=60)
+    child = subprocess.run([sys.executable, CHILD, origin, str(copy), str(left)], capture_output=True, timeout=300)
     assert child.returncode in (0, -signal.SIGKILL), child.stderr.decode()
     return child.returncode != 0
 

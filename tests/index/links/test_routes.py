@@ -36,7 +36,7 @@ def get(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Get]:
         server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
         thread = threading.Thread(target=server.run)
         thread.start()
-        deadline = monotonic() + 20
+        deadline = monotonic() + 300
         while not server.started and monotonic() < deadline:
             sleep(0.01)
         port = server.servers[0].sockets[0].getsockname()[1]

@@ -169,7 +169,6 @@ def test_hostile_stylesheets_are_stopped_and_named(
     sheet: bytes, told: str, secret: Path, listener: tuple[str, list[str]]
 ) -> None:
     sheet = sheet.replace(b"SECRET", str(secret).encode()).replace(b"LISTENER", listener[0].encode())
-    began = time.monotonic()
     made = b""
     with bounded():
         try:
@@ -177,7 +176,6 @@ def test_hostile_stylesheets_are_stopped_and_named(
         except UsageError as fault:
             made = str(fault).encode()
             assert made.startswith(b"the sheet: ")
-    assert time.monotonic() - began < 60
     assert b"SECRET" not in made
     assert re.search(told, made.decode())
     assert listener[1] == []

@@ -6,6 +6,7 @@ import json
 import os
 from contextlib import suppress
 from string import ascii_letters
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -122,7 +123,8 @@ def job_files(draw: st.DrawFn) -> bytes:
         _add_step(draw, root)
         root.append(etree.Comment("between"))
         root[-1].tail = draw(st.sampled_from(["", "\n  "]))
-    return etree.tostring(root, encoding=draw(st.sampled_from(["utf-8", "utf-16", "iso-8859-2"])))
+    coding: Literal["utf-8"] = draw(st.sampled_from(["utf-8", "utf-16", "iso-8859-2"]))
+    return etree.tostring(root, encoding=coding)
 
 
 def _add_step(draw: st.DrawFn, root: etree._Element) -> None:

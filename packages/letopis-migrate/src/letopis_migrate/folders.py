@@ -21,7 +21,7 @@ from letopis.model import Headers
 _INDEX = re.compile(r"(^|/)index\.x?html?$")
 _SAFE = "/%:@&=+$,;~!*'()[]"
 _TYPES = mimetypes.MimeTypes()
-_HTML = re.compile(rb"\s*(<!--.*?-->\s*)*<(!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
+_HTML = re.compile(rb"\s*+(?><!--.*?-->\s*+)*+<(!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 
 _DATE = re.compile(
     r"(?<![0-9])(?P<year>(?:19|20)[0-9]{2})(?P<dash>[-_.]?)(?P<month>[01][0-9])(?P=dash)(?P<day>[0-3][0-9])"

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,13 +16,13 @@ from letopis.archive import Archive
 from letopis.archive.cluster import cluster_client as cluster_at
 from letopis.archive.cluster import tasks_at_once
 from letopis.archive.write_gates import require_shared
-from letopis.cli.cluster import CLUSTER_OPTION
 from letopis.cli.context import CliContext, verb
 from letopis.cli.output import ProgressLine
 from letopis.config import Settings
 from letopis.crawl import (
     CrawlLimits,
     CrawlOptions,
+    CrawlPause,
     CrawlStats,
     Fleet,
     crawl,
@@ -30,8 +31,14 @@ from letopis.crawl import (
 )
 from letopis.errors import UsageError
 from letopis.fetch import private_ok
+from letopis.lazy import lazy
 from letopis.model import parse_duration
 from letopis.urls import ScopeKind
+
+if TYPE_CHECKING:
+    from letopis.exchange import warc_export
+else:
+    warc_export = lazy("letopis.exchange.warc_export")
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _MAX_FAILURE_KINDS = 4
@@ -55,7 +62,7 @@ _MAX_FAILURE_KINDS = 4
 @click.option("--include", multiple=True, metavar="REGEX", help="Only addresses that match.")
 @click.option("--exclude", multiple=True, metavar="REGEX", help="Never addresses that match.")
 @click.option("--depth", type=click.IntRange(min=0), help="Most links away from a seed.")
-@click.option("--limit", type=click.IntRange(min=1), help="Most pages to fetch.")
+@click.option("--limit", type=click.IntRange(min=1), help="Most pages to fetch; ends too when nothing is due.")
 @click.option("--delay", metavar="TIME", help="Least time between two fetches from a host (2s, 500ms).")
 @click.option("--revisit", type=click.Choice(["uniform", "adaptive", "optimal"]), help="When pages are visited again.")
 @click.option("--budget", type=float, metavar="RATE", help="Visits a second for the optimal policy.")
@@ -64,7 +71,7 @@ _MAX_FAILURE_KINDS = 4
 @click.option(
     "--agents", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes that share the hosts."
 )
-@CLUSTER_OPTION
+@click.option("--cluster", metavar="ADDRESS", help="Work on a Dask cluster (tcp://host:8786).")
 @click.option("--sitemaps", is_flag=True, default=None, help="Plan what the hosts' sitemaps list.")
 @click.option("--requisites", is_flag=True, help="Fetch images, styles and scripts of pages too.")
 @click.option(
@@ -100,20 +107,16 @@ def crawl_verb(
             cli.output.remark(sentence)
         around = partial(_also_warc, folder=warc)
         if agents > 1:
-            figures = asyncio.run(Fleet(archive, options, agents, around).run())
+            fleet = Fleet(archive, options, agents, around, _show_on(bar, cli), cli.output.remark)
+            figures = asyncio.run(fleet.run())
         else:
             with around(archive):
-                figures = asyncio.run(crawl(archive, options, _show_on(bar), signals=STOP_SIGNALS))
+                figures = asyncio.run(crawl(archive, options, _show_on(bar, cli), signals=STOP_SIGNALS))
     _print_figures(cli, figures)
 
 
 def _also_warc(archive: Archive, folder: Path | None) -> AbstractContextManager[None]:
-    if folder is None:
-        return nullcontext()
-    # Loaded late on purpose: crawls without it need no readers and writers of other formats.
-    from letopis.exchange.warc_export import recording_to_warc  # noqa: PLC0415
-
-    return recording_to_warc(archive, folder)
+    return nullcontext() if folder is None else warc_export.recording_to_warc(archive, folder)
 
 
 def _on_cluster(settings: Settings, options: CrawlOptions, agents: int, warc: Path | None) -> CrawlStats:
@@ -125,8 +128,19 @@ def _on_cluster(settings: Settings, options: CrawlOptions, agents: int, warc: Pa
         return crawl_on_cluster(client, settings, options, agents if agents > 1 else tasks_at_once(client))
 
 
-def _show_on(bar: ProgressLine) -> Callable[[CrawlStats], None]:
-    return lambda figures: bar.show(figures.fetched, _figures_remark(figures))
+def _show_on(bar: ProgressLine, cli: CliContext) -> Callable[[CrawlStats], None]:
+    """Figures as they grow; what a crawl waits for is said once."""
+    said: set[CrawlPause] = set()
+
+    def show(figures: CrawlStats) -> None:
+        bar.show(figures.fetched, _figures_remark(figures))
+        if figures.pause is not None and figures.pause not in said:
+            said.clear()
+            said.add(figures.pause)
+            bar.interrupt()
+            cli.output.remark(figures.pause.sentence + " (Ctrl-C stops; --once ends a crawl when nothing is due)")
+
+    return show
 
 
 def _figures_remark(figures: CrawlStats) -> str:

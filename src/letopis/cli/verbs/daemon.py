@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import Callable
 
 import click
 
-from letopis.api.server import Server, listen, serve, serve_as_worker, serve_with_workers
+from letopis.api.server import Server, listen, open_server, run_serving, run_until_stopped, serve_as_worker
 from letopis.archive import Archive
 from letopis.cli.context import CliContext, verb
 from letopis.crawl import CrawlOptions
 from letopis.daemon import Daemon, Service, log_event, open_event_log
 from letopis.fetch import private_ok
 from letopis.jobs.supervisor import Supervisor
+from letopis.operations.upkeep import exposure_warning
 
 
 def announce_address(address: str, setup: str) -> None:
@@ -22,6 +24,13 @@ def announce_address(address: str, setup: str) -> None:
     click.echo(f"listening on {address}")
     if setup:
         click.echo(f"no account yet: make the first owner at {setup}", err=True)
+
+
+def _warn_of_exposure(archive: Archive, *, quietly: bool = False) -> None:
+    """Whoever can read the accounts of an archive as a file needs no web interface."""
+    warning = exposure_warning(archive.folder)
+    if warning and not quietly:
+        click.echo(f"warning: {warning}", err=True)
 
 
 @verb("serve", "letopis serve", "letopis serve --host 0.0.0.0 --port 9000 --workers 4")
@@ -32,16 +41,34 @@ def announce_address(address: str, setup: str) -> None:
 )
 @click.option("--socket", "inherited", type=int, hidden=True, help="A socket that another process listens on.")
 def serve_verb(cli: CliContext, host: str | None, port: int | None, workers: int, inherited: int | None) -> None:
-    """Web interface and HTTP API over the archive."""
+    """Web interface and HTTP API over the archive; watches, crawls and jobs that are planned are run as well.
+
+    Only one process runs each of them, however many serve the archive.
+    """
     cli.set("serve.host", host)
     cli.set("serve.port", port)
     with cli.open() as archive:
+        _warn_of_exposure(archive, quietly=inherited is not None)
         if inherited is not None:
             serve_as_worker(archive, socket.socket(fileno=inherited))
-        elif workers > 1:
-            serve_with_workers(archive, workers, ["serve", *cli.words()], announce_address)
-        else:
-            serve(archive, announce_address)
+            return
+        server, announce = open_server(archive, workers, ["serve", *cli.words()], announce_address)
+        if not archive.settings.serve.work or not _takes_work(archive):
+            run_serving(run_until_stopped(server, announce))
+            return
+        log, jobs = open_event_log(cli.verbose, as_json=cli.as_json), Supervisor(archive)
+        services = [Service(jobs.run, jobs.stop), Service(lambda: server.run(announce), server.stop)]
+        run_serving(Daemon(archive, _planned(archive), log, services).run())
+
+
+def _takes_work(archive: Archive) -> bool:
+    """Whether anything can be recorded: not in a clone, nor on a medium that cannot be written."""
+    return not archive.is_clone and os.access(archive.folder, os.W_OK)
+
+
+def _planned(archive: Archive) -> CrawlOptions:
+    """A crawl that goes on with what is planned."""
+    return CrawlOptions(private_ok=private_ok(archive.settings.fetch.private, "cli"))
 
 
 @verb("run", "letopis run", "letopis run --port 9000 --config site.toml")
@@ -52,8 +79,8 @@ def run_verb(cli: CliContext, host: str | None, port: int | None) -> None:
     cli.set("serve.host", host)
     cli.set("serve.port", port)
     with cli.open() as archive:
-        allowed = private_ok(archive.settings.fetch.private, "cli")
-        asyncio.run(run_daemon(cli, archive, CrawlOptions(private_ok=allowed)))
+        _warn_of_exposure(archive)
+        asyncio.run(run_daemon(cli, archive, _planned(archive)))
 
 
 async def run_daemon(

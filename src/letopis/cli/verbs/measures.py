@@ -7,7 +7,9 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,11 +20,22 @@ from letopis.change import apply_binary_delta
 from letopis.cli.context import CliContext, read_file, verb, write_output
 from letopis.cli.door import run_operation
 from letopis.errors import NotFound, UsageError
-from letopis.model import parse_duration
+from letopis.exchange.selection import ExportSelection
+from letopis.model import Check, Outcome, parse_duration
 from letopis.operations import bind
 from letopis.operations.pages import ExtractQuery, extract_page, page_text
 from letopis.plugins import load_entry_point
-from letopis.schedule import POLICIES, simulate
+from letopis.schedule import (
+    POLICIES,
+    ChangePattern,
+    Coefficients,
+    SimulationRow,
+    coefficient_plot,
+    recorded_world,
+    revisit_advice,
+    simulate,
+    study_coefficients,
+)
 
 
 @verb("patch", "letopis diff URL --format binary > delta", "letopis patch old.pdf delta -o new.pdf")
@@ -66,6 +79,10 @@ def extract_verb(
 
 _POLICY_COLUMNS = ("policy", "captured", "hits", "freshness", "age", "visits_per_budget", "of_oracle")
 _DAY_COLUMNS = ("policy", "day", "pages", "visits", "first_visits", "waiting", "new_share", "freshness", "estimate")
+_STUDY_COLUMNS = ("coefficient", "captured", "hits", "freshness", "age", "visits_per_budget")
+_MOST_REPLAYED = 20_000
+"""Pages of an archive whose histories are replayed: more tell the same."""
+_STUDIED = "0.05,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8"
 _CRAWL_POLICIES = ("uniform", "adaptive", "optimal")
 
 
@@ -73,6 +90,8 @@ _CRAWL_POLICIES = ("uniform", "adaptive", "optimal")
     "simulate",
     "letopis simulate",
     "letopis simulate --periods lognormal:60m:1.8 --changes periodic --policy uniform,optimal",
+    "letopis simulate --coefficients 0.1,0.2,0.4 --plot coefficients.svg",
+    "letopis simulate --from-archive --site example.org",
     "letopis simulate --whole --pages 300 --interval 10h --hours 336 --policy optimal",
 )
 @click.option("--pages", type=click.IntRange(min=1), default=1000, show_default=True, help="Pages of the world.")
@@ -89,19 +108,86 @@ _CRAWL_POLICIES = ("uniform", "adaptive", "optimal")
 @click.option("--whole", is_flag=True, help="Run the whole crawler on the demo's web in simulated time: a row a day.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same world.")
 @click.option("--policy", "policies", metavar="P,...", help=f"Policies out of {', '.join(POLICIES)}; default: all.")
+@click.option(
+    "--coefficients",
+    metavar="C,...",
+    help="Study the adaptive policy: a row for each coefficient, such as 0.1,0.2,0.4.",
+)
+@click.option("--plot", type=click.Path(path_type=Path), help="Draw the study of coefficients to this SVG file.")
+@click.option(
+    "--from-archive",
+    "recorded",
+    is_flag=True,
+    help="Replay the histories of the archive, and say which policy, coefficient and budget suit its pages.",
+)
+@click.option("--site", default="", help="Of the archive only the pages of this site.")
 def simulate_verb(
     cli: CliContext, pages: int, periods: str, changes: str, interval: str, hours: float, whole: bool, seed: int,
-    policies: str | None,
+    policies: str | None, coefficients: str | None, plot: Path | None, recorded: bool, site: str,
 ) -> None:  # fmt: skip
-    """Compare revisit policies on pages whose changes are known: one row a policy."""
+    """Compare revisit policies on pages whose changes are known: one row a policy.
+
+    The adaptive policy has the coefficients schedule.increase and schedule.decrease.
+    """
+    if recorded:
+        _replay_archive(cli, site, seed)
+        return
     known = _CRAWL_POLICIES if whole else POLICIES
     names = list(known) if policies is None else [name.strip() for name in policies.split(",") if name.strip()]
     if whole:
         _simulate_crawls(cli, names, pages, parse_duration(interval), hours, seed)
         return
-    kind = "periodic" if changes == "periodic" else "poisson"
-    rows = simulate(pages, periods, kind, parse_duration(interval), hours, seed, names)  # type: ignore[arg-type]
-    cli.output.rows([{name: _rounded(value) for name, value in asdict(row).items()} for row in rows], _POLICY_COLUMNS)
+    kind: ChangePattern = "periodic" if changes == "periodic" else "poisson"
+
+    def run(names: Sequence[str], chosen: Coefficients) -> list[SimulationRow]:
+        return simulate(pages, periods, kind, parse_duration(interval), hours, seed, names, coefficients=chosen)
+
+    if coefficients is not None or plot is not None:
+        values = _coefficients(coefficients or _STUDIED)
+        study = study_coefficients(values, lambda chosen: run(["adaptive"], chosen)[0])
+        if plot is not None:
+            write_output(cli, coefficient_plot(study).encode(), plot)
+        cli.output.rows([_rounded_row(row) for row in study], _STUDY_COLUMNS)
+        return
+    schedule = cli.settings().schedule
+    rows = run(names, Coefficients(schedule.increase, schedule.decrease))
+    cli.output.rows([_rounded_row(row) for row in rows], _POLICY_COLUMNS)
+
+
+def _replay_archive(cli: CliContext, site: str, seed: int) -> None:
+    """A row for each policy at the advised budget on standard output, or with --json the advice; a remark else."""
+    with cli.open(create=False) as archive:
+        pages = ExportSelection(site=site).resources(archive)
+        histories = [
+            [(one.checked_at.timestamp(), _counts_as_change(one)) for one in archive.history(row.url) if one.available]
+            for row in islice(pages, _MOST_REPLAYED)
+        ]
+    advice, rows = revisit_advice(recorded_world(histories), seed)
+    if cli.as_json:
+        cli.output.json(asdict(advice))
+        return
+    cli.output.rows([_rounded_row(row) for row in rows], _POLICY_COLUMNS)
+    cli.output.remark(
+        f"{advice.pages} pages changed {advice.changes} times in {advice.days:.1f} days; advice: schedule.policy "
+        f"{'optimal' if advice.policy == 'captured' else advice.policy}, schedule.interval {advice.interval:.0f} s, "
+        f"schedule.budget {advice.budget:.4g} visits a second for these pages, and for the adaptive policy "
+        f"schedule.increase and schedule.decrease {advice.coefficient:g}"
+    )
+
+
+def _counts_as_change(check: Check) -> bool:
+    return check.outcome is Outcome.CHANGED and check.meaningful is not False
+
+
+def _coefficients(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise UsageError(f"'{text}' is no list of coefficients; write 0.1,0.2,0.4") from None
+
+
+def _rounded_row(row: Any) -> dict[str, object]:
+    return {name: _rounded(value) for name, value in asdict(row).items()}
 
 
 def _simulate_crawls(
@@ -139,6 +225,8 @@ def bench_verb(cli: CliContext, name: str, corpus: Path | None) -> int:
     if name != "all" and name not in known:
         listed = ", ".join(known) or "none here: benchmarks come with the source tree"
         raise NotFound(f"there is no benchmark '{name}'; there are {listed}")
+    if corpus is not None and not corpus.exists():
+        raise NotFound(f"there is no corpus {corpus}; give a folder of pages")
     words = [*(["--corpus", str(corpus)] if corpus else []), *(["--json"] if cli.as_json else [])]
     chosen = known.values() if name == "all" else [known[name]]
     statuses = [subprocess.run([sys.executable, script, *words], check=False).returncode for script in chosen]  # noqa: S603

@@ -12,6 +12,7 @@ from letopis.archive import Archive
 from letopis.cli.context import CliContext, verb
 from letopis.cli.door import verb_of
 from letopis.model import rfc3339
+from letopis.monitor.notifications import FailedDelivery
 from letopis.monitor.watch_list import WatchList
 from letopis.monitor.watcher import Watcher, WatchResult, open_watcher, result_row
 
@@ -26,9 +27,12 @@ def run_verb(cli: CliContext, once: bool) -> None:
             sentences = "\n".join(alert.message for alert in judged.alerts)
             cli.output.row(result_row(judged), f"{rfc3339(judged.check.checked_at)} {sentences}")
 
+    def undelivered(failed: FailedDelivery) -> None:
+        cli.output.remark(str(failed))
+
     with cli.open() as archive:
         cli.output.remark(_start_sentence(archive, once))
-        count = asyncio.run(_run(archive, report, once))
+        count = asyncio.run(_run(archive, report, undelivered, once))
     cli.output.remark("1 check" if count == 1 else f"{count} checks")
 
 
@@ -41,7 +45,12 @@ def _start_sentence(archive: Archive, once: bool) -> str:
     return f"watching {pages}" + ("" if once else "; changes are shown here, Ctrl-C stops")
 
 
-async def _run(archive: Archive, report: Callable[[WatchResult], None], once: bool) -> int:
+async def _run(
+    archive: Archive,
+    report: Callable[[WatchResult], None],
+    undelivered: Callable[[FailedDelivery], None],
+    once: bool,
+) -> int:
     count = 0
 
     def counted(judged: WatchResult) -> None:
@@ -49,7 +58,7 @@ async def _run(archive: Archive, report: Callable[[WatchResult], None], once: bo
         count += 1
         report(judged)
 
-    async with open_watcher(archive, counted) as watcher:
+    async with open_watcher(archive, counted, undelivered) as watcher:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, watcher.stop)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
@@ -13,10 +12,19 @@ from letopis import zrec
 from letopis.archive import utc_now
 from letopis.cli.context import CliContext, VerbGroup, read_file, shared_options, verb, write_output
 from letopis.cli.output import ProgressLine
-from letopis.exchange.remote_file import source_of
+from letopis.errors import UsageError
+from letopis.exchange.remote_file import open_zrec, sync_file
 
 _CHUNK = ("offset", "length", "records", "hash")
 _FILE = click.Path(path_type=Path)
+_KEY_OPTION = click.option("--key", type=_FILE, help="File with the secret that signs the release.")
+
+
+def _secret(file: Path | None) -> bytes | None:
+    key = None if file is None else read_file(file).strip()
+    if key == b"":
+        raise UsageError("the file with the key is empty; put a secret into it")
+    return key
 
 
 @click.group("zrec", cls=VerbGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -35,15 +43,26 @@ def zrec_verb() -> None:
 )
 @click.option("--dict-from", type=_FILE, help="Keep the dictionary of this older file.")
 @click.option("--new-dict", is_flag=True, help="Train the dictionary again.")
+@click.option(
+    "--dict-size",
+    type=click.IntRange(1024, 16 << 20),
+    metavar="BYTES",
+    help="Size of a new dictionary; default: by IN.",
+)
+@_KEY_OPTION
 def _pack(
     cli: CliContext, source: Path, out: Path, group: Literal["1", "2-4"], separator: str, name_regex: str | None,
-    dict_from: Path | None, new_dict: bool,
+    dict_from: Path | None, new_dict: bool, dict_size: int | None, key: Path | None,
 ) -> None:  # fmt: skip
     """Pack the sorted records of IN; over an existing OUT unchanged chunks stay as they are."""
     done = zrec.pack(
         read_file(source), out, group=group, separator=zrec.parse_separator(separator), name_regex=name_regex,
-        dict_from=dict_from, new_dict=new_dict,
+        dict_from=dict_from, new_dict=new_dict, dictionary_size=dict_size, key=_secret(key),
     )  # fmt: skip
+    if done.dictionary_kept and dict_size is not None:
+        cli.output.remark("the dictionary of the older file was kept; --new-dict trains one of that size")
+    for remark in done.remarks:
+        cli.output.remark(remark)
     row = {"file": str(done.path), "bytes": done.size, "records": done.records, "chunks": done.chunks}
     cli.output.row(row | {"chunks_kept": done.chunks_kept}, f"{done.records} records in {done.size} bytes: {done.path}")
 
@@ -78,13 +97,24 @@ def _verify(cli: CliContext, file: Path) -> None:
     verdict.raise_if_damaged()
 
 
-@verb("get", "letopis zrec get Packages.zrec bash")
-@click.argument("file", type=_FILE)
+@verb("get", "letopis zrec get Packages.zrec bash", "letopis zrec get https://example.org/Packages.zrec bash")
+@click.argument("file", metavar="FILE|URL")
 @click.argument("name")
-def _get(cli: CliContext, file: Path, name: str) -> None:
-    """Print the record NAME of FILE."""
-    with zrec.ZrecReader(file) as reader:
-        cli.output.bytes(reader.get(name) + b"\n")
+def _get(cli: CliContext, file: str, name: str) -> None:
+    """Print the record NAME of FILE; of a file on a server only its index and a few chunks are fetched."""
+    with open_zrec(file, cli.settings().fetch) as reader:
+        cli.output.bytes([reader.get(name), b"\n"])
+
+
+@verb("diff", "letopis zrec diff Packages.old.zrec Packages.zrec", "letopis zrec diff OLD.zrec NEW.zrec --json")
+@click.argument("old", metavar="OLD")
+@click.argument("new", metavar="NEW")
+def _diff(cli: CliContext, old: str, new: str) -> None:
+    """List the names of records that were added, removed or changed between two files (paths or addresses)."""
+    fetching = cli.settings().fetch
+    with open_zrec(old, fetching) as before, open_zrec(new, fetching) as after:
+        for change in zrec.diff(before, after):
+            cli.output.row(asdict(change), f"{change.change:8} {change.name}")
 
 
 @verb("cat", "letopis zrec cat Packages.zrec > Packages")
@@ -94,17 +124,18 @@ def _cat(cli: CliContext, file: Path, target: Path | None) -> None:
     """Print all records of FILE, byte for byte as they were packed."""
     with zrec.ZrecReader(file) as reader:
         if target is not None:
-            write_output(cli, b"".join(reader.cat()), target)
+            write_output(cli, reader.cat(), target)
             return
         for part in reader.cat():
-            cli.output.bytes(part)
+            cli.output.bytes([part])
 
 
-@verb("release", "letopis zrec release Packages.zrec")
+@verb("release", "letopis zrec release Packages.zrec", "letopis zrec release Packages.zrec --key secret")
 @click.argument("file", type=_FILE)
-def _release(cli: CliContext, file: Path) -> None:
+@_KEY_OPTION
+def _release(cli: CliContext, file: Path, key: Path | None) -> None:
     """Write FILE.release: the digests by which a copy is checked."""
-    made = zrec.write_release(file, time=utc_now())
+    made = zrec.write_release(file, time=utc_now(), key=_secret(key))
     cli.output.row(asdict(made), f"{file}.release is written")
 
 
@@ -112,22 +143,21 @@ def _release(cli: CliContext, file: Path) -> None:
 @click.argument("url")
 @click.argument("out", type=_FILE)
 @click.option("--seed", type=_FILE, help="Older copy to take unchanged chunks from; default: OUT itself.")
-def _sync(cli: CliContext, url: str, out: Path, seed: Path | None) -> None:
+@click.option("--key", type=_FILE, help="Accept only a release signed with the secret in this file.")
+def _sync(cli: CliContext, url: str, out: Path, seed: Path | None, key: Path | None) -> None:
     """Bring OUT up to date from URL (http, https or file:), downloading only what changed."""
     with ProgressLine("bytes", quiet=cli.quiet) as bar:
-        report = asyncio.run(_synced(cli, url, out, seed, bar))
+        report = sync_file(
+            url, out, seed=seed, key=_secret(key), settings=cli.settings().fetch,
+            progress=lambda done, total: bar.show(done),
+        )  # fmt: skip
     spent = report.bytes_downloaded + report.bytes_sent
     cli.output.row(asdict(report), f"{out} is up to date: {spent} bytes on the wire, {report.requests} requests")
-
-
-async def _synced(cli: CliContext, url: str, out: Path, seed: Path | None, bar: ProgressLine) -> zrec.SyncReport:
-    async with source_of(url, cli.settings().fetch, utc_now) as source:
-        return await zrec.sync(source, out, seed=seed, progress=lambda done, total: bar.show(done))
 
 
 zrec_verb.examples = (
     "letopis zrec pack Sources Sources.zrec",
     "letopis zrec sync https://example.org/Sources.zrec Sources.zrec",
 )
-for _command in (_pack, _list, _info, _verify, _get, _cat, _release, _sync):
+for _command in (_pack, _list, _info, _verify, _get, _diff, _cat, _release, _sync):
     zrec_verb.add_command(_command)

@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from letopis.archive.clones import begin_clone_log
 from letopis.archive.replica import CheckRecord
-from letopis.binary import write_parts_durably
+from letopis.binary import make_private_folder, write_parts_durably
 from letopis.errors import Damaged, NotFound, Refused, UsageError
 from letopis.exchange.replica import release as releases
 from letopis.exchange.replica.release import ArchiveRelease, CloneFolder
@@ -91,9 +90,8 @@ def begin_clone(folder: CloneFolder, state: CloneState) -> None:
         raise UsageError(f"{folder.archive} is not empty; give another folder")
     # The marker comes first: whatever a kill leaves from here on is the beginning of a clone.
     write_state(folder, state)
-    folder.packs.mkdir(parents=True, exist_ok=True)
-    folder.parts.mkdir(parents=True, exist_ok=True)
-    begin_clone_log(folder.packs)
+    make_private_folder(folder.packs)
+    make_private_folder(folder.parts)
 
 
 def applied_release(folder: CloneFolder) -> ArchiveRelease | None:

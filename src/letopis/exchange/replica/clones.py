@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from letopis.archive import Archive, utc_now
-from letopis.archive.clones import FIRST_CLONE_PACK, CloneRecord, clone_settings
+from letopis.archive.clones import CloneRecord, begin_clone_log, clone_settings
 from letopis.archive.replica import CheckRecord, ContentRecord, MissingContent, RecordCounts
 from letopis.binary import exclusive_lock, rename_durably, write_errors, write_parts_durably
 from letopis.config import Settings
@@ -28,6 +28,7 @@ from letopis.exchange.replica.contents import ContentFetcher
 from letopis.exchange.replica.index_records import (
     HEAD_MARK,
     PACK_MARK,
+    SegmentRecord,
     by_address,
     changed_keys,
     check_groups,
@@ -79,7 +80,8 @@ class ReleaseFollower:
             )
             step.rows()
             step.proof()
-        self._settle()
+            first_own = step.first_own
+        self._settle(first_own)
 
     def _is_mixed(self) -> bool:
         """Whether a run towards another release was broken off among the rows: then no difference tells what to do."""
@@ -102,18 +104,29 @@ class ReleaseFollower:
         self._come += size
         self._scope.progress(self._come)
 
-    def _settle(self) -> None:
+    def _settle(self, first_own: int) -> None:
         """The release becomes the one that is here; then what it no longer needs goes."""
         release_path(self._folder.incoming).unlink(missing_ok=True)
         rename_durably(self._folder.incoming, self._folder.index)
         write_parts_durably(self._folder.release, [releases.encode_archive_release(self.release)])
         self._folder.unsettled.unlink()
-        live = self._record.packs()
-        for path in self._folder.packs.iterdir():
-            number = int(path.name.split(".")[0]) if path.name[:8].isdecimal() else FIRST_CLONE_PACK
-            if number < FIRST_CLONE_PACK and number not in live:
-                path.unlink()
+        self._remove_empty_packs(first_own)
         for path in self._folder.parts.iterdir():
+            path.unlink()
+
+    def _remove_empty_packs(self, first_own: int) -> None:
+        """Packs of the origin in which nothing lies that is still referred to, and which no other one leans on."""
+        live = self._record.packs()
+        names = {path.name: path for path in self._folder.packs.iterdir() if path.name[:8].isdecimal()}
+        empty = {int(name[:8]): path for name, path in names.items() if int(name[:8]) < first_own}
+        for pack in empty.keys() & live:
+            del empty[pack]
+        if empty:
+            # A pack that came earlier may lean on one that the origin itself no longer has.
+            for pack in live:
+                for text in self._record.text_packs(pack) & empty.keys():
+                    del empty[text]
+        for path in empty.values():
             path.unlink()
 
 
@@ -130,6 +143,7 @@ class _ReleaseStep:
         self._keys = keys
         self._heads = dict(parse_head(line) for line in new.starting(HEAD_MARK))
         self._files = PackFiles(parse_segment(line) for line in new.starting(PACK_MARK))
+        self.first_own = begin_clone_log(follower._folder.packs, max(self._files.of_pack, default=0))
         self._fetcher = PackFetcher(follower._origin, follower._folder, follower.arrived)
         trusted = frozenset(parse_segment(line) for line in old.starting(PACK_MARK)) if old else frozenset()
         here = self._files.all()
@@ -164,12 +178,22 @@ class _ReleaseStep:
             demand.add(need.content)
         whole = demand.whole(self._fetcher.lengths(self._held))
         await self._fetcher.fetch(whole)
-        fresh = frozenset(whole)
+        fresh = frozenset(whole) | await self._leaned_on(self._held.union(whole))
         wanted = list(self._needs())
         self._check(need for need in wanted if self._files.at(need.content.pack, need.content.place) in fresh)
         self._held |= fresh
-        self._f.packs_fetched, self._f.packs_reused = len(whole), len(self._held) - len(whole)
+        self._f.packs_fetched, self._f.packs_reused = len(fresh), len(self._held) - len(fresh)
         await self._take([need for need in wanted if not self._has_anyhow(need.content)])
+
+    async def _leaned_on(self, here: frozenset[SegmentRecord]) -> frozenset[SegmentRecord]:
+        """Fetches the files that those which are here lean on, where an earlier run or release has left them out."""
+        packs = {pack for segment in here for pack in self._texts_of(segment)}
+        lacking = [one for pack in sorted(packs) for one in self._files.of_pack.get(pack, ()) if one not in here]
+        await self._fetcher.fetch(lacking)
+        return frozenset(lacking)
+
+    def _texts_of(self, segment: SegmentRecord) -> Collection[int]:
+        return self._record.text_packs(segment.pack) if segment.texts is None else segment.texts
 
     def _check(self, needs: Iterator[MissingContent]) -> None:
         """Reads contents out of files that have just come: an index could promise what no pack holds."""
@@ -352,10 +376,11 @@ def detach(path: Path, settings: Settings) -> None:
     with write_errors(path), exclusive_lock(folder.lock, f"works on {path}"):
         if states.applied_release(folder) is None:
             raise Refused(f"{path} is not complete; finish it first with 'letopis pull {path}'")
-        with Archive(path, settings=clone_settings(settings)) as archive:
-            missing = CloneRecord(archive).absent()
-        if missing:
-            raise Refused(f"{missing} contents are not fetched yet; fetch them with 'letopis pull {path} --fill'")
+        with Archive(path, settings=clone_settings(settings), following=True) as archive:
+            record = CloneRecord(archive)
+            if missing := record.absent():
+                raise Refused(f"{missing} contents are not fetched yet; fetch them with 'letopis pull {path} --fill'")
+            record.settle()
         folder.marker.unlink()
     shutil.rmtree(folder.folder)
 

@@ -222,5 +222,14 @@ async def _fetched(archive: Archive, folder: CloneFolder, content: ContentRecord
 
 
 def _files_of_pack(folder: CloneFolder, pack: int) -> PackFiles:
+    """The files of a pack and of those that it leans on; of all packs where the index does not tell."""
     with ZrecReader(folder.index) as reader:
-        return PackFiles(parse_segment(line) for line in reader.starting(PACK_MARK + b"%08d" % pack))
+
+        def segments(*packs: int) -> list[SegmentRecord]:
+            lines = (line for number in packs for line in reader.starting(PACK_MARK + b"%08d" % number))
+            return [parse_segment(line) for line in lines]
+
+        found = segments(pack)
+        if any(segment.texts is None for segment in found):
+            return PackFiles(parse_segment(line) for line in reader.starting(PACK_MARK))
+        return PackFiles([*found, *segments(*{text for one in found for text in one.texts or ()})])

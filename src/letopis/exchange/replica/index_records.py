@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from letopis.archive.clones import FIRST_CLONE_PACK
-from letopis.archive.replica import CheckRecord, ContentRecord
+from letopis.archive.records import CheckDetails
+from letopis.archive.replica import ABSENT, CheckRecord, ContentRecord
 from letopis.errors import Damaged
 from letopis.exchange.replica.release import pack_file
 from letopis.model import Headers, from_millis, to_millis
@@ -25,17 +26,25 @@ HEAD_MARK, PACK_MARK = b"!h ", b"!p "
 NAME_RULE = r"^\S+ \S+"
 """Key and time, or sort and number: lines and names have one order."""
 _MOST = 1 << 62
-_METHODS = frozenset({"stored", "zstd", "brotli", "pieces", "run", "solid"})
+_MOST_TITLE = 1 << 16
+_MOST_PACK = 10**8
+_METHOD = re.compile(r"[a-z0-9][a-z0-9+_.-]{0,31}")
+"""Names of codecs; which of them this release has is seen when a content is read."""
 
 
 class SegmentRecord(NamedTuple):
-    """One published pack file: `size` bytes of a pack from `start` on."""
+    """One published pack file: `size` bytes of a pack from `start` on.
+
+    `texts` are the packs without which its contents cannot be read; None in
+    an index of an earlier release, which did not tell.
+    """
 
     pack: int
     start: int
     file: str
     size: int
     sha256: str
+    texts: tuple[int, ...] | None = ()
 
     @property
     def end(self) -> int:
@@ -50,7 +59,9 @@ def head_line(number: int, headers: Headers) -> bytes:
 
 def segment_line(record: SegmentRecord) -> bytes:
     """The line of a pack file."""
-    fields = {"digest": record.sha256, "file": record.file, "size": record.size}
+    fields: dict[str, Any] = {"digest": record.sha256, "file": record.file, "size": record.size}
+    if record.file.endswith(".pack"):
+        fields["texts"] = record.texts
     return PACK_MARK + b"%08d %013d " % (record.pack, record.start) + _json(fields)
 
 
@@ -90,14 +101,23 @@ def parse_segment(line: bytes) -> SegmentRecord:
     try:
         _, pack, start, text = line.split(b" ", 3)
         fields = _loads(text)
-        found = SegmentRecord(int(pack), int(start), str(fields["file"]), _whole(fields["size"]), str(fields["digest"]))
+        name, size, digest = str(fields["file"]), _whole(fields["size"]), str(fields["digest"])
+        found = SegmentRecord(int(pack), int(start), name, size, digest, _texts(name, fields))
         if pack_file(found.file) != (found.pack, found.start) or len(bytes.fromhex(found.sha256)) != 32:
             raise ValueError("names another file")
-        if not 0 < found.pack < FIRST_CLONE_PACK:
-            raise ValueError("a number of no origin")
+        if not found.pack:
+            raise ValueError("a number of no pack")
     except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
         raise _bad(line) from None
     return found
+
+
+def _texts(name: str, fields: dict[str, Any]) -> tuple[int, ...] | None:
+    """Only finished packs lean on others."""
+    if not name.endswith(".pack"):
+        return ()
+    listed = fields.get("texts")
+    return None if listed is None else tuple(_whole(pack) for pack in listed)
 
 
 def parse_check(line: bytes) -> CheckRecord:
@@ -123,8 +143,8 @@ def _check(url: str, time: int, fields: dict[str, Any]) -> CheckRecord:
         outcome=outcome,
         number=_small(fields.get("n"), _MOST),
         meaningful=_small(fields.get("m"), 1),
-        extra=_text(fields["x"]) if "x" in fields else None,
-        title=str(fields["t"]) if "t" in fields else None,
+        extra=_extra(fields["x"]) if "x" in fields else None,
+        title=_title(fields["t"]) if "t" in fields else None,
         content=None if content is None else _parsed_content(content),
     )
     if found.is_version and (found.content is None or found.head is None):
@@ -140,7 +160,7 @@ def _content(record: ContentRecord) -> list[Any]:
 def _parsed_content(fields: list[Any]) -> ContentRecord:
     digests, raw, stored, method, pack, place, slot = fields
     data = bytes.fromhex(digests)
-    if len(data) != 28 or method not in _METHODS or not 0 < _whole(pack) < FIRST_CLONE_PACK:
+    if len(data) != 28 or not _METHOD.fullmatch(method) or method == ABSENT or not 0 < _whole(pack) < _MOST_PACK:
         raise ValueError("not a content")
     identity = int.from_bytes(data[20:], "big", signed=True)
     return ContentRecord(data[:20], identity, _whole(raw), _whole(stored), method, pack, _whole(place), _whole(slot))
@@ -167,6 +187,19 @@ def _object(extra: str) -> Any:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _extra(value: Any) -> str:
+    """Details of a check, none of which could make a later answer fail."""
+    text = _text(value)
+    CheckDetails.from_outside(json.loads(text))
+    return text
+
+
+def _title(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > _MOST_TITLE:
+        raise ValueError("not a title")
+    return value
 
 
 def _json(value: Any) -> bytes:

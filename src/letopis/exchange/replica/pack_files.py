@@ -11,14 +11,15 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from letopis.archive.replica import ContentRecord
-from letopis.binary import fsync_file, fsync_folder, write_at
+from letopis.binary import fsync_file, fsync_folder, make_private_folder, write_at
 from letopis.errors import Damaged, Unavailable
 from letopis.exchange.replica.index_records import SegmentRecord
 from letopis.exchange.replica.origin import Origin
 from letopis.exchange.replica.release import CloneFolder, local_name
-from letopis.zrec import NoRanges, RangeSource
+from letopis.zrec import NoRanges, RangeCut, RangeSource
 
 WORTH_WHOLE = 0.5
 """Share of a pack file from which it is fetched whole."""
@@ -43,6 +44,10 @@ class PackFiles:
             raise Damaged(f"the published index names pack {pack}, offset {place}, which no file has; publish again")
         return known[found]
 
+    def leaned_on(self, segment: SegmentRecord) -> list[SegmentRecord]:
+        """The files without which the contents of this one cannot be read."""
+        return [one for pack in segment.texts or () for one in self.of_pack.get(pack, ())]
+
     def all(self) -> list[SegmentRecord]:
         """Every file, pack by pack."""
         return [segment for known in self.of_pack.values() for segment in known]
@@ -66,21 +71,30 @@ class PackDemand:
             self.bytes_of[segment] = self.bytes_of.get(segment, 0) + content.stored_bytes
 
     def whole(self, lengths: Mapping[int, int]) -> list[SegmentRecord]:
-        """Files to fetch whole. `lengths` says how far each pack is here already: logs have no holes."""
-        chosen = []
+        """Files to fetch whole, those that they lean on among them.
+
+        `lengths` says how far each pack is here already: logs have no holes.
+        """
+        chosen: dict[SegmentRecord, None] = {}
         ends = dict(lengths)
         for segment in self.files.all():
-            if self._is_worth(segment) and ends.get(segment.pack, 0) == segment.start:
-                chosen.append(segment)
-                ends[segment.pack] = segment.end
-        return chosen
+            with_it = [one for one in self.files.leaned_on(segment) if one not in self.held and one not in chosen]
+            if segment in chosen or not self._is_worth(segment, with_it) or ends.get(segment.pack, 0) != segment.start:
+                continue
+            ends[segment.pack] = segment.end
+            chosen.update(dict.fromkeys([*with_it, segment]))
+        return list(chosen)
 
-    def _is_worth(self, segment: SegmentRecord) -> bool:
-        needed = self.bytes_of.get(segment, 0)
-        return segment not in self.held and needed > 0 and needed >= WORTH_WHOLE * segment.size
+    def _is_worth(self, segment: SegmentRecord, with_it: list[SegmentRecord]) -> bool:
+        if segment in self.held or not self.bytes_of.get(segment, 0):
+            return False
+        together = [segment, *with_it]
+        needed = sum(self.bytes_of.get(one, 0) for one in together)
+        return needed >= WORTH_WHOLE * sum(one.size for one in together)
 
 
-_PIECE = 4 << 20
+_PIECE = 512 << 10
+"""Bytes asked for at once: so many are lost at most when a run is killed."""
 _IN_FLIGHT = 4
 _TRIES = 3
 
@@ -113,7 +127,7 @@ class PackFetcher:
 
     async def fetch(self, segments: list[SegmentRecord]) -> None:
         """Fetches files, several at once; those of one pack are put in place in order."""
-        self._folder.parts.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self._folder.parts)
         left = iter(segments)
 
         async def worker() -> None:
@@ -154,33 +168,40 @@ class PackFetcher:
                 file.seek(0, os.SEEK_END)
                 try:
                     while (at := file.tell()) < segment.size:
-                        file.write(await self._piece(source, at, min(at + _PIECE, segment.size)))
-                        file.flush()
+                        await self._piece(source, file, at, min(at + _PIECE, segment.size))
                 except NoRanges:
                     file.truncate(0)
-                    file.write(await self._whole(source, segment))
+                    await self._whole(source, file, segment)
                 fsync_file(file)
 
-    async def _piece(self, source: RangeSource, start: int, end: int) -> bytes:
-        """A piece; asked for again when the connection was cut."""
-        for _ in range(_TRIES - 1):
+    async def _piece(self, source: RangeSource, file: BinaryIO, start: int, end: int) -> None:
+        """A piece; asked for again when the connection was cut. What had come by then is kept."""
+        for left in reversed(range(_TRIES)):
             try:
-                return self._arrived(await source.read(start, end))
+                self._keep(file, await source.read(start, end))
+                return
             except NoRanges:
                 raise
+            except RangeCut as cut:
+                self._keep(file, cut.data)
+                start += len(cut.data)
+                if not left:
+                    raise
             except Unavailable:
-                continue
-        return self._arrived(await source.read(start, end))
+                if not left:
+                    raise
 
-    async def _whole(self, source: RangeSource, segment: SegmentRecord) -> bytes:
-        data = b"".join([part async for part in source.stream()])
-        if len(data) < segment.size:
-            raise Unavailable(f"{segment.file} ended after {len(data)} of {segment.size} bytes; try again")
-        return self._arrived(data[: segment.size])
+    async def _whole(self, source: RangeSource, file: BinaryIO, segment: SegmentRecord) -> None:
+        """The file of a server without ranges, as it comes."""
+        async for part in source.stream():
+            self._keep(file, part[: segment.size - file.tell()])
+        if file.tell() < segment.size:
+            raise Unavailable(f"{segment.file} ended after {file.tell()} of {segment.size} bytes; try again")
 
-    def _arrived(self, data: bytes) -> bytes:
+    def _keep(self, file: BinaryIO, data: bytes) -> None:
+        file.write(data)
+        file.flush()
         self._progress(len(data))
-        return data
 
     def _place(self, segment: SegmentRecord) -> None:
         """Puts a checked part where readers find it. Writing a log's bytes twice changes nothing."""

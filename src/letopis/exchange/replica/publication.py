@@ -25,6 +25,7 @@ from letopis.archive.replica import (
     pack_name,
     record_end,
     record_snapshot,
+    text_packs,
 )
 from letopis.binary import exclusive_lock, file_sha256, write_errors, write_parts_durably
 from letopis.errors import Damaged, Refused
@@ -64,6 +65,7 @@ class PublishedPacks:
         self._known: dict[int, list[SegmentRecord]] = {}
         for record in sorted(known):
             self._known.setdefault(record.pack, []).append(record)
+        self._texts: dict[int, tuple[int, ...]] = {}
         self.added_bytes = 0
         self.added = 0
 
@@ -75,11 +77,24 @@ class PublishedPacks:
         """
         found = {}
         for pack, place in sorted(last.items()):
-            name = pack_name(archive, pack)
-            found[pack] = (name, record_end(archive, pack, place))
-            if name.endswith(".pack") and pack not in self._known:
-                self._link(archive.folder / PACKS / name, self._folder / name)
+            found[pack] = (self._hold(archive, pack), record_end(archive, pack, place))
+        for pack in {text for held in found for text in self._texts_of(archive, held)} - found.keys():
+            found[pack] = (self._hold(archive, pack), 0)
         return found
+
+    def _hold(self, archive: Archive, pack: int) -> str:
+        name = pack_name(archive, pack)
+        if name.endswith(".pack") and pack not in self._known:
+            self._link(archive.folder / PACKS / name, self._folder / name)
+        return name
+
+    def _texts_of(self, archive: Archive, pack: int) -> tuple[int, ...]:
+        """The packs that a pack leans on; looked up once, since finished packs never change."""
+        if pack not in self._texts:
+            known = [record.texts for record in self._known.get(pack, ()) if record.file.endswith(".pack")]
+            listed = known[0] if known else None
+            self._texts[pack] = tuple(sorted(text_packs(archive, pack))) if listed is None else listed
+        return self._texts[pack]
 
     def publish(self, archive: Archive, held: Mapping[int, tuple[str, int]]) -> list[SegmentRecord]:
         """The files that stand for these packs, written where they are new."""
@@ -93,18 +108,22 @@ class PublishedPacks:
 
     def _link(self, source: Path, target: Path) -> None:
         """A second name costs nothing; where there can be none, the bytes are copied later."""
+        # A run that was broken off may have left a pack of this number that has been written anew since.
+        target.unlink(missing_ok=True)
         with suppress(OSError):
             os.link(source, target)
 
     def _pack(self, archive: Archive, pack: int, name: str) -> SegmentRecord:
+        texts = self._texts_of(archive, pack)
         for record in self._known.get(pack, ()):
-            if record.file == name and (self._folder / name).exists():
-                return record
+            if record.file == name:
+                self._check(archive, record)
+                return record._replace(texts=texts)
         target = self._folder / name
         if not target.exists():
             write_parts_durably(target, _bytes_of(archive, pack, 0, None))
         self._count(target.stat().st_size)
-        return SegmentRecord(pack, 0, name, target.stat().st_size, file_sha256(target))
+        return SegmentRecord(pack, 0, name, target.stat().st_size, file_sha256(target), texts)
 
     def _log(self, archive: Archive, pack: int, name: str, end: int) -> Iterator[SegmentRecord]:
         """What was published of a log, and its new bytes as a segment of their own."""

@@ -15,13 +15,14 @@ from typing import Any
 from lxml import etree
 
 from letopis.archive.index_facts import count_site_pages, index_titles_only, index_whole_pages, set_url_rules
-from letopis.crawl import CrawlLevel, CrawlSelection, LevelHooks, crawl_levels
-from letopis.errors import QuotaUsedUp
+from letopis.crawl import CrawlLevel, CrawlSelection, CrawlStats, LevelHooks, crawl_levels
+from letopis.errors import QuotaUsedUp, Unavailable
 from letopis.index.link_graph import LinkSnapshot
 from letopis.index.link_index import LinkIndex
 from letopis.index.word_index import WordIndex
 from letopis.jobs.documents import element, parent_element
 from letopis.jobs.language.steps import QueryRun, bool_attribute, child_texts, int_attribute
+from letopis.model import NOT_ASKED
 from letopis.operations.job_files import UrlPattern
 from letopis.urls import (
     Scope,
@@ -137,9 +138,19 @@ def download_step(step: etree._Element, run: QueryRun) -> bytes:
     run.raise_if_cancelled()
     if quota.fault is not None:
         raise quota.fault
+    _require_pages(figures)
     row = figures.row() | {"errors": None}
     parts = [element("failure", {"kind": kind, "count": count}) for kind, count in sorted(figures.errors.items())]
     return parent_element("download", {"maxlevel": depth, **row}, [*levels, *parts])
+
+
+def _require_pages(figures: CrawlStats) -> None:
+    """A download that could reach nothing is no success; what nobody was asked for stands in its result."""
+    failed = sum(figures.errors.values())
+    if not failed or failed < figures.fetched or set(figures.errors) <= set(NOT_ASKED):
+        return
+    kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(figures.errors.items()))
+    raise Unavailable(f"none of the pages could be fetched ({kinds}); 'letopis history URL' says why")
 
 
 def _selection(step: etree._Element, run: QueryRun, seeds: list[str]) -> CrawlSelection:

@@ -51,7 +51,7 @@ function show(figures) {
     const rise = (name) => Math.max(0, figures[name] - before[name]);
     for (const place of box.querySelectorAll("[data-rate]")) place.textContent = decimal(rise(place.dataset.rate) / seconds);
     if (rise("fetched")) {
-      box.querySelector("[data-share]").textContent = percent(rise("versions") / rise("fetched"));
+      box.querySelector("[data-share]").textContent = percent(rise("first_visits") / rise("fetched"));
     }
     rates.push(rise("fetched") / seconds);
     if (rates.length > KEPT) rates.shift();

@@ -1,0 +1,193 @@
+"""What the packs tell, taken into the catalogue: all of it for a new one, of an older one what lies beyond its mark.
+
+The packs are the truth. The catalogue marks, in each of its transactions, up to where it knows them; what lies
+beyond the mark was written by a process that was killed before its commit, or the catalogue was put back from an
+older copy. Nothing of it may be dropped before it is taken in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from letopis.archive.recording import Recorder
+from letopis.archive.records import SENT_PREFIX, Identity, NewCapture, PackNote, identify, is_beside, url_of_key
+from letopis.binary import sha1_digest
+from letopis.catalog import Catalog, ContentRow, Cursor
+from letopis.catalog.contents import RenderingSource
+from letopis.errors import Damaged
+from letopis.model import Outcome
+from letopis.store import AppendResult, ContentPlace, HighWaterMark, Store, VersionFact, VersionItem
+
+_BATCH = 20_000
+
+
+def known_mark(catalog: Catalog) -> HighWaterMark:
+    """Up to where the catalogue knows the packs; one of an earlier release is judged by its contents."""
+    mark = catalog.contents.mark()
+    if mark is not None:
+        return HighWaterMark(*mark)
+    last = catalog.contents.last()
+    # The record of the last content begins there: what follows is looked at again, and found to be known.
+    return HighWaterMark(catalog.contents.highest(), last[0] if last else 0, last[1] + 1 if last else 0)
+
+
+class TakenIn(NamedTuple):
+    """What was taken in: versions that came, contents that got a place, and those that no pack can give any more."""
+
+    versions: int
+    contents: int
+    lost: tuple[str, ...]
+
+
+def take_in_facts(catalog: Catalog, store: Store, since: Mapping[int, int] | None = None) -> TakenIn:
+    """Records what the packs tell and the catalogue does not: of all packs, or of some from an offset on.
+
+    What is known stays as it is; a content whose bytes are not where the
+    catalogue says gets the place where they were found.
+    """
+    return _FactIntake(catalog, store, since).run()
+
+
+class _NoStore:
+    """No bytes are written: every content is already where it belongs."""
+
+    def append(self, items: Sequence[VersionItem]) -> list[AppendResult]:
+        """Facts only."""
+        return [AppendResult(None, 0, "") for _ in items]
+
+    def sync(self) -> None:
+        """Nothing waits."""
+
+
+class _FactIntake:
+    """One pass for the contents, one for the versions, one for what servers sent where a browser rendered."""
+
+    def __init__(self, catalog: Catalog, store: Store, since: Mapping[int, int] | None) -> None:
+        self._catalog = catalog
+        self._store = store
+        self._since = since
+        self._known: dict[bytes, Identity] = {}
+        self._lost: dict[bytes, str] = {}
+        self._placed = 0
+
+    def run(self) -> TakenIn:
+        with self._catalog.transaction() as cursor:
+            for fact in self._facts():
+                if fact.place is not None and fact.digest not in self._known:
+                    self._register(cursor, fact)
+        self._find_elsewhere()
+        before = self._catalog.totals().versions
+        recorder = Recorder(self._catalog, _NoStore(), record_same=True)
+        for batch in self._batches():
+            with self._catalog.transaction() as cursor:
+                recorder.record(cursor, [one for one in batch if not self._is_recorded(cursor, one)])
+        self._take_in_renderings()
+        lost = tuple(sentence for digest, sentence in self._lost.items() if digest not in self._known)
+        return TakenIn(self._catalog.totals().versions - before, self._placed, lost)
+
+    def _facts(self) -> Iterator[VersionFact]:
+        return self._store.scan(self._since)
+
+    def _register(self, cursor: Cursor, fact: VersionFact) -> None:
+        """Gives a readable content its row, or its row the place where it can be read."""
+        assert fact.place is not None
+        try:
+            body = self._store.read(fact.place, fact.stored_bytes).body
+        except Damaged as error:
+            self._lost[fact.digest] = f"{fact.key.decode(errors='replace')}: {error}"
+            return
+        identity = identify(body)
+        found = self._catalog.contents.find(identity.key, identity.sha1, cursor)
+        if found is None:
+            row = ContentRow(0, identity.key, identity.sha1, len(body), fact.stored_bytes, fact.method, *fact.place)
+            self._catalog.contents.add(cursor, row)
+            self._placed += 1
+        elif not is_readable(self._store, found):
+            self._catalog.contents.move(cursor, [(fact.stored_bytes, fact.method, *fact.place, found.id)])
+            self._placed += 1
+        self._known[fact.digest] = identity
+
+    def _find_elsewhere(self) -> None:
+        """Contents that facts name by their digest alone, and that the catalogue has in packs which were not read."""
+        wanted = {fact.digest for fact in self._facts() if fact.digest not in self._known} if self._since else set()
+        for row in self._catalog.contents.all() if wanted else ():
+            if row.sha1 in wanted:
+                self._known[row.sha1] = Identity(row.sha1, row.identity)
+
+    def _batches(self) -> Iterator[list[NewCapture]]:
+        """Versions in large batches, each in the order of time: frames tell the newest first."""
+        batch: dict[tuple[bytes, int], NewCapture] = {}
+        for fact in self._facts():
+            if fact.digest in self._known and not is_beside(fact.key):
+                batch[(fact.key, fact.time)] = _capture_of_fact(fact, self._known[fact.digest])
+            if len(batch) >= _BATCH:
+                yield [batch[mark] for mark in sorted(batch)]
+                batch = {}
+        yield [batch[mark] for mark in sorted(batch)]
+
+    def _is_recorded(self, cursor: Cursor, arrival: NewCapture) -> bool:
+        """A version may be told of by several packs; the first one counts."""
+        row = self._catalog.resources.find(arrival.url, cursor)
+        return row is not None and self._catalog.versions.taken(cursor, row.id, arrival.time)
+
+    def _take_in_renderings(self) -> None:
+        """Puts what servers sent beside the versions that browsers made of it."""
+        sent = [fact for fact in self._facts() if fact.key.startswith(SENT_PREFIX) and fact.digest in self._known]
+        if not sent:
+            return
+        self._catalog.renderings.ensure()
+        with self._catalog.transaction() as cursor:
+            for fact in sent:
+                self._take_in_rendering(cursor, fact, self._known[fact.digest])
+
+    def _take_in_rendering(self, cursor: Cursor, fact: VersionFact, identity: Identity) -> None:
+        row = self._catalog.resources.find(url_of_key(fact.key), cursor)
+        version = self._catalog.versions.at(row.id, row.versions, fact.time, cursor) if row is not None else None
+        content = self._catalog.contents.find(identity.key, identity.sha1, cursor)
+        if version is not None and version.time == fact.time and content is not None:
+            head = self._catalog.heads.add(cursor, PackNote.unpack(fact.note).headers)
+            self._catalog.renderings.add(cursor, version.id, RenderingSource(content.id, head))
+
+
+def find_places(catalog: Catalog, store: Store, broken: Sequence[ContentRow]) -> set[int]:
+    """Looks in all packs for contents that are not where their rows say, and puts these right; ids of those found."""
+    wanted = {row.sha1: row for row in broken}
+    found: set[int] = set()
+    with catalog.transaction() as cursor:
+        for fact in store.scan() if wanted else ():
+            row = wanted.get(fact.digest)
+            if row is None or fact.place is None or row.id in found:
+                continue
+            with suppress(Damaged):
+                body = store.read(fact.place, fact.stored_bytes).body
+                if sha1_digest(body) == row.sha1:
+                    fields = (identify(body).key, row.sha1, len(body), fact.stored_bytes, fact.method, *fact.place)
+                    catalog.contents.correct(cursor, ContentRow(row.id, *fields))
+                    found.add(row.id)
+    return found
+
+
+def is_readable(store: Store, row: ContentRow) -> bool:
+    """Whether the bytes of a content are where its row says."""
+    try:
+        body = store.read(ContentPlace(row.pack, row.place, row.slot), row.stored_bytes).body
+    except Damaged:
+        return False
+    return identify(body) == Identity(row.sha1, row.identity) and len(body) == row.raw_bytes
+
+
+def _capture_of_fact(fact: VersionFact, identity: Identity) -> NewCapture:
+    note = PackNote.unpack(fact.note)
+    return NewCapture(
+        url=fact.key.decode(),
+        time=fact.time,
+        status=note.status,
+        headers=note.headers,
+        body=b"",
+        outcome=Outcome.NEW if note.version else Outcome.UNAVAILABLE,
+        versioned=note.version,
+        dated=True,
+        identity=identity,
+    )

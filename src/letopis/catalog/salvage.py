@@ -1,0 +1,235 @@
+"""Rows out of a damaged SQLite catalogue: every one that can still be read goes into a new file.
+
+The damaged file is only read, and copied first. Where nothing but indexes is damaged they are made anew and no row
+is lost. Otherwise tables are read past the pages that cannot be, row by row, and what a row says is checked against the
+types of its columns: a page may be readable and wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+from letopis.binary import fsync_folder, write_errors
+from letopis.catalog.dialect import Sqlite
+from letopis.catalog.schema import SCHEMA_VERSION, schema_statements
+
+_NOT_COPIED = ("surt", "sqlite_sequence", "sqlite_stat1")
+"""Made anew from other rows."""
+_KEPT_OUT_OF_META = ("schema", "packs")
+_ROWS_AT_ONCE = 200
+_LAST_ROW = 1 << 62
+_PYTHON_TYPES: dict[str, tuple[type, ...]] = {
+    "INTEGER": (int,), "BIGINT": (int,), "SMALLINT": (int,), "TEXT": (str,), "BLOB": (bytes,), "REAL": (float, int),
+}  # fmt: skip
+
+
+def salvage_rows(damaged: Path, draft: Path) -> tuple[bool, tuple[str, ...]]:
+    """Fills a draft with what a damaged catalogue still tells: whether that is all of it, and what is missing.
+
+    The draft is an empty catalogue, or not there: then it becomes a copy of
+    the damaged file whose indexes are sound again, if that is possible.
+    """
+    copy = draft.with_name(draft.name + ".copy")
+    with write_errors(draft):
+        _copy_with_log(damaged, copy)
+    try:
+        if not draft.exists():
+            if _is_sound_again(copy):
+                copy.rename(draft)
+                return True, ()
+            return False, ()
+        return False, tuple(_copy_tables(copy, draft))
+    finally:
+        _remove_with_log(copy)
+
+
+def put_in_place(draft: Path, file: Path) -> None:
+    """The draft becomes the catalogue in one step; the damaged one keeps its bytes under another name."""
+    number = 1
+    while (aside := file.with_name(f"{file.name}.damaged-{number}")).exists():
+        number += 1
+    for suffix in ("", "-wal"):
+        part = file.with_name(file.name + suffix)
+        if part.exists():
+            os.link(part, aside.with_name(aside.name + suffix))
+    # A log of the damaged file must never be applied to the new one.
+    for suffix in ("-wal", "-shm"):
+        file.with_name(file.name + suffix).unlink(missing_ok=True)
+    draft.replace(file)
+    fsync_folder(file.parent)
+
+
+def remove_draft(draft: Path) -> None:
+    """Clears away what a repair that was broken off has left."""
+    _remove_with_log(draft)
+    _remove_with_log(draft.with_name(draft.name + ".copy"))
+
+
+def _copy_with_log(source: Path, target: Path) -> None:
+    for suffix in ("", "-wal"):
+        part = source.with_name(source.name + suffix)
+        if part.exists():
+            shutil.copyfile(part, target.with_name(target.name + suffix))
+
+
+def _remove_with_log(file: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        file.with_name(file.name + suffix).unlink(missing_ok=True)
+
+
+def _is_sound_again(copy: Path) -> bool:
+    """Makes all indexes anew; whether the file is sound then."""
+    try:
+        with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
+            connection.execute("REINDEX")
+            # What a repair that was broken off, or damage, made of it; a later schema was refused before.
+            connection.execute("UPDATE meta SET value = ? WHERE name = 'schema'", (str(SCHEMA_VERSION),))
+            answers = connection.execute("PRAGMA integrity_check(1)").fetchall()
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            made = {row[0] for row in connection.execute("SELECT sql FROM sqlite_master")}
+        # Damage may have changed what a table is said to be, and every page of it is sound.
+        return answers == [("ok",)] and made.issuperset(schema_statements(Sqlite.types))
+    except sqlite3.DatabaseError:
+        return False
+
+
+def _copy_tables(copy: Path, draft: Path) -> Iterator[str]:
+    """Copies table by table; a sentence for each of which something is missing."""
+    with (
+        closing(sqlite3.connect(copy, isolation_level=None)) as source,
+        closing(sqlite3.connect(draft, isolation_level=None)) as target,
+    ):
+        source.text_factory = _text
+        try:
+            source.execute("PRAGMA cell_size_check = ON")
+            listed = source.execute("SELECT name, sql, type FROM sqlite_master ORDER BY type DESC").fetchall()
+        except sqlite3.DatabaseError as error:
+            yield f"nothing of the old catalogue but what the packs tell ({error})"
+            return
+        for name, sql, kind in listed:
+            if kind == "index" and sql:
+                with suppress(sqlite3.DatabaseError):
+                    target.execute(sql)
+            elif kind == "table" and isinstance(name, str) and name not in _NOT_COPIED:
+                yield from _copy_table(source, target, name, str(sql))
+
+
+def _copy_table(source: sqlite3.Connection, target: sqlite3.Connection, name: str, sql: str) -> Iterator[str]:
+    if target.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone() is None:
+        try:
+            target.execute(sql)
+        except sqlite3.DatabaseError:
+            yield f"{name}: the table cannot be read"
+            return
+    described = target.execute(f"PRAGMA table_info({name})").fetchall()
+    columns = [(column, kind) for _, column, kind, *_ in described]
+    numbers = [at for at, _, kind, _, _, key in described if key and kind == "INTEGER"]
+    kinds = [_PYTHON_TYPES.get(kind.upper().split("(")[0], (object,)) for _, kind in columns]
+    marks, names = ", ".join("?" * len(columns)), ", ".join(column for column, _ in columns)
+    missing = _Missing()
+    rows = _TableRows(source, name, names, missing)
+    target.execute("BEGIN")
+    for number, row in rows.clustered() if "WITHOUT ROWID" in sql.upper() else rows.numbered():
+        if numbers == [0] and row[0] is None:
+            row = (number, *row[1:])
+        fits = all(value is None or isinstance(value, kind) for value, kind in zip(row, kinds, strict=True))
+        if fits and not (name == "meta" and row[0] in _KEPT_OUT_OF_META):
+            target.execute(f"INSERT OR IGNORE INTO {name} ({names}) VALUES ({marks})", row)
+        elif not fits:
+            missing.count += 1
+    target.execute("COMMIT")
+    if missing.count or missing.unknown:
+        amount = f"up to {missing.count} rows" if not missing.unknown else "some rows"
+        yield f"{name}: {amount} of the catalogue cannot be read"
+
+
+class _Missing:
+    """How many rows of a table are not there any more."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.unknown = False
+
+
+class _TableRows:
+    """The readable rows of one table."""
+
+    def __init__(self, source: sqlite3.Connection, table: str, names: str, missing: _Missing) -> None:
+        self._source = source
+        self._table = table
+        self._names = names
+        self._missing = missing
+
+    def numbered(self) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        """Rows with their numbers; where a page is damaged, reading goes on at the first number behind it."""
+        after = -_LAST_ROW
+        while True:
+            rows = self._from(after + 1, _ROWS_AT_ONCE)
+            if rows is None:
+                rows = self._from(after + 1, 1)
+            if rows is None:
+                behind = self._behind(after + 1)
+                if behind is None:
+                    self._missing.unknown = True
+                    return
+                self._missing.count += max(1, behind - max(after, 0) - 1)
+                after = behind - 1
+                continue
+            if not rows:
+                return
+            yield from ((row[0], row[1:]) for row in rows)
+            after = rows[-1][0]
+
+    def _from(self, first: int, most: int) -> list[tuple[Any, ...]] | None:
+        question = f"SELECT rowid, {self._names} FROM {self._table} NOT INDEXED WHERE rowid >= ? ORDER BY rowid LIMIT ?"
+        try:
+            return self._source.execute(question, (first, most)).fetchall()
+        except sqlite3.DatabaseError:
+            return None
+
+    def _behind(self, first: int) -> int | None:
+        """The first number from which on rows can be read again; None when there is none."""
+        low, step = max(first, 0), 1
+        while not self._from(low + step, 1):
+            step *= 2
+            if low + step > _LAST_ROW:
+                return None
+        high = low + step
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._from(middle, 1) else (middle, high)
+        return int(self._from(high, 1)[0][0])  # type: ignore[index]
+
+    def clustered(self) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        """Rows in the order of their key from both ends; a damaged page in the middle hides what lies between."""
+        found: dict[tuple[Any, ...], None] = {}
+        for order in ("", self._reversed()):
+            try:
+                for row in self._source.execute(f"SELECT {self._names} FROM {self._table}{order}"):
+                    if row in found and order:
+                        break
+                    found[row] = None
+            except sqlite3.DatabaseError:
+                self._missing.unknown = True
+                continue
+            if not order:
+                break
+        yield from ((0, row) for row in found)
+
+    def _reversed(self) -> str:
+        keys = [row[1] for row in self._source.execute(f"PRAGMA table_info({self._table})") if row[5]]
+        return f" ORDER BY {', '.join(f'{key} DESC' for key in keys)}" if keys else ""
+
+
+def _text(data: bytes) -> str | bytes:
+    """What is no text any more stays bytes, and does not fit its column."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data

@@ -1,0 +1,70 @@
+"""Who is signed in, and on which devices they were before: hashes of long random texts that browsers keep.
+
+Whoever gets a copy of the catalogue can make no text of it that lets anybody in. Rows go with their user.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import Literal
+
+from letopis.catalog.database import Cursor, Database
+from letopis.catalog.schema import ensure_tables, has_table
+
+SESSION_TABLES = """
+CREATE TABLE IF NOT EXISTS account_session (
+    hash {blob} PRIMARY KEY, owner BIGINT NOT NULL, kind TEXT NOT NULL, until BIGINT NOT NULL
+);
+"""
+SessionKind = Literal["session", "device"]
+"""`session`: somebody is signed in. `device`: a browser in which somebody has signed in before."""
+
+_TABLE = "account_session"
+_MOST = {"session": 100, "device": 20}
+"""Of one user; the oldest ones end before others begin."""
+
+
+def hash_token(token: str) -> bytes:
+    """A fast hash suffices: nobody can guess 256 bits."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+class SessionRows:
+    """Begins, finds and ends sessions; times are seconds. Writes are durable when they return."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(self, owner: int, kind: SessionKind, now: int, lifetime: int) -> str:
+        """A new text of 256 random bits, told this once."""
+        token = secrets.token_urlsafe(32)
+        ensure_tables(self._database, "sessions", SESSION_TABLES)
+        with self._database.transaction() as cursor:
+            cursor.run("DELETE FROM account_session WHERE until <= ?", (now,))
+            rows = cursor.all(
+                "SELECT hash FROM account_session WHERE owner = ? AND kind = ? ORDER BY until DESC", (owner, kind)
+            )
+            cursor.run_many("DELETE FROM account_session WHERE hash = ?", rows[_MOST[kind] - 1 :])
+            cursor.run(
+                "INSERT INTO account_session (hash, owner, kind, until) VALUES (?, ?, ?, ?)",
+                (hash_token(token), owner, kind, now + lifetime),
+            )
+        return token
+
+    def owner(self, token: str, kind: SessionKind, now: int) -> int | None:
+        """The id of the user whose text it is; None when it is nobody's, or its time is over."""
+        if not has_table(self._database, _TABLE):
+            return None
+        row = self._database.one(
+            "SELECT owner FROM account_session WHERE hash = ? AND kind = ? AND until > ?",
+            (hash_token(token), kind, now),
+        )
+        return int(row[0]) if row else None
+
+
+def end_sessions(database: Database, cursor: Cursor, owner: int, *, devices: bool = False) -> None:
+    """Every session of a user is over, as part of a transaction; with `devices` they are forgotten too."""
+    if has_table(database, _TABLE):
+        kinds = ("session", "device") if devices else ("session",)
+        cursor.run_many("DELETE FROM account_session WHERE owner = ? AND kind = ?", [(owner, kind) for kind in kinds])

@@ -1,0 +1,369 @@
+"""What speaks for a change between two states of a page, once noise is set aside.
+
+Noise is told from news in this order: text cut into other blocks; blocks that
+only moved; what somebody muted; frames and banners; adverts, filler and
+consent notices; clocks and counters; labels and contents; what changes at
+every visit without saying anything new. A sentence that was never there is
+news however often its place changes. What remains is *strong* evidence (text
+that came, went or was edited) or *weak* (a few words in place of others;
+metadata nobody sees).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import NamedTuple
+
+from letopis.change.fingerprints import Fingerprint, normalized_words, without_clocks
+from letopis.change.noise import (
+    HEADINGS,
+    SENTENCE_END,
+    ChangedBlocks,
+    MuteRules,
+    NoiseFilter,
+    boilerplate_blocks,
+    edit_weight,
+    frame_blocks,
+    take_one,
+    ticking_part,
+    word_set,
+    word_similarity,
+)
+from letopis.change.profiles import ChangedRegion, PageHabits, changed_regions
+from letopis.model import BlockKind
+
+_HIDDEN = frozenset((BlockKind.KEYWORDS, BlockKind.DESCRIPTION, BlockKind.ALT))
+_ENTRIES = frozenset((BlockKind.ITEM, BlockKind.CELL))
+_LONG_TEXT = 90  # letters from which one block in place of another is no advertisement
+_FRAME_RUN, _FRAME_LENGTH = 2, 40
+_SWAPS, _EDITS = 2, 5  # changes in a row that make a slot restless
+_RESTLESS_SHARE = 1 / 3
+_MOST_PAIRS = 64
+_MOST_STILLED = 1 << 17
+_ALIKE = 0.35
+_SWAPPED, _LITTLE = 0.5, 0.25
+_HEADLINE_WORDS, _SENTENCE_WORDS = 2, 4
+
+
+class WeightedBlock(NamedTuple):
+    """One block that differs: where it stands on its side and what it adds to the evidence."""
+
+    at: int
+    strong: float
+    weak: float
+
+
+@dataclass(slots=True)
+class Evidence:
+    """What speaks for a change between two states of a page."""
+
+    added: list[WeightedBlock] = field(default_factory=list)
+    removed: list[WeightedBlock] = field(default_factory=list)
+
+    @property
+    def strong(self) -> float:
+        """Weight of text that came, went or was edited."""
+        return max(sum(w.strong for w in self.added), sum(w.strong for w in self.removed))
+
+
+class Experience(NamedTuple):
+    """What is known beforehand of a page: its host's frame, its own habits, what people said of its changes."""
+
+    frame: frozenset[int]
+    habits: PageHabits
+    rules: MuteRules
+
+
+class ChangeJudge:
+    """Compares two states of a page in the light of what is known of it.
+
+    `noise` names the kinds of noise that were met, `muted` holds what changes
+    so often that it was left out, and what somebody muted.
+    """
+
+    def __init__(self, old: Fingerprint, new: Fingerprint, known: Experience) -> None:
+        self.old, self.new = old, new
+        self.frame, self.habits, self.rules = known
+        self.evidence = Evidence()
+        self.noise: dict[str, None] = {}
+        self.muted: dict[tuple[bool, int], str] = {}
+        self._room = _MOST_STILLED
+        self._framed_old, self._framed_new = boilerplate_blocks(old), boilerplate_blocks(new)
+        self._old_set, self._new_set = frozenset(old.hashes), frozenset(new.hashes)
+
+    def judge(self) -> Evidence:
+        """Sort every block that differs to noise, weak or strong evidence."""
+        every = changed_regions(self.old, self.new)
+        found = [region for region in every if not self._reflowed(region)]
+        if len(found) < len(every):
+            self.noise["text cut otherwise"] = None
+        sides = [
+            ChangedBlocks(one, list(range(one.op.a1, one.op.a2)), list(range(one.op.b1, one.op.b2))) for one in found
+        ]
+        trimmings = NoiseFilter(self.old, self.new)
+        for noise, without in (
+            ("moved text", self._without_moves(found)),
+            ("what was muted", self._without_ruled),
+            ("menus and frames", self._without_frame),
+            ("adverts and notices", trimmings.without_notices),
+            ("clocks and counters", self._without_ticks),
+            ("labels", trimmings.without_labels),
+            ("lists of contents", trimmings.without_contents),
+        ):
+            sides = self._taken_out(noise, without, sides)
+        sides = self._without_restless(sides)
+        if self._recut(sides):
+            self.noise["text cut otherwise"] = None
+            return self.evidence
+        for side in sides:
+            self._weigh(side)
+        return self.evidence
+
+    def _taken_out(
+        self, noise: str, without: Callable[[ChangedBlocks], ChangedBlocks], sides: list[ChangedBlocks]
+    ) -> list[ChangedBlocks]:
+        """What one kind of noise leaves; the kind is noted where it was met."""
+        left = list(map(without, sides))
+        if left != sides:
+            self.noise[noise] = None
+        return [side for side in left if side.old or side.new]
+
+    def _recut(self, sides: list[ChangedBlocks]) -> bool:
+        """Whether the same words stand on both sides in more or fewer blocks."""
+        old, new = [i for side in sides for i in side.old], [j for side in sides for j in side.new]
+        if not old or not new or len(old) == len(new):
+            return False
+        if sum(self.old.lengths[i] for i in old) != sum(self.new.lengths[j] for j in new):
+            return False
+        return _word_counts(map(self.old.text, old)) == _word_counts(map(self.new.text, new)) != Counter()
+
+    def _reflowed(self, region: ChangedRegion) -> bool:
+        """Whether a region has the same text on both sides, cut into other blocks."""
+        _, a1, a2, b1, b2 = region.op
+        if a1 == a2 or b1 == b2 or sum(self.old.lengths[a1:a2]) != sum(self.new.lengths[b1:b2]):
+            return False
+        before, after = map(self.old.text, range(a1, a2)), map(self.new.text, range(b1, b2))
+        return normalized_words(" ".join(before)) == normalized_words(" ".join(after)) != ""
+
+    def _without_moves(self, found: list[ChangedRegion]) -> Callable[[ChangedBlocks], ChangedBlocks]:
+        """Takes out what only stands elsewhere; to be asked for all regions in their order."""
+        gone = Counter(self.old.hashes[i] for r in found for i in range(r.op.a1, r.op.a2))
+        came = Counter(self.new.hashes[j] for r in found for j in range(r.op.b1, r.op.b2))
+        moved = gone & came
+        moved_old, moved_new = moved.copy(), moved
+        return lambda side: ChangedBlocks(
+            side.region,
+            _unless_moved(side.old, self.old, moved_old),
+            _unless_moved(side.new, self.new, moved_new),
+        )
+
+    def _without_ruled(self, side: ChangedBlocks) -> ChangedBlocks:
+        """Without what somebody muted."""
+        old = [i for i in side.old if not self.rules.mutes(self.old, i)]
+        new = [j for j in side.new if not self.rules.mutes(self.new, j)]
+        self._mute("rule", set(side.old) - set(old), set(side.new) - set(new))
+        return ChangedBlocks(side.region, old, new)
+
+    def _mute(self, why: str, old: Iterable[int], new: Iterable[int]) -> None:
+        self.muted |= {(False, i): why for i in old}
+        self.muted |= {(True, j): why for j in new}
+
+    def _without_frame(self, side: ChangedBlocks) -> ChangedBlocks:
+        """Without the frame, and without what stands in the place of a piece of it."""
+        old = [i for i in side.old if self.old.hashes[i] not in self.frame and i not in self._framed_old]
+        new = [j for j in side.new if self.new.hashes[j] not in self.frame and j not in self._framed_new]
+        in_frame = side.region.left in self.frame and side.region.right in self.frame
+        short = all(self.new.lengths[j] <= _FRAME_LENGTH for j in new)
+        if in_frame and not old and short and len(new) <= max(_FRAME_RUN, len(side.old)):
+            return ChangedBlocks(side.region, [], [])
+        return ChangedBlocks(side.region, old, new)
+
+    def _without_restless(self, sides: list[ChangedBlocks]) -> list[ChangedBlocks]:
+        """Without what changes at every visit and says nothing new; where that is most of the page, it is the page."""
+        found = {block: why for side in sides for block, why in self._habitual(side).items()}
+        weight = sum((self.new if is_new else self.old).weight(n) for is_new, n in found)
+        if not found or weight > _RESTLESS_SHARE * self._weight():
+            return sides
+        self.muted |= found
+        self.noise["frequent changes"] = None
+        return [
+            ChangedBlocks(
+                side.region,
+                [i for i in side.old if (False, i) not in found],
+                [j for j in side.new if (True, j) not in found],
+            )
+            for side in sides
+        ]
+
+    def _weight(self) -> float:
+        """Weight of both states without the host's frame."""
+        return _total_weight(self.old, self.frame) + _total_weight(self.new, self.frame)
+
+    def _habitual(self, side: ChangedBlocks) -> dict[tuple[bool, int], str]:
+        """Blocks (new or not, where) that this page changes again and again, and what they are."""
+        found = {(False, i): "comes and goes" for i in side.old if self._flaps(self.old, i)}
+        found |= {(True, j): "comes and goes" for j in side.new if self._flaps(self.new, j)}
+        for from_left in (True, False):
+            for key, i, j in side.region.slots(from_left):
+                why = self._habit(key, i, j)
+                found |= {(False, i): why, (True, j): why} if why else {}
+        return {(is_new, n): why for (is_new, n), why in found.items() if n in (side.new if is_new else side.old)}
+
+    def _habit(self, key: int, i: int, j: int) -> str:
+        """What a block is that took the place of another where that always happens; empty for what may be news."""
+        if not self.old.blocks or not self.new.blocks or self.rules.keeps(self.old, i) or self.rules.keeps(self.new, j):
+            return ""
+        if not self.habits.restless(key, _SWAPS if self._likeness(i, j) < _ALIKE else _EDITS):
+            return ""
+        return (
+            "known item" if self.habits.knows(self.new.hashes[j]) else ticking_part(self.old.text(i), self.new.text(j))
+        )
+
+    def _flaps(self, state: Fingerprint, index: int) -> bool:
+        """Whether a block stands on one side only and has come and gone before."""
+        block = state.hashes[index]
+        if not self.habits.flapping(block) or (block in self._old_set and block in self._new_set):
+            return False
+        return not self.rules.keeps(state, index)
+
+    def _without_ticks(self, side: ChangedBlocks) -> ChangedBlocks:
+        """Without pairs that differ in clocks and counters alone, and without blocks that are nothing else."""
+        if not self.old.blocks or not self.new.blocks:
+            return side
+        before = {i: form for i in side.old if (form := self._still(self.old.text(i)))}
+        after = {j: form for j in side.new if (form := self._still(self.new.text(j)))}
+        both = Counter(before.values()) & Counter(after.values())
+        spare_old, spare_new = both.copy(), both
+        old = [i for i, form in before.items() if not take_one(spare_old, form)]
+        new = [j for j, form in after.items() if not take_one(spare_new, form)]
+        return ChangedBlocks(side.region, old, new)
+
+    def _still(self, text: str) -> str:
+        """The stilled form, as long as the room for this costly look lasts."""
+        self._room -= len(text)
+        return without_clocks(text) if self._room > 0 else text
+
+    def _weigh(self, side: ChangedBlocks) -> None:
+        pairs = self._pairs(side.old, side.new)
+        steady = self._steady(side.region)
+        for i, j, likeness in pairs:
+            self._weigh_pair(i, j, likeness, steady and self.old.kinds[i] in _ENTRIES)
+        gone = set(side.old) - {i for i, _, _ in pairs}
+        came = set(side.new) - {j for _, j, _ in pairs}
+        self.evidence.removed += [self._single(self.old, i) for i in sorted(gone)]
+        self.evidence.added += [self._single(self.new, j) for j in sorted(came)]
+
+    def _steady(self, region: ChangedRegion) -> bool:
+        """Whether this place of the page hardly ever changes, as far as it is known."""
+        keys = [key for from_left in (True, False) for key, _, _ in region.slots(from_left)]
+        return bool(keys) and all(map(self.habits.steady, keys))
+
+    def _single(self, side: Fingerprint, index: int) -> WeightedBlock:
+        weight = side.weight(index)
+        silent = side.kinds[index] in _HIDDEN and not self._badge(side, index)
+        return WeightedBlock(index, 0.0 if silent else weight, weight)
+
+    def _badge(self, side: Fingerprint, index: int) -> bool:
+        """Whether a picture says what others on the page say, too, as one that marks what is sold out does."""
+        block = side.hashes[index]
+        return side.kinds[index] is BlockKind.ALT and block in self._old_set and block in self._new_set
+
+    def _pairs(self, old: list[int], new: list[int]) -> list[tuple[int, int, float]]:
+        """Blocks that stand for one another: the likest first, then by place."""
+        pairs = self._alike(old, new) if max(len(old), len(new)) <= _MOST_PAIRS else []
+        taken_old, taken_new = {i for i, _, _ in pairs}, {j for _, j, _ in pairs}
+        rest_old = [i for i in old if i not in taken_old]
+        rest_new = [j for j in new if j not in taken_new]
+        return pairs + [(i, j, 0.0) for i, j in zip(rest_old, rest_new, strict=False)]
+
+    def _alike(self, old: list[int], new: list[int]) -> list[tuple[int, int, float]]:
+        if not self.old.blocks or not self.new.blocks:
+            return []
+        before = [word_set(self.old.text(i)) for i in old]
+        after = [word_set(self.new.text(j)) for j in new]
+        found = [
+            (word_similarity(x, y), -abs(a - b), i, j)
+            for a, (i, x) in enumerate(zip(old, before, strict=True))
+            for b, (j, y) in enumerate(zip(new, after, strict=True))
+        ]
+        pairs: list[tuple[int, int, float]] = []
+        used_old: set[int] = set()
+        used_new: set[int] = set()
+        for likeness, _, i, j in sorted((row for row in found if row[0] >= _ALIKE), reverse=True):
+            if i not in used_old and j not in used_new:
+                pairs.append((i, j, likeness))
+                used_old.add(i)
+                used_new.add(j)
+        return pairs
+
+    def _likeness(self, i: int, j: int) -> float:
+        if not self.old.blocks or not self.new.blocks:
+            return 0.0
+        return word_similarity(word_set(self.old.text(i)), word_set(self.new.text(j)))
+
+    def _prose(self, i: int, j: int) -> bool:
+        """Whether both texts are long, or of several sentences: no advertisement is."""
+        if min(self.old.lengths[i], self.new.lengths[j]) >= _LONG_TEXT:
+            return True
+        return all(len(SENTENCE_END.findall(text)) >= 2 for text in (self.old.text(i), self.new.text(j)))
+
+    def _settled(self, i: int) -> bool:
+        return self.habits.settled(self.old.hashes[i])
+
+    def _is_unread(self, j: int) -> bool:
+        """Whether a block says something that this page has never said: a headline, or words enough for a sentence."""
+        if self.habits.knows(self.new.hashes[j]):
+            return False
+        least = _HEADLINE_WORDS if self.new.kinds[j] in HEADINGS else _SENTENCE_WORDS
+        return len(normalized_words(self.new.text(j)).split()) >= least
+
+    def _state(self, i: int, j: int) -> bool:
+        """Whether a cell went from one state to another of those that other cells of the page have, too."""
+        if self.old.kinds[i] is not BlockKind.CELL or self.new.kinds[j] is not BlockKind.CELL:
+            return False
+        return self.new.hashes[j] in self._old_set or self.old.hashes[i] in self._new_set
+
+    def _weigh_pair(self, i: int, j: int, alike: float, entry: bool) -> None:
+        weight_old, weight_new = self.old.weight(i), self.new.weight(j)
+        hidden = self.new.kinds[j] in _HIDDEN
+        strong_old = strong_new = 0.0
+        if alike >= _ALIKE and not hidden:
+            strong_old = strong_new = edit_weight(self.old.text(i), self.new.text(j))
+        elif not hidden and (entry or self._prose(i, j) or self._state(i, j) or self._settled(i) or self._is_unread(j)):
+            strong_old, strong_new = weight_old, weight_new
+        self.evidence.removed.append(WeightedBlock(i, strong_old, weight_old))
+        self.evidence.added.append(WeightedBlock(j, strong_new, weight_new))
+
+
+def changed_share(evidence: Evidence, old: Fingerprint, new: Fingerprint, frame: frozenset[int]) -> float:
+    """Share of both states, by weight and without the frame, that differs.
+
+    Weak evidence counts half while it is little: one short text in place of
+    another is most often an advertisement, a page of them is another page.
+    """
+    found = evidence.added + evidence.removed
+    if not found:
+        return 0.0
+    whole = _total_weight(old, frame) + _total_weight(new, frame)
+    full = sum(w.weak for w in found) / whole
+    soft = sum(w.weak if w.strong else _SWAPPED * w.weak for w in found) / whole
+    return min(1.0, full if full > _LITTLE else soft)
+
+
+def _word_counts(texts: Iterable[str]) -> Counter[str]:
+    return Counter(normalized_words(" ".join(texts)).split())
+
+
+def _total_weight(side: Fingerprint, frame: frozenset[int]) -> float:
+    """Weight of what is neither the host's nor the page's own frame."""
+    outside = frame_blocks(side)
+    if not frame and not outside:
+        return sum(map(sqrt, side.lengths))
+    return sum(side.weight(i) for i, block in enumerate(side.hashes) if block not in frame and i not in outside)
+
+
+def _unless_moved(indices: list[int], side: Fingerprint, moved: Counter[int]) -> list[int]:
+    return [i for i in indices if not take_one(moved, side.hashes[i])]

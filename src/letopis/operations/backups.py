@@ -1,0 +1,58 @@
+"""An archive backed up to a folder, and put back from one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from letopis.archive import OWN
+from letopis.archive.backups import BackupReport, RestoreReport, back_up
+from letopis.archive.backups import restore as restore_archive
+from letopis.operations.answers import Value
+from letopis.operations.context import Context, LocalContext
+from letopis.operations.operation import operation
+from letopis.operations.parameters import Parameters, parameter
+
+
+class BackupCommand(Parameters):
+    """Where to."""
+
+    folder: str = parameter("Folder of the backup, best on another disk.", argument=True, metavar="DIR")
+
+
+def _backup_sentence(report: BackupReport) -> str:
+    return f"backup {report.serial}: {report.versions} versions; {report.packs_added} packs copied, checked"
+
+
+@operation(
+    "backup",
+    right=OWN,
+    verb="backup",
+    creates=False,
+    sentence=_backup_sentence,
+    examples=("letopis backup /mnt/backup/archive",),
+)
+def backup(context: Context, asked: BackupCommand) -> Value[BackupReport]:
+    """Bring a backup in DIR up to date: everything at one moment, accounts too; only new packs are copied."""
+    return Value(back_up(context.archive, Path(asked.folder)))
+
+
+class RestoreCommand(Parameters):
+    """From where."""
+
+    folder: str = parameter("Folder of the backup.", argument=True, metavar="DIR")
+
+
+def _restore_sentence(report: RestoreReport) -> str:
+    return f"restored the archive of {report.time}: {report.versions} versions, every byte checked"
+
+
+@operation(
+    "restore",
+    right=OWN,
+    verb="restore",
+    sentence=_restore_sentence,
+    examples=("letopis --archive /srv/archive restore /mnt/backup/archive",),
+)
+def restore(context: LocalContext, asked: RestoreCommand) -> Value[RestoreReport]:
+    """Make an empty archive folder what the backup in DIR holds, and check every byte."""
+    return Value(restore_archive(Path(asked.folder), context.settings))

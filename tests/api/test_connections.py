@@ -1,0 +1,121 @@
+"""Clients that are slow or many: they are let go, and everybody else is served meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+from served_archive import PAGE, WebClient, fill
+
+from letopis.api.connections import ConnectionPool, ConnectionTimeouts
+from letopis.api.server import Server, listen
+from letopis.archive import Archive
+
+BRIEF = ConnectionTimeouts(header=0.2, piece=0.2, body=0.6)
+
+
+@contextmanager
+def serving(archive: Archive, connections: ConnectionPool) -> Iterator[WebClient]:
+    server, ready = Server(archive, listen("127.0.0.1", 0), connections=connections), threading.Event()
+    thread = threading.Thread(target=lambda: asyncio.run(server.run(ready.set)), daemon=True)
+    thread.start()
+    assert ready.wait(20)
+    try:
+        yield WebClient(server.address)
+    finally:
+        server.stop()
+        thread.join(20)
+
+
+@pytest.fixture
+def archive(make_archive: object) -> Archive:
+    made = make_archive()  # type: ignore[operator]
+    fill(made)
+    assert isinstance(made, Archive)
+    return made
+
+
+def connected(web: WebClient, begun: bytes = b"", address: str = "127.0.0.1") -> socket.socket:
+    host, _, port = web.netloc.partition(":")
+    line = socket.create_connection((host, int(port)), timeout=20, source_address=(address, 0))
+    line.sendall(begun)
+    return line
+
+
+def is_closed(line: socket.socket) -> bool:
+    """Waits until the server says something or hangs up."""
+    try:
+        return line.recv(65536) == b""
+    except ConnectionResetError:
+        return True
+
+
+BEGUN = {
+    "silent": b"",
+    "half a header": b"GET / HTTP/1.1\r\nHost: local",
+    "no body": b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nname=",
+}
+
+
+@pytest.mark.parametrize("begun", BEGUN.values(), ids=BEGUN)
+def test_a_request_that_does_not_go_on_is_let_go(archive: Archive, begun: bytes) -> None:
+    with serving(archive, ConnectionPool(100, BRIEF)) as web, connected(web, begun) as line:
+        assert is_closed(line)
+        assert web.get("/healthz").status == 200
+
+
+def test_a_header_that_drips_is_let_go_in_the_same_time(archive: Archive) -> None:
+    with serving(archive, ConnectionPool(100, BRIEF)) as web, connected(web, b"GET / HTTP/1.1\r\n") as line:
+        line.settimeout(0.02)
+        assert any(map(hangs_up_at, [line] * 2000))
+
+
+def hangs_up_at(line: socket.socket) -> bool:
+    """Whether the server has hung up on a client that goes on sending, and reads nothing of what it is told."""
+    try:
+        line.sendall(b"X")
+        return bool(select.select([], [], [line], 0.02)[2]) or not line.getpeername()
+    except OSError:
+        return True
+
+
+def test_a_client_that_never_reads_is_let_go(archive: Archive) -> None:
+    archive.put("http://example.org/large", bytes(8_000_000), content_type="application/octet-stream")
+    asked = b"GET /api/v1/content?url=http://example.org/large HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with serving(archive, ConnectionPool(100, BRIEF)) as web, connected(web, asked) as line:
+        assert any(map(hangs_up_at, [line] * 2000))
+        assert web.get("/healthz").status == 200
+
+
+def test_when_connections_run_out_those_who_ask_for_nothing_make_room(archive: Archive) -> None:
+    with serving(archive, ConnectionPool(40)) as web, ExitStack() as stack:
+        idle = [stack.enter_context(connected(web, b"GET / HTTP/1.1\r\n")) for _ in range(120)]
+        for path in ("/healthz", f"/api/v1/versions?url={PAGE}", "/login"):
+            assert web.get(path).status == 200
+        assert all(map(is_closed, idle[:80]))
+
+
+def test_one_address_has_no_more_than_half(archive: Archive) -> None:
+    begun = b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n"
+    with serving(archive, ConnectionPool(8)) as web, ExitStack() as stack:
+        for _ in range(4):
+            line = stack.enter_context(connected(web, begun, "127.0.0.2"))
+            assert line.recv(100).startswith(b"HTTP/1.1 100 "), "it is at work"
+        with connected(web, b"", "127.0.0.2") as further:
+            assert is_closed(further), "there is nobody of its own to let go"
+        assert web.get("/healthz").status == 200
+
+
+def test_requests_one_after_the_other_on_one_connection_are_answered(archive: Archive) -> None:
+    asked = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with serving(archive, ConnectionPool(4)) as web, connected(web) as line:
+        for number in (1, 1, 2):  # the last two at once
+            line.sendall(number * asked)
+            heard = b""
+            while heard.count(b'"ok"}') < number:
+                heard += line.recv(65536)

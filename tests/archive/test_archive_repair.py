@@ -1,0 +1,272 @@
+"""Damage, full disks and later releases: right bytes or a named error, and repair keeps what can be read."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from letopis.archive import Archive
+from letopis.archive.accounts import accounts_of
+from letopis.cli.main import main
+from letopis.config import ArchiveSettings, Settings
+from letopis.errors import Damaged, LetopisError, NewerFormat
+from letopis.model import Put
+
+pytestmark = pytest.mark.files
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def placed(folder: Path) -> Settings:
+    return Settings(archive=ArchiveSettings(path=str(folder)))
+
+
+def puts() -> list[Put]:
+    return [
+        Put(
+            f"http://h{n % 2}.example/{n % 5}",
+            b"<p>page %d " % n + b"word %d " % (n * n) * 40,
+            START + n * timedelta(hours=1),
+        )
+        for n in range(20)
+    ]
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Versions in a pack and in a log, a check that found nothing, an account with a token."""
+    folder = tmp_path_factory.mktemp("sound") / "a"
+    with Archive(folder) as archive:
+        list(archive.put_many(puts()[:12]))
+        archive.compact()
+        list(archive.put_many(puts()[12:]))
+        accounts = accounts_of(archive)
+        owner = accounts.add("ada", "owner", "a long password", 1)
+        accounts.create_token("laptop", owner, "read", 1)
+        archive.catalog.tidy()
+    return folder
+
+
+def page_of(file: Path, name: str) -> int:
+    with closing(sqlite3.connect(file)) as connection:
+        return int(connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (name,)).fetchone()[0])
+
+
+def overwrite_page(file: Path, page: int) -> None:
+    data = bytearray(file.read_bytes())
+    data[(page - 1) * 1024 : page * 1024] = b"\xa5" * 1024
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize("name", ["version_number", "resource_url", "content_identity"])
+def test_repair_of_a_damaged_index_loses_nothing(tmp_path: Path, sound: Path, name: str) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    overwrite_page(folder / "catalogue.sqlite", page_of(folder / "catalogue.sqlite", name))
+    assert main(["--archive", str(folder), "verify", "--repair"]) == 0
+    with Archive(folder) as archive:
+        assert [archive.get(put.url, at=put.at).body for put in puts()] == [put.body for put in puts()]
+        accounts = accounts_of(archive)
+        assert accounts.sign_in("ada", "a long password") is not None
+        assert [token.name for token in accounts.tokens()] == ["laptop"]
+        assert list(archive.verify()) == []
+
+
+@pytest.mark.parametrize("name", ["version", "content", "resource", "head", "capture", "surt"])
+def test_repair_saves_what_only_the_catalogue_has_when_a_table_is_damaged(
+    tmp_path: Path, sound: Path, name: str
+) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    overwrite_page(folder / "catalogue.sqlite", page_of(folder / "catalogue.sqlite", name))
+    report = Archive.repair(placed(folder))
+    assert report.rebuilt
+    assert report.lost == ()
+    assert all(sentence.startswith(name) for sentence in report.unread)
+    with Archive(folder) as archive:
+        assert [archive.get(put.url, at=put.at).body for put in puts()] == [put.body for put in puts()]
+        assert accounts_of(archive).sign_in("ada", "a long password") is not None
+        assert list(archive.verify()) == []
+    assert (folder / "catalogue.sqlite.damaged-1").exists()
+
+
+def test_repair_that_fails_leaves_the_catalogue_that_was_there(
+    tmp_path: Path, sound: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    overwrite_page(folder / "catalogue.sqlite", page_of(folder / "catalogue.sqlite", "version"))
+    before = (folder / "catalogue.sqlite").read_bytes()
+
+    def fail(*_: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("letopis.archive.integrity.take_in_facts", fail)
+    with pytest.raises(OSError, match="no space"):
+        Archive.repair(placed(folder))
+    assert (folder / "catalogue.sqlite").read_bytes() == before
+    monkeypatch.undo()
+    assert Archive.repair(placed(folder)).versions == len(puts())
+
+
+@pytest.mark.parametrize(("schema", "words"), [("7", "update Letopis"), ("seven", "no number")])
+def test_a_schema_that_this_release_does_not_know_is_a_sentence(
+    tmp_path: Path, sound: Path, schema: str, words: str
+) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    with closing(sqlite3.connect(folder / "catalogue.sqlite")) as connection:
+        connection.execute("UPDATE meta SET value = ? WHERE name = 'schema'", (schema,))
+        connection.commit()
+    with pytest.raises(Damaged, match=words):
+        Archive(folder)
+    before = (folder / "catalogue.sqlite").read_bytes()
+    if schema == "7":
+        with pytest.raises(NewerFormat):
+            Archive.repair(placed(folder))
+        assert main(["--archive", str(folder), "verify", "--repair"]) == 6
+        assert (folder / "catalogue.sqlite").read_bytes() == before
+        assert [path.name for path in folder.glob("catalogue*")] == ["catalogue.sqlite"]
+    else:
+        assert Archive.repair(placed(folder)).versions == len(puts())
+
+
+@pytest.mark.parametrize("column", ["pack", "place", "slot", "identity"])
+def test_a_wrong_place_in_the_catalogue_never_gives_another_page(tmp_path: Path, sound: Path, column: str) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    with closing(sqlite3.connect(folder / "catalogue.sqlite")) as connection:
+        connection.execute(
+            f"UPDATE content SET {column} = (SELECT {column} FROM content WHERE id = 3) + (id = 3) WHERE id < 9"
+        )
+        connection.commit()
+    wrong = read_wrongly(folder)
+    assert wrong == []
+    Archive.repair(placed(folder))
+    assert read_wrongly(folder, errors=False) == []
+    with Archive(folder) as archive:
+        assert list(archive.verify()) == []
+
+
+def test_a_version_with_the_content_of_another_is_found_and_put_right(tmp_path: Path, sound: Path) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    with closing(sqlite3.connect(folder / "catalogue.sqlite")) as connection:
+        connection.execute("UPDATE version SET content = 5 WHERE id = 2")
+        connection.commit()
+    assert main(["--archive", str(folder), "verify"]) == 6
+    Archive.repair(placed(folder))
+    assert read_wrongly(folder, errors=False) == []
+    assert main(["--archive", str(folder), "verify"]) == 0
+
+
+def read_wrongly(folder: Path, *, errors: bool = True) -> list[Put]:
+    """The puts that read as something else; an error with a name is none of them where `errors` may come."""
+    wrong = []
+    with Archive(folder) as archive:
+        for put in puts():
+            try:
+                found = archive.get(put.url, at=put.at)
+                wrong += [put] if found.time == put.at and found.body != put.body else []
+                wrong += [put] if not errors and found.time != put.at else []
+            except LetopisError:
+                wrong += [] if errors else [put]
+    return wrong
+
+
+def flipped(folder: Path, chance: random.Random) -> None:
+    """Some bits of one file, anywhere."""
+    file = chance.choice([folder / "catalogue.sqlite", *(folder / "packs").glob("0*")])
+    data = bytearray(file.read_bytes())
+    for _ in range(chance.randrange(1, 4)):
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    file.write_bytes(data)
+
+
+ROUNDS = int(os.environ.get("LETOPIS_DAMAGE_ROUNDS", "15"))
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_after_repair_of_random_damage_everything_is_sound(tmp_path: Path, sound: Path, part: int) -> None:
+    for seed in range(part * ROUNDS // 3, (part + 1) * ROUNDS // 3):
+        folder = shutil.copytree(sound, tmp_path / str(seed))
+        flipped(folder, random.Random(seed))
+        try:
+            Archive(folder).close()
+        except LetopisError:
+            pass
+        else:
+            assert read_wrongly(folder) == [], seed
+        Archive.repair(placed(folder))
+        with Archive(folder) as archive:
+            assert list(map(str, archive.verify())) == [], seed
+        assert read_wrongly(folder) == [], seed
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that other users can reach."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+_READ_AS_NOBODY = """
+import os, sys
+from letopis.archive import Archive
+from letopis.errors import NotReady
+with Archive(sys.argv[1]) as archive:
+    archive.get("http://h0.example/0")
+if os.getuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+with Archive(sys.argv[1]) as archive:
+    assert archive.get("http://h0.example/0").body
+    assert archive.stats().versions == 20
+    try:
+        archive.put("http://h0.example/0", b"new")
+    except NotReady as error:
+        print(error)
+"""
+_WRITE_WITHOUT_ROOM = """
+import resource, signal, sys
+from letopis.archive import Archive
+from letopis.errors import NotReady
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+with Archive(sys.argv[1]) as archive:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+    assert archive.get("http://h0.example/0").body
+    try:
+        with archive.catalog.transaction() as cursor:
+            for number in range(9999):
+                cursor.run("INSERT INTO host (name) VALUES (?)", (f"host {number}" * 20,))
+    except NotReady as error:
+        print(error)
+"""
+
+
+def said_by(script: str, folder: Path) -> str:
+    done = subprocess.run([sys.executable, "-c", script, folder], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_an_archive_on_a_read_only_disk_can_be_read(open_folder: Path, sound: Path) -> None:
+    folder = shutil.copytree(sound, open_folder / "a")
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    assert "permission" in said_by(_READ_AS_NOBODY, folder).lower()
+
+
+def test_a_full_disk_is_not_called_damage(tmp_path: Path, sound: Path) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    said = said_by(_WRITE_WITHOUT_ROOM, folder)
+    assert "disk" in said or "space" in said
+    assert "repair" not in said
+    with Archive(folder) as archive:
+        assert list(archive.verify()) == []

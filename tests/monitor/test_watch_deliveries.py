@@ -1,0 +1,83 @@
+"""Notifications that cannot be delivered: tried again by whoever comes, shown and counted; and a test of a target."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_site import ScriptedSite
+from served_archive import running
+
+from letopis import Archive
+from letopis.archive.accounts import accounts_of
+from letopis.cli import main
+from letopis.config import FetchSettings, MonitorSettings, Settings
+from letopis.monitor.notifications import FailedDelivery
+from letopis.monitor.watcher import open_watcher
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+OPEN = Settings(fetch=FetchSettings(private="always"), monitor=MonitorSettings(min_interval=0, delay=0))
+
+
+async def run_watches(folder: Path, now: datetime) -> list[FailedDelivery]:
+    """One round of a process that begins with nothing but the archive."""
+    failed: list[FailedDelivery] = []
+    with Archive(folder, settings=OPEN, clock=lambda: now) as archive:
+        async with open_watcher(archive, undelivered=failed.append) as watcher:
+            await watcher.run_due()
+    return failed
+
+
+def shell(capfd: pytest.CaptureFixture[str], folder: Path, *words: str) -> tuple[int, list[dict[str, Any]], str]:
+    status = main(["--archive", str(folder), *words, "--json"])
+    told = capfd.readouterr()
+    return status, [json.loads(line) for line in told.out.splitlines()], told.err
+
+
+@pytest.mark.asyncio
+async def test_what_was_not_taken_is_shown_counted_and_taken_from_another_process(
+    tmp_path: Path, scripted_site: ScriptedSite, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder, hook = tmp_path / "a", scripted_site.set("/hook?key=secret", b"", 503)
+    page = scripted_site.url("/gone")
+    shell(capfd, folder, "watch", "add", page, "--when", "unavailable:1", "--notify", hook, "--every", "30d")
+    later = datetime.now(UTC) + timedelta(hours=1)
+    [failed] = await run_watches(folder, later)
+    assert (failed.url, failed.attempts) == (page, 1)
+    assert failed.due is not None
+    assert failed.due > later
+    assert "secret" not in str(failed)
+    _, [row], _ = shell(capfd, folder, "watch", "list")
+    assert (row["undelivered"], "status 503" in row["delivery_error"]) == (1, True)
+    with Archive(folder, settings=OPEN) as archive, running(archive) as web:
+        assert "1 notification not delivered" in web.get("/watches").text
+        assert web.get("/api/v1/watches").json()["watches"][0]["undelivered"] == 1
+    assert await run_watches(folder, later + timedelta(seconds=1)) == [], "it is left alone for a while"
+    scripted_site.set("/hook?key=secret", b"")
+    assert await run_watches(folder, failed.due) == []
+    assert shell(capfd, folder, "watch", "list")[1][0]["undelivered"] == 0
+
+
+def test_a_target_can_be_tried_by_every_door(
+    tmp_path: Path, scripted_site: ScriptedSite, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder, hook = tmp_path / "a", scripted_site.set("/hook", b"")
+    page, quiet = "http://example.org/", "http://example.org/quiet"
+    shell(capfd, folder, "watch", "add", page, "--notify", hook)
+    shell(capfd, folder, "watch", "add", quiet)
+    status, [row], _ = shell(capfd, folder, "watch", "test", page)
+    assert (status, row["delivered"], row["target"]) == (0, True, hook)
+    assert [method for method, *_ in scripted_site.log] == ["POST"]
+    assert shell(capfd, folder, "watch", "test", quiet)[0] == 2
+    scripted_site.set("/hook", b"", 500)
+    status, [row], errors = shell(capfd, folder, "watch", "test", page)
+    assert (status, row["delivered"]) == (1, False)
+    assert "status 500" in errors
+    with Archive(folder, settings=OPEN) as archive, running(archive) as web:
+        head = {"Authorization": f"Bearer {accounts_of(archive).create_token('all', None, 'write', 0)}"}
+        answer = web.post("/api/v1/watches/test", {"url": page}, **head).json()
+        assert answer["targets"][0]["delivered"] is False
+        assert web.get("/api/v1/watches").json()["watches"][0]["undelivered"] == 0, "a test is no alert"

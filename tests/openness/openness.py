@@ -1,0 +1,87 @@
+"""All tries, and the table that docs/openness.md shows.
+
+`python tests/openness/openness.py ENVIRONMENT` asks the peers that are installed there, writes what came out to
+results.json and the page; `--page` writes the page alone. `make openness` installs them and runs it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(ROOT / "tests" / name) for name in ("site", "scale", "openness")]
+
+import cdx_tries  # noqa: E402
+import charset_tries  # noqa: E402
+import client_tries  # noqa: E402
+import redirect_tries  # noqa: E402
+import robots_tries  # noqa: E402
+from tries import Score, Try  # noqa: E402
+
+TRIES = (
+    Try("redirects of common kinds, opened on replay", "the page that readers saw; pywb", redirect_tries.quick,
+        redirect_tries.full, ("pywb",)),
+    Try("CDX questions", "pywb, asked the same over the same WARC file", cdx_tries.quick, cdx_tries.full, ("pywb",)),
+    Try("charsets of the WHATWG list: labels, declarations, texts declared and not",
+        "the texts themselves, webencodings, html5lib", charset_tries.quick, charset_tries.full,
+        ("webencodings", "html5lib")),
+    Try("robots.txt", "RFC 9309 and the published cases of the largest crawler", robots_tries.quick),
+    Try("clients as they are", "memento_client, cdx_toolkit", client_tries.quick, client_tries.full,
+        ("memento_client", "cdx_toolkit")),
+)  # fmt: skip
+RESULTS = HERE / "results.json"
+PAGE = ROOT / "docs" / "openness.md"
+_HEAD = """# Openness
+
+What other archives, clients and standards say, and whether Letopis says the same. The table is made by
+`make openness`, which installs the peers in an environment of their own and asks them; `make test` runs every try in a
+quick form, against published cases and against what the peers answered last.
+
+| try | judge | agreed |
+| --- | --- | --- |
+"""
+_TAIL = """
+Known differences, counted nowhere above:
+
+- Revisits with the payload of another capture are completed when they are taken in, and listed as the answers they
+  stand for; pywb lists them as `warc/revisit` unless `resolveRevisits=true` asks for more.
+- Browsers refuse to read `hz-gb-2312` and `iso-2022-kr`; Letopis reads them.
+- html5lib is older than two rules of the standard: `<meta charset=x-user-defined>` and `<meta/charset=...>`.
+- The `wayback` package knows one archive: it works once its two constants name another
+  (`tests/replay/test_clients.py`).
+"""
+
+
+def page(results: dict[str, list[int]]) -> str:
+    """The document."""
+    rows = [f"| {one.name} | {one.judge} | {' of '.join(map(str, results[one.name]))} |\n" for one in TRIES]
+    return _HEAD + "".join(rows) + _TAIL
+
+
+def _scored(one: Try, environment: Path) -> Score:
+    with tempfile.TemporaryDirectory() as folder:
+        if one.full is None:
+            return one.quick(Path(folder))
+        return one.full(Path(folder), environment)
+
+
+def main(arguments: list[str]) -> int:
+    differing = 0
+    results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    for one in TRIES if arguments != ["--page"] else ():
+        score = _scored(one, Path(arguments[0]).absolute())
+        results[one.name] = [score.agreed, score.questions]
+        differing += len(score.differing)
+        sys.stdout.write(f"{score.agreed:5} of {score.questions:5}  {one.name}\n")
+        sys.stdout.writelines(f"       differs: {name}\n" for name in score.differing)
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+    PAGE.write_text(page(results), "utf-8")
+    return 1 if differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,27 @@
+"""What servers said of a page at each look is shown in its history and with a check."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from scripted_site import ScriptedSite
+
+from letopis.cli.main import main
+
+
+def test_headers_are_told_with_a_check_and_in_the_history(
+    tmp_path: Path, scripted_site: ScriptedSite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--archive", str(tmp_path / "a"), "--json"]
+    for tag in ('"one"', '"two"'):
+        url = scripted_site.set("/", b"<p>" + tag.encode(), ETag=tag, Set_Cookie="secret=1")
+        assert main([*words, "check", url, "--now"]) == 0
+        row = json.loads(capsys.readouterr().out)
+        assert {"name": "ETag", "value": tag} in row["headers"]
+        assert "secret" not in str(row)
+    assert main([*words, "history", url]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    fields = [{field["name"]: field["value"] for field in row["headers"]} for row in rows]
+    assert [field["ETag"] for field in fields] == ['"one"', '"two"']

@@ -1,0 +1,156 @@
+"""A demo web, and agents that crawl it together on PostgreSQL and S3; what one agent alone finds."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from services import variables
+
+from letopis.archive import Archive
+from letopis.archive.reader import RecordReader
+from letopis.catalog import Catalog, Sqlite
+from letopis.config import Settings, StoreSettings
+from letopis.model import Outcome
+from letopis.store import LocalBackend, Store
+from letopis_demo import DemoServer, World, running
+
+NOON = datetime(2026, 1, 10, 12, tzinfo=UTC)
+DELAY = 0.05
+LEASE = 3
+STOPPED = 60 if os.environ.get("LETOPIS_LONG") else 2 * LEASE
+"""Seconds for which an agent is stopped: always beyond its leases."""
+
+
+class Web:
+    """The simulated web, standing still, with the log of who asked what."""
+
+    def __init__(self) -> None:
+        self.log = StringIO()
+        world = World(hosts=8, pages_per_host=14, crawl_delay=0, noisy=0)
+        self.server = DemoServer(world, log=self.log)
+        self.server._clock = lambda: NOON
+
+    def requests(self) -> list[tuple[str, str, float, float]]:
+        """Host, path, begin and end of every request but those for robots.txt, in the order of their begin."""
+        lines = [line.split("\t") for line in self.log.getvalue().splitlines()]
+        rows = [(host, path, float(b), float(e)) for b, e, _, _, _, host, path, _ in lines if path != "/robots.txt"]
+        return sorted(rows, key=lambda row: row[2])
+
+    def asked(self) -> int:
+        self.server._log.flush()
+        return len(self.log.getvalue().splitlines())
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    made = Web()
+    with running(made.server):
+        yield made
+
+
+def outside() -> dict[str, str]:
+    """The environment without anything that a command would take for a setting."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("LETOPIS_")}
+
+
+class Fleet:
+    """Agents that share nothing but settings."""
+
+    def __init__(self, web: Web, settings: Settings, folder: Path) -> None:
+        self._web = web
+        self._settings = settings
+        self._folder = folder
+        self.agents: list[subprocess.Popen[str]] = []
+
+    def start(self, *, within: Sequence[str] = (), given: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+        """An agent, by a command that puts it elsewhere, with other ways to the services."""
+        number = len(self.agents)
+        ways = given or variables(self._settings.database.url, self._settings.store)
+        settings = {
+            "LETOPIS_CRAWL_LEASE": str(LEASE),
+            "LETOPIS_CRAWL_COMMIT_EVERY": "0.3",
+            "LETOPIS_SCHEDULE_POLICY": "uniform",
+        }
+        words = ["crawl", *self._web.server.world.seeds(), "--once", "--delay", f"{DELAY}s", "--json", "-q"]
+        agent = subprocess.Popen(
+            [*within, sys.executable, "-m", "letopis.cli", *words, "--exclude", "busy|overload",
+             "--archive", str(self._folder / f"agent{number}")],
+            env={**outside(), **ways, **settings}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self.agents.append(agent)
+        return agent
+
+    def wait(self, *killed: subprocess.Popen[str]) -> None:
+        for agent in self.agents:
+            _, errors = agent.communicate(timeout=120)
+            assert agent in killed or agent.returncode == 0, errors
+
+    def when(self, requests: int) -> None:
+        """Until the web was asked so often."""
+        deadline = time.monotonic() + 300
+        while self._web.asked() < requests and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    def end(self) -> None:
+        """Whoever still runs is killed."""
+        for agent in self.agents:
+            if agent.poll() is None:
+                agent.kill()
+                agent.communicate()
+
+
+@pytest.fixture
+def fleet(web: Web, scaled_settings: Settings, tmp_path: Path) -> Iterator[Fleet]:
+    made = Fleet(web, scaled_settings, tmp_path)
+    yield made
+    made.end()
+
+
+def told(archive: Archive) -> dict[str, tuple[int, Outcome]]:
+    """Status and outcome of the last check of every URL."""
+    rows = list(archive.catalog.resources.all())
+    return {row.url: (check.status, check.outcome) for row in rows for check in archive.history(row.url)[-1:]}
+
+
+def by_one(web: Web, folder: Path) -> dict[str, tuple[int, Outcome]]:
+    """What one embedded crawl of the same web finds."""
+    words = ["crawl", *web.server.world.seeds(), "--once", "--delay", "0", "--exclude", "busy|overload", "-q"]
+    subprocess.run(
+        [sys.executable, "-m", "letopis.cli", *words, "--archive", str(folder)],
+        check=True, capture_output=True, timeout=120, env=outside(),
+    )  # fmt: skip
+    catalog = Catalog(Sqlite(folder / "catalogue.sqlite"))
+    answers = RecordReader(catalog, Store.open(LocalBackend(folder / "packs"), StoreSettings(), write=False))
+    rows = list(catalog.resources.all())
+    found = {row.url: (check.status, check.outcome) for row in rows for check in answers.history(row.url)[-1:]}
+    catalog.close()
+    return found
+
+
+def assert_polite(web: Web) -> None:
+    """One request at a time to a host, with its pauses, whoever asked."""
+    spans: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for host, _, began, ended in web.requests():
+        spans[host].append((began, ended))
+    for host, times in spans.items():
+        for earlier, later in itertools.pairwise(times):
+            assert later[0] >= earlier[1], f"{host} was asked twice at once"
+            assert later[0] - earlier[0] >= DELAY * 0.9, f"{host} was asked again too soon"
+
+
+def assert_complete(web: Web, settings: Settings, folder: Path) -> None:
+    with Archive(folder / "reader", settings=settings) as archive:
+        found = told(archive)
+        assert list(archive.verify()) == []
+    alone = by_one(web, folder / "alone")
+    assert {url: status for url, (status, _) in found.items()} == {url: status for url, (status, _) in alone.items()}

@@ -1,0 +1,332 @@
+"""Every format that comes from outside, fed with damaged forms of its corpus: read or refused, never anything else.
+
+    python tools/fuzz.py [--seconds 3600] [--seed N] [FORMAT ...]
+
+Inputs are made from `tests/fuzz/corpus/FORMAT/*` by changes at random places, the same ones for the same seed and
+round. A reader may answer or raise an error of `letopis.errors`; whatever else happens, and whatever takes more than
+two seconds of processor time, is a fault: its input is kept in `.fuzz/` and the run ends with status 1.
+`tests/fuzz` runs a few hundred rounds of each format.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import json
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from letopis.archive import CheckDetails
+from letopis.change.deltas import apply_binary_delta, apply_text_delta
+from letopis.change.filters import compile_jsonpath
+from letopis.change.visual_diff import visual_html
+from letopis.errors import LetopisError, UsageError
+from letopis.exchange import cdx_import
+from letopis.exchange.body_codings import unchunked, undo_coding
+from letopis.exchange.replica.index_records import parse_check, parse_head, parse_segment
+from letopis.exchange.replica.release import parse_archive_release
+from letopis.exchange.sources import ImportReport
+from letopis.exchange.static_copy import FileRewriter
+from letopis.exchange.warc_import import record_captures
+from letopis.exchange.warc_records import parse_response
+from letopis.extract import decode, read_page
+from letopis.extract.feeds import sitemap_entries
+from letopis.extract.rewriter import rewrite_under
+from letopis.extract.simple_formats import css_refs
+from letopis.fetch.headers import digest_claims, parse_header_block
+from letopis.fetch.ranges import multipart_parts, parse_content_range
+from letopis.frontier.filters import parse_crawl_filter
+from letopis.index.query_language import parse_word_query
+from letopis.look.robots_txt import RobotsFile
+from letopis.model.times import parse_duration, parse_time
+from letopis.monitor.watch import Cron, parse_alert_rules
+from letopis.operations.job_files import parse_job_file
+from letopis.replay.addresses import parse_address, parse_http_date
+from letopis.replay.cdx_query import parse_parameters, pywb_query, wayback_query
+from letopis.store.pack_format import PackRecord, PackWalker, RecordKind, parse_version_head
+from letopis.urls import normalize, rules_from_xml, surt
+from letopis.zrec.chunk_index import parse_index
+from letopis.zrec.header import parse_header
+
+CORPUS = Path(__file__).parents[1] / "tests" / "fuzz" / "corpus"
+KEPT = Path(".fuzz")
+MOST_SECONDS = 2.0
+MOST_BYTES = 1 << 16
+NOW = datetime(2024, 6, 1, tzinfo=UTC)
+URL = "http://a.test/d/x"
+Reader = Callable[[bytes], object]
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _page(content_type: str) -> Reader:
+    return lambda data: read_page(data, URL, (("Content-Type", content_type),), apart=False, detect_language=False)
+
+
+def _rewritten(data: bytes) -> None:
+    text = decode(data).text
+    rewrite_under("/web/2024/", URL, text, page=True)
+    FileRewriter(URL, lambda target, needed: None).page(text, "utf-8")
+
+
+def _sheet(data: bytes) -> None:
+    text = decode(data).text
+    rewrite_under("/web/2024/", URL, text, page=False)
+    css_refs(text)
+
+
+def _drawn(data: bytes) -> None:
+    old, _, new = decode(data).text.partition("\x00")
+    visual_html(old, new or old[::-1])
+
+
+def _warc(data: bytes) -> None:
+    # The reader of records says in errors of its own what is broken; an import reports them.
+    try:
+        list(record_captures(io.BytesIO(data), ImportReport()))
+    except (ValueError, RuntimeError, OSError, EOFError):
+        raise UsageError("no WARC file") from None
+
+
+def _http(data: bytes) -> None:
+    parse_response(data)
+    unchunked(data)
+    head, _, body = data.partition(b"\r\n\r\n")
+    block = parse_header_block(head.split(b"\r\n"))
+    digest_claims(block.fields)
+    for coding in ("gzip", "deflate", "br", "zstd"):
+        try:
+            undo_coding(coding, body, 1 << 20)
+        except ValueError:
+            continue
+
+
+def _ranges(data: bytes) -> None:
+    multipart_parts(data, b"--b")
+    for line in data.splitlines():
+        parse_content_range(line.decode("latin-1"))
+
+
+def _replica(data: bytes) -> None:
+    for parse in (parse_check, parse_head, parse_segment, parse_archive_release):
+        try:
+            parse(data)
+        except LetopisError:
+            continue
+
+
+def _details(data: bytes) -> None:
+    try:
+        details = CheckDetails.from_outside(json.loads(data))
+    except (ValueError, RecursionError):
+        return
+    CheckDetails.unpack(details.pack())
+
+
+def _times(data: bytes) -> None:
+    text = data.decode("latin-1")
+    for parse in (lambda: parse_time(text, NOW), lambda: parse_duration(text), lambda: parse_http_date(text)):
+        try:
+            parse()
+        except LetopisError:
+            continue
+
+
+def _words(data: bytes) -> None:
+    text = _text(data)
+    for parse in (parse_word_query, parse_crawl_filter, compile_jsonpath, parse_alert_rules, Cron.parse):
+        try:
+            parse(text)
+        except LetopisError:
+            continue
+
+
+def _cdx(data: bytes) -> None:
+    parameters = parse_parameters(data)
+    for read in (wayback_query, pywb_query):
+        try:
+            read(parameters)
+        except LetopisError:
+            continue
+
+
+def _urls(data: bytes) -> None:
+    text = _text(data)
+    surt(text)
+    for parse in (normalize, parse_address):
+        try:
+            parse(text)
+        except LetopisError:
+            continue
+
+
+def _robots(data: bytes) -> None:
+    RobotsFile(data.decode("utf-8", "replace"), "letopis").allowed("http://a.test/a/b?c=d")
+
+
+def _pack(data: bytes) -> None:
+    for found in PackWalker(lambda at, count: data[at : at + count], 2, len(data)).walk(16):
+        if isinstance(found, PackRecord) and found.kind in (RecordKind.VERSION, RecordKind.FACT):
+            parse_version_head(found)
+
+
+def _zrec(data: bytes) -> None:
+    for parse in (parse_header, lambda body: parse_index(body, 16)):
+        try:
+            parse(data)
+        except LetopisError:
+            continue
+
+
+def _deltas(data: bytes) -> None:
+    for apply in (apply_binary_delta, apply_text_delta):
+        try:
+            apply(b"the quick brown fox\njumps\n" * 9, data, 1 << 20)
+        except LetopisError:
+            continue
+
+
+FORMATS: dict[str, Reader] = {
+    "cdx-query": _cdx,
+    "cdxj": lambda data: list(cdx_import._places(_text(data).split("\n"), "index", ImportReport())),
+    "css": _sheet,
+    "delta": _deltas,
+    "details": _details,
+    "expressions": _words,
+    "feed": _page("application/rss+xml"),
+    "html": _page("text/html"),
+    "http": _http,
+    "images": _page("image/jpeg"),
+    "job": parse_job_file,
+    "json": _page("application/json"),
+    "pack": _pack,
+    "postscript": _page("application/postscript"),
+    "ranges": _ranges,
+    "replica": _replica,
+    "rewriting": _rewritten,
+    "robots": _robots,
+    "rules": rules_from_xml,
+    "sitemap": sitemap_entries,
+    "text": _page("text/plain"),
+    "times": _times,
+    "urls": _urls,
+    "visual": _drawn,
+    "warc": _warc,
+    "xml": _page("application/xml"),
+    "zrec": _zrec,
+}
+TOKENS = (
+    b"<", b">", b'"', b"'", b"\x00", b"\xff", b"\xfe\xff", b"\r\n", b"{", b"}", b"[", b"]", b"(", b")", b"%", b"%00",
+    b"\\", b"<!--", b"-->", b"<![CDATA[", b"]]>", b"<!DOCTYPE", b"&#x0;", b"url(", b"@import ", b"srcset=", b"9" * 20,
+    b"-1", b"9999-12-31T23:59:59-14:00", b"1e999", b"NaN", b"null", b"\xed\xa0\x80", b"\xf0\x9f\x92\xa9", b" " * 64,
+    b"," * 64,
+)  # fmt: skip
+
+
+class FuzzFault(NamedTuple):
+    """An input that was neither read nor refused."""
+
+    data: bytes
+    reason: str
+
+
+def corpus_of(name: str) -> list[bytes]:
+    """The sound inputs of a format, the same order everywhere."""
+    return [file.read_bytes() for file in sorted((CORPUS / name).iterdir())]
+
+
+def mutated(seeds: list[bytes], rng: random.Random) -> bytes:
+    """A sound input with a few changes: bytes, tokens, repeats, parts of another."""
+    data = bytearray(rng.choice(seeds))
+    for _ in range(rng.randrange(1, 6)):
+        at = rng.randrange(len(data) + 1)
+        end = min(len(data), at + rng.randrange(1, 40))
+        change = rng.randrange(7)
+        if change == 0 and at < len(data):
+            data[at] ^= 1 << rng.randrange(8)
+        elif change == 1:
+            data[at:at] = rng.choice(TOKENS)
+        elif change == 2:
+            del data[at:end]
+        elif change == 3:
+            data[at:at] = data[at:end] * rng.choice((1, 2, 8, 64))
+        elif change == 4:
+            other = rng.choice(seeds)
+            start = rng.randrange(len(other) + 1)
+            data[at:end] = other[start : start + rng.randrange(1, 80)]
+        elif change == 5:
+            data[at:end] = rng.randbytes(end - at)
+        else:
+            del data[at:]
+    return bytes(data[:MOST_BYTES])
+
+
+def fault_of(read: Reader, data: bytes) -> str:
+    """What is wrong with how an input was taken; empty where nothing is."""
+    start = time.process_time()
+    try:
+        read(data)
+    except LetopisError:
+        pass
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"[:300]
+    spent = time.process_time() - start
+    return f"it took {spent:.1f} s of processor time" if spent > MOST_SECONDS else ""
+
+
+def fuzz(name: str, rounds: int, seed: int = 0) -> Iterator[FuzzFault]:
+    """Faults of a format among this many inputs."""
+    seeds, read = corpus_of(name), FORMATS[name]
+    rng = random.Random(f"{name} {seed}")
+    for _ in range(rounds):
+        data = mutated(seeds, rng)
+        reason = fault_of(read, data)
+        if reason:
+            yield FuzzFault(data, reason)
+
+
+def main() -> int:
+    """Runs formats in turns until the time is over; prints how many inputs each has had."""
+    parser = argparse.ArgumentParser(description="Feed every format with damaged inputs.")
+    parser.add_argument("formats", nargs="*", choices=[*FORMATS, []], help="formats; default: all")
+    parser.add_argument("--seconds", type=float, default=3600.0, help="how long, all formats together")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="another number gives other inputs")
+    asked = parser.parse_args()
+    names = asked.formats or list(FORMATS)
+    counts, faults = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
+    end, turn = time.monotonic() + asked.seconds, 0
+    while time.monotonic() < end:
+        for name in names:
+            counts[name] += _turn(name, asked.seed + turn, end, faults)
+        turn += 1
+    sys.stdout.write(f"seed {asked.seed}\n")
+    for name in names:
+        sys.stdout.write(f"{name:12} {counts[name]:>10,} inputs {faults[name]:>6} faults\n")
+    sys.stdout.write(f"{'all':12} {sum(counts.values()):>10,} inputs {sum(faults.values()):>6} faults\n")
+    return 1 if any(faults.values()) else 0
+
+
+def _turn(name: str, seed: int, end: float, faults: dict[str, int]) -> int:
+    """About a second of one format; answers how many inputs that were."""
+    done, until = 0, min(end, time.monotonic() + 1.0)
+    while time.monotonic() < until:
+        for found in fuzz(name, 100, seed * 1_000_003 + done):
+            faults[name] += 1
+            KEPT.mkdir(exist_ok=True)
+            kept = KEPT / f"{name}-{hashlib.sha256(found.data).hexdigest()[:12]}"
+            kept.write_bytes(found.data)
+            sys.stderr.write(f"{kept}: {found.reason}\n")
+        done += 100
+    return done
+
+
+if __name__ == "__main__":
+    sys.exit(main())
