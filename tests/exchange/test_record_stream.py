@@ -15,7 +15,14 @@ from letopis.archive import Archive
 from letopis.cli.main import main
 from letopis.exchange.captures import parse_date
 from letopis.exchange.imports import import_sources
-from letopis.exchange.record_stream import BREAKS_OFF, WRONG_LENGTH, SourceRecord, read_arc_records, read_records
+from letopis.exchange.record_stream import (
+    BREAKS_OFF,
+    DAMAGED_MEMBER,
+    WRONG_LENGTH,
+    SourceRecord,
+    read_arc_records,
+    read_records,
+)
 from letopis.zstandard import zstd
 
 PAGES = [answer(f"http://a.test/{number}", 1, b"<p>page %d</p>" % number) for number in range(4)]
@@ -58,6 +65,13 @@ def test_a_damaged_member_costs_one_record() -> None:
     members[1] = members[1][:30] + b"\xff\xff\xff" + members[1][33:]
     found = records(b"".join(members))
     assert [record.block.rpartition(b"\n")[2] for record in found if not record.fault] == [WHOLE[0], WHOLE[2], WHOLE[3]]
+    assert [record.fault for record in found if record.fault] == [DAMAGED_MEMBER]
+
+
+def test_a_member_of_which_nothing_is_left_is_told() -> None:
+    members = [gzip.compress(page) for page in PAGES]
+    found = records(b"".join(members[:3]) + members[3][:12])
+    assert [record.fault for record in found] == ["", "", "", DAMAGED_MEMBER]
 
 
 def test_a_dictionary_at_the_beginning_is_used() -> None:

@@ -28,6 +28,7 @@ BREAKS_OFF = "the record breaks off before its end"
 WRONG_LENGTH = "its length is wrong; it was read up to the next record"
 TOO_LARGE = "larger than 256 MiB"
 NO_RECORD = "bytes that belong to no record"
+DAMAGED_MEMBER = "a compressed part is damaged; the records in it are lost"
 
 _MAX_FIELDS = 1024 * 1024
 _PIECE = 1024 * 1024
@@ -63,6 +64,10 @@ def _plain_pieces(file: BinaryIO) -> Iterator[bytes]:
         yield piece
 
 
+class _DamagedMember(Exception):
+    """Ends a stretch whose next compressed part gives nothing, or no more."""
+
+
 class _GzipMembers:
     """Members one after another; a damaged one ends a stretch, and the next one begins another."""
 
@@ -78,17 +83,21 @@ class _GzipMembers:
     def _pieces(self) -> Iterator[bytes]:
         """As far as members are sound; the bytes from the damaged one on stay."""
         while self._data.startswith(_GZIP):
-            inflate, data = zlib.decompressobj(31), self._data
+            inflate, data, found = zlib.decompressobj(31), self._data, False
             self._data = data[1:]
             try:
                 while data and not inflate.eof:
-                    yield inflate.decompress(data, _PIECE)
+                    piece = inflate.decompress(data, _PIECE)
+                    found = found or bool(piece)
+                    yield piece
                     data = inflate.unconsumed_tail or (b"" if inflate.eof else self._file.read(_PIECE))
                     self._data = data or self._data
             except zlib.error:
-                return
+                raise _DamagedMember from None
             if not inflate.eof:
                 self._data = b""
+                if not found:
+                    raise _DamagedMember
                 return
             rest = inflate.unused_data.lstrip(b"\x00")
             self._data = rest if len(rest) >= len(_GZIP) else rest + self._file.read(_PIECE)
@@ -113,7 +122,7 @@ def _zstd_pieces(file: BinaryIO) -> Iterator[bytes]:
                 yield inflate.decompress(data, _PIECE)
                 data = b""
         except zstd.ZstdError:
-            return
+            raise _DamagedMember from None
         data = inflate.unused_data
 
 
@@ -152,6 +161,7 @@ class _Window:
         self._pieces = pieces
         self.data = b""
         self.at = 0
+        self.is_damaged = False
 
     def need(self, count: int) -> bool:
         """Reads until so many bytes lie behind `at`; False when the stretch ends before."""
@@ -160,13 +170,20 @@ class _Window:
             return True
         parts = [self.data[self.at :]]
         self.at = 0
-        for piece in self._pieces:
+        for piece in self._sound_pieces():
             parts.append(piece)
             missing -= len(piece)
             if missing <= 0:
                 break
         self.data = b"".join(parts)
         return missing <= 0
+
+    def _sound_pieces(self) -> Iterator[bytes]:
+        try:
+            while (piece := next(self._pieces, None)) is not None:
+                yield piece
+        except _DamagedMember:
+            self.is_damaged = True
 
     def skip(self, count: int) -> None:
         """Passes bytes over without keeping them."""
@@ -203,13 +220,18 @@ _LOOK_AHEAD = 64
 def read_records(file: BinaryIO) -> Iterator[SourceRecord]:
     """The records of a WARC file, whatever it is compressed with."""
     for pieces in _stretches(file):
-        window = _Window(pieces)
+        window, fault = _Window(pieces), ""
         while window.need(1):
             skipped = _go_to_record(window)
             if skipped:
-                yield SourceRecord("", (), b"", NO_RECORD)
+                fault = NO_RECORD
+                yield SourceRecord("", (), b"", fault)
             if window.need(1):
-                yield _record(window)
+                record = _record(window)
+                fault = record.fault
+                yield record
+        if window.is_damaged and not fault:
+            yield SourceRecord("", (), b"", DAMAGED_MEMBER)
 
 
 def _go_to_record(window: _Window) -> int:
@@ -295,7 +317,10 @@ _ARC_FIELDS = ("URL", "IP-address", "Archive-date", "Content-type", "Archive-len
 def is_arc(file: BinaryIO) -> bool:
     """Whether a file begins like an ARC file, compressed or not."""
     pieces = next(_stretches(file), iter(()))
-    head = next(pieces, b"")
+    try:
+        head = next(pieces, b"")
+    except _DamagedMember:
+        head = b""
     file.seek(0)
     return head.startswith(b"filedesc:")
 
@@ -311,6 +336,8 @@ def read_arc_records(file: BinaryIO) -> Iterator[SourceRecord]:
             record = _arc_record(window, dict(zip(_ARC_FIELDS, _arc_values(line), strict=True)))
             if not line.startswith("filedesc:"):
                 yield record
+        if window.is_damaged:
+            yield SourceRecord("ARC/1", (), b"", DAMAGED_MEMBER)
 
 
 def _go_to_arc_record(window: _Window) -> bool:

@@ -18,6 +18,7 @@ from letopis.exchange.captures import parse_check_facts
 from letopis.exchange.kept_records import MAX_BESIDE, KeptRecord
 from letopis.exchange.record_stream import (
     BREAKS_OFF,
+    DAMAGED_MEMBER,
     NO_RECORD,
     WRONG_LENGTH,
     SourceRecord,
@@ -50,7 +51,7 @@ _MOST_HELD = 8
 _MOST_REQUESTS = 64
 _MOST_BESIDE = 64
 _NO_BODY = (204, 304)
-_DAMAGE = (BREAKS_OFF, NO_RECORD)
+_DAMAGE = (BREAKS_OFF, DAMAGED_MEMBER, NO_RECORD)
 _UUID_VERSION = len("<urn:uuid:00000000-0000-")
 
 
@@ -262,7 +263,7 @@ def arc_captures(stream: BinaryIO, report: ImportReport) -> Iterator[ImportedCap
     """Captures of an ARC file; what it says of each is kept in the words of WARC."""
     for record in read_arc_records(stream):
         url = record.field("url")
-        if not _WEB.match(url):
+        if record.fault != DAMAGED_MEMBER and not _WEB.match(url):
             report.refuse("no web address (http or https)", url)
             continue
         sound = _sound(record, report)
