@@ -28,7 +28,7 @@ from letopis.change.filters import compile_jsonpath
 from letopis.change.visual_diff import visual_html
 from letopis.errors import LetopisError, UsageError
 from letopis.exchange import cdx_import
-from letopis.exchange.captures import unchunked, undo_coding
+from letopis.exchange.body_codings import unchunked, undo_coding
 from letopis.exchange.replica.index_records import parse_check, parse_head, parse_segment
 from letopis.exchange.replica.release import parse_archive_release
 from letopis.exchange.sources import ImportReport

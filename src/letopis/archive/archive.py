@@ -263,6 +263,8 @@ class Archive:
         record_same = self.settings.store.same == "record"
         if any(arrival.as_sent for arrival in arrivals):
             self.catalog.renderings.ensure()
+        if any(arrival.source for arrival in arrivals):
+            self.catalog.imported.ensure()
         with self._gate.transaction() as (cursor, store):
             done = Recorder(self.catalog, store, record_same=record_same).record(cursor, arrivals)
             if extend is not None:

@@ -13,7 +13,7 @@ from datetime import datetime
 import numpy as np
 
 from letopis.archive.archive import Archive
-from letopis.archive.records import BASE32_PAIRS, redirects_of
+from letopis.archive.records import BASE32_PAIRS, own_headers, redirects_of
 from letopis.catalog import CaptureRow, ResourceRow
 from letopis.catalog.captures import (
     ALL_TIMES,
@@ -51,6 +51,7 @@ __all__ = [
     "TimelineCapture",
     "checked_urls",
     "digest_texts",
+    "last_check_time",
     "load_capture",
     "timeline_of",
     "timeline_of_key",
@@ -166,7 +167,7 @@ def load_capture(archive: Archive, capture: TimelineCapture) -> ArchivedResponse
         return ArchivedResponse(row.status, version.headers, version.body)
     if row.status < 300 or row.status == 304:
         return _repeated_version(archive, capture.url, row)
-    headers = archive.catalog.heads.get(row.head) if row.head is not None else ()
+    headers = _answer_headers(archive, row)
     body = archive.answers.content(row.content) if row.content is not None else b""
     location = join(capture.url, header(headers, "location")) if 300 <= row.status < 400 else None
     return ArchivedResponse(row.status, headers, body, location or "")
@@ -176,11 +177,16 @@ def _repeated_version(archive: Archive, url: str, row: CaptureRow) -> ArchivedRe
     if row.number is None:
         raise UnknownVersion(f"the version of {url} that this check saw is no longer kept")
     version = archive.answers.numbered(url, row.number)
-    status = row.status
-    if status == 304:
+    if row.status == 304:
         current = archive.catalog.versions.number(row.resource, row.number)
-        status = current.status if current is not None else 200
-    return ArchivedResponse(status, version.headers, version.body)
+        return ArchivedResponse(current.status if current is not None else 200, version.headers, version.body)
+    headers = version.headers if row.head is None else _answer_headers(archive, row)
+    return ArchivedResponse(row.status, headers, version.body)
+
+
+def _answer_headers(archive: Archive, row: CaptureRow) -> Headers:
+    shared = archive.catalog.heads.get(row.head) if row.head is not None else ()
+    return own_headers(shared, row.extra, row.time)
 
 
 def _known_redirect(archive: Archive, url: str, hops: tuple[Hop, ...]) -> ArchivedResponse | None:
@@ -200,6 +206,11 @@ def _known_redirect(archive: Archive, url: str, hops: tuple[Hop, ...]) -> Archiv
 def checked_urls(archive: Archive, host: str = "") -> Iterator[ResourceRow]:
     """Every address that was ever checked, or those of a host, in the order in which they were first seen."""
     return archive.catalog.resources.of_host(host) if host else archive.catalog.resources.all()
+
+
+def last_check_time(archive: Archive) -> datetime:
+    """When the last check of the archive was; the beginning of times in an empty one."""
+    return from_millis(archive.catalog.resources.last_checked() or 0)
 
 
 def version_time(archive: Archive, resource: int, number: int) -> datetime | None:

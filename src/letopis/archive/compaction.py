@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, groupby
 from typing import Literal, NamedTuple
 
-from letopis.archive.records import SENT_PREFIX, PackNote
+from letopis.archive.records import SENT_PREFIX, SOURCE_PREFIX, PackNote, url_of_key
 from letopis.archive.write_gates import UpkeepGate
 from letopis.catalog import Catalog, Cursor, ResourceRow, VersionRow
 from letopis.config import StoreSettings
@@ -224,6 +224,7 @@ class Compaction:
         if stretch.until is None:
             yield from self._error_chains()
             yield from self._sent_chains()
+            yield from self._source_chains()
 
     def _siblings(self, site: bytes) -> Iterator[ChainEntry]:
         """Newest versions of a few documents of a site."""
@@ -250,6 +251,15 @@ class Compaction:
                 seen = [_KeptCheck(one.time, one.status, one.head, one.content) for one in rows]
                 chain = self._chain(row, seen, version=False)
                 yield replace(chain, key=SENT_PREFIX + chain.key)
+
+    def _source_chains(self) -> Iterator[VersionChain]:
+        """Bodies of imported records as they stood in their files."""
+        for resource, rows in groupby(self._catalog.imported.bodies(), key=lambda one: one.resource):
+            row = self._catalog.resources.by_id(resource)
+            if row is not None:
+                seen = [_KeptCheck(one.time, 0, 0, one.content) for one in rows if one.content is not None]
+                chain = self._chain(row, seen, version=False)
+                yield replace(chain, key=SOURCE_PREFIX + chain.key)
 
     def _chain(self, row: ResourceRow, seen: Sequence[_KeptCheck], *, version: bool = True) -> VersionChain:
         entries = (self._entry(one, version) for one in reversed(seen))
@@ -281,6 +291,7 @@ class Compaction:
         with self._catalog.transaction() as cursor:
             self._gate.fence(cursor)
             self._catalog.renderings.drop_orphans(cursor)
+            self._catalog.imported.drop_orphans(cursor)
             self._catalog.contents.drop_unused(cursor)
             others = self._gate.others(cursor)
         live = self._catalog.contents.packs()
@@ -293,7 +304,9 @@ class Compaction:
 
     def _exists(self, key: bytes, time: int) -> bool:
         """Whether the catalogue still tells of a check; versions that retention dropped are gone."""
-        row = self._catalog.resources.find(key.removeprefix(SENT_PREFIX).decode())
+        row = self._catalog.resources.find(url_of_key(key))
+        if row is not None and key.startswith(SOURCE_PREFIX):
+            return self._catalog.imported.has_body(row.id, time)
         if row is not None and key.startswith(SENT_PREFIX):
             return self._catalog.renderings.has(row.id, time)
         return row is not None and self._catalog.versions.has_check(row.id, row.versions, time)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from letopis.archive.pack_facts import TakenIn, find_places, known_mark, take_in_facts
-from letopis.archive.records import SENT_PREFIX, Identity, digest_text, identify
+from letopis.archive.records import Identity, digest_text, identify, is_beside, url_of_key
 from letopis.catalog import ABSENT, Catalog, ContentRow
 from letopis.catalog.straightening import straighten
 from letopis.errors import Damaged
@@ -76,7 +76,7 @@ def unknown_facts(catalog: Catalog, store: Store) -> Iterator[VersionFact]:
     """Versions in packs beyond the catalogue's mark that it does not know."""
     beyond = store.beyond(known_mark(catalog))
     for fact in store.scan(beyond) if beyond else ():
-        row = catalog.resources.find(fact.key.removeprefix(SENT_PREFIX).decode())
+        row = catalog.resources.find(url_of_key(fact.key))
         if row is None or not catalog.versions.has_check(row.id, row.versions, fact.time):
             yield fact
 
@@ -98,7 +98,7 @@ def contradicted_facts(catalog: Catalog, store: Store) -> list[VersionFact]:
 
 def _contradicts(catalog: Catalog, fact: VersionFact) -> bool:
     """Whether the catalogue has a version of this very moment with other bytes."""
-    if fact.key.startswith(SENT_PREFIX):
+    if is_beside(fact.key):
         return False
     row = catalog.resources.find(fact.key.decode())
     version = catalog.versions.at(row.id, row.versions, fact.time) if row is not None else None
@@ -151,6 +151,7 @@ def drop_lost_versions(catalog: Catalog, store: Store, *, clone: bool = False) -
         with catalog.transaction() as cursor:
             catalog.versions.lose(cursor, content)
             catalog.renderings.lose(cursor, content)
+            catalog.imported.lose(cursor, content)
     if gone and not clone:
         take_in_facts(catalog, store)
     return RepairReport(False, catalog.totals().versions, tuple(_still_lost(catalog, lost)))

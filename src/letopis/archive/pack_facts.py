@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from letopis.archive.recording import Recorder
-from letopis.archive.records import SENT_PREFIX, Identity, NewCapture, PackNote, identify
+from letopis.archive.records import SENT_PREFIX, Identity, NewCapture, PackNote, identify, is_beside, url_of_key
 from letopis.binary import sha1_digest
 from letopis.catalog import Catalog, ContentRow, Cursor
 from letopis.catalog.contents import RenderingSource
@@ -120,7 +120,7 @@ class _FactIntake:
         """Versions in large batches, each in the order of time: frames tell the newest first."""
         batch: dict[tuple[bytes, int], NewCapture] = {}
         for fact in self._facts():
-            if fact.digest in self._known and not fact.key.startswith(SENT_PREFIX):
+            if fact.digest in self._known and not is_beside(fact.key):
                 batch[(fact.key, fact.time)] = _capture_of_fact(fact, self._known[fact.digest])
             if len(batch) >= _BATCH:
                 yield [batch[mark] for mark in sorted(batch)]
@@ -143,7 +143,7 @@ class _FactIntake:
                 self._take_in_rendering(cursor, fact, self._known[fact.digest])
 
     def _take_in_rendering(self, cursor: Cursor, fact: VersionFact, identity: Identity) -> None:
-        row = self._catalog.resources.find(fact.key.removeprefix(SENT_PREFIX).decode(), cursor)
+        row = self._catalog.resources.find(url_of_key(fact.key), cursor)
         version = self._catalog.versions.at(row.id, row.versions, fact.time, cursor) if row is not None else None
         content = self._catalog.contents.find(identity.key, identity.sha1, cursor)
         if version is not None and version.time == fact.time and content is not None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from heapq import merge
 from itertools import islice, takewhile, zip_longest
 
-from letopis.archive.records import CheckDetails, digest_text, identity_key
+from letopis.archive.records import CheckDetails, digest_text, identity_key, own_headers
 from letopis.catalog import ABSENT, OUTCOMES, CaptureRow, Catalog, ContentRow, ResourceRow, StoredVersion, VersionRow
 from letopis.catalog.schema import RowReader
 from letopis.catalog.versions import find_by_id, find_newest, find_numbered, find_numbers
@@ -160,7 +160,8 @@ class RecordReader:
         return following.time if following else None
 
     def _version(self, found: StoredVersion, until: int | None, decoded: DecodedContent | None) -> Version:
-        headers = self._catalog.heads.read(bytes(found.head)) if found.head else ()
+        shared = self._catalog.heads.read(bytes(found.head)) if found.head else ()
+        headers = own_headers(shared, found.extra, found.time)
         return Version(
             url=found.url,
             number=found.number,
@@ -308,7 +309,7 @@ class RecordReader:
         """The check that brought a version; it may repeat the one before, where `store.same` records such."""
         same = before is not None and before.content == found.content
         details = CheckDetails.unpack(row.extra)
-        headers = self._catalog.heads.get(row.head)
+        headers = own_headers(self._catalog.heads.get(row.head), row.extra, row.time)
         return Check(
             url=resource.url,
             final_url=details.final_url or resource.url,
@@ -334,7 +335,7 @@ class RecordReader:
         """A check that brought none."""
         details = CheckDetails.unpack(row.extra)
         outcome = OUTCOMES[row.outcome]
-        headers = self._catalog.heads.get(row.head) if row.head is not None else ()
+        headers = own_headers(self._catalog.heads.get(row.head), row.extra, row.time) if row.head is not None else ()
         unchanged = outcome is Outcome.UNCHANGED and row.number is not None
         current = found.get(row.number) if unchanged and row.number is not None else None
         return Check(

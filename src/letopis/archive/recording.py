@@ -7,13 +7,13 @@ nothing that was acknowledged.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from letopis.archive.records import (
     SENT_PREFIX,
+    SOURCE_PREFIX,
     Identity,
     NewCapture,
     PackNote,
@@ -23,19 +23,14 @@ from letopis.archive.records import (
 )
 from letopis.catalog import OUTCOME_CODES, CaptureRow, Catalog, ContentRow, Cursor, ResourceRow, VersionRow
 from letopis.catalog.contents import RenderingSource
-from letopis.catalog.versions import (
-    CheckedContent,
-    PendingRows,
-    ResourceState,
-    checked_contents,
-    last_checks,
-    resource_states,
-)
+from letopis.catalog.imported import PayloadRow, SourceRecordRow
+from letopis.catalog.versions import PendingRows, ResourceState, resource_states
+from letopis.errors import Damaged
 from letopis.model import Outcome
 from letopis.store import AppendResult, VersionItem
 
-if TYPE_CHECKING:
-    from letopis.archive.archive import Archive
+_NOT_MODIFIED = 304
+_EMPTY = identify(b"")
 
 
 class ContentWriter(Protocol):
@@ -93,11 +88,13 @@ class Recorder:
         self._states = self._known(cursor, arrivals)
         arrivals = [self._timed(cursor, arrival) for arrival in arrivals]
         contents = self._place(cursor, arrivals)
+        bodies = self._place_sources(cursor, arrivals)
         self._store.sync()
         self._catalog.heads.learn(cursor, (arrival.headers for arrival in arrivals if arrival.headers))
         self._new = PendingRows(cursor, sum(arrival.versioned for arrival in arrivals))
         done = [self._one(cursor, arrival, content) for arrival, content in zip(arrivals, contents, strict=True)]
         self._new.write()
+        self._keep_sources(cursor, arrivals, bodies, done)
         self._touch(cursor)
         return done
 
@@ -170,6 +167,10 @@ class Recorder:
         if identity not in plan.known:
             found = plan.stored.get((identity.key, identity.sha1), 0)
             plan.known[identity] = found
+            if not found and not arrival.body and identity != _EMPTY:
+                raise Damaged(
+                    f"the content {identity.text} that {arrival.url} repeats is no longer here; import it again"
+                )
             if not found:
                 plan.fresh.append((identity, len(arrival.body)))
                 plan.items.append(_pack_item(arrival, identity, arrival.body))
@@ -212,9 +213,12 @@ class Recorder:
         first: bool,
     ) -> RecordedCapture:
         identity, number = content
+        head = self._catalog.heads.place(cursor, arrival.headers)
+        # A server that has not modified what is news here had sent it before, in full.
+        status = 200 if arrival.status == _NOT_MODIFIED else arrival.status
         row = VersionRow(
-            0, state.row.id, state.versions, time, number, self._catalog.heads.add(cursor, arrival.headers),
-            arrival.status, _bit(arrival.meaningful), arrival.details.pack(),
+            0, state.row.id, state.versions, time, number, head.id, status, _bit(arrival.meaningful),
+            arrival.details.with_own(head.own, time).pack(),
         )  # fmt: skip
         same = state.newest is not None and state.newest.content == number
         state.newest = row._replace(id=self._new.version(row))
@@ -254,10 +258,12 @@ class Recorder:
         newest = state.newest
         current = newest.number if newest else None
         kept = content[1] if content is not None and not arrival.versioned else None
-        head = self._catalog.heads.add(cursor, arrival.headers) if arrival.headers else None
+        head = self._catalog.heads.place(cursor, arrival.headers) if arrival.headers else None
+        details = arrival.details.with_own(head.own, time) if head else arrival.details
         row = CaptureRow(
-            state.row.id, time, arrival.status, OUTCOME_CODES[outcome], current, head, kept, arrival.details.pack()
-        )
+            state.row.id, time, arrival.status, OUTCOME_CODES[outcome], current, head.id if head else None, kept,
+            details.pack(),
+        )  # fmt: skip
         self._new.capture(row)
         identity = content[0] if content is not None else None
         return RecordedCapture(
@@ -277,13 +283,61 @@ class Recorder:
             held = _UrlState(state.row, number, before, state.checked, state.planned)
             return self._capture(cursor, held, arrival, content, time, first=False)
         if after is not None and after.content == content[1]:
-            versions.begin_earlier(cursor, after.id, time)
+            head = self._catalog.heads.place(cursor, arrival.headers)
+            extra = arrival.details.with_own(head.own, time).pack()
+            versions.begin_earlier(cursor, after._replace(time=time, head=head.id, status=arrival.status, extra=extra))
             versions.add_capture(cursor, _seen_again(after))
             state.newest = versions.by_id(after.id, cursor) if after.number == state.versions - 1 else state.newest
             return RecordedCapture(
                 arrival.url, resource, time, Outcome.UNCHANGED, after.number, after.id, content[0], False
             )
         return self._insert(cursor, state, arrival, content, time, number)
+
+    def _place_sources(self, cursor: Cursor, arrivals: Sequence[NewCapture]) -> dict[int, int]:
+        """Stores the bodies that imported records have beside those of their captures; contents by arrival."""
+        bodies = {place: one.source.body for place, one in enumerate(arrivals) if one.source and one.source.body}
+        if not bodies:
+            return {}
+        identities = {place: identify(body) for place, body in bodies.items()}
+        known = self._catalog.contents.find_many({(one.key, one.sha1) for one in identities.values()}, cursor)
+        fresh = {one: place for place, one in identities.items() if (one.key, one.sha1) not in known}
+        items = [_source_item(arrivals[place], one, bodies[place]) for one, place in fresh.items()]
+        rows = [
+            _content_row(one, len(bodies[place]), where)
+            for (one, place), where in zip(fresh.items(), self._store.append(items), strict=True)
+        ]
+        for one, number in zip(fresh, self._catalog.contents.add_many(cursor, rows), strict=True):
+            known[one.key, one.sha1] = number
+        return {place: known[one.key, one.sha1] for place, one in identities.items()}
+
+    def _keep_sources(
+        self, cursor: Cursor, arrivals: Sequence[NewCapture], bodies: dict[int, int], done: Sequence[RecordedCapture]
+    ) -> None:
+        """Keeps what imported records say beside their checks, and what their writers call the contents."""
+        records, payloads = [], {}
+        for place, (arrival, row) in enumerate(zip(arrivals, done, strict=True)):
+            source = arrival.source
+            if source is None:
+                continue
+            if source.data:
+                records.append(SourceRecordRow(row.resource, row.time, source.record, source.data, bodies.get(place)))
+            if source.digest and row.identity is not None:
+                payloads[source.digest] = PayloadRow(source.digest, row.identity.key, row.identity.sha1)
+        if records:
+            self._catalog.imported.add(cursor, records)
+        if payloads:
+            self._catalog.imported.add_payloads(cursor, payloads.values())
+
+    def keep_records(self, cursor: Cursor, checks: Sequence[tuple[int, int, NewCapture]]) -> None:
+        """Keeps the records of checks that are there without them: resource and time of each, and what came again."""
+        arrivals = [arrival for _, _, arrival in checks]
+        bodies = self._place_sources(cursor, arrivals)
+        self._store.sync()
+        done = [
+            RecordedCapture(one.url, resource, time, one.outcome, None, None, one.identity, False)
+            for resource, time, one in checks
+        ]
+        self._keep_sources(cursor, arrivals, bodies, done)
 
     def _insert(
         self,
@@ -324,6 +378,11 @@ def _pack_item(arrival: NewCapture, identity: Identity, body: bytes | None) -> V
     return VersionItem(arrival.url.encode(), arrival.time, note.pack(), identity.sha1, body)
 
 
+def _source_item(arrival: NewCapture, identity: Identity, body: bytes) -> VersionItem:
+    note = PackNote(arrival.status, arrival.headers, version=False)
+    return VersionItem(SOURCE_PREFIX + arrival.url.encode(), arrival.time, note.pack(), identity.sha1, body)
+
+
 def _content_row(identity: Identity, size: int, placed: AppendResult) -> ContentRow:
     assert placed.place is not None
     return ContentRow(0, identity.key, identity.sha1, size, placed.stored_bytes, placed.method, *placed.place)
@@ -337,50 +396,3 @@ def _seen_again(row: VersionRow) -> CaptureRow:
 
 def _bit(value: bool | None) -> int | None:
     return None if value is None else int(value)
-
-
-_SAME_MOMENT_RUN = 1000
-"""Checks that may share one moment of their source, in milliseconds: a second, as most sources tell it."""
-
-
-def is_recorded(archive: Archive, url: str) -> bool:
-    """Whether a URL, normalised, was ever checked or linked to here."""
-    return bool(last_checks(archive.catalog.database, [url]))
-
-
-def unrecorded_captures(archive: Archive, batch: Sequence[NewCapture]) -> list[NewCapture]:
-    """Those of a batch that the archive has not got, each once, in their order."""
-    known = last_checks(archive.catalog.database, list(dict.fromkeys(arrival.url for arrival in batch)))
-    seen: dict[tuple[str, int], list[NewCapture]] = defaultdict(list)
-    wanted = []
-    for arrival in batch:
-        twins = seen[arrival.url, arrival.time]
-        before = known.get(arrival.url)
-        if any(arrival.status == twin.status and arrival.body == twin.body for twin in twins):
-            continue
-        if before is not None and before.time is not None and arrival.time <= before.time:
-            found = _recorded_then(archive, before.resource, arrival.time)
-            arrival = _identified(arrival) if found else arrival
-            if any(_is_same_check(arrival, one) for one in found):
-                continue
-        twins.append(arrival)
-        wanted.append(arrival)
-    return wanted
-
-
-def _recorded_then(archive: Archive, resource: int, time: int) -> list[CheckedContent]:
-    """What the URL has at this moment and in the milliseconds that follow without a gap."""
-    found = checked_contents(archive.catalog.database, resource, time, time + _SAME_MOMENT_RUN)
-    return [check for index, check in enumerate(found) if check.time == time + index]
-
-
-def _identified(arrival: NewCapture) -> NewCapture:
-    if arrival.body is None or arrival.identity is not None:
-        return arrival
-    return arrival._replace(identity=identify(arrival.body))
-
-
-def _is_same_check(arrival: NewCapture, check: CheckedContent) -> bool:
-    if arrival.status != check.status:
-        return False
-    return arrival.identity is None or arrival.identity.sha1 == bytes(check.sha1 or b"")

@@ -10,11 +10,12 @@ import json
 import math
 from collections.abc import Sequence
 from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
 from blake3 import blake3
 
-from letopis.catalog.contents import headers_json
+from letopis.catalog.contents import VolatileFields, headers_json, with_volatile_fields
 from letopis.model import (
     BlockKind,
     Change,
@@ -26,6 +27,8 @@ from letopis.model import (
     Put,
     Response,
     as_moment,
+    from_millis,
+    http_date,
     to_millis,
 )
 
@@ -68,6 +71,7 @@ def digest_text(sha1: bytes) -> str:
     return "".join([BASE32_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
 
 
+_NEAR_SECONDS = 100_000
 _encode_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
@@ -103,6 +107,8 @@ class CheckDetails(NamedTuple):
     failure: str = ""
     reason: str = ""
     muted: tuple[str, ...] = ()
+    own: tuple[tuple[int, str, str | int], ...] | None = None
+    """Header fields that its shared record has otherwise: place, name, value; a date as seconds after the check."""
 
     def failure_kind(self, status: int) -> str:
         """What went wrong, in a word; `http` where the answer itself is an error, empty where nothing did."""
@@ -125,6 +131,8 @@ class CheckDetails(NamedTuple):
             "muted": self.muted,
         }
         kept = {name: value for name, value in fields.items() if value not in ("", [], (), None)}
+        if self.own is not None:
+            kept["own"] = self.own
         return _encode_json(kept) if kept else None
 
     @classmethod
@@ -144,6 +152,7 @@ class CheckDetails(NamedTuple):
             failure=fields.get("failure", ""),
             reason=fields.get("why", ""),
             muted=tuple(fields.get("muted", ())),
+            own=tuple((place, name, value) for place, name, value in fields["own"]) if "own" in fields else None,
         )
 
     @classmethod
@@ -166,7 +175,38 @@ class CheckDetails(NamedTuple):
             failure=FailureKind(fields["failure"]).value if fields.get("failure") else "",
             reason=_text(fields.get("why", "")),
             muted=tuple(_text(one) for one in _list(fields.get("muted", ()))),
+            own=tuple(_own_from_outside(row) for row in _list(fields["own"])) if "own" in fields else None,
         )
+
+    def with_own(self, own: VolatileFields | None, time: int) -> CheckDetails:
+        """With the fields that an answer at a time does not share with the record of its headers."""
+        if own is None:
+            return self
+        return self._replace(own=tuple((place, name, _short_date(name, value, time)) for place, name, value in own))
+
+
+def own_headers(shared: Headers, extra: str | None, time: int) -> Headers:
+    """The headers of one answer: those of the record it shares, with the fields that are its own."""
+    if extra is None or '"own"' not in extra:
+        return shared
+    own = json.loads(extra).get("own", ())
+    fields = tuple((place, name, _long_date(value, time)) for place, name, value in own)
+    return with_volatile_fields(shared, fields)
+
+
+def _short_date(name: str, value: str, time: int) -> str | int:
+    """A date near its check takes few bytes instead of thirty."""
+    if name.lower() != "date":
+        return value
+    try:
+        seconds = 0 if value == _long_date(0, time) else int(parsedate_to_datetime(value).timestamp()) - time // 1000
+        return seconds if abs(seconds) < _NEAR_SECONDS and _long_date(seconds, time) == value else value
+    except (ValueError, TypeError, OverflowError):
+        return value
+
+
+def _long_date(value: str | int, time: int) -> str:
+    return http_date(from_millis((time // 1000 + value) * 1000)) if isinstance(value, int) else value
 
 
 NO_DETAILS = CheckDetails()
@@ -211,6 +251,13 @@ def _hop_from_outside(row: Any) -> Hop:
     return Hop(_text(url), _whole(status, 999), _text(location), _text(ip), headers_from_outside(headers))
 
 
+def _own_from_outside(row: Any) -> tuple[int, str, str | int]:
+    place, name, value = _list(row)
+    if type(value) is int and abs(value) >= _NEAR_SECONDS:
+        raise ValueError("not a date near its check")
+    return _whole(place, _MOST_ROWS), _text(name), value if type(value) is int else _text(value)
+
+
 def headers_from_outside(rows: Any) -> Headers:
     """Header fields that somebody else wrote; ValueError unless they are pairs of texts."""
     found = [(_text(name), _text(value)) for name, value in _list(rows)]
@@ -240,6 +287,18 @@ ERROR_BODY_BYTES = 64 * 1024
 """How much of an error answer's body is kept with its check."""
 SENT_PREFIX = b"sent "
 """In the packs, what the key of an answer that a browser made a version of begins with; its URL follows."""
+SOURCE_PREFIX = b"source "
+"""The same of bodies as they stood in the files of others; the URL of their check follows."""
+
+
+def is_beside(key: bytes) -> bool:
+    """Whether a key of the packs is that of a body which lies beside a check, and is none of its versions."""
+    return key.startswith((SENT_PREFIX, SOURCE_PREFIX))
+
+
+def url_of_key(key: bytes) -> str:
+    """The URL that a key of the packs belongs to."""
+    return key.removeprefix(SENT_PREFIX).removeprefix(SOURCE_PREFIX).decode()
 
 
 class ServerResponse(NamedTuple):
@@ -247,6 +306,20 @@ class ServerResponse(NamedTuple):
 
     headers: Headers
     body: bytes
+
+
+class CaptureSource(NamedTuple):
+    """The record of a file that brought a capture: all of it but its body.
+
+    `record` is a key of its id, 0 when it has none. `body` is the body as it
+    stood there, where the capture has it otherwise; `digest` what the writer
+    of the file called the payload.
+    """
+
+    record: int
+    data: bytes
+    body: bytes | None = None
+    digest: bytes = b""
 
 
 class NewCapture(NamedTuple):
@@ -271,6 +344,7 @@ class NewCapture(NamedTuple):
     meaningful: bool | None = None
     title: str | None = None
     as_sent: ServerResponse | None = None
+    source: CaptureSource | None = None
 
 
 class RecordedCapture(NamedTuple):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from letopis.catalog.contents import Contents, HeaderRecords, Renderings
 from letopis.catalog.database import Cursor, Database
 from letopis.catalog.dialect import Dialect, Sqlite
+from letopis.catalog.imported import ImportedRecords
 from letopis.catalog.queues import Queues
 from letopis.catalog.resources import NoiseProfiles, Observers, Resources
 from letopis.catalog.schema import SCHEMA_VERSION, mark_schema, prepare_schema
@@ -98,6 +99,7 @@ class Catalog:
         self.heads = HeaderRecords(self.database)
         self.versions = Versions(self.database)
         self.renderings = Renderings(self.database)
+        self.imported = ImportedRecords(self.database)
         self.noise_profiles = NoiseProfiles(self.database)
         self.recent = RecentChanges(self.database)
         self.queues = Queues(self.database)

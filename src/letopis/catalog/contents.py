@@ -136,12 +136,12 @@ class Contents:
         )
 
     def drop_unused(self, cursor: Cursor) -> int:
-        """Forgets contents that no version, no capture and no rendering refers to."""
-        rendered = " AND id NOT IN (SELECT content FROM rendering)" if has_table(self._database, "rendering") else ""
-        return cursor.run(
-            "DELETE FROM content WHERE id NOT IN (SELECT content FROM version) "
-            "AND id NOT IN (SELECT content FROM capture WHERE content IS NOT NULL)" + rendered
-        )
+        """Forgets contents that no version, no capture, no rendering and no imported record refers to."""
+        others = [table for table in ("rendering", "source_record") if has_table(self._database, table)]
+        unused = "id NOT IN (SELECT content FROM version)"
+        for table in ("capture", *others):
+            unused += f" AND id NOT IN (SELECT content FROM {table} WHERE content IS NOT NULL)"
+        return cursor.run(f"DELETE FROM content WHERE {unused}")
 
 
 VOLATILE_HEADERS = frozenset(
@@ -168,25 +168,49 @@ _CACHED_RECORDS = 10_000
 _RECORDS_AT_ONCE = 250
 
 
+VolatileFields = tuple[tuple[int, str, str], ...]
+"""Position, name and value of the fields that change at each answer."""
+
+
+class HeaderPlace(NamedTuple):
+    """The record that stands for some headers, and their volatile fields where the record has others."""
+
+    id: int
+    own: VolatileFields | None
+
+
+class _KnownRecord(NamedTuple):
+    id: int
+    volatile: VolatileFields
+
+
 class HeaderRecords:
     """Stores header lists; equal ones (volatile fields aside) share one record."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._recent: dict[int, int] = {}
+        self._recent: dict[int, _KnownRecord] = {}
 
     def add(self, cursor: Cursor, headers: Headers) -> int:
         """The id of the record that stands for these headers."""
+        return self.place(cursor, headers).id
+
+    def place(self, cursor: Cursor, headers: Headers) -> HeaderPlace:
+        """The same with what these headers do not share with it."""
         fingerprint = _headers_fingerprint(headers)
-        known = self._recent.get(fingerprint)
-        if known is None:
-            row = cursor.one("SELECT id FROM head WHERE fingerprint = ?", (fingerprint,))
-            row = row or cursor.one(
-                "INSERT INTO head (fingerprint, data) VALUES (?, ?) RETURNING id", (fingerprint, _pack_headers(headers))
-            )
-            assert row is not None
-            known = int(row[0])
-            self._remember(fingerprint, known)
+        known = self._recent.get(fingerprint) or self._found(cursor, fingerprint, headers)
+        own = volatile_fields(headers)
+        return HeaderPlace(known.id, None if own == known.volatile else own)
+
+    def _found(self, cursor: Cursor, fingerprint: int, headers: Headers) -> _KnownRecord:
+        row = cursor.one("SELECT id, data FROM head WHERE fingerprint = ?", (fingerprint,))
+        row = row or cursor.one(
+            "INSERT INTO head (fingerprint, data) VALUES (?, ?) RETURNING id, data",
+            (fingerprint, _pack_headers(headers)),
+        )
+        assert row is not None
+        known = _KnownRecord(int(row[0]), volatile_fields(_unpack_headers(bytes(row[1]))))
+        self._remember(fingerprint, known)
         return known
 
     def learn(self, cursor: Cursor, many: Iterable[Headers]) -> None:
@@ -195,26 +219,26 @@ class HeaderRecords:
             self._recent.clear()
         fresh = {_headers_fingerprint(headers): headers for headers in many}
         fresh = {fingerprint: headers for fingerprint, headers in fresh.items() if fingerprint not in self._recent}
-        for fingerprint, number in self._stored(cursor, list(fresh)):
-            self._recent[fingerprint] = number
+        for fingerprint, number, data in self._stored(cursor, list(fresh)):
+            self._recent[fingerprint] = _KnownRecord(number, volatile_fields(_unpack_headers(bytes(data))))
             fresh.pop(fingerprint, None)
         numbers = cursor.numbers("head", len(fresh))
         rows = [(number, mark, _pack_headers(fresh[mark])) for number, mark in zip(numbers, fresh, strict=True)]
         if rows:
             cursor.bulk("head", ("id", "fingerprint", "data"), rows)
-        self._recent.update((mark, number) for number, mark, _ in rows)
+        self._recent.update((mark, _KnownRecord(number, volatile_fields(fresh[mark]))) for number, mark, _ in rows)
 
     @staticmethod
-    def _stored(cursor: Cursor, marks: Sequence[int]) -> Iterator[tuple[int, int]]:
+    def _stored(cursor: Cursor, marks: Sequence[int]) -> Iterator[tuple[int, int, bytes]]:
         for start in range(0, len(marks), _RECORDS_AT_ONCE):
             part = marks[start : start + _RECORDS_AT_ONCE]
             places = ", ".join("?" * len(part))
-            yield from cursor.all(f"SELECT fingerprint, id FROM head WHERE fingerprint IN ({places})", part)
+            yield from cursor.all(f"SELECT fingerprint, id, data FROM head WHERE fingerprint IN ({places})", part)
 
-    def _remember(self, fingerprint: int, number: int) -> None:
+    def _remember(self, fingerprint: int, known: _KnownRecord) -> None:
         if len(self._recent) >= _CACHED_RECORDS:
             self._recent.clear()
-        self._recent[fingerprint] = number
+        self._recent[fingerprint] = known
 
     def forget(self) -> None:
         """After a rolled back transaction, ids handed out inside it mean nothing."""
@@ -240,6 +264,22 @@ class HeaderRecords:
             rows = self._database.all(f"SELECT id, data FROM head WHERE id IN ({marks})", part)
             found.update((int(row[0]), _media_type(bytes(row[1]))) for row in rows)
         return found
+
+
+@lru_cache(maxsize=1024)
+def volatile_fields(headers: Headers) -> VolatileFields:
+    """The fields that alone do not make a new record."""
+    return tuple(
+        [(place, name, value) for place, (name, value) in enumerate(headers) if name.lower() in VOLATILE_HEADERS]
+    )
+
+
+def with_volatile_fields(headers: Headers, own: VolatileFields) -> Headers:
+    """Headers of a shared record with the volatile fields of one answer in their places."""
+    lasting = [(name, value) for name, value in headers if name.lower() not in VOLATILE_HEADERS]
+    for place, name, value in own:
+        lasting.insert(place, (name, value))
+    return tuple(lasting)
 
 
 @lru_cache(maxsize=1024)

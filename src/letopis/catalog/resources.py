@@ -30,6 +30,11 @@ class Resources:
         # Two addresses may share a 64-bit key; the text decides.
         return next((ResourceRow(*row) for row in rows if row[1] == url), None)
 
+    def last_checked(self) -> int | None:
+        """When the last check of any URL was."""
+        row = self._database.one("SELECT max(checked) FROM resource")
+        return None if row is None or row[0] is None else int(row[0])
+
     def by_id(self, number: int) -> ResourceRow | None:
         """The row of a known id."""
         row = self._database.one(f"SELECT {_RESOURCE_COLUMNS} FROM resource WHERE id = ?", (number,))

@@ -34,6 +34,7 @@ def straighten(catalog: Catalog) -> None:
         _drop_misnamed(catalog, cursor)
         for statement in _WITHOUT_OWNER:
             cursor.run(statement)
+        catalog.imported.drop_dangling(cursor)
         _renumber(cursor)
         cursor.run(_COUNTED)
         cursor.run(_LAST_CHECKED)

@@ -99,6 +99,23 @@ class Versions:
         row = self._database.one(f"SELECT {_CAPTURE} FROM capture WHERE resource = ? AND time = ?", (resource, time))
         return CaptureRow(*row) if row else None
 
+    def drop_check(self, cursor: Cursor, resource: int, time: int) -> None:
+        """Forgets the check at exactly this time, with the version it brought; later ones move up.
+
+        A URL without any other is then one that was never checked.
+        """
+        cursor.run("DELETE FROM capture WHERE resource = ? AND time = ?", (resource, time))
+        versions = self.of(resource, cursor)
+        kept = [row for row in versions if row.time != time]
+        if len(kept) < len(versions):
+            self._keep(cursor, resource, kept)
+        capture = self.last_capture(resource, cursor)
+        times = [row.time for row in kept[-1:]] + ([capture.time] if capture else [])
+        last = max(times, default=None)
+        cursor.run("UPDATE resource SET checked = ? WHERE id = ?", (last, resource))
+        if last is None:
+            cursor.run("DELETE FROM surt WHERE resource = ?", (resource,))
+
     def last_capture(self, resource: int, reader: RowReader | None = None) -> CaptureRow | None:
         """The latest check that found no new version."""
         row = (reader or self._database).one(
@@ -126,9 +143,12 @@ class Versions:
         """A version has another neighbour than the one it was judged against."""
         cursor.run("UPDATE version SET meaningful = NULL WHERE resource = ? AND number = ?", (resource, number))
 
-    def begin_earlier(self, cursor: Cursor, version: int, time: int) -> None:
-        """A late arrival equals this version: it began earlier than we knew."""
-        cursor.run("UPDATE version SET time = ? WHERE id = ?", (time, version))
+    def begin_earlier(self, cursor: Cursor, row: VersionRow) -> None:
+        """A late arrival equals this version: it began earlier than we knew, with the answer that came then."""
+        cursor.run(
+            "UPDATE version SET time = ?, head = ?, status = ?, extra = ? WHERE id = ?",
+            (row.time, row.head, row.status, row.extra, row.id),
+        )
 
     def set_content(self, cursor: Cursor, version: int, content: int) -> None:
         """Puts a reference right that damage has changed."""
@@ -182,12 +202,15 @@ class Versions:
         rows = cursor.all("SELECT id, resource FROM version WHERE content = ?", (content,))
         for resource in {row[1] for row in rows}:
             gone = {row[0] for row in rows if row[1] == resource}
-            kept = [row for row in self.of(resource, cursor) if row.id not in gone]
-            self.drop(cursor, resource, [row.id for row in kept])
-            newest = kept[-1].id if kept else None
-            cursor.run("UPDATE resource SET versions = ?, newest = ? WHERE id = ?", (len(kept), newest, resource))
+            self._keep(cursor, resource, [row for row in self.of(resource, cursor) if row.id not in gone])
         cursor.run("UPDATE capture SET content = NULL WHERE content = ?", (content,))
         cursor.run("DELETE FROM content WHERE id = ?", (content,))
+
+    def _keep(self, cursor: Cursor, resource: int, kept: Sequence[VersionRow]) -> None:
+        """Forgets all other versions of a URL."""
+        self.drop(cursor, resource, [row.id for row in kept])
+        newest = kept[-1].id if kept else None
+        cursor.run("UPDATE resource SET versions = ?, newest = ? WHERE id = ?", (len(kept), newest, resource))
 
     def _renumber(self, cursor: Cursor, resource: int, numbers: dict[int, int]) -> None:
         for old, new in sorted(numbers.items()):
@@ -250,7 +273,7 @@ class PendingRows:
 
 _SELECT_STORED = (
     "SELECT r.url, v.resource, v.number, v.time, h.data, r.versions, "
-    "c.id, c.identity, c.sha1, c.raw_bytes, c.stored_bytes, c.method, c.pack, c.place, c.slot "
+    "c.id, c.identity, c.sha1, c.raw_bytes, c.stored_bytes, c.method, c.pack, c.place, c.slot, v.extra "
 )
 _NEWEST = _SELECT_STORED + (
     "FROM resource r JOIN version v ON v.id = r.newest AND v.resource = r.id JOIN content c ON c.id = v.content "
@@ -308,6 +331,7 @@ class StoredVersion(NamedTuple):
     pack: int
     place: int
     slot: int
+    extra: str | None
 
 
 class NewestVersion(NamedTuple):

@@ -5,103 +5,33 @@ however often it is brought.
 from __future__ import annotations
 
 import json
-import zlib
+import re
 from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import brotli
-
 from letopis.archive import Archive, CheckDetails, NewCapture
-from letopis.archive.recording import unrecorded_captures
-from letopis.archive.records import headers_from_outside, status_from_outside
-from letopis.errors import BadUrl, Damaged, DocumentTooLarge, LetopisError
-from letopis.exchange.sources import ImportedCapture, ImportReport
+from letopis.archive.imported import (
+    MistakenCheck,
+    attach_sources,
+    drop_mistaken,
+    keep_waiting,
+    mistaken_for_page,
+    unrecorded_captures,
+)
+from letopis.archive.records import CaptureSource, headers_from_outside, status_from_outside
+from letopis.errors import BadUrl, Damaged, LetopisError
+from letopis.exchange.body_codings import DecodedBody, decoded_body
+from letopis.exchange.revisits import Arrival, Revisit, digest_key, resolve_revisits, waiting_row
+from letopis.exchange.sources import ImportedCapture, ImportReport, RevisitTarget
 from letopis.exchange.warc_records import restored_headers
-from letopis.model import Outcome, to_millis
+from letopis.model import Headers, Outcome, to_millis
 from letopis.model.times import utc_time
 from letopis.urls import normalize
-from letopis.zstandard import zstd
-
-MAX_BODY = 256 * 1024 * 1024
-"""Larger bodies are refused and named in the report."""
-
-
-def undo_coding(coding: str, body: bytes, limit: int = MAX_BODY) -> bytes:
-    """The bytes behind a coding; an unknown coding leaves them as they are.
-
-    Raises DocumentTooLarge past the limit, ValueError where they are not what the coding says.
-    """
-    inflate = _CODINGS.get(coding)
-    return body if inflate is None else inflate(body, limit)
-
-
-def knows_coding(coding: str) -> bool:
-    """Whether this coding can be undone."""
-    return coding in _CODINGS
-
-
-def _gunzip(body: bytes, limit: int) -> bytes:
-    inflate = zlib.decompressobj(47)
-    try:
-        plain = inflate.decompress(body, limit)
-    except zlib.error:
-        plain = _raw_deflate(body, limit)
-    else:
-        _require_bounded(bool(inflate.unconsumed_tail))
-    return plain
-
-
-def _raw_deflate(body: bytes, limit: int) -> bytes:
-    """What some servers send as `deflate`: without the header of zlib."""
-    inflate = zlib.decompressobj(-15)
-    try:
-        plain = inflate.decompress(body, limit)
-    except zlib.error as error:
-        raise ValueError(str(error)) from None
-    _require_bounded(bool(inflate.unconsumed_tail))
-    return plain
-
-
-def _unbrotli(body: bytes, limit: int) -> bytes:
-    inflate = brotli.Decompressor()
-    try:
-        plain: bytes = inflate.process(body, output_buffer_limit=limit)
-    except brotli.error as error:
-        raise ValueError(str(error)) from None
-    _require_bounded(len(plain) > limit or not inflate.can_accept_more_data())
-    if not inflate.is_finished():
-        raise ValueError("it breaks off")
-    return plain
-
-
-def _unzstd(body: bytes, limit: int) -> bytes:
-    inflate = zstd.ZstdDecompressor()
-    try:
-        plain = inflate.decompress(body, limit)
-    except zstd.ZstdError as error:
-        raise ValueError(str(error)) from None
-    _require_bounded(not inflate.eof and not inflate.needs_input)
-    return plain
-
-
-def _require_bounded(too_large: bool) -> None:
-    if too_large:
-        raise DocumentTooLarge("it unpacks to more than 256 MiB")
-
-
-_CODINGS: dict[str, Callable[[bytes, int], bytes]] = {
-    "gzip": _gunzip,
-    "x-gzip": _gunzip,
-    "deflate": _gunzip,
-    "br": _unbrotli,
-    "zstd": _unzstd,
-}
 
 BATCH_CAPTURES = 1024
 BATCH_BYTES = 64 * 1024 * 1024
-MOST_ERROR_BODY = 64 * 1024
 _FACTS = ("final", "hops", "error", "warnings", "score", "blocks", "length", "failure")
-_CODING_LENGTHS = (len("content-encoding"), len("transfer-encoding"))
 
 
 def import_captures(
@@ -133,21 +63,36 @@ def _readable(found: Iterable[ImportedCapture], name: str, report: ImportReport)
         report.break_off(f"the rest of the file cannot be read ({type(error).__name__}: {reason})", name)
 
 
-def _commit(archive: Archive, batch: list[NewCapture], report: ImportReport) -> None:
-    """What a run that was killed has already brought is passed over."""
-    wanted = unrecorded_captures(archive, batch)
-    report.same += len(batch) - len(wanted)
-    for done in archive.commit(wanted) if wanted else ():
+def _commit(archive: Archive, batch: list[Arrival], report: ImportReport) -> None:
+    """What a run that was killed has already brought is passed over; where it lacks its record, it gets that."""
+    resolved = resolve_revisits(archive, batch)
+    news = unrecorded_captures(archive, resolved.captures)
+    report.same += len(resolved.captures) - len(news.wanted)
+    for done in archive.commit(news.wanted) if news.wanted else ():
         report.checks += 1
         report.versions += done.outcome in (Outcome.NEW, Outcome.CHANGED)
+    attach_sources(archive, news.recordless)
+    drop_mistaken(archive, [*news.mistaken, *_mistaken_for_pages(archive, batch)])
+    if resolved.waiting:
+        fresh = keep_waiting(archive, [waiting_row(one, report.run) for one in resolved.waiting])
+        report.waiting += fresh
+        report.same += len(resolved.waiting) - fresh
 
 
-def _batches(arrivals: Iterator[NewCapture]) -> Iterator[list[NewCapture]]:
-    batch: list[NewCapture] = []
+def _mistaken_for_pages(archive: Archive, batch: list[Arrival]) -> Iterator[MistakenCheck]:
+    """Answers to other methods that an earlier release took for versions of the page."""
+    for arrival in batch:
+        found = mistaken_for_page(archive, normalize(arrival.page), arrival.capture) if arrival.page else None
+        if found is not None:
+            yield found
+
+
+def _batches(arrivals: Iterator[Arrival]) -> Iterator[list[Arrival]]:
+    batch: list[Arrival] = []
     size = 0
     for arrival in arrivals:
         batch.append(arrival)
-        size += len(arrival.body or b"")
+        size += len(arrival.capture.body or b"")
         if len(batch) >= BATCH_CAPTURES or size > BATCH_BYTES:
             yield batch
             batch, size = [], 0
@@ -155,16 +100,17 @@ def _batches(arrivals: Iterator[NewCapture]) -> Iterator[list[NewCapture]]:
         yield batch
 
 
-def _arrivals(found: Iterable[ImportedCapture], name: str, report: ImportReport) -> Iterator[NewCapture]:
+def _arrivals(found: Iterable[ImportedCapture], name: str, report: ImportReport) -> Iterator[Arrival]:
     """Captures as arrivals; facts of ours that follow a capture are joined with it."""
-    waiting: NewCapture | None = None
-    for capture in found:
+    waiting: Arrival | None = None
+    for imported in found:
         report.records += 1
-        arrival = _arrival(capture, report, name)
+        arrival = _arrival(imported, report, name)
         if arrival is None:
             continue
-        if capture.facts is not None and waiting is not None and _same_check(waiting, arrival):
-            waiting = waiting._replace(details=arrival.details)
+        if imported.facts is not None and waiting is not None and _same_check(waiting, arrival):
+            details = arrival.capture.details
+            waiting = waiting._replace(capture=waiting.capture._replace(details=details))
             continue
         if waiting is not None:
             yield waiting
@@ -173,34 +119,63 @@ def _arrivals(found: Iterable[ImportedCapture], name: str, report: ImportReport)
         yield waiting
 
 
-def _same_check(capture: NewCapture, facts: NewCapture) -> bool:
-    return capture.time == facts.time and capture.url == facts.url
+def _same_check(capture: Arrival, facts: Arrival) -> bool:
+    return capture.capture.time == facts.capture.time and capture.capture.url == facts.capture.url
 
 
-def _arrival(capture: ImportedCapture, report: ImportReport, where: str) -> NewCapture | None:
+def _arrival(imported: ImportedCapture, report: ImportReport, where: str) -> Arrival | None:
     try:
-        url = normalize(capture.url)
-        moment = _moment(capture.date)
+        url = normalize(imported.url)
+        moment = parse_date(imported.date)
     except BadUrl:
-        report.refuse("no web address (http or https)", f"{where} {capture.url[:100]}")
+        report.refuse("no web address (http or https)", f"{where} {imported.url[:100]}")
         return None
     except (ValueError, OverflowError):
-        report.refuse("no date that can be read", f"{where} {capture.url[:100]}")
+        report.refuse("no date that can be read", f"{where} {imported.url[:100]}")
         return None
-    if capture.facts is not None:
-        return _arrival_of_facts(url, moment, capture.facts, report, where)
-    if not 100 <= capture.status <= 999:
-        report.refuse("no status that can be read", f"{where} {capture.url[:100]}")
+    if imported.facts is not None:
+        facts = _arrival_of_facts(url, moment, imported.facts, report, where)
+        return None if facts is None else Arrival(facts)
+    has_status = 100 <= imported.status <= 999 or (imported.revisits is not None and not imported.status)
+    if not has_status:
+        report.refuse("no status that can be read", f"{where} {imported.url[:100]}")
         return None
-    headers = restored_headers(capture.headers)
-    if capture.is_revisit:
-        return NewCapture(url, moment, capture.status, headers, None, Outcome.UNCHANGED, versioned=False, dated=True)
-    body: bytes | None = capture.body if capture.decoded else _decoded(capture, report, where)
-    is_page = 200 <= capture.status < 300
-    outcome = Outcome.NEW if is_page else Outcome.UNCHANGED if capture.status < 400 else Outcome.UNAVAILABLE
-    if not is_page and (not body or len(body) > MOST_ERROR_BODY):
-        body = None
-    return NewCapture(url, moment, capture.status, headers, body, outcome, versioned=is_page, dated=True)
+    headers = restored_headers(imported.headers) if imported.record is None else imported.headers
+    if imported.revisits is not None:
+        source = _source(imported, None)
+        capture = NewCapture(
+            url, moment, imported.status, headers, None, Outcome.UNCHANGED, versioned=False, dated=True, source=source
+        )
+        return Arrival(capture, _revisit(imported.revisits))
+    decoded = DecodedBody(imported.body) if imported.decoded else decoded_body(imported.headers, imported.body)
+    if decoded.problem:
+        report.refuse(decoded.problem, f"{where} {imported.url[:100]}")
+    return Arrival(_with_body(imported, url, moment, headers, decoded.body), page=imported.page)
+
+
+def _with_body(imported: ImportedCapture, url: str, moment: int, headers: Headers, body: bytes) -> NewCapture:
+    is_page = 200 <= imported.status < 300
+    outcome = Outcome.NEW if is_page else Outcome.UNCHANGED if imported.status < 400 else Outcome.UNAVAILABLE
+    return NewCapture(
+        url, moment, imported.status, headers, body if is_page or body else None, outcome,
+        versioned=is_page, dated=True, source=_source(imported, body),
+    )  # fmt: skip
+
+
+def _source(imported: ImportedCapture, body: bytes | None) -> CaptureSource | None:
+    """What is kept of the record: its body only where the capture has it otherwise."""
+    record = imported.record
+    if record is None:
+        return None if not imported.digest else CaptureSource(0, b"", None, digest_key(imported.digest))
+    raw = imported.body if body is not None and imported.body != body else None
+    return CaptureSource(record.key, record.pack(), raw, digest_key(imported.digest))
+
+
+def _revisit(target: RevisitTarget) -> Revisit:
+    try:
+        return Revisit(digest_key(target.digest), normalize(target.url), parse_date(target.date))
+    except (BadUrl, ValueError, OverflowError):
+        return Revisit(digest_key(target.digest), "", None)
 
 
 def _arrival_of_facts(
@@ -235,53 +210,30 @@ def parse_check_facts(text: bytes) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _moment(date: str) -> int:
-    return to_millis(utc_time(date))
+_DATE_PARTS = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d\d?)(.*))?)?", re.ASCII | re.DOTALL)
+_FRACTION = re.compile(r"(?<=\.\d{6})\d+")
+_USUAL_DATE = len("2024-01-31T12:00:00Z")
+_STAMP = re.compile(r"\d{14}", re.ASCII)
 
 
-def _decoded(capture: ImportedCapture, report: ImportReport, where: str) -> bytes:
-    """The body without its codings; one that cannot be undone, or not within bounds, stays as it came."""
-    body = capture.body
-    coding = ""
-    for name, value in capture.headers:
-        if len(name) not in _CODING_LENGTHS:
-            continue
-        lower = name.lower()
-        if lower == "transfer-encoding" and "chunked" in value.lower():
-            body = unchunked(body)
-        elif lower == "content-encoding" and not coding:
-            coding = value.lower().strip()
-    return _undone(coding, body, capture, report, where) if knows_coding(coding) else body
+def parse_date(date: str) -> int:
+    """Milliseconds of a date as records write it; ValueError when it is none.
 
-
-def _undone(coding: str, body: bytes, capture: ImportedCapture, report: ImportReport, where: str) -> bytes:
-    try:
-        return undo_coding(coding, body)
-    except DocumentTooLarge as error:
-        report.refuse(f"{error}; stored as it came", f"{where} {capture.url[:100]}")
-    except ValueError:
-        report.refuse(f"a body labelled {coding} is not; stored as it came", f"{where} {capture.url[:100]}")
-    return body
-
-
-def unchunked(body: bytes) -> bytes:
-    """The body of a chunked message; what is not chunked stays as it is."""
-    parts: list[bytes] = []
-    place = 0
-    while True:
-        end = body.find(b"\r\n", place, place + 1024)
-        size = _hex(body[place:end].split(b";")[0].strip()) if end >= 0 else None
-        if size is None or end + 2 + size > len(body):
-            return b"".join(parts) if parts else body
-        if size == 0:
-            return b"".join(parts)
-        parts.append(body[end + 2 : end + 2 + size])
-        place = end + 2 + size
-        place += 2 if body.startswith(b"\r\n", place) else 0
-
-
-def _hex(digits: bytes) -> int | None:
-    try:
-        return int(digits, 16) if digits and len(digits) <= 8 else None
-    except ValueError:
-        return None
+    Years and months alone mean their first moment. Some writers count the
+    days of the year behind the month.
+    """
+    text = date.strip()
+    if len(text) == _USUAL_DATE and text[10] == "T":
+        return to_millis(utc_time(text))
+    text = _FRACTION.sub("", text)
+    if _STAMP.match(text):
+        text = f"{text[:8]}T{text[8:14]}Z"
+    parts = _DATE_PARTS.fullmatch(text)
+    if parts and parts[2] is None:
+        text = f"{parts[1]}-01-01"
+    elif parts and parts[3] is None:
+        text = f"{parts[1]}-{parts[2]}-01"
+    elif parts and len(parts[3]) == 3:
+        day = datetime(int(parts[1]), 1, 1, tzinfo=UTC) + timedelta(days=int(parts[3]) - 1)
+        text = f"{day:%Y-%m-%d}{parts[4]}"
+    return to_millis(utc_time(text))

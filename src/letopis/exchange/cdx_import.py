@@ -16,7 +16,8 @@ from urllib.parse import urljoin
 from letopis.archive import Archive
 from letopis.config import FetchSettings
 from letopis.errors import LetopisError, UsageError
-from letopis.exchange.captures import BATCH_CAPTURES, MAX_BODY, import_captures
+from letopis.exchange.body_codings import MAX_BODY
+from letopis.exchange.captures import BATCH_CAPTURES, import_captures
 from letopis.exchange.cdx import RecordLocation
 from letopis.exchange.remote_file import source_of
 from letopis.exchange.sources import ImportedCapture, ImportReport

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from letopis.archive import Archive
-from letopis.archive.recording import is_recorded
+from letopis.archive.imported import is_recorded
 from letopis.errors import BadUrl, UsageError
 from letopis.exchange.captures import import_captures
 from letopis.exchange.cdx_import import import_cdxj
+from letopis.exchange.revisits import complete_waiting
 from letopis.exchange.sources import (
     CDXJ,
     FILE_KINDS,
@@ -83,12 +84,13 @@ def import_sources(
     """
     report = ImportReport()
     for source in map(str, sources):
-        before, breaks = report.checks + report.same, report.breaks
+        before, breaks = report.taken, report.breaks
         _import(archive, source, kind or source_kind(source), base, hints or SourceHints(), report, progress)
-        if report.checks + report.same == before:
+        if report.taken == before:
             report.empty.append(source)
         elif report.breaks > breaks:
             report.cut.append(source)
+    complete_waiting(archive, report)
     return report
 
 

@@ -12,7 +12,7 @@ from letopis.archive.accounts import projects_of
 from letopis.archive.activity import find_page
 from letopis.archive.captures import VERSION, CaptureList, ListedCapture, ResourceRow, TimeRange, checked_urls
 from letopis.archive.index_facts import require_site
-from letopis.model import Check, Outcome, to_millis
+from letopis.model import Check, Outcome, from_millis, to_millis
 from letopis.urls import host as host_of
 from letopis.urls import parse_user_url
 from letopis.urls import site as site_of
@@ -68,6 +68,12 @@ class ExportSelection:
         if not needed:
             return chosen
         return [check for check in history if check.outcome in _NEWS and check.version in needed] + chosen
+
+    def includes(self, url: str, time: int) -> bool:
+        """Whether a capture that is no check yet is meant, by its URL and its time in milliseconds."""
+        if self.project or self.latest or (self.site and host_of(url) != site_of(self.site)):
+            return False
+        return self._within(from_millis(time))
 
     def _chosen(self, history: list[Check]) -> list[Check]:
         chosen = [check for check in history if self._within(check.checked_at)]

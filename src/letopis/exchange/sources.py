@@ -7,14 +7,16 @@ the value a `SourceReader`. They need these values and nothing else of an import
 
 from __future__ import annotations
 
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from letopis.errors import MissingExtra, UsageError
+from letopis.exchange.kept_records import KeptRecord
 from letopis.model import Headers
 from letopis.plugins import entry_points_of
 
@@ -60,12 +62,23 @@ class ImportedWatch:
     left_out: tuple[str, ...] = ()
 
 
+class RevisitTarget(NamedTuple):
+    """What a revisit says of the capture that has its body: the digest of the payload, and where and when it was."""
+
+    digest: str = ""
+    url: str = ""
+    date: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class ImportedCapture:
     """`date` is ISO 8601; `decoded` bodies stand without the codings that their headers name.
 
     `facts` are those of a check of ours that has no record of its own, or
-    that belong to the capture before.
+    that belong to the capture before. `url` names method and body of the
+    request too where it was no GET, and then `page` is the address alone. `record` is what brought it, as it stood
+    in its file; `digest` what its writer calls the payload; `revisits` is there for
+    captures without a body of their own.
     """
 
     url: str
@@ -73,9 +86,12 @@ class ImportedCapture:
     status: int
     headers: Headers
     body: bytes
-    is_revisit: bool = False
+    revisits: RevisitTarget | None = None
     facts: dict[str, Any] | None = None
     decoded: bool = False
+    digest: str = ""
+    record: KeptRecord | None = None
+    page: str = ""
 
 
 def failed_capture(url: str, date: str, why: str) -> ImportedCapture:
@@ -91,20 +107,29 @@ _OTHERS = "other reasons"
 
 @dataclass(slots=True)
 class ImportReport:
-    """`same` counts captures that the archive already had; the first refusals are named.
+    """`same` counts captures that the archive already had, `waiting` revisits that wait for the capture they refer to;
+    the first refusals are named.
 
-    `empty` are the sources of which nothing could be taken in, `cut` those that break off or are damaged.
+    `empty` are the sources of which nothing could be taken in, `cut` those that break off or are damaged; `run` names
+    this import.
     """
 
     records: int = 0
     versions: int = 0
     checks: int = 0
     same: int = 0
+    waiting: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
     cut: list[str] = field(default_factory=list)
     breaks: int = 0
+    run: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    @property
+    def taken(self) -> int:
+        """Captures that are in the archive, or wait in it, after this."""
+        return self.checks + self.same + self.waiting
 
     def break_off(self, reason: str, where: str) -> None:
         """Counts a record, or the rest of a source, that is not there or cannot be read."""

@@ -19,12 +19,13 @@ from pathlib import Path
 from typing import IO, BinaryIO, cast
 
 from letopis.archive import Archive, identify
+from letopis.archive.captures import last_check_time
 from letopis.archive.cluster import PieceRunner
 from letopis.binary import atomic_file
 from letopis.exchange.cdx import RecordLocation, SortedLines, record_line
 from letopis.exchange.selection import ExportSelection
-from letopis.exchange.warc_export import SOFTWARE, ExportedRecord, exported_records, info_record, stable_id
-from letopis.exchange.warc_records import WarcWriter, gzip_member
+from letopis.exchange.warc_export import SOFTWARE, ExportedRecord, exported_records, info_record
+from letopis.exchange.warc_records import WarcRecord, WarcWriter, gzip_member, stable_id
 from letopis.extract import read_page
 from letopis.extract.detection import bare_type
 from letopis.model import Check, Outcome, Page, rfc3339
@@ -161,7 +162,7 @@ def export_wacz(
         package, index, pages = WaczPackage(out), SortedLines(), WaczPageList(text)
         try:
             counted = _Counted(exported_records(archive, selected, spread), pages, progress)
-            _write_warcs(package, counted, index, warc_bytes)
+            _write_warcs(package, counted, index, warc_bytes, info_record(last_check_time(archive)))
             _write_index(package, index)
             pages.close()
             _write_file(package, "pages/pages.jsonl", text, deflated=True)
@@ -194,14 +195,18 @@ class _Counted:
         return exported
 
 
-def _write_warcs(package: WaczPackage, records: Iterator[ExportedRecord], index: SortedLines, most: int) -> None:
+def _write_warcs(
+    package: WaczPackage, records: Iterator[ExportedRecord], index: SortedLines, most: int, info: WarcRecord
+) -> None:
     """At least one file, also of an empty selection: the format asks for it."""
     first = next(records, None)
     number = 0
     while number == 0 or first is not None:
         name = f"data-{number:05}.warc.gz"
         with package.member(f"archive/{name}") as out:
-            first = _fill(WarcWriter(out), name, first, records, index, most)
+            writer = WarcWriter(out)
+            writer.write(info)
+            first = _fill(writer, name, first, records, index, most)
         number += 1
 
 
@@ -214,7 +219,6 @@ def _fill(
     most: int,
 ) -> ExportedRecord | None:
     """Writes records until the file is large enough; answers with the first one of the next file."""
-    writer.write(info_record())
     exported = first
     while exported is not None and writer.size < most:
         place = writer.write(exported.record)

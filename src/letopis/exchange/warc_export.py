@@ -1,9 +1,9 @@
 """WARC 1.1 out: an export that is deterministic and streamed, and files written beside the archive as a crawl records.
 
 A version is a `response`; a check that found it again is a `revisit` that refers to it; a check without an answer
-that could be kept is a `metadata` record. Exporting the same part of the same archive twice gives the same bytes.
-Files beside the archive follow its commits: nothing is ever in them that the archive does not have, and one that
-is still written ends in `.open`.
+that could be kept is a `metadata` record. What an import brought goes out as the record that it came in.
+Exporting the same part of the same archive twice gives the same bytes. Files beside the archive follow its commits:
+nothing is ever in them that the archive does not have, and one that is still written ends in `.open`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import uuid
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -22,33 +22,49 @@ from typing import BinaryIO, NamedTuple
 
 from letopis import __version__
 from letopis.archive import Archive, RecordedCapture, identify
-from letopis.archive.captures import version_time
+from letopis.archive.captures import last_check_time, version_time
 from letopis.archive.cluster import PieceRunner
+from letopis.archive.imported import StoredSource, sources_of, waiting_revisits
 from letopis.errors import NotReady
+from letopis.exchange.kept_records import KeptRecord
+from letopis.exchange.revisits import read_waiting
 from letopis.exchange.selection import ExportPart, ExportSelection, export_parts
 from letopis.exchange.warc_records import (
     CHECK_TYPE,
+    SOFTWARE_NAME,
     WarcCompression,
     WarcRecord,
     WarcWriter,
     compressed_record,
     is_revisit,
+    record_id,
     response_head,
+    stable_id,
 )
 from letopis.model import Check, Outcome, rfc3339, stamp14, to_millis
 
 SOFTWARE = f"Letopis/{__version__}"
-_NAMESPACE = uuid.UUID("5f1d2c0e-6d4b-5b1e-9f55-0a7c0c1e7a11")
 _PROFILE_SAME = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 _PROFILE_304 = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 _NEWS = (Outcome.NEW, Outcome.CHANGED)
 
 
 class OriginalCapture(NamedTuple):
-    """The check that brought a version, as later ones refer to it."""
+    """The record that brought a version, as later ones refer to it."""
 
-    time: datetime
+    id: str
+    url: str
+    date: str
     digest: str
+
+
+def _original_of(check: Check, source: StoredSource | None) -> OriginalCapture:
+    date = rfc3339(check.checked_at)
+    if source is None:
+        return OriginalCapture(record_id("response", check.url, date), check.url, date, f"sha1:{check.digest}")
+    kept = KeptRecord.unpack(source.data)
+    digest = kept.field("warc-payload-digest") or f"sha1:{check.digest}"
+    return OriginalCapture(kept.field("warc-record-id"), kept.field("warc-target-uri"), kept.field("warc-date"), digest)
 
 
 class ExportedRecord(NamedTuple):
@@ -86,7 +102,7 @@ def warc_members(
 ) -> Iterator[bytes]:
     """The same piece by piece: what the file is, then its records."""
     members = _members(archive, selected, compression, spread)
-    yield compressed_record(info_record(), compression)
+    yield compressed_record(info_record(last_check_time(archive)), compression)
     for count, member in enumerate(members, 2):
         yield member
         progress(count)
@@ -96,10 +112,12 @@ def _members(
     archive: Archive, selected: ExportSelection, compression: WarcCompression, spread: PieceRunner | None
 ) -> Iterator[bytes]:
     """The records as they stand in a file; from here they come one by one, from elsewhere piece by piece."""
+    waiting = (compressed_record(record, compression) for record in _waiting_records(archive, selected))
     if spread is None:
-        return (compressed_record(one.record, compression) for one in exported_records(archive, selected))
+        here = (compressed_record(one.record, compression) for one in exported_records(archive, selected))
+        return chain(here, waiting)
     pieces = ((compression, part) for part in export_parts(archive, selected))
-    return chain.from_iterable(spread.each(_part_members, pieces))
+    return chain(chain.from_iterable(spread.each(_part_members, pieces)), waiting)
 
 
 def _part_members(archive: Archive, piece: tuple[WarcCompression, ExportPart]) -> list[bytes]:
@@ -131,16 +149,45 @@ def records_of(
 ) -> Iterator[ExportedRecord]:
     """The records of one URL's checks, or of a stretch of them, which may refer to checks before it."""
     originals: dict[int, OriginalCapture] = {}
+    sources = sources_of(archive, checks[0].url) if checks else {}
     for place, check in enumerate(checks[:end]):
         original = originals.get(check.version) if check.version is not None else None
+        source = sources.get(to_millis(check.checked_at))
         if check.outcome in _NEWS and check.version is not None:
-            originals[check.version] = OriginalCapture(check.checked_at, check.digest)
-        if place >= start:
+            originals[check.version] = _original_of(check, source)
+        if place >= start and source is None:
             yield from check_records(archive, check, original)
+        elif place >= start and source is not None:
+            yield from _records_as_they_came(archive, check, source)
+
+
+def _records_as_they_came(archive: Archive, check: Check, source: StoredSource) -> Iterator[ExportedRecord]:
+    """The records that an import brought a check with, and what we know of it beside them."""
+    kept = KeptRecord.unpack(source.data)
+    body = b"" if kept.field("warc-type") == "revisit" else _kept_body(archive, check)
+    for record in kept.records(body if source.body is None else source.body()):
+        yield ExportedRecord(record, check, body if record.kind == "response" else b"")
+    if check.redirects or check.warnings or check.error or check.final_url != check.url:
+        yield ExportedRecord(_metadata(check), check)
+
+
+def _kept_body(archive: Archive, check: Check) -> bytes:
+    body = archive.answers.error_body(check.url, check.checked_at)
+    if body or check.version is None or not (check.outcome in _NEWS or is_revisit(check)):
+        return body
+    return archive.get(check.url, version=check.version).body
+
+
+def _waiting_records(archive: Archive, selected: ExportSelection) -> Iterator[WarcRecord]:
+    """Revisits that wait for their capture go out as they came."""
+    for rows in waiting_revisits(archive):
+        for capture in (read_waiting(row).arrival.capture for row in rows):
+            if capture.source is not None and capture.source.data and selected.includes(capture.url, capture.time):
+                yield from KeptRecord.unpack(capture.source.data).records(b"")
 
 
 def check_records(archive: Archive, check: Check, original: OriginalCapture | None) -> Iterator[ExportedRecord]:
-    """The records of one check; `original` is the check that brought the version which this one found again."""
+    """The records of one check; `original` is what brought the version which this one found again."""
     if check.outcome in _NEWS and check.version is not None:
         body = archive.get(check.url, version=check.version).body
         yield ExportedRecord(_response(check, body), check, body)
@@ -158,33 +205,30 @@ def _is_bodiless(check: Check) -> bool:
     return not check.status or check.outcome is Outcome.TOO_LARGE
 
 
-def info_record() -> WarcRecord:
-    """What stands at the beginning of each file; it has no time, so that equal files are equal."""
-    text = f"software: {SOFTWARE}\r\nformat: WARC File Format 1.1\r\n"
+def info_record(moment: datetime) -> WarcRecord:
+    """What stands at the beginning of each file; its time is that of the last check, so that equal files are equal."""
+    text = f"{SOFTWARE_NAME}{__version__}\r\nformat: WARC File Format 1.1\r\n"
+    date = rfc3339(moment)
     return WarcRecord(
         (
             ("WARC-Type", "warcinfo"),
-            ("WARC-Record-ID", f"<urn:uuid:{stable_id('warcinfo', text)}>"),
-            ("WARC-Date", "1970-01-01T00:00:00Z"),
+            ("WARC-Record-ID", f"<urn:uuid:{stable_id('warcinfo', text, date)}>"),
+            ("WARC-Date", date),
+            ("WARC-Block-Digest", _digest(text.encode())),
             ("Content-Type", "application/warc-fields"),
         ),
         text.encode(),
     )
 
 
-def stable_id(*parts: str) -> str:
-    """The same parts always have the same id."""
-    return str(uuid.uuid5(_NAMESPACE, " ".join(parts)))
-
-
-def _record_id(kind: str, url: str, moment: datetime) -> str:
-    return f"<urn:uuid:{stable_id(kind, url, rfc3339(moment))}>"
+def _digest(data: bytes) -> str:
+    return f"sha1:{identify(data).text}"
 
 
 def _common_headers(kind: str, check: Check) -> list[tuple[str, str]]:
     return [
         ("WARC-Type", kind),
-        ("WARC-Record-ID", _record_id(kind, check.url, check.checked_at)),
+        ("WARC-Record-ID", record_id(kind, check.url, rfc3339(check.checked_at))),
         ("WARC-Date", rfc3339(check.checked_at)),
         ("WARC-Target-URI", check.url),
     ]
@@ -192,26 +236,30 @@ def _common_headers(kind: str, check: Check) -> list[tuple[str, str]]:
 
 def _response(check: Check, body: bytes) -> WarcRecord:
     headers = _common_headers("response", check)
-    headers.append(("WARC-Payload-Digest", f"sha1:{identify(body).text}"))
+    block = response_head(check.status, check.headers, len(body)) + body
+    headers.append(("WARC-Block-Digest", _digest(block)))
+    headers.append(("WARC-Payload-Digest", _digest(body)))
     headers.append(("Content-Type", "application/http; msgtype=response"))
-    return WarcRecord(tuple(headers), response_head(check.status, check.headers, len(body)) + body)
+    return WarcRecord(tuple(headers), block)
 
 
 def _revisit(check: Check, original: OriginalCapture | None) -> WarcRecord:
     """A check that found a version again; where that version is no longer kept, only its digest is named."""
     headers = _common_headers("revisit", check)
     headers.append(("WARC-Profile", _PROFILE_304 if check.status == 304 else _PROFILE_SAME))
-    digest = original.digest if original else check.digest
+    digest = original.digest if original else f"sha1:{check.digest}" if check.digest else ""
     if digest:
-        headers.append(("WARC-Payload-Digest", f"sha1:{digest}"))
+        headers.append(("WARC-Payload-Digest", digest))
     if original is not None:
         headers += [
-            ("WARC-Refers-To", _record_id("response", check.url, original.time)),
-            ("WARC-Refers-To-Target-URI", check.url),
-            ("WARC-Refers-To-Date", rfc3339(original.time)),
+            ("WARC-Refers-To", original.id),
+            ("WARC-Refers-To-Target-URI", original.url),
+            ("WARC-Refers-To-Date", original.date),
         ]
+    block = response_head(check.status, check.headers, None)
+    headers.append(("WARC-Block-Digest", _digest(block)))
     headers.append(("Content-Type", "application/http; msgtype=response"))
-    return WarcRecord(tuple(headers), response_head(check.status, check.headers, None))
+    return WarcRecord(tuple(headers), block)
 
 
 def _metadata(check: Check) -> WarcRecord:
@@ -228,8 +276,9 @@ def _metadata(check: Check) -> WarcRecord:
         facts["failure"] = check.failure
     if check.status and _is_bodiless(check):
         facts |= {"headers": check.headers, "length": check.length, "score": check.score, "blocks": check.blocks}
-    headers = (*_common_headers("metadata", check), ("Content-Type", CHECK_TYPE))
-    return WarcRecord(headers, json.dumps(facts, ensure_ascii=False, sort_keys=True).encode())
+    block = json.dumps(facts, ensure_ascii=False, sort_keys=True).encode()
+    digest = ("WARC-Block-Digest", _digest(block))
+    return WarcRecord((*_common_headers("metadata", check), digest, ("Content-Type", CHECK_TYPE)), block)
 
 
 FILE_BYTES = 1024 * 1024 * 1024
@@ -312,7 +361,7 @@ class CrawlWarcWriter:
         if self._file is None:
             raise NotReady(f"{self._folder} holds too many files of this second; name another folder with --warc")
         self._writer = WarcWriter(self._file)
-        self._writer.write(info_record())
+        self._writer.write(info_record(last_check_time(self._archive)))
         return self._writer
 
     def _check(self, done: RecordedCapture) -> Check | None:
@@ -327,7 +376,10 @@ class CrawlWarcWriter:
         if not is_revisit(check) or check.version is None:
             return None
         began = version_time(self._archive, done.resource, check.version)
-        return OriginalCapture(began, check.digest) if began is not None else None
+        if began is None:
+            return None
+        source = sources_of(self._archive, check.url).get(to_millis(began))
+        return _original_of(replace(check, checked_at=began), source)
 
 
 def _recover(left: Path) -> None:

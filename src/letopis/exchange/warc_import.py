@@ -1,18 +1,41 @@
-"""WARC and ARC files of others, read: captures in the order of the file, with their own times."""
+"""WARC and ARC files of others, read: captures in the order of the file, with their own times.
+
+Whatever a file says of a capture is kept beside it: its record as it stood there, its request, and other records
+that tell of it.
+"""
 
 from __future__ import annotations
 
-import zlib
+import re
+from collections import OrderedDict, deque
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from fastwarc.warc import ArchiveIterator, WarcRecordType
-
-from letopis.errors import MissingExtra, UsageError
-from letopis.exchange.captures import MAX_BODY, parse_check_facts
-from letopis.exchange.sources import ImportedCapture, ImportReport
-from letopis.exchange.warc_records import CHECK_TYPE, is_warc_name, parse_response
+from letopis.errors import UsageError
+from letopis.exchange.captures import parse_check_facts
+from letopis.exchange.kept_records import MAX_BESIDE, KeptRecord
+from letopis.exchange.record_stream import (
+    BREAKS_OFF,
+    DAMAGED_MEMBER,
+    NO_RECORD,
+    WRONG_LENGTH,
+    SourceRecord,
+    is_arc,
+    read_arc_records,
+    read_records,
+)
+from letopis.exchange.request_keys import parse_request, request_url
+from letopis.exchange.sources import ImportedCapture, ImportReport, RevisitTarget
+from letopis.exchange.warc_records import (
+    CHECK_TYPE,
+    MAX_HEAD,
+    SOFTWARE_NAME,
+    is_warc_name,
+    parse_response,
+    record_id,
+)
 from letopis.model import Headers, header
 
 
@@ -22,6 +45,14 @@ def warcs_in_folder(folder: Path) -> list[Path]:
 
 
 MAX_FACTS = 1024 * 1024
+_CAPTURES = ("response", "revisit", "resource")
+_WEB = re.compile(r"<?\s*https?:", re.IGNORECASE)
+_MOST_HELD = 8
+_MOST_REQUESTS = 64
+_MOST_BESIDE = 64
+_NO_BODY = (204, 304)
+_DAMAGE = (BREAKS_OFF, DAMAGED_MEMBER, NO_RECORD)
+_UUID_VERSION = len("<urn:uuid:00000000-0000-")
 
 
 def warc_captures(file: Path, report: ImportReport) -> Iterator[ImportedCapture]:
@@ -29,86 +60,237 @@ def warc_captures(file: Path, report: ImportReport) -> Iterator[ImportedCapture]
     if not file.is_file():
         raise UsageError(f"cannot read {file}; give a WARC or ARC file")
     with file.open("rb") as stream:
-        if _is_arc(stream):
-            yield from _arc_captures(stream)
-            return
-    yield from record_captures(str(file), report)
+        yield from arc_captures(stream, report) if is_arc(stream) else record_captures(stream, report)
 
 
-def _is_arc(stream: BinaryIO) -> bool:
-    head = stream.read(4096)
-    stream.seek(0)
-    if head[:2] == b"\x1f\x8b":
-        head = zlib.decompressobj(31).decompress(head, 64)
-    return head.startswith(b"filedesc:")
-
-
-_METADATA, _RESOURCE, _REVISIT = WarcRecordType.metadata, WarcRecordType.resource, WarcRecordType.revisit
-_FAST_TYPES = WarcRecordType.response | _REVISIT | _RESOURCE | _METADATA
-
-
-def record_captures(source: str | BinaryIO, report: ImportReport) -> Iterator[ImportedCapture]:
-    """The same of a WARC file by its name, or of a stream that holds whole records."""
-    for record in ArchiveIterator(source, record_types=_FAST_TYPES, parse_http=False):
-        fields = {name.lower(): value for name, value in record.headers.astuples()}
-        url = fields.get("warc-target-uri", "").strip("<>")
-        kind = record.record_type
-        if record.content_length > MAX_BODY:
-            report.refuse("larger than 256 MiB", url)
+def record_captures(stream: BinaryIO, report: ImportReport) -> Iterator[ImportedCapture]:
+    """The same of a WARC file, or of a stream that holds whole records."""
+    group = _RecordGroup()
+    for record in read_records(stream):
+        sound = _sound(record, report)
+        if sound is None:
             continue
-        if kind == _METADATA and fields.get("content-type") != CHECK_TYPE:
-            continue
-        block = _block(record, fields)
-        if block is None:
-            report.break_off("the record breaks off before its end", url or "a record without an address")
-            continue
-        date = fields.get("warc-date", "")
-        if kind == _METADATA:
-            yield ImportedCapture(url, date, 0, (), b"", facts=parse_check_facts(block[:MAX_FACTS]) or {})
-            continue
-        status, headers, body = _answer(kind, fields.get("content-type", ""), block)
-        yield ImportedCapture(url, date, status, headers, body, kind == _REVISIT)
+        kind = sound.field("warc-type").lower()
+        if kind == "metadata" and sound.field("content-type") == CHECK_TYPE:
+            yield from group.released(0, report)
+            facts = parse_check_facts(sound.block[:MAX_FACTS]) or {}
+            yield ImportedCapture(_target(sound), sound.field("warc-date"), 0, (), b"", facts=facts)
+        elif kind in _CAPTURES and _WEB.match(sound.field("warc-target-uri")):
+            group.add(sound)
+            yield from group.released(_MOST_HELD, report)
+        elif not (kind == "warcinfo" and SOFTWARE_NAME.encode() in sound.block[:200]):
+            group.add_beside(sound, report)
+    yield from group.released(0, report)
+    group.refuse_left(report)
 
 
-def _block(record: Any, fields: dict[str, str]) -> bytes | None:
-    """All bytes of a record; None when they are not all there."""
-    # Asked for more than there is, the reader makes room for all of it first.
-    block: bytes = record.reader.read(record.content_length)
-    is_short = len(block) < record.content_length or "content-length" not in fields
-    return _whole_by_length(block) if is_short else block
+def _target(record: SourceRecord) -> str:
+    return record.field("warc-target-uri").strip("<> ")
+
+
+def _sound(record: SourceRecord, report: ImportReport) -> SourceRecord | None:
+    """A record whose block can be trusted; what is wrong with it is told."""
+    where = record.field("warc-target-uri") or record.field("url") or "a record without an address"
+    if not record.fault:
+        return record
+    if record.fault == BREAKS_OFF and (whole := _whole_by_length(record.block)) is not None:
+        return record._replace(block=whole, fault="")
+    if record.fault in _DAMAGE:
+        report.break_off(record.fault, where)
+        return None
+    report.refuse(record.fault, where)
+    return record if record.fault == WRONG_LENGTH else None
 
 
 def _whole_by_length(block: bytes) -> bytes | None:
-    """A message whose record breaks off, when it is whole by its own length; else None."""
+    """A message whose record breaks off, when it is whole by its own length or has no body; else None."""
     status, headers, body = parse_response(block)
     length = header(headers, "content-length")
+    if 300 <= status < 400 or status in _NO_BODY:
+        length = length or "0"
     if not status or not (length.isascii() and length.isdigit()) or len(length) > 12 or len(body) < int(length):
         return None
     return block[: len(block) - len(body) + int(length)]
 
 
-def _answer(kind: Any, content_type: str, block: bytes) -> tuple[int, Headers, bytes]:
-    """Status, headers and body of a record; a resource without HTTP counts as a plain success."""
-    if kind == _RESOURCE and not content_type.startswith("application/http"):
-        return 200, (("Content-Type", content_type),), block
+@dataclass(slots=True)
+class _HeldCapture:
+    """A capture while the records that belong to it are collected."""
+
+    record: SourceRecord
+    beside: list[SourceRecord] = field(default_factory=list)
+    request: SourceRecord | None = None
+
+
+class _RecordGroup:
+    """Puts requests and other records to the captures they belong to: those they name, else those beside them.
+
+    Captures wait until some more have come, since writers put requests before
+    or behind answers.
+    """
+
+    def __init__(self) -> None:
+        self._held: deque[_HeldCapture] = deque()
+        self._early: OrderedDict[int, SourceRecord] = OrderedDict()
+        self._count = 0
+
+    def add(self, record: SourceRecord) -> None:
+        """A capture, with what came before it and belongs to it."""
+        held = _HeldCapture(record)
+        for number, early in list(self._early.items()):
+            if _belong_together(record, early) or early.field("warc-type") != "request":
+                self._attach(held, self._early.pop(number))
+        self._held.append(held)
+
+    def add_beside(self, record: SourceRecord, report: ImportReport) -> None:
+        """A record that is no capture of the web."""
+        if len(record.block) > MAX_BESIDE:
+            report.refuse("no capture, and too large to be kept beside one", _target(record))
+            return
+        owners = [one for one in reversed(self._held) if _belong_together(one.record, record)]
+        owner = next((one for one in owners if one.request is None), owners[0] if owners else None)
+        if owner is None and record.field("warc-type") not in ("request", "warcinfo") and self._held:
+            owner = self._held[-1]
+        if owner is not None:
+            self._attach(owner, record)
+            return
+        self._count += 1
+        self._early[self._count] = record
+        if len(self._early) > _MOST_REQUESTS:
+            self._refuse(self._early.popitem(last=False)[1], report)
+
+    def _attach(self, held: _HeldCapture, record: SourceRecord) -> None:
+        if record.field("warc-type") == "request" and held.request is None and _belong_together(held.record, record):
+            held.request = record
+        if len(held.beside) < _MOST_BESIDE:
+            held.beside.append(record)
+
+    def released(self, most: int, report: ImportReport) -> Iterator[ImportedCapture]:
+        """Those that wait no longer, in their order."""
+        while self._held and (len(self._held) > most):
+            held = self._held.popleft()
+            if not most and not self._held:
+                for number in list(self._early):
+                    self._attach(held, self._early.pop(number))
+            yield _capture(held)
+
+    def refuse_left(self, report: ImportReport) -> None:
+        """Names what belongs to no capture."""
+        while self._early:
+            self._refuse(self._early.popitem()[1], report)
+
+    def _refuse(self, record: SourceRecord, report: ImportReport) -> None:
+        kind = record.field("warc-type")
+        if kind == "request":
+            report.refuse("a request without its answer", _target(record))
+        elif kind in _CAPTURES:
+            report.refuse("no web address (http or https)", _target(record))
+
+
+def _belong_together(capture: SourceRecord, other: SourceRecord) -> bool:
+    """Whether two records tell of the same exchange: one names the other, or, when neither does, by their address."""
+    names = {value for name, value in other.fields if name.lower() in ("warc-concurrent-to", "warc-refers-to")}
+    names_back = {value for name, value in capture.fields if name.lower() == "warc-concurrent-to"}
+    if capture.field("warc-record-id") in names or other.field("warc-record-id") in names_back:
+        return True
+    if names or other.field("warc-type") != "request":
+        return False
+    return _target(capture) == _target(other)
+
+
+def _capture(held: _HeldCapture) -> ImportedCapture:
+    """The capture of a record with all that belongs to it."""
+    record = held.record
+    kind = record.field("warc-type").lower()
+    content_type = record.field("content-type")
+    if kind == "resource" and not content_type.startswith("application/http"):
+        status, headers, body = 200, _resource_headers(content_type), record.block
+    else:
+        status, headers, body = _answer(record.block)
+    request = parse_request(held.request.block) if held.request is not None else None
+    head = record.block[: len(record.block) - len(body)]
+    revisits = None
+    if kind == "revisit":
+        revisits = RevisitTarget(
+            record.field("warc-payload-digest"),
+            record.field("warc-refers-to-target-uri").strip("<> "),
+            record.field("warc-refers-to-date"),
+        )
+        head, body, status = record.block, b"", status if headers or status else 0
+    target = _target(record)
+    url = request_url(target, request)
+    return ImportedCapture(
+        url,
+        record.field("warc-date"),
+        status,
+        headers,
+        body,
+        revisits,
+        digest=record.field("warc-payload-digest"),
+        record=_kept(record, head, held.beside),
+        page=target if url != target else "",
+    )
+
+
+def _resource_headers(content_type: str) -> Headers:
+    return (("Content-Type", content_type),)
+
+
+def _answer(block: bytes) -> tuple[int, Headers, bytes]:
+    """The message of a block; the blank line behind a head without a body may be missing."""
     status, headers, body = parse_response(block)
-    if not status and kind == _REVISIT:
-        return 200, (), b""
-    return status, headers, body
+    if status or not block.startswith(b"HTTP/") or len(block) > MAX_HEAD:
+        return status, headers, body
+    return *parse_response(block + b"\r\n\r\n")[:2], b""
 
 
-def _arc_captures(stream: BinaryIO) -> Iterator[ImportedCapture]:
-    """ARC, which only the older reader knows."""
-    try:
-        from warcio.archiveiterator import ArchiveIterator as SlowIterator  # noqa: PLC0415 - optional dependency
-    except ImportError:
-        raise MissingExtra("ARC files need warcio; install it with: pip install 'letopis[arc]'") from None
+def _kept(record: SourceRecord, head: bytes, beside: list[SourceRecord]) -> KeptRecord | None:
+    """What is kept of a record; nothing of our own, which are made anew just so."""
+    name = record.field("warc-record-id")
+    if not beside and name[_UUID_VERSION : _UUID_VERSION + 1] == "5":
+        own = record_id(record.field("warc-type"), record.field("warc-target-uri"), record.field("warc-date"))
+        if name == own:
+            return None
+    return KeptRecord(record.version, record.fields, head, tuple(beside))
 
-    for record in SlowIterator(stream, arc2warc=True):
-        if record.rec_type != "response" or record.http_headers is None:
+
+# ARC
+
+_ARC_TYPES = {"http": "application/http; msgtype=response"}
+
+
+def arc_captures(stream: BinaryIO, report: ImportReport) -> Iterator[ImportedCapture]:
+    """Captures of an ARC file; what it says of each is kept in the words of WARC."""
+    for record in read_arc_records(stream):
+        url = record.field("url")
+        if record.fault != DAMAGED_MEMBER and not _WEB.match(url):
+            report.refuse("no web address (http or https)", url)
             continue
-        headers = tuple((str(name), str(value)) for name, value in record.http_headers.headers)
-        status = int(record.http_headers.get_statuscode() or 0)
-        date = record.rec_headers.get_header("WARC-Date") or ""
-        url = record.rec_headers.get_header("WARC-Target-URI") or ""
-        yield ImportedCapture(url, date, status, headers, record.content_stream().read(MAX_BODY), False)
+        sound = _sound(record, report)
+        if sound is None:
+            continue
+        status, headers, body = parse_response(sound.block.lstrip(b"\r\n"))
+        if not status:
+            report.refuse("no status that can be read", url)
+            continue
+        block = sound.block.lstrip(b"\r\n")
+        kept = KeptRecord("WARC/1.0", _arc_fields(record), block[: len(block) - len(body)])
+        yield ImportedCapture(url, _iso_date(record.field("archive-date")), status, headers, body, record=kept)
+
+
+def _arc_fields(record: SourceRecord) -> tuple[tuple[str, str], ...]:
+    url, date = record.field("url"), _iso_date(record.field("archive-date"))
+    fields = [
+        ("WARC-Type", "response"),
+        ("WARC-Record-ID", record_id("arc", url, date)),
+        ("WARC-Date", date),
+        ("WARC-Target-URI", url),
+        ("WARC-IP-Address", record.field("ip-address")),
+        ("Content-Type", _ARC_TYPES["http"]),
+    ]
+    return tuple((name, value) for name, value in fields if value.strip(".0"))
+
+
+def _iso_date(stamp: str) -> str:
+    digits = stamp[:14].ljust(14, "0")
+    return f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}T{digits[8:10]}:{digits[10:12]}:{digits[12:14]}Z"

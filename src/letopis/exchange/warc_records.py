@@ -6,17 +6,21 @@ another name, and come back under their own.
 
 from __future__ import annotations
 
+import re
+import uuid
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import BinaryIO, Literal, NamedTuple
 
-from letopis.model import Check, Headers, Outcome
+from letopis.model import Check, Headers, Outcome, header
 from letopis.zstandard import zstd
 
 CHECK_TYPE = "application/vnd.letopis.check+json"
 """Of metadata records that hold what WARC has no field for."""
+SOFTWARE_NAME = "software: Letopis/"
+"""How the description of a file of ours begins."""
 WARC_SUFFIXES = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
 
 
@@ -32,7 +36,21 @@ def is_cdx_name(address: str) -> bool:
 
 KEPT_PREFIX = "X-Letopis-Kept-"
 MAX_HEAD = 1024 * 1024
+_BLANK_LINE = re.compile(rb"\r*\n\r*\n")
 _UNFIT = frozenset({"content-encoding", "transfer-encoding", "content-length"})
+
+
+_NAMESPACE = uuid.UUID("5f1d2c0e-6d4b-5b1e-9f55-0a7c0c1e7a11")
+
+
+def stable_id(*parts: str) -> str:
+    """The same parts always have the same id."""
+    return str(uuid.uuid5(_NAMESPACE, " ".join(parts)))
+
+
+def record_id(kind: str, url: str, date: str) -> str:
+    """The id of a record of ours."""
+    return f"<urn:uuid:{stable_id(kind, url, date)}>"
 
 
 def reason_phrase(status: int) -> str:
@@ -79,15 +97,24 @@ def parse_response(block: bytes) -> tuple[int, Headers, bytes]:
     """
     if not block.startswith(b"HTTP/"):
         return 0, (), block
-    end, size = block.find(b"\r\n\r\n", 0, MAX_HEAD), 4
-    bare = block.find(b"\n\n", 0, end if end >= 0 else MAX_HEAD)
-    if bare >= 0:
-        end, size = bare, 2
-    first, *lines = _text(block[:end] if end >= 0 else block[:MAX_HEAD]).split("\n")
+    end, start = head_end(block)
+    first, *lines = _text(block[:end]).split("\n")
     words = first.split(None, 2)
-    if end < 0 or len(words) < 2 or not (words[1].isascii() and words[1].isdigit() and len(words[1]) == 3):
+    if not start or len(words) < 2 or not (words[1].isascii() and words[1].isdigit() and len(words[1]) == 3):
         return 0, (), block
-    return int(words[1]), tuple(_fields(lines)), block[end + size :]
+    return int(words[1]), tuple(_fields(lines)), block[start:]
+
+
+def head_end(block: bytes) -> tuple[int, int]:
+    """Where the head of an HTTP message ends and where its body begins; the latter 0 when there is no end.
+
+    Lines may end without a carriage return, or with two of them.
+    """
+    end = block.find(b"\r\n\r\n", 0, MAX_HEAD)
+    if end >= 0 and block.find(b"\n\n", 0, end) < 0 and block.find(b"\r\r\n", 0, end) < 0:
+        return end, end + 4
+    found = _BLANK_LINE.search(block, 0, MAX_HEAD)
+    return found.span() if found else (min(len(block), MAX_HEAD), 0)
 
 
 def _text(head: bytes) -> str:
@@ -117,23 +144,24 @@ COMPRESSION_SUFFIXES: dict[WarcCompression, str] = {"gzip": ".warc.gz", "zstd": 
 
 @dataclass(frozen=True, slots=True)
 class WarcRecord:
-    """One WARC record: its headers in order, and its block."""
+    """One WARC record: its headers in order, and its block. The length is that of the block, whatever they say."""
 
     headers: tuple[tuple[str, str], ...]
     block: bytes
+    version: str = "WARC/1.1"
 
     @property
     def kind(self) -> str:
-        """`response`, `revisit`, `metadata` or `warcinfo`."""
-        return self.headers[0][1]
+        """`response`, `revisit`, `metadata`, `request` or `warcinfo`."""
+        return header(self.headers, "warc-type")
 
     def to_bytes(self) -> bytes:
         """The record as it stands in a file."""
-        lines = [
-            "WARC/1.1",
-            *(f"{name}: {value}" for name, value in self.headers),
-            f"Content-Length: {len(self.block)}",
-        ]
+        length = str(len(self.block))
+        fields = [(name, length if name.lower() == "content-length" else value) for name, value in self.headers]
+        if not header(self.headers, "content-length"):
+            fields.append(("Content-Length", length))
+        lines = [self.version, *(f"{name}: {value}" for name, value in fields)]
         return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8", "surrogateescape") + self.block + b"\r\n\r\n"
 
 

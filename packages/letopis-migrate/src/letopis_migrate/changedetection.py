@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from letopis.errors import DocumentTooLarge, UsageError
-from letopis.exchange.captures import undo_coding
+from letopis.exchange.body_codings import undo_coding
 from letopis.exchange.sources import MOST_WATCHES, ImportedCapture, ImportedWatch, ImportReport
 from letopis_migrate.folders import SourceFolder, content_type_header, iso_time, sniffed_type
 

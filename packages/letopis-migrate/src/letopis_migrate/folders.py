@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from letopis.errors import UsageError
-from letopis.exchange.captures import MAX_BODY
+from letopis.exchange.body_codings import MAX_BODY
 from letopis.exchange.sources import ImportedCapture, ImportReport, SourceHints
 from letopis.model import Headers
 

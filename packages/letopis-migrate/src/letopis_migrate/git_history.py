@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from letopis.errors import UsageError
-from letopis.exchange.captures import MAX_BODY
+from letopis.exchange.body_codings import MAX_BODY
 from letopis.exchange.sources import ImportedCapture, ImportReport, SourceHints
 from letopis_migrate.folders import content_type_header, file_url, iso_time
 

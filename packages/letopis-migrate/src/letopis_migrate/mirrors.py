@@ -20,7 +20,7 @@ from typing import IO, NamedTuple
 from urllib.parse import unquote
 
 from letopis.errors import Damaged
-from letopis.exchange.captures import MAX_BODY
+from letopis.exchange.body_codings import MAX_BODY
 from letopis.exchange.sources import ImportedCapture, ImportReport, SourceHints
 from letopis.exchange.warc_records import is_warc_name, parse_response
 from letopis.model import Headers, header

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from letopis.errors import Damaged, UsageError
-from letopis.exchange.captures import MAX_BODY
+from letopis.exchange.body_codings import MAX_BODY
 from letopis.exchange.sources import (
     MOST_WATCHES,
     ImportedCapture,

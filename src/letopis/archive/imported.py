@@ -1,0 +1,282 @@
+"""What an import asks of the record and leaves in it: what is there already, the body a revisit means, records as
+they stood in their files, and revisits that wait for the capture they refer to.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from letopis.archive.archive import Archive
+from letopis.archive.recording import Recorder
+from letopis.archive.records import Identity, NewCapture, RecordedCapture, identify, own_headers
+from letopis.catalog import CaptureRow, ResourceRow
+from letopis.catalog.imported import SourceRecordRow, WaitingRevisit
+from letopis.catalog.versions import CheckedContent, checked_contents, last_checks
+from letopis.model import Headers
+
+__all__ = [
+    "MistakenCheck",
+    "NewCaptures",
+    "RecordedPayload",
+    "RecordlessCheck",
+    "StoredSource",
+    "WaitingRevisit",
+    "attach_sources",
+    "drop_mistaken",
+    "is_recorded",
+    "keep_waiting",
+    "known_payloads",
+    "mistaken_for_page",
+    "payload_then",
+    "record_waiting",
+    "sources_of",
+    "unrecorded_captures",
+    "waiting_revisits",
+]
+
+_SAME_MOMENT_RUN = 1000
+"""Checks that may share one moment of their source, in milliseconds: a second, as most sources tell it."""
+_WAITING_AT_ONCE = 1000
+_EMPTY = identify(b"")
+
+
+def is_recorded(archive: Archive, url: str) -> bool:
+    """Whether a URL, normalised, was ever checked or linked to here."""
+    return bool(last_checks(archive.catalog.database, [url]))
+
+
+class RecordlessCheck(NamedTuple):
+    """A check that an import brings again, with the record that an earlier one did not keep."""
+
+    resource: int
+    time: int
+    capture: NewCapture
+
+
+class MistakenCheck(NamedTuple):
+    """A check of an earlier release that says of a capture what it was not; what it was is recorded anew."""
+
+    resource: int
+    time: int
+
+
+class NewCaptures(NamedTuple):
+    """Those of a batch that the archive has not got, those it has got without their records, and those got wrong."""
+
+    wanted: list[NewCapture]
+    recordless: list[RecordlessCheck]
+    mistaken: list[MistakenCheck]
+
+
+def unrecorded_captures(archive: Archive, batch: Sequence[NewCapture]) -> NewCaptures:
+    """What is new of a batch, each once, in their order.
+
+    A capture is known by the id of its record; where one has none, by time, status and content.
+    """
+    known = last_checks(archive.catalog.database, list(dict.fromkeys(arrival.url for arrival in batch)))
+    seen: dict[tuple[str, int], list[NewCapture]] = defaultdict(list)
+    found = NewCaptures([], [], [])
+    for arrival in batch:
+        twins = seen[arrival.url, arrival.time]
+        if any(_are_twins(arrival, twin) for twin in twins):
+            continue
+        before = known.get(arrival.url)
+        if before is not None and before.time is not None and arrival.time <= before.time:
+            same = _recorded_as(archive, before.resource, arrival)
+            if same is not None:
+                found.recordless.extend(same)
+                continue
+            found.mistaken.extend(_mistaken_revisits(archive, before.resource, arrival))
+        twins.append(arrival)
+        found.wanted.append(arrival)
+    return found
+
+
+def _are_twins(one: NewCapture, other: NewCapture) -> bool:
+    first, second = _record_of(one), _record_of(other)
+    if first and second and first != second:
+        return False
+    return one.status == other.status and one.body == other.body and one.identity == other.identity
+
+
+def _record_of(arrival: NewCapture) -> int:
+    return arrival.source.record if arrival.source else 0
+
+
+def _recorded_as(archive: Archive, resource: int, arrival: NewCapture) -> list[RecordlessCheck] | None:
+    """The check that a capture is already, in a list when it lacks the record; None when there is no such check."""
+    checks = _recorded_then(archive, resource, arrival.time)
+    if not checks:
+        return None
+    arrival = _identified(arrival)
+    sources = archive.catalog.imported.of(resource, checks[0].time, checks[-1].time)
+    record = _record_of(arrival)
+    for check in checks:
+        source = sources.get(check.time)
+        is_other = record and source is not None and source.record and source.record != record
+        if not is_other and _is_same_check(arrival, check):
+            return [RecordlessCheck(resource, check.time, arrival)] if record and source is None else []
+    return None
+
+
+def _mistaken_revisits(archive: Archive, resource: int, arrival: NewCapture) -> Iterator[MistakenCheck]:
+    """Where a revisit with a body was recorded as one of whatever the URL had at its time."""
+    is_revisit = arrival.body == b"" and arrival.identity is not None and arrival.identity != _EMPTY
+    if is_revisit and not archive.catalog.imported.of(resource, arrival.time, arrival.time):
+        capture = archive.catalog.versions.capture_at(resource, arrival.time)
+        if capture is not None and capture.content is None and capture.status == arrival.status:
+            yield MistakenCheck(resource, arrival.time)
+
+
+def mistaken_for_page(archive: Archive, page: str, answer: NewCapture) -> MistakenCheck | None:
+    """The check of a page that is in truth the answer to another request than GET; None when there is none."""
+    row = archive.catalog.resources.find(page)
+    if row is None or row.checked is None or answer.time > row.checked or answer.source is None:
+        return None
+    answer = _identified(answer)
+    sources = archive.catalog.imported.of(row.id, answer.time, answer.time + _SAME_MOMENT_RUN)
+    checks = (check for check in _recorded_then(archive, row.id, answer.time) if check.time not in sources)
+    found = next((check for check in checks if _is_same_check(answer, check)), None)
+    return MistakenCheck(row.id, found.time) if found is not None else None
+
+
+def drop_mistaken(archive: Archive, checks: Sequence[MistakenCheck]) -> None:
+    """Takes mistaken checks out of the histories of their pages; what they were has been recorded before."""
+    if not checks:
+        return
+    with archive.transaction() as (cursor, _):
+        for resource, time in checks:
+            archive.catalog.versions.drop_check(cursor, resource, time)
+
+
+def _recorded_then(archive: Archive, resource: int, time: int) -> list[CheckedContent]:
+    """What the URL has at this moment and in the milliseconds that follow without a gap."""
+    found = checked_contents(archive.catalog.database, resource, time, time + _SAME_MOMENT_RUN)
+    return [check for index, check in enumerate(found) if check.time == time + index]
+
+
+def _identified(arrival: NewCapture) -> NewCapture:
+    if arrival.body is None or arrival.identity is not None:
+        return arrival
+    return arrival._replace(identity=identify(arrival.body))
+
+
+def _is_same_check(arrival: NewCapture, check: CheckedContent) -> bool:
+    if arrival.status != check.status:
+        return False
+    return arrival.identity is None or arrival.identity.sha1 == bytes(check.sha1 or b"")
+
+
+def attach_sources(archive: Archive, checks: Sequence[RecordlessCheck]) -> None:
+    """Keeps the records of checks that an earlier release imported without them."""
+    if not checks:
+        return
+    archive.catalog.imported.ensure()
+    with archive.transaction() as (cursor, store):
+        Recorder(archive.catalog, store, record_same=False).keep_records(
+            cursor, [(check.resource, check.time, check.capture) for check in checks]
+        )
+
+
+# Bodies that revisits mean
+
+
+class RecordedPayload(NamedTuple):
+    """A content, and the answer that brought it."""
+
+    identity: Identity
+    status: int
+    headers: Headers
+
+
+def known_payloads(archive: Archive, digests: Collection[bytes]) -> dict[bytes, Identity]:
+    """The contents that others call by these digests, as far as such came in."""
+    return {
+        digest: Identity(row.sha1, row.identity) for digest, row in archive.catalog.imported.payloads(digests).items()
+    }
+
+
+def payload_then(archive: Archive, url: str, time: int) -> RecordedPayload | None:
+    """What the check of a URL in the second that begins at a time found; None when there is no such check."""
+    row = archive.catalog.resources.find(url)
+    if row is None or row.checked is None:
+        return None
+    return _version_then(archive, row, time) or _error_then(archive, row, time)
+
+
+def _version_then(archive: Archive, row: ResourceRow, time: int) -> RecordedPayload | None:
+    catalog = archive.catalog
+    version = catalog.versions.at(row.id, row.versions, time + _SAME_MOMENT_RUN - 1)
+    if version is None or version.time < time:
+        repeats = [one for one in _captures_then(archive, row, time) if one.content is None and one.number is not None]
+        number = repeats[0].number if repeats else None
+        version = catalog.versions.number(row.id, number) if number is not None else None
+    content = catalog.contents.by_id(version.content) if version is not None else None
+    if version is None or content is None:
+        return None
+    headers = own_headers(catalog.heads.get(version.head), version.extra, version.time)
+    return RecordedPayload(Identity(bytes(content.sha1), content.identity), version.status, headers)
+
+
+def _error_then(archive: Archive, row: ResourceRow, time: int) -> RecordedPayload | None:
+    for capture in _captures_then(archive, row, time):
+        content = archive.catalog.contents.by_id(capture.content) if capture.content is not None else None
+        if content is not None:
+            shared = archive.catalog.heads.get(capture.head) if capture.head is not None else ()
+            headers = own_headers(shared, capture.extra, capture.time)
+            return RecordedPayload(Identity(bytes(content.sha1), content.identity), capture.status, headers)
+    return None
+
+
+def _captures_then(archive: Archive, row: ResourceRow, time: int) -> list[CaptureRow]:
+    return list(archive.catalog.versions.captures(row.id, since=time, until=time + _SAME_MOMENT_RUN - 1))
+
+
+# Revisits that wait
+
+
+def keep_waiting(archive: Archive, rows: Sequence[WaitingRevisit]) -> int:
+    """Keeps revisits whose bodies are not here; answers how many did not wait already."""
+    archive.catalog.imported.ensure()
+    with archive.transaction() as (cursor, _):
+        return archive.catalog.imported.wait(cursor, rows)
+
+
+def waiting_revisits(archive: Archive) -> Iterator[list[WaitingRevisit]]:
+    """All that wait, some at a time; those that are recorded meanwhile do no harm."""
+    last: WaitingRevisit | None = None
+    while rows := archive.catalog.imported.waiting(last, _WAITING_AT_ONCE):
+        yield rows
+        last = rows[-1]
+
+
+def record_waiting(
+    archive: Archive, rows: Sequence[WaitingRevisit], captures: Sequence[NewCapture]
+) -> list[RecordedCapture]:
+    """Records revisits whose bodies came; in the same transaction they stop waiting."""
+    return archive.commit(captures, lambda cursor, done: archive.catalog.imported.stop_waiting(cursor, rows))
+
+
+# Records as they stood in their files
+
+
+class StoredSource(NamedTuple):
+    """All of a record but its body, and how to read the body as it came where it is not that of the check."""
+
+    data: bytes
+    body: Callable[[], bytes] | None
+
+
+def sources_of(archive: Archive, url: str) -> dict[int, StoredSource]:
+    """The records that brought the checks of a URL, by the times of these in milliseconds."""
+    row = archive.catalog.resources.find(url)
+    if row is None:
+        return {}
+    return {time: _stored_source(archive, one) for time, one in archive.catalog.imported.of(row.id).items()}
+
+
+def _stored_source(archive: Archive, row: SourceRecordRow) -> StoredSource:
+    number = row.content
+    return StoredSource(row.data, None if number is None else lambda: archive.answers.content(number))

@@ -1,0 +1,197 @@
+"""Bodies of HTTP messages without what was done to them on the way: cut into chunks, coded, longer than they say.
+
+Codings are undone within bounds, in the order in which they were applied.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import NamedTuple
+
+import brotli
+
+from letopis.errors import DocumentTooLarge
+from letopis.model import Headers
+from letopis.zstandard import zstd
+
+MAX_BODY = 256 * 1024 * 1024
+"""Larger bodies are refused and named in the report."""
+
+
+_MOST_CODINGS = 8
+
+
+class DecodedBody(NamedTuple):
+    """A body without its codings; `problem` says why it is as it came, where it could not be undone."""
+
+    body: bytes
+    problem: str = ""
+
+
+def decoded_body(headers: Headers, raw: bytes) -> DecodedBody:
+    """The body that a message means: chunks joined, what lies behind its length cut off, codings undone.
+
+    A body that is no longer coded, though its headers say so, has a length
+    of its own: then the one in its headers is not applied.
+    """
+    chunked, codings, length = _framing(headers)
+    body = unchunked(raw) if chunked else raw
+    cut = body[:length] if length is not None and not chunked and length < len(body) else body
+    if not codings:
+        return DecodedBody(cut)
+    problem = ""
+    for part in (cut, body) if len(cut) < len(body) else (body,):
+        try:
+            return DecodedBody(_undone(codings, part))
+        except DocumentTooLarge as error:
+            return DecodedBody(body, f"{error}; stored as it came")
+        except ValueError:
+            problem = f"a body labelled {', '.join(codings)} is not; stored as it came"
+    return DecodedBody(body, problem)
+
+
+def _framing(headers: Headers) -> tuple[bool, list[str], int | None]:
+    """Whether a message is chunked, the codings in the order in which they were applied, and its length."""
+    chunked, length = False, None
+    codings: list[str] = []
+    for name, value in headers:
+        if len(name) not in _LENGTHS:
+            continue
+        lower = name.lower()
+        if lower == "transfer-encoding":
+            chunked = chunked or "chunked" in value.lower()
+        elif lower == "content-encoding":
+            codings += [word.strip().lower() for word in value.split(",")]
+        elif lower == "content-length" and length is None:
+            digits = value.strip()
+            length = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 16 else None
+    if codings:
+        codings = [coding for coding in codings if coding not in ("", "identity")]
+        codings = codings if all(map(knows_coding, codings)) else []
+    return chunked, codings, length
+
+
+_LENGTHS = frozenset(map(len, ("transfer-encoding", "content-encoding", "content-length")))
+
+
+def _undone(codings: list[str], body: bytes) -> bytes:
+    if len(codings) > _MOST_CODINGS:
+        raise ValueError("it is coded too often")
+    for coding in reversed(codings):
+        body = undo_coding(coding, body)
+    return body
+
+
+def undo_coding(coding: str, body: bytes, limit: int = MAX_BODY) -> bytes:
+    """The bytes behind a coding; an unknown coding leaves them as they are.
+
+    Raises DocumentTooLarge past the limit, ValueError where they are not what the coding says.
+    """
+    inflate = _CODINGS.get(coding)
+    return body if inflate is None else inflate(body, limit)
+
+
+def knows_coding(coding: str) -> bool:
+    """Whether this coding can be undone."""
+    return coding in _CODINGS
+
+
+def _gunzip(body: bytes, limit: int) -> bytes:
+    """All members, as far as they follow one another; what comes behind them is no part of the body."""
+    parts: list[bytes] = []
+    left = limit
+    while True:
+        inflate = zlib.decompressobj(47)
+        try:
+            plain = inflate.decompress(body, left + 1)
+        except zlib.error:
+            if parts:
+                break
+            return _raw_deflate(body, limit)
+        _require_bounded(len(plain) > left)
+        parts.append(plain)
+        left -= len(plain)
+        body = inflate.unused_data
+        if not body.startswith(b"\x1f\x8b"):
+            break
+    return b"".join(parts)
+
+
+def _raw_deflate(body: bytes, limit: int) -> bytes:
+    """What some servers send as `deflate`: without the header of zlib."""
+    inflate = zlib.decompressobj(-15)
+    try:
+        plain = inflate.decompress(body, limit)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    _require_bounded(bool(inflate.unconsumed_tail))
+    return plain
+
+
+def _unbrotli(body: bytes, limit: int) -> bytes:
+    inflate = brotli.Decompressor()
+    try:
+        plain: bytes = inflate.process(body, output_buffer_limit=limit)
+    except brotli.error as error:
+        raise ValueError(str(error)) from None
+    _require_bounded(len(plain) > limit or not inflate.can_accept_more_data())
+    if not inflate.is_finished():
+        raise ValueError("it breaks off")
+    return plain
+
+
+def _unzstd(body: bytes, limit: int) -> bytes:
+    """All frames; a frame that breaks off is no body."""
+    parts: list[bytes] = []
+    left = limit
+    while body or not parts:
+        inflate = zstd.ZstdDecompressor()
+        try:
+            plain = inflate.decompress(body, left + 1)
+        except zstd.ZstdError as error:
+            raise ValueError(str(error)) from None
+        _require_bounded(len(plain) > left)
+        if not inflate.eof:
+            raise ValueError("it breaks off")
+        parts.append(plain)
+        left -= len(plain)
+        body = inflate.unused_data
+    return b"".join(parts)
+
+
+def _require_bounded(too_large: bool) -> None:
+    if too_large:
+        raise DocumentTooLarge("it unpacks to more than 256 MiB")
+
+
+_CODINGS: dict[str, Callable[[bytes, int], bytes]] = {
+    "gzip": _gunzip,
+    "x-gzip": _gunzip,
+    "deflate": _gunzip,
+    "br": _unbrotli,
+    "zstd": _unzstd,
+}
+
+
+def unchunked(body: bytes) -> bytes:
+    """The body of a chunked message; what is not chunked stays as it is."""
+    parts: list[bytes] = []
+    place = 0
+    while True:
+        end = body.find(b"\r\n", place, place + 1024)
+        size = _hex(body[place:end].split(b";")[0].strip()) if end >= 0 else None
+        if size is None or end + 2 + size > len(body):
+            return b"".join(parts) if parts else body
+        if size == 0:
+            return b"".join(parts)
+        parts.append(body[end + 2 : end + 2 + size])
+        place = end + 2 + size
+        place += 2 if body.startswith(b"\r\n", place) else 0
+
+
+def _hex(digits: bytes) -> int | None:
+    try:
+        return int(digits, 16) if digits and len(digits) <= 8 else None
+    except ValueError:
+        return None

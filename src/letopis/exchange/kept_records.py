@@ -1,0 +1,94 @@
+"""Records of others kept as they stood in their files, so that they go out as they came in.
+
+A record is kept without its body, which the archive has: its first line and fields, the head of the HTTP message in
+its block, and the records that belong to it, as its request.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import NamedTuple
+
+from letopis.errors import Damaged
+from letopis.exchange.record_stream import SourceRecord
+from letopis.exchange.warc_records import WarcRecord
+from letopis.model import Headers
+from letopis.urls import url_key
+
+MAX_BESIDE = 1024 * 1024
+"""A block of a record beside a capture may be so large."""
+_WINDOW_BITS = -13
+_COMMON = (
+    b'["WARC/1.1",["WARC/1.0",[["WARC-Type","revisit"],["WARC-Type","metadata"],["WARC-Type","warcinfo"],'
+    b'["WARC-Profile","http://netpreserve.org/warc/1.0/revisit/identical-payload-digest"],["WARC-Refers-To-Date","20'
+    b'"],["WARC-Refers-To-Target-URI","http://"],["WARC-Truncated","length"],["WARC-Warcinfo-ID","<urn:uuid:'
+    b'"],["WARC-Identified-Payload-Type","text/html"],["WARC-Type","request"],["Content-Type","application/http; '
+    b'msgtype=request"],"GET / HTTP/1.1\\r\\nHost: www.\\r\\nUser-Agent: Mozilla/5.0 (compatible; +http://'
+    b"\\r\\nAccept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8\\r\\n"
+    b"Accept-Encoding: gzip, deflate, br\\r\\nAccept-Language: en-US,en;q=0.5\\r\\nConnection: close\\r\\n"
+    b"Cookie: \\r\\nReferer: https://www."
+    b'\\r\\n\\r\\n"[["WARC-Type","response"],["WARC-Target-URI","https://www."],["WARC-Date","20'
+    b'-01-01T00:00:00Z"],["WARC-Record-ID","<urn:uuid:"],["WARC-IP-Address","1"],["WARC-Concurrent-To","<urn:uuid:'
+    b'"],["WARC-Block-Digest","sha1:"],["WARC-Payload-Digest","sha1:"],["Content-Type","application/http; '
+    b'msgtype=response"],["Content-Length","1"]],"HTTP/1.1 200 OK\\r\\nServer: nginx\\r\\nDate: Mon, 01 Jan 20'
+    b" 00:00:00 GMT\\r\\nContent-Type: text/html; charset=utf-8\\r\\nContent-Length: 1\\r\\nTransfer-Encoding: chunked"
+    b"\\r\\nContent-Encoding: gzip\\r\\nVary: Accept-Encoding\\r\\nCache-Control: max-age=\\r\\nETag: "
+    b"\\r\\nLast-Modified: "
+    b'\\r\\nSet-Cookie: \\r\\nConnection: keep-alive\\r\\n\\r\\n",[["WARC/1.0",[["WARC-Type","request"],'
+)
+"""What records mostly consist of: the dictionary of their compression, never changed."""
+_encode_json = json.JSONEncoder(separators=(",", ":")).encode
+_PACKER = zlib.compressobj(6, zlib.DEFLATED, _WINDOW_BITS, 6, zdict=_COMMON)
+
+
+class KeptRecord(NamedTuple):
+    """A record without its body; `head` is the part of the block before that, `beside` what belongs to it."""
+
+    version: str
+    fields: Headers
+    head: bytes
+    beside: tuple[SourceRecord, ...] = ()
+
+    def pack(self) -> bytes:
+        """As it is stored."""
+        beside = [[one.version, one.fields, one.block.decode("latin-1")] for one in self.beside]
+        text = _encode_json([self.version, self.fields, self.head.decode("latin-1"), beside])
+        packer = _PACKER.copy()
+        return packer.compress(text.encode()) + packer.flush()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> KeptRecord:
+        """The inverse of `pack`."""
+        try:
+            text = zlib.decompressobj(_WINDOW_BITS, zdict=_COMMON).decompress(data)
+            version, fields, head, beside = json.loads(text)
+        except (zlib.error, ValueError) as error:
+            raise Damaged(f"an imported record cannot be read ({error}); import its file again") from None
+        records = (SourceRecord(first, _pairs(names), block.encode("latin-1")) for first, names, block in beside)
+        return cls(version, _pairs(fields), head.encode("latin-1"), tuple(records))
+
+    def field(self, name: str) -> str:
+        """The first value of a field, by its name in lower case."""
+        return next((value for key, value in self.fields if key.lower() == name), "")
+
+    @property
+    def key(self) -> int:
+        """A number for its id; 0 when it has none."""
+        name = self.field("warc-record-id")
+        return url_key(name.encode("utf-8", "surrogateescape").decode("latin-1")) if name else 0
+
+    def records(self, body: bytes) -> list[WarcRecord]:
+        """The records as they came, what belongs to this one before it or behind it as it did."""
+        own = WarcRecord(self.fields, self.head + body, self.version)
+        before = [one for one in self.beside if one.field("warc-type") == "warcinfo"]
+        behind = [one for one in self.beside if one.field("warc-type") != "warcinfo"]
+        return [*map(_written, before), own, *map(_written, behind)]
+
+
+def _written(record: SourceRecord) -> WarcRecord:
+    return WarcRecord(record.fields, record.block, record.version)
+
+
+def _pairs(rows: list[list[str]]) -> Headers:
+    return tuple((name, value) for name, value in rows)

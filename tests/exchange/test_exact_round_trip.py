@@ -1,0 +1,214 @@
+"""What comes in goes out: every record of the sample archives of others, to the byte, with `warcio` as judge."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import logging
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import brotli
+import pytest
+from foreign_warc import DAY, answer, answer_block, record, request, revisit
+from warcio.archiveiterator import ArchiveIterator
+
+from letopis.archive import Archive, NewCapture
+from letopis.exchange.imports import import_sources
+from letopis.exchange.selection import ExportSelection
+from letopis.exchange.warc_export import export_warc
+from letopis.model import Outcome, to_millis
+from letopis.zstandard import zstd
+
+SAMPLES = Path(os.environ.get("LETOPIS_CORPUS", Path(__file__).parents[3] / "shared" / "corpus")) / "warc"
+URL = "http://a.test/"
+NOT_EQUAL = {
+    "HTTP204.warc": 2,  # lengths are wrong: blocks and their lengths are put right
+    "block-sized-records.warc": 3,  # no captures in it
+    "block-sized-records.warc.gz": 3,
+    "broken.warc": 1,  # a length is wrong, and warcio reads no further
+    "c1_warcinfo.warc": 1,  # no captures in it
+    "clipped.warc.gz": 1,  # its record breaks off
+    "example-digest.warc": 3,  # requests without answers
+    "example-space-in-target-uri.warc.gz": 2,  # no web address
+    "example-wrong-chunks.warc.gz": 1,  # a length is wrong, and warcio reads no further
+    "gzip_extra_sl.warc.gz": 1,  # no captures in it
+    "http-return-codes.warc.gz": 4,  # an answer with the status 0, and what belongs to it
+    "redirect.warc": 1,  # its record says more bytes than it has
+}
+"""How many records of a file do not come out as they came in, and why."""
+
+
+class JudgedRecord(NamedTuple):
+    version: str
+    fields: tuple[tuple[str, str], ...]
+    block: bytes
+
+
+def judged(data: bytes) -> Iterator[JudgedRecord]:
+    """The records of a file as warcio reads them, as far as it can."""
+    try:
+        for found in ArchiveIterator(io.BytesIO(data), no_record_parse=True):
+            fields = tuple((str(name), str(value)) for name, value in found.rec_headers.headers)
+            yield JudgedRecord(found.rec_headers.protocol, fields, found.raw_stream.read())
+    except Exception as error:  # what it cannot read, it cannot judge
+        logging.debug("warcio: %s", error)
+
+
+def exported(archive: Archive) -> bytes:
+    out = io.BytesIO()
+    export_warc(archive, out, ExportSelection(), "none")
+    return out.getvalue()
+
+
+def brought_back(tmp_path: Path, file: Path) -> bytes:
+    with Archive(tmp_path / "archive") as archive:
+        import_sources(archive, [str(file)])
+        return exported(archive)
+
+
+@pytest.mark.skipif(not SAMPLES.is_dir(), reason="sample archives of others are not here; LETOPIS_CORPUS names them")
+def test_every_record_of_the_samples_goes_out_as_it_came(tmp_path: Path) -> None:
+    files = [file for file in sorted(SAMPLES.rglob("*")) if file.name.endswith((".warc", ".warc.gz"))]
+    same = 0
+    for number, file in enumerate(files):
+        theirs = set(judged(file.read_bytes()))
+        lost = theirs - set(judged(brought_back(tmp_path / str(number), file)))
+        assert len(lost) == NOT_EQUAL.get(file.name, 0), (file.name, [one.fields for one in lost])
+        same += len(theirs) - len(lost)
+    assert same >= 4400
+
+
+@pytest.mark.skipif(not SAMPLES.is_dir(), reason="sample archives of others are not here; LETOPIS_CORPUS names them")
+def test_records_stay_as_they_came_through_compaction_and_another_archive(tmp_path: Path) -> None:
+    file = SAMPLES / "ipwb" / "IAH-20080430204825-00000-blackbook.warc.gz"
+    with Archive(tmp_path / "a") as archive:
+        import_sources(archive, [str(file)])
+        before = exported(archive)
+        archive.compact()
+        assert exported(archive) == before
+        assert list(archive.verify()) == []
+    (tmp_path / "again.warc").write_bytes(before)
+    assert set(judged(before)) <= set(judged(brought_back(tmp_path / "b", tmp_path / "again.warc")))
+
+
+PAGE = b"<p>some words, and more</p>" * 9
+CODED = {
+    "gzip": (gzip.compress(PAGE), "gzip"),
+    "gzip twice over": (gzip.compress(PAGE[:50]) + gzip.compress(PAGE[50:]), "gzip"),
+    "gzip, br": (brotli.compress(gzip.compress(PAGE)), "gzip, br"),
+    "zstd in frames": (zstd.compress(PAGE[:50]) + zstd.compress(PAGE[50:]), "zstd"),
+    "none": (PAGE, "identity"),
+}
+
+
+@pytest.mark.parametrize("name", CODED)
+def test_coded_bodies_are_read_and_go_out_coded(tmp_path: Path, name: str) -> None:
+    body, coding = CODED[name]
+    data = answer(URL, 1, body, "200 OK", f"Content-Encoding: {coding}", "Content-Type: text/html")
+    (tmp_path / "x.warc").write_bytes(data)
+    with Archive(tmp_path / "a") as archive:
+        assert dict(import_sources(archive, [tmp_path / "x.warc"]).refused) == {}
+        assert archive.get(URL).body == PAGE
+        assert data in exported(archive)
+
+
+def test_the_length_of_a_message_is_applied_and_nothing_is_dropped(tmp_path: Path) -> None:
+    data = answer(URL, 1, PAGE + b"behind it", "200 OK", f"Content-Length: {len(PAGE)}")
+    (tmp_path / "x.warc").write_bytes(data)
+    with Archive(tmp_path / "a") as archive:
+        import_sources(archive, [tmp_path / "x.warc"])
+        assert archive.get(URL).body == PAGE
+        assert data in exported(archive)
+
+
+def test_large_bodies_of_errors_are_kept_whole(tmp_path: Path) -> None:
+    body = os.urandom(300_000)
+    (tmp_path / "x.warc").write_bytes(answer(URL, 1, body, "503 Service Unavailable"))
+    with Archive(tmp_path / "a") as archive:
+        import_sources(archive, [tmp_path / "x.warc"])
+        (check,) = archive.history(URL)
+        assert archive.answers.error_body(URL, check.checked_at) == body
+
+
+def test_each_capture_keeps_its_own_head(tmp_path: Path) -> None:
+    heads = [
+        (
+            f"Date: Mon, 0{day} Jan 2024 12:00:00 GMT",
+            f"Set-Cookie: s={day}",
+            "Server: x",
+            *(("Age: 5",) if day == 2 else ()),
+        )
+        for day in (1, 2, 3)
+    ]
+    blocks = [answer_block(PAGE, ("200 OK", "200 Fine", "200")[day - 1], *heads[day - 1]) for day in (1, 2, 3)]
+    target = "HTTP://A.test:80/./?"
+    address = ("WARC-IP-Address", "192.0.2.7")
+    records = [record("response", target, DAY.format(day), blocks[day - 1], address) for day in (1, 2, 3)]
+    (tmp_path / "x.warc").write_bytes(b"".join(records))
+    with Archive(tmp_path / "a") as archive:
+        import_sources(archive, [tmp_path / "x.warc"])
+        found = [[f"{name}: {value}" for name, value in check.headers] for check in archive.history(URL)]
+        assert found == [list(head) for head in heads]
+        assert all(one in exported(archive) for one in records)
+
+
+def test_captures_of_one_moment_with_other_heads_are_all_kept(tmp_path: Path) -> None:
+    records = [answer(URL, 1, PAGE, "200 OK", f"Set-Cookie: s={number}", number=number) for number in (1, 2, 3)]
+    (tmp_path / "x.warc").write_bytes(b"".join(records))
+    with Archive(tmp_path / "a") as archive:
+        assert import_sources(archive, [tmp_path / "x.warc"]).checks == 3
+        assert import_sources(archive, [tmp_path / "x.warc"]).checks == 0
+        assert all(one in exported(archive) for one in records)
+
+
+def test_an_import_of_an_earlier_release_gets_its_records_by_another_one(tmp_path: Path) -> None:
+    body, coding = CODED["gzip"]
+    records = [
+        answer(URL, day, body, "200 OK", f"Content-Encoding: {coding}", f"Set-Cookie: s={day}", number=day)
+        for day in (1, 2)
+    ]
+    (tmp_path / "x.warc").write_bytes(b"".join(records))
+    with Archive(tmp_path / "a") as archive:
+        import_sources(archive, [tmp_path / "x.warc"])
+        with archive.catalog.transaction() as cursor:
+            cursor.run("DELETE FROM source_record")
+        assert records[0] not in exported(archive)
+        report = import_sources(archive, [tmp_path / "x.warc"])
+        assert (report.checks, report.same) == (0, 2)
+        assert all(one in exported(archive) for one in records)
+        assert list(archive.verify()) == []
+
+
+def test_mistakes_of_an_earlier_release_are_put_right_by_another_import(tmp_path: Path) -> None:
+    """It took answers to POST for versions of the page, and every revisit for one of what was current."""
+    post = answer(URL, 2, b"thank you") + request(URL, 2, "POST", b"a=1", "application/x-www-form-urlencoded")
+    (tmp_path / "x.warc").write_bytes(answer(URL, 1, b"A") + post + answer(URL, 3, b"B") + revisit(URL, 4, b"A"))
+    with Archive(tmp_path / "a") as archive:
+        archive.commit([recorded_before(day, body) for day, body in ((1, b"A"), (2, b"thank you"), (3, b"B"))])
+        archive.commit([recorded_before(4, None)])
+        assert [archive.answers.at(URL, noon(day)).body for day in range(1, 6)] == [
+            b"A",
+            b"thank you",
+            b"B",
+            b"B",
+            b"B",
+        ]
+        import_sources(archive, [tmp_path / "x.warc"])
+        assert [archive.answers.at(URL, noon(day)).body for day in range(1, 5)] == [b"A", b"A", b"B", b"A"]
+        assert archive.get(f"{URL}?__wb_method=POST&a=1").body == b"thank you"
+        assert len(archive.history(URL)) == 3
+        assert list(archive.verify()) == []
+
+
+def noon(day: int) -> datetime:
+    return datetime(2024, 1, day, 12, 0, 1, tzinfo=UTC)
+
+
+def recorded_before(day: int, body: bytes | None) -> NewCapture:
+    time = to_millis(noon(day)) - 1000
+    outcome = Outcome.UNCHANGED if body is None else Outcome.NEW
+    return NewCapture(URL, time, 200, (), body, outcome, versioned=body is not None, dated=True)
