@@ -105,7 +105,7 @@ _OTHER_WORDS = {
     "log": "history", "timeline": "history", "list": "versions", "monitor": "watch", "follow": "watch",
     "alert": "watch", "spider": "crawl", "harvest": "crawl", "scrape": "crawl", "seeds": "crawls",
     "schedule": "why", "daemon": "run", "start": "run", "web": "serve", "server": "serve", "ui": "serve",
-    "load": "import", "warc": "export", "dump": "export", "backup": "migrate", "copy": "migrate", "sitemap": "map",
+    "load": "import", "warc": "export", "dump": "export", "copy": "migrate", "sitemap": "map",
     "tree": "map", "backlinks": "links", "dead": "broken", "pagerank": "rank", "first": "when", "phrase": "when",
     "similar": "duplicates", "dedup": "duplicates", "queue": "jobs", "login": "users", "accounts": "users",
     "keys": "tokens", "collections": "projects", "mirror": "clone", "sync": "pull", "update": "pull",
