@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from typing import Any
 
 import brotli
@@ -17,8 +18,8 @@ from letopis.archive.records import headers_from_outside, status_from_outside
 from letopis.errors import BadUrl, Damaged, DocumentTooLarge, LetopisError
 from letopis.exchange.sources import ImportedCapture, ImportReport
 from letopis.exchange.warc_records import restored_headers
-from letopis.model import Outcome, to_millis
-from letopis.model.times import utc_time
+from letopis.model import Outcome, from_millis, rfc3339, to_millis
+from letopis.model.times import AHEAD, utc_time
 from letopis.urls import normalize
 from letopis.zstandard import zstd
 
@@ -137,9 +138,18 @@ def _commit(archive: Archive, batch: list[NewCapture], report: ImportReport) -> 
     """What a run that was killed has already brought is passed over."""
     wanted = unrecorded_captures(archive, batch)
     report.same += len(batch) - len(wanted)
+    _note_future(wanted, archive.clock(), report)
     for done in archive.commit(wanted) if wanted else ():
         report.checks += 1
         report.versions += done.outcome in (Outcome.NEW, Outcome.CHANGED)
+
+
+def _note_future(arrivals: Iterable[NewCapture], now: datetime, report: ImportReport) -> None:
+    """Names captures whose clock was wrong, or ours is: they stay the newest of their pages until that time."""
+    latest = to_millis(now + AHEAD)
+    for arrival in arrivals:
+        if arrival.time > latest:
+            report.note_future(arrival.url, rfc3339(from_millis(arrival.time)))
 
 
 def _batches(arrivals: Iterator[NewCapture]) -> Iterator[list[NewCapture]]:

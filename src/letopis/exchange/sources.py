@@ -94,6 +94,7 @@ class ImportReport:
     """`same` counts captures that the archive already had; the first refusals are named.
 
     `empty` are the sources of which nothing could be taken in, `cut` those that break off or are damaged.
+    `future` counts captures that lie more than a day ahead of the clock.
     """
 
     records: int = 0
@@ -105,6 +106,14 @@ class ImportReport:
     empty: list[str] = field(default_factory=list)
     cut: list[str] = field(default_factory=list)
     breaks: int = 0
+    future: int = 0
+    from_future: list[str] = field(default_factory=list)
+
+    def note_future(self, url: str, time: str) -> None:
+        """Counts a capture that was taken in though its time lies ahead of the clock; the first are named."""
+        self.future += 1
+        if len(self.from_future) < MOST_EXAMPLES:
+            self.from_future.append(f"{url[:300]} at {time}")
 
     def break_off(self, reason: str, where: str) -> None:
         """Counts a record, or the rest of a source, that is not there or cannot be read."""
