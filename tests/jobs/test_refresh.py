@@ -18,6 +18,7 @@ from letopis.archive.jobs import (
     JobRow,
     RefreshBounds,
     Requester,
+    bring_back_jobs,
     claims_of,
     decayed_use_weight,
     enqueue_due_refreshes,
@@ -104,6 +105,31 @@ def test_a_lost_refresh_does_not_end_the_rhythm(queue: JobQueue, archive: Archiv
     assert turns.reap(to_millis(clock())) == [1]
     clock.pass_by(3600)
     assert enqueue_due_refreshes(archive) == 1
+
+
+def test_a_refresh_that_a_wrong_clock_put_off_comes_when_the_clock_is_right(
+    queue: JobQueue, archive: Archive, clock: Clock
+) -> None:
+    queue.submit(parse(b'<query name="n" refresh="1h">say</query>'), COMMAND_LINE)
+    clock.pass_by(73 * 365 * 86400)
+    work_off(archive)
+    clock.pass_by(-73 * 365 * 86400)
+    assert enqueue_due_refreshes(archive) == 0
+    assert bring_back_jobs(archive) == 1
+    assert enqueue_due_refreshes(archive) == 1
+    work_off(archive)
+    assert bring_back_jobs(archive) == 0  # one that waits for its own interval is left alone
+
+
+def test_a_turn_that_a_wrong_clock_made_endless_ends_when_the_clock_is_right(
+    queue: JobQueue, archive: Archive, clock: Clock
+) -> None:
+    queue.submit(parse(b'<query name="n">say</query>'), COMMAND_LINE)
+    turns, now = claims_of(archive), to_millis(clock()) + 73 * 365 * DAY
+    turns.take("p", "killed", now, now + 60_000)
+    assert turns.reap(to_millis(clock())) == []
+    bring_back_jobs(archive)
+    assert turns.reap(to_millis(clock())) == [1]
 
 
 def test_an_asked_refresh_takes_the_place_of_the_automatic_one(queue: JobQueue, archive: Archive, clock: Clock) -> None:

@@ -15,9 +15,10 @@ import pytest
 from tiny_language import COMMAND, parse
 
 from letopis.archive import Archive
-from letopis.archive.jobs import COMMAND_LINE, ENDED, JobQueue, JobRow, QueueFull, Requester
+from letopis.archive.jobs import COMMAND_LINE, ENDED, JobQueue, JobRow, QueueFull, Requester, claims_of
 from letopis.config import DatabaseSettings
 from letopis.jobs.supervisor import PackageState, Supervisor, next_packages
+from letopis.model import to_millis
 
 ROUNDS = 40 if os.environ.get("LETOPIS_LONG") else 2
 ANNA, BERT = Requester("anna", 3, "http"), Requester("bert", 3, "http")
@@ -86,6 +87,15 @@ def test_every_end_is_told(open_archive: Open, database: DatabaseSettings) -> No
     assert (died.state, "SIGKILL" in died.message) == ("failed", True)
     assert (deaf.state, deaf.message[:22]) == ("failed", "it ran longer than 1 s")
     assert "step 1 of 2: wait" in queue.log(late.id, COMMAND_LINE)
+
+
+def test_a_daemon_ends_a_turn_that_a_wrong_clock_made_endless(open_archive: Open) -> None:
+    archive = open_archive()
+    queue, wrong = JobQueue(archive), to_millis(archive.clock()) + 73 * 365 * 86_400_000
+    lost, after = queue.submit_many([parse(b"<query>say</query>"), parse(b"<query>say</query>")], COMMAND_LINE)
+    claims_of(archive).take("p", "killed under a clock of 2099", wrong, wrong + 60_000)
+    work(archive, lambda: all_ended(queue))
+    assert [queue.show(job.id, COMMAND_LINE).state for job in (lost, after)] == ["failed", "done"]
 
 
 def test_cancel_reaches_the_running_step(open_archive: Open) -> None:

@@ -17,6 +17,7 @@ from letopis.api.requests import archive_of, problem_response, problem_responses
 from letopis.errors import Refused, UsageError
 from letopis.fetch import private_ok
 from letopis.operations import Answer, Context, Document, Operation, Parameter, Value, bind, json_value
+from letopis.operations.old_names import DEPRECATION, current_parameters, uses_old_names, with_old_fields
 from letopis.replay.csp import RAW_POLICY, SAFE_HEADERS, safe_content_type
 
 _IN_BODY = ("POST", "PUT", "PATCH")
@@ -82,7 +83,10 @@ def _asked(operation: Operation[Any, Any], request: Request, given: dict[str, An
     in_body = request.method in _IN_BODY
     try:
         asked = bind(operation.parameters, given, context.moment(), strict=in_body, door="http")
-        return _sent(operation, operation(context, asked), request, single=_is_single(operation, given))
+        sent = _sent(operation, operation(context, asked), request, single=_is_single(operation, given))
+        if uses_old_names(operation.name, request.query_params):
+            sent.headers.update(DEPRECATION)
+        return sent
     except UsageError as error:
         raise _BadBody(str(error), type(error).__name__) if in_body else error from None
 
@@ -104,7 +108,7 @@ def _is_single(operation: Operation[Any, Any], given: dict[str, Any]) -> bool:
 
 async def _given(operation: Operation[Any, Any], request: Request) -> dict[str, Any]:
     """Raw values by alias: of the path, of the query string, and of the body."""
-    given: dict[str, Any] = dict(request.path_params)
+    given: dict[str, Any] = {**current_parameters(operation.name, request.query_params), **request.path_params}
     body = await request.body() if request.method in _IN_BODY else b""
     whole = next((one for one in operation.parameters_in("http") if one.kind == "bytes"), None)
     for one in operation.parameters_in("http"):
@@ -144,7 +148,8 @@ def _sent(operation: Operation[Any, Any], answer: Answer, request: Request, *, s
     if isinstance(answer, Document):
         return document_response(answer, request)
     if isinstance(answer, Value):
-        return JSONResponse(json_value(answer.value), operation.status)
+        value = with_old_fields("http", operation.name, json_value(answer.value), archive_of(request))
+        return JSONResponse(value, operation.status)
     if single:
         rows = list(answer)
         for fault in answer.faults:
@@ -152,7 +157,7 @@ def _sent(operation: Operation[Any, Any], answer: Answer, request: Request, *, s
                 raise fault
         return JSONResponse(json_value(rows[0]), operation.status)
     body = {**json_value(answer.about), operation.listed: [json_value(row) for row in answer]}
-    return JSONResponse(body, operation.status)
+    return JSONResponse(with_old_fields("http", operation.name, body, archive_of(request)), operation.status)
 
 
 def document_response(answer: Document, request: Request) -> Response:

@@ -58,6 +58,7 @@ __all__ = [
     "Requester",
     "StoredQueryRow",
     "WorkerReport",
+    "bring_back_jobs",
     "claims_of",
     "enqueue_due_refreshes",
     "job_files",
@@ -75,6 +76,8 @@ SHORTEST_REFRESH = 60_000
 """No query runs by itself more often than once a minute."""
 _LONGEST_REFRESH = 10 * 365 * 86_400_000
 _MAX_REFRESHES = 100
+_SPARE_LEASE = 86_400_000
+"""Milliseconds that a worker with other settings may hold its turn for longer than ours."""
 
 
 class QueueFull(Busy):
@@ -176,6 +179,16 @@ def after_use(row: StoredQueryRow, now: int, bounds: RefreshBounds) -> StoredQue
     every = refresh_interval_by_use(weight, bounds)
     due = None if row.due is None else max(now, row.due - row.every + every)
     return seen._replace(every=every, due=due)
+
+
+def bring_back_jobs(archive: Archive) -> int:
+    """Makes refreshes due, and ends turns, that only a wrong clock can have put so far ahead; how many refreshes.
+
+    The job of such a turn is then said to have failed, as that of any worker that died.
+    """
+    now = to_millis(archive.clock())
+    JobClaims(archive.catalog.database).end_turns(now + round(archive.settings.jobs.lease * 1000) + _SPARE_LEASE)
+    return StoredQueries(archive.catalog.database).bring_back(now)
 
 
 def enqueue_due_refreshes(archive: Archive) -> int:

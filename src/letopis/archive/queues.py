@@ -42,6 +42,7 @@ __all__ = [
     "QueueUpdate",
     "QueuedUrl",
     "Shard",
+    "bring_back_visits",
     "count_due",
     "crawl_plans",
     "drop_site",
@@ -399,6 +400,22 @@ def visited_hosts(archive: Archive, most: int) -> list[str]:
 
 
 # Plans of visits
+
+_LONGEST_PAUSE = 25 * 3600.0
+"""Seconds: a server may ask for a pause of a day."""
+
+
+def bring_back_visits(archive: Archive) -> int:
+    """Makes pages due, and ends pauses, that only a wrong clock can have put so far ahead; how many pages.
+
+    Whatever is planned is planned at most the longest interval of the settings after the present.
+    """
+    settings, now = archive.settings, round(archive.clock().timestamp() * 1000)
+    interval = max(settings.schedule.max, settings.schedule.interval)
+    pause = max(_LONGEST_PAUSE, settings.crawl.delay, settings.crawl.delay_factor * settings.fetch.total)
+    with archive.catalog.transaction() as cursor:
+        archive.catalog.queues.end_pauses(cursor, now + round(pause * 1000))
+        return archive.catalog.queues.bring_back(cursor, now, now + round(interval * 1000))
 
 
 def queue_counts(archive: Archive) -> QueueCounts:

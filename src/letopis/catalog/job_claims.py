@@ -178,6 +178,14 @@ class JobClaims:
         if row is not None and row[0] is not None:
             self._stored.answered(cursor, int(row[0]), job if ended.state == "done" else None, now)
 
+    def end_turns(self, latest: int) -> None:
+        """Ends turns, and signs of life of daemons, that would last longer than `latest`."""
+        if not has_table(self._database, "job_turn"):
+            return
+        with self._database.transaction() as cursor:
+            cursor.run("UPDATE job_turn SET token = token + 1, until = 0 WHERE until > ?", (latest,))
+            cursor.run("DELETE FROM job_keeper WHERE until > ?", (latest,))
+
     def open_packages(self, now: int) -> list[str]:
         """Packages that have something to do and nobody who does it."""
         if not has_table(self._database, "job"):

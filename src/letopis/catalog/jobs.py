@@ -340,6 +340,13 @@ class StoredQueries:
         """Takes a query that is due, so that nobody else queues it too; False when somebody already did."""
         return cursor.run("UPDATE job_query SET due = NULL WHERE id = ? AND due <= ?", (number, now)) == 1
 
+    def bring_back(self, now: int) -> int:
+        """Makes queries due that wait for longer than their interval; how many."""
+        if not has_table(self._database, "job_query"):
+            return 0
+        with self._database.transaction() as cursor:
+            return cursor.run("UPDATE job_query SET due = ? WHERE due > ? + every", (now, now))
+
     def find(self, number: int) -> StoredQueryRow | None:
         """One stored query."""
         rows = self._rows("WHERE id = ?", (number,))

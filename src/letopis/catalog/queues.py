@@ -141,6 +141,18 @@ class Queues:
             (now, now, host),
         )
 
+    def bring_back(self, cursor: Cursor, now: int, latest: int) -> int:
+        """Makes visited URLs due that are planned later than `latest`; how many."""
+        return cursor.run("UPDATE resource SET due = ? WHERE state = 2 AND due > ?", (now, latest))
+
+    def end_pauses(self, cursor: Cursor, latest: int) -> int:
+        """Ends pauses of hosts and addresses that would last longer than `latest`; of how many hosts."""
+        return cursor.run(
+            "UPDATE host SET ready = CASE WHEN ready > ? THEN 0 ELSE ready END, "
+            "ip_ready = CASE WHEN ip_ready > ? THEN 0 ELSE ip_ready END WHERE ready > ? OR ip_ready > ?",
+            (latest,) * 4,
+        )
+
     def drop(self, cursor: Cursor, host: str) -> int:
         """Plans no visit of a host any more, whoever links there; what is under way still ends as it would."""
         return cursor.run(

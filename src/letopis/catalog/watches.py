@@ -188,6 +188,23 @@ class Watches:
             claim = "UPDATE watch SET due = ? WHERE id = ? AND due = ?"
             return [row for row in rows if cursor.run(claim, (until, row.id, row.due))]
 
+    def due_after(self, due: int) -> list[WatchRow]:
+        """Watches that are due later than that, without paused ones."""
+        question = f"SELECT {_WATCH_COLUMNS} FROM watch WHERE due > ? AND due < ?"
+        return [WatchRow(*row) for row in self._rows("watch", question, (due, NEVER))]
+
+    def bring_back(self, rows: Iterable[WatchRow], due: int) -> None:
+        """Gives watches another time, unless somebody gave them one since they were read."""
+        with self._database.transaction() as cursor:
+            values = [(due, row.id, row.due) for row in rows]
+            cursor.run_many("UPDATE watch SET due = ? WHERE id = ? AND due = ?", values)
+
+    def bring_back_deliveries(self, due: int, latest: int) -> None:
+        """Makes deliveries due that are to be tried later than `latest`."""
+        if self._rows("delivery", "SELECT 1 FROM delivery WHERE state = 'pending' AND due > ? LIMIT 1", (latest,)):
+            with self._database.transaction() as cursor:
+                cursor.run("UPDATE delivery SET due = ? WHERE state = 'pending' AND due > ?", (due, latest))
+
     def next_due(self) -> int | None:
         """When the next watch or delivery is due; None when nothing waits."""
         watch = self._rows("watch", "SELECT min(due) FROM watch")

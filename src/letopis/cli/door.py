@@ -28,6 +28,7 @@ from letopis.operations import (
     bind,
     json_value,
 )
+from letopis.operations.old_names import current_words, with_old_fields
 from letopis.operations.registry import operations_in
 
 EVERYTHING = READ | WRITE | OWN
@@ -64,6 +65,9 @@ class _WordsGroup(VerbGroup):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Everything that is no word of the verb is meant for the verb itself."""
+        args, warning = current_words(self.name or "", args)
+        if warning:
+            click.echo(f"letopis: {warning}", err=True)
         if self.default is not None and (not args or args[0] not in self.commands):
             args = [self.default, *args]
         return super().parse_args(ctx, args)
@@ -216,7 +220,8 @@ def show(cli: CliContext, operation: Operation[Any, Any], answer: Answer, target
             _write(cli, answer, target)
         return _complain(cli, answer.faults)
     if isinstance(answer, Value):
-        cli.output.row(json_value(answer.value), _sentence(operation, answer.value))
+        row = with_old_fields("cli", operation.name, json_value(answer.value))
+        cli.output.row(row, _sentence(operation, answer.value))
         if answer.remark:
             cli.output.remark(answer.remark)
     else:
@@ -235,7 +240,8 @@ def _show_rows(cli: CliContext, operation: Operation[Any, Any], answer: Rows[Any
     if operation.sentence is not None and not cli.as_json:
         cli.output.sentences(map(operation.sentence, answer))
     else:
-        cli.output.rows((json_value(row) for row in answer), operation.columns or _columns(operation.row))
+        rows = (with_old_fields("cli", operation.name, json_value(row)) for row in answer)
+        cli.output.rows(rows, operation.columns or _columns(operation.row))
     for part in answer.about.values():
         if isinstance(part, list | tuple) and part and hasattr(part[0], "__annotations__"):
             cli.output.rows(map(json_value, part), _columns(type(part[0])))

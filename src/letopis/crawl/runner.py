@@ -16,6 +16,7 @@ from letopis.archive.queues import (
     FrontierQueue,
     HostState,
     Shard,
+    bring_back_visits,
     crawl_plans,
     enqueue_crawl,
     host_leases,
@@ -159,6 +160,7 @@ async def open_agent(
 ) -> AsyncIterator[Agent]:
     """An agent with its own connections, ready to run; for all hosts unless it has a shard of them."""
     settings = archive.settings
+    bring_back_visits(archive)
     leases = LeaseManager.named(host_leases(archive), settings.crawl.lease) if leases_hosts(archive) else None
     politeness = politeness_of(settings.crawl)
     if leases is not None:

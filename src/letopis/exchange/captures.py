@@ -25,8 +25,8 @@ from letopis.exchange.body_codings import DecodedBody, decoded_body
 from letopis.exchange.revisits import Arrival, Revisit, digest_key, resolve_revisits, waiting_row
 from letopis.exchange.sources import ImportedCapture, ImportReport, RevisitTarget
 from letopis.exchange.warc_records import restored_headers
-from letopis.model import Headers, Outcome, to_millis
-from letopis.model.times import utc_time
+from letopis.model import Headers, Outcome, from_millis, rfc3339, to_millis
+from letopis.model.times import AHEAD, utc_time
 from letopis.urls import normalize
 
 BATCH_CAPTURES = 1024
@@ -68,6 +68,7 @@ def _commit(archive: Archive, batch: list[Arrival], report: ImportReport) -> Non
     resolved = resolve_revisits(archive, batch)
     news = unrecorded_captures(archive, resolved.captures)
     report.same += len(resolved.captures) - len(news.wanted)
+    _note_future(news.wanted, archive.clock(), report)
     for done in archive.commit(news.wanted) if news.wanted else ():
         report.checks += 1
         report.versions += done.outcome in (Outcome.NEW, Outcome.CHANGED)
@@ -77,6 +78,14 @@ def _commit(archive: Archive, batch: list[Arrival], report: ImportReport) -> Non
         fresh = keep_waiting(archive, [waiting_row(one, report.run) for one in resolved.waiting])
         report.waiting += fresh
         report.same += len(resolved.waiting) - fresh
+
+
+def _note_future(arrivals: Iterable[NewCapture], now: datetime, report: ImportReport) -> None:
+    """Names captures whose clock was wrong, or ours is: they stay the newest of their pages until that time."""
+    latest = to_millis(now + AHEAD)
+    for arrival in arrivals:
+        if arrival.time > latest:
+            report.note_future(arrival.url, rfc3339(from_millis(arrival.time)))
 
 
 def _mistaken_for_pages(archive: Archive, batch: list[Arrival]) -> Iterator[MistakenCheck]:

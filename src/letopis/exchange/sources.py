@@ -110,8 +110,8 @@ class ImportReport:
     """`same` counts captures that the archive already had, `waiting` revisits that wait for the capture they refer to;
     the first refusals are named.
 
-    `empty` are the sources of which nothing could be taken in, `cut` those that break off or are damaged; `run` names
-    this import.
+    `empty` are the sources of which nothing could be taken in, `cut` those that break off or are damaged; `future`
+    counts captures that lie more than a day ahead of the clock; `run` names this import.
     """
 
     records: int = 0
@@ -124,12 +124,20 @@ class ImportReport:
     empty: list[str] = field(default_factory=list)
     cut: list[str] = field(default_factory=list)
     breaks: int = 0
+    future: int = 0
+    from_future: list[str] = field(default_factory=list)
     run: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
     def taken(self) -> int:
         """Captures that are in the archive, or wait in it, after this."""
         return self.checks + self.same + self.waiting
+
+    def note_future(self, url: str, time: str) -> None:
+        """Counts a capture that was taken in though its time lies ahead of the clock; the first are named."""
+        self.future += 1
+        if len(self.from_future) < MOST_EXAMPLES:
+            self.from_future.append(f"{url[:300]} at {time}")
 
     def break_off(self, reason: str, where: str) -> None:
         """Counts a record, or the rest of a source, that is not there or cannot be read."""

@@ -7,6 +7,7 @@ of one never keeps another waiting for longer than a slice.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 import socket
@@ -18,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from letopis.archive import Archive
-from letopis.archive.jobs import WORKER_DIED, claims_of, enqueue_due_refreshes, remove_old_jobs
+from letopis.archive.jobs import WORKER_DIED, bring_back_jobs, claims_of, enqueue_due_refreshes, remove_old_jobs
 from letopis.errors import Busy
 from letopis.jobs.execution import WorkOrder
 from letopis.jobs.heartbeat import GRACE_SECONDS
@@ -48,6 +49,7 @@ class PackageState:
 class _HousekeepingTimes:
     cleaned: float = field(default_factory=time.monotonic)
     kept: float = 0.0
+    brought_back: float = -math.inf
 
 
 class Supervisor:
@@ -113,6 +115,9 @@ class Supervisor:
         if moment - self._times.kept > lease / 4:
             self._times.kept = moment
             self._claims.keep(self._name, now + round(lease * 1000))
+        if moment - self._times.brought_back > _CLEAN_SECONDS:
+            bring_back_jobs(self._archive)
+            self._times.brought_back = moment
         enqueue_due_refreshes(self._archive)
         if moment - self._times.cleaned > _CLEAN_SECONDS:
             self._times.cleaned = moment

@@ -30,6 +30,8 @@ END_OF_DAY = timedelta(days=1) - timedelta(milliseconds=1)
 """From the beginning of a day to its last moment."""
 LONGEST_DURATION = 10 * _UNITS["year"]
 """Seconds of the longest duration that anybody may ask for."""
+AHEAD = timedelta(days=1)
+"""A time further ahead of the clock than this was told by a wrong clock, or is meant to lie in the future."""
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.ASCII)
 _STAMP = re.compile(r"\d{1,14}", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

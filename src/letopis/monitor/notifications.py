@@ -202,6 +202,11 @@ class Outbox:
         self._watches = watches_of(archive)
         self._send = send or self._deliver
 
+    def bring_back(self) -> None:
+        """Makes deliveries due that only a wrong clock can have put off for so long."""
+        now = self._archive.clock()
+        self._watches.bring_back_deliveries(to_millis(now), to_millis(now + max(_LEASE, retry_pause(MAX_ATTEMPTS))))
+
     async def send_due(self) -> int:
         """Tries everything whose time has come; answers how many were taken."""
         sent = 0

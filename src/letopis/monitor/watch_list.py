@@ -18,6 +18,9 @@ from letopis.monitor.notifications import validate_target
 from letopis.monitor.watch import Watch, WatchedUrl, WatchKind, WatchSpec, parse_filters, settle_watch
 from letopis.urls import parse_user_url
 
+_SPARE = 3_600_000
+"""Milliseconds: longer than whoever runs watches keeps them, or puts them off."""
+
 
 @dataclass(frozen=True, slots=True)
 class WatchEntry:
@@ -120,6 +123,21 @@ class WatchList:
             from_millis(state.judged) if state.judged else None,
             state.failures,
         )
+
+    def bring_back(self) -> int:
+        """Makes watches due that only a wrong clock can have put so far ahead; how many.
+
+        No watch is due later than its own next time, counted from now.
+        """
+        now, settings, tags = self._archive.clock(), self._archive.settings.monitor, self.tag_defaults()
+        # Only watches with an interval of their own may be due later than that; few have to be read.
+        later = self._watches.due_after(to_millis(now) + round(max(settings.every, settings.min_interval) * 1000))
+        ahead = [
+            row for row in later if row.due > to_millis(watch_of_row(row, tags, settings).next_time(now, 1.0)) + _SPARE
+        ]
+        if ahead:
+            self._watches.bring_back(ahead, to_millis(now))
+        return len(ahead)
 
     def pause(self, urls: Sequence[str]) -> list[WatchEntry]:
         """Stops checks of pages until they are resumed."""

@@ -215,8 +215,11 @@ async def open_watcher(
     undelivered: Callable[[FailedDelivery], None] = lambda failed: None,
 ) -> AsyncIterator[Watcher]:
     """A watcher with connections of its own; `undelivered` hears of every notification that was not taken."""
+    outbox = Outbox(archive, report=undelivered)
+    WatchList(archive).bring_back()
+    outbox.bring_back()
     async with open_checker(archive) as checks:
-        yield Watcher(archive, checks, Outbox(archive, report=undelivered), report)
+        yield Watcher(archive, checks, outbox, report)
 
 
 def result_row(judged: WatchResult) -> Mapping[str, object]:

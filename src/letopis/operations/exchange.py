@@ -58,7 +58,10 @@ class ImportCommand(Parameters):
 
 
 class ImportAnswer(NamedTuple):
-    """What an import brought: `same` were there already, `refused` are reasons with their counts."""
+    """What an import brought: `same` were there already, `refused` are reasons with their counts.
+
+    `future` are those of the taken that lie more than a day ahead of the clock.
+    """
 
     records: int
     taken: int
@@ -68,6 +71,7 @@ class ImportAnswer(NamedTuple):
     refused: Mapping[str, int]
     examples: list[str]
     watches: int | None
+    future: int
 
 
 def _import_sentence(done: ImportAnswer) -> str:
@@ -106,10 +110,26 @@ def import_archives(context: Context, asked: ImportCommand) -> Value[ImportAnswe
     watched = _watch_imported(context.archive, asked, hints, report) if asked.watches else None
     refused = dict(report.refused)
     answer = ImportAnswer(
-        report.records, report.checks, report.checks, report.versions, report.same, refused, report.examples, watched
+        report.records,
+        report.checks,
+        report.checks,
+        report.versions,
+        report.same,
+        refused,
+        report.examples,
+        watched,
+        report.future,
     )
-    remark = "\n".join(f"refused: {example}" for example in report.examples)
+    remark = "\n".join([*(f"refused: {example}" for example in report.examples), *_future_remarks(report)])
     return Value(answer, [] if watched else _faulty_sources(report), remark)
+
+
+def _future_remarks(report: ImportReport) -> Iterator[str]:
+    """Says which captures were taken in that lie ahead of the clock."""
+    if report.future:
+        captures = "1 capture is" if report.future == 1 else f"{report.future} captures are"
+        yield f"{captures} more than a day ahead of the clock, taken in as told, and the newest of its page until then"
+        yield from (f"future: {named}" for named in report.from_future)
 
 
 def _watch_imported(archive: Archive, asked: ImportCommand, hints: SourceHints, report: ImportReport) -> int:

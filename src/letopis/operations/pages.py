@@ -12,7 +12,8 @@ from letopis.archive import OWN, READ, WRITE
 from letopis.archive.observers import ObserverMarks
 from letopis.archive.verdicts import verdict_between
 from letopis.errors import DocumentTooLarge, Refused, Unavailable, UnknownUrl, UnknownVersion, UsageError
-from letopis.model import Page, Version
+from letopis.model import Page, Version, rfc3339
+from letopis.model.times import AHEAD
 from letopis.monitor import CheckOptions
 from letopis.monitor.monitor import error_of_check
 from letopis.operations.answers import Document, Value
@@ -262,6 +263,7 @@ class PutCommand(Parameters):
     file: bytes = parameter("Its bytes; - for standard input.", argument=True)
     at: datetime | None = parameter("When this version was seen; default: now.", default=None)
     content_type: str = parameter("Its type.", default="text/html", longest=200)
+    future: bool = parameter("Allow a time that lies more than a day ahead of the clock.", default=False)
 
 
 class StoredPut(NamedTuple):
@@ -285,6 +287,7 @@ class StoredPut(NamedTuple):
     examples=(
         "letopis put https://example.org/ page.html",
         "letopis put https://example.org/ old.html --at 2019-05-01",
+        "letopis put https://example.org/ next.html --at 2099-01-01 --future",
     ),
 )
 def put(context: Context, asked: PutCommand) -> Value[StoredPut]:
@@ -292,8 +295,14 @@ def put(context: Context, asked: PutCommand) -> Value[StoredPut]:
 
     Over HTTP the body is the version, and its Content-Type the type; whoever
     may say what a page was is its owner, and `fetch.max_bytes` is the limit.
+    A version of the future would stay the newest one for as long: it needs `future`.
     """
     archive, most = context.archive, context.settings.fetch.max_bytes
+    if asked.at is not None and asked.at > context.moment() + AHEAD and not asked.future:
+        raise UsageError(
+            f"at: {rfc3339(asked.at)} is more than a day ahead of the clock, which says {rfc3339(context.moment())}; "
+            "set the clock right, or say 'future' (--future) to store it all the same"
+        )
     if context.origin == "http" and len(asked.file) > most:
         raise DocumentTooLarge(f"{asked.url}: {len(asked.file)} bytes are over fetch.max_bytes, which is {most}")
     done = archive.put(asked.url, asked.file, asked.at, asked.content_type)
