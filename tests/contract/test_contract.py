@@ -111,6 +111,8 @@ SCRIPT: list[tuple[str, Given]] = [
     ("origin", {"url": PAGE}),
     ("watch_remove", {"url": [PAGE]}),
     ("enqueue_seeds", {"seeds": ["http://seed.example/"], "scope": "host", "depth": 2}),
+    ("enqueue_seeds", {"seeds": ["http://seed.example/few/"], "limit": 3, "max_hosts": 1, "rules":
+                       "<urltransform><redirect base='seed.example/old'>seed.example/few/</redirect></urltransform>"}),
     ("crawl_status", {}),
     ("explain_visit", {"url": PAGE}),
     ("drop_site", {"site": "seed.example"}),
@@ -352,6 +354,8 @@ BAD: list[tuple[str, str, Any]] = [
     ("job", "id", "999"),
     ("favourite", "name", "nowhere"),
     ("enqueue_seeds", "include", ["("]),
+    ("enqueue_seeds", "rules", "<urltransform>"),
+    ("enqueue_seeds", "limit", 0),
     ("watch_add", "every", "often"),
     ("watch_add", "cron", "0 0 31 2 *"),
     ("watch_remove", "url", ["http://never.example/x"]),
