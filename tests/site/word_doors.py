@@ -39,9 +39,9 @@ def http(archive: Archive, path: str, query: dict[str, Any] | None = None, body:
     data = b"" if body is None else json.dumps(body).encode()
     scope = {
         "type": "http", "method": "GET" if body is None else "POST", "path": path, "raw_path": path.encode(),
-        "headers": [(b"host", b"testserver"), (b"content-type", b"application/json")],
+        "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
         "query_string": urlencode(query or {}, doseq=True).encode(), "http_version": "1.1", "scheme": "http",
-        "server": ("testserver", 80), "client": ("127.0.0.1", 1), "root_path": "",
+        "server": ("localhost", 80), "client": ("127.0.0.1", 1), "root_path": "",
     }  # fmt: skip
 
     async def receive() -> dict[str, Any]:
