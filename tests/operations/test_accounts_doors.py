@@ -15,6 +15,7 @@ from letopis.archive.accounts import accounts_of, projects_of
 from letopis.archive.audit import audit_entries
 from letopis.cli import main
 from letopis.errors import LetopisError, NotFound, Refused, UsageError
+from letopis.exchange.selection import ExportSelection
 from letopis.operations import Context, bind
 from letopis.operations.accounts import (
     AccountsQuery,
@@ -26,7 +27,9 @@ from letopis.operations.accounts import (
     remove_project,
     revoke_token,
     set_password,
+    show_project,
 )
+from letopis.operations.crawls import enqueue_seeds
 
 WORD = "a long password"
 ALL = READ | WRITE | OWN
@@ -207,3 +210,66 @@ def test_a_command_that_fails_is_not_audited(archive: Archive) -> None:
     assert [(row.who, row.action, row.subject) for row in audit_entries(archive, 10)] == [
         ("uwe", "project added to", "news")
     ]
+
+
+def put(archive: Archive, *urls: str) -> None:
+    for url in urls:
+        archive.put(url, f"<title>t</title><p>words of {url}".encode(), at(1), content_type="text/html")
+
+
+def exported(archive: Archive, project: str) -> list[str]:
+    return [row.url for row in ExportSelection(project=project).resources(archive)]
+
+
+def test_a_project_by_site_prefix_and_crawl_has_what_is_archived_of_them(archive: Archive, web: WebClient) -> None:
+    put(archive, "http://a.example/", "http://b.example/press/1", "http://b.example/other", "http://c.example/x")
+    ask(archive, "", enqueue_seeds, seeds=["http://c.example/"], exclude=["private"])
+    assert main(["--archive", str(archive.folder), "projects", "add", "news", "--site", "a.example"]) == 0
+    body = {"name": "news", "prefix": ["http://b.example/press/"], "crawl": ["http://c.example/"]}
+    head = {"Authorization": f"Bearer {accounts_of(archive).create_token('all', None, 'write', 0)}"}
+    row = web.post("/api/v1/projects", body, **head).json()
+    assert (row["pages"], row["sites"], row["prefixes"], row["crawls"]) == (
+        3, ["a.example"], ["http://b.example/press/"], ["http://c.example/"],
+    )  # fmt: skip
+    assert exported(archive, "news") == ["http://a.example/", "http://b.example/press/1", "http://c.example/x"]
+    put(archive, "http://b.example/press/2", "http://c.example/private", "http://c.example/y")
+    assert exported(archive, "news")[3:] == ["http://b.example/press/2", "http://c.example/y"]
+    assert ask(archive, "", show_project, name="news").value.pages == 5
+
+
+def test_searches_and_feeds_follow_the_parts_of_a_project(archive: Archive, web: WebClient) -> None:
+    put(archive, "http://a.example/", "http://a.example/two", "http://b.example/")
+    ask(archive, "", add_to_project, name="news", site=["a.example"], urls=["http://a.example/two"])
+    found = web.get("/api/v1/search?q=words&project=news").json()
+    assert sorted(hit["url"] for hit in found["results"]) == ["http://a.example/", "http://a.example/two"]
+    feed = web.get("/feed/project/news").text
+    assert feed.count("<entry>") == 2
+    assert "b.example" not in feed
+    page = web.get("/projects/news").text
+    assert "a.example" in page
+
+
+def test_parts_leave_a_project_in_every_door(archive: Archive, web: WebClient) -> None:
+    ask(archive, "uwe", add_to_project, name="news", site=["a.example", "b.example"], prefix=["c.example/x/"])
+    removed = ask(archive, "uwe", remove_project, name="news", site=["a.example"]).value
+    assert (removed.removed, removed.parts) == (False, ("site a.example",))
+    head = bearer(archive, "uwe")
+    assert web.ask("DELETE", "/api/v1/projects/news?site=b.example", **head).status == 204
+    assert web.ask("DELETE", "/api/v1/projects/news?site=b.example", **head).status == 404
+    words = ["--archive", str(archive.folder), "projects", "remove", "news"]
+    assert main([*words, "--prefix", "http://c.example/x/"]) == 0
+    assert projects_of(archive).show("news").parts == ()
+    assert main([*words, "--crawl", "http://c.example/"]) == 3
+    with pytest.raises(NotFound, match="no crawl begins at"):
+        ask(archive, "uwe", add_to_project, name="news", crawl=["http://c.example/"])
+
+
+def test_a_project_without_parts_tables_is_read_as_before(archive: Archive) -> None:
+    """Archives of earlier releases have no table of parts."""
+    ask(archive, "uwe", add_to_project, name="news", urls=["a.example"])
+    with archive.catalog.transaction() as cursor:
+        cursor.run("DROP TABLE account_project_part")
+    with Archive(archive.folder) as again:
+        assert projects_of(again).show("news").parts == ()
+        projects_of(again).remove("news")
+        assert projects_of(again).list() == []

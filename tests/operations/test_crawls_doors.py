@@ -145,3 +145,38 @@ def test_why_a_page_is_visited_is_told_alike(
             ask(archive, explain_visit, url=url)
         assert web.get(f"/api/v1/why?url={url}").status == 404
         assert run(archive, "why", url) == 3
+
+
+RULES = "<urltransform><varlist base='example.org/list'><var name='page'/></varlist></urltransform>"
+
+
+def test_limits_and_rules_travel_with_the_plan_by_every_door(
+    archive: Archive, web: WebClient, head: dict[str, str]
+) -> None:
+    body = {"scope": "any", "limit": 7, "max_hosts": 2, "rules": RULES}
+    ask(archive, enqueue_seeds, seeds=[SEED], **body)
+    assert web.post(PATH, {"seeds": ["http://example.net/"], **body}, **head).status == 201
+    options = ["--scope", "any", "--limit", "7", "--max-hosts", "2", "--rules", RULES]
+    assert run(archive, "crawls", "add", "http://example.com/", *options) == 0
+    plans = crawl_plans(archive)
+    assert {(plan.limit, plan.max_hosts, plan.rules, plan.planned) for plan in plans} == {(7, 2, RULES, 1)}
+    assert [plan.hosts for plan in plans] == [("example.org",), ("example.net",), ("example.com",)]
+
+
+@pytest.mark.parametrize(
+    ("values", "fault"),
+    [
+        ({"seeds": [SEED, "example.net"], "limit": 1}, "limit is 1"),
+        ({"seeds": [SEED, "example.net"], "max_hosts": 1}, "max_hosts is 1"),
+        ({"seeds": [SEED], "limit": 0}, "at least 1"),
+        ({"seeds": [SEED], "rules": "<urltransform>"}, "not well-formed"),
+        ({"seeds": [SEED], "rules": "<rules/>"}, "say nothing"),
+    ],
+)
+def test_limits_and_rules_that_cannot_hold_leave_nothing_behind(
+    archive: Archive, web: WebClient, head: dict[str, str], values: dict[str, Any], fault: str
+) -> None:
+    with pytest.raises(UsageError, match=fault):
+        ask(archive, enqueue_seeds, **values)
+    assert web.post(PATH, values, **head).status == 422
+    assert crawl_plans(archive) == []

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator
+from heapq import merge
+
 from letopis.archive.archive import Archive
-from letopis.catalog.accounts import HASHINGS, Accounts, Project, Projects, Token, User
+from letopis.catalog import ResourceRow
+from letopis.catalog.accounts import HASHINGS, Accounts, Project, ProjectPart, Projects, Token, User
 from letopis.catalog.sessions import SessionRows
+from letopis.urls import Scope, ScopeKind
+from letopis.urls import host as host_of
 
 __all__ = [
     "HASHINGS",
     "Accounts",
     "Project",
+    "ProjectPart",
     "Projects",
     "SessionRows",
     "Token",
     "User",
     "accounts_of",
+    "is_in_parts",
+    "project_pages",
+    "project_part",
     "projects_of",
     "session_rows_of",
 ]
@@ -33,3 +44,41 @@ def session_rows_of(archive: Archive) -> SessionRows:
 def projects_of(archive: Archive) -> Projects:
     """Its named sets of pages."""
     return Projects(archive.catalog.database)
+
+
+def project_part(kind: str, name: str, scope: Scope) -> ProjectPart:
+    """A part of a project: whatever of a scope is archived, now and later."""
+    return ProjectPart(kind, name, json.dumps([scope.kind, scope.seeds, scope.include, scope.exclude]))
+
+
+def _scopes(project: Project) -> list[Scope]:
+    rows = [json.loads(part.reach) for part in project.parts]
+    return [Scope(ScopeKind(kind), *map(tuple, others)) for kind, *others in rows]
+
+
+def is_in_parts(project: Project) -> Callable[[str], bool]:
+    """Tells of an address whether it belongs to a part of a project."""
+    scopes = _scopes(project)
+    return lambda url: any(scope.allows(url) for scope in scopes)
+
+
+def project_pages(archive: Archive, project: Project) -> Iterator[ResourceRow]:
+    """Its pages that were ever checked, each once, in the order in which they were first seen."""
+    found = (archive.catalog.resources.find(url) for url in project.urls)
+    listed = sorted(row for row in found if row is not None and row.checked is not None)
+    last = 0
+    for row in merge(listed, _part_pages(archive, _scopes(project)), key=lambda row: row.id):
+        if row.id != last:
+            yield row
+        last = row.id
+
+
+def _part_pages(archive: Archive, scopes: list[Scope]) -> Iterator[ResourceRow]:
+    """What is archived of some scopes; pages of one host are looked for there alone."""
+    wide = any(scope.kind in (ScopeKind.DOMAIN, ScopeKind.ANY) for scope in scopes)
+    hosts = {host_of(seed) for scope in scopes for seed in scope.seeds}
+    resources = archive.catalog.resources
+    if not scopes:
+        return iter(())
+    rows = resources.of_host(hosts.pop()) if len(hosts) == 1 and not wide else resources.all()
+    return (row for row in rows if any(scope.allows(row.url) for scope in scopes))

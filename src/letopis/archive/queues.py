@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from letopis.archive.archive import Archive
 from letopis.archive.records import RecordedCapture
@@ -37,6 +37,7 @@ __all__ = [
     "NewUrl",
     "PauseRow",
     "PauseRows",
+    "PlanSpending",
     "PlannedUrl",
     "QueueCounts",
     "QueueUpdate",
@@ -251,8 +252,11 @@ class QueueUpdate:
         found: Sequence[NewUrl],
         memory: bytes | None = None,
         held: HeldHosts | None = None,
+        spent: Sequence[PlanSpending] = (),
     ) -> None:
         """`memory` is what the revisit policy remembers now, None when it has none."""
+        self._archive = archive
+        self._spent = spent
         self._queues = archive.catalog.queues
         self._queue = queue
         self._visits = visits
@@ -278,6 +282,8 @@ class QueueUpdate:
         if self._revisits:
             self._queues.add_revisits(cursor, self._revisits.items())
         self.noticed = self._queue.add_in(cursor, self._found)
+        if self._spent:
+            self._queues.set_plans(cursor, json.dumps(_after(crawl_plans(self._archive), self._spent)))
 
 
 # What machines share
@@ -317,6 +323,9 @@ class CrawlPlan(NamedTuple):
 
     `origin` is who asked: the owner at the machine, or somebody through HTTP,
     whose crawls never reach private addresses by the rights of the owner.
+    `limit` and `max_hosts` bound what is planned of it, seeds included;
+    `planned` and `hosts` are what was, so that they hold across restarts.
+    `rules` are those of its addresses, as an `<urltransform>` element.
     """
 
     seeds: tuple[str, ...]
@@ -326,9 +335,39 @@ class CrawlPlan(NamedTuple):
     depth: int | None
     requisites: bool
     origin: Origin = "cli"
+    limit: int | None = None
+    max_hosts: int | None = None
+    rules: str = ""
+    planned: int = 0
+    hosts: tuple[str, ...] = ()
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether its pages or hosts are bounded by number."""
+        return self.limit is not None or self.max_hosts is not None
+
+
+class PlanSpending(NamedTuple):
+    """What was planned of a limited crawl since the last commit: so many pages, and hosts that it had not met."""
+
+    seeds: tuple[str, ...]
+    origin: Origin
+    pages: int
+    hosts: tuple[str, ...]
 
 
 _MAX_PLANS = 1000
+
+
+def _after(plans: Iterable[CrawlPlan], spent: Iterable[PlanSpending]) -> list[CrawlPlan]:
+    """The plans with what was planned of them; one that was dropped meanwhile stays dropped."""
+    by_plan = {(one.seeds, one.origin): one for one in spent}
+    found = []
+    for plan in plans:
+        one = by_plan.get((plan.seeds, plan.origin))
+        hosts = plan.hosts if one is None else tuple(dict.fromkeys((*plan.hosts, *one.hosts)))
+        found.append(plan._replace(planned=plan.planned + (one.pages if one else 0), hosts=hosts))
+    return found
 
 
 def enqueue_crawl(archive: Archive, plan: CrawlPlan, due_hosts: Iterable[str] = ()) -> int:
@@ -358,13 +397,13 @@ def crawl_plans(archive: Archive) -> list[CrawlPlan]:
     # Earlier releases did not keep who asked. Crawls came through HTTP only where somebody had an account.
     said = all(len(row) > _ORIGIN for row in rows)
     unsaid: Origin = "cli" if said or not archive.catalog.queues.has_accounts() else "http"
-    return [
-        CrawlPlan(
-            tuple(row[0]), row[1], tuple(row[2]), tuple(row[3]), row[4], row[5],
-            row[_ORIGIN] if len(row) > _ORIGIN else unsaid,
-        )
-        for row in rows
-    ]  # fmt: skip
+    return [_plan_of([*row, unsaid] if len(row) == _ORIGIN else row) for row in rows]
+
+
+def _plan_of(row: list[Any]) -> CrawlPlan:
+    """A plan as it was kept; later fields are missing in those of earlier releases."""
+    values: list[Any] = [tuple(value) if isinstance(value, list) else value for value in row]
+    return CrawlPlan(*values)
 
 
 _ORIGIN = CrawlPlan._fields.index("origin")

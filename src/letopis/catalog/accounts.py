@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
@@ -319,13 +319,30 @@ CREATE TABLE IF NOT EXISTS account_project_url (
 """
 
 
+PROJECT_PART_TABLES = """
+CREATE TABLE IF NOT EXISTS account_project_part (
+    project BIGINT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, reach TEXT NOT NULL,
+    PRIMARY KEY (project, kind, name)
+) {clustered};
+"""
+
+
+class ProjectPart(NamedTuple):
+    """All pages of a site, under a prefix, or of a crawl; `reach` tells which those are, opaque here."""
+
+    kind: str
+    name: str
+    reach: str
+
+
 class Project(NamedTuple):
-    """A named set of addresses."""
+    """A named set of pages: single addresses, and parts of the web with whatever is archived of them."""
 
     name: str
     owner: str
     created: int
     urls: tuple[str, ...]
+    parts: tuple[ProjectPart, ...] = ()
 
 
 class Projects:
@@ -334,10 +351,11 @@ class Projects:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, name: str, owner: str, urls: Iterable[str], now: int) -> Project:
-        """A new project, or more addresses for one that is there; an owner replaces the earlier one."""
+    def add(self, name: str, owner: str, urls: Iterable[str], now: int, parts: Iterable[ProjectPart] = ()) -> Project:
+        """A new project, or more for one that is there; an owner replaces the earlier one."""
         check_name(name)
         ensure_tables(self._database, "projects", PROJECT_TABLES)
+        ensure_tables(self._database, "project parts", PROJECT_PART_TABLES)
         with self._database.transaction() as cursor:
             row = cursor.one("SELECT id FROM account_project WHERE name = ?", (name,))
             if row is not None and owner:
@@ -350,6 +368,11 @@ class Projects:
             cursor.run_many(
                 "INSERT INTO account_project_url (project, url) VALUES (?, ?) ON CONFLICT DO NOTHING",
                 [(number, url) for url in urls],
+            )
+            cursor.run_many(
+                "INSERT INTO account_project_part (project, kind, name, reach) VALUES (?, ?, ?, ?) "
+                "ON CONFLICT (project, kind, name) DO UPDATE SET reach = excluded.reach",
+                [(number, *part) for part in parts],
             )
         return self.show(name)
 
@@ -368,11 +391,25 @@ class Projects:
         if row is None:
             raise NotFound(f"there is no project '{name[:70]}'; see the list of projects")
         urls = self._database.all("SELECT url FROM account_project_url WHERE project = ? ORDER BY url", (row[0],))
-        return Project(name, row[1], row[2], tuple(str(url[0]) for url in urls))
+        return Project(name, row[1], row[2], tuple(str(url[0]) for url in urls), self._parts(row[0]))
 
-    def remove_urls(self, name: str, urls: Iterable[str]) -> None:
-        """Takes addresses out of a project."""
+    def _parts(self, project: int) -> tuple[ProjectPart, ...]:
+        if not has_table(self._database, "account_project_part"):
+            return ()
+        rows = self._database.all(
+            "SELECT kind, name, reach FROM account_project_part WHERE project = ? ORDER BY kind, name", (project,)
+        )
+        return tuple(ProjectPart(*row) for row in rows)
+
+    def take_out(self, name: str, urls: Iterable[str], parts: Sequence[ProjectPart] = ()) -> None:
+        """Takes addresses and parts out of a project."""
         with self._database.transaction() as cursor:
+            if parts:
+                cursor.run_many(
+                    "DELETE FROM account_project_part WHERE kind = ? AND name = ? "
+                    "AND project = (SELECT id FROM account_project WHERE name = ?)",
+                    [(part.kind, part.name, name) for part in parts],
+                )
             cursor.run_many(
                 "DELETE FROM account_project_url WHERE url = ? "
                 "AND project = (SELECT id FROM account_project WHERE name = ?)",
@@ -382,9 +419,10 @@ class Projects:
     def remove(self, name: str) -> None:
         """Forgets a project; its pages stay in the archive."""
         self.show(name)
+        ensure_tables(self._database, "project parts", PROJECT_PART_TABLES)
         with self._database.transaction() as cursor:
-            cursor.run(
-                "DELETE FROM account_project_url WHERE project IN (SELECT id FROM account_project WHERE name = ?)",
-                (name,),
-            )
+            for table in ("account_project_url", "account_project_part"):
+                cursor.run(
+                    f"DELETE FROM {table} WHERE project IN (SELECT id FROM account_project WHERE name = ?)", (name,)
+                )
             cursor.run("DELETE FROM account_project WHERE name = ?", (name,))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from itertools import islice, starmap
 from typing import NamedTuple
 
 from letopis.catalog.captures import KeyRange
@@ -236,6 +237,9 @@ _VERSIONS_PER_PAGE = 5
 """Versions of each page of a host that are looked at: a feed is about what is new."""
 
 
+_LAST_RECORDED = 100_000
+
+
 class LatestVersion(NamedTuple):
     """A version as a feed names it."""
 
@@ -261,6 +265,15 @@ class LatestVersions:
         """Versions of a set of pages."""
         found = [version for url in urls for version in self.of_page(url, limit)]
         return sorted(found, key=lambda version: (version.time, version.id), reverse=True)[:limit]
+
+    def that_fit(self, fits: Callable[[str], bool], limit: int) -> list[LatestVersion]:
+        """Versions of pages whose addresses fit, among those that were recorded last: a feed is about what is new."""
+        rows = self._database.stream(
+            f"{_SELECT_LATEST}WHERE v.id > (SELECT coalesce(max(id), 0) FROM version) - ? {self._also}"
+            "ORDER BY v.id DESC",
+            (_LAST_RECORDED,),
+        )
+        return list(islice((version for version in starmap(LatestVersion, rows) if fits(version.url)), limit))
 
     def of_host(self, host: str, limit: int) -> list[LatestVersion]:
         """The last few versions of every page of a host."""

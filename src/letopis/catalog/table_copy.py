@@ -35,6 +35,7 @@ TOPICS = {
     "jobs": jobs.JOB_TABLES,
     "likeness": index_state.LIKENESS_TABLES,
     "mutes": resources.MUTE_TABLES,
+    "project parts": accounts.PROJECT_PART_TABLES,
     "projects": accounts.PROJECT_TABLES,
     "renderings": contents.RENDERING_TABLES,
     "job queries": jobs.QUERY_TABLES,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from letopis.archive import Archive
 from letopis.archive.queues import FrontierQueue
 from letopis.crawl.commits import RETRY_SECONDS, BatchCommitter, CrawlPause, CrawlStats, PendingLook, PendingLooks
-from letopis.crawl.selection import CrawlDecisions, CrawlSelection, PrivateReach
+from letopis.crawl.selection import CrawlDecisions, CrawlSelection, PlanLimits, PrivateReach
 from letopis.frontier import Frontier, LeaseManager, NewUrl, Ticket
 from letopis.look import KnownVersion, LookOptions, NoTurn, Patience, VisitAnswer, Visitor, known_version
 from letopis.look.politeness import fetch_result
@@ -76,8 +76,9 @@ class Agent:
         options: LookOptions,
         lease_manager: LeaseManager | None = None,
         reach: PrivateReach | None = None,
+        limit: Callable[[], PlanLimits] | None = None,
     ) -> None:
-        """Without `reach` no private address is asked."""
+        """Without `reach` no private address is asked; without `limit` no crawl of the queue is bounded by number."""
         self._archive = archive
         self._visitor = visitor
         self._frontier = frontier
@@ -88,7 +89,7 @@ class Agent:
         self._decisions = CrawlDecisions(archive.settings.crawl)
         self._done = PendingLooks(visitor, self._decisions, options)
         self._committer = BatchCommitter(
-            archive, visitor, frontier, queue, policy, select, self._decisions, lease_manager
+            archive, visitor, frontier, queue, policy, select, self._decisions, lease_manager, limit
         )
         self._mapped: set[str] = set()
         self._listed: list[NewUrl] = []

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from letopis.archive import Archive
 from letopis.archive.queues import FrontierQueue, FrontierState, LeasesLost, PlannedUrl, QueueUpdate
-from letopis.crawl.selection import CrawlDecisions, CrawlSelection
+from letopis.crawl.selection import CrawlDecisions, CrawlSelection, PlanLimits
 from letopis.errors import LetopisError, NotReady
 from letopis.frontier import FetchResult, Frontier, HostUpdate, LeaseManager, NewUrl, Ticket
 from letopis.look import KnownVersion, LookOptions, Visitor
@@ -288,8 +288,9 @@ class BatchCommitter:
         select: Callable[[], CrawlSelection],
         decisions: CrawlDecisions,
         lease_manager: LeaseManager | None,
+        limit: Callable[[], PlanLimits] | None = None,
     ) -> None:
-        """`select` is asked again when a page stands for a seed that has moved."""
+        """`select` is asked again when a page stands for a seed that has moved, and with `limit` when plans change."""
         self._archive = archive
         self._visitor = visitor
         self._frontier = frontier
@@ -299,6 +300,8 @@ class BatchCommitter:
         self._selection = select()
         self._decisions = decisions
         self._lease_manager = lease_manager
+        self._limit = limit or (lambda: PlanLimits(archive, None))
+        self._limits = self._limit()
         self._planner = RevisitPlanner(policy, decisions, archive.settings.change.count)
         self._met: set[str] = set()
         self._kept: list[PlannedLook] = []
@@ -321,12 +324,29 @@ class BatchCommitter:
     def _prepare(self, batch: list[FinishedLook], listed: list[NewUrl]) -> None:
         """Decides what follows from finished looks; each is decided once, for deciding teaches sieve and policy."""
         self._kept += map(self._planner.planned, batch)
+        if not self._limits.hold():
+            self._limits, self._selection = self._limit(), self._select()
         found = [link for done in batch for link in self._links(done)] + listed
+        if self._limits.are_any:
+            self._planned += self._within_limits(found)
+            return
         fresh = self._selection.admitted(self._frontier.filter_unseen(found))
         self._met.update(link.url for link in found)
         if len(self._met) > _MAX_MET:
             self._met.clear()
         self._planned += self._decisions.schedules(fresh, self._archive.clock())
+
+    def _within_limits(self, found: list[NewUrl]) -> list[NewUrl]:
+        """What no limit leaves out. That does not count as seen: it is planned where somebody raises the limit."""
+        unseen: dict[int, NewUrl] = {}
+        for link in self._frontier.unseen(found):
+            unseen.setdefault(link.key | 1, link)
+        planned = []
+        for link in self._selection.admitted(unseen.values()):
+            if self._limits.admit(link) and self._decisions.schedules([link], self._archive.clock()):
+                self._limits.take(link)
+                planned.append(link)
+        return self._frontier.filter_unseen(planned)
 
     def _links(self, done: FinishedLook) -> list[NewUrl]:
         depth = done.ticket.depth
@@ -350,6 +370,7 @@ class BatchCommitter:
         else:
             self._frontier.recorded(each.done.ticket for each in self._kept)
             self._kept, self._planned, self._kept_since = [], [], 0.0
+            self._limits.recorded()
             self._frontier.notice(hosts)
 
     def _record(self, batch: list[PlannedLook]) -> list[int]:
@@ -363,6 +384,7 @@ class BatchCommitter:
             self._planned,
             policy.remember() if isinstance(policy, OptimalPolicy) else None,
             lease_manager.held((each.done.ticket for each in batch), now) if lease_manager is not None else None,
+            self._limits.spent(),
         )
         self._visitor.record([each.done.look for each in batch], update.write)
         return update.noticed

@@ -32,8 +32,10 @@ from letopis.crawl.commits import CrawlStats
 from letopis.crawl.selection import (
     CrawlDecisions,
     CrawlSelection,
+    PlanLimits,
     PrivateReach,
     moved_seeds,
+    plan_rules,
     plan_scopes,
     reads_text,
 )
@@ -69,12 +71,24 @@ class CrawlOptions:
     private_ok: bool = True
     origin: Origin = "cli"
     limits: CrawlLimits = field(default_factory=CrawlLimits)
+    limit: int | None = None
+    max_hosts: int | None = None
+    rules: str = ""
+    """`limit` and `max_hosts` travel with the plan, and bound it whoever goes on; `limits` are those of one run."""
 
     def plan(self) -> CrawlPlan:
         """What of it holds for whoever goes on with the crawl; UsageError where nobody could go on with it."""
         seeds = tuple(map(parse_user_url, self.seeds))
         Scope(self.scope, seeds, self.include, self.exclude)
-        return CrawlPlan(seeds, str(self.scope), self.include, self.exclude, self.depth, self.requisites, self.origin)
+        plan_rules(self.rules)
+        hosts = tuple(dict.fromkeys(map(host_of, seeds)))
+        for name, most, needed in (("limit", self.limit, len(seeds)), ("max_hosts", self.max_hosts, len(hosts))):
+            if most is not None and needed > most:
+                raise UsageError(f"{name} is {most}, but the seeds alone are {needed}; raise it or give fewer seeds")
+        return CrawlPlan(
+            seeds, str(self.scope), self.include, self.exclude, self.depth, self.requisites, self.origin,
+            self.limit, self.max_hosts, self.rules, len(seeds), hosts,
+        )  # fmt: skip
 
 
 def selection_for(archive: Archive, options: CrawlOptions) -> CrawlSelection:
@@ -86,14 +100,22 @@ def selection_for(archive: Archive, options: CrawlOptions) -> CrawlSelection:
     depth = options.depth if options.depth is not None else settings.max_depth or None
     if options.seeds or options.scope is ScopeKind.ANY:
         seeds = (*map(parse_user_url, options.seeds), *moved_seeds(archive, options.seeds))
-        return CrawlSelection(Scope(options.scope, seeds, options.include, options.exclude), depth, options.requisites)
+        scope = Scope(options.scope, seeds, options.include, options.exclude)
+        return CrawlSelection(scope, depth, options.requisites, plan_rules(options.rules))
     plans = crawl_plans(archive)
     chosen = Scope(ScopeKind.ANY, (), options.include, options.exclude)
     if depth is None and plans:
         depths = [plan.depth for plan in plans]
         depth = None if None in depths else max(filter(None, depths), default=0)
     requisites = options.requisites or any(plan.requisites for plan in plans)
-    return CrawlSelection(Scopes(plan_scopes(archive, plans), chosen), depth, requisites)
+    rules = sum((plan_rules(plan.rules) for plan in plans), plan_rules(options.rules))
+    return CrawlSelection(Scopes(plan_scopes(archive, plans), chosen), depth, requisites, rules)
+
+
+def limits_for(archive: Archive, options: CrawlOptions) -> PlanLimits:
+    """The limits of the crawls that one without seeds goes on with; others end by `options.limits` alone."""
+    goes_on = not options.seeds and options.scope is not ScopeKind.ANY
+    return PlanLimits(archive, crawl_plans(archive) if goes_on else None)
 
 
 def enqueue_seeds(archive: Archive, options: CrawlOptions) -> int:
@@ -181,6 +203,7 @@ async def open_agent(
                 make_policy(settings.schedule, policy_memory(archive)),
                 lambda: selection_for(archive, options), looking, leases,
                 PrivateReach(archive, queue) if options.private_ok else None,
+                lambda: limits_for(archive, options),
             )  # fmt: skip
     finally:
         if leases is not None:

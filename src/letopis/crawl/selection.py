@@ -10,9 +10,10 @@ import time
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from letopis.archive import Archive
-from letopis.archive.queues import CrawlPlan, FrontierQueue, crawl_plans, keeps_crawl_plans, visited_hosts
+from letopis.archive.queues import CrawlPlan, FrontierQueue, PlanSpending, crawl_plans, keeps_crawl_plans, visited_hosts
 from letopis.config import CrawlSettings
 from letopis.errors import UsageError
 from letopis.fetch import is_private_url
@@ -27,9 +28,24 @@ from letopis.frontier import (
     parse_crawl_filter,
     poor_before,
 )
+from letopis.lazy import lazy
 from letopis.model import LinkType, Observation, Page, header
-from letopis.urls import Scope, ScopeKind, Scopes, UrlRules, join, parse_user_url, url_key, without_tracking
+from letopis.urls import (
+    Scope,
+    ScopeKind,
+    Scopes,
+    UrlRules,
+    join,
+    parse_user_url,
+    url_key,
+    without_tracking,
+)
 from letopis.urls import host as host_of
+
+if TYPE_CHECKING:
+    from letopis.urls import rules_xml
+else:
+    rules_xml = lazy("letopis.urls.rules_xml")
 
 _MAX_MOVES = 10
 
@@ -261,6 +277,121 @@ def plan_scopes(archive: Archive, plans: Iterable[CrawlPlan]) -> tuple[Scope, ..
     return tuple(Scope(ScopeKind(kind), tuple(own), *patterns) for (kind, *patterns), own in seeds.items())
 
 
+def plan_rules(text: str) -> UrlRules:
+    """The rules that a plan carries as XML; UsageError where they are none."""
+    if not text:
+        return UrlRules()
+    rules = rules_xml.rules_from_xml(text.encode())
+    if not rules.redirects and not rules.varlists:
+        raise UsageError("the rules say nothing; write them inside <urltransform>...</urltransform>")
+    return rules
+
+
+class PlanLimits:
+    """How much of each crawl may still be planned: a page counts for the first limited one that allows it and has room.
+
+    What a crawl without limits allows is not counted, and what none allows
+    (images from elsewhere, a seed that moved) is left to others. Hosts to
+    which a seed moved are the seed's. For one thread.
+    """
+
+    def __init__(self, archive: Archive, plans: Sequence[CrawlPlan] | None) -> None:
+        """`plans` None: nothing is gone on with, so no plan limits anything."""
+        self._archive = archive
+        self._goes_on, plans = plans is not None, plans or ()
+        limited = [plan for plan in plans if plan.is_limited and not _why_unusable(plan)]
+        self._free = plan_scopes(archive, [plan for plan in plans if not plan.is_limited]) if limited else ()
+        self._plans = [_PlanRoom(plan, plan_scopes(archive, [plan])) for plan in limited]
+        self._known = _as_asked(plans)
+
+    @property
+    def are_any(self) -> bool:
+        """Whether any crawl is limited."""
+        return bool(self._plans)
+
+    def hold(self) -> bool:
+        """False when crawls were asked for, changed or dropped since; else what other agents planned counts too."""
+        if not self._goes_on:
+            return True
+        plans = crawl_plans(self._archive)
+        for room in self._plans:
+            room.refresh(plans)
+        return _as_asked(plans) == self._known
+
+    def admit(self, link: NewUrl) -> bool:
+        """Whether a page may be planned."""
+        return self._is_uncounted(link) or self._room_for(link) is not None
+
+    def take(self, link: NewUrl) -> None:
+        """The page is planned."""
+        room = None if self._is_uncounted(link) else self._room_for(link)
+        if room is not None:
+            room.take(link.host)
+
+    def spent(self) -> list[PlanSpending]:
+        """What was taken and is not recorded yet."""
+        return [room.spending() for room in self._plans if room.pages]
+
+    def recorded(self) -> None:
+        """All that was taken is in the archive now."""
+        for room in self._plans:
+            room.record()
+
+    def _is_uncounted(self, link: NewUrl) -> bool:
+        return any(scope.allows(link.url) for scope in self._free) or not any(
+            room.allows(link.url) for room in self._plans
+        )
+
+    def _room_for(self, link: NewUrl) -> _PlanRoom | None:
+        return next((room for room in self._plans if room.allows(link.url) and room.has_room(link.host)), None)
+
+
+class _PlanRoom:
+    """What is left of one limited crawl."""
+
+    def __init__(self, plan: CrawlPlan, scopes: tuple[Scope, ...]) -> None:
+        self._plan = plan
+        self._scopes = scopes
+        self._free_hosts = {host_of(seed) for scope in scopes for seed in scope.seeds}
+        self._new_hosts: list[str] = []
+        self.pages = 0
+
+    def allows(self, url: str) -> bool:
+        return any(scope.allows(url) for scope in self._scopes)
+
+    def has_room(self, host: str) -> bool:
+        plan = self._plan
+        if plan.limit is not None and plan.planned + self.pages >= plan.limit:
+            return False
+        most = plan.max_hosts
+        return most is None or self._is_met(host) or len(plan.hosts) + len(self._new_hosts) < most
+
+    def take(self, host: str) -> None:
+        self.pages += 1
+        if self._plan.max_hosts is not None and not self._is_met(host):
+            self._new_hosts.append(host)
+
+    def _is_met(self, host: str) -> bool:
+        return host in self._plan.hosts or host in self._free_hosts or host in self._new_hosts
+
+    def refresh(self, plans: Iterable[CrawlPlan]) -> None:
+        own = self._plan
+        self._plan = next((plan for plan in plans if (plan.seeds, plan.origin) == (own.seeds, own.origin)), own)
+
+    def spending(self) -> PlanSpending:
+        return PlanSpending(self._plan.seeds, self._plan.origin, self.pages, tuple(self._new_hosts))
+
+    def record(self) -> None:
+        hosts = (*self._plan.hosts, *self._new_hosts)
+        self._plan = self._plan._replace(planned=self._plan.planned + self.pages, hosts=hosts)
+        self.pages, self._new_hosts = 0, []
+
+
+def _as_asked(plans: Iterable[CrawlPlan]) -> list[CrawlPlan]:
+    """Without what was planned of them since."""
+    return [plan._replace(planned=0, hosts=()) for plan in plans]
+
+
 _REACH_SECONDS = 5.0
 
 
@@ -306,6 +437,7 @@ def _why_unusable(plan: CrawlPlan) -> str:
     """Empty for a plan that can be carried out."""
     try:
         Scope(ScopeKind(plan.scope), plan.seeds, plan.include, plan.exclude)
+        plan_rules(plan.rules)
     except (UsageError, ValueError) as error:
         return str(error)
     return ""

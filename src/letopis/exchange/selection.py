@@ -8,13 +8,11 @@ from datetime import datetime
 from typing import NamedTuple
 
 from letopis.archive import Archive
-from letopis.archive.accounts import projects_of
-from letopis.archive.activity import find_page
+from letopis.archive.accounts import project_pages, projects_of
 from letopis.archive.captures import VERSION, CaptureList, ListedCapture, ResourceRow, TimeRange, checked_urls
 from letopis.archive.index_facts import require_site
 from letopis.model import Check, Outcome, from_millis, to_millis
 from letopis.urls import host as host_of
-from letopis.urls import parse_user_url
 from letopis.urls import site as site_of
 
 _NEWS = (Outcome.NEW, Outcome.CHANGED)
@@ -40,11 +38,9 @@ class ExportSelection:
         return checked_urls(archive, require_site(archive, self.site) if self.site else "")
 
     def _of_project(self, archive: Archive) -> Iterator[ResourceRow]:
-        urls = projects_of(archive).show(self.project).urls
-        found = (find_page(archive, parse_user_url(url)) for url in urls)
-        known = {row.id: row for row in found if row is not None and row.checked is not None}
+        pages = project_pages(archive, projects_of(archive).show(self.project))
         host = site_of(self.site) if self.site else ""
-        return (known[number] for number in sorted(known) if not host or host_of(known[number].url) == host)
+        return (row for row in pages if not host or host_of(row.url) == host)
 
     def checks(self, archive: Archive, url: str) -> list[Check]:
         """The checks of one URL that are meant, oldest first."""

@@ -66,6 +66,12 @@ class SeenUrls:
             self._sieve = self._handed_over()
         return self._unseen_of_few(keys) if self._sieve is None else self._sieve.places(keys)
 
+    def missing(self, keys: Sequence[int]) -> list[int]:
+        """The places of the keys that would pass; asking changes nothing."""
+        if self._sieve is not None:
+            return self._sieve.missing(keys)
+        return [place for place, key in enumerate(keys) if key | 1 not in self._keys]
+
     def _unseen_of_few(self, keys: Sequence[int]) -> list[int]:
         seen, passing = self._keys, []
         for place, key in enumerate(keys):
@@ -135,6 +141,10 @@ class Frontier:
         if not urls:
             return []
         return [urls[place] for place in self._seen.unseen([url.key for url in urls])]
+
+    def unseen(self, urls: Sequence[NewUrl]) -> list[NewUrl]:
+        """The URLs never seen before; asking does not make them seen."""
+        return [urls[place] for place in self._seen.missing([url.key for url in urls])]
 
     def add(self, urls: Sequence[NewUrl], now: int) -> int:
         """Sift and store at once: seeds and sitemaps. How many hosts got a URL."""

@@ -60,6 +60,10 @@ class Sieve:
         """`unseen` for plain numbers: the places of those that pass."""
         return self.unseen(np.fromiter(keys, dtype=np.int64, count=len(keys))).nonzero()[0].tolist()
 
+    def missing(self, keys: Sequence[int]) -> list[int]:
+        """The places of the keys that were not seen, changing nothing."""
+        return (~self.contains(np.fromiter(keys, dtype=np.int64, count=len(keys)))).nonzero()[0].tolist()
+
     def unseen(self, keys: Keys) -> Mask:
         """Which keys pass; they count as seen from now on. Of equal keys the first passes."""
         if len(keys) > _PART:

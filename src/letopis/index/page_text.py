@@ -91,12 +91,25 @@ def unpack_stored_page(data: bytes) -> StoredPage:
 
 
 def stored_lines(page: Page) -> list[tuple[Block, str]]:
-    """Blocks with settled text, and the line of each."""
+    """Blocks with settled text, and the line of each; then what links say when the mouse rests on them."""
     made = [Block(kind, one_line(text)) for kind, text in page.blocks]
-    return [
+    lines = [
         (block, f"{KIND_LETTERS[block.kind]}{FRAME if at in page.frame else BODY}{block.text}")
         for at, block in enumerate(made)
     ]
+    hidden = [Block(BlockKind.LINK, title) for title in _link_titles(page)]
+    return lines + [(block, f"{KIND_LETTERS[block.kind]}{FRAME}{block.text}") for block in hidden]
+
+
+_HTML = ("text/html", "application/xhtml+xml")
+
+
+def _link_titles(page: Page) -> list[str]:
+    """The `title=` of links, each once, but those that only repeat the text. Entries of feeds have dates there."""
+    if page.content_type not in _HTML:
+        return []
+    titles = (one_line(link.title).strip() for link in page.links if link.title and link.title != link.text)
+    return list(dict.fromkeys(filter(None, titles)))
 
 
 def one_line(text: str) -> str:

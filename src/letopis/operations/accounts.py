@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any, Literal
 
-from letopis.archive import OWN, READ, WRITE
-from letopis.archive.accounts import Project, User, accounts_of, projects_of
+from letopis.archive import OWN, READ, WRITE, Archive
+from letopis.archive.accounts import (
+    Project,
+    ProjectPart,
+    User,
+    accounts_of,
+    is_in_parts,
+    project_pages,
+    project_part,
+    projects_of,
+)
 from letopis.archive.audit import AuditEntry, audit_entries
+from letopis.archive.queues import crawl_plans
+from letopis.crawl.selection import moved_seeds
 from letopis.errors import NotFound, Refused, UsageError
 from letopis.model import from_millis, to_millis
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
 from letopis.operations.parameters import NOT_CLI, Parameters, parameter
-from letopis.urls import parse_user_url
+from letopis.urls import Scope, ScopeKind, parse_user_url, site
 
 Role = Literal["guest", "user", "owner"]
 TokenScope = Literal["read", "write"]
@@ -323,17 +335,62 @@ def revoke_token(context: Context, asked: RevokeTokenCommand) -> Value[RevokedTo
 
 @dataclass(frozen=True, slots=True)
 class ProjectRow:
-    """A named set of pages."""
+    """A named set of pages: single addresses, whole sites, all under a prefix, and what crawls reach.
+
+    `pages` counts the addresses, and what is archived of the rest; to a million and no further.
+    """
 
     name: str
     owner: str
     pages: int
     urls: tuple[str, ...]
+    sites: tuple[str, ...]
+    prefixes: tuple[str, ...]
+    crawls: tuple[str, ...]
     created: datetime
 
 
-def _project_row(project: Project) -> ProjectRow:
-    return ProjectRow(project.name, project.owner, len(project.urls), project.urls, from_millis(project.created))
+_MOST_COUNTED = 1_000_000
+
+
+def _project_row(archive: Archive, project: Project) -> ProjectRow:
+    pages = len(project.urls)
+    if project.parts:
+        fits, listed = is_in_parts(project), set(project.urls)
+        rows = islice(project_pages(archive, project), _MOST_COUNTED)
+        pages += sum(row.url not in listed and fits(row.url) for row in rows)
+    sites, prefixes, crawls = (
+        tuple(part.name for part in project.parts if part.kind == kind) for kind in ("site", "prefix", "crawl")
+    )
+    created = from_millis(project.created)
+    return ProjectRow(project.name, project.owner, pages, project.urls, sites, prefixes, crawls, created)
+
+
+_MAX_PARTS = 100
+
+
+def _parts_parameter(kind: str, help: str) -> Any:
+    return parameter(help, default=(), named=kind, metavar="URL", at_most=_MAX_PARTS)
+
+
+def _named_parts(asked: AddToProjectCommand | RemoveProjectCommand) -> list[tuple[str, str]]:
+    """Kinds and names of the parts that were asked for."""
+    sites = [("site", site(name)) for name in asked.sites]
+    prefixes = [("prefix", parse_user_url(url)) for url in asked.prefixes]
+    return [*sites, *prefixes, *(("crawl", parse_user_url(url)) for url in asked.crawls)]
+
+
+def _part(archive: Archive, kind: str, name: str) -> ProjectPart:
+    """A new part; NotFound for a crawl that nobody asked for."""
+    if kind == "site":
+        return project_part(kind, name, Scope(ScopeKind.HOST, (f"http://{name}/",)))
+    if kind == "prefix":
+        return project_part(kind, name, Scope(ScopeKind.PREFIX, (name,)))
+    plan = next((plan for plan in reversed(crawl_plans(archive)) if name in plan.seeds), None)
+    if plan is None:
+        raise NotFound(f"no crawl begins at {name}; name one of its seeds, or the site instead")
+    seeds = (*plan.seeds, *moved_seeds(archive, plan.seeds))
+    return project_part(kind, name, Scope(ScopeKind(plan.scope), seeds, plan.include, plan.exclude))
 
 
 class AddToProjectCommand(Parameters):
@@ -343,6 +400,9 @@ class AddToProjectCommand(Parameters):
     urls: tuple[str, ...] = parameter(
         "Addresses of its pages.", default=(), argument=True, metavar="[URL]...", at_most=MAX_PROJECT_URLS
     )
+    sites: tuple[str, ...] = _parts_parameter("site", "All pages of this site, also those archived later.")
+    prefixes: tuple[str, ...] = _parts_parameter("prefix", "All pages in this folder of a site, and below it.")
+    crawls: tuple[str, ...] = _parts_parameter("crawl", "All pages that the crawl from this seed reaches.")
     owner: str | None = parameter(
         "The user whom it belongs to; default: you. Only owners name somebody else.",
         default=None, longest=_LONGEST_NAME,
@@ -358,11 +418,16 @@ class AddToProjectCommand(Parameters):
     errors=(404,),
     audited="project added to",
     sentence=lambda row: f"Project {row.name} has {row.pages} pages.",
-    examples=("letopis projects add news https://example.org/", "letopis projects add news --owner anna"),
+    examples=(
+        "letopis projects add news https://example.org/",
+        "letopis projects add news --site example.org --prefix https://example.net/press/",
+        "letopis projects add news --owner anna",
+    ),
 )
 def add_to_project(context: Context, asked: AddToProjectCommand) -> Value[ProjectRow]:
     """Make a project, or add pages to one of yours or of your group."""
     urls = [parse_user_url(url) for url in asked.urls]
+    parts = [_part(context.archive, kind, name) for kind, name in _named_parts(asked)]
     projects = projects_of(context.archive)
     there = next((project for project in projects.list() if project.name == asked.name), None)
     if there is not None:
@@ -372,7 +437,8 @@ def add_to_project(context: Context, asked: AddToProjectCommand) -> Value[Projec
             raise Refused("only an owner may give a project to somebody else")
         accounts_of(context.archive).user(asked.owner)
     owner = asked.owner or ("" if there is not None else context.user)
-    return Value(_project_row(projects.add(asked.name, owner, urls, to_millis(context.archive.clock()))))
+    made = projects.add(asked.name, owner, urls, to_millis(context.archive.clock()), parts)
+    return Value(_project_row(context.archive, made))
 
 
 def may_change_project(context: Context, owner: str) -> bool:
@@ -396,7 +462,7 @@ def _require_change(context: Context, project: Project) -> None:
 )
 def list_projects(context: Context, asked: AccountsQuery) -> Rows[ProjectRow]:
     """List projects with their pages."""
-    return Rows([_project_row(project) for project in projects_of(context.archive).list()])
+    return Rows([_project_row(context.archive, project) for project in projects_of(context.archive).list()])
 
 
 class ProjectQuery(Parameters):
@@ -405,18 +471,23 @@ class ProjectQuery(Parameters):
     name: str = _name(_PROJECT)
 
 
+def _project_sentence(row: ProjectRow) -> str:
+    parts = {"site": row.sites, "prefix": row.prefixes, "crawl": row.crawls}
+    return "\n".join((*row.urls, *(f"{kind} {name}" for kind, names in parts.items() for name in names)))
+
+
 @operation(
     "show_project",
     right=READ,
     verb="projects show",
     route=("GET", "/projects/{name}"),
     errors=(404,),
-    sentence=lambda row: "\n".join(row.urls),
+    sentence=_project_sentence,
     examples=("letopis projects show news",),
 )
 def show_project(context: Context, asked: ProjectQuery) -> Value[ProjectRow]:
     """Show the pages of a project."""
-    return Value(_project_row(projects_of(context.archive).show(asked.name)))
+    return Value(_project_row(context.archive, projects_of(context.archive).show(asked.name)))
 
 
 class RemoveProjectCommand(Parameters):
@@ -427,15 +498,19 @@ class RemoveProjectCommand(Parameters):
         "Take only these addresses out of it.",
         default=(), named="url", argument=True, metavar="[URL]...", at_most=MAX_PROJECT_URLS,
     )  # fmt: skip
+    sites: tuple[str, ...] = _parts_parameter("site", "Take this site out of it.")
+    prefixes: tuple[str, ...] = _parts_parameter("prefix", "Take this prefix out of it.")
+    crawls: tuple[str, ...] = _parts_parameter("crawl", "Take the crawl from this seed out of it.")
 
 
 @dataclass(frozen=True, slots=True)
 class RemovedProject:
-    """What was removed: the whole project, or these addresses of it."""
+    """What was removed: the whole project, or these addresses and parts of it."""
 
     name: str
     removed: bool
     urls: tuple[str, ...]
+    parts: tuple[str, ...]
 
 
 @operation(
@@ -447,9 +522,11 @@ class RemovedProject:
     errors=(404,),
     creates=False,
     audited="project removed",
-    subject=lambda asked: " ".join((asked.name, *asked.urls)),
-    sentence=lambda row: f"Pages removed from {row.name}: {len(row.urls)}." if row.urls else f"Removed: {row.name}.",
-    examples=("letopis projects remove news", "letopis projects remove news https://example.org/"),
+    subject=lambda asked: " ".join((asked.name, *asked.urls, *asked.sites, *asked.prefixes, *asked.crawls)),
+    sentence=lambda row: (
+        f"Removed: {row.name}." if row.removed else f"Removed from {row.name}: {', '.join((*row.urls, *row.parts))}."
+    ),
+    examples=("letopis projects remove news", "letopis projects remove news --site example.org"),
 )
 def remove_project(context: Context, asked: RemoveProjectCommand) -> Value[RemovedProject]:
     """Remove a project of yours or of your group, or single pages from it; the archive keeps the pages."""
@@ -460,11 +537,20 @@ def remove_project(context: Context, asked: RemoveProjectCommand) -> Value[Remov
     for url in urls:
         if url not in there.urls:
             raise NotFound(f"{url} is not in project '{asked.name}'; show the project to see its pages")
-    if urls:
-        projects.remove_urls(asked.name, urls)
+    parts = [_part_of(there, kind, name) for kind, name in _named_parts(asked)]
+    if urls or parts:
+        projects.take_out(asked.name, urls, parts)
     else:
         projects.remove(asked.name)
-    return Value(RemovedProject(asked.name, not urls, urls))
+    taken = tuple(f"{part.kind} {part.name}" for part in parts)
+    return Value(RemovedProject(asked.name, not (urls or parts), urls, taken))
+
+
+def _part_of(project: Project, kind: str, name: str) -> ProjectPart:
+    for part in project.parts:
+        if (part.kind, part.name) == (kind, name):
+            return part
+    raise NotFound(f"{kind} {name} is not in project '{project.name}'; show the project to see its parts")
 
 
 class AuditQuery(Parameters):

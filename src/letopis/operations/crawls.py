@@ -35,6 +35,7 @@ MAX_SEEDS = 1000
 _MAX_PATTERNS = 100
 _MAX_PATTERN_LENGTH = 1000
 _MAX_HOSTS = 1000
+_MAX_RULES = 100_000
 _SHOWN_HOSTS = 20
 
 
@@ -50,6 +51,16 @@ class EnqueueSeedsCommand(Parameters):
         "Never addresses that match.", default=(), metavar="REGEX", at_most=_MAX_PATTERNS, longest=_MAX_PATTERN_LENGTH
     )
     depth: int | None = parameter("Most links away from a seed.", default=None, at_least=0, at_most=1_000_000)
+    limit: int | None = parameter(
+        "Most pages to plan, seeds included; whoever goes on with the crawl keeps to it.",
+        default=None, at_least=1, at_most=1_000_000_000,
+    )  # fmt: skip
+    max_hosts: int | None = parameter(
+        "Most hosts on which its pages lie, those of the seeds included.", default=None, at_least=1, at_most=_MAX_HOSTS
+    )
+    rules: str | None = parameter(
+        "Rules of addresses, as the <urltransform> element of a job.", default=None, metavar="XML", longest=_MAX_RULES
+    )
     requisites: bool = parameter("Fetch images, styles and scripts of pages too.", default=False)
     revisit_now: bool = parameter("Visit all known pages of the seeds' hosts again now.", default=False)
 
@@ -75,6 +86,7 @@ class CrawlQueued:
     examples=(
         "letopis crawls add https://example.org/",
         "letopis crawls add https://example.org/docs/ --scope prefix --depth 3",
+        "letopis crawls add https://example.org/ --scope any --limit 1000 --max-hosts 20",
     ),
 )
 def enqueue_seeds(context: Context, asked: EnqueueSeedsCommand) -> Value[CrawlQueued]:
@@ -84,7 +96,7 @@ def enqueue_seeds(context: Context, asked: EnqueueSeedsCommand) -> Value[CrawlQu
     context.refuse_private(seeds)
     options = CrawlOptions(
         seeds, ScopeKind(asked.scope), asked.include, asked.exclude, asked.depth, asked.requisites, asked.revisit_now,
-        origin=context.origin,
+        origin=context.origin, limit=asked.limit, max_hosts=asked.max_hosts, rules=asked.rules or "",
     )  # fmt: skip
     return Value(CrawlQueued(seeds, enqueue(context.archive, options)))
 

@@ -9,9 +9,9 @@ from html import unescape
 
 from letopis import extract
 from letopis.archive import READ, WRITE, Archive
-from letopis.archive.accounts import projects_of
+from letopis.archive.accounts import project_pages, projects_of
 from letopis.archive.cluster import spread_over
-from letopis.archive.index_facts import page_ids, record_choice, record_shown, require_site, word_forms
+from letopis.archive.index_facts import record_choice, record_shown, require_site, word_forms
 from letopis.change.fingerprints import normalized_words
 from letopis.change.paragraphs import LONG_PARAGRAPH
 from letopis.index.query_language import WordQuery, field_filters, parse_word_query
@@ -204,7 +204,7 @@ def _require_sites(context: Context, sites: tuple[str, ...]) -> None:
 def _project_pages(archive: Archive, project: str | None) -> frozenset[int] | None:
     if not project:
         return None
-    return frozenset(page_ids(archive, projects_of(archive).show(project).urls).values())
+    return frozenset(row.id for row in project_pages(archive, projects_of(archive).show(project)))
 
 
 class NearWordsQuery(Parameters):

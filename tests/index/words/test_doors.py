@@ -303,3 +303,23 @@ def test_work_that_nobody_wants_stops_and_goes_on_later(tmp_path: Path) -> None:
 
 def test_all_who_ask_in_a_process_share_one_index(archive: Archive) -> None:
     assert word_index(archive) is word_index(archive) is archive.attached(WordIndex)
+
+
+def test_what_links_say_beside_their_text_is_found_in_every_door(tmp_path: Path) -> None:
+    """The `title=` of a link, as a word of the page and as a word of its links; entries of feeds have dates there."""
+    body = page("en", "Menu", PROSE + "<a href='/x' title='Timetable of ferries'>more</a> <a href='/y' title='y'>y</a>")
+    feed = (
+        b"<rss version='2.0'><channel><title>News</title><item><title>first</title><link>http://a.example/n</link>"
+        b"<pubDate>Mon, 01 Jan 2024 00:00:00 GMT</pubDate></item></channel></rss>"
+    )
+    with Archive(tmp_path / "a", clock=lambda: DATES[-1]) as made:
+        made.put(ONE, body, DATES[0])
+        made.put(TWO, page("en", "Other", PROSE), DATES[0])
+        made.put(HOME, feed, DATES[0], content_type="application/rss+xml")
+        for words in ("timetable", "link:ferries", '"timetable of ferries"'):
+            status, rows = verb(made.folder, "search", words)
+            assert (status, [row["url"] for row in rows]) == (0, [ONE])
+            answer = http(made, "/api/v1/search", {"q": words}).json()
+            assert [row["url"] for row in answer["results"]] == [ONE]
+        assert "</mark> of ferries" in http(made, "/api/v1/search", {"q": "timetable"}).json()["results"][0]["snippet"]
+        assert verb(made.folder, "search", "2024-01-01T00:00:00+00:00")[1] == []

@@ -62,6 +62,7 @@ _MAX_FAILURE_KINDS = 4
 @click.option("--include", multiple=True, metavar="REGEX", help="Only addresses that match.")
 @click.option("--exclude", multiple=True, metavar="REGEX", help="Never addresses that match.")
 @click.option("--depth", type=click.IntRange(min=0), help="Most links away from a seed.")
+@click.option("--rules", metavar="XML", help="Rules of addresses, as the <urltransform> element of a job.")
 @click.option("--limit", type=click.IntRange(min=1), help="Most pages to fetch; ends too when nothing is due.")
 @click.option("--delay", metavar="TIME", help="Least time between two fetches from a host (2s, 500ms).")
 @click.option("--revisit", type=click.Choice(["uniform", "adaptive", "optimal"]), help="When pages are visited again.")
@@ -83,8 +84,8 @@ _MAX_FAILURE_KINDS = 4
 @click.option("--warc", type=click.Path(path_type=Path), metavar="DIR", help="Write WARC files to this folder too.")
 def crawl_verb(
     cli: CliContext, seeds: tuple[str, ...], scope: str, include: tuple[str, ...], exclude: tuple[str, ...],
-    depth: int | None, limit: int | None, delay: str | None, revisit: str | None, budget: float | None,
-    new_share: float | None, max_hosts: int | None, agents: int, cluster: str | None,
+    depth: int | None, rules: str | None, limit: int | None, delay: str | None, revisit: str | None,
+    budget: float | None, new_share: float | None, max_hosts: int | None, agents: int, cluster: str | None,
     sitemaps: bool | None, requisites: bool, revisit_now: bool, once: bool, warc: Path | None,
 ) -> None:  # fmt: skip
     """Crawl from the seeds, politely; without seeds go on with what is planned. Ctrl-C stops and can be resumed."""
@@ -96,7 +97,7 @@ def crawl_verb(
         cli.set(name, value)
     options = CrawlOptions(
         seeds, ScopeKind(scope), include, exclude, depth, requisites, revisit_now,
-        private_ok(cli.settings().fetch.private, "cli"), limits=CrawlLimits(limit, once),
+        private_ok(cli.settings().fetch.private, "cli"), limits=CrawlLimits(limit, once), rules=rules or "",
     )  # fmt: skip
     if cli.settings().cluster.address:
         _print_figures(cli, _on_cluster(cli.settings(), options, agents, warc))
