@@ -70,7 +70,7 @@ def test_projects_hold_pages(run: Any) -> None:
     assert run("projects", "remove", "news")[0] == 0
     assert run("projects", "show", "news")[0] == 3
     assert json.loads(run("projects", "add", "news", "a.example", "b.example", "--json")[1])["pages"] == 2
-    assert "1" in run("projects", "remove", "news", "http://a.example/")[1]
+    assert run("projects", "remove", "news", "http://a.example/")[1] == "Removed from news: http://a.example/.\n"
     assert run("projects", "show", "news")[1].split() == ["http://b.example/"]
     status, _, complaint = run("projects", "remove", "news", "http://a.example/")
     assert (status, "is not in project" in complaint) == (3, True)

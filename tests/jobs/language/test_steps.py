@@ -88,7 +88,7 @@ def test_check_tells_available_and_not(tmp_path: Path) -> None:
         urls = f"<url>{host}/</url><url>{host}/nowhere</url><url>{host}/r/1/2</url>"
         pages = list(ask(archive, f"<query><check>{urls}</check></query>").find("check"))
         assert [page.get("outcome") for page in pages] == ["new", "unavailable", "new"]
-        assert [hop.get("status") for hop in pages[2]] == ["303", "302", "301"] or len(pages[2]) == 3
+        assert len([part for part in pages[2] if part.get("location")]) == 3
 
 
 def test_diff_is_that_of_the_archive(tmp_path: Path) -> None:
