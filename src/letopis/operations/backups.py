@@ -51,7 +51,7 @@ def _restore_sentence(report: RestoreReport) -> str:
     right=OWN,
     verb="restore",
     sentence=_restore_sentence,
-    examples=("letopis --archive /srv/archive restore /mnt/backup/archive",),
+    examples=("letopis restore /mnt/backup/archive --archive /srv/archive",),
 )
 def restore(context: LocalContext, asked: RestoreCommand) -> Value[RestoreReport]:
     """Make an empty archive folder what the backup in DIR holds, and check every byte."""
