@@ -9,8 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Sequence
-from datetime import datetime
-from email.utils import parsedate_to_datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from blake3 import blake3
@@ -71,6 +70,7 @@ def digest_text(sha1: bytes) -> str:
     return "".join([BASE32_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
 
 
+_MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 _NEAR_SECONDS = 100_000
 _encode_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
@@ -199,10 +199,17 @@ def _short_date(name: str, value: str, time: int) -> str | int:
     if name.lower() != "date":
         return value
     try:
-        seconds = 0 if value == _long_date(0, time) else int(parsedate_to_datetime(value).timestamp()) - time // 1000
+        seconds = 0 if value == _long_date(0, time) else _seconds_of(value) - time // 1000
         return seconds if abs(seconds) < _NEAR_SECONDS and _long_date(seconds, time) == value else value
     except (ValueError, TypeError, OverflowError):
         return value
+
+
+def _seconds_of(date: str) -> int:
+    """Of a date in the form that HTTP prefers; what reads all forms takes long to load, and every check comes here."""
+    month = _MONTHS.index(date[8:11]) // 3 + 1
+    hour, minute, second = (int(date[at : at + 2]) for at in (17, 20, 23))
+    return int(datetime(int(date[12:16]), month, int(date[5:7]), hour, minute, second, tzinfo=UTC).timestamp())
 
 
 def _long_date(value: str | int, time: int) -> str:
