@@ -57,6 +57,7 @@ def test_nothing_of_an_archive_can_be_read_by_others(folder: Path, scripted_site
     assert exposure_warning(archive) == ""
 
 
+@pytest.mark.files
 def test_an_open_catalogue_of_an_earlier_release_is_told_by_doctor_with_what_to_do(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,8 +9,11 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from letopis.archive import Archive
 
+pytestmark = pytest.mark.files
 URL = "http://example.org/"
 _MOUNTED = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
 
@@ -21,6 +24,8 @@ def on_read_only_medium(folder: Path, *words: str) -> subprocess.CompletedProces
         path.chmod(0o555 if path.is_dir() else 0o444)
     command = [sys.executable, "-m", "letopis.cli", "--archive", str(folder), *words]
     if os.geteuid() == 0:
+        if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
+            pytest.skip("MOUNTS ARE NOT ALLOWED HERE: archives on read-only media were not tried")
         command = ["unshare", "--mount", "sh", "-c", _MOUNTED, str(folder), *command]
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
