@@ -149,7 +149,7 @@ def test_what_is_no_date_is_refused(text: str) -> None:
         parse_date(text)
 
 
-@pytest.mark.parametrize("data", [b"", b"nothing", gzip.compress(b"WARC/1.0\r\nWARC-Type: warcinfo\r\n\r\n")])
+@pytest.mark.parametrize("data", [b"", b"nothing", gzip.compress(b"WARC/1.0\r\nWARC-Type: warcinfo\r\n\r\n", mtime=0)])
 def test_an_import_that_takes_nothing_is_an_error(
     tmp_path: Path, data: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
