@@ -36,9 +36,15 @@ def commands() -> str:
     parts = ["# Commands\n\nMade from the command line itself by `tools/reference.py`.\n"]
     top = click.Context(root, info_name="letopis")
     for name in VERBS:
-        context = click.Context(load_verb(name), info_name=name, parent=top, max_content_width=100)
+        context = _context(load_verb(name), name, top)
         parts.append(f"## {name}\n\n```text\n{_help(context)}\n```\n")
     return "\n".join(parts)
+
+
+def _context(command: click.Command, name: str, parent: click.Context) -> click.Context:
+    # With the settings that the command brings: click remembers its help option from the first context it had.
+    settings = {**command.context_settings, "max_content_width": 100}
+    return click.Context(command, info_name=name, parent=parent, **settings)
 
 
 def _help(context: click.Context) -> str:
@@ -47,7 +53,7 @@ def _help(context: click.Context) -> str:
         for name in context.command.list_commands(context):
             inner = context.command.get_command(context, name)
             assert inner is not None
-            text += "\n\n" + _help(click.Context(inner, info_name=name, parent=context, max_content_width=100))
+            text += "\n\n" + _help(_context(inner, name, context))
     return "\n".join(line.rstrip() for line in text.splitlines())
 
 
