@@ -6,13 +6,15 @@ are bytes and are written as `10MiB` or a bare number. `settings_table()` lists 
 
 from __future__ import annotations
 
-from dataclasses import Field, FrozenInstanceError, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from functools import cache
-from typing import Any, ClassVar, Literal, NamedTuple, Never, dataclass_transform, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple, dataclass_transform, get_type_hints
+
+from letopis.model.frozen import FrozenFields
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-class SettingsSection:
+class SettingsSection(FrozenFields):
     """A group of settings, each with a default; made by name, never changed, compared by value."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -28,26 +30,6 @@ class SettingsSection:
         if unknown:
             raise TypeError(f"{type(self).__name__} has no setting {', '.join(sorted(unknown))}")
         vars(self).update({name: row.default for name, row in known.items()} | values)
-
-    def __setattr__(self, name: str, value: Any) -> Never:
-        """Settings are read by many at once."""
-        raise FrozenInstanceError(f"cannot assign to {name}; make changed settings with dataclasses.replace")
-
-    def __delattr__(self, name: str) -> Never:
-        """As above."""
-        raise FrozenInstanceError(f"cannot delete {name}")
-
-    def __eq__(self, other: object) -> bool:
-        """The same section with the same values."""
-        return vars(self) == vars(other) if type(other) is type(self) else NotImplemented
-
-    def __hash__(self) -> int:
-        """Fits `__eq__`."""
-        return hash((type(self), *vars(self).values()))
-
-    def __repr__(self) -> str:
-        """As it would be written."""
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
 
 KiB = 1024

@@ -16,7 +16,6 @@ from typing import (
     Any,
     Literal,
     NamedTuple,
-    Never,
     TypeVar,
     Union,
     dataclass_transform,
@@ -28,6 +27,7 @@ from typing import (
 from letopis.errors import DocumentTooLarge, UsageError
 from letopis.lazy import lazy
 from letopis.model import END_OF_DAY, LONGEST_DURATION, names_day, parse_duration, parse_time
+from letopis.model.frozen import FrozenFields
 
 if TYPE_CHECKING:
     import difflib
@@ -101,7 +101,7 @@ def parameter(
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(parameter,))
-class Parameters:
+class Parameters(FrozenFields):
     """What one operation is asked: a frozen value with a field for each `parameter`, given by name.
 
     Written once instead of being generated for each operation: every command
@@ -121,22 +121,6 @@ class Parameters:
 
     def __post_init__(self) -> None:
         """Refuses, with UsageError, values that do not fit together; a class that has such a rule overrides it."""
-
-    def __setattr__(self, name: str, value: Any) -> Never:
-        """Parameters are read by several at once."""
-        raise AttributeError(f"cannot assign to {name}")
-
-    def __eq__(self, other: object) -> bool:
-        """The same class with the same values."""
-        return vars(self) == vars(other) if type(other) is type(self) else NotImplemented
-
-    def __hash__(self) -> int:
-        """Fits `__eq__`."""
-        return hash((type(self), *vars(self).values()))
-
-    def __repr__(self) -> str:
-        """As it would be written."""
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
 
 def _declared_fields(shape: type[Any]) -> dict[str, Declared]:
