@@ -449,9 +449,8 @@ class ForgottenTag:
 
 @operation(
     "watch_forget_tag", right=WRITE, verb="watch forget-tag", route=("DELETE", "/watches/tags"),
-    audited="watch tag forgotten", creates=False,
-    sentence=lambda row: f"the tag '{row.tag}' gives no defaults any more", errors=(404,),
-    examples=("letopis watch forget-tag news",),
+    audited="watch tag forgotten", creates=False, errors=(404,), examples=("letopis watch forget-tag news",),
+    sentence=lambda row: f"the tag '{row.tag}' gives no defaults any more",
 )  # fmt: skip
 def watch_forget_tag(context: Context, asked: ForgetTag) -> Value[ForgottenTag]:
     """Drop the defaults of a tag; its watches stay and go by the settings where they say nothing themselves."""
