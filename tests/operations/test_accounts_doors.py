@@ -19,17 +19,14 @@ from letopis.exchange.selection import ExportSelection
 from letopis.operations import Context, bind
 from letopis.operations.accounts import (
     AccountsQuery,
-    add_to_project,
     add_user,
     create_token,
-    list_projects,
     list_tokens,
-    remove_project,
     revoke_token,
     set_password,
-    show_project,
 )
 from letopis.operations.crawls import enqueue_seeds
+from letopis.operations.projects import add_to_project, list_projects, remove_project, show_project
 
 WORD = "a long password"
 ALL = READ | WRITE | OWN

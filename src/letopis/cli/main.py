@@ -66,7 +66,7 @@ VERBS: dict[str, Verb] = {
     "jobs": Verb("operations.jobs", "The queue of jobs: submit, list, show, cancel, refresh"),
     "users": Verb("operations.accounts", "People who may sign in, and their roles"),
     "tokens": Verb("operations.accounts", "Secrets for programs that use the HTTP API"),
-    "projects": Verb("operations.accounts", "Named sets of pages"),
+    "projects": Verb("operations.projects", "Named sets of pages"),
     "audit": Verb("operations.accounts", "Who changed what in this archive"),
     "publish": Verb("operations.replication", "Write the archive as files that any static server can hand out"),
     "clone": Verb("operations.replication", "Copy a published archive, or the part of it that you want"),

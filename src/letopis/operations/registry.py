@@ -19,6 +19,7 @@ FAMILIES = (
     "links",
     "muting",
     "pages",
+    "projects",
     "replication",
     "totals",
     "upkeep",

@@ -15,7 +15,7 @@ from letopis.api.requests import http_status_of
 from letopis.archive.accounts import accounts_of
 from letopis.errors import LetopisError, UsageError
 from letopis.model.rights import OWN, ROLES, SCOPES
-from letopis.operations import Operation, bind
+from letopis.operations import Operation, bind, projects
 from letopis.operations import accounts as operations
 from letopis.web.languages import LANGUAGE_COOKIE, LANGUAGES, translatable
 from letopis.web.login import exact_form_of
@@ -56,7 +56,7 @@ def accounts(request: Request, done: str = "") -> Response:
 def _accounts_page(request: Request, notice: AccountNotice) -> Response:
     who, context = principal_of(request), context_of(request)
     everything, owner = operations.AccountsQuery(), who.may(OWN)
-    projects = operations.list_projects(context, everything)
+    listed = projects.list_projects(context, everything)
     return render_page(
         request,
         "accounts.html",
@@ -66,7 +66,7 @@ def _accounts_page(request: Request, notice: AccountNotice) -> Response:
         person=who.session.user if who.session else None,
         users=list(operations.list_users(context, everything)) if owner else [],
         tokens=list(operations.list_tokens(context, everything)),
-        projects=[(row, operations.may_change_project(context, row.owner)) for row in projects],
+        projects=[(row, projects.may_change_project(context, row.owner)) for row in listed],
         audit=list(operations.list_audit(context, operations.AuditQuery(limit=_AUDIT_LINES))) if owner else [],
         roles=list(ROLES),
         scopes=list(SCOPES),
@@ -77,8 +77,8 @@ def _accounts_page(request: Request, notice: AccountNotice) -> Response:
 def project(request: Request, name: str, done: str = "") -> Response:
     """The pages of a project; whoever may change it takes some out."""
     context = context_of(request)
-    row = operations.show_project(context, operations.ProjectQuery(name=name)).value
-    may_change = operations.may_change_project(context, row.owner)
+    row = projects.show_project(context, projects.ProjectQuery(name=name)).value
+    may_change = projects.may_change_project(context, row.owner)
     return render_page(request, "project.html", project=row, may_change=may_change, done=_DONE.get(done, ""))
 
 
@@ -138,13 +138,13 @@ def _create_token(request: Request, form: Form) -> Response:
 
 def _add_project(request: Request, form: Form) -> Response:
     """A named set of pages, or more pages for one."""
-    _run(request, operations.add_to_project, {**form, "urls": form.get("urls", "").split()})
+    _run(request, projects.add_to_project, {**form, "urls": form.get("urls", "").split()})
     return _back("project")
 
 
 def _remove_project(request: Request, form: Form) -> Response:
     """Removes a project, or one page from it; the form asks before it comes here."""
-    removed = _run(request, operations.remove_project, form).value
+    removed = _run(request, projects.remove_project, form).value
     if removed.removed:
         return _back("project-removed")
     return RedirectResponse(f"/projects/{removed.name}?done=project-pages-removed", 303)
