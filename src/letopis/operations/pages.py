@@ -102,6 +102,7 @@ class GetQuery(Parameters):
         "letopis get https://example.org/ --version 0 -o first.html",
         "letopis get https://example.org/ --browser",
     ),
+    tool=True,
 )
 def get(context: Context, asked: GetQuery) -> Document:
     """Print a page: the current one, one of a past day, a numbered version, or the last there was.
@@ -177,6 +178,7 @@ class DiffQuery(Parameters):
         "letopis diff https://example.org/ --as anna",
         "letopis diff https://example.org/ --format html > changes.html",
     ),
+    tool=True,
 )
 def diff(context: Context, asked: DiffQuery) -> Document:
     """Show what changed on a page: between the last two versions, between two times, or since your last look.
@@ -232,7 +234,7 @@ class ExtractQuery(Parameters):
     offline: bool = parameter(_OFFLINE, default=False, doors=CLI_ONLY)
 
 
-@operation("extract", right=READ, route=("GET", "/extract"), errors=(404,))
+@operation("extract", right=READ, route=("GET", "/extract"), errors=(404,), tool=True)
 def extract_page(context: Context, asked: ExtractQuery) -> Document:
     """Show the common form of a stored page: metadata, blocks, links.
 
