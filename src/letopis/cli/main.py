@@ -6,19 +6,24 @@ import atexit
 import gc
 import os
 import sys
-import traceback
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from importlib import import_module
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from letopis import __version__
 from letopis.cli.context import CliContext, shared_options
 from letopis.errors import LetopisError
+from letopis.lazy import lazy
 from letopis.model.printing import printable
 from letopis.plugins import load_entry_point
+
+if TYPE_CHECKING:
+    import difflib
+    import traceback
+else:
+    difflib, traceback = lazy("difflib"), lazy("traceback")  # for what went wrong
 
 _PACKAGE = "package:"
 
@@ -123,7 +128,7 @@ _LEAST_LIKENESS = 0.6
 def nearest_verb(name: str) -> str | None:
     """The verb that somebody meant: by what the word means elsewhere, else by its letters."""
     word = name.lower()
-    close = get_close_matches(word, VERBS, 1, _LEAST_LIKENESS)
+    close = difflib.get_close_matches(word, VERBS, 1, _LEAST_LIKENESS)
     return _OTHER_WORDS.get(word) or (close[0] if close else None)
 
 
