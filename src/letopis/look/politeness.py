@@ -74,6 +74,7 @@ class Politeness:
     bandwidth: int = 0
     most_hosts: int = 10_000
     batch: int = 8
+    most_ahead: int | None = None
 
 
 def politeness_of(settings: CrawlSettings) -> Politeness:

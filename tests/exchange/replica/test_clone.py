@@ -108,7 +108,7 @@ def test_a_lazy_clone_says_so_when_its_origin_is_away(replica: Replica) -> None:
         copy.get(PAGE)
     replica.site.cut = lambda path, size: None
     shutil.rmtree(replica.published / "packs")
-    with fetch_on_demand(Archive(replica.copy)) as copy, pytest.raises(Unavailable, match="letopis pull"):
+    with fetch_on_demand(Archive(replica.copy)) as copy, pytest.raises(Unavailable, match=r"replica\.pull"):
         copy.get(PAGE)
 
 

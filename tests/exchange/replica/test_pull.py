@@ -124,7 +124,7 @@ def test_an_older_release_is_refused_unless_allowed(replica: Replica, tmp_path: 
     replica.publish()
     replica.clone()
     replica.site.folder = tmp_path / "older"
-    with pytest.raises(Refused, match="--allow-older"):
+    with pytest.raises(Refused, match="allow_older"):
         replica.pull()
     assert replica.pull(allow_older=True).serial == 1
     with Archive(replica.copy) as copy:
