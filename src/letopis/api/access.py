@@ -47,6 +47,7 @@ _PAGES = (
     PathPermission("/settings", READ, OWN),
     PathPermission("/crawl", READ, OWN),
     PathPermission("/logout", READ, READ),
+    PathPermission("/mcp", READ, READ),
 )
 """Pages, with all below them, that differ from the rule: reading needs READ, anything else WRITE."""
 
@@ -93,7 +94,7 @@ MAX_BODY = 16 * 1024 * 1024
 
 MAX_FORM = 64 * 1024
 _FORM = b"application/x-www-form-urlencoded"
-_API_PREFIXES = ("/api/", "/web/", "/cdx/", "/feed/", "/metrics")
+_API_PREFIXES = ("/api/", "/web/", "/cdx/", "/feed/", "/metrics", "/mcp")
 _KEY = "letopis.principal"
 
 

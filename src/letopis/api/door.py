@@ -203,7 +203,7 @@ def _described(operation: Operation[Any, Any]) -> dict[str, Any]:
     required = [one.alias for one in others if one.required]
     schema: dict[str, Any] = {
         "type": "object",
-        "properties": {one.alias: _property(one, single=one.alias == operation.single) for one in others},
+        "properties": {one.alias: property_schema(one, single=one.alias == operation.single) for one in others},
         "additionalProperties": False,
         **({"required": required} if required else {}),
     }
@@ -211,7 +211,8 @@ def _described(operation: Operation[Any, Any]) -> dict[str, Any]:
     return {"parameters": path, "requestBody": {"required": bool(required), "content": content}}
 
 
-def _property(one: Parameter, *, single: bool = False) -> dict[str, Any]:
+def property_schema(one: Parameter, *, single: bool = False) -> dict[str, Any]:
+    """A parameter as a property of a JSON object: of a body, or of what a tool is called with."""
     schema = one.schema() | {"description": one.declared.help}
     if single:
         return {"anyOf": [{"type": "string", "minLength": 1}, schema], "description": one.declared.help}

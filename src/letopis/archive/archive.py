@@ -21,6 +21,7 @@ from letopis.archive.read_only import copy_of_read_only, is_on_read_only_medium
 from letopis.archive.reader import RecordReader
 from letopis.archive.recording import Recorder
 from letopis.archive.records import NewCapture, RecordedCapture, capture_of, capture_of_put
+from letopis.archive.sets import CaptureSets, members_recorded, write_sets
 from letopis.archive.write_gates import JointUpkeepGate, LocalGate, StoreGate, is_clone, refuse_clone
 from letopis.binary import disk_usage, make_private_folder
 from letopis.catalog import Catalog, Cursor, Sqlite, dialect_for
@@ -134,6 +135,7 @@ class Archive:
         self._gate = gate(self.catalog)
         self._store = Store.open(self.backend, self.settings.store, write=False)
         self.answers = RecordReader(self.catalog, self._store)
+        self.sets = CaptureSets(self.catalog, self.answers)
         self._gate.catch_up(self._store)
 
     def _look_for_file(self, file: Path) -> None:
@@ -250,7 +252,8 @@ class Archive:
         """Commits a batch of looks, all or nothing; durable when it returns.
 
         `extend` writes rows that belong to the same moment (queues,
-        observers) inside the same transaction.
+        observers) inside the same transaction. Whole pages become capture
+        sets; the answers are those of the pages.
         """
         return self.commit([capture_of(look) for look in looks], extend)
 
@@ -267,13 +270,19 @@ class Archive:
             self.catalog.renderings.ensure()
         if any(arrival.source for arrival in arrivals):
             self.catalog.imported.ensure()
+        if any(arrival.whole for arrival in arrivals):
+            self.catalog.sets.ensure()
+        flat = [one for arrival in arrivals for one in (arrival, *(arrival.whole.members if arrival.whole else ()))]
         with self._gate.transaction() as (cursor, store):
             now = to_millis(self.clock())
-            done = Recorder(self.catalog, store, record_same=record_same, now=now).record(cursor, arrivals)
+            everything = Recorder(self.catalog, store, record_same=record_same, now=now).record(cursor, flat)
+            done = members_recorded(arrivals, everything)
+            if sets := [pair for pair in zip(arrivals, done, strict=True) if pair[0].whole is not None]:
+                write_sets(self.catalog, store, cursor, sets)
             if extend is not None:
                 extend(cursor, done)
         for follow in self.followers:
-            follow(done)
+            follow(everything)
         return done
 
     def put(self, url: str, body: bytes, at: Moment | None = None, content_type: str = "text/html") -> PutResult:

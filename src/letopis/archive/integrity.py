@@ -152,6 +152,7 @@ def drop_lost_versions(catalog: Catalog, store: Store, *, clone: bool = False) -
             catalog.versions.lose(cursor, content)
             catalog.renderings.lose(cursor, content)
             catalog.imported.lose(cursor, content)
+            catalog.sets.lose(cursor, content)
     if gone and not clone:
         take_in_facts(catalog, store)
     return RepairReport(False, catalog.totals().versions, tuple(_still_lost(catalog, lost)))

@@ -21,6 +21,7 @@ from letopis.config import Settings, load_settings
 from letopis.errors import Damaged, LetopisError, UsageError
 from letopis.exchange.cdx import cdxj_lines
 from letopis.exchange.imports import import_sources, watches_of_source
+from letopis.exchange.markdown_export import export_markdown, markdown_documents
 from letopis.exchange.parquet_export import export_parquet
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.sources import ImportedWatch, ImportReport, SourceHints
@@ -35,7 +36,7 @@ from letopis.operations.context import Context
 from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
 
-ExportKind = Literal["warc", "wacz", "cdxj", "static", "parquet"]
+ExportKind = Literal["warc", "wacz", "cdxj", "static", "parquet", "markdown"]
 EXPORT_KINDS: tuple[str, ...] = get_args(ExportKind)
 
 # In
@@ -312,6 +313,18 @@ def _write_parquet(export: _Export, target: Path) -> dict[str, int]:
         return export_parquet(export.context.archive, target, export.asked.selected, export.counted, workers)
 
 
+def _markdown_pieces(export: _Export) -> Iterator[bytes]:
+    for document in markdown_documents(export.context.archive, export.asked.selected, export.counted):
+        yield (document.text + "\n").encode("utf-8", "replace")
+
+
+def _write_markdown(export: _Export, target: Path) -> dict[str, int]:
+    """One file where the name is that of one, else a folder."""
+    if target.suffix in (".md", ".markdown"):
+        return _write_pieces(export, target)
+    return asdict(export_markdown(export.context.archive, target, export.asked.selected, export.counted))
+
+
 class _Format(NamedTuple):
     """How a format is written to a place; `pieces` and `media_type` are of those that are one stream, not a folder."""
 
@@ -326,6 +339,7 @@ _FORMATS: dict[ExportKind, _Format] = {
     "cdxj": _Format(_write_pieces, _cdxj_pieces, "text/x-cdxj; charset=utf-8"),
     "static": _Format(_write_static),
     "parquet": _Format(_write_parquet),
+    "markdown": _Format(_write_markdown, _markdown_pieces, "text/markdown; charset=utf-8"),
 }
 
 
@@ -342,15 +356,17 @@ _FORMATS: dict[ExportKind, _Format] = {
         "letopis export warc --site example.org --from 2024-01-01 > part.warc.gz",
         "letopis export wacz --project news -o news.wacz",
         "letopis export static --site example.org -o copy",
+        "letopis export markdown --site example.org -o texts",
         "letopis export warc -o all.warc.gz --cluster tcp://scheduler.example:8786",
     ),
 )
 def export(context: Context, asked: ExportQuery) -> Document:
     """Write the archive, or a part of it, in a format that other tools read.
 
-    warc, cdxj and wacz are one stream; static and parquet are folders, and
-    need a place to be written to. A cluster reads and compresses pages for
-    all formats but static, whose files are written here.
+    warc, cdxj, wacz and markdown are one stream; static and parquet are folders,
+    and need a place to be written to, which makes markdown a folder of files as
+    well. A cluster reads and compresses pages for all formats but static and
+    markdown, whose files are written here.
     """
     asked.selected.resources(context.archive)
     work = _Export(context, asked)

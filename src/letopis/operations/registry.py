@@ -24,6 +24,7 @@ FAMILIES = (
     "totals",
     "upkeep",
     "watches",
+    "word_forms",
     "words",
 )
 """Modules of this package that hold operations."""
