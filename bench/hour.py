@@ -29,7 +29,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.measuring.commands import environment  # noqa: E402
-from bench.witness.comparison import AlertClaim, Claim, Comparison, Contradiction, compare, hurried  # noqa: E402
+from bench.witness.comparison import AlertClaim, Claim, Comparison, Contradiction, compare, hurried, neglected  # noqa: E402
 from bench.witness.web import LIES, Silence, WebLine, WitnessWeb, read_lines, serving, write_lines  # noqa: E402
 from letopis import Archive  # noqa: E402
 from letopis.model import Check  # noqa: E402
@@ -64,9 +64,18 @@ class Daemon:
         self.archive, self.alerts, self.log = folder / "archive", folder / "alerts.jsonl", folder / "run.log"
         self._folder, self._seeds, self.seconds, self.delay = folder, seeds, seconds, delay
 
+    @property
+    def _pause(self) -> float:
+        return max(1.0, self.seconds / 240)
+
+    @property
+    def every(self) -> float:
+        """Seconds between two looks at a watched page."""
+        return float(round(max(2.0, self._pause)))
+
     def plan(self) -> None:
         """Writes down what is to be done."""
-        pause = max(1.0, self.seconds / 240)
+        pause = self._pause
         sections = {
             "archive": "path = 'archive'",
             "crawl": f"delay = {self.delay}",
@@ -82,7 +91,7 @@ class Daemon:
         self._letopis("crawls", "add", *seeds)
         lying = [seeds[-1] + lie for lie in LIES]
         for url in (*seeds, *lying):
-            every = f"{max(2.0, pause):.0f}s"
+            every = f"{self.every:g}s"
             told = ("--when", "changed,unavailable:2,recovered", "--notify", f"file:{self.alerts}")
             self._letopis("watch", "add", url, "--every", every, *told)
         for name, steps in self._queries(seeds, lying).items():
@@ -222,6 +231,9 @@ def judge(daemon: Daemon, lines: Sequence[WebLine], silences: Sequence[Silence])
         claims, versions, wrong = claims_of(archive, recorded_urls(daemon.archive))
     alerts = alert_claims(daemon.alerts)
     compared: Comparison = compare(lines, silences, claims, alerts)
+    watched = [row["url"] for row in daemon.said("watch", "list")]
+    ended = max((line.ended for line in lines), default=0.0)
+    wrong += neglected(claims, watched, daemon.every, ended)
     log_lines, wrong_lines = log_contradictions(daemon.log, lines, claims)
     jobs, wrong_jobs = job_contradictions(daemon)
     (stats,) = daemon.said("stats")

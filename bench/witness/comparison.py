@@ -200,6 +200,20 @@ def _alert(alert: AlertClaim, looks: Sequence[Claim]) -> Iterator[Contradiction]
                 yield Contradiction(alert.url, alert.time, said, "it was not available")
 
 
+def neglected(claims: Iterable[Claim], urls: Iterable[str], every: float, until: float) -> list[Contradiction]:
+    """Watched pages that were not looked at for much longer than they should have been, whatever state they were in."""
+    longest = 12 * every + 60
+    times: defaultdict[str, list[float]] = defaultdict(list)
+    for claim in claims:
+        times[claim.url].append(claim.time)
+    return [
+        Contradiction(url, earlier, f"watched every {every:g} s", f"nobody looked for {later - earlier:.0f} s")
+        for url in urls
+        for earlier, later in pairwise([*sorted(times[url]), until])
+        if later - earlier > longest
+    ]
+
+
 def _contradiction(claim: Claim, but: str) -> Contradiction:
     said = f"{claim.outcome} {claim.status} {claim.failure} version {claim.version} {claim.digest}"
     return Contradiction(claim.url, claim.time, said, but)

@@ -10,7 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent.parent.parent))
 
 from bench.hour import measure
-from bench.witness.comparison import AlertClaim, Claim, compare, hurried
+from bench.witness.comparison import AlertClaim, Claim, compare, hurried, neglected
 from bench.witness.web import Silence, WebLine
 
 URL = "http://127.0.3.2:80/a"
@@ -64,6 +64,12 @@ def test_an_alert_needs_the_look_that_it_speaks_of() -> None:
 def test_requests_that_follow_too_soon_are_told() -> None:
     soon = SECOND._replace(began=10.4)
     assert [pair.later for pair in hurried([soon, FIRST, CUT], 1.0)] == [soon]
+
+
+def test_a_watched_page_that_nobody_looks_at_is_told() -> None:
+    assert neglected([NEW, CHANGED], [URL], every=5.0, until=100.0) == []
+    found = neglected([NEW, CHANGED], [URL], every=5.0, until=200.0)
+    assert [(each.said, each.but) for each in found] == [("watched every 5 s", "nobody looked for 150 s")]
 
 
 def test_a_daemon_says_nothing_that_the_web_contradicts(tmp_path: Path) -> None:

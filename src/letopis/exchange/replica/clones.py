@@ -20,7 +20,7 @@ from letopis.archive.clones import CloneRecord, begin_clone_log, clone_settings
 from letopis.archive.replica import CheckRecord, ContentRecord, MissingContent, RecordCounts
 from letopis.binary import exclusive_lock, rename_durably, write_errors, write_parts_durably
 from letopis.config import Settings
-from letopis.errors import Damaged, NotFound, Refused, UsageError, fill_remedy, pull_remedy
+from letopis.errors import Damaged, NotFound, Refused, Remedy, UsageError, fill_remedy, pull_remedy
 from letopis.exchange.replica import clone_state as states
 from letopis.exchange.replica import release as releases
 from letopis.exchange.replica.clone_state import CloneSelection, CloneState
@@ -363,7 +363,10 @@ def pull(
     with write_errors(path), exclusive_lock(folder.lock, f"works on {path}"):
         state = states.read_state(folder)
         if state.signed and options.key is None:
-            raise UsageError("this clone was made with a key; give it again")
+            raise UsageError(
+                "this clone was made with a key",
+                Remedy(f"pull {path} --key FILE", "letopis.exchange.replica.PullOptions(key=)", "give it again with"),
+            )
         if options.fill and state.selection != CloneSelection(site=state.selection.site):
             state = replace(state, selection=CloneSelection(site=state.selection.site))
             states.write_state(folder, state)
