@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 
 from letopis.api.access import principal_of
 from letopis.api.requests import archive_of, problem_response, problem_responses
-from letopis.errors import Refused, UsageError
+from letopis.errors import Refused, UsageError, shell_words
 from letopis.fetch import private_ok
 from letopis.operations import Answer, Context, Document, Operation, Parameter, Value, bind, json_value
 from letopis.operations.old_names import DEPRECATION, current_parameters, uses_old_names, with_old_fields
@@ -88,7 +88,7 @@ def _asked(operation: Operation[Any, Any], request: Request, given: dict[str, An
             sent.headers.update(DEPRECATION)
         return sent
     except UsageError as error:
-        raise _BadBody(str(error), type(error).__name__) if in_body else error from None
+        raise _BadBody(shell_words(error), type(error).__name__) if in_body else error from None
 
 
 def context_of(request: Request) -> Context:

@@ -356,8 +356,7 @@ class NewCapture(NamedTuple):
 
     `versioned` bodies may become versions; others (errors, redirects) stay
     with their check. Without a body the outcome says what happened.
-    `dated` ones may lie before what is already known; all others are kept in
-    order with earlier checks.
+    `dated` ones may lie before what is already known, whatever the clock says.
     """
 
     url: str

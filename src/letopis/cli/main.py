@@ -14,7 +14,7 @@ import click
 
 from letopis import __version__
 from letopis.cli.context import CliContext, shared_options
-from letopis.errors import LetopisError
+from letopis.errors import LetopisError, shell_words
 from letopis.lazy import lazy
 from letopis.model.printing import printable
 from letopis.plugins import load_entry_point
@@ -191,7 +191,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except LetopisError as error:
-        return _print_error(str(error), error.exit_status)
+        return _print_error(shell_words(error), error.exit_status)
     except click.exceptions.NoArgsIsHelpError as error:
         return _print_error(error.format_message(), 2, prefix="")
     except click.UsageError as error:

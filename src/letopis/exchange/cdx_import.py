@@ -144,7 +144,7 @@ class _CdxImport:
         folder_path = Path(base) if self._base else Path(base).parent
         file = (folder_path / name).resolve()
         if not file.is_relative_to(folder_path.resolve()):
-            raise UsageError("it lies outside the folder of the index; name that folder with --base")
+            raise UsageError("it lies outside the folder of the index; name that folder as its base")
         if file.exists() and not file.is_file():  # a pipe would be waited for without end
             raise UsageError("it is no plain file")
         return str(file)
