@@ -54,7 +54,7 @@ VERBS: dict[str, Verb] = {
     "demo": Verb("package:letopis-demo", "A small simulated web, crawled and shown; needs no network"),
     "serve": Verb("daemon", "Web interface and HTTP API"),
     "mcp": Verb("daemon", "Let assistants ask the archive (Model Context Protocol)"),
-    "import": Verb("operations.exchange", "Take in WARC, WACZ, CDXJ, and what other tools kept"),
+    "import": Verb("operations.imports", "Take in WARC, WACZ, CDXJ, HAR, lists, and what other tools kept"),
     "export": Verb("operations.exchange", "Write the archive for other tools: WARC, WACZ, CDXJ and more"),
     "map": Verb("operations.links", "Show the map of a site, or what changed in it, as of any date"),
     "links": Verb("operations.links", "List the links of a page or to it, as of any date"),
