@@ -151,7 +151,7 @@ def large(folder: Path, seed: int = 1) -> Path:
     """A file of some megabytes of records that no coder makes smaller."""
     chance = random.Random(seed)
     text = b"\n\n".join(b"Name: n%05d\nData: %s" % (n, chance.randbytes(1500).hex().encode()) for n in range(2000))
-    zrec.pack(text, folder / "big.zrec")
+    zrec.pack(text, folder / "big.zrec", dictionary_size=0)
     return folder / "big.zrec"
 
 

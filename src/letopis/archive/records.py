@@ -377,7 +377,7 @@ class NewCapture(NamedTuple):
 
 
 class RecordedCapture(NamedTuple):
-    """What became of an arrival. `version` is the id of the version current after it, `members` are those of its set."""
+    """What became of an arrival. `version` is the id of the version after it, `members` are those of its set."""
 
     url: str
     resource: int

@@ -60,7 +60,7 @@ class DeltaHeader(NamedTuple):
 
 
 def make_binary_delta(old: bytes, new: bytes) -> bytes:
-    """A difference from which `apply_delta` makes `new` again, given `old`."""
+    """A difference from which `apply_binary_delta` makes `new` again, given `old`."""
     forms = [(STORED, new), (ALONE, _compressed(new, b""))]
     if len(old) >= _SMALLEST_DICTIONARY:
         forms.append((PATCH, _compressed(new, old)))

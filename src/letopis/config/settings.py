@@ -207,6 +207,7 @@ class ServeSettings(SettingsSection):
     )
     trusted_proxies: tuple[str, ...] = setting((), "addresses whose X-Forwarded-* headers are believed")
     access_log: str = setting("", "file that gets a line for every request (combined log format); empty: none")
+    max_upload: int = setting(1024 * MiB, "largest file that an owner imports through HTTP, 0 for none", "bytes")
     checks_a_day: int = setting(
         10_000, "most checks of one user through HTTP in a day, 0 for no limit; owners have none"
     )

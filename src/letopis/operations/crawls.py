@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from letopis.archive import OWN, READ, Archive
+from letopis.archive import OWN, READ
 from letopis.archive.crawl_status import (
     HostStatus,
     PlanState,
@@ -148,6 +148,7 @@ class CrawlStatusQuery(Parameters):
     """How much of it."""
 
     hosts: int = parameter("How many hosts to list, the busiest first.", default=100, at_least=0, at_most=_MAX_HOSTS)
+    quick: bool = parameter("Leave out what a large archive counts long: ready hosts, fresh copies.", default=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +173,11 @@ class CrawlStatus:
 
 
 def _status_sentence(row: CrawlStatus) -> str:
+    ready = "" if row.ready is None else f"; {row.ready} hosts may be asked now"
     fresh = "" if row.freshness is None else f"; {100 * row.freshness:.0f} % of the copies are fresh"
     lines = [
         f"{row.fetched} fetches, {row.versions} versions; {row.new} pages wait for a first visit, "
-        f"{row.due} of {row.again} are due again; {row.ready} hosts may be asked now{fresh}",
+        f"{row.due} of {row.again} are due again{ready}{fresh}",
         *(
             f"{host.name}: {host.fetched} fetches, {host.failures} failures in a row"
             for host in row.hosts[:_SHOWN_HOSTS]
@@ -195,14 +197,9 @@ def _status_sentence(row: CrawlStatus) -> str:
 def crawl_status(context: Context, asked: CrawlStatusQuery) -> Value[CrawlStatus]:
     """Show how crawling goes, whichever process crawls: fetches, waiting pages, hosts."""
     archive = context.archive
-    return Value(crawl_status_value(archive, asked.hosts, ready_hosts(archive), freshness(archive)))
-
-
-def crawl_status_value(archive: Archive, hosts: int, ready: int | None, fresh: float | None) -> CrawlStatus:
-    """The figures; a page that shows them every second counts ready hosts and fresh copies less often."""
-    found = crawl_figures(archive)
-    listed = tuple(busiest_crawl_hosts(archive, hosts))
-    return CrawlStatus(archive.clock(), *found, ready=ready, freshness=fresh, hosts=listed)
+    ready, fresh = (None, None) if asked.quick else (ready_hosts(archive), freshness(archive))
+    listed = tuple(busiest_crawl_hosts(archive, asked.hosts))
+    return Value(CrawlStatus(archive.clock(), *crawl_figures(archive), ready=ready, freshness=fresh, hosts=listed))
 
 
 class VisitQuery(Parameters):

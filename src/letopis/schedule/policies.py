@@ -209,7 +209,7 @@ class UniformPolicy:
     name: str = "uniform"
 
     def next_visit(self, state: VisitState, look: VisitResult) -> RevisitDecision:
-        """See `Policy.next_visit`."""
+        """See `RevisitPolicy.next_visit`."""
         if look.changed is None:
             return retry_decision(self.name, state, look, self.settings)
         return decision_after(self.name, "even", state_after(state, look), look.now, self.settings.interval)
@@ -223,7 +223,7 @@ class AdaptivePolicy:
     name: str = "adaptive"
 
     def next_visit(self, state: VisitState, look: VisitResult) -> RevisitDecision:
-        """See `Policy.next_visit`."""
+        """See `RevisitPolicy.next_visit`."""
         if look.changed is None:
             return retry_decision(self.name, state, look, self.settings)
         after = state_after(state, look)

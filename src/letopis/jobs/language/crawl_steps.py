@@ -65,7 +65,7 @@ class _DomainSelection(CrawlSelection):
     judged: dict[str, UrlRuleVerdict] = field(default_factory=dict)
 
     def allows(self, url: str, depth: int) -> bool:
-        """See `Selection.allows`."""
+        """See `CrawlSelection.allows`."""
         if not CrawlSelection.allows(self, url, depth):
             return False
         names = _domains(host(url))
@@ -76,7 +76,7 @@ class _DomainSelection(CrawlSelection):
         return not self.included or any(pattern.found_in(url) for pattern in self.included)
 
     def address(self, url: str) -> str | None:
-        """See `Selection.address`."""
+        """See `CrawlSelection.address`."""
         found = CrawlSelection.address(self, url)
         if (found is None or found != url) and url not in self.judged and len(self.judged) < _MAX_REMEMBERED_URLS:
             verdict = self.rules.apply(url)
