@@ -315,7 +315,7 @@ class PolitenessBook:
             slot.spacing, slot.crawler, slot.spaced = gap, self._slots.token, now + self._slots.span
 
     def _keep_away(self, slot: Slot, gap: int, now: int) -> None:
-        """A host in trouble is left to checks: no turn is claimed, for which they would wait; the delay of crawls stays."""
+        """A host in trouble is left to checks: no turn is claimed for which they would wait, and the delay stays."""
         self._space(slot, gap, now)
         if slot.crawler == self._slots.token:
             slot.spaced = max(slot.spaced, slot.retry)
