@@ -12,7 +12,7 @@ else
 INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: setup setup-dev run test lint check-types unit scaled coverage metrics bench clean browser requirements fuzz audit openness
+.PHONY: setup setup-dev run test lint check-types unit scaled coverage metrics bench clean browser requirements fuzz campaign soak audit sbom openness
 
 setup: $(VENV)/.ready
 setup-dev: $(VENV)/.ready-dev
@@ -72,6 +72,17 @@ browser:
 FUZZ_SECONDS ?= 3600
 fuzz: setup-dev
 	$(BIN)/python tools/fuzz.py --seconds $(FUZZ_SECONDS)
+
+# Random histories, kills and damages, counted in docs/reliability.json; docs/reliability.md is made of it.
+CAMPAIGN_SECONDS ?= 3600
+campaign: setup-dev
+	PYTHONPATH=tests/site $(BIN)/python tools/campaign.py run --seconds $(CAMPAIGN_SECONDS)
+	PYTHONPATH=tests/site $(BIN)/python tools/campaign.py page
+
+# Everything at once for an hour, with faults: nothing lost, memory and descriptors flat.
+SOAK_SECONDS ?= 3600
+soak: setup-dev
+	$(BIN)/python tools/soak.py --seconds $(SOAK_SECONDS)
 
 # Known faults of what is installed, asked of the public database; the auditor has an environment of its own.
 audit: .bench/audit/.ready

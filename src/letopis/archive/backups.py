@@ -93,8 +93,9 @@ def restore(folder: Path, settings: Settings) -> RestoreReport:
     if target.exists() and any(target.iterdir()) and not unfinished.exists():
         raise UsageError(f"{target} is not empty; name another folder with --archive")
     with write_errors(target):
-        (target / _PACKS).mkdir(parents=True, exist_ok=True)
-        write_parts_durably(unfinished, [b""])
+        target.mkdir(parents=True, exist_ok=True)
+        unfinished.touch()  # before anything else: a folder that holds more and no such name is somebody's archive
+        (target / _PACKS).mkdir(exist_ok=True)
         for name, size in listing.packs.items():
             _copy_start(folder / _PACKS / name, target / _PACKS / name, size)
         source, file = folder / listing.catalogue, Sqlite.file_in(target)
