@@ -9,9 +9,9 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,7 @@ from letopis.archive import Archive
 from letopis.archive.accounts import accounts_of
 from letopis.cli.main import main
 from letopis.config import ArchiveSettings, Settings
-from letopis.errors import Damaged, LetopisError, NewerFormat
+from letopis.errors import Damaged, LetopisError, NewerFormat, NotReady
 
 pytestmark = pytest.mark.files
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -145,6 +145,41 @@ def test_a_version_with_the_content_of_another_is_found_and_put_right(tmp_path: 
     Archive.repair(placed(folder))
     assert wrong_reads(folder, errors=False) == []
     assert main(["--archive", str(folder), "verify"]) == 0
+
+
+@pytest.mark.parametrize("column", ["slot", "place", "pack", "stored_bytes"])
+def test_a_number_that_became_another_type_is_named_and_put_right(tmp_path: Path, sound: Path, column: str) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    with closing(sqlite3.connect(folder / "catalogue.sqlite")) as connection:
+        connection.execute(f"UPDATE content SET {column} = x'31'")
+        connection.commit()
+    assert wrong_reads(folder) == []
+    with Archive(folder) as archive, pytest.raises(Damaged, match="verify --repair"):
+        archive.get(damage_puts()[0].url)
+    assert main(["--archive", str(folder), "verify"]) == 6
+    with quick_coding():
+        Archive.repair(placed(folder))
+    assert wrong_reads(folder, errors=False) == []
+    assert main(["--archive", str(folder), "verify"]) == 0
+
+
+@pytest.mark.parametrize("of", ["versions", "accounts"])
+def test_who_holds_a_catalogue_that_a_repair_replaces_is_refused(tmp_path: Path, sound: Path, of: str) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    with Archive(folder) as daemon:
+        daemon.put("http://h0.example/0", b"before", START + timedelta(days=50))
+        daemon.catalog.tidy()
+        overwrite_page(folder / "catalogue.sqlite", page_of(folder / "catalogue.sqlite", "version_number"))
+        Archive.repair(placed(folder))
+        writes: dict[str, Callable[[], object]] = {
+            "versions": lambda: daemon.put("http://h0.example/0", b"after", START + timedelta(days=51)),
+            "accounts": lambda: accounts_of(daemon).add("eve", "owner", "a long password", 1),
+        }
+        with pytest.raises(NotReady, match="start the process again"):
+            writes[of]()
+    with Archive(folder) as archive:
+        assert archive.get("http://h0.example/0").body == b"before"
+        assert list(archive.verify()) == []
 
 
 ROUNDS = int(os.environ.get("LETOPIS_DAMAGE_ROUNDS", "15"))

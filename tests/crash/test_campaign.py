@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
 import campaign
 import campaign_results
+import reliability_page
 from soak import Sample, SoakReport, soak
 
 pytestmark = pytest.mark.files
@@ -81,3 +82,9 @@ def test_growth_over_a_long_soak_is_a_fault() -> None:
     grown = SoakReport(seconds=3600.0, samples=[Sample(100.0 + n, 30 + n) for n in range(50)])
     grown.judge()
     assert len(grown.faults) == 2
+
+
+def test_the_page_of_reliability_is_what_its_counts_say() -> None:
+    rows = campaign_results.read_results()
+    assert reliability_page.PAGE.read_text() == reliability_page.page_text(rows)
+    assert {name: one.found - one.mended for name, one in rows.items() if one.found != one.mended} == {}
