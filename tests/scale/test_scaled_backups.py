@@ -93,7 +93,7 @@ def test_a_bucket_without_a_backup_or_with_a_damaged_one_is_refused(
     place = object_server.settings().url
     files = replace(shared, archive=ArchiveSettings(path=str(tmp_path / "files")), database=DatabaseSettings())
     files = replace(files, store=replace(shared.store, url=""))
-    with pytest.raises(NotFound, match="letopis backup"):
+    with pytest.raises(NotFound, match="back_up"):
         restore(place, files)
     with Archive.open(shared) as archive:
         back_up(archive, tmp_path / "backup")

@@ -23,7 +23,7 @@ from letopis.binary import file_sha256, rename_durably, write_errors
 from letopis.catalog import Catalog, Sqlite
 from letopis.catalog.table_copy import begin_copy, copy_catalogue, end_copy, known_tables
 from letopis.config import Settings
-from letopis.errors import Damaged, NewerFormat, NotFound, Refused, UsageError
+from letopis.errors import REPAIR, VERIFY, Damaged, NewerFormat, NotFound, Refused, Remedy, UsageError, pull_remedy
 from letopis.model import rfc3339
 from letopis.store import Backend, LocalBackend
 from letopis.store.backend import CopiedPack, copy_packs
@@ -125,7 +125,7 @@ def restore(where: str | Path, settings: Settings) -> RestoreReport:
     place, target = place_of(str(where), settings), Path(settings.archive.path)
     listing, unfinished = read_listing(place), target / "restoring"
     if target.exists() and any(target.iterdir()) and not unfinished.exists():
-        raise UsageError(f"{target} is not empty; name another folder with --archive")
+        raise UsageError(f"{target} is not empty; name another folder")
     with write_errors(target):
         target.mkdir(parents=True, exist_ok=True)
         unfinished.touch()  # before anything else: a folder that holds more and no such name is somebody's archive
@@ -140,7 +140,7 @@ def restore(where: str | Path, settings: Settings) -> RestoreReport:
     with Archive(settings=settings) as archive:
         for problem in archive.verify():
             raise Damaged(
-                f"what was restored is not sound ({problem}); 'letopis verify --repair' keeps what can be kept"
+                f"what was restored is not sound ({problem})", REPAIR._replace(tail=", which keeps what can be kept")
             )
         versions = archive.stats().versions
     unfinished.unlink()
@@ -196,7 +196,8 @@ def read_listing(place: BackupPlace, *, or_none: bool = False) -> BackupListing 
     except FileNotFoundError:
         if or_none:
             return None
-        raise NotFound(f"{place.where} holds no backup; make one with 'letopis backup {place.where}'") from None
+        remedy = Remedy(f"backup {place.where}", "letopis.archive.backups.back_up()", "make one with")
+        raise NotFound(f"{place.where} holds no backup", remedy) from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise Damaged(f"{LISTING} in {place.where} cannot be read; use another copy of the backup") from None
     return listing
@@ -204,7 +205,7 @@ def read_listing(place: BackupPlace, *, or_none: bool = False) -> BackupListing 
 
 def _refuse_clone(settings: Settings) -> None:
     if is_clone(Path(settings.archive.path)):
-        raise Refused("this archive is a clone; its origin is its backup, 'letopis pull' brings it up to date")
+        raise Refused("this archive is a clone, whose origin is its backup", pull_remedy("DIR"))
 
 
 def _copy_catalogue(archive: Archive, draft: Path) -> None:
@@ -221,7 +222,7 @@ def _copy_catalogue(archive: Archive, draft: Path) -> None:
         answers = connection.execute("PRAGMA integrity_check(1)").fetchall()
         connection.execute("PRAGMA journal_mode = DELETE")
     if answers != [("ok",)]:
-        raise Damaged(f"the copy of the catalogue is not sound ({answers[0][0]}); run 'letopis verify'")
+        raise Damaged(f"the copy of the catalogue is not sound ({answers[0][0]})", VERIFY)
 
 
 def _versions_in(draft: Path) -> int:
