@@ -187,6 +187,10 @@ class LocalGate:
             with suppress(LetopisError):
                 self._open().close()
 
+    def beyond(self, store: Store) -> dict[int, int]:
+        """What the packs hold beyond the catalogue's mark."""
+        return store.beyond(pack_facts.known_mark(self._catalog))
+
     def settle(self, cursor: Cursor, store: Store) -> None:
         """Marks that the catalogue knows the packs up to here."""
         self._catalog.contents.set_mark(cursor, store.mark())
@@ -242,6 +246,9 @@ class StoreGate(UpkeepGate, Protocol):
 
     def lent(self, fence: int | None = None) -> JointUpkeepGate:
         """A new right to upkeep for several machines, or the one that `fence` stands for; UsageError if none can be."""
+
+    def beyond(self, store: Store) -> dict[int, int]:
+        """The packs that may hold what the catalogue does not know, and from which offset on."""
 
     def catch_up(self, store: Store, most: int | None = MOST_TAKEN_IN) -> None:
         """Makes the catalogue know what its packs hold; with a bound in bytes only where that can be done at once."""
