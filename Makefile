@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
-WORKERS ?= 2
+# Tests wait for servers, processes and browsers about as long as they compute: two of them share a core.
+WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n > 4 ? n : 2 * n)))
 PACKAGES := packages/letopis-codecs packages/letopis-demo packages/letopis-migrate
 
 ifdef UV
@@ -12,7 +13,12 @@ else
 INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: setup setup-dev run test lint check-types unit scaled coverage metrics bench clean browser requirements fuzz audit openness
+# Every command that a test starts would compile the package anew where bytecode is not kept.
+unexport PYTHONDONTWRITEBYTECODE
+# Tests write and sync thousands of small files: these lie in memory where there is room for them.
+SCRATCH := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4194304 { print "/dev/shm" }')
+
+.PHONY: setup setup-dev run test lint check-types unit together timed scaled coverage metrics bench clean browser requirements fuzz campaign soak audit sbom openness
 
 setup: $(VENV)/.ready
 setup-dev: $(VENV)/.ready-dev
@@ -34,7 +40,9 @@ $(VENV)/.ready-dev: requirements-dev.txt pyproject.toml $(PACKAGES:=/pyproject.t
 run: setup
 	@if [ -f letopis.toml ]; then exec $(BIN)/letopis run; else exec $(BIN)/letopis demo; fi
 
-test: setup-dev browser lint check-types unit
+test: setup-dev browser lint
+	$(MAKE) -j 2 check-types together
+	$(MAKE) timed
 
 lint: setup-dev
 	$(BIN)/ruff check .
@@ -43,10 +51,17 @@ lint: setup-dev
 check-types: setup-dev
 	$(BIN)/mypy
 
+unit: together
+	$(MAKE) timed
+
+# A worker keeps to neighbouring tests, which share what their file or folder sets up.
+together timed: export TMPDIR := $(or $(SCRATCH),$(TMPDIR),/tmp)
+together: setup-dev
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not timed" tests
+
 # What bounds CPU time runs last and alone: a busy neighbour makes any figure worse.
-unit: setup-dev
-	$(BIN)/pytest -q -n $(WORKERS) -m "not timed" tests
-	$(BIN)/pytest -q -m timed tests
+timed: setup-dev
+	$(BIN)/pytest -q -m timed tests/gates
 
 # The same tests on PostgreSQL and S3 instead of SQLite and files; both run on loopback.
 scaled: setup-dev
@@ -73,14 +88,30 @@ FUZZ_SECONDS ?= 3600
 fuzz: setup-dev
 	$(BIN)/python tools/fuzz.py --seconds $(FUZZ_SECONDS)
 
+# Random histories, kills and damages, counted in docs/reliability.json; docs/reliability.md is made of it.
+CAMPAIGN_SECONDS ?= 3600
+campaign: setup-dev
+	PYTHONPATH=tests/site $(BIN)/python tools/campaign.py run --seconds $(CAMPAIGN_SECONDS)
+	PYTHONPATH=tests/site $(BIN)/python tools/campaign.py page
+
+# Everything at once for an hour, with faults: nothing lost, memory and descriptors flat.
+SOAK_SECONDS ?= 3600
+soak: setup-dev
+	$(BIN)/python tools/soak.py --seconds $(SOAK_SECONDS)
+
 # Known faults of what is installed, asked of the public database; the auditor has an environment of its own.
-audit: .bench/audit/.ready
-	.bench/audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements.txt
-	.bench/audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements-dev.txt
+# Where it cannot be asked, that is told and the command fails.
+audit: setup-dev .bench/audit/.ready
+	$(BIN)/python tools/audit.py .bench/audit/bin/pip-audit requirements.txt requirements-dev.txt
+
+# What is installed with Letopis, as CycloneDX; asks no network.
+sbom: setup
+	$(BIN)/python tools/sbom.py -o letopis.cdx.json
 
 .bench/audit/.ready:
 	$(PYTHON) -m venv .bench/audit
-	.bench/audit/bin/python -m pip install -q --disable-pip-version-check pip-audit
+	.bench/audit/bin/python -m pip install -q --disable-pip-version-check pip-audit || \
+	  echo "audit: pip-audit could not be installed" >&2
 	touch $@
 
 # What other tools say to the same questions: peers from PyPI in an environment of their own, which nothing else uses.

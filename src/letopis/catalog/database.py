@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 class Cursor:
-    """Statements inside one transaction. Texts are made storable on their way in, see `texts.py`."""
+    """Statements inside one transaction. Texts are made storable on their way in, see `storable_text`."""
 
     def __init__(self, connection: DbConnection, dialect: Dialect) -> None:
         self.connection = connection
@@ -204,6 +204,7 @@ class Database:
         for last in (False, True):
             if self._writer is None:
                 self._writer = self._connect()
+            self.dialect.require_same()
             try:
                 cursor = Cursor(self._writer, self.dialect)
                 cursor.run(self.dialect.begin)

@@ -6,19 +6,24 @@ import atexit
 import gc
 import os
 import sys
-import traceback
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from importlib import import_module
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from letopis import __version__
 from letopis.cli.context import CliContext, shared_options
-from letopis.errors import LetopisError
+from letopis.errors import LetopisError, shell_words
+from letopis.lazy import lazy
 from letopis.model.printing import printable
 from letopis.plugins import load_entry_point
+
+if TYPE_CHECKING:
+    import difflib
+    import traceback
+else:
+    difflib, traceback = lazy("difflib"), lazy("traceback")  # for what went wrong
 
 _PACKAGE = "package:"
 
@@ -49,7 +54,7 @@ VERBS: dict[str, Verb] = {
     "demo": Verb("package:letopis-demo", "A small simulated web, crawled and shown; needs no network"),
     "serve": Verb("daemon", "Web interface and HTTP API"),
     "mcp": Verb("daemon", "Let assistants ask the archive (Model Context Protocol)"),
-    "import": Verb("operations.exchange", "Take in WARC, WACZ, CDXJ, and what other tools kept"),
+    "import": Verb("operations.imports", "Take in WARC, WACZ, CDXJ, HAR, lists, and what other tools kept"),
     "export": Verb("operations.exchange", "Write the archive for other tools: WARC, WACZ, CDXJ and more"),
     "map": Verb("operations.links", "Show the map of a site, or what changed in it, as of any date"),
     "links": Verb("operations.links", "List the links of a page or to it, as of any date"),
@@ -123,7 +128,7 @@ _LEAST_LIKENESS = 0.6
 def nearest_verb(name: str) -> str | None:
     """The verb that somebody meant: by what the word means elsewhere, else by its letters."""
     word = name.lower()
-    close = get_close_matches(word, VERBS, 1, _LEAST_LIKENESS)
+    close = difflib.get_close_matches(word, VERBS, 1, _LEAST_LIKENESS)
     return _OTHER_WORDS.get(word) or (close[0] if close else None)
 
 
@@ -186,7 +191,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except LetopisError as error:
-        return _print_error(str(error), error.exit_status)
+        return _print_error(shell_words(error), error.exit_status)
     except click.exceptions.NoArgsIsHelpError as error:
         return _print_error(error.format_message(), 2, prefix="")
     except click.UsageError as error:

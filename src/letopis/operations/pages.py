@@ -11,7 +11,7 @@ from letopis import extract
 from letopis.archive import OWN, READ, WRITE
 from letopis.archive.observers import ObserverMarks
 from letopis.archive.verdicts import verdict_between
-from letopis.errors import DocumentTooLarge, Refused, Unavailable, UnknownUrl, UnknownVersion, UsageError
+from letopis.errors import DocumentTooLarge, Refused, Unavailable, UnknownUrl, UnknownVersion, UsageError, shell_words
 from letopis.model import Headers, Page, Version, rfc3339
 from letopis.model.times import AHEAD
 from letopis.monitor import CheckOptions
@@ -158,7 +158,9 @@ def _requested_version(context: Context, asked: GetQuery) -> Version:
         return version_at(context, url, asked.at, offline=asked.offline, browser=asked.browser)
     except Unavailable as error:
         if archive.versions(url):
-            raise Unavailable(f"{error}; '--last-available' prints the last version that was there") from error
+            raise Unavailable(
+                f"{shell_words(error)}; '--last-available' prints the last version that was there"
+            ) from error
         raise
 
 

@@ -96,9 +96,9 @@ class _ReadFile(NamedTuple):
     time: datetime | None = None
 
 
-_POLICY_COLUMNS = ("policy", "captured", "hits", "freshness", "age", "visits_per_budget", "of_oracle")
+_POLICY_COLUMNS = ("policy", "captured", "hits", "change_ratio", "freshness", "age", "visits_per_budget", "of_oracle")
 _DAY_COLUMNS = ("policy", "day", "pages", "visits", "first_visits", "waiting", "new_share", "freshness", "estimate")
-_STUDY_COLUMNS = ("coefficient", "captured", "hits", "freshness", "age", "visits_per_budget")
+_STUDY_COLUMNS = ("coefficient", "captured", "hits", "change_ratio", "freshness", "age", "visits_per_budget")
 _MOST_REPLAYED = 20_000
 """Pages of an archive whose histories are replayed: more tell the same."""
 _STUDIED = "0.05,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8"
