@@ -110,12 +110,16 @@ def run_verb(cli: CliContext, host: str | None, port: int | None) -> None:
 
 
 async def run_daemon(
-    cli: CliContext, archive: Archive, options: CrawlOptions, ready: Callable[[], None] = lambda: None
+    cli: CliContext,
+    archive: Archive,
+    options: CrawlOptions,
+    ready: Callable[[], None] = lambda: None,
+    listening: socket.socket | None = None,
 ) -> None:
     """Crawl, watches, jobs and web interface until a signal; `ready` is called once requests are answered."""
     log = open_event_log(cli.verbose, as_json=cli.as_json)
     jobs = Supervisor(archive)
-    server = Server(archive, listen(archive.settings.serve.host, archive.settings.serve.port))
+    server = Server(archive, listening or listen(archive.settings.serve.host, archive.settings.serve.port))
 
     def announce() -> None:
         log_event(log, "ready", address=server.address, archive=str(archive.folder))
