@@ -325,7 +325,9 @@ class CrawlPlan(NamedTuple):
     whose crawls never reach private addresses by the rights of the owner.
     `limit` and `max_hosts` bound what is planned of it, seeds included;
     `planned` and `hosts` are what was, so that they hold across restarts.
-    `rules` are those of its addresses, as an `<urltransform>` element.
+    `rules` are those of its addresses, as an `<urltransform>` element. Its
+    pages are looked at with a `browser`, after `steps` on each, or with what
+    they refer to (`requisites`).
     """
 
     seeds: tuple[str, ...]
@@ -340,6 +342,8 @@ class CrawlPlan(NamedTuple):
     rules: str = ""
     planned: int = 0
     hosts: tuple[str, ...] = ()
+    browser: bool = False
+    steps: tuple[str, ...] = ()
 
     @property
     def is_limited(self) -> bool:

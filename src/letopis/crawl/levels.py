@@ -17,7 +17,7 @@ from letopis.archive import Archive, RecordedCapture
 from letopis.archive.page_memory import RecordExtension
 from letopis.crawl.commits import CrawlStats
 from letopis.crawl.runner import crawl_visitor, open_client
-from letopis.crawl.selection import CrawlDecisions, CrawlSelection
+from letopis.crawl.selection import CaptureMode, CrawlDecisions, CrawlSelection
 from letopis.fetch import limits_of
 from letopis.frontier import Bandwidth, NewUrl, politeness_of
 from letopis.look import LookOptions, NoTurn, Patience, Visitor, known_version
@@ -191,10 +191,12 @@ def _each_once(urls: Iterable[NewUrl]) -> list[NewUrl]:
 
 @asynccontextmanager
 async def open_level_crawl(
-    archive: Archive, selection: CrawlSelection, hooks: LevelHooks, *, private_ok: bool, most: int | None = None
-) -> AsyncIterator[LevelCrawl]:
+    archive: Archive, selection: CrawlSelection, hooks: LevelHooks, *, private_ok: bool, most: int | None = None,
+    capture: CaptureMode | None = None,
+) -> AsyncIterator[LevelCrawl]:  # fmt: skip
     """A crawl by levels with its own connections; the depth is that of the selection."""
     options = LookOptions(limits_of(archive.settings.fetch), private_ok, follow=False)
+    options = options._replace(**(capture or CaptureMode())._asdict())
     politeness = politeness_of(archive.settings.crawl)
     async with (
         open_client(archive) as (client, name),
@@ -205,8 +207,9 @@ async def open_level_crawl(
 
 async def crawl_levels(
     archive: Archive, seeds: Sequence[str], selection: CrawlSelection, hooks: LevelHooks | None = None, *,
-    private_ok: bool = True, most: int | None = None,
+    private_ok: bool = True, most: int | None = None, capture: CaptureMode | None = None,
 ) -> CrawlStats:  # fmt: skip
     """Crawls from the start pages to the depth of the selection, level by level. `most` bounds the addresses."""
-    async with open_level_crawl(archive, selection, hooks or LevelHooks(), private_ok=private_ok, most=most) as worker:
+    hooks = hooks or LevelHooks()
+    async with open_level_crawl(archive, selection, hooks, private_ok=private_ok, most=most, capture=capture) as worker:
         return await worker.run(seeds)

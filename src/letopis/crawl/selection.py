@@ -10,13 +10,14 @@ import time
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from letopis.archive import Archive
 from letopis.archive.queues import CrawlPlan, FrontierQueue, PlanSpending, crawl_plans, keeps_crawl_plans, visited_hosts
 from letopis.config import CrawlSettings
 from letopis.errors import UsageError
 from letopis.fetch import is_private_url
+from letopis.fetch.page_steps import PageStep, parse_steps
 from letopis.frontier import (
     CrawlFilter,
     CrawlFocus,
@@ -82,20 +83,14 @@ def _move_target(archive: Archive, url: str) -> str | None:
 FOLLOWED_LINKS = frozenset(
     {LinkType.A, LinkType.AREA, LinkType.IFRAME, LinkType.REDIRECT, LinkType.FEED, LinkType.SITEMAP}
 )
-REQUISITE_LINKS = frozenset({LinkType.IMG, LinkType.LINK, LinkType.SCRIPT, LinkType.CSS, LinkType.MEDIA})
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlSelection:
-    """What a crawl wants: its scope, depth, kinds of links and rules of addresses.
-
-    `requisites` (images, styles, scripts of a page) are taken from any host.
-    `max_depth` None means as deep as the links go.
-    """
+    """What a crawl wants: its scope, depth and rules of addresses. `max_depth` None means as deep as the links go."""
 
     scope: Scope | Scopes
     max_depth: int | None = None
-    requisites: bool = False
     rules: UrlRules = field(default_factory=UrlRules)
     drop_tracking: bool = True
 
@@ -140,12 +135,8 @@ class CrawlSelection:
         for link in page.links:
             if link.target in met:
                 continue
-            if link.type in FOLLOWED_LINKS:
-                if "nofollow" not in link.rel:
-                    self._take(found, link.target, depth + 1)
-            elif self.requisites and link.type in REQUISITE_LINKS and link.rel != "cite" and link.target not in found:
-                # A host already named means admitted: what a page needs may lie anywhere.
-                found[link.target] = NewUrl(url_key(link.target), link.target, host_of(link.target), depth)
+            if link.type in FOLLOWED_LINKS and "nofollow" not in link.rel:
+                self._take(found, link.target, depth + 1)
 
     def _take(self, found: dict[str, NewUrl], target: str, depth: int, *, moves: bool = False) -> None:
         """With `moves` the target stands for a seed, and is admitted wherever it lies."""
@@ -392,7 +383,52 @@ def _as_asked(plans: Iterable[CrawlPlan]) -> list[CrawlPlan]:
     return [plan._replace(planned=0, hosts=()) for plan in plans]
 
 
+class CaptureMode(NamedTuple):
+    """How a crawl looks at a page: with a browser, after steps on it, or with what it refers to."""
+
+    browser: bool = False
+    requisites: bool = False
+    steps: tuple[PageStep, ...] = ()
+
+
+_PLAIN = CaptureMode()
 _REACH_SECONDS = 5.0
+
+
+class WholePages:
+    """Which pages a crawl captures whole: all of a run that was told so, else those in the scope of such a plan."""
+
+    def __init__(
+        self, archive: Archive, capture: CaptureMode, *, goes_on: bool, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._archive = archive
+        self._capture_mode = capture
+        self._goes_on = goes_on
+        self._clock = clock
+        self._read = -_REACH_SECONDS
+        self._plans: list[tuple[CaptureMode, tuple[Scope, ...]]] = []
+
+    def of(self, url: str) -> CaptureMode:
+        """How a page is looked at."""
+        if not self._goes_on or self._capture_mode != _PLAIN:
+            return self._capture_mode
+        fitting = (capture for capture, scopes in self._wished() if any(scope.allows(url) for scope in scopes))
+        return next(fitting, _PLAIN)
+
+    def _wished(self) -> list[tuple[CaptureMode, tuple[Scope, ...]]]:
+        """Plans that want whole pages, those with a browser first; asked for again now and then."""
+        if self._clock() - self._read >= _REACH_SECONDS:
+            wished = [plan for plan in crawl_plans(self._archive) if plan.browser or plan.requisites]
+            wished.sort(key=lambda plan: not plan.browser)
+            self._plans = [
+                (
+                    CaptureMode(plan.browser, plan.requisites, parse_steps(plan.steps)),
+                    plan_scopes(self._archive, [plan]),
+                )
+                for plan in wished
+            ]
+            self._read = self._clock()
+        return self._plans
 
 
 class PrivateReach:

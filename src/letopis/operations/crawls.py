@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from letopis import fetch
 from letopis.archive import OWN, READ, Archive
 from letopis.archive.crawl_status import (
     HostStatus,
@@ -20,6 +21,7 @@ from letopis.archive.queues import drop_site as drop
 from letopis.crawl import CrawlOptions, freshness
 from letopis.crawl import enqueue_seeds as enqueue
 from letopis.errors import NotFound
+from letopis.fetch.page_steps import MOST_STEPS, STEP_HELP
 from letopis.model import rfc3339
 from letopis.monitor.watch_list import WatchList
 from letopis.operations.answers import Value
@@ -62,6 +64,8 @@ class EnqueueSeedsCommand(Parameters):
         "Rules of addresses, as the <urltransform> element of a job.", default=None, metavar="XML", longest=_MAX_RULES
     )
     requisites: bool = parameter("Fetch images, styles and scripts of pages too.", default=False)
+    browser: bool = parameter("Look at pages as a browser shows them, with all that they load.", default=False)
+    step: tuple[str, ...] = parameter(STEP_HELP, default=(), metavar="STEP", at_most=MOST_STEPS)
     revisit_now: bool = parameter("Visit all known pages of the seeds' hosts again now.", default=False)
 
 
@@ -97,7 +101,10 @@ def enqueue_seeds(context: Context, asked: EnqueueSeedsCommand) -> Value[CrawlQu
     options = CrawlOptions(
         seeds, ScopeKind(asked.scope), asked.include, asked.exclude, asked.depth, asked.requisites, asked.revisit_now,
         origin=context.origin, limit=asked.limit, max_hosts=asked.max_hosts, rules=asked.rules or "",
+        browser=asked.browser or bool(asked.step), steps=asked.step,
     )  # fmt: skip
+    if options.browser:
+        fetch.require_browser(context.archive.settings.fetch.chromium)
     return Value(CrawlQueued(seeds, enqueue(context.archive, options)))
 
 
