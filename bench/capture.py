@@ -28,6 +28,7 @@ from letopis import Archive, Monitor
 from letopis.config import MonitorSettings, Settings
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.wacz_export import export_wacz
+from letopis.fetch.browser import find_browser
 
 CAPTURES = 10
 PICTURES = 12
@@ -122,7 +123,9 @@ def processor_time(pages: int) -> dict[str, float]:
     found = {}
     for way in ("plain", "letopis"):
         words = [sys.executable, "-m", "bench.capture", "--way", way, "--url", site.url, "--pages", str(pages)]
-        found[way] = measured(words).seconds / pages
+        done = measured(words)
+        assert done.status == 0, done.out
+        found[way] = done.seconds / pages
     site.close()
     return found | {"ratio": round(found["letopis"] / found["plain"], 2)}
 
@@ -130,7 +133,9 @@ def processor_time(pages: int) -> dict[str, float]:
 async def load_plainly(url: str, pages: int) -> None:
     """Chromium alone: each page in a profile of its own, until it is quiet."""
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path="chromium", args=["--no-sandbox", "--disable-gpu"])
+        browser = await playwright.chromium.launch(
+            executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"]
+        )
         for number in range(pages):
             context = await browser.new_context()
             page = await context.new_page()

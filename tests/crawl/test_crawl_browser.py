@@ -13,7 +13,8 @@ from letopis import Archive
 from letopis.config import CaptureSettings, CrawlSettings, Settings
 from letopis.crawl import CrawlLimits, CrawlOptions, crawl, enqueue_seeds
 from letopis.crawl.levels import crawl_levels
-from letopis.crawl.selection import CaptureMode, CrawlSelection
+from letopis.crawl.selection import CrawlSelection
+from letopis.crawl.whole_pages import CaptureMode
 from letopis.errors import UsageError
 from letopis.urls import Scope, ScopeKind
 

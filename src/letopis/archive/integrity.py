@@ -67,7 +67,7 @@ def _content_fault(store: Store, row: ContentRow) -> str:
     try:
         body = store.read(ContentPlace(row.pack, row.place, row.slot), row.stored_bytes).body
     except Damaged as error:
-        return str(error)
+        return error.message
     right = identify(body) == Identity(row.sha1, row.identity) and len(body) == row.raw_bytes
     return "" if right else "the bytes are those of another content"
 

@@ -16,7 +16,7 @@ from letopis.archive.records import PUBLISHED_KINDS, Identity, digest_text, iden
 from letopis.catalog import ABSENT, DatabaseSnapshot, HeaderRecords
 from letopis.catalog.schema import has_table
 from letopis.config import StoreSettings
-from letopis.errors import Damaged
+from letopis.errors import VERIFY, Damaged
 from letopis.model import Headers
 from letopis.store import ContentPlace, LocalBackend, PackGone, Store
 
@@ -308,6 +308,6 @@ def checked_body(store: Store, content: ContentRecord) -> bytes:
 
 def _broken(content: ContentRecord) -> Damaged:
     return Damaged(
-        f"content {digest_text(content.sha1)} of the origin is not what its index promises; nothing was taken over; "
-        "ask the publisher to run 'letopis verify' and publish again"
+        f"content {digest_text(content.sha1)} of the origin is not what its index promises; nothing was taken over",
+        VERIFY._replace(lead="ask the publisher to run", tail=" and publish again"),
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from letopis.exchange.warc_records import head_end
-from letopis.urls.request_keys import HttpRequest, request_url
+from letopis.urls.request_keys import HttpRequest, indexed_url, record_url, request_url
 
-__all__ = ["HttpRequest", "parse_request", "request_url"]
+__all__ = ["HttpRequest", "indexed_url", "parse_request", "record_url", "request_url"]
 
 
 def parse_request(block: bytes) -> HttpRequest | None:

@@ -13,13 +13,23 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from letopis.archive import Archive
+from letopis.archive import Archive, RecordedCapture
 from letopis.config import CaptureSettings
 from letopis.errors import BadUrl, Damaged, NotFound
 from letopis.fetch.addresses import is_public
 from letopis.lazy import lazy
 from letopis.look.known import KnownVersion, known_version
-from letopis.model import Failure, FailureKind, Limits, Link, LinkType, LoadedPage, Request, Response
+from letopis.model import (
+    Failure,
+    FailureKind,
+    Limits,
+    Link,
+    LinkType,
+    LoadedPage,
+    Observation,
+    Request,
+    Response,
+)
 from letopis.urls import normalize
 from letopis.urls.request_keys import HttpRequest, request_url
 
@@ -53,6 +63,14 @@ class RecentResources:
         self._clock = clock
         self._kept: OrderedDict[str, tuple[float, Response]] = OrderedDict()
         self._bytes = 0
+
+    def keep(self, looks: Sequence[Observation], done: Sequence[RecordedCapture]) -> None:
+        """Takes in what was recorded: only what is durable is used again, so that no set names a check in vain."""
+        for look, recorded in zip(looks, done, strict=True):
+            times = {member.url: member.time for member in recorded.members}
+            for one in look.whole.resources if look.whole is not None else ():
+                if one.response.url in times:
+                    self.add(one.response, times[one.response.url])
 
     def add(self, response: Response, recorded: datetime) -> None:
         """Keeps an answer that is durable, by the time of its check."""

@@ -195,6 +195,11 @@ class Visitor:
         why = f"the setting {name} leaves this address out; change it, or check this page by itself"
         return self._without_asking(url, Failure(FailureKind.SETTING, why))
 
+    def refused_by_limit(self, url: str) -> Response:
+        """What stands for an answer where the crawl of a page has had its bytes or its time."""
+        why = "its crawl has had the bytes or the time that it may take; plan it again with more of them"
+        return self._without_asking(url, Failure(FailureKind.SETTING, why))
+
     def _without_asking(self, url: str, failure: Failure) -> Response:
         return Response(url, url, 0, (), b"", self._archive.clock(), failure=failure)
 
@@ -382,16 +387,8 @@ class Visitor:
         done = self._archive.record(looks, in_one_transaction(self._memory.write, extension))
         if self._link_cache is not None:
             self._link_cache.add(looks, done)
-        self._keep_recent(looks, done)
+        self._recent.keep(looks, done)
         return done
-
-    def _keep_recent(self, looks: Sequence[Observation], done: Sequence[RecordedCapture]) -> None:
-        """Only what is durable is used again: a set never names a check that may not be there."""
-        for look, recorded in zip(looks, done, strict=True):
-            times = {member.url: member.time for member in recorded.members}
-            for one in look.whole.resources if look.whole is not None else ():
-                if one.response.url in times:
-                    self._recent.add(one.response, times[one.response.url])
 
     def _now(self) -> int:
         return to_millis(self._archive.clock())

@@ -16,6 +16,7 @@ FAMILIES = (
     "crawls",
     "duplicates",
     "exchange",
+    "imports",
     "jobs",
     "links",
     "muting",
@@ -25,6 +26,7 @@ FAMILIES = (
     "totals",
     "upkeep",
     "watches",
+    "word_forms",
     "words",
 )
 """Modules of this package that hold operations."""
