@@ -16,6 +16,7 @@ from playwright.async_api import Browser, BrowserContext, CDPSession, Error, Pag
 from playwright.async_api import Request as Asked
 
 from letopis.config import CaptureSettings
+from letopis.errors import UsageError
 from letopis.fetch.page_steps import PageStep
 from letopis.model.web import Failure, FailureKind, Headers, LoadedPage, Request, Response
 
@@ -266,8 +267,10 @@ class PageRenderer:
 
 
 def viewport_of(settings: CaptureSettings) -> tuple[int, int]:
-    """Width and height of pages in a browser; ValueError where the setting names none."""
+    """Width and height of pages in a browser; UsageError where the setting names none."""
     width, _, height = settings.viewport.partition("x")
+    if not (width.isdecimal() and height.isdecimal()):
+        raise UsageError(f"capture.viewport is '{settings.viewport}', which is no size; write 1280x800")
     return max(100, min(int(width), 10_000)), max(100, min(int(height), 10_000))
 
 
