@@ -227,6 +227,12 @@ class ServeSettings(SettingsSection):
         (), "origins whose pages may read archived content, such as https://example.org; * for any"
     )
     trusted_proxies: tuple[str, ...] = setting((), "addresses whose X-Forwarded-* headers are believed")
+    replay_origin: str = setting(
+        "",
+        "origin where archived pages run their scripts, such as https://replay.example.org with a wildcard under it; "
+        "empty: a port of its own, for readers on this machine; none: scripts never run",
+    )
+    replay_port: int = setting(0, "port of the replay origin; 0: the next one, or a free one")
     access_log: str = setting("", "file that gets a line for every request (combined log format); empty: none")
     max_upload: int = setting(1024 * MiB, "largest file that an owner imports through HTTP, 0 for none", "bytes")
     checks_a_day: int = setting(
