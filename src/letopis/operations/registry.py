@@ -15,6 +15,7 @@ FAMILIES = (
     "crawls",
     "duplicates",
     "exchange",
+    "imports",
     "jobs",
     "links",
     "muting",
@@ -24,6 +25,7 @@ FAMILIES = (
     "totals",
     "upkeep",
     "watches",
+    "word_forms",
     "words",
 )
 """Modules of this package that hold operations."""
