@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -10,7 +11,7 @@ from served_archive import HTML, PAGE, Answer, WebClient, at, fill, look, runnin
 
 from letopis.archive import Archive
 from letopis.archive.accounts import accounts_of
-from letopis.model import Outcome
+from letopis.model import Outcome, WholePage
 from letopis.replay.origin import ReplayOrigin
 
 STAMP = "20240101120000"
@@ -76,6 +77,21 @@ def test_the_nearest_capture_answers_and_what_was_never_captured_is_told_apart(o
     assert page.status == 404
     assert "V tomto archivu není" in page.text or "archiv" in page.text
     assert "data-missing" in page.text
+
+
+def test_a_resource_is_the_one_that_the_look_at_its_page_used_before_one_that_lies_nearer(
+    make_archive: Callable[..., Archive],
+) -> None:
+    archive, picture = make_archive(), "http://example.org/pic.png"
+    used = look(picture, at(9), b"used", headers=(("Content-Type", "image/png"),))
+    archive.record([look(PAGE, at(0), HTML % 1)._replace(whole=WholePage((used,)))])
+    archive.put(picture, b"nearer", at(10), content_type="image/png")
+    archive.put(picture, b"nearest", at(1) - timedelta(minutes=2), content_type="image/png")
+    with running(archive, replay=True) as web:
+        sites = beside(web)
+        page = ReplayOrigin("http", urlsplit(sites.replay).netloc).address(PAGE, int(at(0).timestamp() * 1000)) or ""
+        assert sites.of(picture, 0, Sec_Fetch_Dest="image", Referer=page).body == b"used"
+        assert sites.of(picture, 0, Sec_Fetch_Dest="image").body == b"nearest"
 
 
 def test_a_redirect_leads_to_the_archived_site_it_led_to(open_sites: ReplayClient) -> None:

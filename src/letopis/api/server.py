@@ -63,8 +63,8 @@ class WorkerPool:
 
     def __init__(self, sockets: Sequence[socket.socket], words: Sequence[str], agreement: WorkerConfig) -> None:
         """`words` are the arguments of `letopis` for one worker; the numbers of the sockets are added."""
-        self._sockets = [one.fileno() for one in sockets]
-        self._words = [*words, *(word for number in self._sockets for word in ("--socket", str(number)))]
+        self._sockets = tuple(sockets)
+        self._words = [*words, *(word for one in sockets for word in ("--socket", str(one.fileno())))]
         self._agreement = agreement
         self._running: set[asyncio.subprocess.Process] = set()
         self._quick_deaths = 0
@@ -104,7 +104,7 @@ class WorkerPool:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "letopis.cli", *self._words,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            pass_fds=self._sockets, start_new_session=True,
+            pass_fds=[one.fileno() for one in self._sockets], start_new_session=True,
         )  # fmt: skip
         self._running.add(process)
         assert process.stdin is not None

@@ -17,7 +17,7 @@ from letopis.archive.captures import ArchivedResponse, TimelineCapture, load_cap
 from letopis.bounded import run_bounded
 from letopis.errors import TooCostly, UnknownUrl
 from letopis.exchange.request_keys import HttpRequest, request_url
-from letopis.model import header
+from letopis.model import from_millis, header, to_millis
 from letopis.model.times import timestamp
 from letopis.replay.addresses import http_date, path_after
 from letopis.replay.byte_ranges import body_part
@@ -146,7 +146,7 @@ def _found(archive: Archive, asked: SiteRequest) -> SiteAnswer:
     """The nearest capture. A page is led on by a redirect; whatever else is asked gets what stands at its end."""
     url = asked.key_url
     for _ in range(_MOST_REDIRECTS):
-        moment = captures_near(archive, url, asked.site.time).closest(asked.site.time)
+        moment = _member(archive, asked, url) or captures_near(archive, url, asked.site.time).closest(asked.site.time)
         shown = shown_capture(archive, moment)
         if shown.target is None:
             return SiteAnswer(shown.moment, shown.stored)
@@ -159,6 +159,42 @@ def _found(archive: Archive, asked: SiteRequest) -> SiteAnswer:
             return SiteAnswer(shown.moment, shown.stored, location)
         url = shown.target.url
     raise UnknownUrl(f"{asked.url} leads nowhere")
+
+
+_MOST_SETS = 64
+
+
+class SetTimes:
+    """When the members of capture sets were captured, by their sorted keys; of the sets that were asked for last."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._known: dict[tuple[str, int], dict[str, int]] = {}
+
+    def of(self, page: str, time: int) -> dict[str, int]:
+        """The members of the look that captured a page at a time; none where it was captured alone."""
+        key = (page, time)
+        if key not in self._known:
+            if len(self._known) >= _MOST_SETS:
+                self._known.clear()
+            self._known[key] = self._read(page, time)
+        return self._known[key]
+
+    def _read(self, page: str, time: int) -> dict[str, int]:
+        found = self._archive.sets.nearest(page, from_millis(time))
+        if found is None or to_millis(found.time) // 1000 != time // 1000:
+            return {}
+        return {surt(member.url): to_millis(member.time) for member in self._archive.sets.members(found)}
+
+
+def _member(archive: Archive, asked: SiteRequest, url: str) -> TimelineCapture | None:
+    """The capture that the look at the page itself made, where the page was captured whole."""
+    page = asked.origin.original(asked.fields.header(b"referer") or "")
+    if page is None or asked.shows_page:
+        return None
+    shown = timeline_of(archive, page).closest(asked.site.time)
+    time = archive.attached(SetTimes).of(shown.url, shown.time).get(surt(url)) if shown is not None else None
+    return timeline_of(archive, url).closest(time) if time is not None else None
 
 
 def _prepared(asked: SiteRequest, found: SiteAnswer) -> tuple[bytes, str]:

@@ -1,13 +1,16 @@
 // The frame around an archived page: follows what is shown in it, and counts what is missing.
 
-const frame = document.querySelector("main iframe");
+// Loaded before the frame, so that nothing it tells is missed.
+const frameShown = () => document.querySelector("main iframe");
 
 // A page with its scripts needs the replay origin: if that is reached from here the reader goes on to it.
-if (frame.dataset.upgrade) {
-  fetch(frame.dataset.probe, { mode: "cors", cache: "no-store" })
-    .then((answer) => (answer.ok ? location.replace(frame.dataset.upgrade) : Promise.reject(answer.status)))
-    .catch(() => { frame.src = frame.dataset.plain; });
-}
+document.addEventListener("DOMContentLoaded", () => {
+  const { dataset } = frameShown();
+  if (!dataset.upgrade) return;
+  fetch(dataset.probe, { mode: "cors", cache: "no-store" })
+    .then((answer) => (answer.ok ? location.replace(dataset.upgrade) : Promise.reject(answer.status)))
+    .catch(() => { frameShown().src = dataset.plain; });
+});
 
 const missing = new Set();
 let shown = "";
@@ -46,7 +49,7 @@ async function follow({ url, title }) {
 addEventListener("message", (event) => {
   const from = new URL(event.origin === "null" ? location.href : event.origin).host;
   if (!from.endsWith(`.${location.host}`) || typeof event.data?.letopis !== "string") return;
-  if (event.data.letopis === "shown" && event.source === frame.contentWindow && /^https?:\/\//.test(event.data.url)) {
+  if (event.data.letopis === "shown" && event.source === frameShown()?.contentWindow && /^https?:\/\//.test(event.data.url)) {
     follow({ url: String(event.data.url), title: String(event.data.title ?? "").slice(0, 300) });
   } else if (event.data.letopis === "missing" && Array.isArray(event.data.urls)) {
     for (const url of event.data.urls.slice(0, 500)) if (missing.size < 5000) missing.add(String(url).slice(0, 2000));
