@@ -87,7 +87,7 @@ class CrawlOptions:
     rules: str = ""
     max_bytes: int | None = None
     max_seconds: float | None = None
-    """`limit` and the `max_` ones travel with the plan, and bound it whoever goes on; `limits` are those of one run."""
+    """What bounds a plan travels with it and holds for whoever goes on; `limits` are those of one run."""
 
     def plan(self, now: datetime) -> CrawlPlan:
         """What of it holds for whoever goes on with the crawl; UsageError where nobody could go on with it."""
