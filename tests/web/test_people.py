@@ -116,7 +116,7 @@ def test_a_project_takes_sites_folders_and_crawls_from_its_form(web: WebClient) 
     for part in ("example.org", "example.net", "http://example.com/press/"):
         assert part in page
     status, text = uwe.send("/accounts/projects", name="parts", crawl="http://nowhere.example/")
-    assert (status, "no crawl begins at" in text) == (404, True)
+    assert (status, "No crawl begins at" in text) == (404, True)
     assert uwe.send("/accounts/projects/remove", name="parts", site="example.net")[0] == 303
     assert "example.net" not in uwe.see("/projects/parts")
 

@@ -100,7 +100,7 @@ class CrawlOptions:
     max_seconds: float | None = None
     browser: bool = False
     steps: tuple[str, ...] = ()
-    """`limit` and all behind it travel with the plan, and hold whoever goes on; `limits` are those of one run."""
+    """What bounds a plan travels with it and holds for whoever goes on; `limits` are those of one run."""
 
     def plan(self, now: datetime) -> CrawlPlan:
         """What of it holds for whoever goes on with the crawl; UsageError where nobody could go on with it."""
