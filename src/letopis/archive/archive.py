@@ -303,6 +303,10 @@ class Archive:
         self.require_writable()
         return self._gate.transaction()
 
+    def waiting_to_write(self) -> AbstractContextManager[Callable[[], bool]]:
+        """A place among those who wait to write, for whoever must not stand still: asked, whether nobody else does."""
+        return self._gate.waiting()
+
     def hold_writer(self) -> AbstractContextManager[None]:
         """Keeps other writers out over many commits, which makes each of them cheaper."""
         self.require_writable()

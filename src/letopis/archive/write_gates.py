@@ -125,10 +125,28 @@ class LocalGate:
         """
         deadline = time.monotonic() + WAIT_SECONDS
         with ExitStack() as turn:
-            _when_free(
-                lambda: turn.enter_context(exclusive_lock(self._turn, "waits to write to this archive")), deadline
-            )
+            _when_free(lambda: turn.enter_context(self._place()), deadline)
             return _when_free(self._open, deadline)
+
+    @contextmanager
+    def waiting(self) -> Iterator[Callable[[], bool]]:
+        """A place among those who wait to write, for whoever cannot stand still: whether nobody else writes now."""
+        with ExitStack() as turn:
+            taken: list[None] = []
+
+            def is_next() -> bool:
+                try:
+                    if not taken:
+                        taken.append(turn.enter_context(self._place()))
+                    self._backend().lease().release()
+                except Busy:
+                    return False
+                return True
+
+            yield (lambda: True) if self._held is not None else is_next
+
+    def _place(self) -> AbstractContextManager[None]:
+        return exclusive_lock(self._turn, "waits to write to this archive")
 
     def _open(self) -> Store:
         """The store for writing, and a catalogue that knows all of it."""
@@ -237,6 +255,9 @@ class StoreGate(UpkeepGate, Protocol):
 
     def transaction(self) -> AbstractContextManager[tuple[Cursor, Store]]:
         """A transaction of the catalogue with the store open for writing inside it."""
+
+    def waiting(self) -> AbstractContextManager[Callable[[], bool]]:
+        """A place among those who wait to write: asked, it says whether nobody else does."""
 
     def held(self) -> AbstractContextManager[None]:
         """Keeps what each transaction would open over many of them."""

@@ -16,10 +16,12 @@ from letopis.archive import Archive
 from letopis.archive.queues import FrontierQueue
 from letopis.crawl.commits import RETRY_SECONDS, BatchCommitter, CrawlPause, CrawlStats, PendingLook, PendingLooks
 from letopis.crawl.selection import CrawlDecisions, CrawlSelection, PlanLimits, PrivateReach
+from letopis.crawl.whole_pages import WholePages
 from letopis.frontier import Frontier, LeaseManager, NewUrl, Ticket
 from letopis.look import KnownVersion, LookOptions, NoTurn, Patience, VisitAnswer, Visitor, known_version
 from letopis.look.politeness import fetch_result
 from letopis.look.robots import Robots
+from letopis.look.visitor import wait_to_record
 from letopis.model import Response, from_millis, to_millis
 from letopis.schedule import RevisitPolicy
 from letopis.urls import host as host_of
@@ -101,8 +103,13 @@ class Agent:
         lease_manager: LeaseManager | None = None,
         reach: PrivateReach | None = None,
         limit: Callable[[], PlanLimits] | None = None,
+        whole: WholePages | None = None,
     ) -> None:
-        """Without `reach` no private address is asked; without `limit` no crawl of the queue is bounded by number."""
+        """Without `reach` no private address is asked; without `limit` no crawl of the queue is bounded by number.
+
+        Without `whole` pages come without their resources.
+        """
+        self._whole = whole
         self._archive = archive
         self._visitor = visitor
         self._frontier = frontier
@@ -148,7 +155,7 @@ class Agent:
         while True:
             self._tend()
             self._begin()
-            if self._stopping or self._over():
+            if self._stopping or await self._over():
                 break
             self._note_pause(progress)
             await self._wait(committed)
@@ -156,6 +163,7 @@ class Agent:
             if self._done.is_due:
                 self._done.work()
             if self._must_commit(committed):
+                await wait_to_record(self._archive)
                 self._commit()
                 committed = time.monotonic()
                 progress(self.figures)
@@ -175,6 +183,7 @@ class Agent:
 
     async def _commit_all(self) -> None:
         """What is left, as long as that takes."""
+        await wait_to_record(self._archive)
         self._commit()
         while self._committer.is_waiting:
             await asyncio.sleep(RETRY_SECONDS)
@@ -239,11 +248,12 @@ class Agent:
         figures, seconds = self.figures, time.monotonic() - self._started
         return limits.reached(figures.fetched + under_way + len(self._done), figures.bytes + self._done.held, seconds)
 
-    def _over(self) -> bool:
+    async def _over(self) -> bool:
         if self._tasks:
             return False
         limits = self._limits
         if self._is_used_up(limits) and self._done:
+            await wait_to_record(self._archive)
             self._commit()  # some of it may have been asked of nobody, and counts for nothing
         if self._stopping or self._is_used_up(limits):
             return True
@@ -251,6 +261,7 @@ class Agent:
         if self._done and self._goes_on():
             return False
         if self._done or self._committer.is_waiting:
+            await wait_to_record(self._archive)
             self._commit()
             return False
         return limits.ends_idle and self._nothing_due()
@@ -336,8 +347,9 @@ class Agent:
         return self._finish(ticket, robots, known, answer)
 
     def _options_for(self, url: str) -> LookOptions:
-        """The queue is that of everybody's crawls, so what may be asked is decided URL by URL."""
-        return self._options if self._reach is not None and self._reach.allows(url) else self._guarded
+        """The queue is that of everybody's crawls, so what may be asked, and how, is decided URL by URL."""
+        options = self._options if self._reach is not None and self._reach.allows(url) else self._guarded
+        return options if self._whole is None else options._replace(**self._whole.of(url)._asdict())
 
     async def _takes_turn(self, ticket: Ticket, robots: Robots | None) -> bool:
         """Waits while others are at the host or at its address; False, and the ticket is void, when that takes long."""

@@ -19,9 +19,11 @@ from letopis.crawl.agent import CrawlLimits
 from letopis.crawl.commits import CrawlStats
 from letopis.crawl.runner import crawl_visitor, open_client
 from letopis.crawl.selection import CrawlDecisions, CrawlSelection
+from letopis.crawl.whole_pages import CaptureMode
 from letopis.fetch import limits_of
 from letopis.frontier import Bandwidth, NewUrl, politeness_of
 from letopis.look import LookOptions, NoTurn, Patience, Visitor, known_version
+from letopis.look.visitor import wait_to_record
 from letopis.model import Observation, Outcome, to_millis
 from letopis.urls import host as host_of
 from letopis.urls import parse_user_url, url_key
@@ -125,6 +127,7 @@ class LevelCrawl:
         except ExceptionGroup as several:
             # What went wrong first has stopped the others; people get its sentence.
             raise several.exceptions[0] from None
+        await wait_to_record(self._archive)
         found += self._commit()
         return self._decisions.schedules(self._selection.admitted(_each_once(found)), self._archive.clock())
 
@@ -139,6 +142,7 @@ class LevelCrawl:
             self._finished.append((url, look))
             late = time.monotonic() - self._committed >= self._settings.commit_every
             if late or len(self._finished) >= BATCH:
+                await wait_to_record(self._archive)
                 found += self._commit()
             self._looked += 1
             self._hooks.page(self._looked, of)
@@ -199,10 +203,12 @@ def _each_once(urls: Iterable[NewUrl]) -> list[NewUrl]:
 
 @asynccontextmanager
 async def open_level_crawl(
-    archive: Archive, selection: CrawlSelection, hooks: LevelHooks, *, private_ok: bool, limits: CrawlLimits
-) -> AsyncIterator[LevelCrawl]:
+    archive: Archive, selection: CrawlSelection, hooks: LevelHooks, *, private_ok: bool, limits: CrawlLimits,
+    capture: CaptureMode | None = None,
+) -> AsyncIterator[LevelCrawl]:  # fmt: skip
     """A crawl by levels with its own connections; the depth is that of the selection."""
     options = LookOptions(limits_of(archive.settings.fetch), private_ok, follow=False)
+    options = options._replace(**(capture or CaptureMode())._asdict())
     politeness = politeness_of(archive.settings.crawl)
     async with (
         open_client(archive) as (client, name),
@@ -213,9 +219,11 @@ async def open_level_crawl(
 
 async def crawl_levels(
     archive: Archive, seeds: Sequence[str], selection: CrawlSelection, hooks: LevelHooks | None = None, *,
-    private_ok: bool = True, limits: CrawlLimits = NO_LIMITS,
+    private_ok: bool = True, limits: CrawlLimits = NO_LIMITS, capture: CaptureMode | None = None,
 ) -> CrawlStats:  # fmt: skip
     """Crawls from the start pages to the depth of the selection, level by level, within the limits."""
     hooks = hooks or LevelHooks()
-    async with open_level_crawl(archive, selection, hooks, private_ok=private_ok, limits=limits) as worker:
+    async with open_level_crawl(
+        archive, selection, hooks, private_ok=private_ok, limits=limits, capture=capture
+    ) as worker:
         return await worker.run(seeds)

@@ -186,6 +186,11 @@ class PolitenessBook:
         """Hosts that asked a crawl without any delay to wait."""
         self._closed = False
 
+    @property
+    def has_pauses(self) -> bool:
+        """Whether two requests of this party to one host have a pause between them."""
+        return self._delay > 0
+
     def arrive(self, host: queues.HostState, now: int) -> queues.HostState:
         """A crawl plans to ask a host: the host with all pauses that the book knows of."""
         gap = self._gap(host.crawl_delay)
@@ -212,9 +217,9 @@ class PolitenessBook:
         def take(slot: Slot, address: Slot | None) -> int:
             wait = self._wait(slot, address, gap, now)
             if wait:
-                # A crawl that keeps away from a host in trouble claims no turn there: checks would wait as long as it.
-                away = self._crawls and slot.retry > now
-                if not away and (slot.claimed <= now or slot.claimant == self._slots.token):
+                if self._crawls and slot.retry > now:
+                    self._keep_away(slot, gap, now)
+                elif slot.claimed <= now or slot.claimant == self._slots.token:
                     slot.claimant, slot.claimed = self._slots.token, now + wait + _CLAIM
                 return wait
             self._take(slot, address, gap, now)
@@ -313,6 +318,12 @@ class PolitenessBook:
             return
         if slot.spacing <= gap or slot.spaced <= now or not self._is_spaced_by_others(slot):
             slot.spacing, slot.crawler, slot.spaced = gap, self._slots.token, now + self._slots.span
+
+    def _keep_away(self, slot: Slot, gap: int, now: int) -> None:
+        """A host in trouble is left to checks: no turn is claimed for which they would wait, and the delay stays."""
+        self._space(slot, gap, now)
+        if slot.crawler == self._slots.token:
+            slot.spaced = max(slot.spaced, slot.retry)
 
     def _leave(self, slot: Slot) -> None:
         if slot.busy == self._slots.token:

@@ -1,4 +1,4 @@
-"""The verb `demo`: a small simulated web in a process of its own, and the daemon of Letopis over it."""
+"""The verb `demo`: a year of five sites, a small simulated web in a process of its own, and the daemon over both."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from contextlib import asynccontextmanager, suppress
 
 import click
 
+from letopis.api.server import listen, socket_address
 from letopis.archive import Archive
 from letopis.cli.context import CliContext, verb
+from letopis.cli.output import ProgressLine
 from letopis.cli.verbs.daemon import run_daemon
 from letopis.crawl import CrawlOptions
 from letopis.errors import NotReady
+from letopis_demo.guide import serving_guide
+from letopis_demo.story import tell_story
+from letopis_demo.story_sites import DAYS
 
-DEMO_PORT = 8099
 DEMO_SETTINGS = {
     "crawl.delay": 0.05,
     "schedule.interval": 30.0,
@@ -26,22 +30,35 @@ DEMO_SETTINGS = {
 
 
 async def run_demo(cli: CliContext, archive: Archive, hosts: int, seed: int) -> None:
-    """The daemon over a simulated web, until it is told to stop."""
-    async with _simulated_web(hosts, seed) as seeds:
-        sentence = f"crawling a simulated web of {hosts} hosts: {seeds[0]} and others; Ctrl-C stops"
-        options = CrawlOptions(tuple(seeds), requisites=True)
-        await run_daemon(cli, archive, options, lambda: click.echo(sentence, err=True))
+    """The daemon over a simulated web, with a first page that says what to click, until it is told to stop."""
+    settings = archive.settings.serve
+    listening = listen(settings.host, settings.port)
+    interface = socket_address(listening)
+    async with _simulated_web(hosts, seed) as seeds, serving_guide(interface, archive.clock()) as guide:
+        sentence = (
+            f"crawling a simulated web of {hosts} hosts: {seeds[0]} and others; Ctrl-C stops\nstart here: {guide}"
+        )
+        options = CrawlOptions(tuple(seeds), requisites=True, private_ok=True)
+        await run_daemon(cli, archive, options, lambda: click.echo(sentence, err=True), listening)
+
+
+def _tell(cli: CliContext, archive: Archive, seed: int) -> None:
+    """The year before today, once an archive."""
+    with ProgressLine("days of a year are told", total=DAYS, quiet=cli.quiet) as line:
+        looks = tell_story(archive, seed, line.show)
+    if looks and not cli.quiet:
+        click.echo(f"recorded a year of five sites: {looks} checks", err=True)
 
 
 @asynccontextmanager
 async def _simulated_web(hosts: int, seed: int) -> AsyncIterator[list[str]]:
     """The demo web in a process of its own, ended with us."""
-    process = await _start_web(DEMO_PORT, hosts, seed)
+    process = await _start_web(0, hosts, seed)
     try:
         assert process.stdout is not None
         line = (await process.stdout.readline()).decode()
         if "listening on" not in line:
-            raise NotReady(f"the simulated web did not start; is port {DEMO_PORT} taken?")
+            raise NotReady("the simulated web did not start; 'python -m letopis_demo' says why")
         port = line.rstrip("/\n").rpartition(":")[2]
         yield [f"http://127.0.0.{2 + number}:{port}/" for number in range(hosts)]
     finally:
@@ -59,14 +76,20 @@ async def _start_web(port: int, hosts: int, seed: int) -> asyncio.subprocess.Pro
     )
 
 
-@verb("demo", "letopis demo", "letopis demo --port 0 --archive /tmp/demo")
+@verb("demo", "letopis demo", "letopis demo --port 0 --archive /tmp/demo", "letopis --archive demo demo --only-story")
 @click.option("--host", help="Address to listen on.")
 @click.option("--port", type=int, help="Port to listen on; 0 picks a free one.")
 @click.option("--hosts", type=click.IntRange(1, 200), default=6, show_default=True, help="Hosts of the simulated web.")
 @click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same web.")
-def demo_verb(cli: CliContext, host: str | None, port: int | None, hosts: int, seed: int) -> None:
-    """Start a small simulated web on this machine, crawl it, and show it; needs no network."""
+@click.option("--only-story", is_flag=True, help="Record the year and end.")
+def demo_verb(cli: CliContext, host: str | None, port: int | None, hosts: int, seed: int, only_story: bool) -> None:
+    """Record a year of five small sites, crawl a simulated web beside them, and show both; needs no network.
+
+    It prints the address of a page that says what to click. With --only-story it ends when the year is recorded.
+    """
     for name, value in {"serve.host": host, "serve.port": port, **DEMO_SETTINGS}.items():
         cli.set(name, value)
     with cli.open() as archive:
-        asyncio.run(run_demo(cli, archive, hosts, seed))
+        _tell(cli, archive, seed)
+        if not only_story:
+            asyncio.run(run_demo(cli, archive, hosts, seed))
