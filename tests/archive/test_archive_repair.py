@@ -154,7 +154,7 @@ def test_a_number_that_became_another_type_is_named_and_put_right(tmp_path: Path
         connection.execute(f"UPDATE content SET {column} = x'31'")
         connection.commit()
     assert wrong_reads(folder) == []
-    with Archive(folder) as archive, pytest.raises(Damaged, match="makes no sense"):
+    with Archive(folder) as archive, pytest.raises(Damaged):
         archive.get(damage_puts()[0].url)
     assert main(["--archive", str(folder), "verify"]) == 6
     with quick_coding():

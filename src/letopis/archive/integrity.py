@@ -42,6 +42,8 @@ def find_problems(catalog: Catalog, store: Store, beyond: Mapping[int, int]) -> 
     and from which offset on; those of a clone hold more than it shows.
     """
     yield from _catalog_problems(catalog)
+    if any(catalog.misfits()):
+        return  # such rows lead nowhere; a repair comes first
     for finding in store.verify(catalog.contents.packs()):
         yield IntegrityProblem("packs", str(finding))
     yield from unreadable_contents(catalog, store)
