@@ -114,7 +114,7 @@ sbom: setup
 	  echo "audit: pip-audit could not be installed" >&2
 	touch $@
 
-# What other tools say to the same questions: peers from PyPI in an environment of their own, which nothing else uses.
+# What other tools say to the same questions: peers from PyPI and npm in an environment of their own, which nothing else uses.
 PEERS := .bench/peers
 openness: setup-dev $(PEERS)/.ready
 	$(BIN)/python tests/openness/openness.py $(PEERS)
@@ -122,6 +122,7 @@ openness: setup-dev $(PEERS)/.ready
 $(PEERS)/.ready: tests/openness/peers.txt
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install -q --disable-pip-version-check -r tests/openness/peers.txt
+	npm install --silent --no-audit --no-fund --prefix $(PEERS) warcio
 	touch $@
 
 bench: setup-dev

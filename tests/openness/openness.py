@@ -18,6 +18,9 @@ sys.path[:0] = [str(ROOT / "tests" / name) for name in ("site", "scale", "openne
 import cdx_tries  # noqa: E402
 import charset_tries  # noqa: E402
 import client_tries  # noqa: E402
+import link_tries  # noqa: E402
+import openapi_tries  # noqa: E402
+import reader_tries  # noqa: E402
 import redirect_tries  # noqa: E402
 import robots_tries  # noqa: E402
 from tries import Score, Try  # noqa: E402
@@ -32,6 +35,12 @@ TRIES = (
     Try("robots.txt", "RFC 9309 and the published cases of the largest crawler", robots_tries.quick),
     Try("clients as they are", "memento_client, cdx_toolkit", client_tries.quick, client_tries.full,
         ("memento_client", "cdx_toolkit")),
+    Try("a client made of our OpenAPI document", "openapi-python-client", openapi_tries.quick, openapi_tries.full,
+        ("openapi-python-client",)),
+    Try("broken links with their lines", "LinkChecker, over the same site", link_tries.quick, link_tries.full,
+        ("linkchecker",)),
+    Try("records of an export, read by others", "warcio.js (npm); warcio", reader_tries.quick, reader_tries.full,
+        ("warcio",)),
 )  # fmt: skip
 RESULTS = HERE / "results.json"
 PAGE = ROOT / "docs" / "openness.md"
@@ -51,6 +60,9 @@ Known differences, counted nowhere above:
   stand for; pywb lists them as `warc/revisit` unless `resolveRevisits=true` asks for more.
 - Browsers refuse to read `hz-gb-2312` and `iso-2022-kr`; Letopis reads them.
 - html5lib is older than two rules of the standard: `<meta charset=x-user-defined>` and `<meta/charset=...>`.
+- LinkChecker does not look at `poster` and at style sheets inside a page; Letopis does. It takes `usemap` for a place
+  of the page, and overlooks some missing places of the page that it begins with.
+- openapi-python-client makes no function for bodies of `application/xml`: jobs are submitted without it.
 - The `wayback` package knows one archive: it works once its two constants name another
   (`tests/replay/test_clients.py`).
 """

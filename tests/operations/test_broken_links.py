@@ -63,6 +63,21 @@ def test_links_are_found_in_the_source_with_their_places() -> None:
     assert found == [(3, 2, "http://a.example/b/c", "d"), (3, 34, "http://a.example/b/s.js", "")]
 
 
+def test_sets_of_images_and_styles_have_their_places_too() -> None:
+    text = (
+        '<style>\np{background:url(s.png)}</style>\n<img srcset="a.png 1x, b.png 2x"\n longdesc=d>\n'
+        "<p style='background:url(\"c.png\")'>"
+    )
+    found = [tuple(one)[:3] for one in link_places(text, "http://a.example/")]
+    assert found == [
+        (1, 1, "http://a.example/s.png"),
+        (3, 6, "http://a.example/a.png"),
+        (3, 6, "http://a.example/b.png"),
+        (4, 2, "http://a.example/d"),
+        (5, 4, "http://a.example/c.png"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("fragment", "leads"),
     [("a", True), ("b%20c", True), ("top", True), ("", True), ("!/route", True), ("a:~:text=x", True), ("z", False)],

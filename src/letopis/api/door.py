@@ -220,9 +220,8 @@ def _described(operation: Operation[Any, Any]) -> dict[str, Any]:
         return {"parameters": path + [_parameter(one, "query") for one in others]}
     whole = next((one for one in others if one.kind in _WHOLE), None)
     if whole is not None:
-        content = {"*/*": {"type": "string"}} if whole.kind == "bytes" else {"application/octet-stream": whole.schema()}
-        kind, given = next(iter(content.items()))
-        body = {"required": True, "content": {whole.declared.media_type or kind: {"schema": given}}}
+        kind = whole.declared.media_type or "application/octet-stream"
+        body = {"required": True, "content": {kind: {"schema": whole.schema()}}}
         return {
             "parameters": path + [_parameter(one, "query") for one in others if one is not whole],
             "requestBody": body,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from letopis.archive.archive import Archive
 from letopis.archive.recording import Recorder
-from letopis.archive.records import Identity, NewCapture, RecordedCapture, identify, own_headers
+from letopis.archive.records import ERROR_BODY_BYTES, Identity, NewCapture, RecordedCapture, identify, own_headers
 from letopis.catalog import CaptureRow, ResourceRow
 from letopis.catalog.imported import SourceRecordRow, WaitingRevisit
 from letopis.catalog.versions import CheckedContent, checked_contents, last_checks
@@ -89,6 +89,7 @@ def unrecorded_captures(archive: Archive, batch: Sequence[NewCapture]) -> NewCap
                 found.recordless.extend(same)
                 continue
             found.mistaken.extend(_mistaken_revisits(archive, before.resource, arrival))
+            found.mistaken.extend(_errors_without_body(archive, before.resource, arrival))
         twins.append(arrival)
         found.wanted.append(arrival)
     return found
@@ -125,6 +126,15 @@ def _mistaken_revisits(archive: Archive, resource: int, arrival: NewCapture) -> 
     """Where a revisit with a body was recorded as one of whatever the URL had at its time."""
     is_revisit = arrival.body == b"" and arrival.identity is not None and arrival.identity != _EMPTY
     if is_revisit and not archive.catalog.imported.of(resource, arrival.time, arrival.time):
+        capture = archive.catalog.versions.capture_at(resource, arrival.time)
+        if capture is not None and capture.content is None and capture.status == arrival.status:
+            yield MistakenCheck(resource, arrival.time)
+
+
+def _errors_without_body(archive: Archive, resource: int, arrival: NewCapture) -> Iterator[MistakenCheck]:
+    """Where the body of an error was left out because it was large."""
+    is_large = not arrival.versioned and arrival.body is not None and len(arrival.body) > ERROR_BODY_BYTES
+    if is_large and not archive.catalog.imported.of(resource, arrival.time, arrival.time):
         capture = archive.catalog.versions.capture_at(resource, arrival.time)
         if capture is not None and capture.content is None and capture.status == arrival.status:
             yield MistakenCheck(resource, arrival.time)

@@ -14,6 +14,7 @@ from typing import Protocol
 from letopis.archive.records import (
     SENT_PREFIX,
     SOURCE_PREFIX,
+    CheckDetails,
     Identity,
     NewCapture,
     PackNote,
@@ -26,7 +27,7 @@ from letopis.catalog.contents import RenderingSource
 from letopis.catalog.imported import PayloadRow, SourceRecordRow
 from letopis.catalog.versions import PendingRows, ResourceState, resource_states
 from letopis.errors import Damaged
-from letopis.model import Outcome
+from letopis.model import Headers, Outcome
 from letopis.store import AppendResult, VersionItem
 
 _NOT_MODIFIED = 304
@@ -335,8 +336,14 @@ class Recorder:
             self._catalog.imported.add_payloads(cursor, payloads.values())
 
     def keep_records(self, cursor: Cursor, checks: Sequence[tuple[int, int, NewCapture]]) -> None:
-        """Keeps the records of checks that are there without them: resource and time of each, and what came again."""
+        """Keeps the records of checks that are there without them: resource and time of each, and what came again.
+
+        They get the headers of their records as well.
+        """
         arrivals = [arrival for _, _, arrival in checks]
+        self._catalog.heads.learn(cursor, (arrival.headers for arrival in arrivals if arrival.headers))
+        for resource, time, arrival in checks:
+            self._give_head(cursor, resource, time, arrival.headers)
         bodies = self._place_sources(cursor, arrivals)
         self._store.sync()
         done = [
@@ -344,6 +351,17 @@ class Recorder:
             for resource, time, one in checks
         ]
         self._keep_sources(cursor, arrivals, bodies, done)
+
+    def _give_head(self, cursor: Cursor, resource: int, time: int, headers: Headers) -> None:
+        """The headers of an answer whose own fields an earlier release did not keep."""
+        if not headers:
+            return
+        head = self._catalog.heads.place(cursor, headers)
+
+        def details(extra: str | None) -> str | None:
+            return CheckDetails.unpack(extra)._replace(own=None).with_own(head.own, time).pack()
+
+        self._catalog.versions.give_head(cursor, resource, time, head.id, details)
 
     def _insert(
         self,

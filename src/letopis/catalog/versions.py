@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from letopis.catalog.database import Cursor, Database
@@ -115,6 +115,18 @@ class Versions:
         cursor.run("UPDATE resource SET checked = ? WHERE id = ?", (last, resource))
         if last is None:
             cursor.run("DELETE FROM surt WHERE resource = ?", (resource,))
+
+    def give_head(
+        self, cursor: Cursor, resource: int, time: int, head: int, details: Callable[[str | None], str | None]
+    ) -> None:
+        """Gives the check at exactly this time another head, with what `details` makes of the details it has."""
+        for table in ("version", "capture"):
+            where = f"FROM {table} WHERE resource = ? AND time = ?"
+            for (extra,) in cursor.all(f"SELECT extra {where}", (resource, time)):
+                cursor.run(
+                    f"UPDATE {table} SET head = ?, extra = ? WHERE resource = ? AND time = ?",
+                    (head, details(extra), resource, time),
+                )
 
     def last_capture(self, resource: int, reader: RowReader | None = None) -> CaptureRow | None:
         """The latest check that found no new version."""

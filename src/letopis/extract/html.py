@@ -126,7 +126,7 @@ _MOST_CLIMBED = 64
 _MOST_NAMED = 256
 _MARKED_SELECTOR = f'base[href],[style*="url("],{REFERRING_SELECTOR},{FRAME_SELECTOR}'
 _RAW_TAGS = (*tags_of(ElementAction.SCRIPT), *tags_of(ElementAction.STYLE), *tags_of(ElementAction.TITLE))
-_REFERS = re.compile(rb"\s(?:data|background|cite|formaction)\s*=", re.IGNORECASE)
+_REFERS = re.compile(rb"\s(?:data|background|cite|formaction|longdesc)\s*=", re.IGNORECASE)
 _HIDING_TAGS = tags_of(ElementAction.HIDE)
 _FRAMING_TAGS = tags_of(ElementAction.FRAMING)
 _BASIC_TAGS = frozenset(ELEMENT_METHODS) | {BASE}

@@ -34,8 +34,8 @@ _SCRIPT = LinkType.SCRIPT
 _SITEMAP = LinkType.SITEMAP
 
 
-REFERRING_SELECTOR = "object[data],[background],[cite],[formaction]"
-REFERRING = frozenset(("data", "background", "cite", "formaction"))
+REFERRING_SELECTOR = "object[data],[background],[cite],[formaction],[longdesc]"
+REFERRING = frozenset(("data", "background", "cite", "formaction", "longdesc"))
 """Attributes that refer to other documents on elements that are walked for other reasons, or not at all."""
 CITED = "cite"
 """The relation of a source that a quotation names: nothing that the page needs."""
@@ -88,6 +88,7 @@ class LinkCollector:
             self._add(attributes.get("background"), _IMG, rel="background")
             self._add(attributes.get("formaction"), _FORM)
             self._add(attributes.get("cite"), _LINK, rel=CITED)
+            self._add(attributes.get("longdesc"), _LINK, rel=CITED)
 
     def settle(self) -> None:
         """Puts into the draft what only the whole page can tell."""

@@ -10,7 +10,9 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from letopis.extract.charsets import in_page_charset
+from letopis.extract.html_links import srcset_urls
 from letopis.extract.rewriter import ATTRIBUTE_VALUE
+from letopis.extract.simple_formats import css_refs
 from letopis.urls import joiner
 
 _ENDS = r"(?:[^>\"']|\"[^\"]*\"|'[^']*')*+>?"
@@ -20,7 +22,9 @@ _TAG = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _REFERENCE = re.compile(
-    r"(?<=[\s\"'/])(href|src|action|formaction|poster|background|cite|longdesc|data)" + ATTRIBUTE_VALUE, re.IGNORECASE
+    r"(?<=[\s\"'/])(href|src|srcset|imagesrcset|action|formaction|poster|background|cite|longdesc|data|style)"
+    + ATTRIBUTE_VALUE,
+    re.IGNORECASE,
 )
 _NAME = re.compile(r"(?<=[\s\"'/])(id|name)" + ATTRIBUTE_VALUE, re.IGNORECASE)
 
@@ -39,20 +43,30 @@ def link_places(text: str, url: str, charset: str = "utf-8") -> Iterator[LinkPla
     join = joiner(url)
     breaks = [found.start() for found in re.finditer("\n", text)]
     for tag in _TAG.finditer(text):
-        part = "head" if tag["raw"] else "rest"
-        for found in _REFERENCE.finditer(tag[part] or ""):
-            if found[1].lower() == "data" and (tag["name"] or "").lower() != "object":
-                continue
-            reference, _, fragment = unescape(_value(found)).strip().partition("#")
+        for at, written in _references(tag):
+            reference, _, fragment = written.strip().partition("#")
             target = join(in_page_charset(reference, charset)) if reference else url
             if target is None:
                 continue
             if (tag["name"] or "").lower() == "base":
                 join, url = joiner(target), target
                 continue
-            at = tag.start(part) + found.start()
             line = bisect_right(breaks, at)
             yield LinkPlace(line + 1, at - (breaks[line - 1] if line else -1), target, fragment)
+
+
+def _references(tag: re.Match[str]) -> Iterator[tuple[int, str]]:
+    """What a tag refers to, with the places of its attributes; a style sheet in a page stands where its tag does."""
+    part = "head" if tag["raw"] else "rest"
+    for found in _REFERENCE.finditer(tag[part] or ""):
+        name, value = found[1].lower(), unescape(_value(found))
+        if name == "data" and (tag["name"] or "").lower() != "object":
+            continue
+        several = srcset_urls if name.endswith("srcset") else css_refs if name == "style" else None
+        for written in several(value) if several is not None else (value,):
+            yield tag.start(part) + found.start(), written
+    if (tag["raw"] or "").lower() == "style":
+        yield from ((tag.start(), written) for written in css_refs(tag[0][tag.end("head") - tag.start() :]))
 
 
 def place_names(text: str) -> frozenset[str]:
