@@ -80,7 +80,8 @@ def _purl(key: str, here: Distribution) -> str:
 
 def _component(key: str, here: Distribution) -> dict[str, Any]:
     told = here.metadata
-    licence = told.get("License-Expression") or (told.get("License") or "").partition("\n")[0]
+    said = next((told[field] for field in ("License-Expression", "License") if field in told), "")
+    licence = said.partition("\n")[0]
     purl = _purl(key, here)
     made = {"type": "library", "bom-ref": purl, "name": told["Name"], "version": here.version, "purl": purl}
     return made | ({"licenses": [{"license": {"name": licence}}]} if licence else {})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import socketserver
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
@@ -83,6 +85,43 @@ def chromium() -> Iterator[Any]:
     with playwright.sync_playwright() as play:
         browser = play.chromium.launch(executable_path=program, args=FLAGS)
         yield browser
+        browser.close()
+
+
+class _Refusing(socketserver.StreamRequestHandler):
+    """Remembers the first line of whatever asks for the live web."""
+
+    def handle(self) -> None:
+        line = self.rfile.readline(4096).decode("latin-1").strip()
+        if line:
+            self.server.asked.append(line)  # type: ignore[attr-defined]
+        self.wfile.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+
+@contextmanager
+def _live_web() -> Iterator[tuple[int, list[str]]]:
+    """A proxy that answers nothing: all that leaves the machine would stand in its list."""
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Refusing) as server:
+        server.daemon_threads = True
+        asked: list[str] = []
+        server.asked = asked  # type: ignore[attr-defined]
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1], asked
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def logged_browser() -> Iterator[tuple[Any, list[str]]]:
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("NO CHROMIUM on this machine: browser tests did not run; 'make browser' installs it")
+    playwright = pytest.importorskip("playwright.sync_api", reason="NO PLAYWRIGHT: browser tests did not run")
+    with _live_web() as (port, asked), playwright.sync_playwright() as play:
+        browser = play.chromium.launch(
+            executable_path=program, args=[*FLAGS, "--autoplay-policy=no-user-gesture-required"],
+            proxy={"server": f"http://127.0.0.1:{port}", "bypass": "127.0.0.1,*.localhost"},
+        )  # fmt: skip
+        yield browser, asked
         browser.close()
 
 

@@ -23,7 +23,7 @@ from served_archive import PAGE, WebClient, fill, running
 from letopis.archive import Archive
 from letopis.archive.accounts import accounts_of
 from letopis.config import FetchSettings, Settings
-from letopis.model import to_millis
+from letopis.model import Observation, Outcome, Response, WholePage, to_millis
 from letopis.operations import Document, Operation, Rows, Value
 from letopis.operations.old_names import with_old_fields
 from letopis.operations.parameters import Door
@@ -31,6 +31,7 @@ from letopis.operations.registry import all_operations
 
 NOW = datetime(2024, 3, 1, tzinfo=UTC)
 HOST = "example.org"
+WHOLE = "http://whole.example/"
 JOB = b'<query name="Broken"><broken site="example.org"/></query>'
 STAMP = re.compile(
     r"20(?!24)\d\d-\d\d-\d\dT[\d:.]+Z|2024-03-01T[\d:.]+Z|\b20(?!24)\d{12}\b|\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT"
@@ -52,6 +53,11 @@ SCRIPT: list[tuple[str, Given]] = [
     ("history", {"url": PAGE, "from": "2024-01-01T12:15:00Z", "to": "2024-01-01", "limit": 2}),
     ("versions", {"url": PAGE}),
     ("get", {"url": PAGE, "version": 0}),
+    ("sets", {"url": WHOLE}),
+    ("set_members", {"url": WHOLE, "at": "2024-01-01"}),
+    ("screenshot", {"url": WHOLE}),
+    ("shown_text", {"url": WHOLE}),
+    ("shown_text", {"url": PAGE}),
     ("get", {"url": PAGE, "version": 0, "format": "markdown"}),
     ("diff", {"url": PAGE, "from": "2024-01-01T12:00:00Z", "to": "2024-01-01T12:35:00Z"}),
     ("diff", {"url": PAGE, "from": "2024-01-01T12:00:00Z", "to": "2024-01-01T12:35:00Z", "format": "links"}),
@@ -191,11 +197,19 @@ class Run:
 SETTINGS = Settings(fetch=FetchSettings(private="always"))
 
 
+def whole_page() -> Observation:
+    moment = datetime(2024, 1, 2, tzinfo=UTC)
+    page, style = (Response(url, url, 200, (), b"<p>whole</p>", moment) for url in (WHOLE, WHOLE + "style.css"))
+    whole = WholePage((Observation(style, Outcome.NEW),), (), b"\x89PNG picture", "whole")
+    return Observation(page, Outcome.NEW, whole=whole)
+
+
 def begun(folder: Path, site: str) -> None:
     """A folder with an archive and the files that commands read."""
     folder.mkdir()
     with Archive(folder / "archive", clock=lambda: NOW) as archive:
         fill(archive)
+        archive.record([whole_page()])
         token = accounts_of(archive).create_token("owner", None, "write", to_millis(NOW))
     (folder / "token.txt").write_text(token)
     (folder / "site.txt").write_text(site)
@@ -364,6 +378,7 @@ BAD: list[tuple[str, str, Any]] = [
     ("map", "format", "papyrus"),
     ("diff", "format", "papyrus"),
     *((name, "url", "http://never.example/x") for name in ("history", "versions", "get", "diff", "explain_visit")),
+    *((name, "url", "http://never.example/x") for name in ("sets", "set_members", "screenshot", "shown_text")),
     *((name, "url", "::not a url::") for name in ("history", "versions", "get", "links", "explain_visit")),
     ("search", "block", ["papyrus"]),
     ("search", "q", '"'),

@@ -16,7 +16,7 @@ import pytest
 from misbehaving_site import Site
 from scripted_site import ScriptedSite
 
-from letopis.config.settings import FetchSettings
+from letopis.config.settings import CaptureSettings, FetchSettings
 from letopis.errors import MissingExtra
 from letopis.fetch import BrowserFetcher, Client, CurlTransport
 from letopis.fetch.browser import find_browser, require_browser
@@ -150,11 +150,16 @@ class TestInChromium:
         assert found.final_url == target
         assert b"arrived" in found.body
 
-    async def test_forms_are_not_sent(self, browser: BrowserFetcher, scripted_site: ScriptedSite) -> None:
-        page = b"<body><script>fetch('/order', {method: 'POST'}).catch(() => document.body.append('refused'))</script>"
+    async def test_what_a_page_posts_is_sent_as_it_is(
+        self, browser: BrowserFetcher, scripted_site: ScriptedSite
+    ) -> None:
+        page = b"<body><script>fetch('/search', {method: 'POST', body: 'q=brno'}).then(found => found.text())"
+        page += b".then(text => document.body.append(text))</script>"
+        scripted_site.set("/search", b"three pages", Content_Type="text/plain")
         found = await browser.fetch(Request(scripted_site.set("/", page)))
-        assert b"refused" in found.body
-        assert [path for _, path, _ in scripted_site.log] == ["/"]
+        assert b"three pages" in found.body
+        assert [(method, path) for method, path, _ in scripted_site.log] == [("GET", "/"), ("POST", "/search")]
+        assert scripted_site.posted == [b"q=brno"]
 
 
 HOSTILE = """<!doctype html><title>Hostile</title><body><link rel=preconnect href="http://127.0.0.1:{tcp}">
@@ -189,7 +194,7 @@ async def test_a_hostile_page_reaches_nobody_on_private_addresses(
     client: Client, browser: BrowserFetcher, listeners: tuple[socket.socket, socket.socket]
 ) -> None:
     """By no way that a browser knows: pictures, frames, scripts, sockets, calls, connections made ahead of time."""
-    from letopis.fetch.chromium import PageRenderer
+    from letopis.fetch.page_rendering import PageRenderer, RenderJob
 
     tcp, udp = listeners
     page = HOSTILE.format(tcp=tcp.getsockname()[1], udp=udp.getsockname()[1]).encode()
@@ -197,7 +202,8 @@ async def test_a_hostile_page_reaches_nobody_on_private_addresses(
     sent = Response(url, url, 200, (("Content-Type", "text/html"),), page, now())
     request = Request(url, private_ok=False, limits=Limits(total_seconds=60))
     chromium = await browser._running()
-    found = await PageRenderer(client, request, sent, time.monotonic() + 60).run(chromium.browser)
+    job = RenderJob(request, sent, time.monotonic() + 60, client.fetch)
+    found = await PageRenderer(job, CaptureSettings()).run(chromium.browser)
     assert b"fetch refused" in found.body
     assert b"socket refused" in found.body
     with pytest.raises(BlockingIOError):

@@ -22,12 +22,16 @@ class Script:
 
 
 class ScriptedSite:
-    """`site.set("/a", b"text")` changes what `/a` says; `site.log` lists (method, path, headers), `site.times` when."""
+    """`site.set("/a", b"text")` changes what `/a` says; `site.log` lists (method, path, headers), `site.times` when.
+
+    `site.posted` holds the bodies of requests in their order.
+    """
 
     def __init__(self) -> None:
         self.pages: dict[str, Script] = {}
         self.log: list[tuple[str, str, dict[str, str]]] = []
         self.times: list[float] = []
+        self.posted: list[bytes] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
@@ -58,6 +62,8 @@ class ScriptedSite:
 
             def do_GET(self) -> None:
                 site.times.append(time.monotonic())
+                if length := int(self.headers.get("Content-Length") or 0):
+                    site.posted.append(self.rfile.read(length))
                 site.log.append(
                     (self.command, self.path, {name.lower(): value for name, value in self.headers.items()})
                 )
@@ -71,7 +77,7 @@ class ScriptedSite:
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(script.body)))
                 self.end_headers()
-                if self.command == "GET":
+                if self.command != "HEAD":
                     self.wfile.write(script.body)
 
             do_HEAD = do_POST = do_GET

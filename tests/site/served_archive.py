@@ -44,8 +44,9 @@ class Answer:
 class WebClient:
     """A client that sends addresses exactly as they are given."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, replay_port: int = 0) -> None:
         self.address = address.rstrip("/")
+        self.replay = f"http://letopis.localhost:{replay_port}"
         self.netloc = urlsplit(address).netloc
 
     def ask(self, method: str, path: str, body: bytes | str | None = None, **headers: str) -> Answer:
@@ -67,15 +68,17 @@ class WebClient:
 
 
 @contextmanager
-def running(archive: Archive) -> Iterator[WebClient]:
-    """The archive served until the block ends."""
-    server = Server(archive, listen("127.0.0.1", 0))
+def running(archive: Archive, *, replay: bool = False) -> Iterator[WebClient]:
+    """The archive served until the block ends; with `replay` archived pages run their scripts on an origin beside."""
+    listening = listen("127.0.0.1", 0)
+    beside = listen("127.0.0.1", 0) if replay else None
+    server = Server(archive, listening, replay=beside)
     ready = threading.Event()
     thread = threading.Thread(target=lambda: asyncio.run(server.run(ready.set)), daemon=True)
     thread.start()
     assert ready.wait(20)
     try:
-        yield WebClient(server.address)
+        yield WebClient(server.address, beside.getsockname()[1] if beside is not None else 0)
     finally:
         server.stop()
         thread.join(20)

@@ -8,6 +8,7 @@ from pathlib import Path
 from fastapi import APIRouter, FastAPI
 from fastapi.staticfiles import StaticFiles
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from letopis import __version__
 from letopis.api import feeds, middleware, openapi
@@ -18,6 +19,8 @@ from letopis.api.requests import install_problems
 from letopis.archive import Archive
 from letopis.operations.registry import all_operations
 from letopis.replay import cdx, memento
+from letopis.replay.application import ReplayApp, ReplayHome
+from letopis.replay.origin import NO_ORIGIN, ReplayDoor
 from letopis.web import login
 from letopis.web import router as pages
 from letopis.web.pages import STATIC
@@ -33,10 +36,11 @@ for part in (rest, middleware.health_router, middleware.metrics_router, openapi.
     everything.include_router(part)
 
 
-def create_app(archive: Archive) -> FastAPI:
-    """An application over one archive; the caller opens and closes the archive."""
+def create_app(archive: Archive, door: ReplayDoor | None = None) -> FastAPI:
+    """An application over one archive; the caller opens and closes the archive. `door` leads to the replay origin."""
     app = FastAPI(title="Letopis", version=__version__, docs_url=None, redoc_url=None, openapi_url="/openapi.json")
     _share(app, archive)
+    app.state.replay_door = door or ReplayDoor(NO_ORIGIN)
     app.openapi = partial(openapi.describe, app)  # type: ignore[method-assign]
     install_problems(app)
     # The most frequent ones come first: routes are tried in order.
@@ -54,6 +58,15 @@ def create_app(archive: Archive) -> FastAPI:
     app.add_middleware(middleware.DocumentBudget)
     app.add_middleware(middleware.TrustedProxies, trusted=archive.settings.serve.trusted_proxies)
     return app
+
+
+def create_replay_app(archive: Archive, door: ReplayDoor, home: str) -> ASGIApp | None:
+    """The application of the replay origin over the same archive; `home` is the service's own origin."""
+    origin, serve = door.served, archive.settings.serve
+    if origin is None:
+        return None
+    app: ASGIApp = ReplayApp(archive, origin, ReplayHome(home, serve.hosts))
+    return middleware.TrustedProxies(middleware.DocumentBudget(app), serve.trusted_proxies)
 
 
 def _share(app: FastAPI, archive: Archive) -> None:

@@ -23,14 +23,16 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol, cast
 
 import uvicorn
+from starlette.types import ASGIApp
 
-from letopis.api.app import create_app
+from letopis.api.app import create_app, create_replay_app
 from letopis.api.connections import BoundedConnection, ConnectionPool, raise_descriptor_limit
 from letopis.api.middleware import trusted_addresses
 from letopis.api.sessions import LOGIN_TRIES, LoginThrottle
 from letopis.archive import Archive
 from letopis.archive.accounts import accounts_of
 from letopis.errors import NotReady
+from letopis.replay.origin import NO_ORIGIN, ReplayDoor
 
 _QUICK_SECONDS = 5.0
 _QUICK_DEATHS = 5
@@ -59,10 +61,10 @@ class WorkerConfig:
 class WorkerPool:
     """Keeps a number of workers running until it is stopped."""
 
-    def __init__(self, listening: socket.socket, words: Sequence[str], agreement: WorkerConfig) -> None:
-        """`words` are the arguments of `letopis` for one worker; the socket's number is added."""
-        self._listening = listening
-        self._words = [*words, "--socket", str(listening.fileno())]
+    def __init__(self, sockets: Sequence[socket.socket], words: Sequence[str], agreement: WorkerConfig) -> None:
+        """`words` are the arguments of `letopis` for one worker; the numbers of the sockets are added."""
+        self._sockets = [one.fileno() for one in sockets]
+        self._words = [*words, *(word for number in self._sockets for word in ("--socket", str(number)))]
         self._agreement = agreement
         self._running: set[asyncio.subprocess.Process] = set()
         self._quick_deaths = 0
@@ -102,7 +104,7 @@ class WorkerPool:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "letopis.cli", *self._words,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            pass_fds=(self._listening.fileno(),), start_new_session=True,
+            pass_fds=self._sockets, start_new_session=True,
         )  # fmt: skip
         self._running.add(process)
         assert process.stdin is not None
@@ -159,24 +161,26 @@ class Server:
         listening: socket.socket,
         agreement: WorkerConfig | None = None,
         connections: ConnectionPool | None = None,
+        replay: socket.socket | None = None,
     ) -> None:
-        """With an agreement it is one of several workers on that socket; `connections` are as many as fit."""
+        """With an agreement it is one of several workers on that socket; `connections` are as many as fit.
+
+        `replay` listens for the replay origin; without it archived pages run no scripts.
+        """
         self._socket = listening
         self._archive = archive
-        self._app = create_app(archive)
+        pool = connections or _connections(archive)
+        door = ReplayDoor(archive.settings.serve.replay_origin, replay.getsockname()[1]) if replay else None
+        self._app = create_app(archive, door)
         if agreement is not None:
             auth = self._app.state.auth
             auth.code = agreement.code
             # Each worker counts alone: together they allow no more tries than one would.
             auth.throttle = LoginThrottle(tries=max(1, LOGIN_TRIES // agreement.workers))
-        # The word of proxies is our own business (serve.trusted_proxies), not uvicorn's.
-        config = uvicorn.Config(
-            self._app, log_level="warning", access_log=False, lifespan="off", proxy_headers=False, server_header=False,
-            timeout_graceful_shutdown=10,
-            timeout_keep_alive=75, h11_max_incomplete_event_size=64 * 1024,
-            http=cast("type[asyncio.Protocol]", partial(BoundedConnection, connections or _connections(archive))),
-        )  # fmt: skip
-        self._server = _SignalFreeServer(config)
+        self._servers = [(_uvicorn_server(self._app, pool), listening)]
+        sites = create_replay_app(archive, door, _home_of(archive, self.address)) if door is not None else None
+        if sites is not None and replay is not None:
+            self._servers.append((_uvicorn_server(sites, pool), replay))
 
     @property
     def address(self) -> str:
@@ -190,18 +194,51 @@ class Server:
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Serves until `stop`; answers in flight are finished."""
-        serving = asyncio.create_task(self._server.serve(sockets=[self._socket]))
-        while not self._server.started and not serving.done():
+        serving = [asyncio.create_task(server.serve(sockets=[sock])) for server, sock in self._servers]
+        while not all(server.started for server, _ in self._servers) and not any(task.done() for task in serving):
             await asyncio.sleep(0.01)
         ready()
-        await serving
+        await asyncio.gather(*serving)
         if self._app.state.access_log is not None:
             self._app.state.access_log.close()
 
     def stop(self) -> None:
         """Ends `run` soon; safe to call from a signal handler."""
         self._app.state.stopping = True
-        self._server.should_exit = True
+        for server, _ in self._servers:
+            server.should_exit = True
+
+
+def _uvicorn_server(app: ASGIApp, connections: ConnectionPool) -> _SignalFreeServer:
+    # The word of proxies is our own business (serve.trusted_proxies), not uvicorn's.
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, lifespan="off", proxy_headers=False, server_header=False,
+        timeout_graceful_shutdown=10,
+        timeout_keep_alive=75, h11_max_incomplete_event_size=64 * 1024,
+        http=cast("type[asyncio.Protocol]", partial(BoundedConnection, connections)),
+    )  # fmt: skip
+    return _SignalFreeServer(config)
+
+
+def _home_of(archive: Archive, address: str) -> str:
+    """The service's own origin, as readers of the replay origin know it who bring no other."""
+    names = [name for name in archive.settings.serve.hosts if "*" not in name]
+    if archive.settings.serve.replay_origin and names:
+        return f"https://{names[0]}"
+    return address.rstrip("/").replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//localhost:")
+
+
+def listen_for_replay(archive: Archive, beside: socket.socket) -> socket.socket | None:
+    """The socket of the replay origin: on the port that is set, else the next one, else whatever is free."""
+    serve, port = archive.settings.serve, beside.getsockname()[1] + 1
+    if serve.replay_origin == NO_ORIGIN:
+        return None
+    if serve.replay_port:
+        return listen(serve.host, serve.replay_port)
+    try:
+        return listen(serve.host, port if serve.port and port < 65536 else 0)
+    except NotReady:
+        return listen(serve.host, 0)
 
 
 def socket_address(listening: socket.socket) -> str:
@@ -263,18 +300,21 @@ class OpenServer(NamedTuple):
 def open_server(archive: Archive, workers: int, words: Sequence[str], announce: Announce) -> OpenServer:
     """Listens; answers will come from this process, or from workers: `words` are the arguments of `letopis` for one."""
     listening = listen(archive.settings.serve.host, archive.settings.serve.port)
+    replay = listen_for_replay(archive, listening)
     if workers == 1:
-        server = Server(archive, listening)
+        server = Server(archive, listening, replay=replay)
         return OpenServer(server, lambda: announce(server.address, server.setup_address))
     agreement, address = WorkerConfig(secrets.token_urlsafe(9), workers), socket_address(listening)
-    pool = WorkerPool(listening, words, agreement)
+    pool = WorkerPool([one for one in (listening, replay) if one is not None], words, agreement)
     return OpenServer(pool, lambda: announce(address, setup_address(address, archive, agreement.code)))
 
 
-def serve_as_worker(archive: Archive, listening: socket.socket) -> None:
+def serve_as_worker(archive: Archive, listening: socket.socket, replay: socket.socket | None = None) -> None:
     """One of several workers: what it must know comes by its standard input."""
-    listening.setblocking(False)
-    server = Server(archive, listening, WorkerConfig.from_line(sys.stdin.buffer.readline()))
+    for one in (listening, replay):
+        if one is not None:
+            one.setblocking(False)
+    server = Server(archive, listening, WorkerConfig.from_line(sys.stdin.buffer.readline()), replay=replay)
 
     def ready() -> None:
         asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _stop_when_orphaned, server)

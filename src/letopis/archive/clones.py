@@ -13,10 +13,21 @@ from itertools import islice
 from pathlib import Path
 
 from letopis.archive.archive import Archive
-from letopis.archive.records import PackNote
-from letopis.archive.replica import CheckRecord, ContentRecord, MissingContent, RecordCounts, checked_body, text_packs
+from letopis.archive.records import PUBLISHED_KINDS, PackNote
+from letopis.archive.replica import (
+    BesideRecord,
+    CheckRecord,
+    ContentRecord,
+    MissingContent,
+    RecordCounts,
+    checked_body,
+    text_packs,
+)
 from letopis.binary import write_parts_durably
 from letopis.catalog import ABSENT, CaptureRow, ContentRow, Cursor, ResourceRow, VersionRow
+from letopis.catalog.contents import RenderingSource
+from letopis.catalog.schema import has_table
+from letopis.catalog.sets import SetPartRow
 from letopis.config import DatabaseSettings, Settings
 from letopis.errors import Busy, Damaged, NotReady, Refused, UnknownVersion
 from letopis.model import Headers
@@ -35,6 +46,17 @@ _CHECK_OF_CONTENT = (
     "SELECT r.url, t.time, t.status, t.head, {version} FROM {table} t JOIN resource r ON r.id = t.resource "
     "WHERE t.content = ? LIMIT 1"
 )
+
+
+_SENT_CONTENT = (
+    "SELECT u.url, v.time, v.status, r.head FROM rendering r JOIN version v ON v.id = r.version "
+    "JOIN resource u ON u.id = v.resource WHERE r.content = ? LIMIT 1"
+)
+_PART_CONTENT = (
+    "SELECT u.url, s.time, s.part, s.data FROM capture_set s JOIN resource u ON u.id = s.resource "
+    "WHERE s.content = ? LIMIT 1"
+)
+_SENT, *_SET_KINDS = PUBLISHED_KINDS
 
 
 class CloneRecord:
@@ -70,7 +92,8 @@ class CloneRecord:
     def counts(self) -> RecordCounts:
         """What the clone counts now."""
         found = self._catalog.totals()
-        return RecordCounts(found.documents, found.versions, found.checks, found.contents, found.raw_bytes)
+        contents = self._catalog.contents.count_checked()
+        return RecordCounts(found.documents, found.versions, found.checks, contents, found.raw_bytes)
 
     def contradictions(self) -> Iterator[str]:
         """Sentences about tables that contradict themselves; none when all is well."""
@@ -114,18 +137,34 @@ class CloneRecord:
         reconciler = _Reconciler(self._archive, heads, held, repack=repack)
         waiting = iter(groups)
         while batch := list(islice(waiting, _KEYS_AT_ONCE)):
+            self._ensure_tables(one.beside for _, found in batch for checks in found.values() for one in checks)
             with self._catalog.transaction() as cursor:
                 for key, addresses in batch:
                     reconciler.key(cursor, key, addresses)
         with self._catalog.transaction() as cursor:
+            self._catalog.renderings.drop_orphans(cursor)
+            self._catalog.sets.drop_orphans(cursor)
             self._catalog.contents.drop_unused(cursor)
+
+    def _ensure_tables(self, beside: Iterable[Sequence[BesideRecord]]) -> None:
+        """Those of what lies beside checks, once something does."""
+        kinds = {one.kind for several in beside for one in several}
+        if _SENT in kinds:
+            self._catalog.renderings.ensure()
+        if kinds - {_SENT}:
+            self._catalog.sets.ensure()
 
 
 def _pack_item(need: MissingContent, body: bytes, heads: Mapping[int, Headers]) -> VersionItem:
-    check = need.check
+    check, beside = need.check, need.beside
+    if beside is not None:
+        sent = PackNote(check.status, heads.get(beside.head or 0, ()), version=False)
+        note = sent.pack() if beside.kind == _SENT else beside.data
+        key = f"{beside.kind} {check.url}".encode("utf-8", "surrogatepass")
+        return VersionItem(key, check.time, note, need.content.sha1, body)
     headers = heads.get(check.head, ()) if check.head is not None else ()
-    note = PackNote(check.status, headers, version=check.is_version)
-    return VersionItem(check.url.encode("utf-8", "surrogatepass"), check.time, note.pack(), need.content.sha1, body)
+    plain = PackNote(check.status, headers, version=check.is_version).pack()
+    return VersionItem(check.url.encode("utf-8", "surrogatepass"), check.time, plain, need.content.sha1, body)
 
 
 class _Reconciler:
@@ -151,6 +190,7 @@ class _Reconciler:
         row = self._catalog.resources.ensure(cursor, url)
         newest = self._versions(cursor, row, [check for check in checks if check.is_version])
         self._captures(cursor, row, [check for check in checks if not check.is_version])
+        self._beside(cursor, row, checks)
         versions = sum(check.is_version for check in checks)
         last = max((check.time for check in checks), default=None)
         title = checks[0].title if checks else None
@@ -180,6 +220,18 @@ class _Reconciler:
             cursor.run("DELETE FROM version WHERE id = ?", (gone.id,))
         return newest
 
+    def _beside(self, cursor: Cursor, row: ResourceRow, checks: Sequence[CheckRecord]) -> None:
+        """Answers of servers beside rendered versions, and the parts of capture sets."""
+        parts = []
+        for time, one in ((check.time, one) for check in checks for one in check.beside):
+            content = self._content(cursor, one.content)
+            if one.kind != _SENT:
+                parts.append(SetPartRow(row.id, time, _SET_KINDS.index(one.kind), content, one.data))
+            elif (version := self._catalog.versions.at(row.id, len(checks), time, cursor)) is not None:
+                head = self._catalog.heads.add(cursor, self._headers(one.head))
+                self._catalog.renderings.add(cursor, version.id, RenderingSource(content, head))
+        self._catalog.sets.replace(cursor, row.id, parts)
+
     def _change(self, cursor: Cursor, number: int, row: VersionRow) -> None:
         cursor.run(
             "UPDATE version SET number = ?, head = ?, status = ?, meaningful = ?, extra = ? WHERE id = ?",
@@ -207,10 +259,13 @@ class _Reconciler:
         cursor.run("DELETE FROM capture WHERE resource = ? AND time = ?", (resource, time))
 
     def _head(self, cursor: Cursor, check: CheckRecord) -> int:
+        return self._catalog.heads.add(cursor, self._headers(check.head))
+
+    def _headers(self, number: int | None) -> Headers:
         try:
-            return self._catalog.heads.add(cursor, self._heads[check.head or 0])
+            return self._heads[number or 0]
         except KeyError:
-            raise Damaged(f"the published index lacks headers {check.head}; publish the archive again") from None
+            raise Damaged(f"the published index lacks headers {number}; publish the archive again") from None
 
     def _content(self, cursor: Cursor, content: ContentRecord) -> int:
         """The id of a content; one that is already here stays where it is."""
@@ -271,20 +326,35 @@ def fetch_missing_with(archive: Archive, fetch: Callable[[MissingContent], bytes
 
 def _missing(archive: Archive, row: ContentRow) -> MissingContent:
     ask = archive.catalog.database.one
+    place = (row.pack, row.place, row.slot)
+    content = ContentRecord(row.sha1, row.identity, row.raw_bytes, row.stored_bytes, row.method, *place)
     found = ask(_CHECK_OF_CONTENT.format(table="version", version=1), (row.id,))
     found = found or ask(_CHECK_OF_CONTENT.format(table="capture", version=0), (row.id,))
-    if found is None:
-        raise UnknownVersion(f"content {row.id} belongs to no version any more")
-    url, time, status, head, version = found
-    check = CheckRecord(url, time, status, head, None if version else 0, None, None, None, None, None)
-    place = (row.pack, row.place, row.slot)
-    return MissingContent(
-        ContentRecord(row.sha1, row.identity, row.raw_bytes, row.stored_bytes, row.method, *place), check
-    )
+    if found is not None:
+        url, time, status, head, version = found
+        check = CheckRecord(url, time, status, head, None if version else 0, None, None, None, None, None)
+        return MissingContent(content, check)
+    return _missing_beside(archive, content, row.id)
+
+
+def _missing_beside(archive: Archive, content: ContentRecord, number: int) -> MissingContent:
+    database = archive.catalog.database
+    sent = database.one(_SENT_CONTENT, (number,)) if has_table(database, "rendering") else None
+    part = database.one(_PART_CONTENT, (number,)) if has_table(database, "capture_set") and sent is None else None
+    if sent is not None:
+        url, time, status, head = sent
+        beside = BesideRecord(_SENT, content, int(head))
+    elif part is not None:
+        url, time, kind, data = part
+        status, beside = 0, BesideRecord(_SET_KINDS[kind], content, None, bytes(data))
+    else:
+        raise UnknownVersion(f"content {number} belongs to no version any more")
+    check = CheckRecord(url, time, status, None, 0, None, None, None, None, None)
+    return MissingContent(content, check, beside)
 
 
 def _keep(archive: Archive, need: MissingContent, body: bytes) -> None:
-    head = need.check.head
+    head = need.check.head if need.beside is None else need.beside.head
     heads = {} if head is None else {head: archive.catalog.heads.get(head)}
     with Archive(archive.folder, settings=clone_settings(archive.settings), following=True) as clone:
         CloneRecord(clone).keep([(need, body)], heads)

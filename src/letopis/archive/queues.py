@@ -334,7 +334,9 @@ class CrawlPlan(NamedTuple):
     `planned` and `hosts` are what was, so that they hold across restarts.
     After `max_bytes` from the network, of which `taken` came, or at the time
     `until` in milliseconds, nothing of it is asked for any more.
-    `rules` are those of its addresses, as an `<urltransform>` element.
+    `rules` are those of its addresses, as an `<urltransform>` element. Its
+    pages are looked at with a `browser`, after `steps` on each, or with what
+    they refer to (`requisites`).
     """
 
     seeds: tuple[str, ...]
@@ -352,6 +354,8 @@ class CrawlPlan(NamedTuple):
     max_bytes: int | None = None
     until: int | None = None
     taken: int = 0
+    browser: bool = False
+    steps: tuple[str, ...] = ()
 
     @property
     def is_limited(self) -> bool:

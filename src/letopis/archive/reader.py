@@ -77,6 +77,8 @@ class RecordReader:
 
     def as_sent(self, version: Version) -> Version:
         """The version with header and body of the server's answer, where a browser made the version of it."""
+        if not self._catalog.renderings.are_any():
+            return version
         row = self._catalog.versions.number(self.resource(version.url).id, version.number)
         sent = self._catalog.renderings.of(row.id) if row is not None else None
         content = self._catalog.contents.by_id(sent.content) if sent is not None else None
@@ -94,6 +96,15 @@ class RecordReader:
             stored_bytes=content.stored_bytes,
             method=content.method,
         )
+
+    def sent_digest(self, url: str, number: int) -> str:
+        """The digest of what the server sent for a version that a browser made; empty for all others."""
+        if not self._catalog.renderings.are_any():
+            return ""
+        row = self._catalog.versions.number(self.resource(url).id, number)
+        sent = self._catalog.renderings.of(row.id) if row is not None else None
+        content = self._catalog.contents.by_id(sent.content) if sent is not None else None
+        return digest_text(content.sha1) if content is not None else ""
 
     def content(self, number: int) -> bytes:
         """The bytes of a content by its id in the catalogue, as checks that kept an error's body name it."""

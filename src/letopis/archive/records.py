@@ -303,6 +303,8 @@ SOURCE_PREFIX = b"source "
 SET_PREFIXES = (b"set ", b"screenshot ", b"text ")
 """The same of the parts of capture sets: the URLs of the members, the picture, the text; the page's URL follows."""
 _BESIDE = (SENT_PREFIX, SOURCE_PREFIX, *SET_PREFIXES)
+PUBLISHED_KINDS = tuple(prefix.decode().strip() for prefix in (SENT_PREFIX, *SET_PREFIXES))
+"""What is published of what lies beside checks, by the words of their keys."""
 
 
 def is_beside(key: bytes) -> bool:
@@ -442,6 +444,8 @@ def _new_set(whole: WholePage) -> NewSet:
 def _kept_body(look: Observation, has_content: bool) -> bytes | None:
     if has_content:
         return look.response.body if look.keep_body else None
+    if look.response.as_sent is not None and look.response.failure is not None:
+        return look.response.as_sent.body or None  # a page that could not be shown is kept as it came
     is_small_error = look.response.status >= 300 and 0 < len(look.response.body) <= ERROR_BODY_BYTES
     return look.response.body if is_small_error else None
 

@@ -5,15 +5,16 @@ Reading names every column that is ever published.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from letopis.archive.archive import Archive
-from letopis.archive.records import Identity, digest_text, identify
+from letopis.archive.records import PUBLISHED_KINDS, Identity, digest_text, identify
 from letopis.catalog import ABSENT, DatabaseSnapshot, HeaderRecords
+from letopis.catalog.schema import has_table
 from letopis.config import StoreSettings
 from letopis.errors import VERIFY, Damaged
 from letopis.model import Headers
@@ -21,6 +22,8 @@ from letopis.store import ContentPlace, LocalBackend, PackGone, Store
 
 __all__ = [
     "ABSENT",
+    "PUBLISHED_KINDS",
+    "BesideRecord",
     "CheckRecord",
     "ContentRecord",
     "DocumentRecord",
@@ -52,6 +55,18 @@ class ContentRecord(NamedTuple):
     slot: int
 
 
+class BesideRecord(NamedTuple):
+    """A content that lies beside a check: what the server sent where a browser rendered, or a part of a capture set.
+
+    `kind` is one of `PUBLISHED_KINDS`; `head` are the headers of what was sent, `data` what a part says of its look.
+    """
+
+    kind: str
+    content: ContentRecord
+    head: int | None = None
+    data: bytes = b""
+
+
 class CheckRecord(NamedTuple):
     """One check. `outcome` is None when it brought a version."""
 
@@ -65,6 +80,12 @@ class CheckRecord(NamedTuple):
     extra: str | None
     title: str | None
     content: ContentRecord | None
+    beside: tuple[BesideRecord, ...] = ()
+
+    @property
+    def contents(self) -> tuple[ContentRecord, ...]:
+        """Its own, and those that lie beside it."""
+        return (*((self.content,) if self.content else ()), *(one.content for one in self.beside))
 
     @property
     def is_version(self) -> bool:
@@ -81,10 +102,11 @@ class DocumentRecord(NamedTuple):
 
 
 class MissingContent(NamedTuple):
-    """A content that has to be fetched, and one check that tells of it."""
+    """A content that has to be fetched, one check that tells of it, and as what where it is not the check's own."""
 
     content: ContentRecord
     check: CheckRecord
+    beside: BesideRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,53 +131,75 @@ _CAPTURES = (
     "c.sha1, c.identity, c.raw_bytes, c.stored_bytes, c.method, c.pack, c.place, c.slot "
     "FROM capture p LEFT JOIN content c ON c.id = p.content ORDER BY p.resource, p.time"
 )
+_SENT = (
+    "SELECT v.resource, v.time, 0, r.head, NULL, "
+    "c.sha1, c.identity, c.raw_bytes, c.stored_bytes, c.method, c.pack, c.place, c.slot "
+    "FROM rendering r JOIN version v ON v.id = r.version JOIN content c ON c.id = r.content "
+    "ORDER BY v.resource, v.number"
+)
+_SET_PARTS = (
+    "SELECT s.resource, s.time, s.part + 1, NULL, s.data, "
+    "c.sha1, c.identity, c.raw_bytes, c.stored_bytes, c.method, c.pack, c.place, c.slot "
+    "FROM capture_set s JOIN content c ON c.id = s.content ORDER BY s.resource, s.time, s.part"
+)
 _HEADS = (
     "SELECT id, data FROM head WHERE id IN (SELECT head FROM version) "
-    "OR id IN (SELECT head FROM capture WHERE head IS NOT NULL)"
+    "OR id IN (SELECT head FROM capture WHERE head IS NOT NULL){beside}"
 )
-_PLACES = (
-    "SELECT pack, max(place) FROM content WHERE method != ? AND (id IN (SELECT content FROM version) "
-    "OR id IN (SELECT content FROM capture WHERE content IS NOT NULL)) GROUP BY pack"
-)
-_ABSENT = (
-    "SELECT count(*) FROM content WHERE method = ? AND (id IN (SELECT content FROM version) "
-    "OR id IN (SELECT content FROM capture WHERE content IS NOT NULL))"
-)
+_PLACES = "SELECT pack, max(place) FROM content WHERE method != ? AND ({referred}) GROUP BY pack"
+_ABSENT = "SELECT count(*) FROM content WHERE method = ? AND ({referred})"
+_REFERRED = "id IN (SELECT content FROM version) OR id IN (SELECT content FROM capture WHERE content IS NOT NULL)"
+_REFERRED_BESIDE = {
+    "rendering": " OR id IN (SELECT content FROM rendering)",
+    "capture_set": " OR id IN (SELECT content FROM capture_set)",
+}
 
 
 class RecordSnapshot:
     """The record at one moment, whatever is written meanwhile."""
 
-    def __init__(self, snapshot: DatabaseSnapshot) -> None:
+    def __init__(self, snapshot: DatabaseSnapshot, beside: Sequence[str]) -> None:
+        """`beside` are the tables of what lies beside checks, as far as the archive has them."""
         self._snapshot = snapshot
+        self._beside = beside
+        self._referred = "".join((_REFERRED, *(_REFERRED_BESIDE[table] for table in beside)))
 
     def last_places(self) -> dict[int, int]:
         """For each pack that something refers to, where its last such record begins."""
-        return {int(pack): int(place) for pack, place in self._snapshot.all(_PLACES, (ABSENT,))}
+        return {
+            int(pack): int(place)
+            for pack, place in self._snapshot.all(_PLACES.format(referred=self._referred), (ABSENT,))
+        }
 
     def count_absent(self) -> int:
         """How many contents this archive itself has not got."""
-        return int(self._snapshot.all(_ABSENT, (ABSENT,))[0][0])
+        return int(self._snapshot.all(_ABSENT.format(referred=self._referred), (ABSENT,))[0][0])
 
     def headers(self) -> Iterator[tuple[int, Headers]]:
         """All lists of headers that checks refer to, by their numbers."""
-        for number, data in self._snapshot.stream(_HEADS):
+        sent = " OR id IN (SELECT head FROM rendering)" if "rendering" in self._beside else ""
+        for number, data in self._snapshot.stream(_HEADS.format(beside=sent)):
             yield int(number), HeaderRecords.read(bytes(data))
 
     def documents(self) -> Iterator[DocumentRecord]:
         """All URLs that were ever checked."""
         versions, captures = _Grouped(self._snapshot.stream(_VERSIONS)), _Grouped(self._snapshot.stream(_CAPTURES))
+        questions = {"rendering": _SENT, "capture_set": _SET_PARTS}
+        beside = [_Grouped(self._snapshot.stream(questions[table])) for table in self._beside]
         for number, url, title in self._snapshot.stream(_RESOURCES):
             checks = [_version(url, row) for row in versions.of(number)]
             checks += [_capture(url, row) for row in captures.of(number)]
+            checks = _with_beside(checks, [row for grouped in beside for row in grouped.of(number)])
             yield DocumentRecord(url, title, sorted(checks, key=lambda check: check.time))
 
 
 @contextmanager
 def record_snapshot(archive: Archive) -> Iterator[RecordSnapshot]:
     """The record as it is now; readers and writers go on beside it."""
-    with archive.catalog.database.snapshot() as snapshot:
-        yield RecordSnapshot(snapshot)
+    database = archive.catalog.database
+    beside = [table for table in ("rendering", "capture_set") if has_table(database, table)]
+    with database.snapshot() as snapshot:
+        yield RecordSnapshot(snapshot, beside)
 
 
 class _Grouped:
@@ -184,6 +228,14 @@ def _capture(url: str, row: tuple[Any, ...]) -> CheckRecord:
     time, status, outcome, number, head, extra, *content = row
     kept = _content(content) if content[0] is not None else None
     return CheckRecord(url, time, status, head, outcome, number, None, extra, None, kept)
+
+
+def _with_beside(checks: list[CheckRecord], rows: list[tuple[Any, ...]]) -> list[CheckRecord]:
+    found: dict[int, list[BesideRecord]] = {}
+    for time, kind, head, data, *content in rows:
+        one = BesideRecord(PUBLISHED_KINDS[kind], _content(content), head, bytes(data or b""))
+        found.setdefault(time, []).append(one)
+    return [check._replace(beside=tuple(found.get(check.time, ()))) for check in checks] if found else checks
 
 
 def _content(row: list[Any]) -> ContentRecord:

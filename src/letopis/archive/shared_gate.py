@@ -143,7 +143,8 @@ class SharedGate:
         if not self._takes_in:
             return
         highest = max(store.sizes(), default=0)
-        pack_facts.take_in_facts(self._catalog, store, self.beyond(store))
+        if beyond := self.beyond(store):
+            pack_facts.take_in_facts(self._catalog, store, beyond)
         with self._catalog.transaction() as cursor:
             self._claims.knows_all(cursor, highest)
 
@@ -155,7 +156,7 @@ class SharedGate:
             sizes = store.sizes()
             if sum(sizes.get(pack, 0) for pack in above) <= most:
                 with suppress(LetopisError):
-                    self.open().close()
+                    self.lent().give_back()
 
     def others(self, cursor: Cursor) -> HeldLogs:
         """Logs that must stay whatever the catalogue says of them."""
@@ -163,12 +164,18 @@ class SharedGate:
 
     def lent(self, fence: int | None = None) -> LeasedUpkeepGate:
         """Upkeep that several machines do together: under a new lease, or under the fence of one that another holds."""
-        if fence is None:
-            self.open().close()  # takes in what the catalogue does not know
         own = self._claims.take(UPKEEP, self._now(), self._now() + _LEASE_MILLIS) if fence is None else fence
         if own is None:
             raise Busy(f"another process compacts {self._settings.url}; wait until it is done or stop it")
-        return LeasedUpkeepGate(self, self._claims, self._now, own)
+        gate = LeasedUpkeepGate(self, self._claims, self._now, own)
+        if fence is None:
+            try:
+                with self.beside() as store:
+                    self._take_in(store)
+            except BaseException:
+                gate.give_back()
+                raise
+        return gate
 
     def beside(self) -> Store:
         """The store for upkeep beside others who do it too: no lease is taken."""

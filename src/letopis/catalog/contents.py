@@ -134,6 +134,14 @@ class Contents:
         row = self._database.one("SELECT count(*) FROM content WHERE method = ?", (ABSENT,))
         return int(row[0]) if row else 0
 
+    def count_checked(self) -> int:
+        """How many contents are those of checks; what lies beside checks is not counted."""
+        row = self._database.one(
+            "SELECT count(*) FROM content WHERE id IN (SELECT content FROM version) "
+            "OR id IN (SELECT content FROM capture WHERE content IS NOT NULL)"
+        )
+        return int(row[0]) if row else 0
+
     def all(self) -> Iterator[ContentRow]:
         """Every content in the order of its arrival."""
         return (
@@ -376,6 +384,10 @@ class Renderings:
             return None
         row = self._database.one("SELECT content, head FROM rendering WHERE version = ?", (version,))
         return RenderingSource(*row) if row else None
+
+    def are_any(self) -> bool:
+        """Whether a browser ever rendered a page here."""
+        return self._made()
 
     def has(self, resource: int, time: int) -> bool:
         """Whether a version of exactly this time was rendered."""

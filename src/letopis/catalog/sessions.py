@@ -17,11 +17,12 @@ CREATE TABLE IF NOT EXISTS account_session (
     hash {blob} PRIMARY KEY, owner BIGINT NOT NULL, kind TEXT NOT NULL, until BIGINT NOT NULL
 );
 """
-SessionKind = Literal["session", "device"]
-"""`session`: somebody is signed in. `device`: a browser in which somebody has signed in before."""
+SessionKind = Literal["session", "device", "entry", "replay"]
+"""`session`: somebody is signed in. `device`: a browser in which somebody has signed in before. `entry`: somebody is on
+their way to the replay origin, once. `replay`: somebody may read there."""
 
 _TABLE = "account_session"
-_MOST = {"session": 100, "device": 20}
+_MOST: dict[SessionKind, int] = {"session": 100, "device": 20, "entry": 20, "replay": 100}
 """Of one user; the oldest ones end before others begin."""
 
 
@@ -62,9 +63,18 @@ class SessionRows:
         )
         return int(row[0]) if row else None
 
+    def take(self, token: str, kind: SessionKind, now: int) -> int | None:
+        """`owner`, once: the text is nobody's from now on."""
+        owner = self.owner(token, kind, now)
+        if owner is None:
+            return None
+        with self._database.transaction() as cursor:
+            rows = cursor.all("DELETE FROM account_session WHERE hash = ? RETURNING owner", (hash_token(token),))
+        return owner if rows else None
+
 
 def end_sessions(database: Database, cursor: Cursor, owner: int, *, devices: bool = False) -> None:
     """Every session of a user is over, as part of a transaction; with `devices` they are forgotten too."""
     if has_table(database, _TABLE):
-        kinds = ("session", "device") if devices else ("session",)
+        kinds = ("session", "entry", "replay", *(("device",) if devices else ()))
         cursor.run_many("DELETE FROM account_session WHERE owner = ? AND kind = ?", [(owner, kind) for kind in kinds])

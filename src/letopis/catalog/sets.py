@@ -48,6 +48,12 @@ class SetParts:
         """Keeps parts; what is known already stays."""
         cursor.run_many(f"INSERT INTO capture_set ({_COLUMNS}) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", rows)
 
+    def replace(self, cursor: Cursor, resource: int, rows: Sequence[SetPartRow]) -> None:
+        """Makes the sets of a page these."""
+        if self._made() and sorted(rows) != self.of(resource):
+            cursor.run("DELETE FROM capture_set WHERE resource = ?", (resource,))
+            self.add(cursor, rows)
+
     def of(self, resource: int, since: int = -(2**62), until: int = 2**62) -> list[SetPartRow]:
         """The parts of a page's sets in a span of time, both ends included, oldest set first."""
         return self._rows("WHERE resource = ? AND time >= ? AND time <= ?", (resource, since, until))

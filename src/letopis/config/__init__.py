@@ -3,6 +3,7 @@
 from letopis.config.loader import load_settings, parse_size
 from letopis.config.settings import (
     ArchiveSettings,
+    CaptureSettings,
     ChangeSettings,
     ClusterSettings,
     CrawlSettings,
@@ -21,6 +22,7 @@ from letopis.config.settings import (
 
 __all__ = [
     "ArchiveSettings",
+    "CaptureSettings",
     "ChangeSettings",
     "ClusterSettings",
     "CrawlSettings",

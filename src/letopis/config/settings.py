@@ -108,6 +108,27 @@ class FetchSettings(SettingsSection):
     )
 
 
+class CaptureSettings(SettingsSection):
+    """Whole pages: what of a page is taken, and how a browser looks at it."""
+
+    take: tuple[str, ...] = setting(
+        ("images", "styles", "fonts", "scripts", "media", "data", "frames"), "resources of a page that are fetched"
+    )
+    resources: int = setting(300, "most resources of one page; further requests are refused")
+    bytes: int = setting(64 * MiB, "most bytes of the resources of one page", "bytes")
+    media_bytes: int = setting(8 * MiB, "size limit of one picture, sound or film", "bytes")
+    load: float = setting(30.0, "longest wait for a page to load in a browser", "seconds")
+    quiet: float = setting(5.0, "longest wait for a page in a browser to become quiet", "seconds")
+    scroll: bool = setting(True, "scroll through a page in a browser, so that lazy parts load")
+    viewport: str = setting("1280x800", "size of a page in a browser, in pixels")
+    language: str = setting("", "language that a browser asks for, such as cs-CZ; empty: as any other request")
+    screenshot: Literal["webp", "png", "none"] = setting("webp", "format of the picture that is kept of a page")
+    screenshot_height: int = setting(16_000, "most pixels of the height of a picture; the rest is cut off")
+    text: bool = setting(True, "keep the text of a page as a browser shows it")
+    pages: int = setting(4, "pages that a browser has open at the same time")
+    reuse: float = setting(600.0, "time in which a crawl uses a resource again without asking for it", "seconds")
+
+
 class MonitorSettings(SettingsSection):
     """Checks for people."""
 
@@ -206,6 +227,12 @@ class ServeSettings(SettingsSection):
         (), "origins whose pages may read archived content, such as https://example.org; * for any"
     )
     trusted_proxies: tuple[str, ...] = setting((), "addresses whose X-Forwarded-* headers are believed")
+    replay_origin: str = setting(
+        "",
+        "origin where archived pages run their scripts, such as https://replay.example.org with a wildcard under it; "
+        "empty: a port of its own, for readers on this machine; none: scripts never run",
+    )
+    replay_port: int = setting(0, "port of the replay origin; 0: the next one, or a free one")
     access_log: str = setting("", "file that gets a line for every request (combined log format); empty: none")
     max_upload: int = setting(1024 * MiB, "largest file that an owner imports through HTTP, 0 for none", "bytes")
     checks_a_day: int = setting(
@@ -242,6 +269,7 @@ class Settings(SettingsSection):
     store: StoreSettings = StoreSettings()
     database: DatabaseSettings = DatabaseSettings()
     fetch: FetchSettings = FetchSettings()
+    capture: CaptureSettings = CaptureSettings()
     monitor: MonitorSettings = MonitorSettings()
     change: ChangeSettings = ChangeSettings()
     crawl: CrawlSettings = CrawlSettings()

@@ -16,6 +16,7 @@ from letopis.archive import Archive
 from letopis.archive.queues import FrontierQueue
 from letopis.crawl.commits import RETRY_SECONDS, BatchCommitter, CrawlPause, CrawlStats, PendingLook, PendingLooks
 from letopis.crawl.selection import CrawlDecisions, CrawlSelection, PlanLimits, PrivateReach
+from letopis.crawl.whole_pages import WholePages
 from letopis.frontier import Frontier, LeaseManager, NewUrl, Ticket
 from letopis.look import KnownVersion, LookOptions, NoTurn, Patience, VisitAnswer, Visitor, known_version
 from letopis.look.politeness import fetch_result
@@ -102,8 +103,13 @@ class Agent:
         lease_manager: LeaseManager | None = None,
         reach: PrivateReach | None = None,
         limit: Callable[[], PlanLimits] | None = None,
+        whole: WholePages | None = None,
     ) -> None:
-        """Without `reach` no private address is asked; without `limit` no crawl of the queue is bounded by number."""
+        """Without `reach` no private address is asked; without `limit` no crawl of the queue is bounded by number.
+
+        Without `whole` pages come without their resources.
+        """
+        self._whole = whole
         self._archive = archive
         self._visitor = visitor
         self._frontier = frontier
@@ -341,8 +347,9 @@ class Agent:
         return self._finish(ticket, robots, known, answer)
 
     def _options_for(self, url: str) -> LookOptions:
-        """The queue is that of everybody's crawls, so what may be asked is decided URL by URL."""
-        return self._options if self._reach is not None and self._reach.allows(url) else self._guarded
+        """The queue is that of everybody's crawls, so what may be asked, and how, is decided URL by URL."""
+        options = self._options if self._reach is not None and self._reach.allows(url) else self._guarded
+        return options if self._whole is None else options._replace(**self._whole.of(url)._asdict())
 
     async def _takes_turn(self, ticket: Ticket, robots: Robots | None) -> bool:
         """Waits while others are at the host or at its address; False, and the ticket is void, when that takes long."""

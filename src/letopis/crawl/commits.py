@@ -200,7 +200,7 @@ class PendingLooks:
 
     def add(self, answer: PendingLook) -> None:
         """Lays an answer aside; see whether that `is_due` now."""
-        size = len(answer.response.body)
+        size = answer.response.held_bytes
         self._answers.append(answer)
         self._bytes += size
         self.held += size

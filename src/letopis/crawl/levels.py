@@ -19,6 +19,7 @@ from letopis.crawl.agent import CrawlLimits
 from letopis.crawl.commits import CrawlStats
 from letopis.crawl.runner import crawl_visitor, open_client
 from letopis.crawl.selection import CrawlDecisions, CrawlSelection
+from letopis.crawl.whole_pages import CaptureMode
 from letopis.fetch import limits_of
 from letopis.frontier import Bandwidth, NewUrl, politeness_of
 from letopis.look import LookOptions, NoTurn, Patience, Visitor, known_version
@@ -202,10 +203,12 @@ def _each_once(urls: Iterable[NewUrl]) -> list[NewUrl]:
 
 @asynccontextmanager
 async def open_level_crawl(
-    archive: Archive, selection: CrawlSelection, hooks: LevelHooks, *, private_ok: bool, limits: CrawlLimits
-) -> AsyncIterator[LevelCrawl]:
+    archive: Archive, selection: CrawlSelection, hooks: LevelHooks, *, private_ok: bool, limits: CrawlLimits,
+    capture: CaptureMode | None = None,
+) -> AsyncIterator[LevelCrawl]:  # fmt: skip
     """A crawl by levels with its own connections; the depth is that of the selection."""
     options = LookOptions(limits_of(archive.settings.fetch), private_ok, follow=False)
+    options = options._replace(**(capture or CaptureMode())._asdict())
     politeness = politeness_of(archive.settings.crawl)
     async with (
         open_client(archive) as (client, name),
@@ -216,9 +219,11 @@ async def open_level_crawl(
 
 async def crawl_levels(
     archive: Archive, seeds: Sequence[str], selection: CrawlSelection, hooks: LevelHooks | None = None, *,
-    private_ok: bool = True, limits: CrawlLimits = NO_LIMITS,
+    private_ok: bool = True, limits: CrawlLimits = NO_LIMITS, capture: CaptureMode | None = None,
 ) -> CrawlStats:  # fmt: skip
     """Crawls from the start pages to the depth of the selection, level by level, within the limits."""
     hooks = hooks or LevelHooks()
-    async with open_level_crawl(archive, selection, hooks, private_ok=private_ok, limits=limits) as worker:
+    async with open_level_crawl(
+        archive, selection, hooks, private_ok=private_ok, limits=limits, capture=capture
+    ) as worker:
         return await worker.run(seeds)

@@ -48,8 +48,19 @@ from letopis.crawl.selection import (
     plan_scopes,
     reads_text,
 )
+from letopis.crawl.whole_pages import CaptureMode, WholePages
 from letopis.errors import Busy, LetopisError, NotReady, Remedy, UsageError
-from letopis.fetch import Client, CookieJar, CurlTransport, Origin, Transport, limits_of
+from letopis.fetch import (
+    BrowserFetcher,
+    Client,
+    CookieJar,
+    CurlTransport,
+    Origin,
+    Transport,
+    limits_of,
+    require_browser,
+)
+from letopis.fetch.page_steps import parse_steps
 from letopis.frontier import Frontier, LeaseManager, Politeness, politeness_of
 from letopis.look import LookOptions, Visitor
 from letopis.look.politeness import PolitenessBook, open_book
@@ -87,13 +98,16 @@ class CrawlOptions:
     rules: str = ""
     max_bytes: int | None = None
     max_seconds: float | None = None
-    """`limit` and the `max_` ones travel with the plan, and bound it whoever goes on; `limits` are those of one run."""
+    browser: bool = False
+    steps: tuple[str, ...] = ()
+    """`limit` and all behind it travel with the plan, and hold whoever goes on; `limits` are those of one run."""
 
     def plan(self, now: datetime) -> CrawlPlan:
         """What of it holds for whoever goes on with the crawl; UsageError where nobody could go on with it."""
         seeds = tuple(map(parse_user_url, self.seeds))
         Scope(self.scope, seeds, self.include, self.exclude)
         plan_rules(self.rules)
+        parse_steps(self.steps)
         hosts = tuple(dict.fromkeys(map(host_of, seeds)))
         for name, most, needed in (("limit", self.limit, len(seeds)), ("max_hosts", self.max_hosts, len(hosts))):
             if most is not None and needed > most:
@@ -102,6 +116,7 @@ class CrawlOptions:
             seeds, str(self.scope), self.include, self.exclude, self.depth, self.requisites, self.origin,
             self.limit, self.max_hosts, self.rules, len(seeds), hosts, self.max_bytes,
             None if self.max_seconds is None else to_millis(now) + round(1000 * self.max_seconds),
+            browser=self.browser, steps=self.steps,
         )  # fmt: skip
 
 
@@ -115,15 +130,14 @@ def selection_for(archive: Archive, options: CrawlOptions) -> CrawlSelection:
     if options.seeds or options.scope is ScopeKind.ANY:
         seeds = (*map(parse_user_url, options.seeds), *moved_seeds(archive, options.seeds))
         scope = Scope(options.scope, seeds, options.include, options.exclude)
-        return CrawlSelection(scope, depth, options.requisites, plan_rules(options.rules))
+        return CrawlSelection(scope, depth, plan_rules(options.rules))
     plans = crawl_plans(archive)
     chosen = Scope(ScopeKind.ANY, (), options.include, options.exclude)
     if depth is None and plans:
         depths = [plan.depth for plan in plans]
         depth = None if None in depths else max(filter(None, depths), default=0)
-    requisites = options.requisites or any(plan.requisites for plan in plans)
     rules = sum((plan_rules(plan.rules) for plan in plans), plan_rules(options.rules))
-    return CrawlSelection(Scopes(plan_scopes(archive, plans), chosen), depth, requisites, rules)
+    return CrawlSelection(Scopes(plan_scopes(archive, plans), chosen), depth, rules)
 
 
 def limits_for(archive: Archive, options: CrawlOptions) -> PlanLimits:
@@ -180,9 +194,12 @@ async def crawl_visitor(
     robots = RobotsCache(archive, client, name) if crawling.robots else None
     link_cache = LinkCacheWriter(archive.folder) if crawling.map else None
     book = open_book(archive, politeness, crawls=True)
+    settings = archive.settings
+    browser = BrowserFetcher(client, executable=settings.fetch.chromium, settings=settings.capture)
     try:
-        yield Visitor(archive, client, book, robots, link_cache=link_cache), book
+        yield Visitor(archive, client, book, robots, browser, link_cache, reuse=settings.capture.reuse), book
     finally:
+        await browser.close()
         book.close()
 
 
@@ -203,7 +220,7 @@ async def open_agent(
         politeness = replace(politeness, batch=_LEASED_BATCH)
     if settings.crawl.order == "rank":
         politeness = replace(politeness, most_ahead=_RANKED_AHEAD)
-    skim = not options.requisites and not reads_text(settings.crawl)
+    skim = not reads_text(settings.crawl)
     looking = LookOptions(
         limits_of(settings.fetch), options.private_ok, follow=False, skim=skim, reread=options.revisit_now
     )
@@ -219,12 +236,21 @@ async def open_agent(
                 make_policy(settings.schedule, policy_memory(archive)),
                 lambda: selection_for(archive, options), looking, leases,
                 PrivateReach(archive, queue) if options.private_ok else None,
-                lambda: limits_for(archive, options),
+                lambda: limits_for(archive, options), _whole_pages(archive, options),
             )  # fmt: skip
     finally:
         if leases is not None:
             with suppress(LetopisError):
                 leases.leave()
+
+
+def _whole_pages(archive: Archive, options: CrawlOptions) -> WholePages:
+    """A crawl from seeds looks at pages as it is told; one that goes on as the crawls that it goes on with."""
+    goes_on = not options.seeds and options.scope is not ScopeKind.ANY
+    capture = CaptureMode(options.browser, options.requisites, parse_steps(options.steps))
+    if capture.browser:
+        require_browser(archive.settings.fetch.chromium)
+    return WholePages(archive, capture, goes_on=goes_on)
 
 
 def _arrivals(archive: Archive, book: PolitenessBook) -> Callable[[HostState], HostState]:

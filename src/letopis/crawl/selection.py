@@ -82,20 +82,14 @@ def _move_target(archive: Archive, url: str) -> str | None:
 FOLLOWED_LINKS = frozenset(
     {LinkType.A, LinkType.AREA, LinkType.IFRAME, LinkType.REDIRECT, LinkType.FEED, LinkType.SITEMAP}
 )
-REQUISITE_LINKS = frozenset({LinkType.IMG, LinkType.LINK, LinkType.SCRIPT, LinkType.CSS, LinkType.MEDIA})
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlSelection:
-    """What a crawl wants: its scope, depth, kinds of links and rules of addresses.
-
-    `requisites` (images, styles, scripts of a page) are taken from any host.
-    `max_depth` None means as deep as the links go.
-    """
+    """What a crawl wants: its scope, depth and rules of addresses. `max_depth` None means as deep as the links go."""
 
     scope: Scope | Scopes
     max_depth: int | None = None
-    requisites: bool = False
     rules: UrlRules = field(default_factory=UrlRules)
     drop_tracking: bool = True
 
@@ -140,12 +134,8 @@ class CrawlSelection:
         for link in page.links:
             if link.target in met:
                 continue
-            if link.type in FOLLOWED_LINKS:
-                if "nofollow" not in link.rel:
-                    self._take(found, link.target, depth + 1)
-            elif self.requisites and link.type in REQUISITE_LINKS and link.rel != "cite" and link.target not in found:
-                # A host already named means admitted: what a page needs may lie anywhere.
-                found[link.target] = NewUrl(url_key(link.target), link.target, host_of(link.target), depth)
+            if link.type in FOLLOWED_LINKS and "nofollow" not in link.rel:
+                self._take(found, link.target, depth + 1)
 
     def _take(self, found: dict[str, NewUrl], target: str, depth: int, *, moves: bool = False) -> None:
         """With `moves` the target stands for a seed, and is admitted wherever it lies."""

@@ -17,7 +17,7 @@ from letopis.archive import Archive
 from letopis.archive.captures import REPEAT, TOO_LARGE, UNKNOWN_TYPE, VERSION, CaptureList, ListedCapture, digest_texts
 from letopis.archive.cluster import LocalRunner, PieceRunner
 from letopis.exchange.selection import ExportPart, ExportSelection, export_parts
-from letopis.exchange.warc_records import is_revisit
+from letopis.exchange.warc_records import WarcRecord, is_revisit
 from letopis.model import Check, Hop, header, stamp14
 from letopis.model.times import timestamp
 from letopis.urls import surt
@@ -105,6 +105,15 @@ def record_line(check: Check, digest: str, where: RecordLocation) -> str:
     digest = f"sha1:{digest}" if digest else "-"
     fields = (surt(check.url), stamp14(check.checked_at), check.url, mime, str(check.status), digest)
     place = f', "offset": "{where.offset}", "filename": {json.dumps(where.filename)}'
+    return cdxj_line((*fields, str(where.length), 0), place)
+
+
+def resource_line(check: Check, record: WarcRecord, where: RecordLocation) -> str:
+    """The line of a record that is no capture of a page: its address stands for its key, as other indexers have it."""
+    address, kind = (header(record.headers, name) for name in ("warc-target-uri", "content-type"))
+    digest = header(record.headers, "warc-payload-digest")
+    place = f', "offset": "{where.offset}", "filename": {json.dumps(where.filename)}'
+    fields = (address, stamp14(check.checked_at), address, _media_type(kind), "200", digest)
     return cdxj_line((*fields, str(where.length), 0), place)
 
 

@@ -22,13 +22,14 @@ from letopis.archive import Archive, identify
 from letopis.archive.captures import last_check_time
 from letopis.archive.cluster import PieceRunner
 from letopis.binary import atomic_file
-from letopis.exchange.cdx import RecordLocation, SortedLines, record_line
+from letopis.exchange.cdx import RecordLocation, SortedLines, record_line, resource_line
 from letopis.exchange.selection import ExportSelection
+from letopis.exchange.set_records import TEXT, page_id
 from letopis.exchange.warc_export import SOFTWARE, ExportedRecord, exported_records, info_record
-from letopis.exchange.warc_records import WarcRecord, WarcWriter, gzip_member, stable_id
+from letopis.exchange.warc_records import WarcRecord, WarcWriter, gzip_member
 from letopis.extract import read_page
 from letopis.extract.detection import bare_type
-from letopis.model import Check, Outcome, Page, rfc3339
+from letopis.model import Check, Outcome, Page, header, rfc3339
 
 _HTML = ("text/html", "application/xhtml+xml")
 _MOST_TEXT = 1024 * 1024
@@ -43,12 +44,15 @@ class WaczPageList:
     def __init__(self, out: IO[bytes]) -> None:
         self._out = out
         self._waiting: tuple[Check, Page] | None = None
+        self._shown = ""
         self.main: Check | None = None
         self._say({"format": "json-pages-1.0", "id": "pages", "title": "All Pages", "hasText": True})
 
     def take(self, exported: ExportedRecord) -> None:
         """Notes a record when it holds a page."""
         check = exported.check
+        if exported.record.kind == "resource" and self._waiting is not None and self._waiting[0].url == check.url:
+            self._take_shown(exported)
         if exported.record.kind != "response" or check.outcome not in (Outcome.NEW, Outcome.CHANGED):
             return
         if bare_type(check.content_type) not in _HTML:
@@ -59,6 +63,12 @@ class WaczPageList:
         self._flush(newest=self._waiting is not None and self._waiting[0].url != check.url)
         self._waiting = (check, found)
 
+    def _take_shown(self, exported: ExportedRecord) -> None:
+        """The text as a browser showed it says more than what the server sent."""
+        address = header(exported.record.headers, "warc-target-uri")
+        if address.startswith(TEXT) and self._waiting is not None:
+            self._shown = exported.body.decode("utf-8", "replace")
+
     def close(self) -> None:
         """Writes the last line; nothing may be taken any more."""
         self._flush(newest=True)
@@ -67,12 +77,12 @@ class WaczPageList:
         if self._waiting is None:
             return
         check, found = self._waiting
-        self._waiting = None
+        text, self._waiting, self._shown = self._shown or found.text, None, ""
         moment = rfc3339(check.checked_at)
-        line = {"id": stable_id("page", check.url, moment), "url": check.url, "ts": moment}
+        line = {"id": page_id(check.url, moment), "url": check.url, "ts": moment}
         line["title"] = found.title or check.url
         if newest:
-            line["text"] = found.text[:_MOST_TEXT]
+            line["text"] = text[:_MOST_TEXT]
         self._say(line)
 
     def _say(self, line: dict[str, object] | dict[str, str]) -> None:
@@ -224,6 +234,8 @@ def _fill(
         place = writer.write(exported.record)
         if exported.record.kind in ("response", "revisit"):
             index.add(record_line(exported.check, _digest(exported), RecordLocation(name, *place)))
+        elif header(exported.record.headers, "warc-target-uri").startswith("urn:"):
+            index.add(resource_line(exported.check, exported.record, RecordLocation(name, *place)))
         exported = next(records, None)
     return exported
 

@@ -1,7 +1,8 @@
 """WARC 1.1 out: an export that is deterministic and streamed, and files written beside the archive as a crawl records.
 
 A version is a `response`; a check that found it again is a `revisit` that refers to it; a check without an answer
-that could be kept is a `metadata` record. What an import brought goes out as the record that it came in.
+that could be kept is a `metadata` record. Where a browser made a version, the `response` is what the server sent, and
+the page as it was shown is a `conversion` of it. What an import brought goes out as the record that it came in.
 Exporting the same part of the same archive twice gives the same bytes. Files beside the archive follow its commits:
 nothing is ever in them that the archive does not have, and one that is still written ends in `.open`.
 """
@@ -25,10 +26,12 @@ from letopis.archive import Archive, RecordedCapture, identify
 from letopis.archive.captures import last_check_time, version_time
 from letopis.archive.cluster import PieceRunner
 from letopis.archive.imported import StoredSource, sources_of, waiting_revisits
+from letopis.archive.sets import CaptureSet
 from letopis.errors import NotReady
 from letopis.exchange.kept_records import KeptRecord
 from letopis.exchange.revisits import read_waiting
 from letopis.exchange.selection import ExportPart, ExportSelection, export_parts
+from letopis.exchange.set_records import set_records, with_page_id
 from letopis.exchange.warc_records import (
     CHECK_TYPE,
     SOFTWARE_NAME,
@@ -41,7 +44,7 @@ from letopis.exchange.warc_records import (
     response_head,
     stable_id,
 )
-from letopis.model import Check, Outcome, rfc3339, stamp14, to_millis
+from letopis.model import Check, Outcome, Version, rfc3339, stamp14, to_millis
 
 SOFTWARE = f"Letopis/{__version__}"
 _PROFILE_SAME = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
@@ -58,10 +61,11 @@ class OriginalCapture(NamedTuple):
     digest: str
 
 
-def _original_of(check: Check, source: StoredSource | None) -> OriginalCapture:
+def _original_of(archive: Archive, check: Check, source: StoredSource | None) -> OriginalCapture:
     date = rfc3339(check.checked_at)
     if source is None:
-        return OriginalCapture(record_id("response", check.url, date), check.url, date, f"sha1:{check.digest}")
+        digest = archive.answers.sent_digest(check.url, check.version or 0) or check.digest
+        return OriginalCapture(record_id("response", check.url, date), check.url, date, f"sha1:{digest}")
     kept = KeptRecord.unpack(source.data)
     digest = kept.field("warc-payload-digest") or f"sha1:{check.digest}"
     return OriginalCapture(kept.field("warc-record-id"), kept.field("warc-target-uri"), kept.field("warc-date"), digest)
@@ -150,13 +154,14 @@ def records_of(
     """The records of one URL's checks, or of a stretch of them, which may refer to checks before it."""
     originals: dict[int, OriginalCapture] = {}
     sources = sources_of(archive, checks[0].url) if checks else {}
+    sets = {one.time: one for one in archive.sets.of(checks[0].url)} if checks else {}
     for place, check in enumerate(checks[:end]):
         original = originals.get(check.version) if check.version is not None else None
         source = sources.get(to_millis(check.checked_at))
         if check.outcome in _NEWS and check.version is not None:
-            originals[check.version] = _original_of(check, source)
+            originals[check.version] = _original_of(archive, check, source)
         if place >= start and source is None:
-            yield from check_records(archive, check, original)
+            yield from check_records(archive, check, original, sets.get(check.checked_at))
         elif place >= start and source is not None:
             yield from _records_as_they_came(archive, check, source)
 
@@ -186,11 +191,22 @@ def _waiting_records(archive: Archive, selected: ExportSelection) -> Iterator[Wa
                 yield from KeptRecord.unpack(capture.source.data).records(b"")
 
 
-def check_records(archive: Archive, check: Check, original: OriginalCapture | None) -> Iterator[ExportedRecord]:
-    """The records of one check; `original` is what brought the version which this one found again."""
+def check_records(
+    archive: Archive, check: Check, original: OriginalCapture | None, found: CaptureSet | None = None
+) -> Iterator[ExportedRecord]:
+    """The records of one check; `original` is what brought the version which this one found again.
+
+    `found` is the set of a page that was captured whole.
+    """
+    for exported in _own_records(archive, check, original):
+        yield exported if found is None else exported._replace(record=with_page_id(exported.record, found))
+    for record in set_records(archive, found) if found is not None else ():
+        yield ExportedRecord(record, check, record.block)
+
+
+def _own_records(archive: Archive, check: Check, original: OriginalCapture | None) -> Iterator[ExportedRecord]:
     if check.outcome in _NEWS and check.version is not None:
-        body = archive.get(check.url, version=check.version).body
-        yield ExportedRecord(_response(check, body), check, body)
+        yield from _version_records(check, archive.get(check.url, version=check.version), archive)
     elif check.outcome is Outcome.UNCHANGED and (check.status < 300 or check.status == 304):
         yield ExportedRecord(_revisit(check, original), check)
     elif check.status and not _is_bodiless(check):
@@ -198,6 +214,32 @@ def check_records(archive: Archive, check: Check, original: OriginalCapture | No
         yield ExportedRecord(_response(check, body), check, body)
     if _is_bodiless(check) or check.redirects or check.warnings or check.error or check.final_url != check.url:
         yield ExportedRecord(_metadata(check), check)
+
+
+def _version_records(check: Check, version: Version, archive: Archive) -> Iterator[ExportedRecord]:
+    """What the server sent, and behind it what a browser made of it."""
+    sent = archive.as_sent(version)
+    if sent is version:
+        yield ExportedRecord(_response(check, version.body), check, version.body)
+        return
+    as_sent = replace(check, headers=sent.headers, digest=sent.digest, content_type=sent.content_type)
+    yield ExportedRecord(_response(as_sent, sent.body), as_sent, sent.body)
+    yield ExportedRecord(_conversion(check, version.body), check)
+
+
+def _conversion(check: Check, body: bytes) -> WarcRecord:
+    refers = ("WARC-Refers-To", record_id("response", check.url, rfc3339(check.checked_at)))
+    digest = _digest(body)
+    return WarcRecord(
+        (
+            *_common_headers("conversion", check),
+            refers,
+            ("WARC-Block-Digest", digest),
+            ("WARC-Payload-Digest", digest),
+            ("Content-Type", check.content_type or "text/html"),
+        ),
+        body,
+    )
 
 
 def _is_bodiless(check: Check) -> bool:
@@ -340,7 +382,8 @@ class CrawlWarcWriter:
 
     def _append(self, check: Check, done: RecordedCapture) -> None:
         writer = self._writer or self._begin()
-        for exported in check_records(self._archive, check, self._original(check, done)):
+        found = next(iter(self._archive.sets.of(check.url, check.checked_at, check.checked_at)), None)
+        for exported in check_records(self._archive, check, self._original(check, done), found):
             writer.write(exported.record)
         if writer.size >= self._most:
             self.close()
@@ -379,7 +422,7 @@ class CrawlWarcWriter:
         if began is None:
             return None
         source = sources_of(self._archive, check.url).get(to_millis(began))
-        return _original_of(replace(check, checked_at=began), source)
+        return _original_of(self._archive, replace(check, checked_at=began), source)
 
 
 def _recover(left: Path) -> None:

@@ -192,12 +192,12 @@ def rewrite_under(folder: str, url: str, text: str, read: Callable[[str], str] =
 
 def rewrite_for_another(order: Mapping[str, Any], body: bytes) -> bytes:
     """`rewrite_under` for the process that asked."""
-    text, carrier, read = _carried_text(body, order["content_type"])
+    text, carrier, read = carried_text(body, order["content_type"])
     rewritten = rewrite_under(order["folder"], order["url"], text, read, page=order["page"])
     return rewritten.encode(carrier, "surrogateescape")
 
 
-def _carried_text(body: bytes, content_type: str) -> tuple[str, str, Callable[[str], str]]:
+def carried_text(body: bytes, content_type: str) -> tuple[str, str, Callable[[str], str]]:
     """The body as text that gives every byte back, the codec that does, and what its references mean.
 
     UTF-8 is read as it is. Of all other charsets a character is a byte, and only references are read.

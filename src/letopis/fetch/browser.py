@@ -13,6 +13,7 @@ import time
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from letopis.config import CaptureSettings
 from letopis.errors import MissingExtra, Unavailable
 from letopis.fetch.client import Client
 from letopis.lazy import lazy
@@ -20,12 +21,16 @@ from letopis.model.web import Failure, FailureKind, Request, Response
 
 if TYPE_CHECKING:
     from letopis.fetch import chromium as chromium_driver
+    from letopis.fetch import page_rendering
     from letopis.fetch.chromium import Chromium
+    from letopis.fetch.page_rendering import AskResource
+    from letopis.fetch.page_steps import PageStep
 else:
     chromium_driver = lazy("letopis.fetch.chromium")
+    page_rendering = lazy("letopis.fetch.page_rendering")
 
-PAGES = 4
-"""Pages that are open at the same time."""
+_PAGES_OF_ONE = 500
+"""Pages after which a browser gives way to a new one: what it leaks goes with it."""
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _PAGE_TYPES = ("text/html", "application/xhtml+xml")
 
@@ -37,12 +42,15 @@ class BrowserFetcher:
     its own, which is forgotten with it.
     """
 
-    def __init__(self, client: Client, *, executable: str = "") -> None:
+    def __init__(self, client: Client, *, executable: str = "", settings: CaptureSettings | None = None) -> None:
         self._client = client
         self._executable = executable
+        self._settings = settings or CaptureSettings()
         self._chromium: Chromium | None = None
         self._starting = asyncio.Lock()
-        self._pages = asyncio.Semaphore(PAGES)
+        self._pages = asyncio.Semaphore(max(1, self._settings.pages))
+        self._open = 0
+        self._shown = 0
 
     async def fetch(self, request: Request) -> Response:
         """The page after its scripts have run, within the request's limits; `as_sent` is what they ran on.
@@ -52,15 +60,25 @@ class BrowserFetcher:
         What is no page comes as it was sent. Conditions of the request are
         not sent on, since scripts may show news on a document that stays.
         """
-        deadline = time.monotonic() + request.limits.total_seconds
         response = await self._client.fetch(request._replace(etag="", last_modified="", unchanged_if=()))
+        return await self.render(request, response, self._client.fetch)
+
+    async def render(
+        self, request: Request, response: Response, ask: AskResource, steps: tuple[PageStep, ...] = ()
+    ) -> Response:
+        """The same of an answer that is there already; `ask` answers for the page's own requests.
+
+        The time limit begins when one of the pages is free.
+        """
         if not _is_page(response):
             return response
+        seconds = request.limits.total_seconds
         try:
-            async with asyncio.timeout(max(0.0, deadline - time.monotonic())), self._pages:
-                return await self._render(request, response, deadline)
+            require_browser(self._executable)
+            async with self._pages, asyncio.timeout(seconds):
+                deadline = time.monotonic() + seconds
+                return await self._render(page_rendering.RenderJob(request, response, deadline, ask, steps))
         except TimeoutError:
-            seconds = request.limits.total_seconds
             return _failed(response, FailureKind.TIMEOUT, f"the page was not rendered within {seconds:g} s")
         except (MissingExtra, Unavailable) as error:
             return _failed(response, FailureKind.OTHER, str(error))
@@ -72,16 +90,23 @@ class BrowserFetcher:
             if chromium is not None:
                 await chromium.close()
 
-    async def _render(self, request: Request, response: Response, deadline: float) -> Response:
+    async def _render(self, job: page_rendering.RenderJob) -> Response:
         """Once more when the browser itself ended under the page: by a crash, or by the Ctrl-C that ends us soon."""
-        require_browser(self._executable)
         chromium = await self._running()
-        rendered = await chromium_driver.PageRenderer(self._client, request, response, deadline).run(chromium.browser)
-        if rendered.failure is None or await chromium.answers():
-            return rendered
-        await self._lost(chromium)
-        chromium = await self._running()
-        return await chromium_driver.PageRenderer(self._client, request, response, deadline).run(chromium.browser)
+        self._open += 1
+        try:
+            rendered = await page_rendering.PageRenderer(job, self._settings).run(chromium.browser)
+            if rendered.failure is None or await chromium.answers():
+                return rendered
+            await self._lost(chromium)
+            chromium = await self._running()
+            return await page_rendering.PageRenderer(job, self._settings).run(chromium.browser)
+        finally:
+            self._open -= 1
+            self._shown += 1
+            if self._shown >= _PAGES_OF_ONE and not self._open:
+                self._shown = 0
+                await self._lost(chromium)
 
     async def _running(self) -> Chromium:
         async with self._starting:
@@ -120,7 +145,7 @@ def find_browser(executable: str = "") -> str:
 
 
 def _failed(response: Response, kind: FailureKind, words: str) -> Response:
-    return response._replace(body=b"", failure=Failure(kind, words))
+    return response._replace(body=b"", failure=Failure(kind, words), as_sent=response)
 
 
 def _is_page(response: Response) -> bool:

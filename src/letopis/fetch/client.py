@@ -68,8 +68,10 @@ def redirect_target(base: str, raw: str) -> str:
 
 
 def method_after_redirect(status: int, method: str) -> str:
-    """The method of the next hop: only 303 changes it, and never for HEAD."""
-    return "GET" if status == 303 and method != "HEAD" else method
+    """The method of the next hop: 303 makes it GET, but for HEAD; after 301 and 302 a POST is not sent again."""
+    if (status == 303 and method != "HEAD") or (status in (301, 302) and method == "POST"):
+        return "GET"
+    return method
 
 
 def without_credentials(headers: Headers, old: str, new: str) -> Headers:
@@ -165,7 +167,9 @@ BROWSER_HEADERS: Headers = (
     ("Accept-Language", "en;q=0.9,*;q=0.5"),
     ("Accept-Encoding", ACCEPTED),
 )
-_METHODS = ("GET", "HEAD")
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+"""Asked again after a passing failure; what the others did may have been done."""
 _CONDITIONAL = frozenset({"if-none-match", "if-modified-since"})
 
 
@@ -266,6 +270,7 @@ class Client:
             keep_wire=request.keep_wire,
             keep_partial=request.keep_partial,
             sink=request.sink,
+            body=request.body if method == request.method else b"",
         )
 
     def _user_fields(self, request: Request) -> Headers:
@@ -276,7 +281,7 @@ class Client:
         attempt, spent = 0, (0, 0)
         while True:
             response = await self._transport.send(hop)
-            if not is_transient(response, self._settings):
+            if hop.method not in _SAFE_METHODS or not is_transient(response, self._settings):
                 return _with_costs(response, spent) if attempt else response
             pause = pause_before_retry(response, attempt, self._settings, self._clock())
             left = exchange.deadline - time.monotonic()

@@ -238,13 +238,21 @@ class _CurlHandle:
         if request.headers is not self._headers:
             easy.setopt(pycurl.HTTPHEADER, header_lines(request.headers))
             self._headers = request.headers
-        if request.method != self._method:
-            easy.setopt(_METHOD_OPTIONS[request.method], 1)
-            self._method = request.method
+        if request.method != self._method or request.body:
+            self._set_method(request)
         connect_ms = max(1, int(request.limits.connect_seconds * 1000))
         if connect_ms != self._connect_ms:
             easy.setopt(pycurl.CONNECTTIMEOUT_MS, connect_ms)
             self._connect_ms = connect_ms
+
+    def _set_method(self, request: Request) -> None:
+        self.easy.unsetopt(pycurl.CUSTOMREQUEST)
+        if request.method in _METHOD_OPTIONS:
+            self.easy.setopt(_METHOD_OPTIONS[request.method], 1)
+        else:
+            self.easy.setopt(pycurl.POSTFIELDS, request.body)
+            self.easy.setopt(pycurl.CUSTOMREQUEST, request.method)
+        self._method = request.method
 
     def failure(self, code: int, words: str) -> Failure | None:
         """Why the hop failed, if it did: our own verdict before libcurl's."""

@@ -186,6 +186,11 @@ class PolitenessBook:
         """Hosts that asked a crawl without any delay to wait."""
         self._closed = False
 
+    @property
+    def has_pauses(self) -> bool:
+        """Whether two requests of this party to one host have a pause between them."""
+        return self._delay > 0
+
     def arrive(self, host: queues.HostState, now: int) -> queues.HostState:
         """A crawl plans to ask a host: the host with all pauses that the book knows of."""
         gap = self._gap(host.crawl_delay)

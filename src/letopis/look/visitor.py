@@ -12,6 +12,7 @@ import asyncio
 import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+from weakref import WeakValueDictionary
 
 from letopis.archive import Archive, RecordedCapture, digest_text, identify
 from letopis.archive.page_memory import PageMemory, RecordExtension, in_one_transaction
@@ -19,8 +20,9 @@ from letopis.archive.records import details_of
 from letopis.errors import Damaged, NotFound
 from letopis.fetch.client import BetweenRequests
 from letopis.lazy import lazy
-from letopis.look.known import KnownVersion, header_change, header_suffices, wrong_digest_fields
+from letopis.look.known import KnownVersion, header_change, header_suffices, known_versions, wrong_digest_fields
 from letopis.look.politeness import FetchResult, PolitenessBook, fetch_result, is_refused
+from letopis.look.resources import PageResources, RecentResources, load_requisites
 from letopis.model import (
     OVER_LIMIT,
     Change,
@@ -35,6 +37,8 @@ from letopis.model import (
     Page,
     Request,
     Response,
+    SetMember,
+    WholePage,
     from_millis,
     rfc3339,
     to_millis,
@@ -44,6 +48,8 @@ from letopis.urls import join
 
 if TYPE_CHECKING:
     from letopis.archive.link_cache import LinkCacheWriter
+    from letopis.fetch.page_rendering import AskResource
+    from letopis.fetch.page_steps import PageStep
     from letopis.look import noise
     from letopis.look.robots import Robots, RobotsCache
 else:
@@ -59,6 +65,8 @@ _LONGEST_WRITE, _WRITE_POLL = 60.0, 0.02
 _DISALLOWED = Failure(
     FailureKind.ROBOTS, "robots.txt of this host does not allow it; a check of this page by itself asks all the same"
 )
+_RESOURCES_AT_ONCE = 6
+"""Requests of pages to one host that asks for no pauses, as browsers have it."""
 _WORTH_TELLING = 1.0
 """Seconds of waiting that people hear of."""
 
@@ -73,8 +81,10 @@ class WebClient(Protocol):
 class Renderer(Protocol):
     """Whoever can show a page as a browser does."""
 
-    async def fetch(self, request: Request) -> Response:
-        """The answer, or what went wrong, never an exception."""
+    async def render(
+        self, request: Request, response: Response, ask: AskResource, steps: tuple[PageStep, ...] = ()
+    ) -> Response:
+        """An answer as it is shown, or what went wrong, never an exception; `ask` answers for the page."""
 
 
 class LookOptions(NamedTuple):
@@ -84,8 +94,9 @@ class LookOptions(NamedTuple):
     changed, or what is not known yet. `skim` reads pages that are new no
     further than their links, but for a sample that teaches what the pages
     of their host have in common. `browser` looks at pages as a browser shows
-    them; there is no header to ask first then. `reread` wants the links of
-    pages that stayed the same as well.
+    them, after `steps` on them; there is no header to ask first then.
+    `requisites` looks at what a page refers to as well; both bring whole
+    pages. `reread` wants the links of pages that stayed the same as well.
     """
 
     limits: Limits
@@ -96,6 +107,8 @@ class LookOptions(NamedTuple):
     skim: bool = False
     browser: bool = False
     reread: bool = False
+    requisites: bool = False
+    steps: tuple[PageStep, ...] = ()
 
 
 class Patience(NamedTuple):
@@ -135,8 +148,13 @@ class Visitor:
         robots: RobotsCache | None = None,
         browser: Renderer | None = None,
         link_cache: LinkCacheWriter | None = None,
+        *,
+        reuse: float = 0.0,
     ) -> None:
-        """Without `robots` nobody asks for robots.txt; with `link_cache` the index need not read pages again."""
+        """Without `robots` nobody asks for robots.txt; with `link_cache` the index need not read pages again.
+
+        Resources that were recorded within `reuse` seconds are not asked for again.
+        """
         self._archive = archive
         self._client = client
         self._book = book
@@ -145,6 +163,8 @@ class Visitor:
         self._link_cache = link_cache
         self._memory = PageMemory(archive)
         self._reader: noise.PageReader | None = None
+        self._recent = RecentResources(reuse)
+        self._gates: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     async def look(
         self, url: str, known: KnownVersion | None, options: LookOptions, patience: Patience = PATIENT
@@ -235,15 +255,69 @@ class Visitor:
         crawl_delay = robots.crawl_delay if robots is not None else None
         result = fetch_result(response, crawl_delay, self._archive.clock())
         self._book.end(exchange.host, result)
+        if options.browser or options.requisites:
+            response = await self._with_resources(response, options)
+            loaded = response.loaded.resources if response.loaded is not None else ()
+            result = result._replace(bytes=result.bytes + sum(one.wire_bytes for one in loaded))
         return VisitAnswer(response, result)
+
+    async def _with_resources(self, response: Response, options: LookOptions) -> Response:
+        """A whole page of an answer; the turn of its host is over, and each of its requests has its own."""
+
+        async def ask(request: Request) -> Response:
+            return await self._ask_resource(request, options)
+
+        resources = PageResources(self._archive, response, ask, self._recent, private_ok=options.private_ok)
+        if options.browser:
+            assert self._browser is not None, "whoever wants pages rendered gives a browser"
+            request = _request(response.url, None, options)
+            shown = await self._browser.render(request, response, resources.ask, options.steps)
+            return shown._replace(loaded=resources.loaded(shown.loaded)) if shown.as_sent is not None else shown
+        body = self._body_of(response)
+        if not body:
+            return response
+        await load_requisites(resources, response, body, options.limits, self._archive.settings.capture)
+        return response._replace(loaded=resources.loaded())
+
+    def _body_of(self, response: Response) -> bytes:
+        """The page, which may be the version that an answer without a body stands for; empty where there is none."""
+        if response.failure is None and (response.status == 304 or response.skipped):
+            try:
+                return self._archive.get(response.url).body
+            except (Damaged, NotFound):
+                return b""
+        return response.body if response.available and response.status < 300 else b""
+
+    async def _ask_resource(self, request: Request, options: LookOptions) -> Response:
+        """One request of a page, in its own turn and as robots.txt allows; it ends with whoever shows the page."""
+        robots = await self.robots_of(request.url, options)
+        refusal = self.refusal(request.url, robots)
+        if refusal is not None:
+            return refusal
+        host = host_of(request.url)
+        gate = self._gates.setdefault(host, asyncio.Semaphore(1 if self._book.has_pauses else _RESOURCES_AT_ONCE))
+        async with gate:
+            patience = Patience(options.limits.total_seconds)
+            try:
+                await self.turn(host, robots, patience)
+            except NoTurn as late:
+                return self._without_asking(request.url, Failure(FailureKind.TIMEOUT, str(late)))
+            exchange = _Exchange(self, host, patience)
+            try:
+                response = await self._client.fetch(request, exchange.next_request)
+            except BaseException:
+                self.cut_off(exchange.host)
+                raise
+            crawl_delay = robots.crawl_delay if robots is not None else None
+            self._book.end(exchange.host, fetch_result(response, crawl_delay, self._archive.clock()))
+            return response
 
     async def _exchange(
         self, url: str, known: KnownVersion | None, options: LookOptions, exchange: _Exchange
     ) -> Response:
         if options.browser:
             # Asked for without conditions: scripts may show news on a document that stays the same.
-            assert self._browser is not None, "whoever wants pages rendered gives a browser"
-            return await self._browser.fetch(_request(url, None, options))
+            return await self._client.fetch(_request(url, None, options), exchange.next_request)
         if options.head and known is not None:
             header = await self._client.fetch(_request(url, known, options, "HEAD"), exchange.next_request)
             if header_suffices(header, known):
@@ -258,7 +332,17 @@ class Visitor:
         return response
 
     def judge(self, response: Response, known: KnownVersion | None, options: LookOptions) -> Observation:
-        """What an answer means, given what was known."""
+        """What an answer means, given what was known; of a whole page each resource is judged as well."""
+        if response.loaded is None:
+            return self._judge_one(response, known, options)
+        loaded, plain = response.loaded, options._replace(skim=False)
+        before = known_versions(self._archive, [one.url for one in loaded.resources])
+        looks = tuple(self._judge_one(one, before.get(one.url), plain) for one in loaded.resources)
+        reused = tuple(SetMember(*one) for one in loaded.reused)
+        whole = WholePage(looks, reused, loaded.screenshot, loaded.text)
+        return self._judge_one(response, known, options)._replace(whole=whole)
+
+    def _judge_one(self, response: Response, known: KnownVersion | None, options: LookOptions) -> Observation:
         if is_refused(response):
             return Observation(response, Outcome.REFUSED)
         if response.failure is not None and response.failure.kind in OVER_LIMIT:
@@ -305,6 +389,7 @@ class Visitor:
         done = self._archive.record(looks, in_one_transaction(self._memory.write, extension))
         if self._link_cache is not None:
             self._link_cache.add(looks, done)
+        self._recent.keep(looks, done)
         return done
 
     def _now(self) -> int:

@@ -81,7 +81,7 @@ class Request(NamedTuple):
     `keep_wire` keeps the body as it travelled, content codings and all;
     `keep_partial` keeps what had arrived of a body that failed or was too
     large, which is dropped otherwise. `sink` takes the body of an answer 200 piece by piece as it comes, decoded;
-    the response then has none.
+    the response then has none. `body` is what other methods than GET and HEAD send.
     """
 
     url: str
@@ -97,6 +97,7 @@ class Request(NamedTuple):
     keep_wire: bool = False
     keep_partial: bool = False
     sink: Callable[[bytes], object] | None = None
+    body: bytes = b""
 
 
 class Hop(NamedTuple):
@@ -109,6 +110,18 @@ class Hop(NamedTuple):
     headers: Headers = ()
 
 
+class LoadedPage(NamedTuple):
+    """What a look at a page brought beside its own answer: those to its requests, the picture, the text as shown.
+
+    `reused` are URLs and times of answers that were recorded before and used again.
+    """
+
+    resources: tuple[Response, ...] = ()
+    reused: tuple[tuple[str, datetime], ...] = ()
+    screenshot: bytes = b""
+    text: str = ""
+
+
 class Response(NamedTuple):
     """What came back. `status` is 0 when no HTTP answer arrived at all.
 
@@ -117,7 +130,7 @@ class Response(NamedTuple):
     `wire_body` is the body before decoding when it was asked for. `at` is when the response header arrived,
     or when the failure was seen. `failure` may stand beside a status: a
     body that was too large keeps its headers. `as_sent` is the answer of the
-    server where a browser made this one of it.
+    server where a browser made this one of it, or failed to; `loaded` what came with a whole page.
     """
 
     url: str
@@ -137,6 +150,7 @@ class Response(NamedTuple):
     wire_body: bytes = b""
     sent_bytes: int = 0
     as_sent: Response | None = None
+    loaded: LoadedPage | None = None
 
     @property
     def available(self) -> bool:
@@ -144,6 +158,12 @@ class Response(NamedTuple):
         if not 0 < self.status < 400:
             return False
         return self.failure is None or self.failure.kind in OVER_LIMIT
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of its body and of all that was loaded with it."""
+        loaded = self.loaded or LoadedPage()
+        return len(self.body) + len(loaded.screenshot) + sum(len(one.body) for one in loaded.resources)
 
     def header(self, name: str, default: str = "") -> str:
         """The first value of a header field."""

@@ -9,15 +9,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
-from letopis import fetch
 from letopis.archive import Archive
 from letopis.archive.observers import ObserverMarks, ObserverState, last_checks_of
 from letopis.archive.page_memory import content_of_version
-from letopis.fetch import Client, CookieJar, CurlTransport, limits_of
+from letopis.fetch import BrowserFetcher, Client, CookieJar, CurlTransport, limits_of
+from letopis.fetch.page_steps import PageStep
 from letopis.look import KnownVersion, LookOptions, NoTurn, Patience, Visitor, check_of_look, known_versions
 from letopis.look.politeness import Politeness, PolitenessBook, open_book
 from letopis.look.visitor import WebClient, user_agent, wait_to_record
-from letopis.model import Check, Observation, Outcome, Request, Response, to_millis
+from letopis.model import Check, Observation, Outcome, to_millis
 from letopis.urls import host as host_of
 from letopis.urls import parse_user_url
 
@@ -33,8 +33,9 @@ class CheckOptions:
 
     An empty `uid` looks for nobody: no place of an observer is asked for or
     moved. `private_ok` follows from `fetch.private` (`letopis.fetch.private_ok`).
-    `browser` has pages rendered, which needs the extra of that name; `head`
-    means nothing then. A URL whose turn at its host does not come within
+    `browser` has pages rendered after `steps` on them, which needs the extra
+    of that name; `head` means nothing then. `requisites` takes what a page
+    refers to as well. A URL whose turn at its host does not come within
     `patience` seconds is not asked; `waiting` gets a sentence about a host
     that has to be waited for.
     """
@@ -45,35 +46,17 @@ class CheckOptions:
     head: bool = False
     private_ok: bool = True
     browser: bool = False
+    requisites: bool = False
+    steps: tuple[PageStep, ...] = ()
     patience: float = 30.0
     waiting: Callable[[str], None] = lambda sentence: None
-
-
-class LazyBrowser:
-    """The browser of a checker, loaded at the first page that is to be rendered: most checks need none."""
-
-    def __init__(self, client: Client, executable: str) -> None:
-        self._client = client
-        self._executable = executable
-        self._fetcher: fetch.BrowserFetcher | None = None
-
-    async def fetch(self, request: Request) -> Response:
-        """The rendered page, or what went wrong."""
-        if self._fetcher is None:
-            self._fetcher = fetch.BrowserFetcher(self._client, executable=self._executable)
-        return await self._fetcher.fetch(request)
-
-    async def close(self) -> None:
-        """Ends it, if there is one."""
-        if self._fetcher is not None:
-            await self._fetcher.close()
 
 
 class Checker:
     """Checks URLs; every look is recorded before it is answered."""
 
     def __init__(
-        self, archive: Archive, client: WebClient, book: PolitenessBook, browser: LazyBrowser | None = None
+        self, archive: Archive, client: WebClient, book: PolitenessBook, browser: BrowserFetcher | None = None
     ) -> None:
         self._archive = archive
         self._visitor = Visitor(archive, client, book, browser=browser)
@@ -173,7 +156,7 @@ class Checker:
         settings = self._archive.settings
         looking = LookOptions(
             limits_of(settings.fetch), options.private_ok, head=options.head, force=options.force,
-            browser=options.browser,
+            browser=options.browser, requisites=options.requisites, steps=options.steps,
         )  # fmt: skip
         hosts: dict[str, list[str]] = {}
         for url in urls:
@@ -234,7 +217,7 @@ async def open_checker(archive: Archive) -> AsyncIterator[Checker]:
     jar = CookieJar(archive.folder / "cookies.txt") if settings.fetch.cookies else None
     transport = CurlTransport(settings.fetch, clock=archive.clock, jar=jar)
     client = Client(transport, settings.fetch, user_agent=user_agent(archive), clock=archive.clock)
-    browser = LazyBrowser(client, settings.fetch.chromium)
+    browser = BrowserFetcher(client, executable=settings.fetch.chromium, settings=settings.capture)
     book = open_book(archive, Politeness(delay=settings.monitor.delay, ip_delay=0.0), crawls=False)
     try:
         yield Checker(archive, client, book, browser)

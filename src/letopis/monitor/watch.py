@@ -14,6 +14,7 @@ from letopis import change
 from letopis.config import MonitorSettings
 from letopis.errors import UsageError
 from letopis.fetch import Origin
+from letopis.fetch.page_steps import parse_steps
 from letopis.model import LONGEST_DURATION, parse_duration
 
 
@@ -158,6 +159,8 @@ class WatchSpec:
     origin: Origin = "cli"
     browser: bool | None = None
     notify_origin: Origin | None = None
+    requisites: bool | None = None
+    steps: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.every is not None and self.every <= 0:
@@ -166,6 +169,7 @@ class WatchSpec:
             raise UsageError("the jitter of a watch cannot be negative")
         if self.cron:
             Cron.parse(self.cron)
+        parse_steps(self.steps)
 
     def refuse_long_times(self) -> None:
         """UsageError for a time above ten years; not asked of watches that are already stored."""
@@ -186,6 +190,8 @@ class WatchSpec:
             "origin": self.origin,
             "browser": self.browser,
             "notify_origin": self.notify_origin,
+            "requisites": self.requisites,
+            "steps": self.steps,
         }
         kept = {name: value for name, value in fields.items() if value not in (None, "", (), [])}
         return json.dumps(kept, separators=(",", ":"), ensure_ascii=False)
@@ -207,6 +213,8 @@ class WatchSpec:
             origin="http" if fields.get("origin") == "http" else "cli",
             browser=fields.get("browser"),
             notify_origin=fields.get("notify_origin"),
+            requisites=fields.get("requisites"),
+            steps=tuple(fields.get("steps", ())),
         )
 
     def over(self, defaults: WatchSpec) -> WatchSpec:
@@ -216,7 +224,9 @@ class WatchSpec:
         whose pages ask for more than their own address.
         """
         timed = self.every is not None or bool(self.cron)
-        rendered = self.browser is None and bool(defaults.browser)
+        rendered = (self.browser is None and bool(defaults.browser)) or (
+            self.requisites is None and bool(defaults.requisites)
+        )
         return replace(
             self,
             every=self.every if timed else defaults.every,
@@ -229,6 +239,8 @@ class WatchSpec:
             origin="http" if rendered and defaults.origin == "http" else self.origin,
             browser=defaults.browser if self.browser is None else self.browser,
             notify_origin=self._targets_from if self.notify else defaults._targets_from,
+            requisites=defaults.requisites if self.requisites is None else self.requisites,
+            steps=self.steps or defaults.steps,
         )
 
     @property
@@ -245,7 +257,9 @@ class WatchSpec:
         return replace(self.over(kept), origin=self.origin)
 
 
-SPEC_FIELDS = ("every", "cron", "jitter", "filters", "notify", "when", "conditions", "browser")
+SPEC_FIELDS = (
+    "every", "cron", "jitter", "filters", "notify", "when", "conditions", "browser", "requisites", "steps",
+)  # fmt: skip
 """What may be said of a watch, and forgotten."""
 
 
@@ -403,6 +417,8 @@ class Watch(NamedTuple):
     origin: Origin
     browser: bool
     notify_origin: Origin
+    requisites: bool = False
+    steps: tuple[str, ...] = ()
 
     def next_time(self, now: datetime, chance: float) -> datetime:
         """When it is checked again; `chance` (0..1) picks a point within the jitter."""
@@ -438,4 +454,6 @@ def settle_watch(named: WatchedUrl, spec: WatchSpec, tag: WatchSpec | None, sett
         origin=whole.origin,
         browser=bool(whole.browser) and named.kind == "page",
         notify_origin=whole.notify_origin or whole.origin,
+        requisites=bool(whole.requisites) and named.kind == "page",
+        steps=whole.steps if named.kind == "page" else (),
     )

@@ -85,7 +85,7 @@ class WatchList:
                 raise Refused(f"{url} is a private address; the owner can allow them with fetch.private")
         for target in spec.notify:
             validate_target(target, spec.origin, fetch.private)
-        if spec.browser:
+        if spec.browser or spec.steps:
             require_browser(fetch.chromium)
 
     def _changed(

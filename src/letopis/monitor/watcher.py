@@ -21,6 +21,7 @@ from letopis.archive import Archive
 from letopis.archive.observers import LastCheck, last_checks_of
 from letopis.archive.watches import AlertRow, JudgedWatch, NewAlert, WatchRow, watches_of
 from letopis.fetch import Origin, private_ok
+from letopis.fetch.page_steps import parse_steps
 from letopis.lazy import lazy
 from letopis.model import Check, to_millis
 from letopis.monitor.alerts import Alert, WatchDifference, WatchHistory, WatchState, decide_alerts
@@ -142,11 +143,18 @@ class Watcher:
     async def _check(self, watches: Sequence[Watch], seconds: float) -> dict[str, Check]:
         """What came of those whose turn at their host came within some seconds."""
         answers: dict[str, Check] = {}
-        for origin, browser in sorted({(watch.origin, watch.browser) for watch in watches}):
-            urls = [watch.url for watch in watches if (watch.origin, watch.browser) == (origin, browser)]
-            options = replace(self._options(origin), browser=browser, patience=math.inf)
+        alike: dict[CheckOptions, list[str]] = {}
+        for watch in watches:
+            alike.setdefault(self._options_of(watch), []).append(watch.url)
+        for options, urls in alike.items():
             answers |= await self._checks.check_some(urls, options, seconds)
         return answers
+
+    def _options_of(self, watch: Watch) -> CheckOptions:
+        return replace(
+            self._options(watch.origin), browser=watch.browser or bool(watch.steps), requisites=watch.requisites,
+            steps=parse_steps(watch.steps), patience=math.inf,
+        )  # fmt: skip
 
     def _options(self, origin: Origin) -> CheckOptions:
         return CheckOptions(uid="", private_ok=private_ok(self._archive.settings.fetch.private, origin))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from letopis import fetch
 from letopis.archive import READ, WRITE, Archive
 from letopis.errors import BadUrl, UsageError
+from letopis.fetch.page_steps import MOST_STEPS, STEP_HELP, parse_steps
 from letopis.lazy import lazy
 from letopis.model import Check, Outcome, to_millis
 from letopis.operations.answers import Rows
@@ -42,7 +43,11 @@ class CheckCommand(Parameters):
     now: bool = parameter("Ask the server even if the last check was a moment ago.", default=False)
     force: bool = parameter("Store the document even if it is over the size limit.", default=False)
     head: bool = parameter("Ask for the header first; download only what it says has changed.", default=False)
-    browser: bool = parameter("Look at the page as a browser shows it, after its scripts have run.", default=False)
+    browser: bool = parameter(
+        "Look at the page as a browser shows it, with all that it loads, after its scripts have run.", default=False
+    )
+    requisites: bool = parameter("Fetch images, styles and scripts of the page too.", default=False)
+    step: tuple[str, ...] = parameter(STEP_HELP, default=(), metavar="STEP", at_most=MOST_STEPS)
 
 
 class FollowedRedirect(NamedTuple):
@@ -138,6 +143,8 @@ def _sentence(check: CheckResult) -> str:
         "letopis check https://example.org/ https://example.com/ --as anna --json",
         "letopis check https://example.org/big.iso --head",
         "letopis check https://example.org/ --browser",
+        "letopis check https://example.org/news --step 'click #more' --step 'wait 2'",
+        "letopis check https://example.org/ --requisites",
     ),
     tool=True,
 )
@@ -147,11 +154,12 @@ def check(context: Context, asked: CheckCommand) -> Rows[CheckResult]:
     Within the minimum interval the record answers. A page that is not available is no error of the check, which is
     recorded and shown; private and loopback addresses are refused over HTTP unless the owner allowed them.
     """
-    if asked.browser and asked.head:
+    browser = asked.browser or bool(asked.step)
+    if browser and asked.head:
         raise UsageError("a browser asks for the whole page; leave out head or browser")
     options = checker.CheckOptions(
         uid=asked.uid, now=asked.now, force=asked.force, head=asked.head, private_ok=context.private_ok,
-        browser=asked.browser,
+        browser=browser, requisites=asked.requisites, steps=parse_steps(asked.step),
     )  # fmt: skip
     checks = _check_each(context, asked.url, options)
     faults = [error for error in map(monitors.error_of_check, checks) if error is not None]

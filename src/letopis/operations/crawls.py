@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from letopis import fetch
 from letopis.archive import OWN, READ
 from letopis.archive.crawl_status import (
     HostStatus,
@@ -21,6 +22,7 @@ from letopis.config import parse_size
 from letopis.crawl import CrawlOptions, freshness
 from letopis.crawl import enqueue_seeds as enqueue
 from letopis.errors import NotFound
+from letopis.fetch.page_steps import MOST_STEPS, STEP_HELP
 from letopis.model import rfc3339
 from letopis.monitor.watch_list import WatchList
 from letopis.operations.answers import Value
@@ -68,6 +70,8 @@ class EnqueueSeedsCommand(Parameters):
         "Rules of addresses, as the <urltransform> element of a job.", default=None, metavar="XML", longest=_MAX_RULES
     )
     requisites: bool = parameter("Fetch images, styles and scripts of pages too.", default=False)
+    browser: bool = parameter("Look at pages as a browser shows them, with all that they load.", default=False)
+    step: tuple[str, ...] = parameter(STEP_HELP, default=(), metavar="STEP", at_most=MOST_STEPS)
     revisit_now: bool = parameter("Visit all known pages of the seeds' hosts again now.", default=False)
 
 
@@ -106,7 +110,10 @@ def enqueue_seeds(context: Context, asked: EnqueueSeedsCommand) -> Value[CrawlQu
         origin=context.origin, limit=asked.limit, max_hosts=asked.max_hosts, rules=asked.rules or "",
         max_bytes=None if asked.max_bytes is None else parse_size(asked.max_bytes),
         max_seconds=None if asked.max_time is None else asked.max_time.total_seconds(),
+        browser=asked.browser or bool(asked.step), steps=asked.step,
     )  # fmt: skip
+    if options.browser:
+        fetch.require_browser(context.archive.settings.fetch.chromium)
     return Value(CrawlQueued(seeds, enqueue(context.archive, options)))
 
 

@@ -11,6 +11,7 @@ from letopis.operations.operation import Operation
 FAMILIES = (
     "accounts",
     "backups",
+    "captures",
     "checks",
     "crawls",
     "duplicates",

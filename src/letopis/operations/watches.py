@@ -12,6 +12,7 @@ from letopis.archive import OWN, READ, WRITE
 from letopis.archive.watches import AlertRow, UndeliveredAlerts, watches_of
 from letopis.errors import NotReady, UsageError
 from letopis.fetch import private_ok
+from letopis.fetch.page_steps import MOST_STEPS, STEP_HELP
 from letopis.model import from_millis
 from letopis.monitor.notifications import send_test, shown_target
 from letopis.monitor.watch import (
@@ -69,6 +70,8 @@ class WatchDetails:
     when: str
     conditions: tuple[AlertCondition, ...]
     browser: bool
+    requisites: bool
+    step: tuple[str, ...]
     paused: bool
     due: datetime | None
     added: datetime
@@ -95,8 +98,7 @@ def _details(context: Context, entry: WatchEntry, undelivered: Mapping[str, Unde
         targets=len(watch.notify),
         when=",".join(map(str, watch.when)),
         conditions=watch.conditions,
-        browser=watch.browser,
-        paused=entry.paused,
+        browser=watch.browser, requisites=watch.requisites, step=watch.steps, paused=entry.paused,
         due=entry.due,
         added=entry.added,
         last_judged=entry.last_judged,
@@ -128,6 +130,8 @@ class AddWatches(Parameters):
         "Group of watches; with no address the other options become its defaults.", default=None, longest=_LONGEST_TAG
     )
     browser: bool | None = parameter("Check the page as a browser shows it, after its scripts have run.", default=None)
+    requisites: bool | None = parameter("Fetch images, styles and scripts of the page too.", default=None)
+    step: tuple[str, ...] | None = parameter(STEP_HELP, default=None, metavar="STEP", at_most=MOST_STEPS)
     css: tuple[str, ...] | None = _repeated("Compare only elements that match; can be repeated.", "SELECTOR")
     xpath: tuple[str, ...] | None = _repeated("Compare only what an XPath selects; can be repeated.", "XPATH")
     remove: tuple[str, ...] | None = _repeated("Leave out elements that match; can be repeated.", "SELECTOR")
@@ -211,6 +215,8 @@ def _spec(context: Context, asked: AddWatches) -> tuple[WatchSpec, list[str]]:
         "when": parse_alert_rules(asked.when) if asked.when else None if asked.when is None else (),
         "conditions": conditions,
         "browser": asked.browser,
+        "requisites": asked.requisites,
+        "steps": asked.step if asked.step is None else tuple(filter(None, asked.step)),
     }
     given = {name: value for name, value in said.items() if value is not None}
     return WatchSpec(**given, origin=context.origin), [name for name, value in given.items() if value in ("", ())]
@@ -403,6 +409,8 @@ class WatchTag:
     when: str
     conditions: tuple[AlertCondition, ...]
     browser: bool | None
+    requisites: bool | None
+    step: tuple[str, ...]
 
 
 @operation(
@@ -421,7 +429,7 @@ def _tag(context: Context, name: str, watches: int, spec: WatchSpec) -> WatchTag
     filters, targets = tuple(WatchFilter(*one) for one in spec.filters), spec.notify if context.may(OWN) else None
     return WatchTag(
         name, watches, spec.every, spec.cron, spec.jitter, filters, targets, len(spec.notify),
-        ",".join(map(str, spec.when)), spec.conditions, spec.browser,
+        ",".join(map(str, spec.when)), spec.conditions, spec.browser, spec.requisites, spec.steps,
     )  # fmt: skip
 
 

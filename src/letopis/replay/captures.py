@@ -1,13 +1,12 @@
-"""One capture as it was: found by date, loaded, rewritten and framed for browsers, byte for byte for programs."""
+"""One capture as it was: found by date, loaded, rewritten for browsers, byte for byte for programs. Runs no scripts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import NamedTuple
+from urllib.parse import quote
 
 from fastapi import Request, Response
-from markupsafe import Markup
 from starlette.types import Scope
 
 from letopis.archive import Archive
@@ -22,7 +21,7 @@ from letopis.archive.captures import (
 from letopis.bounded import run_bounded
 from letopis.errors import TooCostly, UnknownUrl
 from letopis.extract.rewriter import rewrite_for_another
-from letopis.model import from_millis, header, rfc3339
+from letopis.model import header
 from letopis.model.times import timestamp
 from letopis.replay.addresses import (
     ReplayAddress,
@@ -43,11 +42,12 @@ from letopis.replay.csp import (
     safe_content_type,
     sandbox_flags,
 )
+from letopis.replay.frame import FRAME_TYPE, FramePlace, ShownPage, page_path, replay_frame
 from letopis.replay.fuzzy import similar_keys
+from letopis.replay.origin import ReplayDoor
 from letopis.replay.redirects import refresh_target, shown_capture
 from letopis.urls import surt
-from letopis.web.languages import PageLanguage, language_of, translatable, translate, use_language
-from letopis.web.pages import environment, short_time
+from letopis.web.languages import language_of, use_language
 
 _PAGE_TYPES = ("text/html", "application/xhtml+xml")
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
@@ -86,38 +86,10 @@ def rewritten_body(web: ReplayUrls, stored: ArchivedResponse, moment: TimelineCa
         return RewrittenBody(stored.body, f"links were not rewritten: {error}")
 
 
-def replay_frame(web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCapture, sandbox: str) -> str:
-    """Our page around an archived one, in the language being spoken: what it is, when it was, what lies beside it."""
-    at = from_millis(moment.time)
-    values = {
-        "url": moment.url,
-        "at": at,
-        "shown_at": Markup('<time datetime="{}">{}</time>').format(rfc3339(at), short_time(at)),
-        "steps": _steps(web, near),
-        "inner": web.origin + web.inside(moment.time, moment.url, "if_"),
-        "sandbox": sandbox,
-        "calendar": f"{web.origin}/web/*/{moment.url}",
-    }
-    return environment.get_template("replay.html").render(values)
-
-
-def _steps(web: ReplayUrls, near: CaptureNeighbours) -> list[tuple[str, str, datetime]]:
-    """The ways to other captures; the first and the newest only where they are not the next ones anyway."""
-    ways = [(translatable("Earlier"), near.before), (translatable("Later"), near.after)]
-    if near.before is not None and near.first.time < near.before.time:
-        ways.insert(0, (translatable("First"), near.first))
-    if near.after is not None and near.last.time > near.after.time:
-        ways.append((translatable("Newest"), near.last))
-    return [
-        (translate(name), web.memento(to.time, to.url), from_millis(to.time)) for name, to in ways if to is not None
-    ]
-
-
 RAW = "id_"
 _ALWAYS = 2**62
 """A time after every capture."""
 
-_FRAME_TYPE = "text/html; charset=utf-8"
 _AT_ONCE = 1
 """Seconds up to which a page that refreshes is passed over in a frame, which has no way to wait."""
 
@@ -127,7 +99,7 @@ def not_captured(url: str) -> UnknownUrl:
     return UnknownUrl(f"{url} was never captured here")
 
 
-def _near(archive: Archive, url: str, time: int) -> CaptureNeighbours:
+def captures_near(archive: Archive, url: str, time: int) -> CaptureNeighbours:
     """The captures of an address around a time; of one that differs only by what gets past caches, if it has none."""
     near = timeline_of(archive, url).around(time)
     if near is None and "?" in url:
@@ -142,7 +114,7 @@ def timegate(archive: Archive, web: ReplayUrls, address: ReplayAddress, scope: S
     """The capture closest to the date asked for, else the newest; as a redirect."""
     accept = dict(scope["headers"]).get(b"accept-datetime")
     time = _ALWAYS if accept is None else parse_http_date(accept.decode("latin-1"))
-    near = _near(archive, address.url, time)
+    near = captures_near(archive, address.url, time)
     chosen = near.closest(time)
     links = memento_links(web, [("first", near.first), ("", chosen), ("last", near.last)])
     headers = {
@@ -160,7 +132,7 @@ def memento(archive: Archive, web: ReplayUrls, address: ReplayAddress, scope: Sc
     """The capture of exactly this second, the last one if there are several; or the way to the closest one."""
     digits = address.stamps[0]
     end = latest_millis(digits)
-    near = _near(archive, address.url, end)
+    near = captures_near(archive, address.url, end)
     moment = near.upto if near.upto is not None and near.upto.time >= end - 999 else near.closest(end)
     if timestamp(moment.time) != digits:
         location = web.origin + web.inside(moment.time, moment.url, address.form)
@@ -226,28 +198,42 @@ def _capture_response(
     if target is not None:
         fields["location"] = web.origin + web.inside(target.time, target.url, asked.form)
     elif asked.wants_frame and is_page(stored):
-        return _framed_response(web, near, moment, fields, language_of(Request(asked.scope)), sandbox)
+        return _framed_response(archive, web, ShownPage(near, moment, moment.time), fields, asked.scope)
     return _body_response(web, moment, replace(stored, status=status), fields, asked, sandbox)
 
 
 def _framed_response(
-    web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCapture, fields: dict[str, str], language: PageLanguage,
-    sandbox: str,
-) -> Response:  # fmt: skip
-    fields["content-security-policy"] = _frame_policy(web.origin)
+    archive: Archive, web: ReplayUrls, page: ShownPage, fields: dict[str, str], scope: Scope
+) -> Response:
+    """The page without its scripts in our frame, which leads on to the replay origin where there is one."""
+    moment, request = page.moment, Request(scope)
+    origin = replay_door(scope).origin_for(request.headers.get("host", ""))
+    place = FramePlace(web.origin + web.inside(moment.time, moment.url, "if_"), sandbox_flags(archive))
+    if origin is not None and origin.address(moment.url, moment.time) is not None:
+        entry = f"{web.origin}/replay/enter?to={quote(page_path(moment.time, moment.url))}"
+        place = replace(place, upgrade=entry, probe=f"{origin.base}/.letopis/ping")
+    language = language_of(request)
+    fields["content-security-policy"] = _frame_policy(web.origin, place.probe)
     fields |= {"vary": "sec-fetch-dest, accept-language, cookie", "content-language": language.code}
     with use_language(language):
-        return Response(replay_frame(web, near, moment, sandbox), headers=fields, media_type=_FRAME_TYPE)
+        return Response(replay_frame(archive, page, place), headers=fields, media_type=FRAME_TYPE)
 
 
-def _frame_policy(origin: str) -> str:
+def replay_door(scope: Scope) -> ReplayDoor:
+    """How the service offers replay with scripts."""
+    door: ReplayDoor = scope["app"].state.replay_door
+    return door
+
+
+def _frame_policy(origin: str, probe: str) -> str:
+    scripts = f"script-src {origin}/static/; connect-src {probe}; " if probe else ""
     return (
-        f"default-src 'none'; style-src {origin}/static/; frame-src {origin}/web/; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        f"default-src 'none'; {scripts}style-src {origin}/static/; img-src {origin}/static/; frame-src {origin}/web/; "
+        f"base-uri 'none'; form-action {origin}/replay/go; frame-ancestors 'none'"
     )
 
 
-def _sendable_status(status: int) -> int:
+def sendable_status(status: int) -> int:
     """The status itself; one that is none of HTTP counts as an error of the server, as clients are told to read it."""
     return status if 200 <= status <= 599 else 502
 
@@ -268,7 +254,7 @@ def _body_response(
         fields["content-range"] = part.content_range
     if stored.content_type:
         fields["content-type"] = safe_content_type(stored.content_type)
-    response = Response(part.body, _sendable_status(part.status), headers=fields)
+    response = Response(part.body, sendable_status(part.status), headers=fields)
     if not asked.form:
         response.headers.add_vary_header("sec-fetch-dest")
     if response.status_code != part.status:

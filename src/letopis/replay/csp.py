@@ -12,6 +12,7 @@ from starlette.types import Scope
 
 from letopis.archive import Archive
 from letopis.model import Headers
+from letopis.replay.origin import ReplayOrigin
 
 _KEEP_ORIGIN = "allow-same-origin"
 
@@ -33,6 +34,22 @@ def replay_policy(origin: str, flags: str) -> str:
         f"{f'sandbox {flags}'.strip()}; default-src 'none'; script-src 'none'; img-src {web} data:; "
         f"style-src {web} 'unsafe-inline'; font-src {web} data:; media-src {web} data:; frame-src {web}; "
         f"connect-src 'none'; form-action 'none'; base-uri 'none'; object-src 'none'{ancestors}"
+    )
+
+
+SITE_SANDBOX = "allow-scripts allow-same-origin allow-forms"
+"""What archived pages may do on the replay origin: no windows, no dialogs, no downloads, and the frame stays."""
+
+
+def site_policy(origin: ReplayOrigin) -> str:
+    """The Content-Security-Policy of everything on the replay origin: it reaches archived sites and nobody else.
+
+    Frames without an address of their own inherit it, so nothing that a script makes gets around it.
+    """
+    sites = f"{origin.sites} data: blob:"
+    return (
+        f"sandbox {SITE_SANDBOX}; default-src {sites} 'unsafe-inline' 'unsafe-eval'; connect-src {sites}; "
+        f"form-action {origin.sites}; base-uri {origin.sites}; frame-ancestors {origin.base} {origin.sites}"
     )
 
 
@@ -64,7 +81,7 @@ SAFE_HEADERS = {
 def original_headers(headers: Headers) -> list[tuple[str, str]]:
     """The stored fields under names that no browser acts on."""
     return [
-        (f"X-Archive-Orig-{name}", _header_value(value))
+        (f"X-Archive-Orig-{name}", header_value(value))
         for name, value in headers
         if name.isascii() and name.replace("-", "").replace("_", "").isalnum()
     ]
@@ -72,10 +89,11 @@ def original_headers(headers: Headers) -> list[tuple[str, str]]:
 
 def safe_content_type(value: str) -> str:
     """A Content-Type that can be sent; what cannot is left to be plain bytes."""
-    clean = _header_value(value)
+    clean = header_value(value)
     return clean if "/" in clean else "application/octet-stream"
 
 
-def _header_value(value: str) -> str:
+def header_value(value: str) -> str:
+    """A stored value that can be sent."""
     text = "".join(char if char >= " " and char != "\x7f" else " " for char in value)
     return text.encode("latin-1", "replace").decode("latin-1").strip()

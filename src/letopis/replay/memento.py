@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from itertools import chain, groupby, islice
 from typing import NamedTuple
+from urllib.parse import urlencode
 
 from fastapi import Request, Response
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
+from letopis.api.access import principal_of
 from letopis.api.requests import archive_of, origin_of, streamed_response
 from letopis.archive import Archive
+from letopis.archive.accounts import session_rows_of
 from letopis.archive.captures import (
     TOO_LARGE,
     CaptureList,
@@ -22,7 +27,7 @@ from letopis.archive.captures import (
     TimeRange,
     timeline_of,
 )
-from letopis.errors import UnknownVersion
+from letopis.errors import UnknownUrl, UnknownVersion, UsageError
 from letopis.model import Version, from_millis, rfc3339
 from letopis.model.times import timestamp
 from letopis.replay.addresses import (
@@ -36,14 +41,17 @@ from letopis.replay.addresses import (
     parse_address,
     path_after,
 )
-from letopis.replay.captures import memento, not_captured, timegate
+from letopis.replay.captures import memento, not_captured, replay_door, timegate
 from letopis.replay.cdx import cdx_finder_of, cdxj_lines
 from letopis.replay.cdx_query import CdxFinder, CdxQuery
 from letopis.replay.csp import RAW_POLICY, SAFE_HEADERS
+from letopis.replay.frame import go_to_date, not_captured_page
 from letopis.urls import surt
 from letopis.web.charts import CalendarCapture, CalendarDays, calendar_months
 from letopis.web.pages import render_page
 
+ENTRY_LIFETIME = 60
+"""Seconds in which a code for the replay origin must be used."""
 TIMEMAP_PAGE = 10_000
 """Captures on one page of a TimeMap."""
 
@@ -189,12 +197,40 @@ def _version(archive: Archive, moment: TimelineCapture) -> Version:
     return archive.answers.numbered(moment.url, moment.number)
 
 
+def enter(request: Request) -> Response:
+    """To the replay origin: whoever needs an account to read brings a code that is good for once, within a minute."""
+    archive, to = archive_of(request), request.query_params.get("to", "")
+    origin = replay_door(request.scope).origin_for(request.headers.get("host", ""))
+    if origin is None or not to.startswith("/web/"):
+        raise UsageError("there is no replay origin here; see serve.replay_origin")
+    session = principal_of(request).session
+    code = ""
+    if session is not None and not archive.settings.serve.public:
+        code = session_rows_of(archive).begin(session.user.id, "entry", int(time.time()), ENTRY_LIFETIME)
+    query = urlencode({"code": code, "home": origin_of(request.scope), "to": to})
+    return RedirectResponse(f"{origin.base}/.letopis/enter?{query}", 303, headers={"referrer-policy": "no-referrer"})
+
+
 async def replay(request: Request) -> Response:
     """Answers by what the address asks for; see `addresses`. Whatever opens a document or makes a list is done in
     a thread: no document may hold up other requests.
     """
     archive = archive_of(request)
     address = parse_address(path_after(request.scope, "/web/"))
+    try:
+        return await _answered(request, archive, address)
+    except UnknownUrl:
+        destination = request.headers.get("sec-fetch-dest")
+        if destination == "document":
+            return render_page(request, "not_captured.html", 404, url=address.url)
+        if destination in ("iframe", "frame"):
+            answer = not_captured_page(request, address.url)
+            answer.headers["content-security-policy"] = RAW_POLICY
+            return answer
+        raise
+
+
+async def _answered(request: Request, archive: Archive, address: ReplayAddress) -> Response:
     if address.kind is ReplayKind.TIMEGATE and archive.reads_locally:
         return _answer(request, archive, address)
     return await run_in_threadpool(_answer, request, archive, address)
@@ -213,6 +249,10 @@ def _answer(request: Request, archive: Archive, address: ReplayAddress) -> Respo
     return timegate(archive, ours, address, request.scope)
 
 
-MEMENTO_ROUTES = [Route("/web/{rest:path}", replay, methods=["GET", "HEAD"])]
+MEMENTO_ROUTES = [
+    Route("/replay/enter", enter),
+    Route("/replay/go", go_to_date),
+    Route("/web/{rest:path}", replay, methods=["GET", "HEAD"]),
+]
 
 __all__ = ["MEMENTO_ROUTES"]

@@ -26,7 +26,7 @@ from letopis.web.pages import PageRoute, form_of, render_page
 router = APIRouter(route_class=PageRoute)
 
 _HOSTS = 20
-_FLAGS = ("requisites", "revisit_now")
+_FLAGS = ("requisites", "browser", "revisit_now")
 _EMPTY_FORM = dict.fromkeys(("seeds", "scope", "depth", "include", "exclude", *_FLAGS), "")
 
 

@@ -142,7 +142,8 @@ def _values(form: Mapping[str, str]) -> dict[str, Any]:
         "conditions": _lines_of(form.get("conditions", ""), "value"),
     }
     plain = {name: form.get(name) for name in _PLAIN_FIELDS}
-    flags = {"sitemap": form.get("kind") == "sitemap", "browser": form.get("browser") == "yes"}
+    flags = {name: form.get(name) == "yes" for name in ("browser", "requisites")}
+    flags["sitemap"] = form.get("kind") == "sitemap"
     return {name: value for name, value in {**plain, **flags, **lists}.items() if value}
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.archive import Archive
-from letopis.archive.replica import CheckRecord, ContentRecord, RecordCounts
+from letopis.archive.replica import BesideRecord, CheckRecord, ContentRecord, RecordCounts
 from letopis.config import Settings
 from letopis.errors import Damaged, NewerFormat, Refused
 from letopis.exchange.replica import clone, index_records, release
@@ -36,6 +36,11 @@ _CONTENTS = st.builds(
 _EXTRAS = st.none() | st.dictionaries(st.text(max_size=8), st.text(max_size=8) | st.floats(0, 1), min_size=1).map(
     lambda value: json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 )
+_BESIDE = st.lists(
+    st.builds(BesideRecord, st.just("sent"), _CONTENTS, st.integers(0, 10**9), st.just(b""))
+    | st.builds(BesideRecord, st.sampled_from(["set", "screenshot", "text"]), _CONTENTS, st.none(), st.binary()),
+    max_size=4,
+).map(tuple)
 _CHECKS = st.builds(
     CheckRecord,
     st.sampled_from(
@@ -50,6 +55,7 @@ _CHECKS = st.builds(
     _EXTRAS,
     st.none() | st.text(max_size=30),
     _CONTENTS,
+    _BESIDE,
 )
 
 

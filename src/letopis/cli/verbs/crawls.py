@@ -83,6 +83,8 @@ _MAX_FAILURE_KINDS = 4
 @click.option("--cluster", metavar="ADDRESS", help="Work on a Dask cluster (tcp://host:8786).")
 @click.option("--sitemaps", is_flag=True, default=None, help="Plan what the hosts' sitemaps list.")
 @click.option("--requisites", is_flag=True, help="Fetch images, styles and scripts of pages too.")
+@click.option("--browser", is_flag=True, help="Look at pages as a browser shows them, with all that they load.")
+@click.option("--step", "steps", multiple=True, metavar="STEP", help="In a browser: click, type, select or wait.")
 @click.option(
     "--revisit-now",
     is_flag=True,
@@ -95,7 +97,7 @@ def crawl_verb(
     depth: int | None, rules: str | None, limit: int | None, max_bytes: str | None, max_time: str | None,
     delay: str | None, revisit: str | None, budget: float | None, new_share: float | None, order: str | None,
     max_hosts: int | None, agents: int, cluster: str | None, sitemaps: bool | None, requisites: bool,
-    revisit_now: bool, once: bool, warc: Path | None,
+    browser: bool, steps: tuple[str, ...], revisit_now: bool, once: bool, warc: Path | None,
 ) -> None:  # fmt: skip
     """Crawl from the seeds, politely; without seeds go on with what is planned. Ctrl-C stops and can be resumed."""
     for name, value in {
@@ -110,6 +112,7 @@ def crawl_verb(
         limits=CrawlLimits(
             limit, once, parse_size(max_bytes) if max_bytes else None, parse_duration(max_time) if max_time else None
         ),
+        browser=browser or bool(steps), steps=steps,
     )  # fmt: skip
     if cli.settings().cluster.address:
         _print_figures(cli, _on_cluster(cli.settings(), options, agents, warc))

@@ -10,7 +10,15 @@ from collections.abc import Callable
 import click
 
 from letopis.api.mcp import require_mcp, serve_standard_streams
-from letopis.api.server import Server, listen, open_server, run_serving, run_until_stopped, serve_as_worker
+from letopis.api.server import (
+    Server,
+    listen,
+    listen_for_replay,
+    open_server,
+    run_serving,
+    run_until_stopped,
+    serve_as_worker,
+)
 from letopis.archive import Archive
 from letopis.cli.context import CliContext, verb
 from letopis.crawl import CrawlOptions
@@ -41,8 +49,10 @@ def _warn_of_exposure(archive: Archive, *, quietly: bool = False) -> None:
 @click.option(
     "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes that answer requests."
 )
-@click.option("--socket", "inherited", type=int, hidden=True, help="A socket that another process listens on.")
-def serve_verb(cli: CliContext, host: str | None, port: int | None, workers: int, inherited: int | None) -> None:
+@click.option(
+    "--socket", "inherited", type=int, multiple=True, hidden=True, help="A socket that another process listens on."
+)
+def serve_verb(cli: CliContext, host: str | None, port: int | None, workers: int, inherited: tuple[int, ...]) -> None:
     """Web interface and HTTP API over the archive; watches, crawls and jobs that are planned are run as well.
 
     Only one process runs each of them, however many serve the archive.
@@ -50,9 +60,9 @@ def serve_verb(cli: CliContext, host: str | None, port: int | None, workers: int
     cli.set("serve.host", host)
     cli.set("serve.port", port)
     with cli.open() as archive:
-        _warn_of_exposure(archive, quietly=inherited is not None)
-        if inherited is not None:
-            serve_as_worker(archive, socket.socket(fileno=inherited))
+        _warn_of_exposure(archive, quietly=bool(inherited))
+        if inherited:
+            serve_as_worker(archive, *(socket.socket(fileno=number) for number in inherited))
             return
         server, announce = open_server(archive, workers, ["serve", *cli.words()], announce_address)
         if not archive.settings.serve.work or not _takes_work(archive):
@@ -119,7 +129,8 @@ async def run_daemon(
     """Crawl, watches, jobs and web interface until a signal; `ready` is called once requests are answered."""
     log = open_event_log(cli.verbose, as_json=cli.as_json)
     jobs = Supervisor(archive)
-    server = Server(archive, listening or listen(archive.settings.serve.host, archive.settings.serve.port))
+    listening = listening or listen(archive.settings.serve.host, archive.settings.serve.port)
+    server = Server(archive, listening, replay=listen_for_replay(archive, listening))
 
     def announce() -> None:
         log_event(log, "ready", address=server.address, archive=str(archive.folder))

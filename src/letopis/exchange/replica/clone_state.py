@@ -56,7 +56,7 @@ class CloneSelection:
         for check in checks:
             # A version counts for as long as it was what the page said.
             last = ends.get(check.time, _FOREVER) if check.is_version else check.time + 1
-            if check.content is not None and check.time <= high and last > low:
+            if check.contents and check.time <= high and last > low:
                 yield check
 
 

@@ -162,6 +162,9 @@ class _ReleaseStep:
                 for check in self._scope.selection.wanted(checks):
                     if check.content is not None and not self._has(check.content):
                         yield MissingContent(check.content, check)
+                    for one in check.beside:
+                        if not self._has(one.content):
+                            yield MissingContent(one.content, check, one)
 
     def _has(self, content: ContentRecord) -> bool:
         if self._is_held(content):
@@ -217,8 +220,9 @@ class _ReleaseStep:
         found: dict[int, set[int]] = {pack: set() for pack in packs}
         for _, checks in check_groups(self._new, None):
             for check in checks:
-                if check.content is not None and check.content.pack in found:
-                    found[check.content.pack].add(check.content.place)
+                for content in check.contents:
+                    if content.pack in found:
+                        found[content.pack].add(content.place)
         return {pack: sorted(places) for pack, places in found.items()}
 
     def rows(self) -> None:

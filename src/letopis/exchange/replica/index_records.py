@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from letopis.archive.records import CheckDetails
-from letopis.archive.replica import ABSENT, CheckRecord, ContentRecord
+from letopis.archive.replica import ABSENT, PUBLISHED_KINDS, BesideRecord, CheckRecord, ContentRecord
 from letopis.errors import Damaged
 from letopis.exchange.replica.release import pack_file
 from letopis.model import Headers, from_millis, to_millis
@@ -28,6 +28,7 @@ NAME_RULE = r"^\S+ \S+"
 _MOST = 1 << 62
 _MOST_TITLE = 1 << 16
 _MOST_PACK = 10**8
+_MOST_DATA = 1 << 20
 _METHOD = re.compile(r"[a-z0-9][a-z0-9+_.-]{0,31}")
 """Names of codecs; which of them this release has is seen when a content is read."""
 
@@ -79,6 +80,8 @@ def check_line(key: str, record: CheckRecord) -> bytes:
         fields["x"] = _object(record.extra)
     if record.content is not None:
         fields["c"] = _content(record.content)
+    if record.beside:
+        fields["b"] = [[one.kind, _content(one.content), one.head, one.data.hex()] for one in record.beside]
     return f"{key} {_stamp(record.time)} ".encode("utf-8", "surrogatepass") + _json(fields)
 
 
@@ -146,6 +149,7 @@ def _check(url: str, time: int, fields: dict[str, Any]) -> CheckRecord:
         extra=_extra(fields["x"]) if "x" in fields else None,
         title=_title(fields["t"]) if "t" in fields else None,
         content=None if content is None else _parsed_content(content),
+        beside=tuple(_parsed_beside(row) for row in fields.get("b", ()) if row[0] in PUBLISHED_KINDS),
     )
     if found.is_version and (found.content is None or found.head is None):
         raise ValueError("a version without a content")
@@ -164,6 +168,14 @@ def _parsed_content(fields: list[Any]) -> ContentRecord:
         raise ValueError("not a content")
     identity = int.from_bytes(data[20:], "big", signed=True)
     return ContentRecord(data[:20], identity, _whole(raw), _whole(stored), method, pack, _whole(place), _whole(slot))
+
+
+def _parsed_beside(row: list[Any]) -> BesideRecord:
+    """What lies beside a check; kinds of later releases are passed over."""
+    kind, content, head, data = row
+    if (kind == "sent") != (head is not None) or len(data) > _MOST_DATA:
+        raise ValueError("not what lies beside a check")
+    return BesideRecord(kind, _parsed_content(content), _small(head, _MOST), bytes.fromhex(data))
 
 
 def _stamp(time: int) -> str:

@@ -17,7 +17,10 @@ from lxml import etree
 from letopis.archive.index_facts import count_site_pages, index_titles_only, index_whole_pages, set_url_rules
 from letopis.config import parse_size
 from letopis.crawl import CrawlLevel, CrawlLimits, CrawlSelection, CrawlStats, LevelHooks, crawl_levels
+from letopis.crawl.whole_pages import CaptureMode
 from letopis.errors import QuotaUsedUp, Unavailable
+from letopis.fetch import require_browser
+from letopis.fetch.page_steps import parse_steps
 from letopis.index.link_graph import LinkSnapshot
 from letopis.index.link_index import LinkIndex
 from letopis.index.word_index import WordIndex
@@ -132,7 +135,7 @@ def download_step(step: etree._Element, run: QueryRun) -> bytes:
     )
     work = crawl_levels(
         run.archive, seeds, _selection(step, run, seeds), hooks, private_ok=run.context.private_allowed,
-        limits=_limits(step),
+        limits=_limits(step), capture=_capture_mode(step, run),
     )  # fmt: skip
     figures = asyncio.run(work)
     run.figures.add(figures)
@@ -144,6 +147,15 @@ def download_step(step: etree._Element, run: QueryRun) -> bytes:
     kinds = figures.errors + figures.not_asked
     parts = [element("failure", {"kind": kind, "count": count}) for kind, count in sorted(kinds.items())]
     return parent_element("download", {"maxlevel": depth, **row}, [*levels, *parts])
+
+
+def _capture_mode(step: etree._Element, run: QueryRun) -> CaptureMode:
+    """How pages are looked at; MissingExtra where a browser is wanted and none is here."""
+    steps = parse_steps(child_texts(step, "step"))
+    capture = CaptureMode(bool_attribute(step, "browser"), bool_attribute(step, "requisites"), steps)
+    if capture.browser:
+        require_browser(run.archive.settings.fetch.chromium)
+    return capture
 
 
 def _limits(step: etree._Element) -> CrawlLimits:
@@ -174,7 +186,6 @@ def _selection(step: etree._Element, run: QueryRun, seeds: list[str]) -> CrawlSe
     return _DomainSelection(
         scope=Scope(kind, addresses),
         max_depth=depth if depth is not None else run.archive.settings.crawl.max_depth or None,
-        requisites=bool_attribute(step, "requisites"),
         rules=run.rules,
         allowed=frozenset(map(site, allowed)),
         denied=frozenset(map(site, child_texts(step, "deny"))),

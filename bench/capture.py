@@ -1,0 +1,178 @@
+"""R5 and R6: what a whole page costs, in processor time beside plain Chromium, and in bytes beside WACZ files.
+
+R6: ten captures of one page with its resources over time, a little of which changes each time; the archive beside ten
+WACZ files of the same captures. R5: processor time of captures with a browser (requests answered by Letopis, scrolled,
+with screenshot and text, recorded) beside Chromium that only loads the same pages and waits until they are quiet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from playwright.async_api import async_playwright
+
+from bench.measuring import measured
+from letopis import Archive, Monitor
+from letopis.config import MonitorSettings, Settings
+from letopis.exchange.selection import ExportSelection
+from letopis.exchange.wacz_export import export_wacz
+from letopis.fetch.browser import find_browser
+
+CAPTURES = 10
+PICTURES = 12
+_WORDS = ("chronicle", "river", "archive", "town", "notice", "price", "winter", "library", "bridge", "council")
+
+
+class ChangingSite:
+    """A page of some hundred lines with styles, scripts and pictures; `day` changes a few of its parts."""
+
+    def __init__(self) -> None:
+        self.day = 0
+        handler = partial(_Handler, self)
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}/"
+
+    def answer(self, path: str) -> tuple[str, bytes]:
+        """Type and body of an address."""
+        if path == "/":
+            return "text/html", self._page()
+        rand = random.Random(path + (str(self.day) if path == "/picture-0.jpg" else ""))
+        if path.endswith(".jpg"):
+            return "image/jpeg", rand.randbytes(20_000)
+        rows = (f".{rand.choice(_WORDS)}{n} {{ margin: {rand.randrange(99)}px }}" for n in range(400))
+        if path.endswith(".css"):
+            return "text/css", "\n".join(rows).encode()
+        return "text/javascript", f"/* {' '.join(rand.choices(_WORDS, k=4000))} */".encode()
+
+    def _page(self) -> bytes:
+        rand = random.Random(1)
+        lines = [" ".join(rand.choices(_WORDS, k=20)) for _ in range(300)]
+        lines[self.day * 7 % 300] = f"News of day {self.day}: " + " ".join(rand.choices(_WORDS, k=20))
+        pictures = "".join(f"<img src=/picture-{n}.jpg width=90 height=60>" for n in range(PICTURES))
+        head = "<!doctype html><title>News</title><link rel=stylesheet href=/style.css><script src=/app.js></script>"
+        return (head + pictures + "".join(f"<p>{line}</p>\n" for line in lines)).encode()
+
+    def close(self) -> None:
+        """Ends the server."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def __init__(self, site: ChangingSite, *args: object) -> None:
+        self._site = site
+        super().__init__(*args)  # type: ignore[arg-type]
+
+    def do_GET(self) -> None:
+        kind, body = self._site.answer(self.path.partition("?")[0])
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+
+def bytes_of_ten(browser: bool) -> dict[str, float]:
+    """R6: bytes of the archive and of ten WACZ files."""
+    site = ChangingSite()
+    moment = [datetime(2026, 1, 1, tzinfo=UTC)]
+    settings = Settings(monitor=MonitorSettings(min_interval=0))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Archive(Path(folder) / "a", settings=settings, clock=lambda: moment[0]) as archive,
+        Monitor(archive) as monitor,
+    ):
+        options = replace(monitor.options, now=True, browser=browser, requisites=not browser)
+        for day in range(CAPTURES):
+            site.day, moment[0] = day, moment[0] + timedelta(days=1)
+            monitor.look([site.url], options)
+        sets = archive.sets.of(site.url)
+        assert len(sets) == CAPTURES
+        archive.compact()
+        wacz = sum(_wacz_bytes(archive, found.time, Path(folder) / "one.wacz") for found in sets)
+        whole = archive.stats().disk_bytes
+    site.close()
+    return {"archive_bytes": whole, "wacz_bytes": wacz, "ratio": round(whole / wacz, 3), "members": sets[-1].members}
+
+
+def _wacz_bytes(archive: Archive, moment: datetime, target: Path) -> int:
+    export_wacz(archive, target, ExportSelection(since=moment, until=moment + timedelta(hours=12)))
+    return target.stat().st_size
+
+
+def processor_time(pages: int) -> dict[str, float]:
+    """R5: processor seconds a page of both ways, start of the browser included in each."""
+    site = ChangingSite()
+    found = {}
+    for way in ("plain", "letopis"):
+        words = [sys.executable, "-m", "bench.capture", "--way", way, "--url", site.url, "--pages", str(pages)]
+        done = measured(words)
+        assert done.status == 0, done.out
+        found[way] = done.seconds / pages
+    site.close()
+    return found | {"ratio": round(found["letopis"] / found["plain"], 2)}
+
+
+async def load_plainly(url: str, pages: int) -> None:
+    """Chromium alone: each page in a profile of its own, until it is quiet."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"]
+        )
+        for number in range(pages):
+            context = await browser.new_context()
+            page = await context.new_page()
+            await page.goto(f"{url}?{number}", wait_until="networkidle")
+            await context.close()
+        await browser.close()
+
+
+def capture(url: str, pages: int) -> None:
+    """The same pages as whole captures."""
+    with tempfile.TemporaryDirectory() as folder, Archive(folder) as archive, Monitor(archive) as monitor:
+        options = replace(monitor.options, now=True, browser=True)
+        for number in range(pages):
+            (check,) = monitor.look([f"{url}?{number}"], options)
+            assert check.available, check.error
+
+
+def main() -> None:
+    """Prints both as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--way", choices=("plain", "letopis"))
+    parser.add_argument("--url")
+    parser.add_argument("--pages", type=int, default=10)
+    asked = parser.parse_args()
+    if asked.way == "plain":
+        asyncio.run(load_plainly(asked.url, asked.pages))
+    elif asked.way == "letopis":
+        capture(asked.url, asked.pages)
+    else:
+        begun = time.monotonic()
+        rows = {
+            "R6 requisites": bytes_of_ten(browser=False),
+            "R6 browser": bytes_of_ten(browser=True),
+            "R5": processor_time(asked.pages),
+        }
+        print(json.dumps(rows | {"seconds": round(time.monotonic() - begun)}, indent=2))
+
+
+if __name__ == "__main__":
+    main()

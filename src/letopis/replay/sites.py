@@ -1,0 +1,191 @@
+"""Archived sites on the replay origin: each request of a page answered from the capture nearest to its time.
+
+The name of the host says which site is meant and when, so every request is answered by itself: no state, no worker in
+the browser. Whatever was not captured is 404; nothing is ever asked of the live web, by us or by the page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from fastapi import Response
+from starlette.types import Scope
+
+from letopis.archive import Archive
+from letopis.archive.captures import ArchivedResponse, TimelineCapture, load_capture, timeline_of
+from letopis.bounded import run_bounded
+from letopis.errors import TooCostly, UnknownUrl
+from letopis.exchange.request_keys import HttpRequest, request_url
+from letopis.model import header
+from letopis.model.times import timestamp
+from letopis.replay.addresses import http_date, path_after
+from letopis.replay.byte_ranges import body_part
+from letopis.replay.captures import MAX_REWRITTEN, ReplayRequest, captures_near, is_page, sendable_status
+from letopis.replay.csp import header_value, safe_content_type, site_policy
+from letopis.replay.origin import ReplayOrigin, ReplaySite
+from letopis.replay.redirects import shown_capture
+from letopis.replay.site_rewriting import browser_script, rewrite_for_site, with_head_script
+from letopis.urls import surt
+
+_QUICKLY_REWRITTEN = 256 * 1024
+_FRAMES = ("iframe", "frame", "embed", "object")
+_WORKERS = ("worker", "sharedworker")
+_SCRIPT_TYPES = ("javascript", "ecmascript")
+_MOST_REDIRECTS = 10
+_KEPT_HEADERS = frozenset(
+    {"content-language", "content-disposition", "etag", "last-modified", "age", "expires", "retry-after", "allow"}
+)
+"""Stored fields that come as they were, beside those that sites name with `X-` themselves."""
+_LEFT_OUT = frozenset({"x-frame-options", "x-content-type-options", "x-dns-prefetch-control", "x-accel-redirect"})
+
+
+class SiteRequest(NamedTuple):
+    """What a page asks of an archived site."""
+
+    site: ReplaySite
+    origin: ReplayOrigin
+    scope: Scope
+    body: bytes = b""
+
+    @property
+    def fields(self) -> ReplayRequest:
+        """Its header fields."""
+        return ReplayRequest(self.scope, "")
+
+    @property
+    def destination(self) -> str:
+        """What the browser wants it for."""
+        return self.fields.header(b"sec-fetch-dest") or ""
+
+    @property
+    def shows_page(self) -> bool:
+        """Whether it is shown as a page, in our frame or in one of a page."""
+        accepts = (self.fields.header(b"accept") or "").startswith("text/html")
+        return self.destination in _FRAMES or (not self.destination and accepts)
+
+    @property
+    def url(self) -> str:
+        """The address that was asked once."""
+        return self.site.origin + "/" + path_after(self.scope, "/")
+
+    @property
+    def key_url(self) -> str:
+        """The address under which its answer is kept: method and body are a part of it."""
+        method = self.scope["method"]
+        if method in ("GET", "HEAD"):
+            return self.url
+        return request_url(self.url, HttpRequest(method, self.fields.header(b"content-type") or "", self.body))
+
+
+@dataclass(frozen=True, slots=True)
+class SiteAnswer:
+    """The capture that answers; `location` is where a redirect leads on the replay origin."""
+
+    moment: TimelineCapture
+    stored: ArchivedResponse
+    location: str = ""
+
+
+def site_response(archive: Archive, asked: SiteRequest) -> Response:
+    """The answer of an archived site; UnknownUrl where nothing was captured."""
+    found = _found(archive, asked)
+    fields = common_fields(asked) | {
+        "memento-datetime": http_date(found.moment.time),
+        "content-security-policy": site_policy(asked.origin),
+    }
+    if found.location:
+        return Response(status_code=302, headers=fields | {"location": found.location})
+    stored = found.stored
+    body, note = _prepared(asked, found)
+    if note:
+        fields["letopis-note"] = note
+    part = body_part(stored.status, body, header(stored.headers, "content-range"), asked.fields.range)
+    if part.status in (200, 206):
+        fields["accept-ranges"] = "bytes"
+    if part.content_range:
+        fields["content-range"] = part.content_range
+    if stored.content_type:
+        fields["content-type"] = safe_content_type(stored.content_type)
+    response = Response(part.body, sendable_status(part.status), headers=fields)
+    for name, value in stored.headers:
+        lower = name.lower()
+        if lower in _KEPT_HEADERS or (lower.startswith("x-") and lower not in _LEFT_OUT and name.isascii()):
+            response.headers.append(lower, header_value(value))
+    return response
+
+
+def common_fields(asked: SiteRequest) -> dict[str, str]:
+    """What every answer of an archived site carries. Other archived sites may read it, pages elsewhere may not."""
+    fields = {
+        "cache-control": "private, no-cache",
+        "referrer-policy": "unsafe-url",
+        "cross-origin-resource-policy": "same-site",
+        "origin-agent-cluster": "?1",
+        "x-dns-prefetch-control": "off",
+        "timing-allow-origin": "*",
+        "vary": "origin, sec-fetch-dest",
+    }
+    sender = asked.fields.header(b"origin") or ""
+    if sender == "null" or asked.origin.original(sender) is not None:
+        fields["access-control-allow-origin"] = sender
+        fields["access-control-expose-headers"] = "*"
+        if sender != "null":
+            fields["access-control-allow-credentials"] = "true"
+    return fields
+
+
+def preflight(asked: SiteRequest) -> Response:
+    """What a browser asks before it sends a page's request to another archived site: all of them may."""
+    wanted = asked.fields.header(b"access-control-request-headers") or "*"
+    fields = {"access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE", "access-control-max-age": "600"}
+    return Response(status_code=204, headers=common_fields(asked) | fields | {"access-control-allow-headers": wanted})
+
+
+def _found(archive: Archive, asked: SiteRequest) -> SiteAnswer:
+    """The nearest capture. A page is led on by a redirect; whatever else is asked gets what stands at its end."""
+    url = asked.key_url
+    for _ in range(_MOST_REDIRECTS):
+        moment = captures_near(archive, url, asked.site.time).closest(asked.site.time)
+        shown = shown_capture(archive, moment)
+        if shown.target is None:
+            return SiteAnswer(shown.moment, shown.stored)
+        if surt(shown.target.url) == surt(moment.url):
+            answer = timeline_of(archive, moment.url).closest_answer(asked.site.time)
+            if answer is not None:
+                return SiteAnswer(answer, load_capture(archive, answer))
+        location = asked.origin.address(shown.target.url, asked.site.time)
+        if location is not None:
+            return SiteAnswer(shown.moment, shown.stored, location)
+        url = shown.target.url
+    raise UnknownUrl(f"{asked.url} leads nowhere")
+
+
+def _prepared(asked: SiteRequest, found: SiteAnswer) -> tuple[bytes, str]:
+    """The body as the page may use it, and why it was left as it is, where it was."""
+    stored = found.stored
+    type_ = stored.content_type.partition(";")[0].strip().lower()
+    kind = "style" if type_ == "text/css" else "script" if type_.endswith(_SCRIPT_TYPES) else ""
+    if asked.shows_page and is_page(stored):
+        kind = "page"
+    if not kind or stored.body.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return stored.body, ""
+    body, note = stored.body, ""
+    order = {
+        "kind": kind, "url": found.moment.url, "time": asked.site.time, "content_type": stored.content_type,
+        "origin": [asked.origin.scheme, asked.origin.host],
+    }  # fmt: skip
+    try:
+        if len(body) <= _QUICKLY_REWRITTEN:
+            body = rewrite_for_site(order, body)
+        elif len(body) <= MAX_REWRITTEN:
+            body = run_bounded("letopis.replay.site_rewriting:rewrite_for_site", order, body)
+        else:
+            note = "links were not rewritten: it is too large"
+    except TooCostly as error:
+        note = f"links were not rewritten: {error}"
+    if kind == "script" and asked.destination in _WORKERS:
+        body = browser_script("head.js") + b"\n" + body
+    if kind == "page":
+        body = with_head_script(body, f' data-time="{timestamp(found.moment.time)}"')
+    return body, note
