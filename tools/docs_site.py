@@ -13,6 +13,8 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 SECTIONS = {"Deploy": "deploy", "Internals": "internals", "Benchmarks": "benchmarks", "Decisions": "decisions"}
+NAMED_SECTIONS = {"Guides": "guide", "Reference": "reference"}
+"""Sections whose order stands in mkdocs.yml."""
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#\s]+)(#[^)]*)?\)")
 _TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 _LEFT_OUT = ("deploy/kubernetes", "deploy/systemd")
@@ -25,15 +27,19 @@ def title_of(page: Path) -> str:
 
 
 def on_config(config: Any) -> Any:
-    """Adds the sections whose pages are found by their folder, and whatever lies beside them."""
-    for name, folder in SECTIONS.items():
-        pages = sorted((DOCS / folder).glob("*.md"))
-        config.nav.append({name: [{title_of(page): str(page.relative_to(DOCS))} for page in pages]})
-    named = {"quickstart.md"}
-    for page in sorted(DOCS.glob("*.md")):
-        if page.name not in named:
-            config.nav.append({title_of(page): page.name})
+    """Adds the sections whose pages are found by their folder, and to the others whatever they do not name yet."""
+    for section in config.nav:
+        [(name, pages)] = section.items()
+        if name in NAMED_SECTIONS:
+            named = {path for page in pages for path in page.values()}
+            pages += [page for page in _pages_in(NAMED_SECTIONS[name]) if named.isdisjoint(page.values())]
+    config.nav += [{name: _pages_in(folder)} for name, folder in SECTIONS.items()]
+    config.nav += [page for page in _pages_in(".") if "quickstart.md" not in page.values()]
     return config
+
+
+def _pages_in(folder: str) -> list[dict[str, str]]:
+    return [{title_of(page): str(page.relative_to(DOCS))} for page in sorted((DOCS / folder).glob("*.md"))]
 
 
 def on_page_markdown(markdown: str, *, page: Any, **others: Any) -> str:
