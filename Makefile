@@ -71,6 +71,11 @@ scaled: setup-dev
 coverage: setup-dev
 	$(BIN)/pytest -q -n $(WORKERS) --cov --cov-report=term:skip-covered tests
 
+# The docs as a site in build/docs, with search, in light and dark; a link that leads nowhere stops it.
+docs: setup-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "the docs are in build/docs: open build/docs/quickstart.html"
+
 # The shape of the code in figures, each beside its bound.
 metrics: setup-dev
 	$(BIN)/python tools/metrics.py

@@ -141,8 +141,8 @@ def compact(context: Context, asked: CompactCommand) -> Value[CompactReport]:
 
 _LEAST_FREE = 200 * 1024 * 1024
 _EXTRAS = {
-    "browser": "playwright", "cluster": "distributed", "docs-formats": "pypdfium2", "notify": "apprise",
-    "parquet": "pyarrow", "postgres": "psycopg", "s3": "obstore",
+    "arc": "warcio", "browser": "playwright", "cluster": "distributed", "docs-formats": "pypdfium2", "fast": "uvloop",
+    "mcp": "mcp", "notify": "apprise", "parquet": "pyarrow", "postgres": "psycopg", "s3": "obstore",
 }  # fmt: skip
 _PACKAGES = {"letopis-codecs": "letopis_codecs", "letopis-demo": "letopis_demo", "letopis-migrate": "letopis_migrate"}
 
