@@ -20,7 +20,8 @@ from letopis.catalog import Catalog, Cursor
 from letopis.catalog.leases import UPKEEP, HeldLogs, PackClaims
 from letopis.config import StoreSettings
 from letopis.errors import Busy, LetopisError
-from letopis.store import Backend, Store, WriteLease, WriterCoordination
+from letopis.store import Backend, Store, WriteLease
+from letopis.store.object_backend import WriterCoordination
 
 _CLAIM_MILLIS = 600_000
 _LEASE_MILLIS = 600_000

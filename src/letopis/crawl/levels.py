@@ -18,7 +18,7 @@ from letopis.archive.page_memory import RecordExtension
 from letopis.crawl.commits import CrawlStats
 from letopis.crawl.runner import crawl_visitor, open_client
 from letopis.crawl.selection import CrawlDecisions, CrawlSelection
-from letopis.fetch import limits_of
+from letopis.fetch.client import limits_of
 from letopis.frontier import Bandwidth, NewUrl, politeness_of
 from letopis.look import LookOptions, NoTurn, Patience, Visitor, known_version
 from letopis.model import Observation, Outcome, to_millis

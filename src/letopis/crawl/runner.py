@@ -7,8 +7,8 @@ import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from letopis import schedule
 from letopis.archive import Archive
 from letopis.archive.link_cache import LinkCacheWriter
 from letopis.archive.queues import (
@@ -40,16 +40,25 @@ from letopis.crawl.selection import (
     reads_text,
 )
 from letopis.errors import LetopisError, NotReady, UsageError
-from letopis.fetch import Client, CookieJar, CurlTransport, Origin, Transport, limits_of
+from letopis.fetch import Origin
+from letopis.fetch.client import Client, Transport, limits_of
+from letopis.fetch.curl import CookieJar, CurlTransport
 from letopis.frontier import Frontier, LeaseManager, Politeness, politeness_of
+from letopis.lazy import lazy
 from letopis.look import LookOptions, Visitor
 from letopis.look.politeness import PolitenessBook, open_book
 from letopis.look.robots import RobotsCache
 from letopis.look.visitor import user_agent
 from letopis.model import to_millis
 from letopis.schedule import VisitState, make_policy
-from letopis.urls import Scope, ScopeKind, Scopes, parse_user_url
 from letopis.urls import host as host_of
+from letopis.urls import parse_user_url
+from letopis.urls.scope import Scope, ScopeKind, Scopes
+
+if TYPE_CHECKING:
+    from letopis.schedule import freshness as estimates
+else:
+    estimates = lazy("letopis.schedule.freshness")  # needs numpy, and no visit does
 
 _PAUSE_SECONDS = 1.0
 _MAX_TRIES = 300
@@ -272,4 +281,4 @@ _MOST_SAMPLED = 20_000
 def freshness(archive: Archive) -> float | None:
     """The estimated share of copies that equal the live pages now; None before anything is visited again."""
     states = map(VisitState.from_bytes, visit_samples(archive, _MOST_SAMPLED))
-    return schedule.estimated_freshness(states, archive.clock().timestamp())
+    return estimates.estimated_freshness(states, archive.clock().timestamp())

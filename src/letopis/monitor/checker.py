@@ -7,19 +7,26 @@ import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from letopis import fetch
 from letopis.archive import Archive
 from letopis.archive.observers import ObserverMarks, ObserverState, last_checks_of
 from letopis.archive.page_memory import content_of_version
-from letopis.fetch import Client, CookieJar, CurlTransport, limits_of
+from letopis.fetch.client import Client, limits_of
+from letopis.fetch.curl import CookieJar, CurlTransport
+from letopis.lazy import lazy
 from letopis.look import KnownVersion, LookOptions, NoTurn, Patience, Visitor, check_of_look, known_versions
 from letopis.look.politeness import Politeness, PolitenessBook, open_book
 from letopis.look.visitor import WebClient, user_agent
 from letopis.model import Check, Observation, Outcome, Request, Response, to_millis
 from letopis.urls import host as host_of
 from letopis.urls import parse_user_url
+
+if TYPE_CHECKING:
+    from letopis.fetch import browser as browsers
+else:
+    browsers = lazy("letopis.fetch.browser")  # few pages need one
 
 BATCH = 256
 """Looks that share one durable commit."""
@@ -53,12 +60,12 @@ class LazyBrowser:
     def __init__(self, client: Client, executable: str) -> None:
         self._client = client
         self._executable = executable
-        self._fetcher: fetch.BrowserFetcher | None = None
+        self._fetcher: browsers.BrowserFetcher | None = None
 
     async def fetch(self, request: Request) -> Response:
         """The rendered page, or what went wrong."""
         if self._fetcher is None:
-            self._fetcher = fetch.BrowserFetcher(self._client, executable=self._executable)
+            self._fetcher = browsers.BrowserFetcher(self._client, executable=self._executable)
         return await self._fetcher.fetch(request)
 
     async def close(self) -> None:
