@@ -120,7 +120,7 @@ def test_what_was_not_kept_is_not_found(archive: Archive) -> None:
     archive.record([page(9)._replace(whole=WholePage())])
     bare = archive.sets.of(PAGE)[-1]
     assert (bare.members, archive.sets.members(bare)) == (0, ())
-    with pytest.raises(NotFound, match="screenshot of .* was not kept"):
+    with pytest.raises(NotFound, match=r"screenshot of .* was not kept"):
         archive.sets.screenshot(bare)
 
 

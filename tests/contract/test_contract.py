@@ -52,9 +52,11 @@ SCRIPT: list[tuple[str, Given]] = [
     ("history", {"url": PAGE, "from": "2024-01-01T12:15:00Z", "to": "2024-01-01", "limit": 2}),
     ("versions", {"url": PAGE}),
     ("get", {"url": PAGE, "version": 0}),
+    ("get", {"url": PAGE, "version": 0, "format": "markdown"}),
     ("diff", {"url": PAGE, "from": "2024-01-01T12:00:00Z", "to": "2024-01-01T12:35:00Z"}),
     ("diff", {"url": PAGE, "from": "2024-01-01T12:00:00Z", "to": "2024-01-01T12:35:00Z", "format": "links"}),
     ("extract", {"url": PAGE, "at": "2024-01-01"}),
+    ("extract", {"url": PAGE, "at": "2024-01-01", "format": "text"}),
     ("map", {"site": HOST, "at": "2024-02-01", "format": "json"}),
     ("report", {"site": HOST, "at": "2024-02-01"}),
     ("mapdiff", {"site": HOST, "from": "2024-01-01T12:00:30Z", "to": "2024-02-01"}),
@@ -141,8 +143,10 @@ SCRIPT: list[tuple[str, Given]] = [
     ("clean_jobs", {}),
     ("check", lambda folder: {"url": [(folder / "site.txt").read_text()], "as": "me"}),
     ("export", {"kind": "cdxj", "site": HOST, "to": "2024-02-01"}),
+    ("export", {"kind": "markdown", "site": HOST, "to": "2024-02-01"}),
     ("export_file", {"kind": "cdxj", "site": HOST, "to": "2024-02-01", "file": "out.cdxj"}),
     ("import", lambda folder: {"sources": [str(folder / "in.warc")]}),
+    ("import_upload", lambda folder: {"file": sent_file(folder), "name": "again.warc"}),
     ("publish", lambda folder: {"folder": str(folder / "published")}),
     ("clone", lambda folder: {"url": str(folder / "published"), "folder": str(folder / "clone")}),
     ("pull", lambda folder: {"folder": str(folder / "clone")}),
@@ -198,6 +202,11 @@ def begun(folder: Path, site: str) -> None:
     (folder / "target.toml").write_text(f'[archive]\npath = "{folder / "moved"}"\n')
     warc = Path(__file__).parent.parent / "formats" / "warc" / "small.warc"
     (folder / "in.warc").write_bytes(warc.read_bytes() if warc.exists() else WARC)
+
+
+def sent_file(folder: Path) -> Path:
+    """A file that whoever takes it may move."""
+    return Path(shutil.copy(folder / "in.warc", folder / "sent.warc"))
 
 
 PAYLOAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>imported</p>"

@@ -7,11 +7,13 @@ from pathlib import Path
 
 from fastapi import APIRouter, FastAPI
 from fastapi.staticfiles import StaticFiles
+from starlette.routing import Route
 
 from letopis import __version__
 from letopis.api import feeds, middleware, openapi
 from letopis.api.access import AccessGate
 from letopis.api.door import operations_router
+from letopis.api.mcp import McpEndpoint
 from letopis.api.requests import install_problems
 from letopis.archive import Archive
 from letopis.operations.registry import all_operations
@@ -40,7 +42,7 @@ def create_app(archive: Archive) -> FastAPI:
     # The most frequent ones come first: routes are tried in order.
     app.router.routes[:0] = [*cdx.CDX_ROUTES, *memento.MEMENTO_ROUTES, *feeds.FEED_ROUTES]
     # Taken as they are, not included once more: what they validate is made ready once in a process.
-    app.router.routes += everything.routes
+    app.router.routes += [*everything.routes, Route("/mcp", McpEndpoint())]
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     # The last one added sees a request first.
     app.add_middleware(AccessGate, archive=archive, sessions=app.state.auth.sessions)

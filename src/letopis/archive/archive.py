@@ -27,7 +27,7 @@ from letopis.binary import disk_usage, make_private_folder
 from letopis.catalog import Catalog, Cursor, Sqlite, dialect_for
 from letopis.catalog.salvage import put_in_place, remove_draft, salvage_rows
 from letopis.config import ArchiveSettings, Settings
-from letopis.errors import Damaged, NewerFormat, NotReady, Refused
+from letopis.errors import REPAIR, Damaged, NewerFormat, NotReady, Refused
 from letopis.lazy import lazy
 from letopis.model import (
     Check,
@@ -73,8 +73,8 @@ def refuse_packs(backend: Backend, begun: Callable[[], bool] = lambda: False) ->
     """
     if any(size > HEADER_BYTES for size in backend.list().values()) and not begun():
         raise NoCatalogue(
-            f"{backend.where} holds packs but their catalogue is gone; put its file back, "
-            "or build it anew from the packs with 'letopis verify --repair'"
+            f"{backend.where} holds packs but their catalogue is gone; put its file back",
+            REPAIR._replace(lead="or build it anew from the packs with"),
         )
 
 
@@ -157,7 +157,9 @@ class Archive:
 
         # The packs of a clone hold what its origin knows, of which it may show a part.
         takes_in = not (self._following or self._rebuilding or self.is_clone)
-        return backend(), lambda catalog: LocalGate(catalog, backend, self.settings.store, takes_in=takes_in)
+        return backend(), lambda catalog: LocalGate(
+            catalog, self.folder, backend, self.settings.store, takes_in=takes_in
+        )
 
     def _shared(self) -> tuple[Backend, Callable[[Catalog], StoreGate]]:
         """Packs in an object store, beside other machines."""
@@ -169,7 +171,9 @@ class Archive:
 
         def gate(catalog: Catalog) -> StoreGate:
             # Leases run by the machine's own clock, whatever day the archive is told it is.
-            return shared_gate.SharedGate(catalog, backend, self.settings.store, lambda: time.time_ns() // 1_000_000)
+            takes_in = not (self._following or self._rebuilding or self.is_clone)
+            now = lambda: time.time_ns() // 1_000_000  # noqa: E731
+            return shared_gate.SharedGate(catalog, backend, self.settings.store, now, takes_in=takes_in)
 
         return backend(object_backend.WriterCoordination(shared_gate.NoLease, lambda last: last + 1)), gate
 
@@ -273,7 +277,8 @@ class Archive:
             self.catalog.sets.ensure()
         flat = [one for arrival in arrivals for one in (arrival, *(arrival.whole.members if arrival.whole else ()))]
         with self._gate.transaction() as (cursor, store):
-            everything = Recorder(self.catalog, store, record_same=record_same).record(cursor, flat)
+            now = to_millis(self.clock())
+            everything = Recorder(self.catalog, store, record_same=record_same, now=now).record(cursor, flat)
             done = members_recorded(arrivals, everything)
             if sets := [pair for pair in zip(arrivals, done, strict=True) if pair[0].whole is not None]:
                 write_sets(self.catalog, store, cursor, sets)
@@ -298,6 +303,10 @@ class Archive:
         """One durable change of rows and bytes together; sync the store before the block ends."""
         self.require_writable()
         return self._gate.transaction()
+
+    def waiting_to_write(self) -> AbstractContextManager[Callable[[], bool]]:
+        """A place among those who wait to write, for whoever must not stand still: asked, whether nobody else does."""
+        return self._gate.waiting()
 
     def hold_writer(self) -> AbstractContextManager[None]:
         """Keeps other writers out over many commits, which makes each of them cheaper."""
@@ -324,7 +333,8 @@ class Archive:
 
     def verify(self) -> Iterator[IntegrityProblem]:
         """Checks every byte and every reference; an archive without problems yields nothing."""
-        return integrity.find_problems(self.catalog, self._store, follows=self.is_clone)
+        beyond = {} if self.is_clone else self._gate.beyond(self._store)
+        return integrity.find_problems(self.catalog, self._store, beyond)
 
     @classmethod
     def repair(cls, settings: Settings) -> RepairReport:
@@ -355,7 +365,9 @@ class Archive:
             raise
         except Damaged as error:
             if settings.database.url and not isinstance(error, NoCatalogue):
-                raise Damaged(f"{error}; a database cannot be set aside: name an empty one in database.url") from error
+                raise Damaged(
+                    f"{error.message}; a database cannot be set aside: name an empty one in database.url"
+                ) from error
         if settings.database.url:
             with cls(settings=settings, rebuilding=True) as archive:
                 return integrity.rebuild_catalog(archive.catalog, archive._store, archive.folder / "index")
@@ -364,15 +376,19 @@ class Archive:
     @classmethod
     def _repair_file(cls, settings: Settings, file: Path) -> RepairReport:
         draft = file.with_name(f"{file.name}.new")
-        remove_draft(draft)
-        whole = salvage_rows(file, draft)[0] if file.exists() else False
-        with cls(settings=settings, rebuilding=True, draft=draft) as archive:
-            missing = salvage_rows(file, draft)[1] if file.exists() and not whole else ()
-            report = integrity.rebuild_catalog(
-                archive.catalog, archive._store, archive.folder / "index", missing, clone=archive.is_clone
-            )
-            archive.catalog.tidy()
-        put_in_place(draft, file)
+        lease = LocalBackend(file.parent / "packs").lease()  # who writes now waits, and finds the file replaced
+        try:
+            remove_draft(draft)
+            whole = salvage_rows(file, draft)[0] if file.exists() else False
+            with cls(settings=settings, rebuilding=True, draft=draft) as archive:
+                missing = salvage_rows(file, draft)[1] if file.exists() and not whole else ()
+                report = integrity.rebuild_catalog(
+                    archive.catalog, archive._store, archive.folder / "index", missing, clone=archive.is_clone
+                )
+                archive.catalog.tidy()
+            put_in_place(draft, file)
+        finally:
+            lease.release()
         return report
 
     # Reading
@@ -380,11 +396,14 @@ class Archive:
     def get(self, url: str, *, version: int | None = None, at: Moment | None = None) -> Version:
         """The newest version, version `version`, or the one valid at a time; a day stands for its end."""
         address = parse_user_url(url)
-        if version is not None:
-            return self.answers.numbered(address, version)
-        if at is None:
-            return self.answers.newest(address)
-        return self.answers.at(address, as_moment(at, self.clock(), ends_day=True))
+        moment = None if at is None else as_moment(at, self.clock(), ends_day=True)
+        try:
+            if version is not None:
+                return self.answers.numbered(address, version)
+            return self.answers.newest(address) if moment is None else self.answers.at(address, moment)
+        except (TypeError, ValueError, OverflowError) as error:
+            # A flipped bit may make a number of a row a text, or one beyond all bounds.
+            raise Damaged(f"what the catalogue says of {url} makes no sense", REPAIR) from error
 
     def as_sent(self, version: Version) -> Version:
         """A version as the server sent it: itself, but for one that a browser rendered."""
@@ -447,7 +466,7 @@ def _make_folder(archive: Path, folder: Path) -> None:
         archive.parent.mkdir(parents=True, exist_ok=True)
         make_private_folder(folder)
     except OSError as error:
-        raise NotReady(f"cannot make {folder}: {error.strerror}; choose another --archive") from None
+        raise NotReady(f"cannot make {folder}: {error.strerror}; choose another one") from None
 
 
 def _put_result(done: RecordedCapture) -> PutResult:

@@ -356,8 +356,7 @@ class NewCapture(NamedTuple):
 
     `versioned` bodies may become versions; others (errors, redirects) stay
     with their check. Without a body the outcome says what happened.
-    `dated` ones may lie before what is already known; all others are kept in
-    order with earlier checks.
+    `dated` ones may lie before what is already known, whatever the clock says.
     """
 
     url: str
@@ -378,7 +377,7 @@ class NewCapture(NamedTuple):
 
 
 class RecordedCapture(NamedTuple):
-    """What became of an arrival. `version` is the id of the version current after it, `members` are those of its set."""
+    """What became of an arrival. `version` is the id of the version after it, `members` are those of its set."""
 
     url: str
     resource: int

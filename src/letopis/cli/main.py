@@ -14,7 +14,7 @@ import click
 
 from letopis import __version__
 from letopis.cli.context import CliContext, shared_options
-from letopis.errors import LetopisError
+from letopis.errors import LetopisError, shell_words
 from letopis.lazy import lazy
 from letopis.model.printing import printable
 from letopis.plugins import load_entry_point
@@ -53,7 +53,8 @@ VERBS: dict[str, Verb] = {
     "run": Verb("daemon", "The daemon: crawling, watches, jobs, web interface"),
     "demo": Verb("package:letopis-demo", "A small simulated web, crawled and shown; needs no network"),
     "serve": Verb("daemon", "Web interface and HTTP API"),
-    "import": Verb("operations.exchange", "Take in WARC, WACZ, CDXJ, and what other tools kept"),
+    "mcp": Verb("daemon", "Let assistants ask the archive (Model Context Protocol)"),
+    "import": Verb("operations.imports", "Take in WARC, WACZ, CDXJ, HAR, lists, and what other tools kept"),
     "export": Verb("operations.exchange", "Write the archive for other tools: WARC, WACZ, CDXJ and more"),
     "map": Verb("operations.links", "Show the map of a site, or what changed in it, as of any date"),
     "links": Verb("operations.links", "List the links of a page or to it, as of any date"),
@@ -115,7 +116,7 @@ _OTHER_WORDS = {
     "tree": "map", "backlinks": "links", "dead": "broken", "pagerank": "rank", "first": "when", "phrase": "when",
     "similar": "duplicates", "dedup": "duplicates", "queue": "jobs", "login": "users", "accounts": "users",
     "keys": "tokens", "collections": "projects", "mirror": "clone", "sync": "pull", "update": "pull",
-    "status": "stats", "info": "stats", "size": "stats", "config": "settings", "options": "settings",
+    "status": "stats", "info": "stats", "size": "stats", "config": "settings", "options": "settings", "ai": "mcp",
     "fsck": "verify", "repair": "verify", "test": "verify", "gc": "compact", "vacuum": "compact",
     "optimize": "compact", "prune": "compact", "delete": "compact", "benchmark": "bench", "new": "init",
     "create": "init", "feed": "changes", "news": "changes", "text": "extract", "topics": "categories",
@@ -190,7 +191,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except LetopisError as error:
-        return _print_error(str(error), error.exit_status)
+        return _print_error(shell_words(error), error.exit_status)
     except click.exceptions.NoArgsIsHelpError as error:
         return _print_error(error.format_message(), 2, prefix="")
     except click.UsageError as error:

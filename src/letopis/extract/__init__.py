@@ -11,15 +11,23 @@ from letopis.lazy import public_names
 
 if TYPE_CHECKING:
     from letopis.extract.feeds import SitemapEntry, sitemap_entries
+    from letopis.extract.main_content import ContentForm, content_text
 
-_HOMES = {"SitemapEntry": "feeds", "sitemap_entries": "feeds"}
+_HOMES = {
+    "ContentForm": "main_content",
+    "SitemapEntry": "feeds",
+    "content_text": "main_content",
+    "sitemap_entries": "feeds",
+}
 
 __all__ = [
+    "ContentForm",
     "Format",
     "Mode",
     "PageDraft",
     "SitemapEntry",
     "Source",
+    "content_text",
     "content_types",
     "decode",
     "format_for",
@@ -32,5 +40,5 @@ __all__ = [
     "sniff",
 ]
 
-# Sitemaps are read by a parser of their own: it is imported at their first use.
+# Few commands read sitemaps or write Markdown: what does so is imported at its first use.
 __getattr__ = public_names(__name__, _HOMES)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from tantivy import FieldType, Occur, Query
 
-from letopis.errors import Damaged
+from letopis.errors import Damaged, Remedy
 from letopis.index.base_forms import BaseForms
 from letopis.index.page_text import StoredPage, is_cjk, unpack_stored_page
 from letopis.index.query_language import FieldFilter, QueryClause, QueryTerm, WordQuery
@@ -315,4 +315,7 @@ def best_documents(searcher: Any, query: Any, limit: int) -> list[tuple[float, A
 
 def damaged_index(error: Exception) -> Damaged:
     """The one sentence about an index that cannot be read."""
-    return Damaged(f"the index of words is damaged ({error}); build it anew with 'letopis search --rebuild'")
+    return Damaged(
+        f"the index of words is damaged ({error})",
+        Remedy("search --rebuild", "letopis.index.word_index.WordIndex.rebuild()", "build it anew with"),
+    )

@@ -54,6 +54,8 @@ else:
 _NO_CHANGE = Change(same_bytes=True, same_text=True, meaningful=False)
 _STOP_POLL = 0.25
 """Seconds after which somebody who waits asks again whether the look is still wanted."""
+_LONGEST_WRITE, _WRITE_POLL = 60.0, 0.02
+"""Seconds: for how long others are waited for that write, and how often one looks."""
 _DISALLOWED = Failure(
     FailureKind.ROBOTS, "robots.txt of this host does not allow it; a check of this page by itself asks all the same"
 )
@@ -173,6 +175,11 @@ class Visitor:
     def refused_by_setting(self, url: str, name: str) -> Response:
         """What stands for an answer where a setting forbids to ask."""
         why = f"the setting {name} leaves this address out; change it, or check this page by itself"
+        return self._without_asking(url, Failure(FailureKind.SETTING, why))
+
+    def refused_by_limit(self, url: str) -> Response:
+        """What stands for an answer where the crawl of a page has had its bytes or its time."""
+        why = "its crawl has had the bytes or the time that it may take; plan it again with more of them"
         return self._without_asking(url, Failure(FailureKind.SETTING, why))
 
     def _without_asking(self, url: str, failure: Failure) -> Response:
@@ -325,6 +332,17 @@ class _Exchange:
             return None
         self.host = host
         return clock() - began
+
+
+async def wait_to_record(archive: Archive) -> None:
+    """Until nobody else writes, for a minute at most. The loop goes on meanwhile, which `Visitor.record` would stop:
+    looks that are under way would seem to take as long, and fail for it.
+    """
+    clock = asyncio.get_running_loop().time
+    until = clock() + _LONGEST_WRITE
+    with archive.waiting_to_write() as is_next:
+        while not is_next() and clock() < until:
+            await asyncio.sleep(_WRITE_POLL)
 
 
 def user_agent(archive: Archive) -> str:

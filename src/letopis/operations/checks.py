@@ -140,6 +140,7 @@ def _sentence(check: CheckResult) -> str:
         "letopis check https://example.org/big.iso --head",
         "letopis check https://example.org/ --browser",
     ),
+    tool=True,
 )
 def check(context: Context, asked: CheckCommand) -> Rows[CheckResult]:
     """Check pages now: is it there, did it change, also since your last look.
@@ -256,6 +257,7 @@ class RecordedCheck(NamedTuple):
         "letopis history https://example.org/",
         "letopis history https://example.org/ --from 2024-01-01 --to 2024-01-31 --json",
     ),
+    tool=True,
 )
 def history(context: Context, asked: PageListQuery) -> Rows[RecordedCheck]:
     """List every check of a page, oldest first: time, status, whether it was available, the verdict and its reason.
@@ -314,6 +316,7 @@ class RecordedVersion(NamedTuple):
         "letopis versions https://example.org/",
         "letopis versions https://example.org/ --from 2024-01-01 --json",
     ),
+    tool=True,
 )
 def versions(context: Context, asked: PageListQuery) -> Rows[RecordedVersion]:
     """List the versions of a page, oldest first: number, time, valid until, digest, sizes, method."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 from letopis.archive import OWN, READ
@@ -17,6 +17,7 @@ from letopis.archive.crawl_status import (
     ready_hosts,
 )
 from letopis.archive.queues import drop_site as drop
+from letopis.config import parse_size
 from letopis.crawl import CrawlOptions, freshness
 from letopis.crawl import enqueue_seeds as enqueue
 from letopis.errors import NotFound
@@ -37,6 +38,7 @@ _MAX_PATTERNS = 100
 _MAX_PATTERN_LENGTH = 1000
 _MAX_HOSTS = 1000
 _MAX_RULES = 100_000
+_MAX_SIZE_LENGTH = 40
 _SHOWN_HOSTS = 20
 
 
@@ -59,6 +61,10 @@ class EnqueueSeedsCommand(Parameters):
     max_hosts: int | None = parameter(
         "Most hosts on which its pages lie, those of the seeds included.", default=None, at_least=1, at_most=_MAX_HOSTS
     )
+    max_bytes: str | None = parameter(
+        "Most bytes to fetch of it (500MiB), whoever goes on.", default=None, metavar="SIZE", longest=_MAX_SIZE_LENGTH
+    )
+    max_time: timedelta | None = parameter("Time after which nothing of it is asked for any more (6h).", default=None)
     rules: str | None = parameter(
         "Rules of addresses, as the <urltransform> element of a job.", default=None, metavar="XML", longest=_MAX_RULES
     )
@@ -88,6 +94,7 @@ class CrawlQueued:
         "letopis crawls add https://example.org/",
         "letopis crawls add https://example.org/docs/ --scope prefix --depth 3",
         "letopis crawls add https://example.org/ --scope any --limit 1000 --max-hosts 20",
+        "letopis crawls add https://example.org/ --max-bytes 500MiB --max-time 6h",
     ),
 )
 def enqueue_seeds(context: Context, asked: EnqueueSeedsCommand) -> Value[CrawlQueued]:
@@ -98,6 +105,8 @@ def enqueue_seeds(context: Context, asked: EnqueueSeedsCommand) -> Value[CrawlQu
     options = CrawlOptions(
         seeds, ScopeKind(asked.scope), asked.include, asked.exclude, asked.depth, asked.requisites, asked.revisit_now,
         origin=context.origin, limit=asked.limit, max_hosts=asked.max_hosts, rules=asked.rules or "",
+        max_bytes=None if asked.max_bytes is None else parse_size(asked.max_bytes),
+        max_seconds=None if asked.max_time is None else asked.max_time.total_seconds(),
     )  # fmt: skip
     return Value(CrawlQueued(seeds, enqueue(context.archive, options)))
 

@@ -15,6 +15,7 @@ FAMILIES = (
     "crawls",
     "duplicates",
     "exchange",
+    "imports",
     "jobs",
     "links",
     "muting",

@@ -95,6 +95,7 @@ def _lines(totals: ArchiveTotals) -> str:
     route=("GET", "/stats"),
     sentence=_lines,
     examples=("letopis stats", "letopis stats --json"),
+    tool=True,
 )
 def stats(context: Context, asked: WholeArchive) -> Value[ArchiveTotals]:
     """Show totals of the archive: documents, versions, checks, bytes, links, and how far the indexes are behind."""

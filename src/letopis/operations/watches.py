@@ -161,17 +161,9 @@ def _sentence(row: WatchDetails) -> str:
 
 
 @operation(
-    "watch_add",
-    right=WRITE,
-    verb="watch add",
-    route=("POST", "/watches"),
-    status=201,
-    listed="watches",
-    single="url",
-    audited="watch added",
-    subject=lambda asked: " ".join((*asked.urls, *asked.sitemaps)) or f"tag {asked.tag}",
-    sentence=_sentence,
-    errors=(429, 501),
+    "watch_add", right=WRITE, verb="watch add", route=("POST", "/watches"), status=201, listed="watches", single="url",
+    audited="watch added", subject=lambda asked: " ".join((*asked.urls, *asked.sitemaps)) or f"tag {asked.tag}",
+    sentence=_sentence, errors=(429, 501), tool=True,
     examples=(
         "letopis watch add https://example.org/ --every 10m --css main --notify https://example.org/hook",
         'letopis watch add https://example.org/prices --cron "0 7 * * mon-fri" --adds "sold out"',
@@ -180,7 +172,7 @@ def _sentence(row: WatchDetails) -> str:
         "letopis watch add --sitemap https://example.org/sitemap.xml --tag example",
         "letopis watch add --tag example --every 6h --notify mailto://user:password@example.org",
     ),
-)
+)  # fmt: skip
 def watch_add(context: Context, asked: AddWatches) -> Rows[WatchDetails]:
     """Watch pages from now on, or set the defaults of a tag.
 
@@ -272,7 +264,7 @@ class WatchListQuery(Parameters):
 
 
 @operation(
-    "watch_list", right=READ, verb="watch list", route=("GET", "/watches"), listed="watches",
+    "watch_list", right=READ, verb="watch list", route=("GET", "/watches"), listed="watches", tool=True,
     columns=("url", "every", "cron", "tag", "when", "paused", "due", "failures", "undelivered", "delivery_error"),
     examples=("letopis watch list", "letopis watch list --tag news --json"),
 )  # fmt: skip
@@ -297,7 +289,7 @@ class RemovedWatch:
 
 @operation(
     "watch_remove", right=WRITE, verb="watch remove", route=("DELETE", "/watches"), listed="watches", single="url",
-    audited="watch removed", creates=False,
+    audited="watch removed", creates=False, tool=True,
     sentence=lambda row: f"no longer watched: {row.url} ({row.removed} {'watch' if row.removed == 1 else 'watches'})",
     errors=(404,), examples=("letopis watch remove https://example.org/",),
 )  # fmt: skip
@@ -483,7 +475,7 @@ class AlertDetails:
 
 
 @operation(
-    "watch_alerts", right=READ, verb="watch alerts", route=("GET", "/watches/alerts"), listed="alerts",
+    "watch_alerts", right=READ, verb="watch alerts", route=("GET", "/watches/alerts"), listed="alerts", tool=True,
     columns=("id", "time", "kind", "url", "message"),
     examples=("letopis watch alerts", "letopis watch alerts https://example.org/ --limit 10 --json"),
 )  # fmt: skip

@@ -162,6 +162,7 @@ def _shown_reason(row: SearchRow) -> Iterator[str]:
         "letopis search -- 'archive -wayback'",
         "letopis search --rebuild --cluster tcp://scheduler.example:8786",
     ),
+    tool=True,
 )
 def search(context: Context, asked: SearchQuery) -> Rows[SearchRow]:
     """Find pages by their words, best first.
@@ -286,6 +287,7 @@ def _shown_phrase(found: PhraseHistory) -> str:
     sentence=_shown_phrase,
     errors=(404,),
     examples=("letopis when 'terms of service'", "letopis when katedra --site example.org"),
+    tool=True,
 )
 def when(context: Context, asked: PhraseQuery) -> Value[PhraseHistory]:
     """Tell when a phrase first and last stood on any page, over all versions."""

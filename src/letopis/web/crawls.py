@@ -14,7 +14,7 @@ from letopis.api.access import principal_of
 from letopis.api.door import context_of
 from letopis.api.requests import ArchiveDep, http_status_of
 from letopis.archive import Archive
-from letopis.errors import LetopisError, UsageError
+from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model.rights import OWN
 from letopis.operations import bind, json_value
 from letopis.operations.crawls import CrawlScope, CrawlStatusQuery, EnqueueSeedsCommand, crawl_status, enqueue_seeds
@@ -87,7 +87,7 @@ def _enqueue(request: Request, archive: Archive, form: dict[str, str]) -> Respon
     try:
         queued = _queued(request, form)
     except LetopisError as error:
-        return _crawl_page(request, archive, _form_status(error), problem=str(error), form=form)
+        return _crawl_page(request, archive, _form_status(error), problem=shell_words(error), form=form)
     return RedirectResponse(f"/crawl?queued={queued}", 303)
 
 
@@ -163,5 +163,5 @@ def _begin(request: Request, archive: Archive, form: dict[str, str]) -> Response
         context = context_of(request)
         watch_add(context, bind(AddWatches, {"url": url, "every": form.get("every", "1h")}, context.moment()))
     except LetopisError as error:
-        return _welcome_page(request, archive, _form_status(error), str(error), url)
+        return _welcome_page(request, archive, _form_status(error), shell_words(error), url)
     return RedirectResponse("/watches?done=added", 303)

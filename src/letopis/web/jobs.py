@@ -10,7 +10,7 @@ from fastapi.responses import RedirectResponse
 
 from letopis.api.door import context_of, document_response
 from letopis.api.requests import http_status_of
-from letopis.errors import LetopisError, NotFound, UsageError
+from letopis.errors import LetopisError, NotFound, UsageError, shell_words
 from letopis.jobs.packages import stylesheet_names
 from letopis.model.rights import WRITE
 from letopis.operations import Context, Document, Value, bind
@@ -97,7 +97,7 @@ def _submit(request: Request, form: dict[str, str]) -> Response:
             made = operations.submit_job(context, operations.SubmitCommand(xml=text.encode(), keep=keep))
     except LetopisError as error:
         status = 422 if isinstance(error, UsageError) else http_status_of(error)
-        return _list_page(request, {}, _Notice(status, str(error), text or _EXAMPLE))
+        return _list_page(request, {}, _Notice(status, shell_words(error), text or _EXAMPLE))
     return _to_job(made)
 
 

@@ -20,7 +20,7 @@ from letopis.api.access import principal_of
 from letopis.api.requests import http_status_of
 from letopis.archive import Archive
 from letopis.archive.activity import find_page
-from letopis.errors import BadUrl, LetopisError, UsageError
+from letopis.errors import BadUrl, LetopisError, UsageError, shell_words
 from letopis.model import rfc3339, stamp14
 from letopis.replay.addresses import embedded_url, path_after
 from letopis.schedule.policies import format_span
@@ -164,7 +164,7 @@ def error_page(request: Request, error: LetopisError) -> HTMLResponse:
     """What went wrong, as a page that says what to do."""
     status = http_status_of(error)
     title = _TITLES.get(status, translatable("Something went wrong"))
-    return render_page(request, "error.html", status, title=title, message=str(error))
+    return render_page(request, "error.html", status, title=title, message=shell_words(error))
 
 
 class PageRoute(APIRoute):

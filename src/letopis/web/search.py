@@ -14,7 +14,7 @@ from starlette.datastructures import QueryParams
 from letopis.api.door import context_of
 from letopis.archive.activity import busiest_hosts
 from letopis.archive.index_facts import count_site_pages, require_site
-from letopis.errors import NotFound, UsageError
+from letopis.errors import NotFound, UsageError, shell_words
 from letopis.index.near_duplicates import DuplicatePair
 from letopis.index.search_ranking import SearchRow
 from letopis.index.search_results import SearchFacet
@@ -85,9 +85,9 @@ def search_page(request: Request, page: str = "") -> Response:
         query = _page_query(context, form, 1)
         hits, about = _hits(context, form, page)
     except UsageError as error:
-        return _shown(request, form, 400, problem=str(error))
+        return _shown(request, form, 400, problem=shell_words(error))
     except NotFound as error:
-        return _shown(request, form, 404, problem=str(error))
+        return _shown(request, form, 404, problem=shell_words(error))
     return _shown(
         request, form, learns=context.archive.settings.search.learn, hits=hits, facets=_grouped(about["facets"]),
         suggestion=about["suggestion"], near=_near(context, query), stood=_phrase(context, query),
