@@ -188,6 +188,26 @@ def test_names_loaded_late_are_there_and_no_module_takes_their_place() -> None:
         assert [public for public in package._HOMES if not hasattr(package, public)] == []
 
 
+def test_names_loaded_late_are_for_those_who_use_the_package() -> None:
+    """Inside of it a module says which other module it needs, so that what a start loads can be read from imports."""
+    units = sorted({unit for unit, _ in modules()})
+    homes = {unit: getattr(import_module(f"letopis.{unit}"), "_HOMES", {}) for unit in units}
+    wrong = []
+    for _, path in modules():
+        tables = [
+            (node.module, homes.get(node.module.removeprefix("letopis."), {}), node.names)
+            for node in ast.walk(tree_of(path))
+            if isinstance(node, ast.ImportFrom) and node.module and path.name != "__init__.py"
+        ]
+        wrong += [
+            f"{path.relative_to(SOURCE)} takes {alias.name} from {module}: write {module}.{table[alias.name]}"
+            for module, table, names in tables
+            for alias in names
+            if alias.name in table
+        ]
+    assert wrong == []
+
+
 def test_errors_carry_the_exit_status_of_the_command_line() -> None:
     statuses = {"UsageError": 2, "NotFound": 3, "Unavailable": 4, "DocumentTooLarge": 5, "Damaged": 6, "Refused": 7}
     errors = __import__("letopis.errors", fromlist=["errors"])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from letopis.lazy import public_names
 
 if TYPE_CHECKING:
     from letopis.archive import Archive
@@ -62,9 +63,5 @@ __all__ = [
     "Version",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Public names are imported at their first use: the command line starts faster without them."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'letopis' has no attribute {name!r}")
-    return getattr(import_module(f"letopis.{_HOMES[name]}"), name)
+# Public names are imported at their first use: the command line starts faster without them.
+__getattr__ = public_names(__name__, _HOMES)

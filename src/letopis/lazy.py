@@ -12,6 +12,7 @@ stands among the imports, says what is needed, and costs nothing until
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -35,3 +36,18 @@ class _LazyModule:
 def lazy(name: str) -> Any:
     """A module by its full name, loaded when something of it is used."""
     return _LazyModule(name)
+
+
+def public_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a package that offers names of its modules and loads each of these at its first use.
+
+    Such a table is for those who write programs with Letopis and for tests. The modules of Letopis name the module
+    that they need. No module may be called like a name of the table: once loaded, it would stand in its place.
+    """
+
+    def load(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{homes[name]}"), name)
+
+    return load

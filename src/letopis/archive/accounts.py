@@ -10,8 +10,8 @@ from letopis.archive.archive import Archive
 from letopis.catalog import ResourceRow
 from letopis.catalog.accounts import HASHINGS, Accounts, Project, ProjectPart, Projects, Token, User
 from letopis.catalog.sessions import SessionRows
-from letopis.urls import Scope, ScopeKind
 from letopis.urls import host as host_of
+from letopis.urls.scope import Scope, ScopeKind
 
 __all__ = [
     "HASHINGS",

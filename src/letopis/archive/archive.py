@@ -48,17 +48,18 @@ from letopis.urls import parse_user_url
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
-    from letopis import store
     from letopis.archive import compaction, differences, integrity, shared_gate, verdicts
     from letopis.archive.compaction import CompactReport
     from letopis.archive.integrity import IntegrityProblem, RepairReport
+    from letopis.store import bucket as buckets
+    from letopis.store import object_backend
 else:
     compaction = lazy("letopis.archive.compaction")
     differences = lazy("letopis.archive.differences")
     integrity = lazy("letopis.archive.integrity")
     shared_gate = lazy("letopis.archive.shared_gate")
     verdicts = lazy("letopis.archive.verdicts")
-    store = lazy("letopis.store")
+    buckets, object_backend = lazy("letopis.store.bucket"), lazy("letopis.store.object_backend")
 
 
 class NoCatalogue(Damaged):
@@ -162,11 +163,11 @@ class Archive:
 
     def _shared(self) -> tuple[Backend, Callable[[Catalog], StoreGate]]:
         """Packs in an object store, beside other machines."""
-        bucket = store.Bucket(self.settings.store)
-        cache = store.BlockCache(self.folder / "cache", self.settings.store.cache_bytes)
+        bucket = buckets.Bucket(self.settings.store)
+        cache = buckets.BlockCache(self.folder / "cache", self.settings.store.cache_bytes)
 
-        def backend(sharing: store.WriterCoordination) -> Backend:
-            return store.ObjectBackend(bucket, cache, sharing)
+        def backend(sharing: object_backend.WriterCoordination) -> Backend:
+            return object_backend.ObjectBackend(bucket, cache, sharing)
 
         def gate(catalog: Catalog) -> StoreGate:
             # Leases run by the machine's own clock, whatever day the archive is told it is.
@@ -174,7 +175,7 @@ class Archive:
             now = lambda: time.time_ns() // 1_000_000  # noqa: E731
             return shared_gate.SharedGate(catalog, backend, self.settings.store, now, takes_in=takes_in)
 
-        return backend(store.WriterCoordination(shared_gate.NoLease, lambda last: last + 1)), gate
+        return backend(object_backend.WriterCoordination(shared_gate.NoLease, lambda last: last + 1)), gate
 
     @classmethod
     def open(cls, settings: Settings) -> Archive:

@@ -22,7 +22,8 @@ from letopis.catalog.leases import UPKEEP, HeldLogs, PackClaims
 from letopis.config import StoreSettings
 from letopis.errors import Busy, LetopisError
 from letopis.lazy import lazy
-from letopis.store import HEADER_BYTES, Backend, HighWaterMark, Store, WriteLease, WriterCoordination
+from letopis.store import HEADER_BYTES, Backend, HighWaterMark, Store, WriteLease
+from letopis.store.object_backend import WriterCoordination
 
 if TYPE_CHECKING:
     from letopis.archive import pack_facts

@@ -15,7 +15,8 @@ from letopis import extract
 from letopis.archive.archive import Archive
 from letopis.archive.mute_rules import mute_rules_of
 from letopis.archive.records import CheckDetails, with_verdict
-from letopis.change import HostProfile, compare, fingerprint
+from letopis.change import HostProfile, fingerprint
+from letopis.change.verdict import compare
 from letopis.errors import LetopisError
 from letopis.model import Change, Page, Version
 from letopis.urls import host as host_of

@@ -6,11 +6,11 @@ stand apart in `letopis.change.duplicates`: they need numpy, which costs more
 start-up than a check takes.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from letopis.change.fingerprints import Fingerprint, fingerprint
 from letopis.change.profiles import HostProfile, PageHabits
+from letopis.lazy import public_names
 
 if TYPE_CHECKING:
     from letopis.change.deltas import apply_binary_delta, make_binary_delta
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from letopis.change.verdict import PageState, compare, learn_habits
     from letopis.change.visual_diff import visual_html, visual_html_in_time
 
-# No module here is called like a name of this table: once loaded, it would stand in the place of that name.
 _HOMES = {
     "ContentFilter": "filters",
     "DiffBounds": "text_diff",
@@ -98,9 +97,5 @@ __all__ = [
     "word_diff",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """What compares and shows is imported at its first use: a crawl that meets new pages does neither."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'letopis.change' has no attribute {name!r}")
-    return getattr(import_module(f"letopis.change.{_HOMES[name]}"), name)
+# What compares and shows is imported at its first use: a crawl that meets new pages does neither.
+__getattr__ = public_names(__name__, _HOMES)

@@ -20,7 +20,7 @@ from letopis.crawl.commits import CrawlStats
 from letopis.crawl.runner import crawl_visitor, open_client
 from letopis.crawl.selection import CrawlDecisions, CrawlSelection
 from letopis.crawl.whole_pages import CaptureMode
-from letopis.fetch import limits_of
+from letopis.fetch.client import limits_of
 from letopis.frontier import Bandwidth, NewUrl, politeness_of
 from letopis.look import LookOptions, NoTurn, Patience, Visitor, known_version
 from letopis.look.visitor import wait_to_record

@@ -15,8 +15,8 @@ from contextlib import (
 )
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from letopis import schedule
 from letopis.archive import Archive
 from letopis.archive.link_cache import LinkCacheWriter
 from letopis.archive.queues import (
@@ -50,26 +50,27 @@ from letopis.crawl.selection import (
 )
 from letopis.crawl.whole_pages import CaptureMode, WholePages
 from letopis.errors import Busy, LetopisError, NotReady, Remedy, UsageError
-from letopis.fetch import (
-    BrowserFetcher,
-    Client,
-    CookieJar,
-    CurlTransport,
-    Origin,
-    Transport,
-    limits_of,
-    require_browser,
-)
+from letopis.fetch import Origin
+from letopis.fetch.browser import BrowserFetcher, require_browser
+from letopis.fetch.client import Client, Transport, limits_of
+from letopis.fetch.curl import CookieJar, CurlTransport
 from letopis.fetch.page_steps import parse_steps
 from letopis.frontier import Frontier, LeaseManager, Politeness, politeness_of
+from letopis.lazy import lazy
 from letopis.look import LookOptions, Visitor
 from letopis.look.politeness import PolitenessBook, open_book
 from letopis.look.robots import RobotsCache
 from letopis.look.visitor import user_agent
 from letopis.model import to_millis
 from letopis.schedule import VisitState, make_policy
-from letopis.urls import Scope, ScopeKind, Scopes, parse_user_url
 from letopis.urls import host as host_of
+from letopis.urls import parse_user_url
+from letopis.urls.scope import Scope, ScopeKind, Scopes
+
+if TYPE_CHECKING:
+    from letopis.schedule import freshness as estimates
+else:
+    estimates = lazy("letopis.schedule.freshness")  # needs numpy, and no visit does
 
 _PAUSE_SECONDS = 1.0
 _MAX_TRIES = 300
@@ -354,4 +355,4 @@ _MOST_SAMPLED = 20_000
 def freshness(archive: Archive) -> float | None:
     """The estimated share of copies that equal the live pages now; None before anything is visited again."""
     states = map(VisitState.from_bytes, visit_samples(archive, _MOST_SAMPLED))
-    return schedule.estimated_freshness(states, archive.clock().timestamp())
+    return estimates.estimated_freshness(states, archive.clock().timestamp())

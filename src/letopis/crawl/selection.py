@@ -30,17 +30,10 @@ from letopis.frontier import (
 )
 from letopis.lazy import lazy
 from letopis.model import LinkType, Observation, Page, header, to_millis
-from letopis.urls import (
-    Scope,
-    ScopeKind,
-    Scopes,
-    UrlRules,
-    join,
-    parse_user_url,
-    url_key,
-    without_tracking,
-)
 from letopis.urls import host as host_of
+from letopis.urls import join, parse_user_url, url_key
+from letopis.urls.rules import UrlRules, without_tracking
+from letopis.urls.scope import Scope, ScopeKind, Scopes
 
 if TYPE_CHECKING:
     from letopis.urls import rules_xml

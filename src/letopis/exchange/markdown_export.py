@@ -11,8 +11,9 @@ from letopis.archive import Archive
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.static_copy import CopyFolder, CopyReport
 from letopis.exchange.static_names import file_name
-from letopis.extract import content_text, format_for, read_page
+from letopis.extract import format_for, read_page
 from letopis.extract.detection import bare_type
+from letopis.extract.main_content import content_text
 
 
 class MarkdownDocument(NamedTuple):

@@ -13,7 +13,9 @@ from urllib.parse import unquote, urlsplit
 from letopis.archive import utc_now
 from letopis.config import FetchSettings
 from letopis.errors import NotFound, RemoteChanged, Unavailable
-from letopis.fetch import Client, CurlTransport, CutShort, RangePart, RangeReader, RangesIgnored
+from letopis.fetch.client import Client
+from letopis.fetch.curl import CurlTransport
+from letopis.fetch.ranges import CutShort, RangePart, RangeReader, RangesIgnored
 from letopis.zrec import (
     FileSource,
     NoRanges,

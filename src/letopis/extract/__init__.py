@@ -1,13 +1,13 @@
 """Bytes and a content type in, a Page out: metadata, blocks, links. One module a format."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from letopis.extract.charsets import decode
 from letopis.extract.detection import sniff
 from letopis.extract.extraction import read_in_own_process, read_page
 from letopis.extract.formats import Format, content_types, format_for
 from letopis.extract.pages import Mode, PageDraft, Source, page_from_json, page_to_json, page_to_xml
+from letopis.lazy import public_names
 
 if TYPE_CHECKING:
     from letopis.extract.feeds import SitemapEntry, sitemap_entries
@@ -40,9 +40,5 @@ __all__ = [
     "sniff",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Few commands read sitemaps or write Markdown: what does so is imported at its first use."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'letopis.extract' has no attribute {name!r}")
-    return getattr(import_module(f"letopis.extract.{_HOMES[name]}"), name)
+# Few commands read sitemaps or write Markdown: what does so is imported at its first use.
+__getattr__ = public_names(__name__, _HOMES)

@@ -1,9 +1,9 @@
 """One polite, bounded, conditional HTTP exchange; the optional browser."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from letopis.fetch.addresses import Origin, is_private_url, is_public, private_ok
+from letopis.lazy import public_names
 
 if TYPE_CHECKING:
     from letopis.fetch.browser import BrowserFetcher, require_browser
@@ -51,9 +51,5 @@ __all__ = [
     "retry_after",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """What fetches is imported at its first use: most commands only ask whether an address may be fetched."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'letopis.fetch' has no attribute {name!r}")
-    return getattr(import_module(f"letopis.fetch.{_HOMES[name]}"), name)
+# What fetches is imported at its first use: most commands only ask whether an address may be fetched.
+__getattr__ = public_names(__name__, _HOMES)

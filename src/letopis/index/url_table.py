@@ -16,8 +16,10 @@ from letopis.archive.index_facts import TroubledCheck, VersionLog
 from letopis.errors import LetopisError
 from letopis.index.link_storage import Bytes, Int32, Ints, LinkSegment, TextColumn
 from letopis.model import Outcome
-from letopis.urls import UrlRules, join, rules_from_xml, url_key
 from letopis.urls import host as host_of
+from letopis.urls import join, url_key
+from letopis.urls.rules import UrlRules
+from letopis.urls.rules_xml import rules_from_xml
 
 _MAX_CACHED = 400_000
 _MIN_UNSORTED = 200_000

@@ -26,7 +26,7 @@ from xxhash import xxh3_64_intdigest
 
 from letopis.archive import Archive
 from letopis.config.settings import CrawlSettings
-from letopis.fetch import retry_after
+from letopis.fetch.client import retry_after
 from letopis.lazy import lazy
 from letopis.look.slots import MappedSlots, MemorySlots, RowSlots, Slot, Slots
 from letopis.model import NOT_ASKED, Response, to_millis

@@ -12,7 +12,9 @@ from weakref import WeakValueDictionary
 from letopis.archive import Archive
 from letopis.archive.observers import ObserverMarks, ObserverState, last_checks_of
 from letopis.archive.page_memory import content_of_version
-from letopis.fetch import BrowserFetcher, Client, CookieJar, CurlTransport, limits_of
+from letopis.fetch.browser import BrowserFetcher
+from letopis.fetch.client import Client, limits_of
+from letopis.fetch.curl import CookieJar, CurlTransport
 from letopis.fetch.page_steps import PageStep
 from letopis.look import KnownVersion, LookOptions, NoTurn, Patience, Visitor, check_of_look, known_versions
 from letopis.look.politeness import Politeness, PolitenessBook, open_book

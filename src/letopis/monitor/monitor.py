@@ -13,16 +13,21 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from letopis import fetch
 from letopis.archive import Archive
 from letopis.archive.observers import ObserverMarks
 from letopis.errors import BadUrl, DocumentTooLarge, LetopisError, Refused, Unavailable, UnknownVersion
 from letopis.fetch import private_ok
+from letopis.lazy import lazy
 from letopis.model import Check, FailureKind, Moment, Outcome, Version, as_moment
 from letopis.monitor.checker import Checker, CheckOptions, open_checker
 from letopis.urls import parse_user_url
+
+if TYPE_CHECKING:
+    from letopis.fetch import browser
+else:
+    browser = lazy("letopis.fetch.browser")  # few pages need one
 
 T = TypeVar("T")
 
@@ -94,7 +99,7 @@ class Monitor:
 
     def use_browser(self) -> None:
         """From now on pages are looked at as a browser shows them; MissingExtra when there is none here."""
-        fetch.require_browser(self.archive.settings.fetch.chromium)
+        browser.require_browser(self.archive.settings.fetch.chromium)
         self.options = replace(self.options, browser=True)
 
     def look(

@@ -8,14 +8,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from letopis import change
 from letopis.config import MonitorSettings
 from letopis.errors import UsageError
 from letopis.fetch import Origin
 from letopis.fetch.page_steps import parse_steps
+from letopis.lazy import lazy
 from letopis.model import LONGEST_DURATION, parse_duration
+
+if TYPE_CHECKING:
+    from letopis.change import filters
+else:
+    filters = lazy("letopis.change.filters")  # few watches have any
 
 
 class AlertKind(StrEnum):
@@ -130,15 +135,15 @@ WatchKind = Literal["page", "sitemap"]
 FilterText = tuple[str, str]
 """A filter as kind and expression; `parse_filters` makes of it what compares."""
 FILTER_KINDS = ("css", "xpath", "remove", "jsonpath", "include", "exclude", "ignore")
-"""The kinds of `letopis.change.FilterKind`, known without loading what compares."""
+"""The kinds of `letopis.change.filters.FilterKind`, known without loading what compares."""
 
 
-def parse_filters(texts: Sequence[FilterText]) -> list[change.ContentFilter]:
+def parse_filters(texts: Sequence[FilterText]) -> list[filters.ContentFilter]:
     """The filters of a watch; UsageError for a kind that nobody knows and for an expression that is wrong."""
     for kind, _ in texts:
         if kind not in FILTER_KINDS:
             raise UsageError(f"'{kind[:70]}' is no kind of filter; choose {', '.join(FILTER_KINDS)}")
-    return [change.ContentFilter(change.FilterKind(kind), expression) for kind, expression in texts]
+    return [filters.ContentFilter(filters.FilterKind(kind), expression) for kind, expression in texts]
 
 
 @dataclass(frozen=True, slots=True)

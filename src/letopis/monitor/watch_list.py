@@ -11,7 +11,8 @@ from letopis.archive import Archive
 from letopis.archive.watches import NEVER, AlertRow, WatchRow, watches_of
 from letopis.config import MonitorSettings
 from letopis.errors import NotFound, Refused, UnknownUrl, UsageError
-from letopis.fetch import is_private_url, private_ok, require_browser
+from letopis.fetch import is_private_url, private_ok
+from letopis.fetch.browser import require_browser
 from letopis.model import from_millis, to_millis
 from letopis.monitor.alerts import WatchState
 from letopis.monitor.notifications import validate_target

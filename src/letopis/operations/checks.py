@@ -8,7 +8,6 @@ from datetime import datetime
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from letopis import fetch
 from letopis.archive import READ, WRITE, Archive
 from letopis.errors import BadUrl, UsageError
 from letopis.fetch.page_steps import MOST_STEPS, STEP_HELP, parse_steps
@@ -21,9 +20,11 @@ from letopis.operations.parameters import NOT_CLI, Parameters, parameter
 from letopis.urls import parse_user_url
 
 if TYPE_CHECKING:
+    from letopis.fetch import browser
     from letopis.monitor import CheckOptions, Monitor, checker
     from letopis.monitor import monitor as monitors
 else:
+    browser = lazy("letopis.fetch.browser")
     checker, monitors = lazy("letopis.monitor.checker"), lazy("letopis.monitor.monitor")  # help asks no server
 
 MAX_URLS = 10_000
@@ -187,7 +188,7 @@ def check_pages(context: Context, urls: Sequence[str], options: CheckOptions) ->
     """Checks on behalf of whoever asks, counted against their quota; one answer a URL, in the order of asking."""
     addresses = list(map(parse_user_url, urls))
     if options.browser:
-        fetch.require_browser(context.archive.settings.fetch.chromium)
+        browser.require_browser(context.archive.settings.fetch.chromium)
     context.charge("checks", len(addresses))
     options = replace(options, waiting=context.progress.remark)
     monitor, done = context.archive.attached(_open_monitor), list[Check]()

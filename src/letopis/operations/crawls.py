@@ -31,7 +31,8 @@ from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
 from letopis.schedule import VisitState
 from letopis.schedule.policies import format_span
-from letopis.urls import ScopeKind, parse_user_url, site
+from letopis.urls import parse_user_url, site
+from letopis.urls.scope import ScopeKind
 
 CrawlScope = Literal["page", "prefix", "host", "domain", "any"]
 MAX_SEEDS = 1000

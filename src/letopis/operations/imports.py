@@ -23,7 +23,8 @@ from letopis.operations.context import Context
 from letopis.operations.crawls import MAX_SEEDS, CrawlScope
 from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
-from letopis.urls import ScopeKind, parse_user_url
+from letopis.urls import parse_user_url
+from letopis.urls.scope import ScopeKind
 
 STANDARD_INPUT = "-"
 _KIND = "What it is, if it is not seen: warc, wacz, cdxj, har, mhtml, urls, or a tool (dated, git, wget...)."

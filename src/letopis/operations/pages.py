@@ -24,7 +24,7 @@ from letopis.operations.parameters import CLI_ONLY, Door, Parameters, parameter
 from letopis.urls import parse_user_url
 
 if TYPE_CHECKING:
-    from letopis.extract import ContentForm
+    from letopis.extract.main_content import ContentForm
 
 DiffFormat = Literal["unified", "words", "chars", "html", "visual", "links", "json", "binary"]
 _MEDIA_TYPES = {

@@ -26,7 +26,8 @@ from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
-from letopis.urls import Scope, ScopeKind, parse_user_url, site
+from letopis.urls import parse_user_url, site
+from letopis.urls.scope import Scope, ScopeKind
 
 MAX_PROJECT_URLS = 10_000
 """Addresses that one command puts into a project or takes out of it."""

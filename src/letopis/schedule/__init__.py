@@ -1,8 +1,8 @@
 """When to come back: estimation of change rates, revisit policies, simulation. Pure."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from letopis.lazy import public_names
 from letopis.schedule.change_rate import DateTrust, age_of_change, rate_from_history
 from letopis.schedule.optimal import OptimalPolicy, make_policy
 from letopis.schedule.policies import (
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
         study_coefficients,
     )
 
-# No module here is called like a name of this table: once loaded, it would stand in the place of that name.
 _HOMES = {
     "POLICIES": "simulation",
     "ChangePattern": "simulation",
@@ -88,9 +87,5 @@ __all__ = [
     "study_coefficients",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """What looks at all pages at once is imported at its first use: it needs numpy, and no visit needs it."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'letopis.schedule' has no attribute {name!r}")
-    return getattr(import_module(f"letopis.schedule.{_HOMES[name]}"), name)
+# What looks at all pages at once is imported at its first use: it needs numpy, and no visit needs it.
+__getattr__ = public_names(__name__, _HOMES)

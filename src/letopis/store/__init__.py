@@ -1,8 +1,8 @@
 """Bytes in packs: append-only, checked, recovered without hands, compacted while others read."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from letopis.lazy import public_names
 from letopis.store.backend import Backend, Disk, LocalBackend, PackDraft, WriteLease
 from letopis.store.content_reader import SiteTexts
 from letopis.store.pack_format import HEADER_BYTES
@@ -64,9 +64,5 @@ __all__ = [
     "WriterCoordination",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Object stores are imported at their first use: most archives lie in a folder."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'letopis.store' has no attribute {name!r}")
-    return getattr(import_module(f"letopis.store.{_HOMES[name]}"), name)
+# Object stores are imported at their first use: most archives lie in a folder.
+__getattr__ = public_names(__name__, _HOMES)

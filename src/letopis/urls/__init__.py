@@ -1,8 +1,8 @@
 """Addresses as plain values: spelling, parts, sort keys, scopes, transformation rules. No I/O."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from letopis.lazy import public_names
 from letopis.urls.normalization import (
     MAX_URL,
     host,
@@ -79,9 +79,5 @@ __all__ = [
     "without_tracking",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Rules and scopes are imported at their first use: checks start without them and their XML."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'letopis.urls' has no attribute {name!r}")
-    return getattr(import_module(f"letopis.urls.{_HOMES[name]}"), name)
+# Rules and scopes are imported at their first use: checks start without them and their XML.
+__getattr__ = public_names(__name__, _HOMES)

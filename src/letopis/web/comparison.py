@@ -16,7 +16,9 @@ from letopis.api.door import context_of
 from letopis.api.requests import origin_of
 from letopis.archive.differences import DiffSide, diff_side, diff_texts
 from letopis.archive.verdicts import verdict_between
-from letopis.change import DiffPiece, diff_pieces, link_changes, unified_diff, visual_html_in_time
+from letopis.change.diff_formats import link_changes, unified_diff
+from letopis.change.text_diff import DiffPiece, diff_pieces
+from letopis.change.visual_diff import visual_html_in_time
 from letopis.errors import UsageError
 from letopis.extract.rewriter import rewrite_under
 from letopis.model import Change, Version, rfc3339, stamp14

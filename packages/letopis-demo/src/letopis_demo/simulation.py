@@ -20,7 +20,7 @@ from letopis.archive.queues import FrontierQueue, queue_counts
 from letopis.config import ChangeSettings, CrawlSettings, ScheduleSettings, Settings
 from letopis.crawl import Agent, CrawlOptions, CrawlStats, crawl, freshness
 from letopis.crawl.runner import crawl_client
-from letopis.fetch import Client
+from letopis.fetch.client import Client
 from letopis.schedule import VisitState
 from letopis_demo.time_lapse import DemoRequest, TimeLapse, WorldTransport
 from letopis_demo.world import World

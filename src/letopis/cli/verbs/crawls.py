@@ -34,7 +34,7 @@ from letopis.errors import UsageError
 from letopis.fetch import private_ok
 from letopis.lazy import lazy
 from letopis.model import parse_duration
-from letopis.urls import ScopeKind
+from letopis.urls.scope import ScopeKind
 
 if TYPE_CHECKING:
     from letopis.exchange import warc_export

@@ -17,7 +17,7 @@ import click
 import letopis
 from letopis import extract
 from letopis.archive import utc_now
-from letopis.change import apply_binary_delta
+from letopis.change.deltas import apply_binary_delta
 from letopis.cli.context import CliContext, read_file, verb, write_output
 from letopis.cli.door import run_operation
 from letopis.errors import NotFound, UsageError
@@ -26,14 +26,13 @@ from letopis.model import Check, Headers, Outcome, parse_duration
 from letopis.operations import bind
 from letopis.operations.pages import ExtractQuery, extract_page, page_text
 from letopis.plugins import load_entry_point
-from letopis.schedule import (
+from letopis.schedule.recorded_histories import recorded_world, revisit_advice
+from letopis.schedule.simulation import (
     POLICIES,
     ChangePattern,
     Coefficients,
     SimulationRow,
     coefficient_plot,
-    recorded_world,
-    revisit_advice,
     simulate,
     study_coefficients,
 )

@@ -14,7 +14,9 @@ from letopis.config import FetchSettings
 from letopis.errors import NotFound, UsageError
 from letopis.exchange.remote_file import RemoteFile
 from letopis.exchange.replica.release import MOST_RELEASE_BYTES, PACKS, RELEASE
-from letopis.fetch import Client, CurlTransport, RangeReader
+from letopis.fetch.client import Client
+from letopis.fetch.curl import CurlTransport
+from letopis.fetch.ranges import RangeReader
 from letopis.model import Limits
 from letopis.zrec import FileSource, NoRanges, RangeSource, Traffic
 

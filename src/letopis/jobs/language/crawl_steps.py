@@ -28,19 +28,10 @@ from letopis.jobs.documents import element, parent_element
 from letopis.jobs.language.steps import QueryRun, bool_attribute, child_texts, int_attribute
 from letopis.model import parse_duration
 from letopis.operations.job_files import UrlPattern
-from letopis.urls import (
-    Scope,
-    ScopeKind,
-    UrlRuleOutcome,
-    UrlRules,
-    UrlRuleVerdict,
-    host,
-    hostname,
-    parse_user_url,
-    rules_from_element,
-    rules_to_xml,
-    site,
-)
+from letopis.urls import host, hostname, parse_user_url, site
+from letopis.urls.rules import UrlRuleOutcome, UrlRules, UrlRuleVerdict
+from letopis.urls.rules_xml import rules_from_element, rules_to_xml
+from letopis.urls.scope import Scope, ScopeKind
 
 MAX_LISTED_URLS = 1000
 """Addresses that rules changed or ignored which a result names; all are counted."""

@@ -22,7 +22,7 @@ from letopis.operations import Answer, Cancelled, Context, Document, Operation, 
 from letopis.operations.indexes import link_index
 from letopis.operations.job_files import given_values, require_right
 from letopis.operations.words import word_index
-from letopis.urls import UrlRules, UrlRuleVerdict
+from letopis.urls.rules import UrlRules, UrlRuleVerdict
 
 
 class _JobProgress:
