@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -413,3 +415,24 @@ def test_a_check_of_many_pages_records_each_while_others_wait_for_their_turn(
     with Archive(tmp_path / "a", settings=made) as archive, Monitor(archive) as monitor:
         assert [check.outcome for check in monitor.check_multi([first, last])] == [Outcome.NEW, Outcome.NEW]
     assert recorded == [1]
+
+
+def test_pages_that_are_looked_at_while_others_are_recorded_are_recorded_too(
+    scripted_site: ScriptedSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("letopis.monitor.checker._PORTION_SECONDS", 0.01)
+    urls = [scripted_site.set(f"/{number}", OLD) for number in range(6)]
+    made = Settings(monitor=MonitorSettings(delay=0.05))
+    with (
+        Archive(tmp_path / "a", settings=made) as archive,
+        Archive(tmp_path / "a") as other,
+        Monitor(archive) as monitor,
+    ):
+        with ExitStack() as held:
+            held.enter_context(other.hold_writer())
+            release = threading.Timer(1.0, held.close)
+            release.start()
+            checks = monitor.check_multi(urls)
+            release.join()
+        assert [check.outcome for check in checks] == [Outcome.NEW] * 6
+        assert [len(archive.history(url)) for url in urls] == [1] * 6

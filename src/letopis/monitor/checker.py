@@ -141,8 +141,11 @@ class Checker:
         found = dict[str, Observation | NoTurn]()
         looking = asyncio.ensure_future(self._look_all(urls, known, options, deadline, found))
         try:
-            while not looking.done():
-                await asyncio.wait((looking,), timeout=_PORTION_SECONDS)
+            over = False
+            while not over:
+                over = looking.done()  # asked before what was found is taken: more may come while that is recorded
+                if not over:
+                    await asyncio.wait((looking,), timeout=_PORTION_SECONDS)
                 if portion := dict(found):
                     found.clear()
                     yield portion
