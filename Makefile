@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Tests write and sync thousands of small files: these lie in memory where there is room for them.
 SCRATCH := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4194304 { print "/dev/shm" }')
 
-.PHONY: setup setup-dev run test lint check-types unit together timed scaled coverage metrics bench clean browser requirements fuzz audit openness
+.PHONY: setup setup-dev run test lint check-types unit together timed scaled coverage metrics bench clean browser requirements fuzz campaign soak audit sbom openness
 
 setup: $(VENV)/.ready
 setup-dev: $(VENV)/.ready-dev
@@ -88,14 +88,30 @@ FUZZ_SECONDS ?= 3600
 fuzz: setup-dev
 	$(BIN)/python tools/fuzz.py --seconds $(FUZZ_SECONDS)
 
+# Random histories, kills and damages, counted in docs/reliability.json; docs/reliability.md is made of it.
+CAMPAIGN_SECONDS ?= 3600
+campaign: setup-dev
+	PYTHONPATH=tests/site $(BIN)/python tools/campaign.py run --seconds $(CAMPAIGN_SECONDS)
+	PYTHONPATH=tests/site $(BIN)/python tools/campaign.py page
+
+# Everything at once for an hour, with faults: nothing lost, memory and descriptors flat.
+SOAK_SECONDS ?= 3600
+soak: setup-dev
+	$(BIN)/python tools/soak.py --seconds $(SOAK_SECONDS)
+
 # Known faults of what is installed, asked of the public database; the auditor has an environment of its own.
-audit: .bench/audit/.ready
-	.bench/audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements.txt
-	.bench/audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements-dev.txt
+# Where it cannot be asked, that is told and the command fails.
+audit: setup-dev .bench/audit/.ready
+	$(BIN)/python tools/audit.py .bench/audit/bin/pip-audit requirements.txt requirements-dev.txt
+
+# What is installed with Letopis, as CycloneDX; asks no network.
+sbom: setup
+	$(BIN)/python tools/sbom.py -o letopis.cdx.json
 
 .bench/audit/.ready:
 	$(PYTHON) -m venv .bench/audit
-	.bench/audit/bin/python -m pip install -q --disable-pip-version-check pip-audit
+	.bench/audit/bin/python -m pip install -q --disable-pip-version-check pip-audit || \
+	  echo "audit: pip-audit could not be installed" >&2
 	touch $@
 
 # What other tools say to the same questions: peers from PyPI in an environment of their own, which nothing else uses.

@@ -1,6 +1,6 @@
-"""What `letopis run` says in an hour against what the web says that it sent, line by line.
+"""What `letopis run` says in an hour (`--seconds 3600`) against what the web says that it sent, line by line.
 
-python bench/hour.py [--seconds 3600] [--hosts 6] [--pages 25] [--delay 1] [--folder DIR [--again]] [--json]
+python bench/hour.py [--seconds 60] [--hosts 6] [--pages 25] [--delay 1] [--folder DIR [--again]] [--json]
 
 A simulated web of several hosts, one of which dies and returns and one of which lies, is crawled, watched and worked
 on by jobs, compaction among them. Afterwards every look of the record is held against the web's own log, every alert
@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -36,6 +36,7 @@ from letopis.model import Check  # noqa: E402
 
 WORLD_SPEED = 120.0
 _STOPPED_WITHIN = 120.0
+_POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +112,15 @@ class Daemon:
         }
 
     @contextmanager
-    def running(self) -> Iterator[None]:
-        """The daemon at work; it is asked to stop in the end, and must."""
+    def running(self) -> Iterator[Callable[[], bool]]:
+        """The daemon at work, and whether it is; it is asked to stop in the end, and must."""
         with self.log.open("w") as log:
             process = subprocess.Popen(
                 [*_PROGRAM, "run", "-v", "--json"], cwd=self._folder, stdout=subprocess.DEVNULL, stderr=log,
                 env=environment(),
             )  # fmt: skip
             try:
-                yield
+                yield lambda: process.poll() is None
                 if process.poll() is not None:
                     raise SystemExit(f"the daemon ended by itself with status {process.returncode}; see {self.log}")
             finally:
@@ -216,7 +217,9 @@ def measure(folder: Path, seconds: float, hosts: int, pages: int, delay: float) 
     with serving(WitnessWeb(hosts, pages, seconds, WORLD_SPEED)) as web:
         daemon = Daemon(folder, web.seeds(), seconds, delay)
         daemon.plan()
-        with daemon.running():
+        with daemon.running() as is_alive:
+            while not web.lines and is_alive():
+                time.sleep(_POLL_SECONDS)
             web.begin()
             time.sleep(seconds)
         lines, silences = list(web.lines), list(web.silences)
@@ -251,7 +254,8 @@ def judge(daemon: Daemon, lines: Sequence[WebLine], silences: Sequence[Silence])
 def main(argv: Sequence[str]) -> int:
     """Prints the counts and every contradiction; 1 where there is any."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=3600.0)
+    parser.add_argument("--corpus", help="not needed: the web is simulated")
+    parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--hosts", type=int, default=6)
     parser.add_argument("--pages", type=int, default=25, help="pages a host")
     parser.add_argument("--delay", type=float, default=1.0, help="least seconds between two requests to a host")

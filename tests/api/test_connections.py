@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import resource
 import select
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -98,6 +102,36 @@ def test_when_connections_run_out_those_who_ask_for_nothing_make_room(archive: A
         for path in ("/healthz", f"/api/v1/versions?url={PAGE}", "/login"):
             assert web.get(path).status == 200
         assert all(map(is_closed, idle[:80]))
+
+
+_SERVE = """
+import resource, runpy, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+sys.argv = ["letopis", "--archive", sys.argv[1], "serve", "--port", "0"]
+runpy.run_module("letopis.cli", run_name="__main__")
+"""
+
+
+def test_eleven_hundred_slow_connections_keep_nobody_from_being_served(archive: Archive) -> None:
+    """A process with 1,024 descriptors, and more clients than that which never end their headers."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+    words = [sys.executable, "-c", _SERVE, str(archive.folder)]
+    server = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert server.stdout is not None
+        web = WebClient(server.stdout.readline().rpartition(" ")[2].strip())
+        with ExitStack() as stack:
+            for number in range(1100):
+                address = "127.0.0.1" if number % 2 else "127.0.0.3"
+                stack.enter_context(connected(web, b"GET / HTTP/1.1\r\nHost: local", address))
+            for path in ("/healthz", f"/api/v1/versions?url={PAGE}", "/login", "/healthz"):
+                assert web.get(path).status == 200
+            assert len(os.listdir(f"/proc/{server.pid}/fd")) < 1024
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        server.kill()
+        server.communicate()
 
 
 def test_one_address_has_no_more_than_half(archive: Archive) -> None:

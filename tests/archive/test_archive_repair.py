@@ -9,19 +9,20 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from random_damage import damage_file, damage_puts, sound_archive, wrong_reads
+from random_histories import quick_coding
 
 from letopis.archive import Archive
 from letopis.archive.accounts import accounts_of
 from letopis.cli.main import main
 from letopis.config import ArchiveSettings, Settings
-from letopis.errors import Damaged, LetopisError, NewerFormat
-from letopis.model import Put
+from letopis.errors import Damaged, LetopisError, NewerFormat, NotReady
 
 pytestmark = pytest.mark.files
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -31,29 +32,11 @@ def placed(folder: Path) -> Settings:
     return Settings(archive=ArchiveSettings(path=str(folder)))
 
 
-def puts() -> list[Put]:
-    return [
-        Put(
-            f"http://h{n % 2}.example/{n % 5}",
-            b"<p>page %d " % n + b"word %d " % (n * n) * 40,
-            START + n * timedelta(hours=1),
-        )
-        for n in range(20)
-    ]
-
-
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Versions in a pack and in a log, a check that found nothing, an account with a token."""
+    """Versions in a pack and in a log, an account with a token."""
     folder = tmp_path_factory.mktemp("sound") / "a"
-    with Archive(folder) as archive:
-        list(archive.put_many(puts()[:12]))
-        archive.compact()
-        list(archive.put_many(puts()[12:]))
-        accounts = accounts_of(archive)
-        owner = accounts.add("ada", "owner", "a long password", 1)
-        accounts.create_token("laptop", owner, "read", 1)
-        archive.catalog.tidy()
+    sound_archive(folder)
     return folder
 
 
@@ -74,7 +57,7 @@ def test_repair_of_a_damaged_index_loses_nothing(tmp_path: Path, sound: Path, na
     overwrite_page(folder / "catalogue.sqlite", page_of(folder / "catalogue.sqlite", name))
     assert main(["--archive", str(folder), "verify", "--repair"]) == 0
     with Archive(folder) as archive:
-        assert [archive.get(put.url, at=put.at).body for put in puts()] == [put.body for put in puts()]
+        assert [archive.get(put.url, at=put.at).body for put in damage_puts()] == [put.body for put in damage_puts()]
         accounts = accounts_of(archive)
         assert accounts.sign_in("ada", "a long password") is not None
         assert [token.name for token in accounts.tokens()] == ["laptop"]
@@ -92,7 +75,7 @@ def test_repair_saves_what_only_the_catalogue_has_when_a_table_is_damaged(
     assert report.lost == ()
     assert all(sentence.startswith(name) for sentence in report.unread)
     with Archive(folder) as archive:
-        assert [archive.get(put.url, at=put.at).body for put in puts()] == [put.body for put in puts()]
+        assert [archive.get(put.url, at=put.at).body for put in damage_puts()] == [put.body for put in damage_puts()]
         assert accounts_of(archive).sign_in("ada", "a long password") is not None
         assert list(archive.verify()) == []
     assert (folder / "catalogue.sqlite.damaged-1").exists()
@@ -113,7 +96,7 @@ def test_repair_that_fails_leaves_the_catalogue_that_was_there(
         Archive.repair(placed(folder))
     assert (folder / "catalogue.sqlite").read_bytes() == before
     monkeypatch.undo()
-    assert Archive.repair(placed(folder)).versions == len(puts())
+    assert Archive.repair(placed(folder)).versions == len(damage_puts())
 
 
 @pytest.mark.parametrize(("schema", "words"), [("7", "update Letopis"), ("seven", "no number")])
@@ -134,7 +117,7 @@ def test_a_schema_that_this_release_does_not_know_is_a_sentence(
         assert (folder / "catalogue.sqlite").read_bytes() == before
         assert [path.name for path in folder.glob("catalogue*")] == ["catalogue.sqlite"]
     else:
-        assert Archive.repair(placed(folder)).versions == len(puts())
+        assert Archive.repair(placed(folder)).versions == len(damage_puts())
 
 
 @pytest.mark.parametrize("column", ["pack", "place", "slot", "identity"])
@@ -145,10 +128,10 @@ def test_a_wrong_place_in_the_catalogue_never_gives_another_page(tmp_path: Path,
             f"UPDATE content SET {column} = (SELECT {column} FROM content WHERE id = 3) + (id = 3) WHERE id < 9"
         )
         connection.commit()
-    wrong = read_wrongly(folder)
+    wrong = wrong_reads(folder)
     assert wrong == []
     Archive.repair(placed(folder))
-    assert read_wrongly(folder, errors=False) == []
+    assert wrong_reads(folder, errors=False) == []
     with Archive(folder) as archive:
         assert list(archive.verify()) == []
 
@@ -160,31 +143,43 @@ def test_a_version_with_the_content_of_another_is_found_and_put_right(tmp_path: 
         connection.commit()
     assert main(["--archive", str(folder), "verify"]) == 6
     Archive.repair(placed(folder))
-    assert read_wrongly(folder, errors=False) == []
+    assert wrong_reads(folder, errors=False) == []
     assert main(["--archive", str(folder), "verify"]) == 0
 
 
-def read_wrongly(folder: Path, *, errors: bool = True) -> list[Put]:
-    """The puts that read as something else; an error with a name is none of them where `errors` may come."""
-    wrong = []
+@pytest.mark.parametrize("column", ["slot", "place", "pack", "stored_bytes"])
+def test_a_number_that_became_another_type_is_named_and_put_right(tmp_path: Path, sound: Path, column: str) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    with closing(sqlite3.connect(folder / "catalogue.sqlite")) as connection:
+        connection.execute(f"UPDATE content SET {column} = x'31'")
+        connection.commit()
+    assert wrong_reads(folder) == []
+    with Archive(folder) as archive, pytest.raises(Damaged, match="makes no sense"):
+        archive.get(damage_puts()[0].url)
+    assert main(["--archive", str(folder), "verify"]) == 6
+    with quick_coding():
+        Archive.repair(placed(folder))
+    assert wrong_reads(folder, errors=False) == []
+    assert main(["--archive", str(folder), "verify"]) == 0
+
+
+@pytest.mark.parametrize("of", ["versions", "accounts"])
+def test_who_holds_a_catalogue_that_a_repair_replaces_is_refused(tmp_path: Path, sound: Path, of: str) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    with Archive(folder) as daemon:
+        daemon.put("http://h0.example/0", b"before", START + timedelta(days=50))
+        daemon.catalog.tidy()
+        overwrite_page(folder / "catalogue.sqlite", page_of(folder / "catalogue.sqlite", "version_number"))
+        Archive.repair(placed(folder))
+        writes: dict[str, Callable[[], object]] = {
+            "versions": lambda: daemon.put("http://h0.example/0", b"after", START + timedelta(days=51)),
+            "accounts": lambda: accounts_of(daemon).add("eve", "owner", "a long password", 1),
+        }
+        with pytest.raises(NotReady, match="start the process again"):
+            writes[of]()
     with Archive(folder) as archive:
-        for put in puts():
-            try:
-                found = archive.get(put.url, at=put.at)
-                wrong += [put] if found.time == put.at and found.body != put.body else []
-                wrong += [put] if not errors and found.time != put.at else []
-            except LetopisError:
-                wrong += [] if errors else [put]
-    return wrong
-
-
-def flipped(folder: Path, chance: random.Random) -> None:
-    """Some bits of one file, anywhere."""
-    file = chance.choice([folder / "catalogue.sqlite", *(folder / "packs").glob("0*")])
-    data = bytearray(file.read_bytes())
-    for _ in range(chance.randrange(1, 4)):
-        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
-    file.write_bytes(data)
+        assert archive.get("http://h0.example/0").body == b"before"
+        assert list(archive.verify()) == []
 
 
 ROUNDS = int(os.environ.get("LETOPIS_DAMAGE_ROUNDS", "15"))
@@ -194,17 +189,19 @@ ROUNDS = int(os.environ.get("LETOPIS_DAMAGE_ROUNDS", "15"))
 def test_after_repair_of_random_damage_everything_is_sound(tmp_path: Path, sound: Path, part: int) -> None:
     for seed in range(part * ROUNDS // 3, (part + 1) * ROUNDS // 3):
         folder = shutil.copytree(sound, tmp_path / str(seed))
-        flipped(folder, random.Random(seed))
+        chance = random.Random(seed)
+        damage_file(chance.choice([folder / "catalogue.sqlite", *(folder / "packs").glob("0*")]), chance)
         try:
             Archive(folder).close()
         except LetopisError:
             pass
         else:
-            assert read_wrongly(folder) == [], seed
-        Archive.repair(placed(folder))
+            assert wrong_reads(folder) == [], seed
+        with quick_coding():
+            Archive.repair(placed(folder))
         with Archive(folder) as archive:
             assert list(map(str, archive.verify())) == [], seed
-        assert read_wrongly(folder) == [], seed
+        assert wrong_reads(folder) == [], seed
         shutil.rmtree(folder)
 
 

@@ -16,6 +16,7 @@ from letopis.archive.queues import HostState
 from letopis.config import CrawlSettings, FetchSettings, Settings
 from letopis.crawl import CrawlLimits, CrawlOptions, crawl
 from letopis.look.politeness import FetchResult, Politeness, PolitenessBook, open_book
+from letopis.look.visitor import wait_to_record
 from letopis.model import Outcome
 from letopis.urls import host as host_of
 
@@ -92,3 +93,22 @@ def test_a_crawl_that_would_wait_long_does_not_try_a_broken_connection_again(
         figures = asyncio.run(crawl(archive, options))
         assert time.monotonic() - began < 300
         assert dict(figures.errors) == {"connect": 1}
+
+
+def test_whoever_serves_others_waits_for_its_turn_without_standing_still(tmp_path: Path) -> None:
+    async def run() -> int:
+        steps = 0
+        with Archive(tmp_path / "a") as archive, Archive(tmp_path / "a") as other:
+            await wait_to_record(archive)
+            with other.hold_writer():
+                waiting = asyncio.ensure_future(wait_to_record(archive))
+                while steps < 5:
+                    await asyncio.sleep(0)
+                    steps += 1
+                assert not waiting.done()
+            await waiting
+            with archive.hold_writer():
+                await wait_to_record(archive)
+        return steps
+
+    assert asyncio.run(run()) == 5

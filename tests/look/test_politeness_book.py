@@ -127,6 +127,10 @@ def test_checks_of_a_host_that_stays_down_go_on_however_long_a_crawl_keeps_away(
         assert check.begin(HOST, IP, 0.0, at) == 0
         check.end(HOST, ended(at, status=0))
         assert crawl.begin(HOST, IP, 0.0, at + 4000) > 0
+    last = at + 4000
+    assert check.begin(HOST, IP, 0.0, last) == 0
+    check.end(HOST, ended(last, status=0))
+    assert check.begin(HOST, IP, 0.0, last + 1) == 999, "the delay of the crawl is kept while it keeps away"
 
 
 def test_whoever_waits_has_the_next_turn(opened: Open) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from letopis import Archive, Put
-from letopis.archive import migration
 from letopis.archive.migration import move_archive
 from letopis.catalog import table_copy
 from letopis.catalog.accounts import Accounts
@@ -70,7 +69,7 @@ def test_a_move_that_was_interrupted_goes_on(
         return copy(*given)  # type: ignore[arg-type]
 
     with filled(tmp_path / "a") as files, Archive(tmp_path / "b", settings=scaled_settings) as scaled:
-        monkeypatch.setattr(migration, "copy_table", dies)
+        monkeypatch.setattr(table_copy, "copy_table", dies)
         with pytest.raises(Killed):
             move_archive(files, scaled)
         monkeypatch.undo()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest.mock import patch
 
 from letopis.archive import Archive
 from letopis.archive.records import NewCapture
 from letopis.config import ArchiveSettings, Settings, StoreSettings
 from letopis.model import Outcome, Put, to_millis
+from letopis.store.solid import stream
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 _SITES = 2
@@ -52,7 +55,7 @@ class RandomHistory:
         self.told.append(way.__name__)
         way()
 
-    def put(self) -> None:
+    def new_puts(self) -> list[Put]:
         """New versions of some pages; most of a page is what its whole site shows."""
         puts = []
         for _ in range(self.chance.randrange(1, 8)):
@@ -65,6 +68,10 @@ class RandomHistory:
             older = [body for (known, _), body in self.acknowledged.items() if known == url]
             body = self.chance.choice(older) if older and self.chance.random() < 0.2 else text.encode()
             puts.append(Put(url, body, self.moment))
+        return puts
+
+    def put(self) -> None:
+        puts = self.new_puts()
         with self.open() as archive:
             for put, done in zip(puts, list(archive.put_many(puts)), strict=True):
                 if done.stored:
@@ -127,6 +134,14 @@ class RandomHistory:
 
     def __repr__(self) -> str:
         return f"history {self.seed}: {' '.join(self.told)}"
+
+
+@contextmanager
+def quick_coding() -> Iterator[None]:
+    """Compaction searches less for the shortest form; packs are built the same."""
+    coded = stream._brotli_parts
+    with patch.object(stream, "_brotli_parts", lambda texts, quality, window: coded(texts, min(quality, 5), window)):
+        yield
 
 
 def _lines(chance: random.Random, count: int) -> list[str]:

@@ -170,7 +170,9 @@ class Archive:
 
         def gate(catalog: Catalog) -> StoreGate:
             # Leases run by the machine's own clock, whatever day the archive is told it is.
-            return shared_gate.SharedGate(catalog, backend, self.settings.store, lambda: time.time_ns() // 1_000_000)
+            takes_in = not (self._following or self._rebuilding or self.is_clone)
+            now = lambda: time.time_ns() // 1_000_000  # noqa: E731
+            return shared_gate.SharedGate(catalog, backend, self.settings.store, now, takes_in=takes_in)
 
         return backend(store.WriterCoordination(shared_gate.NoLease, lambda last: last + 1)), gate
 
@@ -301,6 +303,10 @@ class Archive:
         self.require_writable()
         return self._gate.transaction()
 
+    def waiting_to_write(self) -> AbstractContextManager[Callable[[], bool]]:
+        """A place among those who wait to write, for whoever must not stand still: asked, whether nobody else does."""
+        return self._gate.waiting()
+
     def hold_writer(self) -> AbstractContextManager[None]:
         """Keeps other writers out over many commits, which makes each of them cheaper."""
         self.require_writable()
@@ -326,7 +332,8 @@ class Archive:
 
     def verify(self) -> Iterator[IntegrityProblem]:
         """Checks every byte and every reference; an archive without problems yields nothing."""
-        return integrity.find_problems(self.catalog, self._store, follows=self.is_clone)
+        beyond = {} if self.is_clone else self._gate.beyond(self._store)
+        return integrity.find_problems(self.catalog, self._store, beyond)
 
     @classmethod
     def repair(cls, settings: Settings) -> RepairReport:
@@ -368,15 +375,19 @@ class Archive:
     @classmethod
     def _repair_file(cls, settings: Settings, file: Path) -> RepairReport:
         draft = file.with_name(f"{file.name}.new")
-        remove_draft(draft)
-        whole = salvage_rows(file, draft)[0] if file.exists() else False
-        with cls(settings=settings, rebuilding=True, draft=draft) as archive:
-            missing = salvage_rows(file, draft)[1] if file.exists() and not whole else ()
-            report = integrity.rebuild_catalog(
-                archive.catalog, archive._store, archive.folder / "index", missing, clone=archive.is_clone
-            )
-            archive.catalog.tidy()
-        put_in_place(draft, file)
+        lease = LocalBackend(file.parent / "packs").lease()  # who writes now waits, and finds the file replaced
+        try:
+            remove_draft(draft)
+            whole = salvage_rows(file, draft)[0] if file.exists() else False
+            with cls(settings=settings, rebuilding=True, draft=draft) as archive:
+                missing = salvage_rows(file, draft)[1] if file.exists() and not whole else ()
+                report = integrity.rebuild_catalog(
+                    archive.catalog, archive._store, archive.folder / "index", missing, clone=archive.is_clone
+                )
+                archive.catalog.tidy()
+            put_in_place(draft, file)
+        finally:
+            lease.release()
         return report
 
     # Reading
@@ -384,11 +395,14 @@ class Archive:
     def get(self, url: str, *, version: int | None = None, at: Moment | None = None) -> Version:
         """The newest version, version `version`, or the one valid at a time; a day stands for its end."""
         address = parse_user_url(url)
-        if version is not None:
-            return self.answers.numbered(address, version)
-        if at is None:
-            return self.answers.newest(address)
-        return self.answers.at(address, as_moment(at, self.clock(), ends_day=True))
+        moment = None if at is None else as_moment(at, self.clock(), ends_day=True)
+        try:
+            if version is not None:
+                return self.answers.numbered(address, version)
+            return self.answers.newest(address) if moment is None else self.answers.at(address, moment)
+        except (TypeError, ValueError, OverflowError) as error:
+            # A flipped bit may make a number of a row a text, or one beyond all bounds.
+            raise Damaged(f"what the catalogue says of {url} makes no sense", REPAIR) from error
 
     def as_sent(self, version: Version) -> Version:
         """A version as the server sent it: itself, but for one that a browser rendered."""

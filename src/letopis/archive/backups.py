@@ -1,4 +1,4 @@
-"""Backups: a folder that holds an archive as it was at one moment, and grows by what is new.
+"""Backups: a place that holds an archive as it was at one moment, and grows by what is new.
 
 Order of writes: packs, which are copied once and never change; the catalogue under a new name; `backup.json`, which
 names both and is replaced in one step. What it does not name is removed afterwards. A backup that is broken off
@@ -8,25 +8,29 @@ leaves the one before it whole.
 from __future__ import annotations
 
 import json
-import shutil
 import sqlite3
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, overload
 
 from letopis.archive.archive import Archive
+from letopis.archive.backup_places import BackupPlace, place_of
 from letopis.archive.write_gates import is_clone
-from letopis.binary import exclusive_lock, file_sha256, fsync_file, rename_durably, write_errors, write_parts_durably
-from letopis.catalog import Sqlite
+from letopis.binary import file_sha256, rename_durably, write_errors
+from letopis.catalog import Catalog, Sqlite
+from letopis.catalog.table_copy import begin_copy, copy_catalogue, end_copy, known_tables
 from letopis.config import Settings
 from letopis.errors import REPAIR, VERIFY, Damaged, NewerFormat, NotFound, Refused, Remedy, UsageError, pull_remedy
 from letopis.model import rfc3339
-from letopis.store import LocalBackend
-from letopis.store.backend import copy_packs
+from letopis.store import Backend, LocalBackend
+from letopis.store.backend import CopiedPack, copy_packs
 
 LISTING = "backup.json"
 _PACKS = "packs"
+_STEP = 8 << 20
 _FORMAT, _VERSION = "letopis-backup", 1
 
 
@@ -62,46 +66,77 @@ class BackupListing:
     packs: dict[str, int]
 
 
-def back_up(archive: Archive, folder: Path) -> BackupReport:
-    """Brings a backup up to date. Writers of the archive wait meanwhile, readers do not."""
-    _require_files(archive.settings)
-    with write_errors(folder), exclusive_lock(folder / ".lock", f"backs up to {folder}"):
-        folder.chmod(0o700)  # it holds accounts
-        (folder / _PACKS).mkdir(exist_ok=True)
-        before = read_listing(folder) if (folder / LISTING).exists() else None
+def back_up(archive: Archive, where: str | Path) -> BackupReport:
+    """Brings a backup up to date. Writers of the archive wait while its catalogue is copied, readers do not."""
+    _refuse_clone(archive.settings)
+    place = place_of(str(where), archive.settings)
+    with place.held(), TemporaryDirectory(prefix="letopis-backup-") as folder:
+        before = read_listing(place, or_none=True)
         serial = before.serial + 1 if before else 1
-        with archive.hold_writer():
-            copied = list(copy_packs(archive.backend, LocalBackend(folder / _PACKS)))
-            catalogue = _copied_catalogue(archive, folder / f"catalogue-{serial:08d}.sqlite")
-        for pack in copied:
-            if pack.fresh:
-                _compare(archive.folder / _PACKS / pack.name, folder / _PACKS / pack.name, pack.size)
-        sizes = {pack.name: pack.size for pack in copied}
-        listing = BackupListing(serial, rfc3339(archive.clock()), catalogue.name, file_sha256(catalogue), sizes)
-        write_parts_durably(folder / LISTING, [_encoded(listing)])
-        _retire(folder, listing)
+        draft = Path(folder) / f"catalogue-{serial:08d}.sqlite"
+        with _one_moment(archive, draft) as (sizes, renew):
+            copied = []
+            for pack in copy_packs(archive.backend, place.packs, sizes):
+                if pack.fresh:
+                    _compare(archive.backend, place.packs, pack)
+                copied.append(pack)
+                renew()
+        place.store(draft.name, draft)
+        listing = BackupListing(serial, rfc3339(archive.clock()), draft.name, file_sha256(draft), dict(sizes))
+        place.replace(LISTING, _encoded(listing))
+        place.retire(listing.packs, listing.catalogue)
+        versions = _versions_in(draft)
     fresh = [pack for pack in copied if pack.fresh]
-    versions = archive.stats().versions
     return BackupReport(serial, listing.time, versions, len(copied), len(fresh), sum(pack.size for pack in fresh))
 
 
-def restore(folder: Path, settings: Settings) -> RestoreReport:
-    """Makes an empty folder the archive that a backup holds, and checks every byte; goes on where it was cut off."""
-    _require_files(settings)
-    listing, target = read_listing(folder), Path(settings.archive.path)
-    unfinished = target / "restoring"
+@contextmanager
+def _one_moment(archive: Archive, draft: Path) -> Iterator[tuple[Mapping[str, int], Callable[[], None]]]:
+    """The catalogue in a file, and the packs and lengths that belong to it; none of these is removed meanwhile.
+
+    Where many machines write, they wait for the turn of the catalogue while
+    it is copied, and go on while packs are: these only grow. Nobody compacts.
+    """
+    if not archive.settings.store.url:
+        with archive.hold_writer():
+            _copy_catalogue(archive, draft)
+            yield archive.backend.list(), lambda: None
+        return
+    database = archive.catalog.database
+    known_tables(database, database)  # tables that are still missing are made before the turn is taken
+    gate = archive.joint_upkeep_gate()
+
+    def renew() -> None:
+        with archive.catalog.transaction() as cursor:
+            gate.fence(cursor)
+
+    try:
+        with archive.catalog.transaction():
+            _copy_catalogue(archive, draft)
+            sizes = archive.backend.list()
+        yield sizes, renew
+    finally:
+        gate.give_back()
+
+
+def restore(where: str | Path, settings: Settings) -> RestoreReport:
+    """Makes an empty place the archive that a backup holds, and checks every byte; goes on where it was cut off."""
+    _refuse_clone(settings)
+    place, target = place_of(str(where), settings), Path(settings.archive.path)
+    listing, unfinished = read_listing(place), target / "restoring"
     if target.exists() and any(target.iterdir()) and not unfinished.exists():
         raise UsageError(f"{target} is not empty; name another folder")
     with write_errors(target):
-        (target / _PACKS).mkdir(parents=True, exist_ok=True)
-        write_parts_durably(unfinished, [b""])
-        for name, size in listing.packs.items():
-            _copy_start(folder / _PACKS / name, target / _PACKS / name, size)
-        source, file = folder / listing.catalogue, Sqlite.file_in(target)
-        if file_sha256(source) != listing.sha256:
-            raise Damaged(f"{source} is not what was backed up; restore from another copy of the backup")
-        _copy_start(source, target / "restored.sqlite", source.stat().st_size)
-        rename_durably(target / "restored.sqlite", file)
+        target.mkdir(parents=True, exist_ok=True)
+        unfinished.touch()  # before anything else: a folder that holds more and no such name is somebody's archive
+        draft = _fetched_catalogue(place, listing, target / "restored.sqlite")
+        if settings.database.url or settings.store.url:
+            _fill(settings, place, listing, draft)
+            draft.unlink()
+        else:
+            (target / _PACKS).mkdir(exist_ok=True)
+            _copy_listed(place, LocalBackend(target / _PACKS), listing)
+            rename_durably(draft, Sqlite.file_in(target))
     with Archive(settings=settings) as archive:
         for problem in archive.verify():
             raise Damaged(
@@ -112,78 +147,96 @@ def restore(folder: Path, settings: Settings) -> RestoreReport:
     return RestoreReport(listing.time, versions, len(listing.packs))
 
 
-def read_listing(folder: Path) -> BackupListing:
-    """What a backup names; `NotFound` when the folder is none."""
+def _fill(settings: Settings, place: BackupPlace, listing: BackupListing, draft: Path) -> None:
+    """An empty database or object store gets the packs, then the rows, table by table."""
+    with Archive(settings=settings) as archive, closing(Catalog(Sqlite(draft))) as source:
+        theirs = archive.catalog.database
+        finished = begin_copy(theirs)
+        _copy_listed(place, archive.backend, listing)
+        copy_catalogue(source.database, theirs, finished)
+        end_copy(theirs)
+
+
+def _copy_listed(place: BackupPlace, target: Backend, listing: BackupListing) -> None:
+    there = place.packs.list()
+    for name, size in listing.packs.items():
+        if there.get(name, 0) < size:
+            raise Damaged(f"{name} in {place.where} is missing or too short; restore from another copy of the backup")
+    for _ in copy_packs(place.packs, target, listing.packs):
+        pass
+
+
+def _fetched_catalogue(place: BackupPlace, listing: BackupListing, draft: Path) -> Path:
     try:
-        fields: dict[str, Any] = json.loads((folder / LISTING).read_bytes())
+        place.fetch(listing.catalogue, draft)
+    except FileNotFoundError:
+        raise Damaged(f"{listing.catalogue} is not in {place.where}; restore from another copy of the backup") from None
+    if file_sha256(draft) != listing.sha256:
+        raise Damaged(
+            f"{listing.catalogue} in {place.where} is not what was backed up; restore from another copy of the backup"
+        )
+    return draft
+
+
+@overload
+def read_listing(place: BackupPlace, *, or_none: Literal[False] = False) -> BackupListing: ...
+@overload
+def read_listing(place: BackupPlace, *, or_none: Literal[True]) -> BackupListing | None: ...
+def read_listing(place: BackupPlace, *, or_none: bool = False) -> BackupListing | None:
+    """What a backup names; `NotFound` (or None) when there is none."""
+    try:
+        fields: dict[str, Any] = json.loads(place.read(LISTING))
         if fields.pop("format") != _FORMAT:
             raise ValueError("another format")
         if fields.pop("version") > _VERSION:
-            raise NewerFormat(f"{folder} was written by a later release of Letopis; update Letopis")
+            raise NewerFormat(f"{place.where} was written by a later release of Letopis; update Letopis")
         listing = BackupListing(**fields)
         if any(Path(name).name != name for name in (listing.catalogue, *listing.packs)):
             raise ValueError("names another folder")
     except FileNotFoundError:
-        raise NotFound(
-            f"{folder} holds no backup",
-            Remedy(f"backup {folder}", "letopis.archive.backups.back_up()", "make one with"),
-        ) from None
+        if or_none:
+            return None
+        remedy = Remedy(f"backup {place.where}", "letopis.archive.backups.back_up()", "make one with")
+        raise NotFound(f"{place.where} holds no backup", remedy) from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise Damaged(f"{folder / LISTING} cannot be read; use another copy of the backup") from None
+        raise Damaged(f"{LISTING} in {place.where} cannot be read; use another copy of the backup") from None
     return listing
 
 
-def _require_files(settings: Settings) -> None:
-    if settings.database.url or settings.store.url:
-        raise UsageError("this archive lies in a database or an object store; use the backups that these have")
+def _refuse_clone(settings: Settings) -> None:
     if is_clone(Path(settings.archive.path)):
-        raise Refused(
-            "this archive is a clone, whose origin is its backup",
-            pull_remedy("DIR"),
-        )
+        raise Refused("this archive is a clone, whose origin is its backup", pull_remedy("DIR"))
 
 
-def _copied_catalogue(archive: Archive, target: Path) -> Path:
+def _copy_catalogue(archive: Archive, draft: Path) -> None:
     """The catalogue as it is now, in one file, found to be sound."""
-    target.unlink(missing_ok=True)
-    archive.catalog.database.all("VACUUM INTO ?", (str(target),))
-    with closing(sqlite3.connect(target)) as connection:
+    draft.unlink(missing_ok=True)
+    if archive.settings.database.url:
+        with closing(Catalog(Sqlite(draft))) as target:
+            finished = begin_copy(target.database)
+            copy_catalogue(archive.catalog.database, target.database, finished)
+            end_copy(target.database)
+    else:
+        archive.catalog.database.all("VACUUM INTO ?", (str(draft),))
+    with closing(sqlite3.connect(draft)) as connection:
         answers = connection.execute("PRAGMA integrity_check(1)").fetchall()
         connection.execute("PRAGMA journal_mode = DELETE")
     if answers != [("ok",)]:
         raise Damaged(f"the copy of the catalogue is not sound ({answers[0][0]})", VERIFY)
-    with target.open("rb+") as file:
-        fsync_file(file)
-    return target
 
 
-def _compare(source: Path, target: Path, size: int) -> None:
-    with source.open("rb") as ours, target.open("rb") as theirs:
-        left = size
-        while left and (piece := ours.read(min(left, 1 << 20))):
-            if theirs.read(len(piece)) != piece:
-                raise Damaged(f"{target} is not what was copied there; look at that disk, and back up to another one")
-            left -= len(piece)
+def _versions_in(draft: Path) -> int:
+    with closing(sqlite3.connect(draft)) as connection:
+        return int(connection.execute("SELECT count(*) FROM version").fetchone()[0])
 
 
-def _copy_start(source: Path, target: Path, size: int) -> None:
-    """The first bytes of a file, durably; the rest of a log belongs to a later backup that was cut off."""
-    if not source.exists() or source.stat().st_size < size:
-        raise Damaged(f"{source} is missing or too short; restore from another copy of the backup")
-    shutil.copyfile(source, target)
-    with target.open("rb+") as file:
-        file.truncate(size)
-        fsync_file(file)
-
-
-def _retire(folder: Path, listing: BackupListing) -> None:
-    """Removes what the backup before named and this one does not."""
-    for path in (folder / _PACKS).iterdir():
-        if path.name not in listing.packs and path.suffix in (".log", ".pack"):
-            path.unlink()
-    for path in folder.glob("catalogue-*.sqlite*"):
-        if path.name != listing.catalogue:
-            path.unlink()
+def _compare(ours: Backend, theirs: Backend, pack: CopiedPack) -> None:
+    for start in range(0, pack.size, _STEP):
+        length = min(_STEP, pack.size - start)
+        if ours.read(pack.name, start, length) != theirs.read(pack.name, start, length):
+            raise Damaged(
+                f"{pack.name} in {theirs.where} is not what was copied there; look at that disk, and back up elsewhere"
+            )
 
 
 def _encoded(listing: BackupListing) -> bytes:

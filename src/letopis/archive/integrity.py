@@ -9,11 +9,11 @@ carry URL, time, status and headers of every version.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from letopis.archive.pack_facts import TakenIn, find_places, known_mark, take_in_facts
+from letopis.archive.pack_facts import TakenIn, find_places, take_in_facts
 from letopis.archive.records import Identity, digest_text, identify, is_beside, url_of_key
 from letopis.catalog import ABSENT, Catalog, ContentRow
 from letopis.catalog.straightening import straighten
@@ -35,17 +35,20 @@ class IntegrityProblem:
         return f"{self.where}: {self.what}"
 
 
-def find_problems(catalog: Catalog, store: Store, *, follows: bool = False) -> Iterator[IntegrityProblem]:
-    """All problems, as they are found; nothing is changed. The packs of a clone (`follows`) hold more than it shows."""
+def find_problems(catalog: Catalog, store: Store, beyond: Mapping[int, int]) -> Iterator[IntegrityProblem]:
+    """All problems, as they are found; nothing is changed.
+
+    `beyond` names the packs that may hold what the catalogue does not know,
+    and from which offset on; those of a clone hold more than it shows.
+    """
     yield from _catalog_problems(catalog)
     for finding in store.verify(catalog.contents.packs()):
         yield IntegrityProblem("packs", str(finding))
     yield from unreadable_contents(catalog, store)
     for fact in contradicted_facts(catalog, store):
         yield IntegrityProblem(_named(fact), "the catalogue says that it is another content than its pack does")
-    if not follows:
-        for fact in unknown_facts(catalog, store):
-            yield IntegrityProblem(_named(fact), "it is in a pack, and the catalogue does not know it")
+    for fact in unknown_facts(catalog, store, beyond):
+        yield IntegrityProblem(_named(fact), "it is in a pack, and the catalogue does not know it")
 
 
 def _catalog_problems(catalog: Catalog) -> Iterator[IntegrityProblem]:
@@ -72,9 +75,8 @@ def _content_fault(store: Store, row: ContentRow) -> str:
     return "" if right else "the bytes are those of another content"
 
 
-def unknown_facts(catalog: Catalog, store: Store) -> Iterator[VersionFact]:
-    """Versions in packs beyond the catalogue's mark that it does not know."""
-    beyond = store.beyond(known_mark(catalog))
+def unknown_facts(catalog: Catalog, store: Store, beyond: Mapping[int, int]) -> Iterator[VersionFact]:
+    """Versions in some packs, from an offset on, that the catalogue does not know."""
     for fact in store.scan(beyond) if beyond else ():
         row = catalog.resources.find(url_of_key(fact.key))
         if row is None or not catalog.versions.has_check(row.id, row.versions, fact.time):

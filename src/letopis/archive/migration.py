@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from letopis.archive.archive import Archive
-from letopis.catalog.table_copy import begin_copy, compare_table, copy_table, end_copy, known_tables
+from letopis.catalog.table_copy import begin_copy, copy_catalogue, end_copy
 from letopis.errors import Damaged
 from letopis.store.backend import copy_packs
 
@@ -50,14 +50,7 @@ def move_archive(
 
 
 def _copy_catalog(source: Archive, target: Archive, finished: set[str], progress: Callable[[str], None]) -> int:
-    ours, theirs = source.catalog.database, target.catalog.database
-    found = known_tables(ours, theirs)
-    for table in found:
-        if table.name not in finished:
-            progress(table.name)
-            copy_table(ours, theirs, table, finished)
-            finished.add(table.name)
-    return sum(compare_table(ours, theirs, table) for table in found)
+    return copy_catalogue(source.catalog.database, target.catalog.database, finished, progress)
 
 
 def _verify_copy(target: Archive) -> None:

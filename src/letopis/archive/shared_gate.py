@@ -14,13 +14,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from letopis.archive.write_gates import MOST_TAKEN_IN, PAUSE_SECONDS, WAIT_SECONDS
 from letopis.catalog import Catalog, Cursor
 from letopis.catalog.leases import UPKEEP, HeldLogs, PackClaims
 from letopis.config import StoreSettings
 from letopis.errors import Busy, LetopisError
-from letopis.store import Backend, Store, WriteLease, WriterCoordination
+from letopis.lazy import lazy
+from letopis.store import HEADER_BYTES, Backend, HighWaterMark, Store, WriteLease, WriterCoordination
+
+if TYPE_CHECKING:
+    from letopis.archive import pack_facts
+else:
+    pack_facts = lazy("letopis.archive.pack_facts")
 
 _CLAIM_MILLIS = 600_000
 _LEASE_MILLIS = 600_000
@@ -42,8 +49,12 @@ class SharedGate:
         backend: Callable[[WriterCoordination], Backend],
         settings: StoreSettings,
         now: Callable[[], int],
+        *,
+        takes_in: bool = True,
     ) -> None:
+        """`takes_in`: what an older catalogue does not know of its packs is recorded before any of them is removed."""
         self._catalog = catalog
+        self._takes_in = takes_in
         self._claims = PackClaims(catalog.database)
         self._backend = backend
         self._settings = settings
@@ -54,6 +65,11 @@ class SharedGate:
         self._claimed = 0
         self._cursor: Cursor | None = None
         self._fence = 0
+
+    @contextmanager
+    def waiting(self) -> Iterator[Callable[[], bool]]:
+        """Writers of many machines take turns by their transactions, each of which is short."""
+        yield lambda: True
 
     @contextmanager
     def transaction(self) -> Iterator[tuple[Cursor, Store]]:
@@ -78,17 +94,24 @@ class SharedGate:
         yield
 
     def open(self) -> Store:
-        """The store for upkeep, alone; waits a minute for another process to finish."""
+        """The store for upkeep, alone, and a catalogue that knows all of it; waits a minute for another process."""
         deadline = time.monotonic() + WAIT_SECONDS
         while True:
             try:
-                return Store.open(
+                store = Store.open(
                     self._backend(WriterCoordination(self._upkeep, self._number)), self._settings, write=True
                 )
+                break
             except Busy:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(PAUSE_SECONDS)
+        try:
+            self._take_in(store)
+        except BaseException:
+            store.close()
+            raise
+        return store
 
     def fence(self, cursor: Cursor) -> None:
         """Busy when the lease for upkeep was lost: what follows in this transaction must not happen."""
@@ -97,8 +120,42 @@ class SharedGate:
     def settle(self, cursor: Cursor, store: Store) -> None:
         """Numbers come from the catalogue itself here, so there is no mark of its own."""
 
+    def beyond(self, store: Store) -> dict[int, int]:
+        """What the packs hold and the catalogue cannot know, because it is an older copy that was put back.
+
+        Packs above the last number that it gave out, and in logs whatever
+        follows the last content that it has. Logs of writers that live now
+        are their own business, and are not removed meanwhile.
+        """
+        with self._catalog.transaction() as cursor:
+            held = self.others(cursor).held
+        found = self._above(store)
+        for log in store.logs():
+            found.setdefault(log, max(self._catalog.contents.last_in(log), HEADER_BYTES))
+        return {pack: start for pack, start in found.items() if pack not in held}
+
+    def _above(self, store: Store) -> dict[int, int]:
+        known = self._claims.known_up_to()
+        return store.beyond(HighWaterMark(known)) if known is not None else {}
+
+    def _take_in(self, store: Store) -> None:
+        """Before anything is moved or removed: the catalogue knows all that the packs hold."""
+        if not self._takes_in:
+            return
+        highest = max(store.sizes(), default=0)
+        pack_facts.take_in_facts(self._catalog, store, self.beyond(store))
+        with self._catalog.transaction() as cursor:
+            self._claims.knows_all(cursor, highest)
+
     def catch_up(self, store: Store, most: int | None = MOST_TAKEN_IN) -> None:
-        """See `settle`."""
+        """Takes in what an older catalogue does not know; with a bound in bytes only where nobody does upkeep now."""
+        if most is None:
+            self.open().close()
+        elif self._takes_in and (above := self._above(store)):
+            sizes = store.sizes()
+            if sum(sizes.get(pack, 0) for pack in above) <= most:
+                with suppress(LetopisError):
+                    self.open().close()
 
     def others(self, cursor: Cursor) -> HeldLogs:
         """Logs that must stay whatever the catalogue says of them."""
@@ -106,6 +163,8 @@ class SharedGate:
 
     def lent(self, fence: int | None = None) -> LeasedUpkeepGate:
         """Upkeep that several machines do together: under a new lease, or under the fence of one that another holds."""
+        if fence is None:
+            self.open().close()  # takes in what the catalogue does not know
         own = self._claims.take(UPKEEP, self._now(), self._now() + _LEASE_MILLIS) if fence is None else fence
         if own is None:
             raise Busy(f"another process compacts {self._settings.url}; wait until it is done or stop it")

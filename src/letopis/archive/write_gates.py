@@ -125,10 +125,28 @@ class LocalGate:
         """
         deadline = time.monotonic() + WAIT_SECONDS
         with ExitStack() as turn:
-            _when_free(
-                lambda: turn.enter_context(exclusive_lock(self._turn, "waits to write to this archive")), deadline
-            )
+            _when_free(lambda: turn.enter_context(self._place()), deadline)
             return _when_free(self._open, deadline)
+
+    @contextmanager
+    def waiting(self) -> Iterator[Callable[[], bool]]:
+        """A place among those who wait to write, for whoever cannot stand still: whether nobody else writes now."""
+        with ExitStack() as turn:
+            taken: list[None] = []
+
+            def is_next() -> bool:
+                try:
+                    if not taken:
+                        taken.append(turn.enter_context(self._place()))
+                    self._backend().lease().release()
+                except Busy:
+                    return False
+                return True
+
+            yield (lambda: True) if self._held is not None else is_next
+
+    def _place(self) -> AbstractContextManager[None]:
+        return exclusive_lock(self._turn, "waits to write to this archive")
 
     def _open(self) -> Store:
         """The store for writing, and a catalogue that knows all of it."""
@@ -168,6 +186,10 @@ class LocalGate:
         if beyond and sum(sizes.get(pack, 0) - start for pack, start in beyond.items()) <= most:
             with suppress(LetopisError):
                 self._open().close()
+
+    def beyond(self, store: Store) -> dict[int, int]:
+        """What the packs hold beyond the catalogue's mark."""
+        return store.beyond(pack_facts.known_mark(self._catalog))
 
     def settle(self, cursor: Cursor, store: Store) -> None:
         """Marks that the catalogue knows the packs up to here."""
@@ -225,11 +247,17 @@ class StoreGate(UpkeepGate, Protocol):
     def lent(self, fence: int | None = None) -> JointUpkeepGate:
         """A new right to upkeep for several machines, or the one that `fence` stands for; UsageError if none can be."""
 
+    def beyond(self, store: Store) -> dict[int, int]:
+        """The packs that may hold what the catalogue does not know, and from which offset on."""
+
     def catch_up(self, store: Store, most: int | None = MOST_TAKEN_IN) -> None:
         """Makes the catalogue know what its packs hold; with a bound in bytes only where that can be done at once."""
 
     def transaction(self) -> AbstractContextManager[tuple[Cursor, Store]]:
         """A transaction of the catalogue with the store open for writing inside it."""
+
+    def waiting(self) -> AbstractContextManager[Callable[[], bool]]:
+        """A place among those who wait to write: asked, it says whether nobody else does."""
 
     def held(self) -> AbstractContextManager[None]:
         """Keeps what each transaction would open over many of them."""

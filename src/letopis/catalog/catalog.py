@@ -14,7 +14,7 @@ from letopis.catalog.dialect import Dialect, Sqlite
 from letopis.catalog.imported import ImportedRecords
 from letopis.catalog.queues import Queues
 from letopis.catalog.resources import NoiseProfiles, Observers, Resources
-from letopis.catalog.schema import SCHEMA_VERSION, mark_schema, prepare_schema
+from letopis.catalog.schema import SCHEMA_VERSION, TYPED_TABLES, mark_schema, misfits, prepare_schema
 from letopis.catalog.sets import SetParts
 from letopis.catalog.version_log import RecentChanges
 from letopis.catalog.versions import Versions
@@ -156,6 +156,10 @@ class Catalog:
             for row in self.database.all("PRAGMA integrity_check(20)"):
                 if row[0] != "ok":
                     yield str(row[0])
+            for table in TYPED_TABLES:
+                count = self.database.one(f"SELECT count(*) FROM {table} WHERE {misfits(self.database, table)}")
+                if count and count[0]:
+                    yield f"{count[0]} rows of {table} with a value of another type"
         for sentence, question in _CONTRADICTIONS.items():
             count = self.database.one(question)
             if count and count[0]:

@@ -204,6 +204,7 @@ class Database:
         for last in (False, True):
             if self._writer is None:
                 self._writer = self._connect()
+            self.dialect.require_same()
             try:
                 cursor = Cursor(self._writer, self.dialect)
                 cursor.run(self.dialect.begin)

@@ -61,6 +61,9 @@ class Dialect(Protocol):
     def lost(self, connection: DbConnection) -> bool:
         """Whether a connection was cut and a new one is needed."""
 
+    def require_same(self) -> None:
+        """NotReady when the catalogue that was opened is no longer the one in its place."""
+
     def size(self, one: Any) -> int:
         """Bytes that the catalogue takes; `one` asks a question."""
 
@@ -83,6 +86,7 @@ class Sqlite:
     def __init__(self, file: Path, *, readonly: bool = False) -> None:
         self.file = file
         self._readonly = readonly
+        self._opened: tuple[int, int] | None = None
 
     @staticmethod
     def file_in(folder: Path) -> Path:
@@ -131,10 +135,25 @@ class Sqlite:
             connection.execute("PRAGMA cache_size = -32768")
             connection.execute(f"PRAGMA mmap_size = {_MMAP_BYTES}")
             connection.execute("SELECT 1 FROM sqlite_master LIMIT 1")
+            self._opened = self._opened or self._place()
+            self.require_same()
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _place(self) -> tuple[int, int] | None:
+        with suppress(OSError):
+            found = self.file.stat()
+            return found.st_dev, found.st_ino
+        return None
+
+    def require_same(self) -> None:
+        """A repair puts another file in its place: what is written to the old one would be lost with it."""
+        if self._place() != self._opened:
+            raise NotReady(
+                f"{self.file} was replaced while this process had it open; nothing was written, start the process again"
+            )
 
     def sql(self, statement: str) -> str:
         """SQLite takes our marks as they are."""
@@ -284,6 +303,9 @@ class Postgres:
         """The table's own sequence, so that no number is ever given out twice."""
         cursor.execute(f"SELECT nextval(pg_get_serial_sequence('{table}', 'id')) FROM generate_series(1, %s)", (count,))
         return [int(row[0]) for row in cursor.fetchall()]
+
+    def require_same(self) -> None:
+        """A server keeps its databases under their names."""
 
     def lost(self, connection: DbConnection) -> bool:
         """Psycopg notices a cut at the first use after it."""

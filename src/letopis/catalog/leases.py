@@ -29,6 +29,8 @@ _TAKE_LEASE = (
     "INSERT INTO exclusive (name, fence, until) VALUES (?, 1, ?) ON CONFLICT (name) DO UPDATE SET "
     "fence = exclusive.fence + 1, until = excluded.until WHERE exclusive.until <= ? RETURNING fence"
 )
+_KNOWN_UP_TO = "known_packs"
+"""The row of `meta` that says up to which number the catalogue knew the packs when it turned out to be older."""
 UPKEEP = "upkeep"
 """The name of the lease under which packs are compacted and removed."""
 
@@ -54,9 +56,25 @@ class PackClaims:
         transaction: a number that was given out stays given out.
         """
         reader = self._database if cursor is None or self._database.dialect.beside else cursor
+        given = reader.one("SELECT last FROM pack_number WHERE id = 1")
+        if given is not None and last > int(given[0]):
+            # Packs that this catalogue never gave a number to: it is an older copy, put back beside them.
+            insert = "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING RETURNING name"
+            reader.one(insert, (_KNOWN_UP_TO, str(given[0])))
         row = reader.one(_NEXT_PACK_NUMBER, (last + 1,))
         assert row is not None
         return int(row[0])
+
+    def known_up_to(self) -> int | None:
+        """The highest number of a pack that the catalogue is sure to know of; None where none was given out."""
+        row = self._database.one("SELECT value FROM meta WHERE name = ?", (_KNOWN_UP_TO,))
+        row = row or self._database.one("SELECT last FROM pack_number WHERE id = 1")
+        return int(row[0]) if row else None
+
+    def knows_all(self, cursor: Cursor, highest: int) -> None:
+        """What lay beyond was taken in; numbers up to the highest of it are not given out again."""
+        cursor.run("DELETE FROM meta WHERE name = ?", (_KNOWN_UP_TO,))
+        cursor.run("UPDATE pack_number SET last = ? WHERE id = 1 AND last < ?", (highest, highest))
 
     def renew(self, cursor: Cursor, token: int, until: int) -> bool:
         """Extends a claim; False when it was withdrawn and its log must not be touched again."""

@@ -144,6 +144,20 @@ def _schema_version(reader: RowReader, engine: str) -> int:
         ) from None
 
 
+TYPED_TABLES = ("resource", "content", "version", "capture")
+"""Tables whose values every read relies on."""
+_KINDS = {"INT": "integer", "TEXT": "text", "BLOB": "blob"}
+
+
+def misfits(reader: RowReader, table: str) -> str:
+    """What finds the rows of a SQLite table that have a value of another type than its column."""
+    tests = []
+    for _, column, declared, *_ in reader.all(f"PRAGMA table_info({table})"):
+        kinds = [kind for word, kind in _KINDS.items() if word in str(declared)]
+        tests += [f"typeof({column}) NOT IN ('{kind}', 'null')" for kind in kinds]
+    return " OR ".join(tests)
+
+
 class RowReader(Protocol):
     """A Database, or a Cursor inside a transaction."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from letopis.catalog.catalog import Catalog
 from letopis.catalog.database import Cursor
+from letopis.catalog.schema import TYPED_TABLES, misfits
 from letopis.urls import host as host_of
 from letopis.urls import surt, url_key
 
@@ -31,6 +32,8 @@ _LAST_CHECKED = (
 def straighten(catalog: Catalog) -> None:
     """Makes the rows of a catalogue agree with each other, in one transaction."""
     with catalog.transaction() as cursor:
+        for table in TYPED_TABLES if catalog.database.dialect.name == "sqlite" else ():
+            cursor.run(f"DELETE FROM {table} WHERE {misfits(cursor, table)}")
         _drop_misnamed(catalog, cursor)
         for statement in _WITHOUT_OWNER:
             cursor.run(statement)

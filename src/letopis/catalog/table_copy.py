@@ -112,6 +112,19 @@ def end_copy(target: Database) -> None:
         cursor.run("DELETE FROM meta WHERE name = ?", (_COPY_MARK,))
 
 
+def copy_catalogue(
+    source: Database, target: Database, finished: set[str], progress: Callable[[str], None] = lambda what: None
+) -> int:
+    """Copies all tables but the finished ones, and compares all; how many rows there are."""
+    found = known_tables(source, target)
+    for table in found:
+        if table.name not in finished:
+            progress(table.name)
+            copy_table(source, target, table, finished)
+            finished.add(table.name)
+    return sum(compare_table(source, target, table) for table in found)
+
+
 def copy_table(source: Database, target: Database, table: TableSpec, finished: Iterable[str]) -> int:
     """Copies one table whole; how many rows."""
     with target.transaction() as cursor:

@@ -21,6 +21,7 @@ from letopis.frontier import Frontier, LeaseManager, NewUrl, Ticket
 from letopis.look import KnownVersion, LookOptions, NoTurn, Patience, VisitAnswer, Visitor, known_version
 from letopis.look.politeness import fetch_result
 from letopis.look.robots import Robots
+from letopis.look.visitor import wait_to_record
 from letopis.model import Response, from_millis, to_millis
 from letopis.schedule import RevisitPolicy
 from letopis.urls import host as host_of
@@ -154,7 +155,7 @@ class Agent:
         while True:
             self._tend()
             self._begin()
-            if self._stopping or self._over():
+            if self._stopping or await self._over():
                 break
             self._note_pause(progress)
             await self._wait(committed)
@@ -162,6 +163,7 @@ class Agent:
             if self._done.is_due:
                 self._done.work()
             if self._must_commit(committed):
+                await wait_to_record(self._archive)
                 self._commit()
                 committed = time.monotonic()
                 progress(self.figures)
@@ -181,6 +183,7 @@ class Agent:
 
     async def _commit_all(self) -> None:
         """What is left, as long as that takes."""
+        await wait_to_record(self._archive)
         self._commit()
         while self._committer.is_waiting:
             await asyncio.sleep(RETRY_SECONDS)
@@ -245,11 +248,12 @@ class Agent:
         figures, seconds = self.figures, time.monotonic() - self._started
         return limits.reached(figures.fetched + under_way + len(self._done), figures.bytes + self._done.held, seconds)
 
-    def _over(self) -> bool:
+    async def _over(self) -> bool:
         if self._tasks:
             return False
         limits = self._limits
         if self._is_used_up(limits) and self._done:
+            await wait_to_record(self._archive)
             self._commit()  # some of it may have been asked of nobody, and counts for nothing
         if self._stopping or self._is_used_up(limits):
             return True
@@ -257,6 +261,7 @@ class Agent:
         if self._done and self._goes_on():
             return False
         if self._done or self._committer.is_waiting:
+            await wait_to_record(self._archive)
             self._commit()
             return False
         return limits.ends_idle and self._nothing_due()

@@ -23,6 +23,7 @@ from letopis.crawl.whole_pages import CaptureMode
 from letopis.fetch import limits_of
 from letopis.frontier import Bandwidth, NewUrl, politeness_of
 from letopis.look import LookOptions, NoTurn, Patience, Visitor, known_version
+from letopis.look.visitor import wait_to_record
 from letopis.model import Observation, Outcome, to_millis
 from letopis.urls import host as host_of
 from letopis.urls import parse_user_url, url_key
@@ -126,6 +127,7 @@ class LevelCrawl:
         except ExceptionGroup as several:
             # What went wrong first has stopped the others; people get its sentence.
             raise several.exceptions[0] from None
+        await wait_to_record(self._archive)
         found += self._commit()
         return self._decisions.schedules(self._selection.admitted(_each_once(found)), self._archive.clock())
 
@@ -140,6 +142,7 @@ class LevelCrawl:
             self._finished.append((url, look))
             late = time.monotonic() - self._committed >= self._settings.commit_every
             if late or len(self._finished) >= BATCH:
+                await wait_to_record(self._archive)
                 found += self._commit()
             self._looked += 1
             self._hooks.page(self._looked, of)

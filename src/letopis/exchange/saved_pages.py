@@ -82,7 +82,7 @@ def singlefile_captures(file: Path, hints: SourceHints, report: ImportReport) ->
     facts = {name: value.decode("utf-8", "replace") for name, value in _FACT.findall(found["facts"] if found else b"")}
     url = hints.url or facts.get(b"url", "")
     if not url.startswith(_WEB):
-        raise UsageError(f"{file} does not say which page it is; name it with --url")
+        raise UsageError(f"{file} does not say which page it is; name its address")
     try:
         date = _browser_date(facts.get(b"saved date", ""))
     except ValueError:

@@ -14,9 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from weakref import WeakValueDictionary
 
-from letopis.archive import Archive, RecordedCapture, digest_text, identify
+from letopis.archive import Archive, RecordedCapture, identify
 from letopis.archive.page_memory import PageMemory, RecordExtension, in_one_transaction
-from letopis.archive.records import details_of
 from letopis.errors import Damaged, NotFound
 from letopis.fetch.client import BetweenRequests
 from letopis.lazy import lazy
@@ -26,7 +25,6 @@ from letopis.look.resources import PageResources, RecentResources, load_requisit
 from letopis.model import (
     OVER_LIMIT,
     Change,
-    Check,
     Failure,
     FailureKind,
     Limits,
@@ -60,6 +58,8 @@ else:
 _NO_CHANGE = Change(same_bytes=True, same_text=True, meaningful=False)
 _STOP_POLL = 0.25
 """Seconds after which somebody who waits asks again whether the look is still wanted."""
+_LONGEST_WRITE, _WRITE_POLL = 60.0, 0.02
+"""Seconds: for how long others are waited for that write, and how often one looks."""
 _DISALLOWED = Failure(
     FailureKind.ROBOTS, "robots.txt of this host does not allow it; a check of this page by itself asks all the same"
 )
@@ -417,6 +417,17 @@ class _Exchange:
         return clock() - began
 
 
+async def wait_to_record(archive: Archive) -> None:
+    """Until nobody else writes, for a minute at most. The loop goes on meanwhile, which `Visitor.record` would stop:
+    looks that are under way would seem to take as long, and fail for it.
+    """
+    clock = asyncio.get_running_loop().time
+    until = clock() + _LONGEST_WRITE
+    with archive.waiting_to_write() as is_next:
+        while not is_next() and clock() < until:
+            await asyncio.sleep(_WRITE_POLL)
+
+
 def user_agent(archive: Archive) -> str:
     """Name and contact, as servers see them."""
     crawl = archive.settings.crawl
@@ -444,53 +455,4 @@ def _request(url: str, known: KnownVersion | None, options: LookOptions, method:
         last_modified=known.validators.last_modified,
         unchanged_if=known.unchanged_if(),
         validators_for=known.final_url,
-    )
-
-
-_VERSION_OUTCOMES = (Outcome.NEW, Outcome.CHANGED)
-
-
-def check_of_look(
-    look: Observation, done: RecordedCapture, known: KnownVersion | None, changed_for_you: bool | None = None
-) -> Check | None:
-    """Equal to the row that the history now ends with.
-
-    None where only the record can tell: another process has recorded a
-    version since `known` was read.
-    """
-    is_version, unchanged = (
-        done.outcome in _VERSION_OUTCOMES,
-        done.outcome is Outcome.UNCHANGED and done.number is not None,
-    )
-    current = None if is_version else known
-    if not is_version and done.version != (known.version if known else None):
-        return None
-    details, response = details_of(look), look.response
-    digest = done.identity.text if done.identity and is_version else ""
-    if unchanged and current is not None:
-        digest = digest_text(current.sha1)
-    raw = len(response.body) if is_version else current.raw_bytes if unchanged and current else 0
-    change = look.change
-    return Check(
-        url=done.url,
-        final_url=response.final_url,
-        checked_at=from_millis(done.time),
-        available=done.outcome.available,
-        status=response.status,
-        outcome=done.outcome,
-        version=done.number,
-        digest=digest,
-        length=details.length or raw,
-        content_type=response.header("content-type"),
-        redirects=details.hops,
-        error=details.error,
-        warnings=details.warnings,
-        headers=response.headers,
-        meaningful=False if unchanged else change.meaningful if change else None,
-        score=0.0 if unchanged else details.score,
-        blocks=() if unchanged else details.blocks,
-        reason=details.reason if is_version else "",
-        muted=details.muted if is_version else (),
-        changed_for_you=changed_for_you,
-        failure=details.failure_kind(response.status) if not is_version else "",
     )

@@ -16,7 +16,7 @@ from letopis.fetch import BrowserFetcher, Client, CookieJar, CurlTransport, limi
 from letopis.fetch.page_steps import PageStep
 from letopis.look import KnownVersion, LookOptions, NoTurn, Patience, Visitor, check_of_look, known_versions
 from letopis.look.politeness import Politeness, PolitenessBook, open_book
-from letopis.look.visitor import WebClient, user_agent
+from letopis.look.visitor import WebClient, user_agent, wait_to_record
 from letopis.model import Check, Observation, Outcome, to_millis
 from letopis.urls import host as host_of
 from letopis.urls import parse_user_url
@@ -103,6 +103,8 @@ class Checker:
         async for portion in self._portions(urls, known, options, deadline):
             late |= {url: look for url, look in portion.items() if isinstance(look, NoTurn)}
             looks = {url: look for url, look in portion.items() if not isinstance(look, NoTurn)}
+            if looks:
+                await wait_to_record(self._archive)
             done = self._visitor.record(list(looks.values()), marks.moving_with(list(looks.values()))) if looks else []
             for (url, look), row in zip(looks.items(), done, strict=True):
                 news = self._news(url, seen.get(row.resource), row.version, row.outcome)

@@ -1,8 +1,6 @@
-"""An archive backed up to a folder, and put back from one."""
+"""An archive backed up to a folder or an object store, and put back from there."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 from letopis.archive import OWN
 from letopis.archive.backups import BackupReport, RestoreReport, back_up
@@ -16,7 +14,9 @@ from letopis.operations.parameters import Parameters, parameter
 class BackupCommand(Parameters):
     """Where to."""
 
-    folder: str = parameter("Folder of the backup, best on another disk.", argument=True, metavar="DIR")
+    folder: str = parameter(
+        "Folder of the backup, best on another disk, or s3://bucket/prefix.", argument=True, metavar="DIR|s3://…"
+    )
 
 
 def _backup_sentence(report: BackupReport) -> str:
@@ -29,17 +29,17 @@ def _backup_sentence(report: BackupReport) -> str:
     verb="backup",
     creates=False,
     sentence=_backup_sentence,
-    examples=("letopis backup /mnt/backup/archive",),
+    examples=("letopis backup /mnt/backup/archive", "letopis backup s3://backups/archive"),
 )
 def backup(context: Context, asked: BackupCommand) -> Value[BackupReport]:
-    """Bring a backup in DIR up to date: everything at one moment, accounts too; only new packs are copied."""
-    return Value(back_up(context.archive, Path(asked.folder)))
+    """Bring a backup up to date: everything at one moment, accounts too; only new packs are copied."""
+    return Value(back_up(context.archive, asked.folder))
 
 
 class RestoreCommand(Parameters):
     """From where."""
 
-    folder: str = parameter("Folder of the backup.", argument=True, metavar="DIR")
+    folder: str = parameter("Folder of the backup, or s3://bucket/prefix.", argument=True, metavar="DIR|s3://…")
 
 
 def _restore_sentence(report: RestoreReport) -> str:
@@ -54,5 +54,5 @@ def _restore_sentence(report: RestoreReport) -> str:
     examples=("letopis restore /mnt/backup/archive --archive /srv/archive",),
 )
 def restore(context: LocalContext, asked: RestoreCommand) -> Value[RestoreReport]:
-    """Make an empty archive folder what the backup in DIR holds, and check every byte."""
-    return Value(restore_archive(Path(asked.folder), context.settings))
+    """Make an empty archive what a backup holds, and check every byte."""
+    return Value(restore_archive(asked.folder, context.settings))

@@ -34,7 +34,9 @@ from letopis.operations.context import Context
 from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
 
-ExportKind = Literal["warc", "wacz", "cdxj", "static", "parquet", "markdown", "har", "urls", "opml", "bookmarks"]
+ExportKind = Literal[
+    "warc", "wacz", "cdxj", "static", "parquet", "markdown", "har", "urls", "opml", "bookmarks",
+]  # fmt: skip
 EXPORT_KINDS: tuple[str, ...] = get_args(ExportKind)
 
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}", re.ASCII)

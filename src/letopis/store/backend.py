@@ -409,14 +409,15 @@ class CopiedPack(NamedTuple):
     fresh: bool
 
 
-def copy_packs(source: Backend, target: Backend) -> Iterator[CopiedPack]:
+def copy_packs(source: Backend, target: Backend, sizes: Mapping[str, int] | None = None) -> Iterator[CopiedPack]:
     """Copies what is missing; can be killed at any point and begun again.
 
     A finished pack appears whole or not at all, a log goes on where it
-    ended. Neither place may be written to meanwhile.
+    ended. Neither place may be written to meanwhile, unless `sizes` names
+    the packs and how much of each is meant.
     """
     there = target.list()
-    for name, size in sorted(source.list().items()):
+    for name, size in sorted((source.list() if sizes is None else sizes).items()):
         have = there.get(name, 0)
         if have > size or (0 < have < size and not name.endswith(_LOG)):
             raise Busy(f"{name} in {target.where} is another pack than in {source.where}; choose an empty place")

@@ -1,0 +1,149 @@
+"""Where a backup lies: a folder or a prefix of an object store, with packs, a catalogue and a small list of them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from letopis.binary import exclusive_lock, fsync_file, rename_durably, write_errors, write_parts_durably
+from letopis.config import Settings
+from letopis.lazy import lazy
+from letopis.store import Backend, LocalBackend
+
+if TYPE_CHECKING:
+    from letopis import store
+    from letopis.archive import shared_gate
+else:
+    store = lazy("letopis.store")
+    shared_gate = lazy("letopis.archive.shared_gate")
+
+_PACKS = "packs"
+_BUCKET = "s3://"
+_STEP = 8 << 20
+
+
+class BackupPlace(Protocol):
+    """What a backup needs of the place where it lies; files appear there whole or not at all."""
+
+    where: str
+    packs: Backend
+
+    def held(self) -> AbstractContextManager[None]:
+        """Nobody else writes to the backup meanwhile, as far as the place can tell."""
+
+    def read(self, name: str) -> bytes:
+        """A small file; FileNotFoundError when there is none."""
+
+    def replace(self, name: str, data: bytes) -> None:
+        """A small file over whatever is there, durably."""
+
+    def store(self, name: str, file: Path) -> None:
+        """A large file, durably."""
+
+    def fetch(self, name: str, file: Path) -> None:
+        """A large file brought here; FileNotFoundError when there is none."""
+
+    def retire(self, packs: Collection[str], catalogue: str) -> None:
+        """Removes packs and catalogues that are not named."""
+
+
+def place_of(where: str, settings: Settings) -> BackupPlace:
+    """The place of an address: `s3://bucket/prefix`, with the keys of `[store]`, or a folder."""
+    return BackupPrefix(where.rstrip("/"), settings) if where.startswith(_BUCKET) else BackupFolder(Path(where))
+
+
+class BackupFolder:
+    """A folder, best on another disk."""
+
+    def __init__(self, folder: Path) -> None:
+        self.where = str(folder)
+        self._folder = folder
+        self.packs: Backend = LocalBackend(folder / _PACKS)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """A lock of the system."""
+        with write_errors(self._folder), exclusive_lock(self._folder / ".lock", f"backs up to {self._folder}"):
+            self._folder.chmod(0o700)  # it holds accounts
+            (self._folder / _PACKS).mkdir(exist_ok=True)
+            yield
+
+    def read(self, name: str) -> bytes:
+        """See `BackupPlace`."""
+        return (self._folder / name).read_bytes()
+
+    def replace(self, name: str, data: bytes) -> None:
+        """See `BackupPlace`."""
+        write_parts_durably(self._folder / name, [data])
+
+    def store(self, name: str, file: Path) -> None:
+        """See `BackupPlace`."""
+        copy_durably(file, self._folder / name)
+
+    def fetch(self, name: str, file: Path) -> None:
+        """See `BackupPlace`."""
+        copy_durably(self._folder / name, file)
+
+    def retire(self, packs: Collection[str], catalogue: str) -> None:
+        """See `BackupPlace`."""
+        for name in set(self.packs.list()).difference(packs):
+            self.packs.remove(name)
+        for path in self._folder.glob("catalogue-*.sqlite*"):
+            if path.name != catalogue:
+                path.unlink()
+
+
+class BackupPrefix:
+    """A prefix of a bucket that nothing else uses."""
+
+    def __init__(self, url: str, settings: Settings) -> None:
+        self.where = url
+        self._bucket = store.Bucket(replace(settings.store, url=url))
+        packs = store.Bucket(replace(settings.store, url=f"{url}/{_PACKS}"))
+        # Numbers are those of the archive; nothing is read twice, so nothing is cached.
+        numbers = store.WriterCoordination(shared_gate.NoLease, lambda last: last + 1)
+        self.packs: Backend = store.ObjectBackend(packs, store.BlockCache(Path(), 0), numbers)
+
+    def held(self) -> AbstractContextManager[None]:
+        """An object store has no locks: of two backups at once one meets the other's packs and is refused."""
+        return nullcontext()
+
+    def read(self, name: str) -> bytes:
+        """See `BackupPlace`."""
+        return self._bucket.whole(name)
+
+    def replace(self, name: str, data: bytes) -> None:
+        """See `BackupPlace`."""
+        self._bucket.replace(name, data)
+
+    def store(self, name: str, file: Path) -> None:
+        """See `BackupPlace`."""
+        self._bucket.upload(name, file)
+
+    def fetch(self, name: str, file: Path) -> None:
+        """See `BackupPlace`."""
+        size = self._bucket.size(name)
+        with file.open("wb") as opened:
+            for start in range(0, size, _STEP):
+                opened.write(self._bucket.span(name, start, min(size, start + _STEP)))
+            fsync_file(opened)
+
+    def retire(self, packs: Collection[str], catalogue: str) -> None:
+        """See `BackupPlace`."""
+        for name in set(self.packs.list()).difference(packs):
+            self.packs.remove(name)
+        names = self._bucket.sizes()
+        self._bucket.delete([name for name in names if name.startswith("catalogue-") and name != catalogue])
+
+
+def copy_durably(source: Path, target: Path) -> None:
+    """A copy under another name that gets its own when it is on the disk."""
+    part = target.with_name(f"{target.name}.part")
+    shutil.copyfile(source, part)
+    with part.open("rb+") as file:
+        fsync_file(file)
+    rename_durably(part, target)
