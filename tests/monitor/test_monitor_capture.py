@@ -51,7 +51,7 @@ def archive(tmp_path: Path) -> Iterator[Archive]:
     settings = Settings(
         monitor=MonitorSettings(min_interval=0),
         fetch=FetchSettings(total=90, retries=0),
-        capture=CaptureSettings(load=4, quiet=1.5, resources=50),
+        capture=CaptureSettings(load=4, quiet=1.5, resources=50, screenshot="webp"),
     )
     with Archive(tmp_path / "a", settings=settings) as opened:
         yield opened

@@ -183,8 +183,6 @@ class PageRenderer:
             quality = {"quality": 75} if self._settings.screenshot == "webp" else {}
             asked = {"format": self._settings.screenshot, "clip": clip, "captureBeyondViewport": True}
             taken = await session.send("Page.captureScreenshot", asked | quality)
-            if height < size["height"]:
-                self._warn(f"the picture ends at {height:g} of {size['height']:g} pixels")
             return base64.b64decode(taken["data"])
         except Error as error:
             self._warn(f"no picture was taken: {str(error).splitlines()[0]}")

@@ -2,7 +2,8 @@
 
 from letopis.look.known import KnownVersion, known_version, known_versions
 from letopis.look.politeness import is_refused
-from letopis.look.visitor import LookOptions, NoTurn, Patience, VisitAnswer, Visitor, check_of_look
+from letopis.look.recorded_checks import check_of_look
+from letopis.look.visitor import LookOptions, NoTurn, Patience, VisitAnswer, Visitor
 
 __all__ = [
     "KnownVersion",

@@ -84,7 +84,7 @@ def set_members(context: Context, asked: SetQuery) -> Rows[SetResource]:
     verb="screenshot",
     route=("GET", "/screenshot"),
     errors=(404,),
-    examples=("letopis screenshot https://example.org/ -o page.webp",),
+    examples=("letopis screenshot https://example.org/ -o page.png",),
 )
 def screenshot(context: Context, asked: SetQuery) -> Document:
     """Print the picture of a page as a browser showed it."""
