@@ -27,6 +27,7 @@ from letopis.model import (
     Check,
     Failure,
     FailureKind,
+    Headers,
     Limits,
     Link,
     LinkType,
@@ -83,7 +84,7 @@ class LookOptions(NamedTuple):
     further than their links, but for a sample that teaches what the pages
     of their host have in common. `browser` looks at pages as a browser shows
     them; there is no header to ask first then. `reread` wants the links of
-    pages that stayed the same as well.
+    pages that stayed the same as well. `headers` go with the request.
     """
 
     limits: Limits
@@ -94,6 +95,7 @@ class LookOptions(NamedTuple):
     skim: bool = False
     browser: bool = False
     reread: bool = False
+    headers: Headers = ()
 
 
 class Patience(NamedTuple):
@@ -343,10 +345,12 @@ def _redirect_page(response: Response) -> Page:
 def _request(url: str, known: KnownVersion | None, options: LookOptions, method: str = "GET") -> Request:
     limits = options.limits._replace(max_bytes=2**40) if options.force else options.limits
     if known is None:
-        return Request(url, method=method, limits=limits, private_ok=options.private_ok, follow=options.follow)
+        plain = Request(url, method, options.headers, limits=limits, private_ok=options.private_ok)
+        return plain._replace(follow=options.follow)
     return Request(
         url,
         method=method,
+        headers=options.headers,
         limits=limits,
         private_ok=options.private_ok,
         follow=options.follow,

@@ -17,7 +17,7 @@ from letopis.fetch import Client, CookieJar, CurlTransport, limits_of
 from letopis.look import KnownVersion, LookOptions, NoTurn, Patience, Visitor, check_of_look, known_versions
 from letopis.look.politeness import Politeness, PolitenessBook, open_book
 from letopis.look.visitor import WebClient, user_agent
-from letopis.model import Check, Observation, Outcome, Request, Response, to_millis
+from letopis.model import Check, Headers, Observation, Outcome, Request, Response, to_millis
 from letopis.urls import host as host_of
 from letopis.urls import parse_user_url
 
@@ -32,7 +32,7 @@ class CheckOptions:
     An empty `uid` looks for nobody: no place of an observer is asked for or
     moved. `private_ok` follows from `fetch.private` (`letopis.fetch.private_ok`).
     `browser` has pages rendered, which needs the extra of that name; `head`
-    means nothing then. A URL whose turn at its host does not come within
+    means nothing then. `headers` go with the requests for pages. A URL whose turn at its host does not come within
     `patience` seconds is not asked; `waiting` gets a sentence about a host
     that has to be waited for.
     """
@@ -43,6 +43,7 @@ class CheckOptions:
     head: bool = False
     private_ok: bool = True
     browser: bool = False
+    headers: Headers = ()
     patience: float = 30.0
     waiting: Callable[[str], None] = lambda sentence: None
 
@@ -148,7 +149,7 @@ class Checker:
         settings = self._archive.settings
         looking = LookOptions(
             limits_of(settings.fetch), options.private_ok, head=options.head, force=options.force,
-            browser=options.browser,
+            browser=options.browser, headers=options.headers,
         )  # fmt: skip
         hosts: dict[str, list[str]] = {}
         for url in urls:

@@ -22,7 +22,7 @@ from letopis.archive.observers import LastCheck, last_checks_of
 from letopis.archive.watches import AlertRow, JudgedWatch, NewAlert, WatchRow, watches_of
 from letopis.fetch import Origin, private_ok
 from letopis.lazy import lazy
-from letopis.model import Check, to_millis
+from letopis.model import Check, Headers, to_millis
 from letopis.monitor.alerts import Alert, WatchDifference, WatchHistory, WatchState, decide_alerts
 from letopis.monitor.checker import Checker, CheckOptions, open_checker
 from letopis.monitor.notifications import FailedDelivery, Outbox
@@ -134,17 +134,18 @@ class Watcher:
 
     def _postpone(self, rows: Sequence[WatchRow], until: int) -> None:
         """Gives watches a time a little later, unless somebody gave them another one meanwhile."""
-        found = [self._watches.find(row.url) for row in rows]
-        same = [row.url for row, now in zip(rows, found, strict=True) if now is not None and now.due == until]
+        found = [self._watches.by_id(row.id) for row in rows]
+        same = [now for now in found if now is not None and now.due == until]
         if same:
             self._watches.set_due(same, to_millis(self._archive.clock()) + _POSTPONED_MILLIS)
 
     async def _check(self, watches: Sequence[Watch], seconds: float) -> dict[str, Check]:
         """What came of those whose turn at their host came within some seconds."""
         answers: dict[str, Check] = {}
-        for origin, browser in sorted({(watch.origin, watch.browser) for watch in watches}):
-            urls = [watch.url for watch in watches if (watch.origin, watch.browser) == (origin, browser)]
-            options = replace(self._options(origin), browser=browser, patience=math.inf)
+        for asked in dict.fromkeys(map(_way_of_asking, watches)):
+            origin, browser, headers = asked
+            urls = [watch.url for watch in watches if _way_of_asking(watch) == asked]
+            options = replace(self._options(origin), browser=browser, headers=headers, patience=math.inf)
             answers |= await self._checks.check_some(urls, options, seconds)
         return answers
 
@@ -184,11 +185,13 @@ class Watcher:
         guarded = not self._options(one.watch.notify_origin).private_ok
         for alert in one.alerts:
             facts = {
-                "tag": one.watch.tag, "version": one.check.version, "difference": alert.difference,
+                "tag": one.watch.tag, "watch": one.row.id, "name": one.watch.name,
+                "version": one.check.version, "difference": alert.difference,
                 "score": alert.score, "reason": alert.reason,
             }  # fmt: skip
             row = AlertRow(0, one.watch.url, str(alert.kind), to_millis(alert.time), alert.message, json.dumps(facts))
-            yield NewAlert(row, [(target, guarded) for target in one.watch.notify])
+            due = max(to_millis(one.watch.notifies_at(self._archive.clock())), to_millis(alert.time))
+            yield NewAlert(row, [(target, guarded) for target in one.watch.notify], due)
 
     async def _expand(self, one: WatchResult) -> None:
         """Watches the pages that a sitemap names, and no longer those that it dropped."""
@@ -201,6 +204,11 @@ class Watcher:
         # As due as the sitemap was, so that this very round checks them.
         rows = [new_watch_row(named, spec, now)._replace(due=one.row.due) for named in names]
         self._watches.follow_sitemap(one.watch.url, rows)
+
+
+def _way_of_asking(watch: Watch) -> tuple[Origin, bool, Headers]:
+    """How its page is asked for; watches that ask alike share their looks."""
+    return watch.origin, watch.browser, watch.headers
 
 
 def _availability_alerts(watch: Watch) -> Watch:

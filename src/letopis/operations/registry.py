@@ -10,6 +10,7 @@ from letopis.operations.operation import Operation
 
 FAMILIES = (
     "accounts",
+    "alerts",
     "backups",
     "checks",
     "crawls",
@@ -21,8 +22,11 @@ FAMILIES = (
     "pages",
     "projects",
     "replication",
+    "runs",
+    "site_audits",
     "totals",
     "upkeep",
+    "watch_tags",
     "watches",
     "words",
 )
