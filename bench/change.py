@@ -247,7 +247,8 @@ def plot(found: dict[str, list[Answer]], file: Path) -> None:
         rates = [error_rates(rows, least) for least in steps]
         for name, values in (("missed", [rate[0] for rate in rates]), ("false alarms", [rate[1] for rate in rates])):
             figure.add_trace(go.Scatter(x=[1 - least for least in steps], y=values, name=name), at, 2)
-        figure.add_vline(ChangeSettings().threshold, line_dash="dot", row=str(at), col="2")
+        line = [ChangeSettings().threshold] * 2
+        figure.add_trace(go.Scatter(x=line, y=[0, 1], mode="lines", line_dash="dot", name="threshold"), at, 2)
     figure.update_layout(height=320 * len(found), barmode="overlay", showlegend=False)
     figure.update_traces(opacity=0.7, selector={"type": "histogram"})
     figure.write_html(file, include_plotlyjs=True)

@@ -27,7 +27,7 @@ from time import process_time
 # As a script it starts in its own folder.
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from bench.storing import growth
+from bench.storing import growth, variants
 from bench.storing.corpus import Document, arrivals, load
 from bench.storing.peers import PEERS
 from letopis.archive import Archive
@@ -210,15 +210,28 @@ def line(row: Row) -> str:
     return f"{row.what:<46} {ours:>14} {peer:>14} {row.ratio:>8.3f} {goal:>6}  {row.unit}"
 
 
+def _print_variants(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    if options.corpus is None:
+        parser.error("--variants needs a --corpus of versions")
+    rows = list(variants.variants(load(options.corpus), options.reads))
+    lines = [json.dumps(variants.as_json(rows))] if options.json else variants.table(rows)
+    print("\n".join(lines))
+    return 0
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--corpus", type=Path, help="folder of <site>/<document>/<NNNN>.html; growth alone without it")
     parser.add_argument("--repeats", type=int, default=5, help="rounds of reading, of which the best counts")
     parser.add_argument("--sample", type=int, default=200, help="old versions that are read")
     parser.add_argument("--peers", default=",".join(PEERS), help="solid archives to stand against")
+    parser.add_argument("--variants", action="store_true", help="the document's tables 3.3 to 3.7 instead, by document")
+    parser.add_argument("--reads", type=int, default=3000, help="versions of each document that --variants reads")
     parser.add_argument("--no-growth", action="store_true", help="leave out Q19")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
+    if options.variants:
+        return _print_variants(parser, options)
     peers = [peer for peer in options.peers.split(",") if peer]
     given = settings(None, os.environ)
     measured = run(options.corpus, given, options.repeats, options.sample, peers) if options.corpus else iter(())

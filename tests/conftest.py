@@ -4,13 +4,35 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
+from argon2 import PasswordHasher
+
+from letopis.catalog import accounts
+
 for folder in ("site", "openness"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
 pytest_plugins = ["misbehaving_site", "scripted_site", "services"]
+COSTLY_HASHER = accounts._HASHER
+
+
+@pytest.fixture
+def costly_hasher() -> PasswordHasher:
+    """What hashes passwords outside of tests."""
+    return COSTLY_HASHER
 
 
 def pytest_configure() -> None:
     """A shell that is no terminal starts what it leaves in the background deaf to Ctrl-C, and children inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Passwords are costly to hash on purpose, and the tests make hundreds of accounts.
+    accounts._HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`make test` looks for tests that bound CPU time in one folder: one that stands elsewhere would never run."""
+    gates = Path(__file__).parent / "gates"
+    lost = [item.nodeid for item in items if item.get_closest_marker("timed") and gates not in item.path.parents]
+    if lost:
+        raise pytest.UsageError(f"tests marked as timed belong into {gates}: {', '.join(lost)}")

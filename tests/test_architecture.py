@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -35,6 +36,12 @@ FREE_NEIGHBOURS = {
 """Within a layer only these may know each other."""
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
 def modules() -> list[tuple[str, Path]]:
     return [(unit_of(path), path) for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "__init__.py"]
 
@@ -72,7 +79,7 @@ def test_imports_point_down() -> None:
     wrong = [
         f"{path.relative_to(SOURCE)} imports {other}"
         for unit, path in modules()
-        for other in imported_units(ast.parse(path.read_text()))
+        for other in imported_units(tree_of(path))
         if not allowed(unit, other)
     ]
     assert wrong == []
@@ -85,7 +92,7 @@ def module_name(path: Path) -> str:
 
 def direct_imports(path: Path, known: set[str]) -> set[str]:
     found = set()
-    for node in ast.parse(path.read_text()).body:
+    for node in tree_of(path).body:
         if isinstance(node, ast.ImportFrom) and node.module:
             whole = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= (whole | {node.module}) & known
@@ -120,7 +127,7 @@ def test_the_record_has_one_door() -> None:
     for unit, path in modules():
         if unit in BELOW_ARCHIVE:
             continue
-        tree = ast.parse(path.read_text())
+        tree = tree_of(path)
         name = path.relative_to(SOURCE)
         wrong += [f"{name} imports {other}" for other in imported_units(tree) & {"catalog", "store"}]
         for node in ast.walk(tree):
@@ -151,7 +158,7 @@ def test_no_drawer_called_utils() -> None:
 
 
 def long_functions(path: Path) -> list[str]:
-    tree = ast.parse(path.read_text())
+    tree = tree_of(path)
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     return [f"{path.name}:{f.name}" for f in functions if (f.end_lineno or 0) - f.lineno + 1 > 50]
 

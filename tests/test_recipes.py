@@ -123,14 +123,14 @@ def test_an_export_format_takes_at_most_four_files(tmp_path: Path) -> None:
     tree = tree_with("An export format", tmp_path)
     assert len(tree.touched) <= 4
     put_pages(tree)
-    lines = "".join(f"http://example.org/{name}\n" for name in PAGES)
-    assert tree.run("export", "urls") == lines
-    assert json.loads(tree.run("export", "urls", "-o", "all.txt", "--json"))["captures"] == len(PAGES)
+    lines = "".join(f"http://example.org/{name}\t1\n" for name in PAGES)
+    assert tree.run("export", "counts") == lines
+    assert json.loads(tree.run("export", "counts", "-o", "all.txt", "--json"))["pages"] == len(PAGES)
     assert (tmp_path / "all.txt").read_text() == lines
-    assert "urls" in tree.run("export", "--help")
-    (tmp_path / "job.xml").write_text('<query><export kind="urls" site="example.org"/></query>')
+    assert "counts" in tree.run("export", "--help")
+    (tmp_path / "job.xml").write_text('<query><export kind="counts" site="example.org"/></query>')
     tree.run("jobs", "submit", "job.xml", "--wait")
-    assert (tree.archive / "jobs" / "1" / "export.urls").read_text() == lines
+    assert (tree.archive / "jobs" / "1" / "export.tsv").read_text() == lines
 
 
 class TypedPage(BaseHTTPRequestHandler):

@@ -16,6 +16,7 @@ import io
 import json
 import random
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -28,10 +29,13 @@ from letopis.change.filters import compile_jsonpath
 from letopis.change.visual_diff import visual_html
 from letopis.errors import LetopisError, UsageError
 from letopis.exchange import cdx_import
+from letopis.exchange.address_lists import LIST_READERS
 from letopis.exchange.body_codings import unchunked, undo_coding
+from letopis.exchange.har import HAR
 from letopis.exchange.replica.index_records import parse_check, parse_head, parse_segment
 from letopis.exchange.replica.release import parse_archive_release
-from letopis.exchange.sources import ImportReport
+from letopis.exchange.saved_pages import PAGE_READERS
+from letopis.exchange.sources import ImportReport, SourceHints, SourceReader
 from letopis.exchange.static_copy import FileRewriter
 from letopis.exchange.warc_import import record_captures
 from letopis.exchange.warc_records import parse_response
@@ -53,6 +57,7 @@ from letopis.store.pack_format import PackRecord, PackWalker, RecordKind, parse_
 from letopis.urls import normalize, rules_from_xml, surt
 from letopis.zrec.chunk_index import parse_index
 from letopis.zrec.header import parse_header
+from letopis_migrate.readers import DISTILL, URLWATCH, VISUALPING
 
 CORPUS = Path(__file__).parents[1] / "tests" / "fuzz" / "corpus"
 KEPT = Path(".fuzz")
@@ -168,6 +173,33 @@ def _urls(data: bytes) -> None:
             continue
 
 
+def _files(*readers: SourceReader) -> Reader:
+    """Whole files: each reader says whether one is of its format, and reads it whatever it said."""
+
+    def read(data: bytes) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "given.yaml"
+            file.write_bytes(data)
+            for reader in readers:
+                reader.recognises(file)
+                for ask in (_captures_of, _watches_of):
+                    try:
+                        ask(reader, file)
+                    except LetopisError:
+                        continue
+
+    return read
+
+
+def _captures_of(reader: SourceReader, file: Path) -> None:
+    if not reader.lists_only(file):
+        list(reader.captures(file, SourceHints(urls=file), ImportReport(), lambda url: False))
+
+
+def _watches_of(reader: SourceReader, file: Path) -> None:
+    list(reader.watches(file, SourceHints(urls=file)))
+
+
 def _robots(data: bytes) -> None:
     RobotsFile(data.decode("utf-8", "replace"), "letopis").allowed("http://a.test/a/b?c=d")
 
@@ -196,17 +228,20 @@ def _deltas(data: bytes) -> None:
 
 FORMATS: dict[str, Reader] = {
     "cdx-query": _cdx,
-    "cdxj": lambda data: list(cdx_import._places(_text(data).split("\n"), "index", ImportReport())),
+    "cdxj": lambda data: list(cdx_import._IndexLines().places(_text(data).split("\n"), "index", ImportReport())),
     "css": _sheet,
     "delta": _deltas,
     "details": _details,
     "expressions": _words,
     "feed": _page("application/rss+xml"),
+    "har": _files(HAR),
     "html": _page("text/html"),
     "http": _http,
     "images": _page("image/jpeg"),
     "job": parse_job_file,
     "json": _page("application/json"),
+    "lists": _files(*LIST_READERS),
+    "mhtml": _files(*PAGE_READERS),
     "pack": _pack,
     "postscript": _page("application/postscript"),
     "ranges": _ranges,
@@ -220,6 +255,7 @@ FORMATS: dict[str, Reader] = {
     "urls": _urls,
     "visual": _drawn,
     "warc": _warc,
+    "watch-lists": _files(DISTILL, VISUALPING, URLWATCH),
     "xml": _page("application/xml"),
     "zrec": _zrec,
 }

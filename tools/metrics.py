@@ -50,9 +50,13 @@ def modules(package: Path = PACKAGE) -> dict[Path, str]:
 
 def late_imports(tree: ast.Module) -> Iterator[ast.stmt]:
     """Imports inside functions."""
-    for node in ast.walk(tree):
+    outside: list[ast.AST] = [tree]
+    while outside:
+        node = outside.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield from (inner for inner in ast.walk(node) if isinstance(inner, ast.Import | ast.ImportFrom))
+        else:
+            outside += ast.iter_child_nodes(node)
 
 
 def class_names(trees: list[ast.Module]) -> Counter[str]:
@@ -106,7 +110,7 @@ def figures() -> list[Figure]:
     texts = modules()
     trees = [ast.parse(text) for text in texts.values()]
     sizes = [text.count("\n") for path, text in texts.items() if path.name != "__init__.py"]
-    late = sum(1 for tree in trees for _ in {id(node): node for node in late_imports(tree)})
+    late = sum(1 for tree in trees for _ in late_imports(tree))
     repeated = [name for name, count in class_names(trees).items() if count > 1]
     return [
         Figure("files", len(texts), None, None, 300),

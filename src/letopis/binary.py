@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from letopis.errors import Busy, Damaged, NotReady, UsageError
+from letopis.errors import VERIFY, Busy, Damaged, NotReady, UsageError
 
 MAX_VARINT_BYTES = 9
 """Bytes of the longest varint: 63 bits, so that every value fits a signed 64-bit integer."""
@@ -110,8 +110,8 @@ class ByteReader:
     def broken(self, why: str) -> Damaged:
         """The error to raise, with the same words everywhere."""
         return Damaged(
-            f"a stored {self._what} is damaged ({why} at byte {self.at}); "
-            "run 'letopis verify', or restore it from a good copy"
+            f"a stored {self._what} is damaged ({why} at byte {self.at})",
+            VERIFY._replace(tail=", or restore it from a good copy"),
         )
 
     def byte(self) -> int:

@@ -15,13 +15,13 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 from letopis.archive import Archive
-from letopis.archive.queues import leases_hosts, queue_counts
-from letopis.binary import exclusive_lock
-from letopis.crawl import Agent, CrawlOptions, CrawlStats, enqueue_seeds, open_agent, unusable_plans
-from letopis.errors import Busy
+from letopis.archive.queues import queue_counts
+from letopis.crawl import Agent, CrawlOptions, CrawlStats, crawl_lock, enqueue_seeds, open_agent, unusable_plans
+from letopis.errors import Busy, shell_words
 from letopis.model.printing import printable, printable_json
 from letopis.monitor.notifications import FailedDelivery
 from letopis.monitor.watcher import open_watcher
@@ -57,19 +57,27 @@ class Daemon:
             self._log.warning(sentence)
         crawl = BackgroundCrawl(self._archive, self._options, self._log)
         async with open_watcher(self._archive, undelivered=self._log_undelivered) as watcher:
-            services = (Service(crawl.run, crawl.stop), Service(watcher.run, watcher.stop), *self._services)
+            lasting = [Service(partial(self._outlasting, one.run), one.stop) for one in (crawl, watcher)]
+            services = (*lasting, *self._services)
             with _StopSignals([service.stop for service in services]):
                 await _run_together(services)
+
+    async def _outlasting(self, run: Callable[[], Awaitable[object]]) -> None:
+        """Goes on after others have kept a service from writing for long; what it could not record it asks again."""
+        while True:
+            try:
+                await run()
+            except Busy as busy:
+                self._log.warning(shell_words(busy))
+            else:
+                return
 
     def _log_undelivered(self, failed: FailedDelivery) -> None:
         self._log.warning(str(failed))
 
 
 class BackgroundCrawl:
-    """The crawl of what is planned: begun when there is something, by one process of a machine at a time.
-
-    Machines that share a record share out its hosts themselves.
-    """
+    """The crawl of what is planned: begun when there is something and nobody else crawls."""
 
     def __init__(self, archive: Archive, options: CrawlOptions, log: logging.Logger) -> None:
         self._archive = archive
@@ -97,10 +105,8 @@ class BackgroundCrawl:
         """Whether anything is planned and nobody else crawls, whom we keep out from now on."""
         if not sum(queue_counts(self._archive)):
             return False
-        if leases_hosts(self._archive):
-            return True
         try:
-            held.enter_context(exclusive_lock(self._archive.folder / "crawl.lock", "crawls this archive"))
+            held.enter_context(crawl_lock(self._archive))
         except Busy:
             return False
         return True

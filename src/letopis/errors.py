@@ -2,9 +2,52 @@
 
 Each class carries the exit status of the command line and the status of HTTP,
 and its text is one sentence that says what to do. Whatever reaches a user is one of these.
+Where the way out is a command, it is kept as a `Remedy`: whoever wrote a program is told the call, whoever typed a
+command or sent a request the verb.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Remedy(NamedTuple):
+    """What can be done about an error: the verb of the command line and the call of Python that do the same."""
+
+    verb: str
+    call: str
+    lead: str = "try"
+    tail: str = ""
+
+    def words(self, *, typed: bool) -> str:
+        """In the words of the command line, or of Python."""
+        named = f"'letopis {self.verb}'" if typed else self.call
+        return f"{self.lead} {named}{self.tail}"
+
+
+REPAIR = Remedy("verify --repair", "letopis.Archive.repair(settings)", "run")
+VERIFY = Remedy("verify", "letopis.Archive.verify()", "run")
+
+
+def check_remedy(url: str) -> Remedy:
+    """Look at a page first."""
+    return Remedy(f"check {url}", f"letopis.Monitor.get({url!r}).check()")
+
+
+def crawl_remedy(site: str) -> Remedy:
+    """Crawl a site first."""
+    return Remedy(f"crawl {site}", f"letopis.crawl.crawl(archive, CrawlOptions(({site!r},)))")
+
+
+def pull_remedy(clone: object) -> Remedy:
+    """Bring a clone up to date."""
+    return Remedy(f"pull {clone}", "letopis.exchange.replica.pull()", "bring it up to date with")
+
+
+def fill_remedy(clone: object) -> Remedy:
+    """Fetch what a clone has left out."""
+    options = "letopis.exchange.replica.PullOptions(fill=True)"
+    return Remedy(f"pull {clone} --fill", f"letopis.exchange.replica.pull() with {options}", "fetch all with")
 
 
 class LetopisError(Exception):
@@ -12,6 +55,27 @@ class LetopisError(Exception):
 
     exit_status = 1
     http_status = 500
+
+    def __init__(self, message: str, remedy: Remedy | None = None) -> None:
+        super().__init__(message)
+        self.remedy = remedy
+
+    @property
+    def message(self) -> str:
+        """The sentence without the remedy."""
+        return str(self.args[0])
+
+    def __str__(self) -> str:
+        """The sentence for whoever called from Python."""
+        return self._sentence(typed=False)
+
+    def _sentence(self, *, typed: bool) -> str:
+        return f"{self.message}; {self.remedy.words(typed=typed)}" if self.remedy is not None else self.message
+
+
+def shell_words(error: BaseException) -> str:
+    """The sentence for whoever typed a command or sent a request."""
+    return error._sentence(typed=True) if isinstance(error, LetopisError) else str(error)
 
 
 class UsageError(LetopisError):

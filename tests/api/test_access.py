@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from argon2 import PasswordHasher, Type, extract_parameters
 from served_archive import PAGE, WebClient, fill, running
 from starlette.routing import Mount
 
@@ -21,7 +22,7 @@ from letopis.api.server import Server, listen
 from letopis.api.sessions import LOGIN_TRIES, LOGIN_WINDOW, LoginThrottle, Sessions
 from letopis.archive import Archive
 from letopis.archive.audit import audit_entries
-from letopis.catalog.accounts import HASHINGS, Accounts
+from letopis.catalog.accounts import HASHINGS, Accounts, is_password
 from letopis.catalog.sessions import SessionRows
 from letopis.model.rights import OWN, READ, ROLES, WRITE
 from letopis.web.login import HashingPool
@@ -227,6 +228,15 @@ def test_forged_and_old_cookies_are_nobody(people: Any) -> None:
 def test_nobody_is_sent_elsewhere_after_signing_in(people: Any, target: str) -> None:
     assert sign_in(people[1], "user1", next=target).headers["location"] == "/"
     assert sign_in(people[1], "user1", next="/watches").headers["location"] == "/watches"
+
+
+def test_passwords_are_costly_to_hash(costly_hasher: PasswordHasher) -> None:
+    stored = costly_hasher.hash(PASSWORD)
+    found = extract_parameters(stored)
+    assert found.type is Type.ID
+    assert (found.time_cost, found.memory_cost) >= (3, 64 << 10)
+    assert is_password(stored, PASSWORD)
+    assert not is_password(stored, "wrong password")
 
 
 def test_guessing_passwords_is_slowed_down(make_archive: Any) -> None:

@@ -45,6 +45,35 @@ def test_the_same_as_rss(web: Any) -> None:
     ]
 
 
+def test_the_same_as_json_feed_with_absolute_links(web: Any) -> None:
+    answer = web.get(f"/feed/json/{PAGE}")
+    assert answer.headers["content-type"].startswith("application/feed+json")
+    found = answer.json()
+    assert (found["version"], found["home_page_url"]) == ("https://jsonfeed.org/version/1.1", PAGE)
+    assert found["feed_url"] == f"{web.address}/feed/json/{PAGE}"
+    assert [(item["url"], item["date_published"]) for item in found["items"]] == [
+        (f"{web.address}/web/20240101123000/{PAGE}", "2024-01-01T12:30:00Z"),
+        (f"{web.address}/web/20240101120000/{PAGE}", "2024-01-01T12:00:00Z"),
+    ]
+    assert len({item["id"] for item in found["items"]}) == 2
+
+
+def test_every_link_of_every_feed_is_absolute(make_archive: Any) -> None:
+    archive = make_archive()
+    fill(archive)
+    projects_of(archive).add("news", "", [PAGE], 0)
+    with running(archive) as web:
+        for subject in (PAGE, "site/example.org", "project/news", "search?q=version"):
+            feed = web.get(f"/feed/json/{subject}").json()
+            links = [feed["home_page_url"], feed["feed_url"], *(item["url"] for item in feed["items"])]
+            links += re.findall(r'href="([^"]*)"', "".join(item["content_html"] for item in feed["items"]))
+            assert [link for link in links if not link.startswith(("http://", "https://"))] == []
+            for form in ("", "rss/"):
+                text = web.get(f"/feed/{form}{subject}").text
+                named = re.findall(r'href="([^"]*)"|<link>([^<]*)<', text)
+                assert [one for pair in named for one in pair if one and not one.startswith("http")] == []
+
+
 def test_sites_and_projects_have_feeds(make_archive: Any) -> None:
     archive = make_archive()
     fill(archive)

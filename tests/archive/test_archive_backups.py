@@ -82,7 +82,7 @@ def test_a_backup_that_is_broken_off_leaves_the_one_before(tmp_path: Path, monke
 
 
 def test_what_is_no_backup_or_a_damaged_one_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="letopis backup"):
+    with pytest.raises(NotFound, match="back_up"):
         restore(tmp_path / "none", placed(tmp_path / "c"))
     with Archive(tmp_path / "a") as archive:
         list(archive.put_many(puts(0, 3)))

@@ -158,3 +158,20 @@ def test_an_archive_says_whether_its_catalogue_answers(tmp_path: Path) -> None:
 def test_an_embedded_archive_is_read_locally(tmp_path: Path) -> None:
     with Archive(tmp_path / "archive") as archive:
         assert archive.reads_locally
+
+
+def test_a_look_that_others_overtook_keeps_its_time_and_its_place(tmp_path: Path) -> None:
+    url = "http://example.org/raced"
+    with Archive(tmp_path / "archive", clock=lambda: at(60)) as archive:
+        archive.record([look(url, at(1), b"A")])
+        archive.record([look(url, at(30), b"B")])
+        archive.record([look(url, at(20), b"A")])
+        archive.record([look(url, at(10), b"C")])
+        told = [(check.checked_at, str(check.outcome), check.version) for check in archive.history(url)]
+        assert told == [
+            (at(1), "new", 0),
+            (at(10), "changed", 1),
+            (at(20), "unchanged", 0),
+            (at(30), "changed", 2),
+        ]
+        assert archive.get(url).body == b"B"

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import random
+import threading
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -102,7 +104,7 @@ def test_catalogue_is_rebuilt_from_packs_alone(tmp_path: Path) -> None:
     damaged = bytearray(catalogue.read_bytes())
     damaged[1500:9000] = bytes(7500)
     catalogue.write_bytes(damaged)
-    with pytest.raises(Damaged, match="verify --repair"), Archive(tmp_path / "a") as archive:
+    with pytest.raises(Damaged, match=r"Archive\.repair"), Archive(tmp_path / "a") as archive:
         list(archive.verify())
     report = Archive.repair(placed(tmp_path / "a"))
     assert report.rebuilt
@@ -123,7 +125,7 @@ def test_packs_without_their_catalogue_are_no_new_archive(tmp_path: Path) -> Non
     for file in (tmp_path / "a").glob("catalogue.sqlite*"):
         file.unlink()
     for _ in range(2):
-        with pytest.raises(Damaged, match="verify --repair"), Archive(tmp_path / "a"):
+        with pytest.raises(Damaged, match=r"Archive\.repair"), Archive(tmp_path / "a"):
             pass
     assert not list((tmp_path / "a").glob("catalogue*"))
     made_of_old_numbers = tmp_path / "a" / "index" / "links"
@@ -181,7 +183,7 @@ def test_a_rebuilding_that_was_interrupted_is_no_archive(tmp_path: Path) -> None
         archive.catalog.rebuilding(),
     ):
         raise _Killed
-    with pytest.raises(Damaged, match="verify --repair"), Archive(tmp_path / "a"):
+    with pytest.raises(Damaged, match=r"Archive\.repair"), Archive(tmp_path / "a"):
         pass
     assert Archive.repair(placed(tmp_path / "a")).versions == len(puts)
     with Archive(tmp_path / "a") as archive:
@@ -233,3 +235,25 @@ def test_compaction_makes_a_page_that_returned_fast_again_and_takes_no_more_spac
         after = archive.get("http://example.org/")
         assert (after.body, after.decoded_bytes <= 2 * len(after.body)) == (texts[0], True)
         assert list(archive.verify()) == []
+
+
+def test_whoever_waits_to_write_comes_before_one_that_writes_again_and_again(tmp_path: Path) -> None:
+    slices, most = [0], 500
+    begun = threading.Event()
+
+    def compact_on_and_on() -> None:
+        with Archive(tmp_path / "a") as other:
+            while slices[0] < most:
+                with other.hold_writer():
+                    slices[0] += 1
+                    begun.set()
+                    time.sleep(0.01)
+
+    with Archive(tmp_path / "a") as archive:
+        thread = threading.Thread(target=compact_on_and_on)
+        thread.start()
+        begun.wait()
+        archive.put("http://example.org/", b"A")
+        assert slices[0] < most
+        slices[0] = most
+        thread.join()

@@ -22,7 +22,7 @@ class Unsteady(Sqlite):
 def test_errors_of_the_engine_are_told_in_our_words(tmp_path):
     database = Database(Sqlite(tmp_path / "catalogue.sqlite"))
     for ask in (database.one, database.all):
-        with pytest.raises(Damaged, match="verify --repair") as told:
+        with pytest.raises(Damaged, match=r"Archive\.repair") as told:
             ask("SELECT id FROM nowhere")
         assert isinstance(told.value.__cause__, sqlite3.OperationalError)
     assert database.one("SELECT 1") == (1,)

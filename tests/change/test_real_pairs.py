@@ -16,7 +16,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bench.judging import Told, answers, pairs_of  # noqa: E402
+from bench.change import plot  # noqa: E402
+from bench.judging import Answer, Pair, Told, answers, pairs_of  # noqa: E402
 
 TABLES = ("pairs.tsv", "pairs-blind.tsv", "pairs-third.tsv", "pairs-fourth.tsv")
 HELD_OUT = "pairs-held-out.tsv"
@@ -68,3 +69,12 @@ def test_figures_are_counted_as_they_are_named() -> None:
     told = Told.of([(True, True), (True, True), (True, False), (False, True), (False, False)])
     assert told == (2, 1, 1, 1)
     assert (told.precision, told.recall, told.alarm_rate) == (2 / 3, 2 / 3, 0.5)
+
+
+def test_both_error_rates_are_drawn_for_every_table(tmp_path: Path) -> None:
+    pairs = [Pair("a", "b", "changed", "news"), Pair("b", "c", "noise", "clock")]
+    rows = [Answer(pair, "here", pair.changed, score, ()) for pair, score in zip(pairs, (0.4, 0.0), strict=True)]
+    plot({"first": rows, "second": rows}, tmp_path / "change.html")
+    drawn = (tmp_path / "change.html").read_text()
+    for text in ("first: scores", "second: error rates", "false alarms", "threshold"):
+        assert text in drawn

@@ -9,12 +9,14 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from scripted_site import ScriptedSite
 
 from letopis.archive import Archive
-from letopis.crawl import CrawlOptions
+from letopis.crawl import CrawlOptions, enqueue_seeds
 from letopis.daemon import Daemon, Service, log_event, open_event_log
 from letopis.errors import NotReady
 
@@ -66,6 +68,32 @@ def test_when_one_service_fails_all_end_and_its_error_is_told(tmp_path: Path) ->
     with pytest.raises(NotReady, match="the disk is full"):
         asyncio.run(asyncio.wait_for(run(), 60))
     assert ended == ["lives"]
+
+
+def test_a_daemon_outlasts_others_that_keep_it_from_writing(
+    tmp_path: Path, scripted_site: ScriptedSite, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("letopis.archive.write_gates.WAIT_SECONDS", 0.1)
+    page = scripted_site.set("/", b"<p>One page.</p>")
+
+    async def run() -> None:
+        with Archive(tmp_path / "a") as archive, Archive(tmp_path / "a") as other, ExitStack() as held:
+
+            async def release_then_stop() -> None:
+                while not caplog.messages:
+                    await asyncio.sleep(0.02)
+                held.close()
+                while not archive.stats().versions:
+                    await asyncio.sleep(0.02)
+                os.kill(os.getpid(), signal.SIGTERM)
+
+            enqueue_seeds(archive, CrawlOptions((page,)))
+            held.enter_context(other.hold_writer())
+            services = [Service(release_then_stop, lambda: None)]
+            await Daemon(archive, CrawlOptions(), logging.getLogger("test"), services).run()
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+    assert "another process" in caplog.messages[0]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import runpy
 from pathlib import Path
+
+import pytest
 
 BENCH = Path(__file__).parents[2] / "bench" / "codecs.py"
 
@@ -21,3 +24,24 @@ def test_size_classes_add_up_to_all_and_gains_are_over_the_origin() -> None:
     assert everything["gzip"]["gain"] == 0.0
     ratio = everything["zstd"]["bytes"] / everything["gzip"]["bytes"]
     assert abs(everything["zstd"]["gain"] - 100 * (1 - ratio)) < 1e-9
+
+
+def test_slow_and_fast_archives_are_told_by_document_with_reads_of_every_mixture(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("news", "shop"):
+        folder = tmp_path / "site" / name
+        folder.mkdir(parents=True)
+        for number in range(6):
+            text = f"<p>edition {number} of the {name}</p>" + "<p>the same sentence on every day</p>" * 40
+            (folder / f"{number:04}.html").write_text(text)
+    bench = runpy.run_path(str(BENCH.with_name("store.py")))
+    assert bench["main"](["--corpus", str(tmp_path), "--variants", "--reads", "6", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["document"], row["versions"]) for row in rows] == [("site/news", 6), ("site/shop", 6)]
+    for row in rows:
+        assert 0 < row["slow"] <= row["fast"] < row["raw"]
+        assert row["gzip_9"] <= row["gzip_1"] < row["raw"]
+        assert [mix["newest_for_each_old"] for mix in row["reads"]] == [1, 5, 10]
+    assert bench["main"](["--corpus", str(tmp_path), "--variants", "--reads", "1"]) == 0
+    assert "10:1 (var.)" in capsys.readouterr().out

@@ -52,9 +52,11 @@ SCRIPT: list[tuple[str, Given]] = [
     ("history", {"url": PAGE, "from": "2024-01-01T12:15:00Z", "to": "2024-01-01", "limit": 2}),
     ("versions", {"url": PAGE}),
     ("get", {"url": PAGE, "version": 0}),
+    ("get", {"url": PAGE, "version": 0, "format": "markdown"}),
     ("diff", {"url": PAGE, "from": "2024-01-01T12:00:00Z", "to": "2024-01-01T12:35:00Z"}),
     ("diff", {"url": PAGE, "from": "2024-01-01T12:00:00Z", "to": "2024-01-01T12:35:00Z", "format": "links"}),
     ("extract", {"url": PAGE, "at": "2024-01-01"}),
+    ("extract", {"url": PAGE, "at": "2024-01-01", "format": "text"}),
     ("map", {"site": HOST, "at": "2024-02-01", "format": "json"}),
     ("report", {"site": HOST, "at": "2024-02-01"}),
     ("mapdiff", {"site": HOST, "from": "2024-01-01T12:00:30Z", "to": "2024-02-01"}),
@@ -64,6 +66,7 @@ SCRIPT: list[tuple[str, Given]] = [
     ("broken", {"site": HOST, "at": "2024-02-01"}),
     ("rank", {"site": HOST, "at": "2024-02-01", "top": 3}),
     ("search", {"q": "version", "at": "2024-02-01"}),
+    ("complete", {"q": "vers"}),
     ("search", {"q": "version", "site": [HOST], "limit": 1, "explain": True, "at": "2024-02-01"}),
     ("near", {"word": "version", "at": "2024-02-01"}),
     ("when", {"phrase": "version"}),
@@ -150,8 +153,10 @@ SCRIPT: list[tuple[str, Given]] = [
     ("clean_jobs", {}),
     ("check", lambda folder: {"url": [(folder / "site.txt").read_text()], "as": "me"}),
     ("export", {"kind": "cdxj", "site": HOST, "to": "2024-02-01"}),
+    ("export", {"kind": "markdown", "site": HOST, "to": "2024-02-01"}),
     ("export_file", {"kind": "cdxj", "site": HOST, "to": "2024-02-01", "file": "out.cdxj"}),
     ("import", lambda folder: {"sources": [str(folder / "in.warc")]}),
+    ("import_upload", lambda folder: {"file": sent_file(folder), "name": "again.warc"}),
     ("publish", lambda folder: {"folder": str(folder / "published")}),
     ("clone", lambda folder: {"url": str(folder / "published"), "folder": str(folder / "clone")}),
     ("pull", lambda folder: {"folder": str(folder / "clone")}),
@@ -207,6 +212,11 @@ def begun(folder: Path, site: str) -> None:
     (folder / "target.toml").write_text(f'[archive]\npath = "{folder / "moved"}"\n')
     warc = Path(__file__).parent.parent / "formats" / "warc" / "small.warc"
     (folder / "in.warc").write_bytes(warc.read_bytes() if warc.exists() else WARC)
+
+
+def sent_file(folder: Path) -> Path:
+    """A file that whoever takes it may move."""
+    return Path(shutil.copy(folder / "in.warc", folder / "sent.warc"))
 
 
 PAYLOAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>imported</p>"
@@ -367,6 +377,7 @@ BAD: list[tuple[str, str, Any]] = [
     *((name, "url", "::not a url::") for name in ("history", "versions", "get", "links", "explain_visit")),
     ("search", "block", ["papyrus"]),
     ("search", "q", '"'),
+    ("complete", "q", "v"),
     ("show_project", "name", "nowhere"),
     ("add_to_project", "crawl", ["http://never.example/x"]),
     ("job", "id", "999"),

@@ -6,7 +6,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 
 from letopis.archive import Archive
-from letopis.model import Put
+from letopis.model import Observation, Outcome, Put, Response, WholePage
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -26,8 +26,32 @@ def puts(first: int) -> list[Put]:
     ]
 
 
+def whole_page(number: int) -> Observation:
+    """A page that stays the same every other time, and three resources, one of which always changes."""
+    at = START + timedelta(minutes=number)
+
+    def seen(url: str, body: bytes, millis: int) -> Observation:
+        response = Response(url, url, 200, (), body, at + timedelta(milliseconds=millis))
+        return Observation(response, Outcome.CHANGED)
+
+    resources = [
+        seen(f"http://h.example/{name}", body_of(name, number * (name == 1)), 10 + name) for name in range(1, 4)
+    ]
+    page = seen("http://h.example/", body_of(0, number // 2), 0)
+    return page._replace(whole=WholePage(tuple(resources), (), body_of(9, number), f"text {number}"))
+
+
+def capture_sets(archive: Archive) -> None:
+    while True:
+        (done,) = archive.record([whole_page(len(archive.sets.of("http://h.example/")))])
+        sys.stdout.write(f"{done.url} {done.time} {len(done.members)}\n")
+        sys.stdout.flush()
+
+
 def main(folder: str, mode: str) -> None:
     with Archive(folder) as archive:
+        if mode == "sets":
+            capture_sets(archive)
         done = archive.stats().versions // 3
         while True:
             for result in archive.put_many(puts(done)):

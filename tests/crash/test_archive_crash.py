@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from letopis.archive import Archive
+from letopis.model import to_millis
 
 ROUNDS = 150 if os.environ.get("LETOPIS_LONG") else 6
 CHILD = Path(__file__).with_name("archive_child.py")
@@ -43,4 +44,24 @@ def test_no_acknowledged_version_is_lost(tmp_path: Path, mode: str) -> None:
             assert list(archive.verify()) == []
             for (url, version), digest in acknowledged.items():
                 assert archive.get(url, version=version).digest == digest
+    assert acknowledged
+
+
+def test_no_acknowledged_set_is_lost_and_none_lacks_a_member(tmp_path: Path) -> None:
+    chance = random.Random(5)
+    acknowledged: set[int] = set()
+    for _ in range(ROUNDS):
+        lines = killed_after(tmp_path / "a", "sets", chance.randrange(1, 30))
+        acknowledged |= {int(line.split()[1]) for line in lines}
+        with Archive(tmp_path / "a") as archive:
+            assert list(archive.verify()) == []
+            sets = archive.sets.of("http://h.example/")
+            assert acknowledged <= {to_millis(found.time) for found in sets}
+            for found in sets:
+                members = archive.sets.members(found)
+                assert len(members) == 3
+                # The first resource changes at each look: what is valid at a member's time came with its own look.
+                style = next(one for one in members if one.url == "http://h.example/1")
+                assert archive.answers.at(style.url, style.time).time == style.time
+                assert archive.sets.text(found).startswith("text ")
     assert acknowledged

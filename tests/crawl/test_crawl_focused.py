@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from scripted_site import ScriptedSite
@@ -39,3 +40,27 @@ def test_links_are_followed_one_page_beyond_the_last_good_one(
             asyncio.run(crawl(archive, CrawlOptions((seed,), limits=CrawlLimits(once=True))))
     asked = {path for _, path, _ in scripted_site.log}
     assert asked == {"/", "/off1", "/off2", "/named"}
+
+
+def linked_site(site: ScriptedSite) -> str:
+    """Forty pages that the home page names, each with a page of its own, and one that all of them link to."""
+    names = [f"{number:02}" for number in range(40)]
+    for name in names:
+        site.set(f"/near-{name}", f"<a href=/much-linked>all</a><a href=/far-{name}>own</a>".encode())
+        site.set(f"/far-{name}", b"")
+    site.set("/much-linked", b"")
+    return site.set("/", "".join(f"<a href=/near-{name}>{name}</a>" for name in names).encode())
+
+
+@pytest.mark.parametrize("order", ["breadth", "rank"])
+def test_pages_that_links_say_most_for_come_first_where_that_is_asked_for(
+    tmp_path: Path, scripted_site: ScriptedSite, order: Literal["breadth", "rank"]
+) -> None:
+    seed = linked_site(scripted_site)
+    chosen = CrawlSettings(delay=0.02, commit_every=0.0, robots=False, order=order)
+    with Archive(tmp_path / "a", settings=Settings(crawl=chosen)) as archive:
+        asyncio.run(crawl(archive, CrawlOptions((seed,), limits=CrawlLimits(once=True))))
+    asked = [path for _, path, _ in scripted_site.log]
+    nearer = sum(path.startswith("/near") for path in asked[: asked.index("/much-linked")])
+    assert len(asked) == len(set(asked)) == 82
+    assert nearer == 40 if order == "breadth" else nearer < 40

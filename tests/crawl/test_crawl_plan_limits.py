@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from scripted_site import ScriptedSite
 
-from letopis.archive import Archive
+from letopis.archive import Archive, utc_now
 from letopis.archive.queues import crawl_plans
 from letopis.cli.main import main
+from letopis.crawl import CrawlOptions, enqueue_seeds
+
+NOW = utc_now()
 
 
 @pytest.fixture
@@ -96,3 +100,46 @@ def test_plans_of_earlier_releases_have_no_limits(tmp_path: Path) -> None:
         first, second = crawl_plans(archive)
     assert (first.origin, first.limit, first.is_limited, first.hosts) == ("cli", None, False, ())
     assert (second.origin, second.depth, second.include) == ("http", 2, ())
+
+
+def test_a_crawl_asks_for_nothing_more_after_its_bytes(tmp_path: Path, sites: list[ScriptedSite]) -> None:
+    seed = sites[0].url("/")
+    run(tmp_path, "crawl", seed, "--once", "--delay", "0", "--max-bytes", "400")
+    few = len(asked(sites[0]))
+    assert 0 < few < 5
+    run(tmp_path, "crawl", "--once", "--delay", "0", "--max-bytes", "1MiB")
+    assert len(asked(sites[0])) == 5
+
+
+def test_a_crawl_ends_after_its_time_though_pages_are_due_later(tmp_path: Path, sites: list[ScriptedSite]) -> None:
+    run(tmp_path, "crawl", sites[0].url("/"), "--delay", "0", "--max-time", "1s")
+    assert "/" in asked(sites[0])
+
+
+def test_a_plan_that_has_had_its_bytes_is_asked_for_no_more_whoever_goes_on(
+    tmp_path: Path, sites: list[ScriptedSite]
+) -> None:
+    run(tmp_path, "crawls", "add", sites[0].url("/"), "--max-bytes", "400")
+    go_on(tmp_path)
+    few = asked(sites[0])
+    go_on(tmp_path, "--revisit-now")
+    assert asked(sites[0]) == few != {"/", "/0", "/1", "/2", "/3"}
+    with Archive(tmp_path) as archive:
+        assert crawl_plans(archive)[0].taken >= 400
+        left = next(path for path in ("/0", "/1", "/2", "/3") if path not in few)
+        last = archive.history(sites[0].url(left))[-1]
+        assert (last.available, last.failure) == (None, "setting")
+
+
+def test_a_plan_whose_time_is_over_is_asked_for_no_more(tmp_path: Path, sites: list[ScriptedSite]) -> None:
+    with Archive(tmp_path, clock=lambda: NOW - timedelta(hours=2)) as archive:
+        enqueue_seeds(archive, CrawlOptions((sites[0].url("/"),), max_seconds=3600))
+    go_on(tmp_path)
+    assert asked(sites[0]) == set()
+
+
+@pytest.mark.parametrize("words", [("crawl", "--max-bytes", "many"), ("crawls", "add", "--max-time", "soon")])
+def test_limits_that_are_none_are_refused_before_anything_is_stored(tmp_path: Path, words: tuple[str, ...]) -> None:
+    assert main(["--archive", str(tmp_path), *words, "http://127.0.0.1:1/"]) == 2
+    with Archive(tmp_path) as archive:
+        assert crawl_plans(archive) == []

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from scripted_site import ScriptedSite
+
+from letopis.archive import Archive
+from letopis.archive.queues import crawl_plans
+from letopis.cli.main import main
+from letopis.crawl import CrawlLimits, CrawlOptions, crawl, crawl_lock
+from letopis.errors import Busy
 
 CODE = """
 import sys
@@ -39,3 +47,18 @@ def test_a_changed_page_is_compared_without_numpy(scripted_site: ScriptedSite, t
     assert loaded_by("check", seed, "--archive", str(tmp_path / "a")) == "[]"
     scripted_site.set("/", b"<title>home</title><p>other words that it says, and some more of them<p>today")
     assert loaded_by("check", seed, "--now", "--archive", str(tmp_path / "a")) == "['rapidfuzz']"
+
+
+def test_a_second_crawl_of_one_archive_is_refused_and_stores_nothing(
+    scripted_site: ScriptedSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seed = scripted_site.set("/", b"<p>home")
+    with Archive(tmp_path / "a") as archive, crawl_lock(archive):
+        for words in ((), ("--agents", "2")):
+            assert main(["--archive", str(tmp_path / "a"), "crawl", seed, "--once", *words]) == 1
+            assert "'letopis crawls add URL'" in capsys.readouterr().err
+        with pytest.raises(Busy, match="another process crawls this archive"):
+            asyncio.run(crawl(archive, CrawlOptions((seed,), limits=CrawlLimits(once=True))))
+        assert crawl_plans(archive) == []
+    assert scripted_site.log == []
+    assert main(["--archive", str(tmp_path / "a"), "crawl", seed, "--once", "-q"]) == 0

@@ -104,7 +104,7 @@ def test_files_that_another_process_writes_are_left_alone(tmp_path: Path) -> Non
 
 def test_a_folder_that_cannot_be_made_is_said_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with Archive(tmp_path / "a") as archive, pytest.raises(NotReady, match="--warc"):
+    with Archive(tmp_path / "a") as archive, pytest.raises(NotReady, match="name another folder"):
         CrawlWarcWriter(archive, tmp_path / "file" / "warc")
 
 

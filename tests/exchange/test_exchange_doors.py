@@ -20,7 +20,8 @@ from letopis.jobs import JobContext
 from letopis.jobs.language.interpreter import run_query
 from letopis.model.rights import OWN, READ, WRITE
 from letopis.operations import Context, bind, json_value, parameters_of
-from letopis.operations.exchange import EXPORT_KINDS, ExportQuery, ImportCommand, export, import_archives
+from letopis.operations.exchange import EXPORT_KINDS, ExportQuery, export
+from letopis.operations.imports import ImportCommand, import_archives
 from letopis.operations.job_files import language_schema, parse_job_file
 
 SITE = "example.org"
@@ -78,10 +79,14 @@ def test_the_kinds_of_exports_stand_once(doors: Doors) -> None:
     routes = doors.web.get("/openapi.json").json()["paths"]["/api/v1/export"]["get"]["parameters"]
     http = next(one for one in routes if one["name"] == "kind")["schema"]["enum"]
     jobs = [value.get("value") for value in attribute.iter("{*}enumeration")]
-    assert tuple(http) == tuple(jobs) == shown == EXPORT_KINDS == ("warc", "wacz", "cdxj", "static", "parquet")
+    assert tuple(http) == tuple(jobs) == shown == EXPORT_KINDS
+    assert EXPORT_KINDS[:5] == ("warc", "wacz", "cdxj", "static", "parquet")
 
 
-@pytest.mark.parametrize("kind", ["warc", "cdxj", "wacz"])
+ENDINGS = {"urls": "txt", "bookmarks": "html"}
+
+
+@pytest.mark.parametrize("kind", ["warc", "cdxj", "wacz", "har", "urls", "opml", "bookmarks"])
 def test_streams_are_the_same_bytes_in_every_door(
     doors: Doors, kind: str, capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path
 ) -> None:
@@ -92,13 +97,13 @@ def test_streams_are_the_same_bytes_in_every_door(
     assert (tmp_path / "out").read_bytes() == wanted
     answer = doors.web.get(f"/api/v1/export?kind={kind}&site={SITE}")
     assert (answer.status, answer.body) == (200, wanted)
-    assert f"export.{kind}" in answer.headers["content-disposition"]
+    assert f"export.{ENDINGS.get(kind, kind)}" in answer.headers["content-disposition"]
     row = doors.job(f'<export kind="{kind}" site="{SITE}"/>')
     assert (doors.output / Path(row["file"]).name).read_bytes() == wanted
     assert row["bytes"] == str(len(wanted))
 
 
-@pytest.mark.parametrize("kind", ["warc", "cdxj", "wacz", "static", "parquet"])
+@pytest.mark.parametrize("kind", EXPORT_KINDS)
 def test_verbs_and_jobs_tell_the_same_of_what_they_wrote(
     doors: Doors, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

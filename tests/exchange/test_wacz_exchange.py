@@ -236,3 +236,40 @@ def test_import_is_told_by_contents_not_by_name(exported: Path, tmp_path: Path) 
     with Archive(tmp_path / "again") as archive:
         assert import_sources(archive, [str(other)]).versions == 4
         assert archive.get(URL).body == b"<title>One</title><p>first"
+
+
+def test_packages_of_packages_come_in_as_a_zip_and_as_a_list(every_kind: Archive, tmp_path: Path) -> None:
+    export_wacz(every_kind, tmp_path / "one.wacz", ExportSelection())
+    data = (tmp_path / "one.wacz").read_bytes()
+    resources = [{"name": "one.wacz", "path": "one.wacz", "hash": sha256(data), "bytes": len(data)}]
+    listed = json.dumps({"profile": "multi-wacz-package", "resources": resources})
+    with zipfile.ZipFile(tmp_path / "several.wacz", "w") as package:
+        package.writestr("one.wacz", data)
+        package.writestr("datapackage.json", listed)
+    (tmp_path / "several.json").write_text(listed)
+    for name in ("several.wacz", "several.json"):
+        with Archive(tmp_path / f"from-{name}") as second:
+            report = import_sources(second, [str(tmp_path / name)])
+            assert dict(report.refused) == {}
+            assert told(second) == told(every_kind)
+
+
+def test_packages_inside_one_another_end_somewhere(every_kind: Archive, tmp_path: Path) -> None:
+    export_wacz(every_kind, tmp_path / "0.wacz", ExportSelection())
+    for depth in range(1, 8):
+        with zipfile.ZipFile(tmp_path / f"{depth}.wacz", "w") as package:
+            package.write(tmp_path / f"{depth - 1}.wacz", "inner.wacz")
+    with Archive(tmp_path / "second") as second:
+        report = import_sources(second, [str(tmp_path / "7.wacz")])
+        assert report.refused["no sound WACZ, or too many inside one another"] == 1
+        assert report.empty == [str(tmp_path / "7.wacz")]
+
+
+def test_a_list_of_packages_never_leads_out_of_its_folder(every_kind: Archive, tmp_path: Path) -> None:
+    export_wacz(every_kind, tmp_path / "out.wacz", ExportSelection())
+    (tmp_path / "in").mkdir()
+    resources = [{"path": path} for path in ("../out.wacz", str(tmp_path / "out.wacz"), "https://example.org/x.wacz")]
+    (tmp_path / "in" / "list.json").write_text(json.dumps({"profile": "multi-wacz-package", "resources": resources}))
+    with Archive(tmp_path / "second") as second:
+        report = import_sources(second, [str(tmp_path / "in" / "list.json")])
+        assert (report.checks, report.refused["it is no WACZ file beside the list; fetch it there"]) == (0, 3)

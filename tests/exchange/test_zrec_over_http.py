@@ -22,7 +22,8 @@ from letopis import zrec
 from letopis.archive import utc_now
 from letopis.cli.main import main
 from letopis.config import FetchSettings
-from letopis.exchange.remote_file import source_of
+from letopis.errors import NotFound
+from letopis.exchange.remote_file import open_zrec, source_of, sync_file
 
 
 @dataclass
@@ -150,7 +151,7 @@ def large(folder: Path, seed: int = 1) -> Path:
     """A file of some megabytes of records that no coder makes smaller."""
     chance = random.Random(seed)
     text = b"\n\n".join(b"Name: n%05d\nData: %s" % (n, chance.randbytes(1500).hex().encode()) for n in range(2000))
-    zrec.pack(text, folder / "big.zrec")
+    zrec.pack(text, folder / "big.zrec", dictionary_size=0)
     return folder / "big.zrec"
 
 
@@ -246,6 +247,16 @@ def test_one_record_of_a_remote_file_takes_a_few_ranges(
     assert moods.sent < file.stat().st_size / 10
     assert main(["zrec", "get", f"{static}/big.zrec", "nobody"]) == 3
     assert main(["zrec", "get", f"{static}/none.zrec", "nobody"]) == 3
+
+
+def test_python_reads_and_syncs_a_remote_file_by_plain_calls(static: str, tmp_path: Path) -> None:
+    file = large(tmp_path / "www")
+    with open_zrec(f"{static}/big.zrec") as reader:
+        assert reader.get("n01234").startswith(b"Name: n01234\n")
+        with pytest.raises(NotFound, match=r"ZrecReader\.records"):
+            reader.get("nobody")
+    assert sync_file(f"{static}/big.zrec", tmp_path / "copy.zrec").verified
+    assert (tmp_path / "copy.zrec").read_bytes() == file.read_bytes()
 
 
 def test_the_difference_of_two_files_names_their_records(

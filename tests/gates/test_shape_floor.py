@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import pytest
-
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "tools"))
 
-from metrics import Figure, figures
+from metrics import figures
 
 
-@pytest.mark.parametrize("figure", figures(), ids=lambda figure: figure.name.replace(" ", "-"))
-def test_the_code_keeps_its_bounds(figure: Figure) -> None:
-    assert figure.holds, f"{figure.name}: {figure.value:g}, at least {figure.least}, at most {figure.most}"
+def test_the_code_keeps_its_bounds() -> None:
+    found = figures()
+    assert len(found) >= 8
+    assert [str(figure) for figure in found if not figure.holds] == []

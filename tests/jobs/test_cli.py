@@ -191,3 +191,15 @@ def test_help_and_lists_load_no_parser(letopis: Shell) -> None:
     )
     for words in (["--help"], ["--archive", str(letopis.folder / "archive"), "jobs", "list"]):
         assert subprocess.run([sys.executable, "-c", code, *words], capture_output=True).returncode == 0
+
+
+def test_each_refresh_of_a_query_saves_its_result_to_the_file_it_names(letopis: Shell) -> None:
+    query = MAP.replace('name="m"', 'name="m" savefile="map.xml"')
+    assert letopis("jobs", "submit", letopis.file(query), "--keep", "--wait") == 0
+    saved = letopis.folder / "archive" / "jobs" / "saved" / "map.xml"
+    first = ElementTree.parse(saved).getroot()
+    assert (first.get("state"), [child.tag for child in first]) == ("done", ["map"])
+    assert letopis("jobs", "refresh", "m", "--wait") == 0
+    second = ElementTree.parse(saved).getroot()
+    assert int(second.get("id", "0")) > int(first.get("id", "0"))
+    assert letopis("jobs", "submit", letopis.file(query.replace("map.xml", "../map.xml"))) == 2

@@ -197,3 +197,12 @@ def test_crawls_are_planned_and_dropped_by_owners(people: People) -> None:
     assert dropped == {"site": "example.net", "dropped": 1}
     assert people.ask("", "GET", path).json()["new"] == 1
     assert people.ask("olga", "POST", path, b'{"seeds": []}', "application/json").status == 422
+
+
+def test_only_owners_have_results_saved_to_a_file(people: People) -> None:
+    query = MAP.replace(b'name="m"', b'savefile="map.xml"')
+    refused = people.submit("anna", query)
+    assert (refused.status, "savefile" in refused.json()["detail"]) == (403, True)
+    assert people.submit("olga", query).status == 201
+    people.work_off()
+    assert b'state="done"' in (people.archive.folder / "jobs" / "saved" / "map.xml").read_bytes()

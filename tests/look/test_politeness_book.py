@@ -115,10 +115,18 @@ def test_a_host_that_is_down_is_left_to_checks(opened: Open) -> None:
         assert crawl.begin(HOST, IP, 0.0, at) == 0
         crawl.end(HOST, ended(at, status=0))
         assert crawl.begin(HOST, IP, 0.0, at) == pause
-    assert check.begin(HOST, IP, 0.0, at + 1000) > 0, "the crawl has claimed the next turn"
-    assert check.begin(HOST, IP, 0.0, at + pause + 501) == 0
-    check.end(HOST, ended(at + pause + 501))
-    assert crawl.begin(HOST, IP, 0.0, at + pause + 1501) == 0, "it answers again"
+    assert check.begin(HOST, IP, 0.0, at + 1000) == 0, "the crawl keeps away and claims nothing"
+    check.end(HOST, ended(at + 1000))
+    assert crawl.begin(HOST, IP, 0.0, at + 2000) == 0, "it answers again"
+
+
+def test_checks_of_a_host_that_stays_down_go_on_however_long_a_crawl_keeps_away(opened: Open) -> None:
+    crawl, check = opened(CRAWL, True), opened(CHECK, False)
+    for number in range(20):
+        at = NOW + number * 15_000
+        assert check.begin(HOST, IP, 0.0, at) == 0
+        check.end(HOST, ended(at, status=0))
+        assert crawl.begin(HOST, IP, 0.0, at + 4000) > 0
 
 
 def test_whoever_waits_has_the_next_turn(opened: Open) -> None:

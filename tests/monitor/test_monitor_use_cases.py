@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
-from scripted_site import ScriptedSite
+from scripted_site import Script, ScriptedSite
 
 from letopis import Archive, Monitor
-from letopis.config import FetchSettings, Settings
+from letopis.config import FetchSettings, MonitorSettings, Settings
 from letopis.errors import DocumentTooLarge, Unavailable, UnknownUrl, UnknownVersion
 from letopis.model import Outcome
 
@@ -389,3 +390,26 @@ def test_redirect_loop_and_31_hops_make_a_url_unavailable(monitor: Monitor, scri
     with pytest.raises(Unavailable):
         monitor.get(scripted_site.url("/hop1")).check()
     assert monitor.get(scripted_site.url("/hop2")).check().outcome is Outcome.NEW, "exactly 30 hops"
+
+
+def test_a_check_of_many_pages_records_each_while_others_wait_for_their_turn(
+    scripted_site: ScriptedSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("letopis.monitor.checker._PORTION_SECONDS", 0.05)
+    first, last = scripted_site.set("/first", OLD), scripted_site.set("/last", NEW)
+    recorded: list[int] = []
+
+    class Pages(dict[str, Script]):
+        """Counts the looks at the first page that are durable when the last one is asked for."""
+
+        def get(self, path: str, default: Any = None) -> Any:
+            if path == "/last":
+                with Archive(tmp_path / "a") as other:
+                    recorded.append(len(other.history(first)))
+            return super().get(path, default)
+
+    scripted_site.pages = Pages(scripted_site.pages)
+    made = Settings(monitor=MonitorSettings(delay=0.5))
+    with Archive(tmp_path / "a", settings=made) as archive, Monitor(archive) as monitor:
+        assert [check.outcome for check in monitor.check_multi([first, last])] == [Outcome.NEW, Outcome.NEW]
+    assert recorded == [1]

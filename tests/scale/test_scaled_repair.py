@@ -44,7 +44,7 @@ def assert_whole(settings: Settings) -> None:
 
 def test_packs_without_their_database_are_no_new_archive_and_build_it_anew(emptied: Callable[[], Settings]) -> None:
     settings = emptied()
-    with pytest.raises(Damaged, match="verify --repair"), Archive.open(settings):
+    with pytest.raises(Damaged, match=r"Archive\.repair"), Archive.open(settings):
         pass
     assert Archive.repair(settings).versions == len(PUTS)
     assert_whole(settings)

@@ -18,6 +18,16 @@ def test_measures_of_a_page_worked_out_by_hand() -> None:
     assert got.hits == pytest.approx(2 / 3)
 
 
+def test_the_change_ratio_counts_visits_by_what_their_pages_are_worth() -> None:
+    visits, changes = [[0.0, 10.0, 20.0], [0.0, 10.0, 20.0]], [np.array([5.0, 15.0]), np.array([99.0])]
+    got = measure_visits(visits, changes, 5.0, 25.0, np.array([1.5, 0.5]))
+    assert (got.hits, got.change_ratio) == (pytest.approx(0.5), pytest.approx(0.75))
+    assert measure_visits(visits, changes, 5.0, 25.0).change_ratio == got.hits
+    world = make_world(50, "uniform:2m-80m", "poisson", 3600.0, 1)
+    assert world.weights is not None
+    assert world.weights.mean() == pytest.approx(1.0)
+
+
 def test_age_counts_from_the_unseen_change_also_before_the_measured_time() -> None:
     got = measure_visits([[0.0]], [np.array([5.0])], 10.0, 20.0)
     assert (got.freshness, got.visits) == (0.0, 0)

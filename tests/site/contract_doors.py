@@ -135,13 +135,15 @@ def over_http(operation: Operation[Any, Any], web: WebClient, token: str, raw: R
             value = given.pop(name)
             path = path.replace(f"{{{name}}}", quote(str(value[0] if isinstance(value, list) else value), safe=""))
     headers = {"Authorization": f"Bearer {token}"}
-    whole = next((one for one in operation.parameters_in("http") if one.kind == "bytes"), None)
+    whole = next((one for one in operation.parameters_in("http") if one.kind in ("bytes", "file")), None)
     body: bytes | None = None
     if method in IN_BODY and whole is None:
         body, headers["Content-Type"] = json.dumps(given).encode(), "application/json"
     else:
         if whole is not None:
-            body, headers["Content-Type"] = given.pop(whole.alias, b""), whole.declared.media_type or "text/html"
+            sent = given.pop(whole.alias, b"")
+            body = sent.read_bytes() if isinstance(sent, Path) else sent
+            headers["Content-Type"] = whole.declared.media_type or "text/html"
         path += "?" + urlencode({name: _query(value) for name, value in given.items()}, doseq=True)
     answer = web.ask(method, "/api/v1" + path, body, **headers)
     if answer.status >= 400:

@@ -54,7 +54,7 @@ class Workers:
         self._cluster.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def cluster_of_two() -> Iterator[Workers]:
     made = Workers(2)
     yield made

@@ -118,6 +118,21 @@ def test_projects_are_kept_and_forgotten(web: WebClient) -> None:
     assert web.get("/projects/news").status == 404
 
 
+def test_a_project_takes_sites_folders_and_crawls_from_its_form(web: WebClient) -> None:
+    uwe = Person(web, "uwe")
+    for name in ("site", "prefix", "crawl"):
+        assert f'name="{name}"' in uwe.see("/accounts")
+    parts = {"site": "example.org example.net", "prefix": "http://example.com/press/"}
+    assert uwe.send("/accounts/projects", name="parts", urls="", crawl="", **parts)[0] == 303
+    page = uwe.see("/projects/parts")
+    for part in ("example.org", "example.net", "http://example.com/press/"):
+        assert part in page
+    status, text = uwe.send("/accounts/projects", name="parts", crawl="http://nowhere.example/")
+    assert (status, "crawl begins at" in text) == (404, True)
+    assert uwe.send("/accounts/projects/remove", name="parts", site="example.net")[0] == 303
+    assert "example.net" not in uwe.see("/projects/parts")
+
+
 def test_projects_are_shared_by_a_group_and_open_to_owners(web: WebClient, archive: Archive) -> None:
     accounts_of(archive).add("eva", "user", WORD, 0, group="editors")
     accounts_of(archive).add("jan", "user", WORD, 0)

@@ -6,7 +6,7 @@ import hmac
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import parse_qs, quote
 
 from anyio.to_thread import run_sync
@@ -20,6 +20,7 @@ from letopis.api.sessions import Session, Sessions, session_cookie
 from letopis.archive import Archive
 from letopis.archive.accounts import accounts_of
 from letopis.model.rights import OWN, READ, WRITE
+from letopis.operations import Operation, Parameter
 from letopis.operations.registry import all_operations
 
 API = "/api/v1"
@@ -47,40 +48,50 @@ _PAGES = (
     PathPermission("/settings", READ, OWN),
     PathPermission("/crawl", READ, OWN),
     PathPermission("/logout", READ, READ),
+    PathPermission("/mcp", READ, READ),
 )
 """Pages, with all below them, that differ from the rule: reading needs READ, anything else WRITE."""
 
 
 class _RouteRight(NamedTuple):
-    """The right that an operation states, with the method and the path of its route."""
+    """The right that an operation states, with the method and the path of its route, and whether it takes a file."""
 
     method: str
     path: re.Pattern[str]
     right: int
+    uploads: bool
+
+
+def upload_of(operation: Operation[Any, Any]) -> Parameter | None:
+    """The parameter of an operation that is a file in the body of a request; None where there is none."""
+    return next((one for one in operation.parameters_in("http") if one.kind == "file"), None)
 
 
 @cache
 def _route_rights() -> list[_RouteRight]:
     """All of them in the order in which routes are tried."""
-    routes = [(operation.route, operation.right) for operation in all_operations().values() if operation.route]
-    return [_RouteRight(route.method, compile_path(API + route.path)[0], right) for route, right in routes]
+    return [
+        _RouteRight(one.route.method, compile_path(API + one.route.path)[0], one.right, upload_of(one) is not None)
+        for one in all_operations().values()
+        if one.route
+    ]
 
 
-def _right_of_operation(method: str, path: str) -> int | None:
-    """What the operation behind a path needs; None where there is none."""
+def _route_of(method: str, path: str) -> _RouteRight | None:
+    """What the operation behind a path says; None where there is none."""
     if not path.startswith(API + "/"):
         return None
     asked = "GET" if method == "HEAD" else method
-    return next((route.right for route in _route_rights() if route.method == asked and route.path.match(path)), None)
+    return next((route for route in _route_rights() if route.method == asked and route.path.match(path)), None)
 
 
 def required_permission(method: str, path: str) -> int:
     """The permission that a request needs: that of its operation, of its page, or by the rule."""
     if path in _PUBLIC_PATHS or path.startswith(_PUBLIC_FOLDERS):
         return PUBLIC
-    stated = _right_of_operation(method, path)
+    stated = _route_of(method, path)
     if stated is not None:
-        return stated
+        return stated.right
     safe = method in _READ_METHODS
     for need in _PAGES:
         if path == need.path or path.startswith(need.path + "/"):
@@ -89,11 +100,11 @@ def required_permission(method: str, path: str) -> int:
 
 
 MAX_BODY = 16 * 1024 * 1024
-"""Largest body of a request."""
+"""Largest body of a request that is no file."""
 
 MAX_FORM = 64 * 1024
 _FORM = b"application/x-www-form-urlencoded"
-_API_PREFIXES = ("/api/", "/web/", "/cdx/", "/feed/", "/metrics")
+_API_PREFIXES = ("/api/", "/web/", "/cdx/", "/feed/", "/metrics", "/mcp")
 _KEY = "letopis.principal"
 
 
@@ -138,6 +149,7 @@ class AccessGate:
     def __init__(self, app: ASGIApp, archive: Archive, sessions: Sessions) -> None:
         self._app = app
         self._public = READ if archive.settings.serve.public else 0
+        self._largest_file = archive.settings.serve.max_upload
         self._accounts = accounts_of(archive)
         self._sessions = sessions
 
@@ -162,7 +174,9 @@ class AccessGate:
             return _refusal(scope, principal), receive
         if scope["method"] in _READ_METHODS:
             return None, receive
-        return await _checked_body(scope, receive, principal)
+        route = _route_of(scope["method"], scope["path"])
+        most = self._largest_file if route is not None and route.uploads else MAX_BODY
+        return await _checked_body(scope, receive, principal, most)
 
     async def _identify(self, scope: Scope) -> Principal | None:
         """None for credentials that are wrong. Most requests bring none, and cost nothing here."""
@@ -179,21 +193,23 @@ class AccessGate:
         return Principal(session.user.name, session.user.mask, session) if session else ANONYMOUS
 
 
-async def _checked_body(scope: Scope, receive: Receive, principal: Principal) -> tuple[Response | None, Receive]:
+async def _checked_body(
+    scope: Scope, receive: Receive, principal: Principal, most: int
+) -> tuple[Response | None, Receive]:
     """Changes by cookie must prove that they come from one of our own pages."""
     length = _header(scope, b"content-length")
-    if length.isdigit() and int(length) > MAX_BODY:
-        return problem_response(413, "Too large", f"a request has at most {MAX_BODY} bytes"), receive
+    if length.isdigit() and int(length) > most:
+        return problem_response(413, "Too large", f"this request has at most {most} bytes"), receive
     if _is_foreign(scope) and (principal.session is not None or scope["path"] in ("/login", "/setup")):
         return problem_response(403, "Forbidden", "this request came from another site"), receive
     if principal.session is None:
-        return None, _bounded(receive)
+        return None, _bounded(receive, most)
     token = _header(scope, b"x-csrf-token")
     if not token and _header(scope, b"content-type").encode().startswith(_FORM):
         token, receive = await _form_token(receive)
     if not hmac.compare_digest(token.encode(), principal.csrf.encode()):
         return problem_response(403, "Forbidden", "the form is out of date; load the page again"), receive
-    return None, _bounded(receive)
+    return None, _bounded(receive, most)
 
 
 def _is_foreign(scope: Scope) -> bool:
@@ -230,7 +246,7 @@ def _field(body: bytes, name: str) -> str:
         return ""
 
 
-def _bounded(receive: Receive) -> Receive:
+def _bounded(receive: Receive, most: int) -> Receive:
     """Ends the connection of whoever sends more than they said."""
     total = 0
 
@@ -238,7 +254,7 @@ def _bounded(receive: Receive) -> Receive:
         nonlocal total
         message = await receive()
         total += len(message.get("body", b""))
-        return {"type": "http.disconnect"} if total > MAX_BODY else message
+        return {"type": "http.disconnect"} if total > most else message
 
     return counted
 

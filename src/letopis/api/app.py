@@ -7,11 +7,13 @@ from pathlib import Path
 
 from fastapi import APIRouter, FastAPI
 from fastapi.staticfiles import StaticFiles
+from starlette.routing import Route
 
 from letopis import __version__
 from letopis.api import feeds, middleware, openapi
 from letopis.api.access import AccessGate
 from letopis.api.door import operations_router
+from letopis.api.mcp import McpEndpoint
 from letopis.api.requests import install_problems
 from letopis.archive import Archive
 from letopis.operations.registry import all_operations
@@ -27,6 +29,9 @@ for topic in (
     operations_router(all_operations().values()),
 ):
     rest.include_router(topic)
+everything = APIRouter()
+for part in (rest, middleware.health_router, middleware.metrics_router, openapi.router, pages, login.router):
+    everything.include_router(part)
 
 
 def create_app(archive: Archive) -> FastAPI:
@@ -37,8 +42,8 @@ def create_app(archive: Archive) -> FastAPI:
     install_problems(app)
     # The most frequent ones come first: routes are tried in order.
     app.router.routes[:0] = [*cdx.CDX_ROUTES, *memento.MEMENTO_ROUTES, *feeds.FEED_ROUTES]
-    for router in (rest, middleware.health_router, middleware.metrics_router, openapi.router, pages, login.router):
-        app.include_router(router)
+    # Taken as they are, not included once more: what they validate is made ready once in a process.
+    app.router.routes += [*everything.routes, Route("/mcp", McpEndpoint())]
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     # The last one added sees a request first.
     app.add_middleware(AccessGate, archive=archive, sessions=app.state.auth.sessions)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, ForwardRef, get_args, get_origin, get_type_hints
 
 from anyio.to_thread import run_sync
@@ -12,15 +14,17 @@ from fastapi.responses import FileResponse, JSONResponse
 from pydantic import BaseModel, create_model
 from starlette.responses import Response, StreamingResponse
 
-from letopis.api.access import principal_of
+from letopis.api.access import principal_of, upload_of
 from letopis.api.requests import archive_of, problem_response, problem_responses
-from letopis.errors import Refused, UsageError
+from letopis.errors import Refused, UsageError, shell_words
 from letopis.fetch import private_ok
 from letopis.operations import Answer, Context, Document, Operation, Parameter, Value, bind, json_value
 from letopis.operations.old_names import DEPRECATION, current_parameters, uses_old_names, with_old_fields
 from letopis.replay.csp import RAW_POLICY, SAFE_HEADERS, safe_content_type
 
 _IN_BODY = ("POST", "PUT", "PATCH")
+_WHOLE = ("bytes", "file")
+"""Kinds of parameters that are a body."""
 _TYPE_OF_BODY = "content_type"
 """The parameter that is the type of a body which is a parameter itself; its header says it as well."""
 _DOCUMENT_HEADERS = {"content-security-policy": RAW_POLICY, **SAFE_HEADERS}
@@ -62,12 +66,25 @@ def _endpoint(operation: Operation[Any, Any]) -> Callable[[Request], Any]:
 
     async def answered(request: Request) -> Response:
         try:
-            given = await _given(operation, request)
-            return await run_sync(_asked, operation, request, given)
+            upload = upload_of(operation)
+            if upload is None:
+                return await run_sync(_asked, operation, request, await _given(operation, request))
+            with tempfile.TemporaryDirectory(prefix="letopis-upload-") as folder:
+                file = await _received(request, Path(folder) / "upload")
+                given = {**_asked_for(operation, request), upload.alias: file}
+                return await run_sync(_asked, operation, request, given)
         except _BadBody as error:
             return problem_response(422, error.kind, str(error))
 
     return answered
+
+
+async def _received(request: Request, file: Path) -> Path:
+    """The body of a request as a file, piece by piece; the gate has bounded its size."""
+    with file.open("wb") as out:
+        async for piece in request.stream():
+            await run_sync(out.write, piece)
+    return file
 
 
 class _BadBody(UsageError):
@@ -88,7 +105,7 @@ def _asked(operation: Operation[Any, Any], request: Request, given: dict[str, An
             sent.headers.update(DEPRECATION)
         return sent
     except UsageError as error:
-        raise _BadBody(str(error), type(error).__name__) if in_body else error from None
+        raise _BadBody(shell_words(error), type(error).__name__) if in_body else error from None
 
 
 def context_of(request: Request) -> Context:
@@ -108,13 +125,9 @@ def _is_single(operation: Operation[Any, Any], given: dict[str, Any]) -> bool:
 
 async def _given(operation: Operation[Any, Any], request: Request) -> dict[str, Any]:
     """Raw values by alias: of the path, of the query string, and of the body."""
-    given: dict[str, Any] = {**current_parameters(operation.name, request.query_params), **request.path_params}
+    given = _asked_for(operation, request)
     body = await request.body() if request.method in _IN_BODY else b""
     whole = next((one for one in operation.parameters_in("http") if one.kind == "bytes"), None)
-    for one in operation.parameters_in("http"):
-        values = request.query_params.getlist(one.alias)
-        if values and (whole is not None or request.method not in _IN_BODY):
-            given[one.alias] = values if one.repeated and len(values) > 1 else values[-1]
     if whole is not None:
         _require_type(request, whole.declared.media_type)
         named = request.headers.get("content-type")
@@ -122,6 +135,18 @@ async def _given(operation: Operation[Any, Any], request: Request) -> dict[str, 
             given.setdefault(_TYPE_OF_BODY, named)
         return {**given, whole.alias: body}
     return {**_json_body(body), **given}
+
+
+def _asked_for(operation: Operation[Any, Any], request: Request) -> dict[str, Any]:
+    """What stands in the path, and in the query string where no JSON says it."""
+    given: dict[str, Any] = {**current_parameters(operation.name, request.query_params), **request.path_params}
+    known = operation.parameters_in("http")
+    in_query = request.method not in _IN_BODY or any(one.kind in _WHOLE for one in known)
+    for one in known:
+        values = request.query_params.getlist(one.alias)
+        if values and in_query:
+            given[one.alias] = values if one.repeated and len(values) > 1 else values[-1]
+    return given
 
 
 def _require_type(request: Request, media_type: str) -> None:
@@ -193,9 +218,11 @@ def _described(operation: Operation[Any, Any]) -> dict[str, Any]:
     path = [_parameter(one, "path") for one in in_path]
     if operation.route.method not in _IN_BODY:
         return {"parameters": path + [_parameter(one, "query") for one in others]}
-    whole = next((one for one in others if one.kind == "bytes"), None)
+    whole = next((one for one in others if one.kind in _WHOLE), None)
     if whole is not None:
-        body = {"required": True, "content": {whole.declared.media_type or "*/*": {"schema": {"type": "string"}}}}
+        content = {"*/*": {"type": "string"}} if whole.kind == "bytes" else {"application/octet-stream": whole.schema()}
+        kind, given = next(iter(content.items()))
+        body = {"required": True, "content": {whole.declared.media_type or kind: {"schema": given}}}
         return {
             "parameters": path + [_parameter(one, "query") for one in others if one is not whole],
             "requestBody": body,
@@ -203,7 +230,7 @@ def _described(operation: Operation[Any, Any]) -> dict[str, Any]:
     required = [one.alias for one in others if one.required]
     schema: dict[str, Any] = {
         "type": "object",
-        "properties": {one.alias: _property(one, single=one.alias == operation.single) for one in others},
+        "properties": {one.alias: property_schema(one, single=one.alias == operation.single) for one in others},
         "additionalProperties": False,
         **({"required": required} if required else {}),
     }
@@ -211,7 +238,8 @@ def _described(operation: Operation[Any, Any]) -> dict[str, Any]:
     return {"parameters": path, "requestBody": {"required": bool(required), "content": content}}
 
 
-def _property(one: Parameter, *, single: bool = False) -> dict[str, Any]:
+def property_schema(one: Parameter, *, single: bool = False) -> dict[str, Any]:
+    """A parameter as a property of a JSON object: of a body, or of what a tool is called with."""
     schema = one.schema() | {"description": one.declared.help}
     if single:
         return {"anyOf": [{"type": "string", "minLength": 1}, schema], "description": one.declared.help}

@@ -1,6 +1,7 @@
 """Changes for those who follow them: feeds of a page, site, project, tag or search, and a stream of events.
 
-`/feed/...` is Atom, `/feed/rss/...` the same as RSS; `/api/v1/events` tells open pages of every new version.
+`/feed/...` is Atom, `/feed/rss/...` and `/feed/json/...` the same as RSS and JSON Feed; `/api/v1/events` tells open
+pages of every new version.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from html import escape as escape_html
 from urllib.parse import quote, unquote
@@ -167,11 +168,40 @@ def _rss_item(entry: FeedEntry) -> str:
     )
 
 
+JSON_FEED = "application/feed+json; charset=utf-8"
+
+
+def json_feed(feed: Feed) -> str:
+    """JSON Feed 1.1."""
+    items = [
+        {
+            "id": entry.key,
+            "url": entry.link,
+            "external_url": entry.url,
+            "title": entry.title,
+            "content_html": entry.html,
+            "date_published": rfc3339(from_millis(entry.time)),
+        }
+        for entry in feed.entries
+    ]
+    about = {"version": "https://jsonfeed.org/version/1.1", "title": feed.title, "home_page_url": feed.link}
+    return json.dumps({**about, "feed_url": feed.own, "authors": [{"name": "Letopis"}], "items": items})
+
+
+_FORMS: dict[str, tuple[Callable[[Feed], str], str]] = {
+    "": (atom, ATOM),
+    "rss/": (rss, RSS),
+    "json/": (json_feed, JSON_FEED),
+}
+"""How a feed is written, and its type, by how its address begins."""
+
+
 def feed(request: Request) -> Response:
     """The feed that the address names, or 304 when the client has it."""
     archive = archive_of(request)
     rest = path_after(request.scope, "/feed/")
-    as_rss, rest = rest.startswith("rss/"), rest.removeprefix("rss/")
+    form = next((form for form in _FORMS if form and rest.startswith(form)), "")
+    rest = rest.removeprefix(form)
     title, link, versions = _subject(request, archive, rest)
     newest = max((version.id for version in versions), default=0)
     etag = f'W/"{newest}-{len(versions)}"'
@@ -179,11 +209,11 @@ def feed(request: Request) -> Response:
         return Response(status_code=304, headers={"etag": etag})
     web = ReplayUrls(origin_of(request.scope))
     builder = archive.attached(FeedBuilder)
-    own = f"{web.origin}/feed/{'rss/' if as_rss else ''}{rest}"
+    own = f"{web.origin}/feed/{form}{rest}"
     entries = [builder.entry(web, version) for version in versions]
     made = Feed(title, web.origin + link if link.startswith("/") else link, own, entries)
-    text, kind = (rss(made), RSS) if as_rss else (atom(made), ATOM)
-    return Response(text, headers={"etag": etag}, media_type=kind)
+    write, kind = _FORMS[form]
+    return Response(write(made), headers={"etag": etag}, media_type=kind)
 
 
 def _subject(request: Request, archive: Archive, rest: str) -> tuple[str, str, list[LatestVersion]]:

@@ -96,7 +96,10 @@ FURTHER_PATHS: dict[str, Any] = {
     "/web/diff/{from}/{to}/{url}": _get(
         "What changed between two captures", "text/html", {"200": "A page", **_GONE}, _digits("from"), _digits("to")
     ),
-    "/feed/{url}": _get("Atom feed of a page; RSS under /feed/rss/", "application/atom+xml", {"200": "Feed", **_GONE}),
+    "/feed/{url}": _get(
+        "Atom feed of a page; RSS under /feed/rss/, JSON Feed under /feed/json/", "application/atom+xml",
+        {"200": "Feed", **_GONE}
+    ),
 }  # fmt: skip
 
 

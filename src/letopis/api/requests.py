@@ -17,7 +17,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Scope
 
 from letopis.archive import Archive
-from letopis.errors import LetopisError, QuotaUsedUp
+from letopis.errors import LetopisError, QuotaUsedUp, shell_words
 
 _HOST = re.compile(r"[A-Za-z0-9.\-_:\[\]]{1,255}", re.ASCII)
 
@@ -102,7 +102,7 @@ def problem_response(status: int, title: str, detail: str) -> JSONResponse:
 
 async def _letopis_problem(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, LetopisError)
-    answer = problem_response(http_status_of(error), type(error).__name__, str(error))
+    answer = problem_response(http_status_of(error), type(error).__name__, shell_words(error))
     if isinstance(error, QuotaUsedUp):
         answer.headers["retry-after"] = str(error.seconds)
     return answer

@@ -21,12 +21,13 @@ from letopis.archive.read_only import copy_of_read_only, is_on_read_only_medium
 from letopis.archive.reader import RecordReader
 from letopis.archive.recording import Recorder
 from letopis.archive.records import NewCapture, RecordedCapture, capture_of, capture_of_put
+from letopis.archive.sets import CaptureSets, members_recorded, write_sets
 from letopis.archive.write_gates import JointUpkeepGate, LocalGate, StoreGate, is_clone, refuse_clone
 from letopis.binary import disk_usage, make_private_folder
 from letopis.catalog import Catalog, Cursor, Sqlite, dialect_for
 from letopis.catalog.salvage import put_in_place, remove_draft, salvage_rows
 from letopis.config import ArchiveSettings, Settings
-from letopis.errors import Damaged, NewerFormat, NotReady, Refused
+from letopis.errors import REPAIR, Damaged, NewerFormat, NotReady, Refused
 from letopis.lazy import lazy
 from letopis.model import (
     Check,
@@ -71,8 +72,8 @@ def refuse_packs(backend: Backend, begun: Callable[[], bool] = lambda: False) ->
     """
     if any(size > HEADER_BYTES for size in backend.list().values()) and not begun():
         raise NoCatalogue(
-            f"{backend.where} holds packs but their catalogue is gone; put its file back, "
-            "or build it anew from the packs with 'letopis verify --repair'"
+            f"{backend.where} holds packs but their catalogue is gone; put its file back",
+            REPAIR._replace(lead="or build it anew from the packs with"),
         )
 
 
@@ -134,6 +135,7 @@ class Archive:
         self._gate = gate(self.catalog)
         self._store = Store.open(self.backend, self.settings.store, write=False)
         self.answers = RecordReader(self.catalog, self._store)
+        self.sets = CaptureSets(self.catalog, self.answers)
         self._gate.catch_up(self._store)
 
     def _look_for_file(self, file: Path) -> None:
@@ -154,7 +156,9 @@ class Archive:
 
         # The packs of a clone hold what its origin knows, of which it may show a part.
         takes_in = not (self._following or self._rebuilding or self.is_clone)
-        return backend(), lambda catalog: LocalGate(catalog, backend, self.settings.store, takes_in=takes_in)
+        return backend(), lambda catalog: LocalGate(
+            catalog, self.folder, backend, self.settings.store, takes_in=takes_in
+        )
 
     def _shared(self) -> tuple[Backend, Callable[[Catalog], StoreGate]]:
         """Packs in an object store, beside other machines."""
@@ -248,7 +252,8 @@ class Archive:
         """Commits a batch of looks, all or nothing; durable when it returns.
 
         `extend` writes rows that belong to the same moment (queues,
-        observers) inside the same transaction.
+        observers) inside the same transaction. Whole pages become capture
+        sets; the answers are those of the pages.
         """
         return self.commit([capture_of(look) for look in looks], extend)
 
@@ -265,12 +270,19 @@ class Archive:
             self.catalog.renderings.ensure()
         if any(arrival.source for arrival in arrivals):
             self.catalog.imported.ensure()
+        if any(arrival.whole for arrival in arrivals):
+            self.catalog.sets.ensure()
+        flat = [one for arrival in arrivals for one in (arrival, *(arrival.whole.members if arrival.whole else ()))]
         with self._gate.transaction() as (cursor, store):
-            done = Recorder(self.catalog, store, record_same=record_same).record(cursor, arrivals)
+            now = to_millis(self.clock())
+            everything = Recorder(self.catalog, store, record_same=record_same, now=now).record(cursor, flat)
+            done = members_recorded(arrivals, everything)
+            if sets := [pair for pair in zip(arrivals, done, strict=True) if pair[0].whole is not None]:
+                write_sets(self.catalog, store, cursor, sets)
             if extend is not None:
                 extend(cursor, done)
         for follow in self.followers:
-            follow(done)
+            follow(everything)
         return done
 
     def put(self, url: str, body: bytes, at: Moment | None = None, content_type: str = "text/html") -> PutResult:
@@ -345,7 +357,9 @@ class Archive:
             raise
         except Damaged as error:
             if settings.database.url and not isinstance(error, NoCatalogue):
-                raise Damaged(f"{error}; a database cannot be set aside: name an empty one in database.url") from error
+                raise Damaged(
+                    f"{error.message}; a database cannot be set aside: name an empty one in database.url"
+                ) from error
         if settings.database.url:
             with cls(settings=settings, rebuilding=True) as archive:
                 return integrity.rebuild_catalog(archive.catalog, archive._store, archive.folder / "index")
@@ -437,7 +451,7 @@ def _make_folder(archive: Path, folder: Path) -> None:
         archive.parent.mkdir(parents=True, exist_ok=True)
         make_private_folder(folder)
     except OSError as error:
-        raise NotReady(f"cannot make {folder}: {error.strerror}; choose another --archive") from None
+        raise NotReady(f"cannot make {folder}: {error.strerror}; choose another one") from None
 
 
 def _put_result(done: RecordedCapture) -> PutResult:

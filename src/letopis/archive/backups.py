@@ -20,7 +20,7 @@ from letopis.archive.write_gates import is_clone
 from letopis.binary import exclusive_lock, file_sha256, fsync_file, rename_durably, write_errors, write_parts_durably
 from letopis.catalog import Sqlite
 from letopis.config import Settings
-from letopis.errors import Damaged, NewerFormat, NotFound, Refused, UsageError
+from letopis.errors import REPAIR, VERIFY, Damaged, NewerFormat, NotFound, Refused, Remedy, UsageError, pull_remedy
 from letopis.model import rfc3339
 from letopis.store import LocalBackend
 from letopis.store.backend import copy_packs
@@ -91,7 +91,7 @@ def restore(folder: Path, settings: Settings) -> RestoreReport:
     listing, target = read_listing(folder), Path(settings.archive.path)
     unfinished = target / "restoring"
     if target.exists() and any(target.iterdir()) and not unfinished.exists():
-        raise UsageError(f"{target} is not empty; name another folder with --archive")
+        raise UsageError(f"{target} is not empty; name another folder")
     with write_errors(target):
         (target / _PACKS).mkdir(parents=True, exist_ok=True)
         write_parts_durably(unfinished, [b""])
@@ -105,7 +105,7 @@ def restore(folder: Path, settings: Settings) -> RestoreReport:
     with Archive(settings=settings) as archive:
         for problem in archive.verify():
             raise Damaged(
-                f"what was restored is not sound ({problem}); 'letopis verify --repair' keeps what can be kept"
+                f"what was restored is not sound ({problem})", REPAIR._replace(tail=", which keeps what can be kept")
             )
         versions = archive.stats().versions
     unfinished.unlink()
@@ -124,7 +124,10 @@ def read_listing(folder: Path) -> BackupListing:
         if any(Path(name).name != name for name in (listing.catalogue, *listing.packs)):
             raise ValueError("names another folder")
     except FileNotFoundError:
-        raise NotFound(f"{folder} holds no backup; make one with 'letopis backup {folder}'") from None
+        raise NotFound(
+            f"{folder} holds no backup",
+            Remedy(f"backup {folder}", "letopis.archive.backups.back_up()", "make one with"),
+        ) from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise Damaged(f"{folder / LISTING} cannot be read; use another copy of the backup") from None
     return listing
@@ -134,7 +137,10 @@ def _require_files(settings: Settings) -> None:
     if settings.database.url or settings.store.url:
         raise UsageError("this archive lies in a database or an object store; use the backups that these have")
     if is_clone(Path(settings.archive.path)):
-        raise Refused("this archive is a clone; its origin is its backup, 'letopis pull' brings it up to date")
+        raise Refused(
+            "this archive is a clone, whose origin is its backup",
+            pull_remedy("DIR"),
+        )
 
 
 def _copied_catalogue(archive: Archive, target: Path) -> Path:
@@ -145,7 +151,7 @@ def _copied_catalogue(archive: Archive, target: Path) -> Path:
         answers = connection.execute("PRAGMA integrity_check(1)").fetchall()
         connection.execute("PRAGMA journal_mode = DELETE")
     if answers != [("ok",)]:
-        raise Damaged(f"the copy of the catalogue is not sound ({answers[0][0]}); run 'letopis verify'")
+        raise Damaged(f"the copy of the catalogue is not sound ({answers[0][0]})", VERIFY)
     with target.open("rb+") as file:
         fsync_file(file)
     return target

@@ -54,7 +54,7 @@ class LocalRunner:
         self._archive = archive
 
     def each(self, work: Callable[[Archive, P], R], pieces: Iterable[P]) -> Iterator[R]:
-        """See `Spread.each`."""
+        """See `PieceRunner.each`."""
         return (work(self._archive, piece) for piece in pieces)
 
 
@@ -73,7 +73,7 @@ class ClusterRunner:
         self._settings = settings
 
     def each(self, work: Callable[[Archive, P], R], pieces: Iterable[P]) -> Iterator[R]:
-        """See `Spread.each`; NotReady when the cluster goes away or a piece kills whoever takes it."""
+        """See `PieceRunner.each`; NotReady when the cluster goes away or a piece kills whoever takes it."""
         waiting = iter(pieces)
         first = next(waiting, None)
         if first is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, groupby
 from typing import Literal, NamedTuple
 
-from letopis.archive.records import SENT_PREFIX, SOURCE_PREFIX, PackNote, url_of_key
+from letopis.archive.records import SENT_PREFIX, SET_PREFIXES, SOURCE_PREFIX, PackNote, set_part_of_key, url_of_key
 from letopis.archive.write_gates import UpkeepGate
 from letopis.catalog import Catalog, Cursor, ResourceRow, VersionRow
 from letopis.config import StoreSettings
@@ -225,6 +225,7 @@ class Compaction:
             yield from self._error_chains()
             yield from self._sent_chains()
             yield from self._source_chains()
+            yield from self._set_chains()
 
     def _siblings(self, site: bytes) -> Iterator[ChainEntry]:
         """Newest versions of a few documents of a site."""
@@ -261,6 +262,16 @@ class Compaction:
                 chain = self._chain(row, seen, version=False)
                 yield replace(chain, key=SOURCE_PREFIX + chain.key)
 
+    def _set_chains(self) -> Iterator[VersionChain]:
+        """The parts of capture sets, each with what it says of its own look."""
+        for part, prefix in enumerate(SET_PREFIXES):
+            for resource, rows in groupby(self._catalog.sets.of_part(part), key=lambda one: one.resource):
+                row = self._catalog.resources.by_id(resource)
+                if row is not None:
+                    entries = [self._entry_of(one.content, one.time, one.data) for one in rows]
+                    kept = tuple(entry for entry in reversed(entries) if entry is not None)
+                    yield VersionChain(prefix + row.url.encode(), kept)
+
     def _chain(self, row: ResourceRow, seen: Sequence[_KeptCheck], *, version: bool = True) -> VersionChain:
         entries = (self._entry(one, version) for one in reversed(seen))
         return VersionChain(row.url.encode(), tuple(entry for entry in entries if entry is not None))
@@ -279,19 +290,23 @@ class Compaction:
         return keep
 
     def _entry(self, seen: _KeptCheck, version: bool) -> ChainEntry | None:
-        content = self._catalog.contents.by_id(seen.content)
+        note = PackNote(seen.status, self._catalog.heads.get(seen.head), version=version)
+        return self._entry_of(seen.content, seen.time, note.pack())
+
+    def _entry_of(self, number: int, time: int, note: bytes) -> ChainEntry | None:
+        content = self._catalog.contents.by_id(number)
         if content is None:
             return None
         place = ContentPlace(content.pack, content.place, content.slot)
         self._ids[place] = content.id
-        note = PackNote(seen.status, self._catalog.heads.get(seen.head), version=version)
-        return ChainEntry(seen.time, note.pack(), content.sha1, place)
+        return ChainEntry(time, note, content.sha1, place)
 
     def _release(self, store: Store) -> int:
         with self._catalog.transaction() as cursor:
             self._gate.fence(cursor)
             self._catalog.renderings.drop_orphans(cursor)
             self._catalog.imported.drop_orphans(cursor)
+            self._catalog.sets.drop_orphans(cursor)
             self._catalog.contents.drop_unused(cursor)
             others = self._gate.others(cursor)
         live = self._catalog.contents.packs()
@@ -309,6 +324,8 @@ class Compaction:
             return self._catalog.imported.has_body(row.id, time)
         if row is not None and key.startswith(SENT_PREFIX):
             return self._catalog.renderings.has(row.id, time)
+        if row is not None and (part := set_part_of_key(key)) is not None:
+            return self._catalog.sets.has(row.id, time, part)
         return row is not None and self._catalog.versions.has_check(row.id, row.versions, time)
 
 

@@ -67,7 +67,7 @@ def _content_fault(store: Store, row: ContentRow) -> str:
     try:
         body = store.read(ContentPlace(row.pack, row.place, row.slot), row.stored_bytes).body
     except Damaged as error:
-        return str(error)
+        return error.message
     right = identify(body) == Identity(row.sha1, row.identity) and len(body) == row.raw_bytes
     return "" if right else "the bytes are those of another content"
 
@@ -152,6 +152,7 @@ def drop_lost_versions(catalog: Catalog, store: Store, *, clone: bool = False) -
             catalog.versions.lose(cursor, content)
             catalog.renderings.lose(cursor, content)
             catalog.imported.lose(cursor, content)
+            catalog.sets.lose(cursor, content)
     if gone and not clone:
         take_in_facts(catalog, store)
     return RepairReport(False, catalog.totals().versions, tuple(_still_lost(catalog, lost)))

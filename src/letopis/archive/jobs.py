@@ -64,6 +64,7 @@ __all__ = [
     "job_files",
     "job_folder",
     "remove_old_jobs",
+    "saved_result",
 ]
 
 MAX_PRIORITY = 1000
@@ -88,7 +89,10 @@ class QueueFull(Busy):
 
 @dataclass(frozen=True, slots=True)
 class JobQuery:
-    """A job file that was read. `refresh` is empty, a duration as `1h`, or `use`; `xml` the whole file."""
+    """A job file that was read. `refresh` is empty, a duration as `1h`, or `use`; `xml` the whole file.
+
+    `savefile` names the file that gets a copy of every result; empty for none.
+    """
 
     package: str
     name: str
@@ -96,6 +100,7 @@ class JobQuery:
     refresh: str
     permission: int
     xml: bytes
+    savefile: str = ""
 
     @property
     def stored_name(self) -> str:
@@ -246,6 +251,11 @@ def claims_of(archive: Archive) -> JobClaims:
 def job_folder(archive: Archive, job: int) -> Path:
     """The folder for files that a job writes; it is made by the job when it needs one."""
     return archive.folder / "jobs" / str(job)
+
+
+def saved_result(archive: Archive, name: str) -> Path:
+    """The file with the newest result of queries that name it; of job files only the name comes from outside."""
+    return archive.folder / "jobs" / "saved" / name
 
 
 def job_files(archive: Archive, job: int) -> dict[str, Path]:

@@ -131,7 +131,7 @@ class CachedLinks:
         self._places: dict[int, _LinkRecord] = {}
 
     def add(self, frame: bytes, versions: int) -> None:
-        """Learns what a frame of `pack_leads` holds."""
+        """Learns what a frame of `pack_links` holds."""
         data = zstd.decompress(frame)
         at = _ENTRY.size * versions
         for version, time, sha1, links, head, lines in _ENTRY.iter_unpack(data[:at]):

@@ -12,10 +12,20 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from letopis.archive.recording import Recorder
-from letopis.archive.records import SENT_PREFIX, Identity, NewCapture, PackNote, identify, is_beside, url_of_key
+from letopis.archive.records import (
+    SENT_PREFIX,
+    Identity,
+    NewCapture,
+    PackNote,
+    identify,
+    is_beside,
+    set_part_of_key,
+    url_of_key,
+)
 from letopis.binary import sha1_digest
-from letopis.catalog import Catalog, ContentRow, Cursor
+from letopis.catalog import OUTCOME_CODES, CaptureRow, Catalog, ContentRow, Cursor
 from letopis.catalog.contents import RenderingSource
+from letopis.catalog.sets import SetPartRow
 from letopis.errors import Damaged
 from letopis.model import Outcome
 from letopis.store import AppendResult, ContentPlace, HighWaterMark, Store, VersionFact, VersionItem
@@ -62,7 +72,7 @@ class _NoStore:
 
 
 class _FactIntake:
-    """One pass for the contents, one for the versions, one for what servers sent where a browser rendered."""
+    """One pass for the contents, one for the versions, then what servers sent where a browser rendered, and sets."""
 
     def __init__(self, catalog: Catalog, store: Store, since: Mapping[int, int] | None) -> None:
         self._catalog = catalog
@@ -84,6 +94,7 @@ class _FactIntake:
             with self._catalog.transaction() as cursor:
                 recorder.record(cursor, [one for one in batch if not self._is_recorded(cursor, one)])
         self._take_in_renderings()
+        self._take_in_sets()
         lost = tuple(sentence for digest, sentence in self._lost.items() if digest not in self._known)
         return TakenIn(self._catalog.totals().versions - before, self._placed, lost)
 
@@ -149,6 +160,36 @@ class _FactIntake:
         if version is not None and version.time == fact.time and content is not None:
             head = self._catalog.heads.add(cursor, PackNote.unpack(fact.note).headers)
             self._catalog.renderings.add(cursor, version.id, RenderingSource(content.id, head))
+
+    def _take_in_sets(self) -> None:
+        """Capture sets, behind the versions of their members."""
+        parts = [
+            (part, fact)
+            for fact in self._facts()
+            if fact.digest in self._known and (part := set_part_of_key(fact.key)) is not None
+        ]
+        if not parts:
+            return
+        self._catalog.sets.ensure()
+        with self._catalog.transaction() as cursor:
+            for part, fact in parts:
+                self._take_in_part(cursor, part, fact, self._known[fact.digest])
+
+    def _take_in_part(self, cursor: Cursor, part: int, fact: VersionFact, identity: Identity) -> None:
+        """A set is a proof that its page was looked at; packs do not tell of looks that found nothing new."""
+        row = self._catalog.resources.find(url_of_key(fact.key), cursor)
+        version = self._catalog.versions.at(row.id, row.versions, fact.time, cursor) if row is not None else None
+        content = self._catalog.contents.find(identity.key, identity.sha1, cursor)
+        if row is None or version is None or content is None:
+            return
+        if not self._catalog.versions.taken(cursor, row.id, fact.time):
+            unchanged = OUTCOME_CODES[Outcome.UNCHANGED]
+            seen = CaptureRow(row.id, fact.time, version.status, unchanged, version.number, version.head, None, None)
+            self._catalog.versions.add_capture(cursor, seen)
+            newest = self._catalog.versions.number(row.id, row.versions - 1, cursor)
+            last = max(fact.time, row.checked or 0)
+            self._catalog.resources.touch(cursor, [(row.versions, newest.id if newest else None, last, None, row.id)])
+        self._catalog.sets.add(cursor, [SetPartRow(row.id, fact.time, part, content.id, fact.note)])
 
 
 def find_places(catalog: Catalog, store: Store, broken: Sequence[ContentRow]) -> set[int]:

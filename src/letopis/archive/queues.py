@@ -253,9 +253,14 @@ class QueueUpdate:
         memory: bytes | None = None,
         held: HeldHosts | None = None,
         spent: Sequence[PlanSpending] = (),
+        linked: Sequence[NewUrl] = (),
     ) -> None:
-        """`memory` is what the revisit policy remembers now, None when it has none."""
+        """`memory` is what the revisit policy remembers now, None when it has none.
+
+        `linked` are URLs met again, whose priorities are added to those that they wait with.
+        """
         self._archive = archive
+        self._linked = linked
         self._spent = spent
         self._queues = archive.catalog.queues
         self._queue = queue
@@ -281,6 +286,8 @@ class QueueUpdate:
         self._queues.set_hosts(cursor, [(*update[1:7], number) for number, update in self._hosts.items()])
         if self._revisits:
             self._queues.add_revisits(cursor, self._revisits.items())
+        if self._linked:
+            self._queues.raise_priority(cursor, ((link.priority, link.key, link.url) for link in self._linked))
         self.noticed = self._queue.add_in(cursor, self._found)
         if self._spent:
             self._queues.set_plans(cursor, json.dumps(_after(crawl_plans(self._archive), self._spent)))
@@ -325,6 +332,8 @@ class CrawlPlan(NamedTuple):
     whose crawls never reach private addresses by the rights of the owner.
     `limit` and `max_hosts` bound what is planned of it, seeds included;
     `planned` and `hosts` are what was, so that they hold across restarts.
+    After `max_bytes` from the network, of which `taken` came, or at the time
+    `until` in milliseconds, nothing of it is asked for any more.
     `rules` are those of its addresses, as an `<urltransform>` element.
     """
 
@@ -340,20 +349,24 @@ class CrawlPlan(NamedTuple):
     rules: str = ""
     planned: int = 0
     hosts: tuple[str, ...] = ()
+    max_bytes: int | None = None
+    until: int | None = None
+    taken: int = 0
 
     @property
     def is_limited(self) -> bool:
-        """Whether its pages or hosts are bounded by number."""
-        return self.limit is not None or self.max_hosts is not None
+        """Whether its pages, hosts, bytes or time are bounded."""
+        return any(one is not None for one in (self.limit, self.max_hosts, self.max_bytes, self.until))
 
 
 class PlanSpending(NamedTuple):
-    """What was planned of a limited crawl since the last commit: so many pages, and hosts that it had not met."""
+    """What a limited crawl took since the last commit: pages, hosts that it had not met, bytes from the network."""
 
     seeds: tuple[str, ...]
     origin: Origin
     pages: int
     hosts: tuple[str, ...]
+    taken: int = 0
 
 
 _MAX_PLANS = 1000
@@ -366,7 +379,8 @@ def _after(plans: Iterable[CrawlPlan], spent: Iterable[PlanSpending]) -> list[Cr
     for plan in plans:
         one = by_plan.get((plan.seeds, plan.origin))
         hosts = plan.hosts if one is None else tuple(dict.fromkeys((*plan.hosts, *one.hosts)))
-        found.append(plan._replace(planned=plan.planned + (one.pages if one else 0), hosts=hosts))
+        pages, taken = (one.pages, one.taken) if one else (0, 0)
+        found.append(plan._replace(planned=plan.planned + pages, hosts=hosts, taken=plan.taken + taken))
     return found
 
 

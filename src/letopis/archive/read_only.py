@@ -9,10 +9,16 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from letopis.catalog.dialect import Sqlite
 from letopis.errors import NotReady
+from letopis.lazy import lazy
+
+if TYPE_CHECKING:
+    import tempfile
+else:
+    tempfile = lazy("tempfile")  # most archives can be written to
 
 _PACKS = "packs"
 _SPARE = 16 << 20
@@ -23,11 +29,11 @@ def is_on_read_only_medium(folder: Path) -> bool:
     return Sqlite.file_in(folder).is_file() and not os.access(folder, os.W_OK)
 
 
-def copy_of_read_only(folder: Path) -> TemporaryDirectory[str]:
+def copy_of_read_only(folder: Path) -> tempfile.TemporaryDirectory[str]:
     """A folder with all of the archive but its packs, to which it leads; NotReady where there is no room for it."""
     files = [path for path in folder.rglob("*") if path.is_file() and _PACKS not in path.relative_to(folder).parts[:1]]
     needed = sum(path.stat().st_size for path in files) + _SPARE
-    scratch = TemporaryDirectory(prefix="letopis-", ignore_cleanup_errors=True)
+    scratch = tempfile.TemporaryDirectory(prefix="letopis-", ignore_cleanup_errors=True)
     if shutil.disk_usage(scratch.name).free < needed:
         scratch.cleanup()
         raise NotReady(

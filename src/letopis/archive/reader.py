@@ -13,7 +13,7 @@ from letopis.archive.records import CheckDetails, digest_text, identity_key, own
 from letopis.catalog import ABSENT, OUTCOMES, CaptureRow, Catalog, ContentRow, ResourceRow, StoredVersion, VersionRow
 from letopis.catalog.schema import RowReader
 from letopis.catalog.versions import find_by_id, find_newest, find_numbered, find_numbers
-from letopis.errors import Damaged, Unavailable, UnknownUrl, UnknownVersion
+from letopis.errors import REPAIR, Damaged, Unavailable, UnknownUrl, UnknownVersion, check_remedy, fill_remedy
 from letopis.model import (
     BlockChange,
     BlockKind,
@@ -52,7 +52,7 @@ class RecordReader:
         """The URL's row; UnknownUrl when it was never looked at."""
         row = self._catalog.resources.find(url)
         if row is None or row.checked is None:
-            raise UnknownUrl(f"{url} was never checked nor stored here; try 'letopis check {url}'")
+            raise UnknownUrl(f"{url} was never checked nor stored here", check_remedy(url))
         return row
 
     def newest(self, url: str) -> Version:
@@ -127,12 +127,13 @@ class RecordReader:
         if identity_key(body) != row.identity:
             raise Damaged(
                 f"the bytes in pack {row.pack}, offset {row.place}, are not content {digest_text(row.sha1)}, "
-                "which the catalogue names there; run 'letopis verify --repair'"
+                "which the catalogue names there",
+                REPAIR,
             )
 
     def _supplied(self, content: int) -> DecodedContent:
         if self.supplier is None:
-            raise Unavailable("this clone has not fetched that content yet; fetch all with 'letopis pull DIR --fill'")
+            raise Unavailable("this clone has not fetched that content yet", fill_remedy("DIR"))
         body = self.supplier(content)
         return DecodedContent(body, len(body), ABSENT)
 
@@ -148,7 +149,7 @@ class RecordReader:
         if found is None:
             row = self.resource(url)
             if find is find_newest and row.versions:
-                raise Damaged(f"the catalogue does not find the newest version of {url}; run 'letopis verify --repair'")
+                raise Damaged(f"the catalogue does not find the newest version of {url}", REPAIR)
             has = f"it has {row.versions}, numbered from 0" if row.versions else "none of it is kept"
             raise UnknownVersion(f"{url} has no such version; {has}")
         return self._version(found, self._valid_until(found), self._stored(found))

@@ -77,10 +77,12 @@ class Recorder:
 
     _new: PendingRows
 
-    def __init__(self, catalog: Catalog, store: ContentWriter, *, record_same: bool) -> None:
+    def __init__(self, catalog: Catalog, store: ContentWriter, *, record_same: bool, now: int = 0) -> None:
+        """`now` is the time of the commit; it does not matter to captures that are dated."""
         self._catalog = catalog
         self._store = store
         self._record_same = record_same
+        self._now = now
         self._states: dict[str, _UrlState] = {}
 
     def record(self, cursor: Cursor, arrivals: Sequence[NewCapture]) -> list[RecordedCapture]:
@@ -120,11 +122,15 @@ class Recorder:
         return known
 
     def _timed(self, cursor: Cursor, arrival: NewCapture) -> NewCapture:
-        """Each check of a URL has a millisecond of its own, after earlier ones unless it is dated."""
+        """Each check of a URL has a millisecond of its own.
+
+        One that others overtook on the way here keeps its time and takes its place before theirs: put after them, it
+        would say that the page returned to what it was. Only where the clock was set back are checks kept in order.
+        """
         state = self._states[arrival.url]
         time = arrival.time
         if state.planned is not None and time <= state.planned:
-            if not arrival.dated:
+            if not arrival.dated and state.planned >= self._now:
                 time = state.planned + 1
             while time in state.taken or self._catalog.versions.taken(cursor, state.row.id, time):
                 time += 1
@@ -273,7 +279,7 @@ class Recorder:
     def _late(
         self, cursor: Cursor, state: _UrlState, arrival: NewCapture, content: tuple[Identity, int] | None
     ) -> RecordedCapture:
-        """A look with a date of its own that lies before what is already known."""
+        """A look that lies before what is already known: one with a date of its own, or one that others overtook."""
         self._new.write()  # some of it may have to make room
         versions, resource, time = self._catalog.versions, state.row.id, arrival.time
         before = versions.at(resource, state.versions, time, cursor)

@@ -25,6 +25,8 @@ from letopis.model import (
     Outcome,
     Put,
     Response,
+    SetMember,
+    WholePage,
     as_moment,
     from_millis,
     http_date,
@@ -298,14 +300,25 @@ SOURCE_PREFIX = b"source "
 """The same of bodies as they stood in the files of others; the URL of their check follows."""
 
 
+SET_PREFIXES = (b"set ", b"screenshot ", b"text ")
+"""The same of the parts of capture sets: the URLs of the members, the picture, the text; the page's URL follows."""
+_BESIDE = (SENT_PREFIX, SOURCE_PREFIX, *SET_PREFIXES)
+
+
 def is_beside(key: bytes) -> bool:
     """Whether a key of the packs is that of a body which lies beside a check, and is none of its versions."""
-    return key.startswith((SENT_PREFIX, SOURCE_PREFIX))
+    return key.startswith(_BESIDE)
+
+
+def set_part_of_key(key: bytes) -> int | None:
+    """Which part of a set lies under a key of the packs; None where it is none."""
+    return next((part for part, prefix in enumerate(SET_PREFIXES) if key.startswith(prefix)), None)
 
 
 def url_of_key(key: bytes) -> str:
     """The URL that a key of the packs belongs to."""
-    return key.removeprefix(SENT_PREFIX).removeprefix(SOURCE_PREFIX).decode()
+    prefix = next((prefix for prefix in _BESIDE if key.startswith(prefix)), b"")
+    return key.removeprefix(prefix).decode()
 
 
 class ServerResponse(NamedTuple):
@@ -329,13 +342,21 @@ class CaptureSource(NamedTuple):
     digest: bytes = b""
 
 
+class NewSet(NamedTuple):
+    """What belongs to the set of a page: its resources, those of earlier checks, the picture and the text."""
+
+    members: tuple[NewCapture, ...]
+    reused: tuple[SetMember, ...]
+    screenshot: bytes
+    text: str
+
+
 class NewCapture(NamedTuple):
     """One look, reduced to what is written down.
 
     `versioned` bodies may become versions; others (errors, redirects) stay
     with their check. Without a body the outcome says what happened.
-    `dated` ones may lie before what is already known; all others are kept in
-    order with earlier checks.
+    `dated` ones may lie before what is already known, whatever the clock says.
     """
 
     url: str
@@ -352,10 +373,11 @@ class NewCapture(NamedTuple):
     title: str | None = None
     as_sent: ServerResponse | None = None
     source: CaptureSource | None = None
+    whole: NewSet | None = None
 
 
 class RecordedCapture(NamedTuple):
-    """What became of an arrival. `version` is the id of the version current after it."""
+    """What became of an arrival. `version` is the id of the version after it, `members` are those of its set."""
 
     url: str
     resource: int
@@ -365,6 +387,7 @@ class RecordedCapture(NamedTuple):
     version: int | None
     identity: Identity | None
     first: bool
+    members: tuple[SetMember, ...] = ()
 
     @property
     def available(self) -> bool:
@@ -408,7 +431,12 @@ def capture_of(look: Observation) -> NewCapture:
         as_sent=ServerResponse(response.as_sent.headers, response.as_sent.body)
         if response.as_sent and has_content
         else None,
+        whole=_new_set(look.whole) if look.whole is not None else None,
     )
+
+
+def _new_set(whole: WholePage) -> NewSet:
+    return NewSet(tuple(map(capture_of, whole.resources)), whole.reused, whole.screenshot, whole.text)
 
 
 def _kept_body(look: Observation, has_content: bool) -> bytes | None:

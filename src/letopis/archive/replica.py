@@ -15,7 +15,7 @@ from letopis.archive.archive import Archive
 from letopis.archive.records import Identity, digest_text, identify
 from letopis.catalog import ABSENT, DatabaseSnapshot, HeaderRecords
 from letopis.config import StoreSettings
-from letopis.errors import Damaged
+from letopis.errors import VERIFY, Damaged
 from letopis.model import Headers
 from letopis.store import ContentPlace, LocalBackend, PackGone, Store
 
@@ -256,6 +256,6 @@ def checked_body(store: Store, content: ContentRecord) -> bytes:
 
 def _broken(content: ContentRecord) -> Damaged:
     return Damaged(
-        f"content {digest_text(content.sha1)} of the origin is not what its index promises; nothing was taken over; "
-        "ask the publisher to run 'letopis verify' and publish again"
+        f"content {digest_text(content.sha1)} of the origin is not what its index promises; nothing was taken over",
+        VERIFY._replace(lead="ask the publisher to run", tail=" and publish again"),
     )

@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from letopis.binary import exclusive_lock
 from letopis.catalog import Catalog, Cursor
 from letopis.catalog.leases import HeldLogs
 from letopis.config import Settings, StoreSettings
-from letopis.errors import Busy, LetopisError, Refused, UsageError
+from letopis.errors import Busy, LetopisError, Refused, Remedy, UsageError
 from letopis.lazy import lazy
 from letopis.store import Backend, HighWaterMark, Store
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from letopis.archive import pack_facts
 else:
     pack_facts = lazy("letopis.archive.pack_facts")
+
+T = TypeVar("T")
 
 CLONE_MARKER = Path("replica") / "clone.json"
 """Present in the folder of every clone; tells where it came from."""
@@ -38,8 +41,8 @@ def refuse_clone(folder: Path) -> None:
     """`Refused` when the archive is a clone."""
     if is_clone(folder):
         raise Refused(
-            f"this archive is a clone of {_origin(folder)} and takes in only what 'letopis pull {folder}' brings; "
-            f"'letopis pull {folder} --detach' makes it an archive of its own"
+            f"this archive is a clone of {_origin(folder)} and takes in only what a pull brings",
+            Remedy(f"pull {folder} --detach", "letopis.exchange.replica.detach()", "make it one of its own with"),
         )
 
 
@@ -68,14 +71,26 @@ MOST_TAKEN_IN = 64 << 20
 """Bytes of packs that opening an archive for reading takes in: a second or so."""
 
 
+def _when_free(take: Callable[[], T], deadline: float) -> T:
+    """What others may hold, as soon as they do not; Busy after the deadline."""
+    while True:
+        try:
+            return take()
+        except Busy:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(PAUSE_SECONDS)
+
+
 class LocalGate:
     """Opens the store for one transaction at a time."""
 
     def __init__(
-        self, catalog: Catalog, backend: Callable[[], Backend], settings: StoreSettings, *, takes_in: bool
+        self, catalog: Catalog, folder: Path, backend: Callable[[], Backend], settings: StoreSettings, *, takes_in: bool
     ) -> None:
         """`takes_in`: what the packs hold beyond the catalogue's mark is recorded before anything else is done."""
         self._catalog = catalog
+        self._turn = folder / "turn.lock"
         self._backend = backend
         self._settings = settings
         self._takes_in = takes_in
@@ -104,15 +119,16 @@ class LocalGate:
             store.close()
 
     def open(self) -> Store:
-        """The store for writing; waits a minute for another writer to finish."""
+        """The store for writing; waits a minute for another writer to finish.
+
+        Whoever waits is next: a compaction or an import that comes back for its next part finds the turn taken.
+        """
         deadline = time.monotonic() + WAIT_SECONDS
-        while True:
-            try:
-                return self._open()
-            except Busy:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(PAUSE_SECONDS)
+        with ExitStack() as turn:
+            _when_free(
+                lambda: turn.enter_context(exclusive_lock(self._turn, "waits to write to this archive")), deadline
+            )
+            return _when_free(self._open, deadline)
 
     def _open(self) -> Store:
         """The store for writing, and a catalogue that knows all of it."""

@@ -15,6 +15,7 @@ from letopis.catalog.imported import ImportedRecords
 from letopis.catalog.queues import Queues
 from letopis.catalog.resources import NoiseProfiles, Observers, Resources
 from letopis.catalog.schema import SCHEMA_VERSION, mark_schema, prepare_schema
+from letopis.catalog.sets import SetParts
 from letopis.catalog.version_log import RecentChanges
 from letopis.catalog.versions import Versions
 from letopis.errors import Busy, NotReady
@@ -100,6 +101,7 @@ class Catalog:
         self.versions = Versions(self.database)
         self.renderings = Renderings(self.database)
         self.imported = ImportedRecords(self.database)
+        self.sets = SetParts(self.database)
         self.noise_profiles = NoiseProfiles(self.database)
         self.recent = RecentChanges(self.database)
         self.queues = Queues(self.database)

@@ -136,8 +136,8 @@ class Contents:
         )
 
     def drop_unused(self, cursor: Cursor) -> int:
-        """Forgets contents that no version, no capture, no rendering and no imported record refers to."""
-        others = [table for table in ("rendering", "source_record") if has_table(self._database, table)]
+        """Forgets contents that no version, no capture, no rendering, no imported record and no set refers to."""
+        others = [table for table in ("rendering", "source_record", "capture_set") if has_table(self._database, table)]
         unused = "id NOT IN (SELECT content FROM version)"
         for table in ("capture", *others):
             unused += f" AND id NOT IN (SELECT content FROM {table} WHERE content IS NOT NULL)"

@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 class Cursor:
-    """Statements inside one transaction. Texts are made storable on their way in, see `texts.py`."""
+    """Statements inside one transaction. Texts are made storable on their way in, see `storable_text`."""
 
     def __init__(self, connection: DbConnection, dialect: Dialect) -> None:
         self.connection = connection

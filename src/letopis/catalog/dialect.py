@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from letopis.binary import make_private_file
-from letopis.errors import Busy, Damaged, MissingExtra, NotReady
+from letopis.errors import REPAIR, Busy, Damaged, MissingExtra, NotReady
 
 
 class DbConnection(Protocol):
@@ -191,7 +191,7 @@ def _explain_sqlite(file: Path, error: sqlite3.DatabaseError) -> Exception:
     if code in _NOT_WRITABLE:
         return NotReady(f"cannot write {file}; check that the folder exists and its permissions")
     if code in _DAMAGE or any(words in text for words in _LOST_TABLE):
-        return Damaged(f"{file} is damaged ({text}); run 'letopis verify --repair'")
+        return Damaged(f"{file} is damaged ({text})", REPAIR)
     if code == sqlite3.SQLITE_IOERR:
         return NotReady(f"the disk under {file} fails or is full ({text}); look at the disk, then try again")
     return NotReady(f"{file} cannot be used now ({text}); try again, and look at disk and memory if it stays so")

@@ -37,7 +37,7 @@ QUEUED, RUNNING, DONE, FAILED, CANCELLED = STATES = ("queued", "running", "done"
 ENDED = (DONE, FAILED, CANCELLED)
 
 JOB_ORDER = "system, priority DESC, automatic, submitted, id"
-"""User before system, higher priority first, asked for before automatic, older first; as `queue_position`."""
+"""User before system, higher priority first, asked for before automatic, older first."""
 
 _JOB = (
     "id, stored, package, name, owner, origin, system, priority, automatic, permission, state, submitted, started, "

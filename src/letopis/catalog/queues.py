@@ -89,6 +89,10 @@ class Queues:
                 ((depth, priority, key, url) for key, url, _, depth, priority in rows),
             )
 
+    def raise_priority(self, cursor: Cursor, rows: Iterable[tuple[float, int, str]]) -> None:
+        """Adds to the priority of URLs that wait for their first visit: rows (how much, key, url)."""
+        cursor.run_many("UPDATE resource SET priority = priority + ? WHERE url_key = ? AND url = ? AND state = 1", rows)
+
     def plan(self, cursor: Cursor, resource: int, depth: int) -> int:
         """Makes a URL that is only known wait for its first visit; 0 when it was planned before."""
         return cursor.run(

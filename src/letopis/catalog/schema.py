@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from letopis.catalog.database import Cursor, Database
-from letopis.errors import Damaged, NewerFormat, UsageError
+from letopis.errors import REPAIR, Damaged, NewerFormat, UsageError
 from letopis.model import Outcome
 
 SCHEMA_VERSION = 1
@@ -92,7 +92,7 @@ def prepare_schema(
     """
     found = _schema_version(database, database.dialect.name)
     if found < 0:
-        raise Damaged("building this catalogue anew was interrupted; run 'letopis verify --repair' again")
+        raise Damaged("building this catalogue anew was interrupted", REPAIR._replace(tail=" again"))
     if found == SCHEMA_VERSION:
         return
     if found > SCHEMA_VERSION:
@@ -140,8 +140,7 @@ def _schema_version(reader: RowReader, engine: str) -> int:
         return int(row[0]) if row else 0
     except ValueError:
         raise Damaged(
-            f"the catalogue says that its schema is {row[0] if row else ''!r}, which is no number; "
-            "run 'letopis verify --repair'"
+            f"the catalogue says that its schema is {row[0] if row else ''!r}, which is no number", REPAIR
         ) from None
 
 

@@ -35,6 +35,7 @@ def straighten(catalog: Catalog) -> None:
         for statement in _WITHOUT_OWNER:
             cursor.run(statement)
         catalog.imported.drop_dangling(cursor)
+        catalog.sets.drop_dangling(cursor)
         _renumber(cursor)
         cursor.run(_COUNTED)
         cursor.run(_LAST_CHECKED)

@@ -18,6 +18,7 @@ from letopis.catalog import (
     queues,
     resources,
     sessions,
+    sets,
     version_log,
     watches,
 )
@@ -41,6 +42,7 @@ TOPICS = {
     "job queries": jobs.QUERY_TABLES,
     "revisits": queues.REVISIT_TABLE,
     "sessions": sessions.SESSION_TABLES,
+    "sets": sets.SET_TABLES,
     "usage": audit.USAGE_TABLES,
     "watches": watches.WATCH_TABLES,
     "wordforms": index_state.WORDFORM_TABLES,

@@ -30,7 +30,7 @@ from xxhash import xxh32_intdigest
 from letopis.binary import ByteReader, append_varint
 from letopis.change.sequence import Budget, opcodes
 from letopis.change.text_diff import CHARACTERS, LINES, WORDS, DiffLevel
-from letopis.errors import Damaged, DocumentTooLarge, NewerFormat, UsageError
+from letopis.errors import Damaged, DocumentTooLarge, NewerFormat, Remedy, UsageError
 from letopis.zstandard import (
     CompressionParameter,
     DecompressionParameter,
@@ -60,7 +60,7 @@ class DeltaHeader(NamedTuple):
 
 
 def make_binary_delta(old: bytes, new: bytes) -> bytes:
-    """A difference from which `apply_delta` makes `new` again, given `old`."""
+    """A difference from which `apply_binary_delta` makes `new` again, given `old`."""
     forms = [(STORED, new), (ALONE, _compressed(new, b""))]
     if len(old) >= _SMALLEST_DICTIONARY:
         forms.append((PATCH, _compressed(new, old)))
@@ -72,7 +72,10 @@ def make_binary_delta(old: bytes, new: bytes) -> bytes:
 def read_delta_header(delta: bytes) -> DeltaHeader:
     """The header; Damaged or NewerFormat when these bytes are no difference that we can read."""
     if len(delta) < _HEADER_SIZE or delta[:4] != _MAGIC:
-        raise Damaged("this file is not a binary difference; make one with 'letopis diff URL --format binary'")
+        raise Damaged(
+            "this file is not a binary difference",
+            Remedy("diff URL --format binary", "letopis.Archive.diff(format='binary')", "make one with"),
+        )
     if delta[4] > _VERSION:
         raise NewerFormat("this difference was written by a later release of Letopis; update Letopis to apply it")
     if delta[4] != _VERSION or delta[5] not in (STORED, ALONE, PATCH):

@@ -19,7 +19,7 @@ from xxhash import xxh3_64_intdigest
 
 from letopis.change.fingerprints import Fingerprint, fingerprint, normalized_words
 from letopis.change.profiles import HostProfile
-from letopis.errors import Damaged
+from letopis.errors import REPAIR, Damaged
 from letopis.model import Page
 
 Signature = npt.NDArray[np.uint32]
@@ -102,7 +102,7 @@ def signature_to_bytes(sign: Signature) -> bytes:
 def signature_from_bytes(data: bytes) -> Signature:
     """The inverse; Damaged when the length is not that of a signature."""
     if len(data) != 4 * SIGNATURE_SIZE:
-        raise Damaged("a stored page signature has the wrong length; run 'letopis verify --repair'")
+        raise Damaged("a stored page signature has the wrong length", REPAIR)
     return np.frombuffer(data, dtype="<u4").astype(np.uint32)
 
 

@@ -34,7 +34,7 @@ def letters_only(text: str) -> bytes:
 
     Blanks go too: it is the quickest form that no reflow of a page can
     change. Case is folded for ASCII only; what differs in the case of other
-    letters alone is found equal later, by `stilled`.
+    letters alone is found equal later, by `without_clocks`.
     """
     data = text.encode("utf-8", "surrogatepass").translate(_LOWER, _PUNCTUATION)
     for lead, marks in _WIDE:

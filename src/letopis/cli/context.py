@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from letopis.archive import Archive, utc_now
 from letopis.cli.output import Output
 from letopis.config import Settings, load_settings
 from letopis.errors import UnknownUrl, UsageError
@@ -20,8 +19,11 @@ from letopis.lazy import lazy
 from letopis.model import parse_time
 
 if TYPE_CHECKING:
+    from letopis import archive as archives
+    from letopis.archive import Archive
     from letopis.exchange.replica import contents as clones
 else:
+    archives = lazy("letopis.archive")  # help needs none
     clones = lazy("letopis.exchange.replica.contents")  # few archives are clones
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -63,7 +65,7 @@ class CliContext:
             raise UnknownUrl(
                 f"there is no archive at {settings.archive.path}; make one with 'letopis init' or give --archive"
             )
-        archive = Archive.open(settings)
+        archive = archives.Archive.open(settings)
         return _with_origin(archive) if archive.is_clone else archive
 
     def words(self) -> list[str]:
@@ -83,7 +85,7 @@ class CliContext:
 
     def moment(self, text: str | None) -> datetime | None:
         """A time as people write it."""
-        return None if text is None else parse_time(text, utc_now())
+        return None if text is None else parse_time(text, archives.utc_now())
 
 
 def _with_origin(archive: Archive) -> Archive:

@@ -14,7 +14,7 @@ from letopis.archive import OWN, READ, WRITE, utc_now
 from letopis.archive.write_gates import require_shared
 from letopis.cli.context import CliContext, VerbCommand, VerbGroup, read_file, shared_options, write_output
 from letopis.cli.output import ProgressLine
-from letopis.errors import LetopisError, UsageError
+from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model.printing import printable
 from letopis.operations import (
     Answer,
@@ -233,7 +233,7 @@ def show(cli: CliContext, operation: Operation[Any, Any], answer: Answer, target
 def _complain(cli: CliContext, faults: Sequence[LetopisError]) -> int:
     """Says what went wrong, and answers the exit status of the first."""
     for fault in faults:
-        cli.output.complain(str(fault))
+        cli.output.complain(shell_words(fault))
     return faults[0].exit_status if faults else 0
 
 

@@ -6,19 +6,24 @@ import atexit
 import gc
 import os
 import sys
-import traceback
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from importlib import import_module
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from letopis import __version__
 from letopis.cli.context import CliContext, shared_options
-from letopis.errors import LetopisError
+from letopis.errors import LetopisError, shell_words
+from letopis.lazy import lazy
 from letopis.model.printing import printable
 from letopis.plugins import load_entry_point
+
+if TYPE_CHECKING:
+    import difflib
+    import traceback
+else:
+    difflib, traceback = lazy("difflib"), lazy("traceback")  # for what went wrong
 
 _PACKAGE = "package:"
 
@@ -48,16 +53,18 @@ VERBS: dict[str, Verb] = {
     "run": Verb("daemon", "The daemon: crawling, watches, jobs, web interface"),
     "demo": Verb("package:letopis-demo", "A small simulated web, crawled and shown; needs no network"),
     "serve": Verb("daemon", "Web interface and HTTP API"),
-    "import": Verb("operations.exchange", "Take in WARC, WACZ, CDXJ, and what other tools kept"),
+    "mcp": Verb("daemon", "Let assistants ask the archive (Model Context Protocol)"),
+    "import": Verb("operations.imports", "Take in WARC, WACZ, CDXJ, HAR, lists, and what other tools kept"),
     "export": Verb("operations.exchange", "Write the archive for other tools: WARC, WACZ, CDXJ and more"),
     "map": Verb("operations.links site_audits", "Show the map of a site, or what changed in it, as of any date"),
     "links": Verb("operations.links", "List the links of a page or to it, as of any date"),
     "broken": Verb("operations.links", "List broken links and where they stand"),
     "rank": Verb("operations.links", "Rank pages by the links between them"),
     "search": Verb("operations.words", "Find pages by their words, as of any date"),
+    "complete": Verb("operations.word_forms", "List words of the archive that begin with some letters"),
     "near": Verb("operations.words", "List the words that stand near a word"),
     "when": Verb("operations.words", "Tell when a phrase first and last stood on any page"),
-    "words": Verb("operations.words", "Base forms of words: list, lock, release"),
+    "words": Verb("operations.word_forms", "Base forms of words: list, lock, release"),
     "origin": Verb("operations.words", "Tell where each paragraph of a page first stood"),
     "categories": Verb("operations.words", "Sort the pages of a site into a tree by their key words"),
     "duplicates": Verb("operations.duplicates", "Find the same document under other addresses"),
@@ -109,7 +116,7 @@ _OTHER_WORDS = {
     "tree": "map", "backlinks": "links", "dead": "broken", "pagerank": "rank", "first": "when", "phrase": "when",
     "similar": "duplicates", "dedup": "duplicates", "queue": "jobs", "login": "users", "accounts": "users",
     "keys": "tokens", "collections": "projects", "mirror": "clone", "sync": "pull", "update": "pull",
-    "status": "stats", "info": "stats", "size": "stats", "config": "settings", "options": "settings",
+    "status": "stats", "info": "stats", "size": "stats", "config": "settings", "options": "settings", "ai": "mcp",
     "fsck": "verify", "repair": "verify", "test": "verify", "gc": "compact", "vacuum": "compact",
     "optimize": "compact", "prune": "compact", "delete": "compact", "benchmark": "bench", "new": "init",
     "create": "init", "feed": "changes", "news": "changes", "text": "extract", "topics": "categories",
@@ -121,7 +128,7 @@ _LEAST_LIKENESS = 0.6
 def nearest_verb(name: str) -> str | None:
     """The verb that somebody meant: by what the word means elsewhere, else by its letters."""
     word = name.lower()
-    close = get_close_matches(word, VERBS, 1, _LEAST_LIKENESS)
+    close = difflib.get_close_matches(word, VERBS, 1, _LEAST_LIKENESS)
     return _OTHER_WORDS.get(word) or (close[0] if close else None)
 
 
@@ -184,7 +191,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except LetopisError as error:
-        return _print_error(str(error), error.exit_status)
+        return _print_error(shell_words(error), error.exit_status)
     except click.exceptions.NoArgsIsHelpError as error:
         return _print_error(error.format_message(), 2, prefix="")
     except click.UsageError as error:

@@ -1,6 +1,6 @@
 """Settings: one typed tree, read from `letopis.toml` and `LETOPIS_*`."""
 
-from letopis.config.loader import load_settings
+from letopis.config.loader import load_settings, parse_size
 from letopis.config.settings import (
     ArchiveSettings,
     ChangeSettings,
@@ -35,5 +35,6 @@ __all__ = [
     "Settings",
     "StoreSettings",
     "load_settings",
+    "parse_size",
     "settings_table",
 ]

@@ -47,7 +47,7 @@ def _from_file(file: Path) -> dict[str, Any]:
     try:
         tree = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise SettingError(f"cannot read {file}: {error.strerror}; give another --config") from None
+        raise SettingError(f"cannot read {file}: {error.strerror}; name another file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingError(f"{file} is not valid TOML: {error}") from None
     return dict(_flatten(tree))
@@ -108,7 +108,7 @@ def _convert(row: Setting, value: Any) -> Any:
     if row.unit == "seconds":
         return parse_duration(value) if isinstance(value, str) else _number(value, float)
     if row.unit == "bytes":
-        return _size(value) if isinstance(value, str) else _number(value, int)
+        return parse_size(value) if isinstance(value, str) else _number(value, int)
     if get_origin(row.type) is Literal:
         return _one_of(value, get_args(row.type))
     if get_origin(row.type) is tuple:
@@ -124,10 +124,11 @@ def _number(value: Any, kind: type) -> Any:
     return kind(value)
 
 
-def _size(text: str) -> int:
+def parse_size(text: str) -> int:
+    """Bytes, written as 4096, 64KiB, 10MiB or 1GiB; UsageError for anything else."""
     match = _SIZE.fullmatch(text.strip().lower())
     if match is None or match[2] not in _SIZES:
-        raise ValueError("write a size as 4096, 64KiB, 10MiB or 1GiB")
+        raise UsageError(f"'{text}' is no size; write 4096, 64KiB, 10MiB or 1GiB")
     return int(float(match[1]) * _SIZES[match[2]])
 
 

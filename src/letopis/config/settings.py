@@ -140,6 +140,9 @@ class CrawlSettings(SettingsSection):
     contact: str = setting("", "address or page in the User-Agent where people can complain")
     delay: float = setting(1.0, "least time between two fetches from one host and from one address", "seconds")
     delay_factor: float = setting(0.0, "pause of this many times the last fetch's duration, 0 for none")
+    order: Literal["breadth", "rank"] = setting(
+        "breadth", "which new page of a host comes first: the one nearest to a seed, or the one that links say most for"
+    )
     new_share: float = setting(0.5, "share of fetches kept for never-seen URLs while any are ready")
     max_per_host: int = setting(0, "most pages of one host, 0 for no limit")
     max_depth: int = setting(0, "most links away from a seed, 0 for no limit")
@@ -204,6 +207,7 @@ class ServeSettings(SettingsSection):
     )
     trusted_proxies: tuple[str, ...] = setting((), "addresses whose X-Forwarded-* headers are believed")
     access_log: str = setting("", "file that gets a line for every request (combined log format); empty: none")
+    max_upload: int = setting(1024 * MiB, "largest file that an owner imports through HTTP, 0 for none", "bytes")
     checks_a_day: int = setting(
         10_000, "most checks of one user through HTTP in a day, 0 for no limit; owners have none"
     )

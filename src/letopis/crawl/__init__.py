@@ -4,7 +4,7 @@ from letopis.crawl.agent import Agent, CrawlLimits
 from letopis.crawl.commits import CrawlPause, CrawlStats
 from letopis.crawl.fleet import Fleet, crawl_on_cluster
 from letopis.crawl.levels import CrawlLevel, LevelHooks, crawl_levels
-from letopis.crawl.runner import CrawlOptions, crawl, enqueue_seeds, freshness, open_agent
+from letopis.crawl.runner import CrawlOptions, crawl, crawl_lock, enqueue_seeds, freshness, open_agent
 from letopis.crawl.selection import CrawlSelection, unusable_plans
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "LevelHooks",
     "crawl",
     "crawl_levels",
+    "crawl_lock",
     "crawl_on_cluster",
     "enqueue_seeds",
     "freshness",

@@ -44,22 +44,46 @@ _PENDING = 4
 
 @dataclass(frozen=True, slots=True)
 class CrawlLimits:
-    """When a crawl is over: after so many pages, or when nothing is due.
+    """When a crawl is over: after so many pages, bytes or seconds, or when nothing is due.
 
-    A crawl of so many pages ends too when nothing is due: the next visit to a page may be a year away.
+    A crawl of so many pages or bytes ends too when nothing is due: the next visit to a page may be a year away. Bytes
+    are those that came over the network; what is under way when they are used up is finished and recorded.
     """
 
     pages: int | None = None
     once: bool = False
+    bytes: int | None = None
+    seconds: float | None = None
 
     @property
     def ends_idle(self) -> bool:
         """Whether it is over when nothing is due."""
-        return self.once or self.pages is not None
+        return self.once or self.pages is not None or self.bytes is not None
 
-    def remaining(self, fetched: int) -> CrawlLimits:
-        """What is left of the limits after so many pages."""
-        return self if self.pages is None else replace(self, pages=max(0, self.pages - fetched))
+    def remaining(self, done: CrawlStats) -> CrawlLimits:
+        """What is left of the limits after what was done."""
+        return replace(
+            self,
+            pages=None if self.pages is None else max(0, self.pages - done.fetched),
+            bytes=None if self.bytes is None else max(0, self.bytes - done.bytes),
+            seconds=None if self.seconds is None else max(0.0, self.seconds - done.seconds),
+        )
+
+    def shared(self, part: int, parts: int) -> CrawlLimits:
+        """The share of one of several agents that work at the same time."""
+        return replace(self, pages=_share(self.pages, part, parts), bytes=_share(self.bytes, part, parts))
+
+    def reached(self, pages: int, taken: int, seconds: float) -> bool:
+        """Whether nothing may be begun after so many pages, bytes and seconds."""
+        return (
+            (self.pages is not None and pages >= self.pages)
+            or (self.bytes is not None and taken >= self.bytes)
+            or (self.seconds is not None and seconds >= self.seconds)
+        )
+
+
+def _share(whole: int | None, part: int, parts: int) -> int | None:
+    return None if whole is None else max(1, whole // parts + (part < whole % parts))
 
 
 class Agent:
@@ -99,6 +123,7 @@ class Agent:
         self._wake = asyncio.Event()
         self._stopping = False
         self._limits = CrawlLimits()
+        self._started = time.monotonic()
         self.figures = self._committer.figures
 
     def stop(self) -> None:
@@ -119,7 +144,7 @@ class Agent:
                 task.cancel()
 
     async def _run(self, progress: Callable[[CrawlStats], None]) -> CrawlStats:
-        started = committed = time.monotonic()
+        committed = self._started = time.monotonic()
         while True:
             self._tend()
             self._begin()
@@ -127,7 +152,7 @@ class Agent:
                 break
             self._note_pause(progress)
             await self._wait(committed)
-            self.figures.seconds = time.monotonic() - started
+            self.figures.seconds = time.monotonic() - self._started
             if self._done.is_due:
                 self._done.work()
             if self._must_commit(committed):
@@ -136,7 +161,7 @@ class Agent:
                 progress(self.figures)
         await self._settle()
         await self._commit_all()
-        self.figures.seconds = time.monotonic() - started
+        self.figures.seconds = time.monotonic() - self._started
         self.figures.pause = None
         progress(self.figures)
         return self.figures
@@ -200,9 +225,8 @@ class Agent:
 
     def _has_room(self, under_way: int, limits: CrawlLimits) -> bool:
         """The one predicate of back-pressure."""
-        left = limits.pages is None or self.figures.fetched + under_way + len(self._done) < limits.pages
         return (
-            left
+            not self._is_used_up(limits, under_way)
             and not self._stopping
             and not self._committer.is_waiting
             and under_way < self._settings.concurrency
@@ -210,11 +234,18 @@ class Agent:
             and self._done.held < _PENDING * HEAVY
         )
 
+    def _is_used_up(self, limits: CrawlLimits, under_way: int = 0) -> bool:
+        """Whether nothing more may be begun beside so many looks; those that wait for their commit count too."""
+        figures, seconds = self.figures, time.monotonic() - self._started
+        return limits.reached(figures.fetched + under_way + len(self._done), figures.bytes + self._done.held, seconds)
+
     def _over(self) -> bool:
         if self._tasks:
             return False
         limits = self._limits
-        if self._stopping or (limits.pages is not None and self.figures.fetched + len(self._done) >= limits.pages):
+        if self._is_used_up(limits) and self._done:
+            self._commit()  # some of it may have been asked of nobody, and counts for nothing
+        if self._stopping or self._is_used_up(limits):
             return True
         # What is not yet recorded may bring new links, so it is recorded before the question is asked.
         if self._done and self._goes_on():
@@ -256,6 +287,8 @@ class Agent:
         ready = self._frontier.next_ready(self._now()) if self._has_room(len(self._tasks), CrawlLimits()) else None
         if ready is not None:
             pause = min(pause, (ready - self._now()) / 1000)
+        if self._limits.seconds is not None:
+            pause = min(pause, max(0.0, self._started + self._limits.seconds - time.monotonic()))
         self._wake.clear()
         if pause > 0:
             # What `wait_for` does, without a task of its own for every page.
@@ -286,6 +319,8 @@ class Agent:
         if setting := self._decisions.refusing_setting(ticket.url, ticket.host, ticket.depth):
             refused = self._visitor.refused_by_setting(ticket.url, setting)
             return self._finish(ticket, None, None, self._not_asked(refused, None))
+        if self._committer.is_used_up(ticket.url):
+            return self._finish(ticket, None, None, self._not_asked(self._visitor.refused_by_limit(ticket.url), None))
         options = self._options_for(ticket.url)
         robots = self._visitor.known_robots(ticket.url, options) or await self._visitor.robots_of(ticket.url, options)
         if robots is not None and not self._meets(ticket, robots.ip):
@@ -319,6 +354,7 @@ class Agent:
     def _finish(self, ticket: Ticket, robots: Robots | None, known: KnownVersion | None, answer: VisitAnswer) -> bool:
         """Gives the host free; the answer is read later. Whether the host was asked."""
         if answer.result.asked:
+            self._committer.took(ticket.url, answer.response.wire_bytes)
             self._read_sitemaps(ticket.url, robots)
         facts = self._frontier.give_back(ticket, answer.result)
         self._done.add(PendingLook(ticket, answer.response, known, answer.result, facts))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from letopis.archive import Archive
 from letopis.archive.queues import FrontierQueue, FrontierState, LeasesLost, PlannedUrl, QueueUpdate
-from letopis.crawl.selection import CrawlDecisions, CrawlSelection, PlanLimits
+from letopis.crawl.selection import CrawlDecisions, CrawlSelection, PlanLimits, added_up
 from letopis.errors import LetopisError, NotReady
 from letopis.frontier import FetchResult, Frontier, HostUpdate, LeaseManager, NewUrl, Ticket
 from letopis.look import KnownVersion, LookOptions, Visitor
@@ -62,7 +62,10 @@ def earliest_pause(pauses: Sequence[CrawlPause | None]) -> CrawlPause | None:
 
 @dataclass(slots=True)
 class CrawlStats:
-    """Counts since the crawl began; `seconds` is how long that is."""
+    """Counts since the crawl began; `seconds` is how long that is.
+
+    `not_asked` are pages that robots.txt, a setting or a limit left out, by kind: nobody fetched them.
+    """
 
     fetched: int = 0
     new: int = 0
@@ -75,9 +78,13 @@ class CrawlStats:
     seconds: float = 0.0
     pause: CrawlPause | None = None
     """What is waited for now; None while there is something to fetch."""
+    not_asked: Counter[str] = field(default_factory=Counter)
 
     def count(self, look: Observation, first: bool, links: int) -> None:
         """Takes one finished look in."""
+        if look.outcome is Outcome.REFUSED:
+            self.not_asked[_error_kind(look)] += 1
+            return
         self.fetched += 1
         self.first_visits += first
         self.links += links
@@ -110,6 +117,7 @@ class CrawlStats:
             "changed": self.changed,
             "unchanged": self.unchanged,
             "errors": dict(self.errors),
+            "not_asked": dict(self.not_asked),
             "bytes": self.bytes,
             "links": self.links,
             "new_share": round(self.new_share, 3),
@@ -122,12 +130,13 @@ class CrawlStats:
         for name in ("fetched", "new", "changed", "unchanged", "bytes", "links", "first_visits"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.errors.update(other.errors)
+        self.not_asked.update(other.not_asked)
         self.seconds = max(self.seconds, other.seconds)
         self.pause = other.pause
 
     def plus(self, other: CrawlStats) -> CrawlStats:
         """Both together."""
-        total = replace(self, errors=Counter(self.errors))
+        total = replace(self, errors=Counter(self.errors), not_asked=Counter(self.not_asked))
         total.add(other)
         return total
 
@@ -138,6 +147,7 @@ class CrawlStats:
         return cls(
             row["fetched"], row["new"], row["changed"], row["unchanged"], row["bytes"], row["links"], first,
             Counter(row["errors"]), row["seconds"], CrawlPause.from_row(row),
+            Counter(row["not_asked"]),
         )  # fmt: skip
 
 
@@ -306,6 +316,7 @@ class BatchCommitter:
         self._met: set[str] = set()
         self._kept: list[PlannedLook] = []
         self._planned: list[NewUrl] = []
+        self._linked: list[NewUrl] = []
         self._kept_since = 0.0
         self.retry_at = 0.0
         """When what waits should be tried again, by `time.monotonic`."""
@@ -315,6 +326,15 @@ class BatchCommitter:
     def is_waiting(self) -> bool:
         """Whether something could not be recorded yet."""
         return bool(self._kept)
+
+    def is_used_up(self, url: str) -> bool:
+        """Whether the crawls that would ask for a page have had their bytes or their time."""
+        return self._limits.are_any and self._limits.is_used_up(url)
+
+    def took(self, url: str, taken: int) -> None:
+        """A page came, with so many bytes from the network."""
+        if self._limits.are_any:
+            self._limits.fetched(url, taken)
 
     def commit(self, batch: list[FinishedLook], listed: list[NewUrl]) -> None:
         """Records looks, what waited, and URLs that sitemaps name, as one; durable unless it `is_waiting` then."""
@@ -327,6 +347,8 @@ class BatchCommitter:
         if not self._limits.hold():
             self._limits, self._selection = self._limit(), self._select()
         found = [link for done in batch for link in self._links(done)] + listed
+        if self._decisions.ranks:
+            found = self._ranked(found)
         if self._limits.are_any:
             self._planned += self._within_limits(found)
             return
@@ -335,6 +357,13 @@ class BatchCommitter:
         if len(self._met) > _MAX_MET:
             self._met.clear()
         self._planned += self._decisions.schedules(fresh, self._archive.clock())
+
+    def _ranked(self, found: list[NewUrl]) -> list[NewUrl]:
+        """Links added up; to those that were met before what their pages say for them is added."""
+        links = added_up(found)
+        unseen = {link.key for link in self._frontier.unseen(links)}
+        self._linked += [link for link in links if link.key not in unseen]
+        return links
 
     def _within_limits(self, found: list[NewUrl]) -> list[NewUrl]:
         """What no limit leaves out. That does not count as seen: it is planned where somebody raises the limit."""
@@ -353,7 +382,8 @@ class BatchCommitter:
         if depth == 0 and not self._selection.scope.reaches(done.ticket.url):
             # A redirect that led here may be recorded by now, whoever followed it.
             self._selection = self._select()
-        found = self._selection.links(done.look, depth, self._met)
+        # Where links say which page comes first, those to pages that were met before say it too.
+        found = self._selection.links(done.look, depth, () if self._decisions.ranks else self._met)
         links = self._decisions.links(done.look, found, depth, done.ticket.priority)
         self.figures.count(done.look, done.ticket.new, len(links))
         return links
@@ -369,7 +399,7 @@ class BatchCommitter:
             self._keep_for_later(error)
         else:
             self._frontier.recorded(each.done.ticket for each in self._kept)
-            self._kept, self._planned, self._kept_since = [], [], 0.0
+            self._kept, self._planned, self._linked, self._kept_since = [], [], [], 0.0
             self._limits.recorded()
             self._frontier.notice(hosts)
 
@@ -385,6 +415,7 @@ class BatchCommitter:
             policy.remember() if isinstance(policy, OptimalPolicy) else None,
             lease_manager.held((each.done.ticket for each in batch), now) if lease_manager is not None else None,
             self._limits.spent(),
+            self._linked,
         )
         self._visitor.record([each.done.look for each in batch], update.write)
         return update.noticed

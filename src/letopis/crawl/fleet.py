@@ -17,6 +17,7 @@ import os
 import pickle
 import signal
 import sys
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
@@ -30,8 +31,8 @@ from letopis.archive.queues import Shard, count_due
 from letopis.config import Settings
 from letopis.crawl.agent import Agent, CrawlLimits
 from letopis.crawl.commits import CrawlStats, earliest_pause
-from letopis.crawl.runner import CrawlOptions, crawl, enqueue_seeds
-from letopis.errors import LetopisError, NotReady, UsageError
+from letopis.crawl.runner import CrawlOptions, crawl, crawl_lock, enqueue_seeds
+from letopis.errors import LetopisError, NotReady, UsageError, shell_words
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _AGENT = "from letopis.crawl.fleet import run_agent; run_agent()"
@@ -80,22 +81,27 @@ class Fleet:
 
     async def run(self) -> CrawlStats:
         """One round after the other while links between agents' hosts are left to follow."""
+        with crawl_lock(self._archive):
+            return await self._run()
+
+    async def _run(self) -> CrawlStats:
         enqueue_seeds(self._archive, self._options)
         for number in _STOP_SIGNALS:
             asyncio.get_running_loop().add_signal_handler(number, self._stop)
-        total = CrawlStats()
+        total, began = CrawlStats(), time.monotonic()
         while True:
             total = await self._round(total)
+            total.seconds = time.monotonic() - began
             if self._stopping or not self._more(total):
                 return total
 
     def _more(self, total: CrawlStats) -> bool:
-        limits = self._options.limits.remaining(total.fetched)
-        return limits.ends_idle and limits.pages != 0 and count_due(self._archive) > 0
+        limits = self._options.limits.remaining(total)
+        return limits.ends_idle and not limits.reached(0, 0, 0.0) and count_due(self._archive) > 0
 
     async def _round(self, total: CrawlStats) -> CrawlStats:
         """All agents until each has ended; what was done so far, with theirs."""
-        left = self._options.limits.remaining(total.fetched).pages
+        left = self._options.limits.remaining(total)
         self._figures = [total] + [CrawlStats()] * self._agents
         agents = [asyncio.ensure_future(self._keep_running(index, left)) for index in range(self._agents)]
         try:
@@ -112,18 +118,18 @@ class Fleet:
         total.pause = earliest_pause([figures.pause for figures in self._figures[1:]])
         return total
 
-    async def _keep_running(self, index: int, left: int | None) -> None:
+    async def _keep_running(self, index: int, left: CrawlLimits) -> None:
         """One agent after the other for a share of the hosts, until one of them has come to the end of its work."""
-        pages = None if left is None else max(1, left // self._agents + (index < left % self._agents))
-        fruitless = 0
+        share, fruitless = left.shared(index, self._agents), 0
         while True:
             before = self._figures[index + 1]
-            limits = replace(self._options.limits, pages=pages).remaining(before.fetched)
+            limits = share.remaining(before)
             process = await self._start(index, limits)
             errors = await self._listen(index, process)
-            done = self._figures[index + 1].fetched - before.fetched
+            after = self._figures[index + 1]
+            done = after.fetched - before.fetched
             how = _how_it_ended(process.returncode, errors)
-            if self._stopping or (not how and (limits.ends_idle or limits.remaining(done).pages == 0)):
+            if self._stopping or (not how and (limits.ends_idle or share.remaining(after).reached(0, 0, 0.0))):
                 return
             fruitless = 0 if done else fruitless + 1
             if errors or fruitless >= _MAX_FRUITLESS:
@@ -190,7 +196,7 @@ def run_agent() -> None:
             )
             asyncio.run(work)
     except LetopisError as error:
-        sys.exit(str(error))
+        sys.exit(shell_words(error))
 
 
 def _tell_leader(figures: CrawlStats) -> None:
@@ -247,12 +253,10 @@ def crawl_on_cluster(
     with Archive.open(settings) as archive:
         enqueue_seeds(archive, options)
     flag = "letopis-stop-" + uuid4().hex
-    limit = options.limits.pages
     total = CrawlStats()
     tasks = []
     for index in range(agents):
-        part = None if limit is None else max(1, limit // agents + (index < limit % agents))
-        own = replace(options, limits=replace(options.limits, pages=part))
+        own = replace(options, limits=options.limits.shared(index, agents))
         tasks.append(client.submit(agent_task, settings, own, flag, pure=False, retries=3))
     try:
         for ended, task in enumerate(_dask().as_completed(tasks), start=1):

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from letopis.archive import Archive, RecordedCapture
 from letopis.archive.page_memory import RecordExtension
+from letopis.crawl.agent import CrawlLimits
 from letopis.crawl.commits import CrawlStats
 from letopis.crawl.runner import crawl_visitor, open_client
 from letopis.crawl.selection import CrawlDecisions, CrawlSelection
@@ -25,6 +26,7 @@ from letopis.model import Observation, Outcome, to_millis
 from letopis.urls import host as host_of
 from letopis.urls import parse_user_url, url_key
 
+NO_LIMITS = CrawlLimits()
 BATCH = 256
 """Looks that share one durable commit."""
 _STOP_POLL_SECONDS = 0.25
@@ -56,15 +58,16 @@ class LevelCrawl:
 
     def __init__(
         self, archive: Archive, visitor: Visitor, selection: CrawlSelection, options: LookOptions, hooks: LevelHooks,
-        most: int | None = None,
+        limits: CrawlLimits = NO_LIMITS,
     ) -> None:  # fmt: skip
         self._archive = archive
         self._visitor = visitor
         self._selection = selection
         self._options = options
         self._hooks = hooks
-        self._patience = Patience(stopped=hooks.stop)
-        self._most = most
+        self._patience = Patience(stopped=self._is_over)
+        self._limits = limits
+        self._taken = 0
         self._settings = archive.settings.crawl
         self._bandwidth = Bandwidth(self._settings.bandwidth)
         self._decisions = CrawlDecisions(self._settings)
@@ -82,7 +85,7 @@ class LevelCrawl:
         addresses = (self._selection.address(parse_user_url(seed)) for seed in seeds)
         waiting = [NewUrl(url_key(url), url, host_of(url), 0) for url in addresses if url is not None]
         number = pages = 0
-        while waiting and not self._hooks.stop():
+        while waiting and not self._is_over():
             here = self._unseen([url for url in waiting if url.depth <= number])
             later = [url for url in waiting if url.depth > number]
             pages += len(here)
@@ -92,11 +95,15 @@ class LevelCrawl:
                 number, pages = number + 1, 0
         return self.figures
 
+    def _is_over(self) -> bool:
+        """Whether nobody wants the crawl any more, or its bytes or its time are used up."""
+        return self._hooks.stop() or self._limits.reached(-1, self._taken, time.monotonic() - self._started)
+
     def _unseen(self, urls: Iterable[NewUrl]) -> list[NewUrl]:
         """Each address once in a crawl, as many as the limits leave."""
         chosen = []
         for url in urls:
-            over = self._most is not None and len(self._seen) >= self._most
+            over = self._limits.pages is not None and len(self._seen) >= self._limits.pages
             full = 0 < self._settings.max_per_host <= self._begun[url.host]
             if url.key not in self._seen and not over and not full:
                 self._seen.add(url.key)
@@ -123,7 +130,7 @@ class LevelCrawl:
 
     async def _host(self, urls: Sequence[NewUrl], found: list[NewUrl], of: int) -> None:
         for url in urls:
-            if self._hooks.stop():
+            if self._is_over():
                 return
             try:
                 look = await self._look(url)
@@ -151,6 +158,7 @@ class LevelCrawl:
         async with self._room:
             known = known_version(self._archive, url.url)
             answer = await visitor.ask(url.url, known, options, robots, self._patience, url.host)
+        self._taken += answer.result.bytes
         self._bandwidth.spend(answer.result.bytes, answer.result.finished)
         look = visitor.judge(answer.response, known, options)
         if look.outcome in (Outcome.NEW, Outcome.CHANGED) and not self._decisions.stores(look, url.depth):
@@ -159,7 +167,7 @@ class LevelCrawl:
 
     async def _wait_for_bandwidth(self, host: str) -> None:
         while (wait := self._bandwidth.ready_at(self._now()) - self._now()) > 0:
-            if self._hooks.stop():
+            if self._is_over():
                 raise NoTurn(host, self._now() + wait)
             await asyncio.sleep(min(wait / 1000, _STOP_POLL_SECONDS))
 
@@ -191,7 +199,7 @@ def _each_once(urls: Iterable[NewUrl]) -> list[NewUrl]:
 
 @asynccontextmanager
 async def open_level_crawl(
-    archive: Archive, selection: CrawlSelection, hooks: LevelHooks, *, private_ok: bool, most: int | None = None
+    archive: Archive, selection: CrawlSelection, hooks: LevelHooks, *, private_ok: bool, limits: CrawlLimits
 ) -> AsyncIterator[LevelCrawl]:
     """A crawl by levels with its own connections; the depth is that of the selection."""
     options = LookOptions(limits_of(archive.settings.fetch), private_ok, follow=False)
@@ -200,13 +208,14 @@ async def open_level_crawl(
         open_client(archive) as (client, name),
         crawl_visitor(archive, client, name, politeness) as (visitor, _),
     ):
-        yield LevelCrawl(archive, visitor, selection, options, hooks, most)
+        yield LevelCrawl(archive, visitor, selection, options, hooks, limits)
 
 
 async def crawl_levels(
     archive: Archive, seeds: Sequence[str], selection: CrawlSelection, hooks: LevelHooks | None = None, *,
-    private_ok: bool = True, most: int | None = None,
+    private_ok: bool = True, limits: CrawlLimits = NO_LIMITS,
 ) -> CrawlStats:  # fmt: skip
-    """Crawls from the start pages to the depth of the selection, level by level. `most` bounds the addresses."""
-    async with open_level_crawl(archive, selection, hooks or LevelHooks(), private_ok=private_ok, most=most) as worker:
+    """Crawls from the start pages to the depth of the selection, level by level, within the limits."""
+    hooks = hooks or LevelHooks()
+    async with open_level_crawl(archive, selection, hooks, private_ok=private_ok, limits=limits) as worker:
         return await worker.run(seeds)

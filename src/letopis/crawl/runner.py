@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    ExitStack,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from letopis import schedule
 from letopis.archive import Archive
@@ -26,6 +34,7 @@ from letopis.archive.queues import (
     queue_counts,
     visit_samples,
 )
+from letopis.binary import exclusive_lock
 from letopis.config import FetchSettings
 from letopis.crawl.agent import Agent, CrawlLimits
 from letopis.crawl.commits import CrawlStats
@@ -39,7 +48,7 @@ from letopis.crawl.selection import (
     plan_scopes,
     reads_text,
 )
-from letopis.errors import LetopisError, NotReady, UsageError
+from letopis.errors import Busy, LetopisError, NotReady, Remedy, UsageError
 from letopis.fetch import Client, CookieJar, CurlTransport, Origin, Transport, limits_of
 from letopis.frontier import Frontier, LeaseManager, Politeness, politeness_of
 from letopis.look import LookOptions, Visitor
@@ -53,6 +62,8 @@ from letopis.urls import host as host_of
 
 _PAUSE_SECONDS = 1.0
 _MAX_TRIES = 300
+_RANKED_AHEAD = 8
+"""URLs of a host that are taken out of the queue at once where each page that is read may change their order."""
 _LEASED_BATCH = 32
 """URLs of a host that an agent of a fleet asks for at once: its questions cross a network."""
 
@@ -74,9 +85,11 @@ class CrawlOptions:
     limit: int | None = None
     max_hosts: int | None = None
     rules: str = ""
-    """`limit` and `max_hosts` travel with the plan, and bound it whoever goes on; `limits` are those of one run."""
+    max_bytes: int | None = None
+    max_seconds: float | None = None
+    """`limit` and the `max_` ones travel with the plan, and bound it whoever goes on; `limits` are those of one run."""
 
-    def plan(self) -> CrawlPlan:
+    def plan(self, now: datetime) -> CrawlPlan:
         """What of it holds for whoever goes on with the crawl; UsageError where nobody could go on with it."""
         seeds = tuple(map(parse_user_url, self.seeds))
         Scope(self.scope, seeds, self.include, self.exclude)
@@ -87,7 +100,8 @@ class CrawlOptions:
                 raise UsageError(f"{name} is {most}, but the seeds alone are {needed}; raise it or give fewer seeds")
         return CrawlPlan(
             seeds, str(self.scope), self.include, self.exclude, self.depth, self.requisites, self.origin,
-            self.limit, self.max_hosts, self.rules, len(seeds), hosts,
+            self.limit, self.max_hosts, self.rules, len(seeds), hosts, self.max_bytes,
+            None if self.max_seconds is None else to_millis(now) + round(1000 * self.max_seconds),
         )  # fmt: skip
 
 
@@ -124,7 +138,7 @@ def enqueue_seeds(archive: Archive, options: CrawlOptions) -> int:
     Nothing is stored before all of it is known to be valid. Answers how many
     pages wait now that did not before.
     """
-    plan = options.plan()
+    plan = options.plan(archive.clock())
     moved = moved_seeds(archive, options.seeds) if options.revisit_now else ()
     due = dict.fromkeys(map(host_of, (*plan.seeds, *moved))) if options.revisit_now else ()
     return enqueue_crawl(archive, plan, due)
@@ -187,6 +201,8 @@ async def open_agent(
     politeness = politeness_of(settings.crawl)
     if leases is not None:
         politeness = replace(politeness, batch=_LEASED_BATCH)
+    if settings.crawl.order == "rank":
+        politeness = replace(politeness, most_ahead=_RANKED_AHEAD)
     skim = not options.requisites and not reads_text(settings.crawl)
     looking = LookOptions(
         limits_of(settings.fetch), options.private_ok, follow=False, skim=skim, reread=options.revisit_now
@@ -216,6 +232,28 @@ def _arrivals(archive: Archive, book: PolitenessBook) -> Callable[[HostState], H
     return lambda host: book.arrive(host, to_millis(archive.clock()))
 
 
+@contextmanager
+def crawl_lock(archive: Archive) -> Iterator[None]:
+    """One process of a machine crawls an archive at a time: two would ask the same URLs. Busy while another does.
+
+    Machines that share a record share out its hosts themselves.
+    """
+    if leases_hosts(archive):
+        yield
+        return
+    with ExitStack() as held:
+        try:
+            held.enter_context(exclusive_lock(archive.folder / "crawl.lock", "crawls this archive"))
+        except Busy:
+            raise Busy(
+                "another process crawls this archive",
+                Remedy(
+                    "crawls add URL", "letopis.crawl.enqueue_seeds()", "give it your seeds by", ", or stop it first"
+                ),
+            ) from None
+        yield
+
+
 async def crawl(
     archive: Archive,
     options: CrawlOptions,
@@ -229,13 +267,31 @@ async def crawl(
     """Crawls until the limits are reached or one of `signals` arrives; everything fetched is recorded.
 
     `begun` hears of the agent, and of each that takes its place when it was
-    cut off, so that it can be stopped by other means.
+    cut off, so that it can be stopped by other means. Nothing is stored where
+    another process crawls already; agents of a fleet are under the lock of who leads them.
     """
     CrawlDecisions(archive.settings.crawl)  # bad filters are refused before anything is stored
-    if shard is None:
-        enqueue_seeds(archive, options)
+    with crawl_lock(archive) if shard is None else nullcontext():
+        if shard is None:
+            enqueue_seeds(archive, options)
+        return await _crawl_on(archive, options, progress, shard, signals, begun, connect)
+
+
+async def _crawl_on(
+    archive: Archive,
+    options: CrawlOptions,
+    progress: Callable[[CrawlStats], None],
+    shard: Shard | None,
+    signals: Sequence[signal.Signals],
+    begun: Callable[[Agent], None],
+    connect: Connect,
+) -> CrawlStats:
+    """What is planned, by one agent after the other where the record is away for a while."""
     if not options.seeds and not sum(queue_counts(archive)):
-        raise UsageError("nothing is planned yet; give a seed, such as 'letopis crawl https://example.org/'")
+        raise UsageError(
+            "nothing is planned yet",
+            Remedy("crawl https://example.org/", "CrawlOptions(('https://example.org/',))", "give a seed, as"),
+        )
     total, fruitless = CrawlStats(), 0
     while True:
         done = CrawlStats()
@@ -245,7 +301,7 @@ async def crawl(
                 begun(worker)
                 for number in signals:
                     asyncio.get_running_loop().add_signal_handler(number, worker.stop)
-                await worker.run(options.limits.remaining(total.fetched), lambda figures: progress(total.plus(figures)))
+                await worker.run(options.limits.remaining(total), lambda figures: progress(total.plus(figures)))
                 return total.plus(done)
         except NotReady:
             # Of a fleet, whoever was cut off begins anew; its hosts go to others meanwhile, nothing is lost.

@@ -29,7 +29,7 @@ from letopis.frontier import (
     poor_before,
 )
 from letopis.lazy import lazy
-from letopis.model import LinkType, Observation, Page, header
+from letopis.model import LinkType, Observation, Page, header, to_millis
 from letopis.urls import (
     Scope,
     ScopeKind,
@@ -175,6 +175,7 @@ class CrawlDecisions:
         self._revisit = _parse_optional_filter(settings.revisit_if)
         keywords = tuple(word.lower() for word in settings.keywords)
         self._focus = CrawlFocus(keywords, frozenset(settings.languages)) if keywords or settings.languages else None
+        self._order = settings.order
         self._traps = TrapDetector(settings.trap_depth, settings.trap_pages)
         self._max_hosts = settings.max_hosts
         self._hosts: set[str] = set()
@@ -203,6 +204,11 @@ class CrawlDecisions:
         allowed = self._fetch is None or self._fetch.passes(_address_facts(url, host, depth))
         return "" if allowed else "crawl.fetch_if"
 
+    @property
+    def ranks(self) -> bool:
+        """Whether the pages come first for which links say most; a focus has an order of its own."""
+        return self._order == "rank" and self._focus is None
+
     def stores(self, look: Observation, depth: int) -> bool:
         """Whether the content of a look is kept."""
         return self._store is None or self._store.passes(filter_facts(look, depth))
@@ -219,6 +225,8 @@ class CrawlDecisions:
         if self._follow is not None and not self._follow.passes(filter_facts(look, depth)):
             return []
         focus = self._focus
+        if self.ranks:
+            return passed_on(links, priority)
         if focus is None or look.page is None or redirect_of_look(look):
             return links if focus is None else [link._replace(priority=priority) for link in links]
         value = focus_score(focus, look.page.title, look.page.text[:_MAX_TEXT], look.page.language)
@@ -226,6 +234,27 @@ class CrawlDecisions:
         poor = poor_before(priority)
         judged = [(link, link_interest(focus, value, poor, anchors.get(link.url, ""))) for link in links]
         return [link._replace(priority=interest.priority) for link, interest in judged if interest.follow]
+
+
+_SEED_RANK = 1.0
+
+
+def passed_on(links: Sequence[NewUrl], rank: float) -> list[NewUrl]:
+    """The links of a page, each with an equal part of what the page itself was worth when it was visited.
+
+    Added up over all pages that link to it, that is the rank of a page as far as the crawl knows the web by now.
+    """
+    share = (rank or _SEED_RANK) / max(1, len(links))
+    return [link._replace(priority=share) for link in links]
+
+
+def added_up(links: Iterable[NewUrl]) -> list[NewUrl]:
+    """Each address once, with the priorities of all links to it together."""
+    found: dict[int, NewUrl] = {}
+    for link in links:
+        before = found.get(link.key)
+        found[link.key] = link if before is None else before._replace(priority=before.priority + link.priority)
+    return list(found.values())
 
 
 def reads_text(settings: CrawlSettings) -> bool:
@@ -328,9 +357,21 @@ class PlanLimits:
         if room is not None:
             room.take(link.host)
 
+    def is_used_up(self, url: str) -> bool:
+        """Whether every crawl that allows a page has had its bytes or its time."""
+        rooms = [room for room in self._plans if room.allows(url)]
+        now = to_millis(self._archive.clock())
+        return bool(rooms) and all(room.is_used_up(now) for room in rooms) and not self._is_free(url)
+
+    def fetched(self, url: str, taken: int) -> None:
+        """A page came, with so many bytes from the network."""
+        room = None if self._is_free(url) else next((room for room in self._plans if room.allows(url)), None)
+        if room is not None:
+            room.taken += taken
+
     def spent(self) -> list[PlanSpending]:
         """What was taken and is not recorded yet."""
-        return [room.spending() for room in self._plans if room.pages]
+        return [room.spending() for room in self._plans if room.pages or room.taken]
 
     def recorded(self) -> None:
         """All that was taken is in the archive now."""
@@ -338,12 +379,14 @@ class PlanLimits:
             room.record()
 
     def _is_uncounted(self, link: NewUrl) -> bool:
-        return any(scope.allows(link.url) for scope in self._free) or not any(
-            room.allows(link.url) for room in self._plans
-        )
+        return self._is_free(link.url) or not any(room.allows(link.url) for room in self._plans)
+
+    def _is_free(self, url: str) -> bool:
+        return any(scope.allows(url) for scope in self._free)
 
     def _room_for(self, link: NewUrl) -> _PlanRoom | None:
-        return next((room for room in self._plans if room.allows(link.url) and room.has_room(link.host)), None)
+        now = to_millis(self._archive.clock())
+        return next((room for room in self._plans if room.allows(link.url) and room.has_room(link.host, now)), None)
 
 
 class _PlanRoom:
@@ -354,14 +397,20 @@ class _PlanRoom:
         self._scopes = scopes
         self._free_hosts = {host_of(seed) for scope in scopes for seed in scope.seeds}
         self._new_hosts: list[str] = []
-        self.pages = 0
+        self.pages = self.taken = 0
 
     def allows(self, url: str) -> bool:
         return any(scope.allows(url) for scope in self._scopes)
 
-    def has_room(self, host: str) -> bool:
+    def is_used_up(self, now: int) -> bool:
         plan = self._plan
-        if plan.limit is not None and plan.planned + self.pages >= plan.limit:
+        if plan.until is not None and now >= plan.until:
+            return True
+        return plan.max_bytes is not None and plan.taken + self.taken >= plan.max_bytes
+
+    def has_room(self, host: str, now: int) -> bool:
+        plan = self._plan
+        if self.is_used_up(now) or (plan.limit is not None and plan.planned + self.pages >= plan.limit):
             return False
         most = plan.max_hosts
         return most is None or self._is_met(host) or len(plan.hosts) + len(self._new_hosts) < most
@@ -379,17 +428,18 @@ class _PlanRoom:
         self._plan = next((plan for plan in plans if (plan.seeds, plan.origin) == (own.seeds, own.origin)), own)
 
     def spending(self) -> PlanSpending:
-        return PlanSpending(self._plan.seeds, self._plan.origin, self.pages, tuple(self._new_hosts))
+        return PlanSpending(self._plan.seeds, self._plan.origin, self.pages, tuple(self._new_hosts), self.taken)
 
     def record(self) -> None:
         hosts = (*self._plan.hosts, *self._new_hosts)
-        self._plan = self._plan._replace(planned=self._plan.planned + self.pages, hosts=hosts)
-        self.pages, self._new_hosts = 0, []
+        planned, taken = self._plan.planned + self.pages, self._plan.taken + self.taken
+        self._plan = self._plan._replace(planned=planned, hosts=hosts, taken=taken)
+        self.pages, self.taken, self._new_hosts = 0, 0, []
 
 
 def _as_asked(plans: Iterable[CrawlPlan]) -> list[CrawlPlan]:
     """Without what was planned of them since."""
-    return [plan._replace(planned=0, hosts=()) for plan in plans]
+    return [plan._replace(planned=0, hosts=(), taken=0) for plan in plans]
 
 
 _REACH_SECONDS = 5.0

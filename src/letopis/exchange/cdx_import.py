@@ -1,16 +1,24 @@
-"""CDXJ in: an index names files and places, and only those places are read, from a disk or over HTTP."""
+"""CDXJ and CDX in: an index names files and places, and only those places are read, from a disk or over HTTP.
+
+An index may be compressed with gzip. CDX of 9 or 11 fields is read by its
+first line, or without one by their number; where it has no lengths, a record
+is looked for in the next bytes. Where a line names another method than GET, its
+record is the answer to that.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import io
 import json
+import zlib
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urljoin
 
 from letopis.archive import Archive
@@ -18,8 +26,8 @@ from letopis.config import FetchSettings
 from letopis.errors import LetopisError, UsageError
 from letopis.exchange.body_codings import MAX_BODY
 from letopis.exchange.captures import BATCH_CAPTURES, import_captures
-from letopis.exchange.cdx import RecordLocation
 from letopis.exchange.remote_file import source_of
+from letopis.exchange.request_keys import indexed_url
 from letopis.exchange.sources import ImportedCapture, ImportReport
 from letopis.exchange.warc_import import record_captures
 from letopis.zrec import NoRanges, RangeSource
@@ -34,10 +42,33 @@ _MOST_OFFSET = 1 << 62
 _REMOTE = ("http://", "https://")
 
 
+_CDX_LETTERS = {9: "NbamskrVg", 11: "NbamskrMSVg"}
+_MOST_UNSIZED = 8 * 1024 * 1024
+"""A record whose index does not tell its length may be so large."""
+
+
+class _IndexedRecord(NamedTuple):
+    """A place that an index names; without a length it is the record that begins there. `method` and `fields` are
+    those of a request that was no GET.
+    """
+
+    filename: str
+    offset: int
+    length: int
+    method: str = ""
+    fields: str = ""
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether it is not read together with its neighbours."""
+        return bool(self.method) or not self.length
+
+
 @dataclass(frozen=True, slots=True)
 class _Span:
     start: int
     end: int
+    only: _IndexedRecord | None = None
 
 
 def import_cdxj(
@@ -71,12 +102,13 @@ class _CdxImport:
         self._stack = AsyncExitStack()
         self._waiting: list[ImportedCapture] = []
         self._bytes = 0
+        self._lines = _IndexLines()
 
     async def run(self) -> None:
         """Reads the index part by part."""
         async with self._stack:
             async for part in self._parts():
-                for name, spans in _by_file(_places(part, self._name(), self._report)).items():
+                for name, spans in _by_file(self._lines.places(part, self._name(), self._report)).items():
                     await self._file(name, spans)
             self._flush()
 
@@ -92,10 +124,12 @@ class _CdxImport:
     async def _remote_parts(self) -> AsyncIterator[list[str]]:
         """An index on a server, piece by piece where it gives ranges."""
         source = await self._open(self._address)
-        rest = b""
+        rest, unpack = b"", _Unpacker()
         async for piece in _pieces(source):
-            *lines, rest = (rest + piece).split(b"\n")
-            yield [line.decode("utf-8", "replace") for line in lines]
+            for plain in unpack(piece):
+                *lines, rest = (rest + plain).split(b"\n")
+                yield [line.decode("utf-8", "replace") for line in lines]
+                rest = rest if len(rest) <= _MOST_LINE else b""
         yield [rest.decode("utf-8", "replace")]
 
     async def _file(self, name: str, spans: list[_Span]) -> None:
@@ -103,19 +137,22 @@ class _CdxImport:
         for span in spans:
             try:
                 source = await self._open(self._where(name))
-                data = await source.read(span.start, span.end)
+                end = span.end if span.end > span.start else min(span.start + _MOST_UNSIZED, await source.size())
+                data = await source.read(span.start, end)
             except NoRanges:
                 self._report.refuse("its server gives no ranges; download it and name its folder with --base", name)
                 return
             except LetopisError as error:
                 self._report.refuse(f"cannot be read ({error})", name)
                 return
-            self._take(data, name)
+            self._take(data, name, span.only)
 
-    def _take(self, data: bytes, name: str) -> None:
+    def _take(self, data: bytes, name: str, only: _IndexedRecord | None) -> None:
         """Records of single places wait until a commit is worth it."""
         try:
-            self._waiting += record_captures(io.BytesIO(data), self._report)
+            # What lies behind a record without a length belongs to others.
+            found = record_captures(io.BytesIO(data), ImportReport() if only and not only.length else self._report)
+            self._waiting += found if only is None else _answering(only, found)
         except Exception as error:
             self._report.refuse(f"a place holds no record ({type(error).__name__}: {error})", name)
         self._bytes += len(data)
@@ -144,7 +181,7 @@ class _CdxImport:
         folder_path = Path(base) if self._base else Path(base).parent
         file = (folder_path / name).resolve()
         if not file.is_relative_to(folder_path.resolve()):
-            raise UsageError("it lies outside the folder of the index; name that folder with --base")
+            raise UsageError("it lies outside the folder of the index; name that folder as its base")
         if file.exists() and not file.is_file():  # a pipe would be waited for without end
             raise UsageError("it is no plain file")
         return str(file)
@@ -166,38 +203,107 @@ async def _pieces(source: RangeSource) -> AsyncIterator[bytes]:
         yield await source.read(start, min(start + READ_BYTES, size))
 
 
-def _lines_of(file: Path) -> Iterator[str]:
-    try:
-        with file.open(encoding="utf-8", errors="replace") as lines:
-            while line := lines.readline(_MOST_LINE):
-                yield line
-    except OSError as error:
-        raise UsageError(f"cannot read {file}: {error.strerror}; give a CDXJ file") from None
+class _Unpacker:
+    """Pieces of an index as they are, or unpacked where it is compressed; damage ends it with UsageError."""
 
+    def __init__(self) -> None:
+        self._inflate: zlib._Decompress | None = None
+        self._begun = False
 
-def _places(lines: Iterable[str], where: str, report: ImportReport) -> Iterator[RecordLocation]:
-    """The places that lines name; headers are passed over, lines without a place are counted."""
-    for line in lines:
-        if not line.strip() or line.startswith(("!", " CDX")):
-            continue
+    def __call__(self, piece: bytes) -> Iterator[bytes]:
+        """What a piece holds, in parts of bounded size; members follow one another."""
+        if not self._begun:
+            self._begun = True
+            self._inflate = zlib.decompressobj(31) if piece.startswith(b"\x1f\x8b") else None
+        if self._inflate is None:
+            yield piece
+            return
         try:
-            fields = json.loads(line[line.index("{") :])
-            place = RecordLocation(str(fields["filename"]), int(fields["offset"]), int(fields["length"]))
-            if not 0 <= place.offset < _MOST_OFFSET or not 0 < place.length <= MAX_BODY:
-                raise ValueError("no such place")
-            yield place
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-            report.refuse("a line without filename, offset and length", f"{where} {line[:80].strip()}")
+            while piece:
+                yield self._inflate.decompress(piece, READ_BYTES)
+                piece = self._inflate.unconsumed_tail
+                if self._inflate.eof:
+                    piece, self._inflate = self._inflate.unused_data, zlib.decompressobj(31)
+        except zlib.error as error:
+            raise UsageError(f"the index is damaged ({error}); fetch it again") from None
 
 
-def _by_file(places: Iterable[RecordLocation]) -> dict[str, list[_Span]]:
+def _lines_of(file: Path) -> Iterator[str]:
+    rest, unpack = b"", _Unpacker()
+    try:
+        with file.open("rb") as stream:
+            while piece := stream.read(_MOST_LINE):
+                for plain in unpack(piece):
+                    *lines, rest = (rest + plain).split(b"\n")
+                    yield from (line.decode("utf-8", "replace") for line in lines)
+                    rest = rest if len(rest) <= _MOST_LINE else b""
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror}; give a CDXJ or CDX file") from None
+    yield rest.decode("utf-8", "replace")
+
+
+class _IndexLines:
+    """Lines of one index; what its first line says of the fields holds for all."""
+
+    def __init__(self) -> None:
+        self._letters: dict[int, str] = dict(_CDX_LETTERS)
+
+    def places(self, lines: Iterable[str], where: str, report: ImportReport) -> Iterator[_IndexedRecord]:
+        """The places that lines name; headers are passed over, lines without a place are counted."""
+        for line in lines:
+            if not line.strip() or line.startswith("!"):
+                continue
+            if line.lstrip().startswith("CDX "):
+                letters = "".join(line.split()[1:])
+                self._letters[len(letters)] = letters
+                continue
+            try:
+                place = _cdxj_place(line) if "{" in line else self._cdx_place(line)
+                if not 0 <= place.offset < _MOST_OFFSET or not 0 <= place.length <= MAX_BODY or not place.filename:
+                    raise ValueError("no such place")
+                yield place
+            except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+                report.refuse("a line without filename, offset and length", f"{where} {line[:80].strip()}")
+
+    def _cdx_place(self, line: str) -> _IndexedRecord:
+        values = line.split()
+        named = dict(zip(self._letters[len(values)], values, strict=True))
+        length = named.get("S", "0")
+        return _IndexedRecord(named["g"], int(named["V"]), int(length) if length.isdigit() else 0)
+
+
+def _cdxj_place(line: str) -> _IndexedRecord:
+    fields = json.loads(line[line.index("{") :])
+    place = _IndexedRecord(str(fields["filename"]), int(fields["offset"]), int(fields["length"]))
+    if place.length < 1:
+        raise ValueError("no length")
+    method = str(fields.get("method") or "").upper()
+    if method in ("", "GET") or not (method.isascii() and method.isalpha()):
+        return place
+    return place._replace(method=method[:20], fields=str(fields.get("requestBody") or ""))
+
+
+def _answering(only: _IndexedRecord, found: Iterator[ImportedCapture]) -> Iterator[ImportedCapture]:
+    """The first capture of a place, under the address that its method and the body of its request give it."""
+    first = next(found, None)
+    if first is None:
+        raise UsageError("there is none, or it is larger than 8 MiB and the index does not tell its length")
+    page = first.page or first.url
+    url = indexed_url(page, only.method, only.fields)
+    yield first if url == page or first.page else replace(first, url=url, page=page)
+
+
+def _by_file(places: Iterable[_IndexedRecord]) -> dict[str, list[_Span]]:
     """Spans to read by file, in the order of their places; neighbours joined, repeats read once."""
     found: dict[str, list[_Span]] = defaultdict(list)
-    for name, start, length in sorted(set(places)):
+    for place in sorted(set(places)):
+        name, start, length, *_ = place
         spans, end = found[name], start + length
-        if spans and start < spans[-1].end and end - spans[-1].start <= MAX_BODY:
+        if place.stands_alone:
+            spans.append(_Span(start, end, place))
+        elif spans and spans[-1].only is None and start < spans[-1].end and end - spans[-1].start <= MAX_BODY:
             spans[-1] = _Span(spans[-1].start, max(end, spans[-1].end))
-        elif spans and start == spans[-1].end and end - spans[-1].start <= READ_BYTES:
+        elif spans and spans[-1].only is None and start == spans[-1].end and end - spans[-1].start <= READ_BYTES:
             spans[-1] = _Span(spans[-1].start, end)
         else:
             spans.append(_Span(start, end))

@@ -1,16 +1,25 @@
-"""Everything that comes in: what a source is decides who reads it."""
+"""Everything that comes in: what a source is decides who reads it.
+
+Formats of single files are known by how they begin, and their readers are
+part of Letopis; what other tools keep is read by packages of their own.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from letopis.archive import Archive
 from letopis.archive.imported import is_recorded
 from letopis.errors import BadUrl, UsageError
+from letopis.exchange.address_lists import LIST_READERS
 from letopis.exchange.captures import import_captures
 from letopis.exchange.cdx_import import import_cdxj
+from letopis.exchange.file_readers import file_head
+from letopis.exchange.har import HAR
 from letopis.exchange.revisits import complete_waiting
+from letopis.exchange.saved_pages import PAGE_READERS
 from letopis.exchange.sources import (
     CDXJ,
     FILE_KINDS,
@@ -19,16 +28,24 @@ from letopis.exchange.sources import (
     ImportedWatch,
     ImportReport,
     SourceHints,
+    SourceReader,
     installed_readers,
     reader_of,
     require_readers,
 )
-from letopis.exchange.wacz_import import import_wacz, is_wacz
+from letopis.exchange.wacz_import import import_wacz, is_wacz, is_wacz_list
 from letopis.exchange.warc_import import warc_captures, warcs_in_folder
 from letopis.exchange.warc_records import is_cdx_name
 from letopis.urls import normalize
 
+FILE_READERS = (HAR, *PAGE_READERS, *LIST_READERS)
+"""Formats of single files, in the order in which they are asked."""
+_PLAIN_LIST = "urls"
+"""Files of other tools may look like a list of addresses as well."""
 _SQLITE = b"SQLite format 3\x00"
+_RECORDS = (b"WARC/", b"filedesc:", b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18", b"\x04\x22\x4d\x18")
+"""How files of records begin, plain or compressed."""
+_CDX_HEAD = re.compile(rb"CDX [A-Za-z] |\S+ \d{14} \{")
 _RANK_OF_WARCS = 60
 """A folder of WARC files is one of another tool when a reader of a lower rank recognises it."""
 
@@ -40,10 +57,29 @@ def source_kind(source: str) -> str:
     file = Path(source)
     if file.is_dir():
         return _folder_kind(file)
-    if _is_database(file):
+    if not file.is_file():
+        return WARC
+    if is_wacz(file):
+        return WACZ
+    return _file_kind(file, file_head(file))
+
+
+def _file_kind(file: Path, head: bytes) -> str:
+    """By its first bytes; readers of other tools are asked last, since they have to be loaded first."""
+    if head.startswith(_RECORDS):
+        return WARC
+    if head.startswith(_SQLITE):
         require_readers(file)
         return next((reader.kind for reader in installed_readers() if reader.recognises(file)), WARC)
-    return WACZ if is_wacz(file) else WARC
+    if is_wacz_list(head):
+        return WACZ
+    if _CDX_HEAD.match(head):
+        return CDXJ
+    own = next((reader for reader in FILE_READERS if reader.fits(head)), None)
+    if own is not None and own.kind != _PLAIN_LIST:
+        return own.kind
+    theirs = next((reader.kind for reader in installed_readers() if head and reader.recognises(file)), "")
+    return theirs or (own.kind if own is not None else WARC)
 
 
 def _folder_kind(folder: Path) -> str:
@@ -57,14 +93,6 @@ def _folder_kind(folder: Path) -> str:
         return WARC
     require_readers(folder)
     raise UsageError(f"{folder} is no folder that import knows; say which kind it is")
-
-
-def _is_database(file: Path) -> bool:
-    """Of plain files only databases are shown to readers: loading them costs more than reading a small WARC file."""
-    if not file.is_file():
-        return False
-    with file.open("rb") as stream:
-        return stream.read(len(_SQLITE)) == _SQLITE
 
 
 def import_sources(
@@ -85,7 +113,11 @@ def import_sources(
     report = ImportReport()
     for source in map(str, sources):
         before, breaks = report.taken, report.breaks
-        _import(archive, source, kind or source_kind(source), base, hints or SourceHints(), report, progress)
+        found = kind or source_kind(source)
+        if found not in FILE_KINDS and known_reader(found).lists_only(Path(source)):
+            report.lists.append(source)
+            continue
+        _import(archive, source, found, base, hints or SourceHints(), report, progress)
         if report.taken == before:
             report.empty.append(source)
         elif report.breaks > breaks:
@@ -123,7 +155,7 @@ def _import_from_tool(
     archive: Archive, source: Path, kind: str, hints: SourceHints, report: ImportReport,
     progress: Callable[[int], None],
 ) -> None:  # fmt: skip
-    reader = reader_of(kind)
+    reader = known_reader(kind)
     if not source.exists():
         raise UsageError(f"there is no {source}; give a file or folder that is there")
     with_warcs = reader.with_warcs and source.is_dir() and _import_folder(archive, source, report, progress)
@@ -142,4 +174,9 @@ def watches_of_source(source: str, kind: str | None, hints: SourceHints) -> Iter
     found = kind or source_kind(source)
     if found in FILE_KINDS:
         raise UsageError(f"{source} has no watches; import it without them")
-    return reader_of(found).watches(Path(source), hints)
+    return known_reader(found).watches(Path(source), hints)
+
+
+def known_reader(kind: str) -> SourceReader:
+    """The reader of a kind, ours or that of another package; UsageError for a word that nobody knows."""
+    return next((reader for reader in FILE_READERS if reader.kind == kind), None) or reader_of(kind)

@@ -10,14 +10,16 @@ import json
 import zlib
 from typing import NamedTuple
 
+from letopis.archive import identify
 from letopis.errors import Damaged
 from letopis.exchange.record_stream import SourceRecord
-from letopis.exchange.warc_records import WarcRecord
+from letopis.exchange.warc_records import WarcRecord, record_id, response_head
 from letopis.model import Headers
 from letopis.urls import url_key
 
 MAX_BESIDE = 1024 * 1024
 """A block of a record beside a capture may be so large."""
+HTTP_TYPE = "application/http"
 _WINDOW_BITS = -13
 _COMMON = (
     b'["WARC/1.1",["WARC/1.0",[["WARC-Type","revisit"],["WARC-Type","metadata"],["WARC-Type","warcinfo"],'
@@ -84,6 +86,31 @@ class KeptRecord(NamedTuple):
         before = [one for one in self.beside if one.field("warc-type") == "warcinfo"]
         behind = [one for one in self.beside if one.field("warc-type") != "warcinfo"]
         return [*map(_written, before), own, *map(_written, behind)]
+
+
+def exchange_record(
+    url: str, date: str, status: int, headers: Headers, body: bytes, request: bytes = b"", address: str = ""
+) -> KeptRecord:
+    """The record of an answer whose codings are undone, with its request, for sources that are no WARC files."""
+    name = record_id("response", url, date)
+    fields = [("WARC-Type", "response"), ("WARC-Record-ID", name), ("WARC-Date", date), ("WARC-Target-URI", url)]
+    fields += [("WARC-IP-Address", address)] if address else []
+    fields.append(("WARC-Payload-Digest", f"sha1:{identify(body).text}"))
+    fields.append(("Content-Type", f"{HTTP_TYPE}; msgtype=response"))
+    head = response_head(status, headers, len(body))
+    return KeptRecord("WARC/1.1", tuple(fields), head, _asked(url, date, name, request))
+
+
+def _asked(url: str, date: str, answer: str, request: bytes) -> tuple[SourceRecord, ...]:
+    fields = (
+        ("WARC-Type", "request"),
+        ("WARC-Record-ID", record_id("request", url, date)),
+        ("WARC-Date", date),
+        ("WARC-Target-URI", url),
+        ("WARC-Concurrent-To", answer),
+        ("Content-Type", f"{HTTP_TYPE}; msgtype=request"),
+    )
+    return (SourceRecord("WARC/1.1", fields, request),) if request and len(request) <= MAX_BESIDE else ()
 
 
 def _written(record: SourceRecord) -> WarcRecord:

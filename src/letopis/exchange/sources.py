@@ -21,9 +21,11 @@ from letopis.model import Headers
 from letopis.plugins import entry_points_of
 
 WARC, WACZ, CDXJ = FILE_KINDS = ("warc", "wacz", "cdxj")
+"""Kinds of archives, which are more than one file that is read whole."""
+OWN_KINDS = (*FILE_KINDS, "har", "mhtml", "singlefile", "opml", "bookmarks", "sitemap", "urls")
 """Kinds that need no other package."""
 ENTRY_POINT_GROUP = "letopis.sources"
-_MIGRATE_KINDS = ("httrack", "changedetection", "urlwatch", "git", "wget", "dated")
+_MIGRATE_KINDS = ("httrack", "changedetection", "urlwatch", "git", "wget", "dated", "distill", "visualping")
 _INSTALL = "'pip install letopis-migrate'"
 
 
@@ -60,6 +62,8 @@ class ImportedWatch:
     tag: str = ""
     paused: bool = False
     left_out: tuple[str, ...] = ()
+    is_sitemap: bool = False
+    """Whether every page that this sitemap names is meant."""
 
 
 class RevisitTarget(NamedTuple):
@@ -110,8 +114,9 @@ class ImportReport:
     """`same` counts captures that the archive already had, `waiting` revisits that wait for the capture they refer to;
     the first refusals are named.
 
-    `empty` are the sources of which nothing could be taken in, `cut` those that break off or are damaged; `future`
-    counts captures that lie more than a day ahead of the clock; `run` names this import.
+    `empty` are the sources of which nothing could be taken in, `lists` those that only name pages, `cut` those that
+    break off or are damaged; `future` counts captures that lie more than a day ahead of the clock; `run` names this
+    import.
     """
 
     records: int = 0
@@ -122,6 +127,7 @@ class ImportReport:
     refused: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
+    lists: list[str] = field(default_factory=list)
     cut: list[str] = field(default_factory=list)
     breaks: int = 0
     future: int = 0
@@ -160,12 +166,23 @@ class SourceReader(Protocol):
     they are taken in before it.
     """
 
-    kind: str
-    rank: int
-    with_warcs: bool
+    @property
+    def kind(self) -> str:
+        """The word of `--kind`."""
+
+    @property
+    def rank(self) -> int:
+        """Its place among the readers."""
+
+    @property
+    def with_warcs(self) -> bool:
+        """Whether WARC files in its folder belong to it."""
 
     def recognises(self, source: Path) -> bool:
         """Whether a file or folder is one of this tool."""
+
+    def lists_only(self, source: Path) -> bool:
+        """Whether it names pages and has no captures."""
 
     def captures(
         self, source: Path, hints: SourceHints, report: ImportReport, is_recorded: Callable[[str], bool]
@@ -192,7 +209,7 @@ def _loaded(point: Any) -> Any:
 
 def known_kinds() -> tuple[str, ...]:
     """The words of `--kind`; no reader is loaded for them."""
-    return (*FILE_KINDS, *sorted(point.name for point in entry_points_of(ENTRY_POINT_GROUP)))
+    return (*OWN_KINDS, *sorted(point.name for point in entry_points_of(ENTRY_POINT_GROUP)))
 
 
 def reader_of(kind: str) -> SourceReader:

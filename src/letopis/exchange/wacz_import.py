@@ -1,4 +1,6 @@
-"""WACZ in: all WARC files of the ZIP, each compared with its digest first."""
+"""WACZ in: all WARC files of the ZIP, each compared with its digest first; and packages of several WACZ, as a ZIP
+that holds them or as a list of files beside it.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,19 @@ from typing import IO, Any
 from letopis.archive import Archive
 from letopis.errors import Damaged
 from letopis.exchange.captures import import_captures
+from letopis.exchange.file_readers import read_whole
 from letopis.exchange.sources import ImportReport
 from letopis.exchange.warc_import import warc_captures
 from letopis.exchange.warc_records import WARC_SUFFIXES
 
 _PIECE = 1024 * 1024
+_PACKAGE = ".wacz"
+_ENDINGS = (*WARC_SUFFIXES, _PACKAGE)
+_OTHER_DIGEST = "its digest is another one; what could be read came in"
 _MOST_FACTS = 64 * 1024 * 1024
+_MOST_DEPTH = 4
+"""Packages inside packages; more is a trap."""
+_MULTI = "multi-wacz-package"
 _BROKEN = (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError)
 
 
@@ -28,20 +37,61 @@ def is_wacz(file: Path) -> bool:
     return file.is_file() and zipfile.is_zipfile(file)
 
 
+def is_wacz_list(head: bytes) -> bool:
+    """Whether a file begins like a list of several WACZ files."""
+    return head.startswith(b"{") and f'"{_MULTI}"'.encode() in head
+
+
 def import_wacz(
     archive: Archive, file: Path, report: ImportReport, progress: Callable[[int], None] = lambda done: None
 ) -> None:
     """Takes every WARC file in; a member that is damaged or missing is named, and what can be read of it comes in."""
+    if is_wacz(file):
+        _import_package(archive, file, file.name, report, progress, _MOST_DEPTH)
+        return
+    for name, digest in _listed_packages(file, report):
+        part = (file.parent / name).resolve()
+        if not part.is_relative_to(file.parent.resolve()) or not is_wacz(part):
+            report.refuse("it is no WACZ file beside the list; fetch it there", f"{file.name} {name}")
+            continue
+        with part.open("rb") as stream:
+            found = hashlib.file_digest(stream, _algorithm(digest)).hexdigest()
+        if digest and not _fits(found, digest):
+            report.refuse(_OTHER_DIGEST, f"{file.name} {name}")
+        _import_package(archive, part, f"{file.name} {name}", report, progress, _MOST_DEPTH)
+
+
+def _listed_packages(file: Path, report: ImportReport) -> Iterator[tuple[str, str]]:
+    """Paths and digests of the packages that a list names."""
+    document = _object(read_whole(file, _MOST_FACTS))
+    listed = document.get("resources")
+    if document.get("profile") != _MULTI or not isinstance(listed, list):
+        report.refuse("there is no WARC file in it", file.name)
+        return
+    for row in listed:
+        if isinstance(row, dict):
+            yield str(row.get("path") or row.get("name") or ""), str(row.get("hash") or "")
+
+
+def _import_package(
+    archive: Archive, file: Path, where: str, report: ImportReport, progress: Callable[[int], None], depth: int
+) -> None:
     try:
         with zipfile.ZipFile(file) as package:
-            digests = _digests(package, file.name, report)
-            names = list(_warcs(package, digests, file.name, report))
+            digests = _digests(package, where, report)
+            names = list(_members(package, digests, where, report))
             if not names:
-                report.refuse("there is no WARC file in it", file.name)
+                report.refuse("there is no WARC file in it", where)
             for name in names:
-                _import_member(archive, package, name, digests.get(name, ""), f"{file.name} {name}", report, progress)
+                with _copied(package, name, digests.get(name, ""), f"{where} {name}", report) as copy:
+                    if not name.endswith(_PACKAGE):
+                        import_captures(archive, warc_captures(copy, report), f"{where} {name}", report, progress)
+                    elif depth and is_wacz(copy):
+                        _import_package(archive, copy, f"{where} {name}", report, progress, depth - 1)
+                    else:
+                        report.refuse("no sound WACZ, or too many inside one another", f"{where} {name}")
     except zipfile.BadZipFile as error:
-        raise Damaged(f"{file} is no sound ZIP file ({error}); fetch it again") from None
+        raise Damaged(f"{where} is no sound ZIP file ({error}); fetch it again") from None
 
 
 def _digests(package: zipfile.ZipFile, where: str, report: ImportReport) -> dict[str, str]:
@@ -58,33 +108,23 @@ def _digests(package: zipfile.ZipFile, where: str, report: ImportReport) -> dict
     return {str(row.get("path")): str(row.get("hash") or "") for row in rows}
 
 
-def _warcs(package: zipfile.ZipFile, digests: dict[str, str], where: str, report: ImportReport) -> Iterator[str]:
-    """The WARC files, in the order of the ZIP; those that are listed and not there are named."""
+def _members(package: zipfile.ZipFile, digests: dict[str, str], where: str, report: ImportReport) -> Iterator[str]:
+    """The WARC and WACZ files, in the order of the ZIP; those that are listed and not there are named."""
     present = package.namelist()
     for name in digests:
-        if name.endswith((*WARC_SUFFIXES, ".wacz")) and name not in present:
+        if name.endswith(_ENDINGS) and name not in present:
             report.refuse("it is listed in datapackage.json and not there", f"{where} {name}")
     for name in present:
-        if name.endswith(".wacz"):
-            report.refuse("a WACZ inside a WACZ is not read; take it out and import it", f"{where} {name}")
-        elif name.endswith(WARC_SUFFIXES):
+        if name.endswith(_ENDINGS):
             if digests and name not in digests:
                 report.refuse("it is not listed in datapackage.json; taken without a check", f"{where} {name}")
             yield name
 
 
-def _import_member(
-    archive: Archive, package: zipfile.ZipFile, name: str, digest: str, where: str, report: ImportReport,
-    progress: Callable[[int], None],
-) -> None:  # fmt: skip
-    with _copied(package, name, digest, where, report) as copy:
-        import_captures(archive, warc_captures(copy, report), where, report, progress)
-
-
 @contextmanager
 def _copied(package: zipfile.ZipFile, name: str, digest: str, where: str, report: ImportReport) -> Iterator[Path]:
     """A member as a file, which readers take faster than a stream; its digest is made on the way."""
-    ending = next(ending for ending in sorted(WARC_SUFFIXES, key=len, reverse=True) if name.endswith(ending))
+    ending = next(ending for ending in sorted(_ENDINGS, key=len, reverse=True) if name.endswith(ending))
     with tempfile.NamedTemporaryFile(suffix=ending) as copy:
         found = hashlib.new(_algorithm(digest))
         try:
@@ -94,7 +134,7 @@ def _copied(package: zipfile.ZipFile, name: str, digest: str, where: str, report
             report.refuse(f"it is damaged ({error}); what could be read came in", where)
         else:
             if digest and not _fits(found.hexdigest(), digest):
-                report.refuse("its digest is another one; what could be read came in", where)
+                report.refuse(_OTHER_DIGEST, where)
         copy.flush()
         yield Path(copy.name)
 

@@ -359,7 +359,7 @@ class CrawlWarcWriter:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             break
         if self._file is None:
-            raise NotReady(f"{self._folder} holds too many files of this second; name another folder with --warc")
+            raise NotReady(f"{self._folder} holds too many files of this second; name another folder")
         self._writer = WarcWriter(self._file)
         self._writer.write(info_record(last_check_time(self._archive)))
         return self._writer
@@ -413,5 +413,5 @@ def _whole_members(file: BinaryIO) -> int:
 def _cannot_write(folder: Path, error: OSError) -> NotReady:
     return NotReady(
         f"cannot write WARC files to {folder}: {error.strerror}; what was recorded is in the archive, "
-        "make room or name another folder with --warc"
+        "make room or name another folder"
     )

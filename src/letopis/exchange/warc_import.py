@@ -26,7 +26,7 @@ from letopis.exchange.record_stream import (
     read_arc_records,
     read_records,
 )
-from letopis.exchange.request_keys import parse_request, request_url
+from letopis.exchange.request_keys import parse_request, record_url, request_url
 from letopis.exchange.sources import ImportedCapture, ImportReport, RevisitTarget
 from letopis.exchange.warc_records import (
     CHECK_TYPE,
@@ -35,6 +35,7 @@ from letopis.exchange.warc_records import (
     is_warc_name,
     parse_response,
     record_id,
+    restored_headers,
 )
 from letopis.model import Headers, header
 
@@ -47,6 +48,7 @@ def warcs_in_folder(folder: Path) -> list[Path]:
 MAX_FACTS = 1024 * 1024
 _CAPTURES = ("response", "revisit", "resource")
 _WEB = re.compile(r"<?\s*https?:", re.IGNORECASE)
+_MADE = re.compile(r"([a-z][a-z0-9.+-]*(?::[a-z0-9.+-]+)*):(https?://.*)", re.IGNORECASE | re.DOTALL)
 _MOST_HELD = 8
 _MOST_REQUESTS = 64
 _MOST_BESIDE = 64
@@ -75,7 +77,7 @@ def record_captures(stream: BinaryIO, report: ImportReport) -> Iterator[Imported
             yield from group.released(0, report)
             facts = parse_check_facts(sound.block[:MAX_FACTS]) or {}
             yield ImportedCapture(_target(sound), sound.field("warc-date"), 0, (), b"", facts=facts)
-        elif kind in _CAPTURES and _WEB.match(sound.field("warc-target-uri")):
+        elif (kind in _CAPTURES and _WEB.match(sound.field("warc-target-uri"))) or made_of_page(sound):
             group.add(sound)
             yield from group.released(_MOST_HELD, report)
         elif not (kind == "warcinfo" and SOFTWARE_NAME.encode() in sound.block[:200]):
@@ -86,6 +88,20 @@ def record_captures(stream: BinaryIO, report: ImportReport) -> Iterator[Imported
 
 def _target(record: SourceRecord) -> str:
     return record.field("warc-target-uri").strip("<> ")
+
+
+def made_of_page(record: SourceRecord) -> str:
+    """The address under which what somebody made of a page is kept; empty for other records.
+
+    That is the text of a conversion, and the resources that crawlers write of
+    a page as they saw it: `urn:view:`, `urn:text:`, `screenshot:` and the
+    like, in front of its address.
+    """
+    kind, target = record.field("warc-type").lower(), _target(record)
+    named = _MADE.fullmatch(target) if kind in ("resource", "conversion") else None
+    if named:
+        return record_url(named[2], named[1])
+    return record_url(target, kind) if kind == "conversion" and _WEB.match(target) else ""
 
 
 def _sound(record: SourceRecord, report: ImportReport) -> SourceRecord | None:
@@ -203,7 +219,7 @@ def _capture(held: _HeldCapture) -> ImportedCapture:
     record = held.record
     kind = record.field("warc-type").lower()
     content_type = record.field("content-type")
-    if kind == "resource" and not content_type.startswith("application/http"):
+    if kind in ("resource", "conversion") and not content_type.startswith("application/http"):
         status, headers, body = 200, _resource_headers(content_type), record.block
     else:
         status, headers, body = _answer(record.block)
@@ -218,17 +234,18 @@ def _capture(held: _HeldCapture) -> ImportedCapture:
         )
         head, body, status = record.block, b"", status if headers or status else 0
     target = _target(record)
-    url = request_url(target, request)
+    made = made_of_page(record)
+    url = made or request_url(target, request)
     return ImportedCapture(
         url,
         record.field("warc-date"),
         status,
-        headers,
+        restored_headers(headers) if held.beside and _is_own(record) else headers,
         body,
         revisits,
         digest=record.field("warc-payload-digest"),
         record=_kept(record, head, held.beside),
-        page=target if url != target else "",
+        page=target if url != target and not made else "",
     )
 
 
@@ -246,12 +263,16 @@ def _answer(block: bytes) -> tuple[int, Headers, bytes]:
 
 def _kept(record: SourceRecord, head: bytes, beside: list[SourceRecord]) -> KeptRecord | None:
     """What is kept of a record; nothing of our own, which are made anew just so."""
-    name = record.field("warc-record-id")
-    if not beside and name[_UUID_VERSION : _UUID_VERSION + 1] == "5":
-        own = record_id(record.field("warc-type"), record.field("warc-target-uri"), record.field("warc-date"))
-        if name == own:
-            return None
+    if not beside and _is_own(record):
+        return None
     return KeptRecord(record.version, record.fields, head, tuple(beside))
+
+
+def _is_own(record: SourceRecord) -> bool:
+    name = record.field("warc-record-id")
+    if name[_UUID_VERSION : _UUID_VERSION + 1] != "5":
+        return False
+    return name == record_id(record.field("warc-type"), record.field("warc-target-uri"), record.field("warc-date"))
 
 
 # ARC

@@ -31,7 +31,7 @@ def is_warc_name(name: str) -> bool:
 
 def is_cdx_name(address: str) -> bool:
     """Whether a name says that it is an index."""
-    return address.partition("?")[0].endswith((".cdxj", ".cdx", ".cdxj.txt"))
+    return address.partition("?")[0].removesuffix(".gz").endswith((".cdxj", ".cdx", ".cdxj.txt"))
 
 
 KEPT_PREFIX = "X-Letopis-Kept-"

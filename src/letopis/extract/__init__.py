@@ -11,15 +11,23 @@ from letopis.extract.pages import Mode, PageDraft, Source, page_from_json, page_
 
 if TYPE_CHECKING:
     from letopis.extract.feeds import SitemapEntry, sitemap_entries
+    from letopis.extract.main_content import ContentForm, content_text
 
-_HOMES = {"SitemapEntry": "feeds", "sitemap_entries": "feeds"}
+_HOMES = {
+    "ContentForm": "main_content",
+    "SitemapEntry": "feeds",
+    "content_text": "main_content",
+    "sitemap_entries": "feeds",
+}
 
 __all__ = [
+    "ContentForm",
     "Format",
     "Mode",
     "PageDraft",
     "SitemapEntry",
     "Source",
+    "content_text",
     "content_types",
     "decode",
     "format_for",
@@ -34,7 +42,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Sitemaps are read by a parser of their own: it is imported at their first use."""
+    """Few commands read sitemaps or write Markdown: what does so is imported at its first use."""
     if name not in _HOMES:
         raise AttributeError(f"module 'letopis.extract' has no attribute {name!r}")
     return getattr(import_module(f"letopis.extract.{_HOMES[name]}"), name)

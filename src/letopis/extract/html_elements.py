@@ -159,7 +159,7 @@ def is_frame(node: LexborNode) -> bool:
 
 
 def is_marked_frame(node: LexborNode, attributes: Mapping[str, str | None]) -> bool:
-    """Whether an element that `NAMED` chose is frame by its role, its class or its id."""
+    """Whether an element that `FRAME_SELECTOR` chose is frame by its role, its class or its id."""
     role = attributes.get("role")
     if role in _NAVIGATION or role in _OVERLAYS:
         return True

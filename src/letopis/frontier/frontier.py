@@ -394,6 +394,8 @@ class Frontier:
         """
         delay = max(self._politeness.delay, host.crawl_delay, _AHEAD_SECONDS / _MOST_AHEAD)
         most = min(int(_AHEAD_SECONDS / delay), _IN_MEMORY // max(1, len(self._hosts)))
+        if self._politeness.most_ahead is not None:
+            most = min(most, self._politeness.most_ahead)
         host.ahead = min(max(2 * host.ahead, self._politeness.batch), max(most, self._politeness.batch))
         return host.ahead
 

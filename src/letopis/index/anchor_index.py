@@ -173,6 +173,7 @@ class _AnchorVocabulary:
     def __init__(self, snapshot: WordSnapshot, schema: Any) -> None:
         self.schema = schema
         self.bases_of = snapshot.bases_of
+        self.other_bases = snapshot.other_bases
         self.forms_of = snapshot.forms_of
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,13 +25,15 @@ LemmaFunction = Callable[[str, str], str]
 
 
 def simplemma_base(form: str, language: str) -> str:
-    """The base form by simplemma, which loads a language at its first word."""
-    return str(_simplemma().lemmatize(form, lang=language))
+    """The base form by simplemma, over tables in the cache folder of this user."""
+    return str(_lemmatizer().lemmatize(form, language))
 
 
-def _simplemma() -> Any:
+@lru_cache(maxsize=1)
+def _lemmatizer() -> Any:
     # A tenth of a second that questions answered by the index itself need not pay.
-    return import_module("simplemma")
+    tables = import_module("letopis.index.lemma_tables")
+    return tables.make_lemmatizer(tables.cache_folder())
 
 
 def _hunspell(file: Path) -> HunspellDictionary:
@@ -92,9 +95,10 @@ class BaseForms:
 
         return find
 
-    def guesses(self, form: str) -> list[str]:
-        """Base forms of a word of unknown language: one for each language, itself included."""
-        found = dict.fromkeys(self.of(language)[form] for language in (*self.languages, *self._affix_files))
+    def guesses(self, form: str, spoken: Container[str]) -> list[str]:
+        """Base forms of a word of unknown language: one for each language that some page speaks, itself included."""
+        asked = [language for language in (*self.languages, *self._affix_files) if language in spoken]
+        found = dict.fromkeys(self.of(language)[form] for language in asked)
         return list(dict.fromkeys([*found, form]))
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from letopis.errors import UnknownUrl
+from letopis.errors import UnknownUrl, check_remedy
 from letopis.index.link_graph import MAX_REDIRECTS, Graph, LinkSnapshot
 from letopis.index.link_storage import Int32, Ints
 from letopis.index.page_ranks import PageRanks
@@ -65,7 +65,7 @@ def url_number(moment: LinkSnapshot, url: str) -> int:
     """The number of an address; UnknownUrl when no page ever was there or linked to it."""
     number = moment.graph.addresses.find(url)
     if number < 0:
-        raise UnknownUrl(f"{url} was never archived nor linked to; try 'letopis check {url}'")
+        raise UnknownUrl(f"{url} was never archived nor linked to", check_remedy(url))
     return number
 
 

@@ -318,7 +318,7 @@ _FIELD_TYPES = {
 
 
 def unpack_segment(data: bytes) -> LinkSegment:
-    """The inverse of `Segment.pack`; Damaged when the columns are others."""
+    """The inverse of `LinkSegment.pack`; Damaged when the columns are others."""
     arrays = iter(unpack_columns(data))
     try:
         columns: list[Any] = [_read_column(str(field.type), arrays) for field in fields(LinkSegment)]

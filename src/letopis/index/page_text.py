@@ -86,7 +86,7 @@ class StoredPage(NamedTuple):
 
 
 def unpack_stored_page(data: bytes) -> StoredPage:
-    """The inverse of `Stored.pack`."""
+    """The inverse of `StoredPage.pack`."""
     return StoredPage(*data.decode("utf-8", "replace").split("\n", 3))
 
 

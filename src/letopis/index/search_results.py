@@ -80,7 +80,7 @@ class AnchorMatches:
     def _scored(
         self, snapshot: WordSnapshot, question: WordQuery, hits: list[tuple[float, Any]]
     ) -> list[tuple[float, Any]]:
-        """With what names add, where the query has not added it: see `Matcher.called`."""
+        """With what names add, where the query has not added it: see `QueryBuilder.called`."""
         if not has_single_clause(question):
             return hits
         added = next(pages for pages in self.clauses if pages)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from letopis.errors import NotFound
+from letopis.errors import NotFound, crawl_remedy
 from letopis.index.link_graph import Graph, LinkSnapshot, Mask
 from letopis.index.link_storage import Int32, Ints
 from letopis.index.site_maps import map_root, page_tree, urls_on_map
@@ -157,7 +157,7 @@ def site_difference(graph: Graph, where: str, first: int, second: int) -> list[S
     """Events of a SITE between two times in milliseconds, in any order; NotFound when none of its pages is known."""
     name = site_of(where)
     if not graph.of_site(name).any():
-        raise NotFound(f"no page of {name} is known; try 'letopis crawl {where}'")
+        raise NotFound(f"no page of {name} is known", crawl_remedy(where))
     old, new = sorted((first, second))
     return map_difference(graph.as_of(old, name), graph.as_of(new, name), name)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from letopis.archive.link_cache import TYPE_CODES
-from letopis.errors import NotFound
+from letopis.errors import NotFound, crawl_remedy
 from letopis.index.link_graph import NAVIGATION_TYPES, Graph, LinkSnapshot, Mask
 from letopis.index.link_storage import ROLE_DOCUMENT, Bytes, Int32, Ints
 from letopis.index.url_table import ERROR
@@ -131,7 +131,7 @@ def map_root(moment: LinkSnapshot, site: str) -> int:
                 return end
     pages = np.flatnonzero(moment.graph.of_site(name) & moment.live)
     if not len(pages):
-        raise NotFound(f"no page of {name} was known then; try 'letopis crawl {given}', or another --at")
+        raise NotFound(f"no page of {name} was known then", crawl_remedy(given)._replace(tail=", or another time"))
     sources, targets = edges_between(moment, moment.graph.of_site(name) & moment.live)
     pairs = np.unique(sources.astype(np.int64) * len(moment.kind) + targets) // len(moment.kind)
     linked = np.bincount(pairs, minlength=len(moment.kind))

@@ -171,7 +171,7 @@ UrlStateRow = tuple[int, int, int, int, int, int, int]
 
 
 def url_state_rows(url: int, checks: Iterable[UrlCheck]) -> Iterator[UrlStateRow]:
-    """Rows of `States` for one address; checks come oldest first."""
+    """Rows of `UrlStates` for one address; checks come oldest first."""
     before: UrlCheck | None = None
     since = good = last_good = NEVER
     for check in checks:

@@ -9,10 +9,11 @@ from typing import Any, Protocol
 
 from tantivy import FieldType, Occur, Query
 
-from letopis.errors import Damaged
+from letopis.errors import Damaged, Remedy
 from letopis.index.base_forms import BaseForms
 from letopis.index.page_text import StoredPage, is_cjk, unpack_stored_page
 from letopis.index.query_language import FieldFilter, QueryClause, QueryTerm, WordQuery
+from letopis.index.vocabulary import accent_pattern, accent_variants
 from letopis.index.word_documents import STATE_MARK, STATE_NOW, WordIndexMark, unpack_mark
 from letopis.model import to_millis
 
@@ -25,10 +26,15 @@ class Vocabulary(Protocol):
     def bases_of(self, form: str) -> tuple[str, ...]:
         """Base forms under which a word can be found."""
 
+    def other_bases(self, form: str) -> tuple[str, ...]:
+        """Base forms of words that differ from it in accents alone."""
+
     def forms_of(self, base: str) -> tuple[str, ...]:
         """Words seen with that base form, itself first."""
 
 
+_OTHER_ACCENTS = 0.5
+"""What a word counts that differs from the one asked for in accents: the exact form comes first."""
 AnchorScores = Mapping[int, float]
 """Pages that links call by the words of a clause, and what that adds to their score."""
 
@@ -106,29 +112,32 @@ class QueryBuilder:
         return Query.term_set_query(self._schema, field, values)
 
     def clause(self, clause: QueryClause) -> Any:
-        """One of its terms."""
-        return _any_of([self.term(term) for term in clause.alternatives])
+        """One of its terms; only the very word is kept out, not those with other accents."""
+        return _any_of([self.term(term, accents=not clause.negated) for term in clause.alternatives])
 
-    def term(self, term: QueryTerm) -> Any:
-        """One term, in its kinds of blocks where it names any."""
+    def term(self, term: QueryTerm, *, accents: bool = True) -> Any:
+        """One term, in its kinds of blocks where it names any, with `accents` also as words with other ones."""
         if term.exact or term.prefix:
             return _any_of(
                 [self._exact(term, field, start) for field, start in _fields_of_term(term, "exact", "placed")]
             )
         return _any_of(
-            [self._forms(term, field, start) for field, start in _fields_of_term(term, "base", "placed_base")]
+            [self._forms(term, field, start, accents) for field, start in _fields_of_term(term, "base", "placed_base")]
         )
 
-    def _forms(self, term: QueryTerm, field: str, start: str) -> Any:
+    def _forms(self, term: QueryTerm, field: str, start: str, accents: bool) -> Any:
         found = self._snapshot.bases_of(term.words[0])
-        return _any_of([Query.term_query(self._schema, field, start + base, "freq") for base in found])
+        others = self._snapshot.other_bases(term.words[0]) if accents else ()
+        queries = [Query.term_query(self._schema, field, start + base, "freq") for base in found]
+        weaker = [Query.term_query(self._schema, field, start + base, "freq") for base in others if base not in found]
+        return _any_of([*queries, *(Query.boost_query(query, _OTHER_ACCENTS) for query in weaker)])
 
     def _exact(self, term: QueryTerm, field: str, start: str) -> Any:
         words: list[Any] = [start + word for word in term.words]
         if term.prefix and len(words) > 1:
             return Query.phrase_prefix_query(self._schema, field, words)
         if term.prefix:
-            return Query.regex_query(self._schema, field, words[0] + ".*")
+            return Query.regex_query(self._schema, field, start + accent_pattern(term.words[0]) + ".*")
         if len(words) > 1:
             return Query.phrase_query(self._schema, field, words)
         return Query.term_query(self._schema, field, words[0], "position")
@@ -142,8 +151,9 @@ class QueryBuilder:
         """The regular expression of one term."""
         if term.exact or term.prefix:
             between = r"\W*" if any(map(is_cjk, term.words)) else r"\W+"
-            return _word_pattern(term.words[0], between.join(("", *term.words[1:])) + (r"\w*" if term.prefix else ""))
-        bases = self._snapshot.bases_of(term.words[0])
+            first = accent_pattern(term.words[0]) if term.prefix and len(term.words) == 1 else term.words[0]
+            return _word_pattern(first, between.join(("", *term.words[1:])) + (r"\w*" if term.prefix else ""))
+        bases = {*self._snapshot.bases_of(term.words[0]), *self._snapshot.other_bases(term.words[0])}
         forms = {term.words[0], *(form for base in bases for form in self._snapshot.forms_of(base))}
         return "|".join(_word_pattern(form) for form in sorted(forms, key=lambda form: (-len(form), form)))
 
@@ -200,6 +210,8 @@ class WordSnapshot:
         self._newest = searcher.doc_freq("state", STATE_NOW)
         self._known: dict[str, tuple[str, ...]] = {}
         self._forms: dict[str, tuple[str, ...]] = {}
+        self._others: dict[str, tuple[str, ...]] = {}
+        self._languages: frozenset[str] | None = None
 
     def mark(self) -> WordIndexMark:
         """How far the index had come; an empty mark when it is new."""
@@ -218,21 +230,42 @@ class WordSnapshot:
     def bases_of(self, form: str) -> tuple[str, ...]:
         """Base forms under which a word can be found.
 
-        Those the index knows of; only for a word that it has never seen are
-        the dictionaries of all languages asked.
+        Those the index knows of; for a word that it has never seen those of
+        words with other accents, and only where there are none either are the
+        dictionaries of the languages of its pages asked.
         """
         if form not in self._known:
-            self._known[form] = self.find_bases(form)
+            self._known[form] = self._known_bases(form) or self.other_bases(form) or self._guesses(form)
         return self._known[form]
 
     def find_bases(self, form: str) -> tuple[str, ...]:
-        """The same for whoever asks for many words, each once."""
+        """The same but for accents, for whoever asks for many words, each once."""
+        return self._known_bases(form) or self._guesses(form)
+
+    def _guesses(self, form: str) -> tuple[str, ...]:
+        return tuple(self._bases().guesses(form, self.languages()))
+
+    def other_bases(self, form: str) -> tuple[str, ...]:
+        """Base forms of words that differ from it in accents alone, those under which it is found itself left out."""
+        if form not in self._others:
+            own = self._known_bases(form)
+            found = (base for other in accent_variants(self, form) for base in self._known_bases(other))
+            self._others[form] = tuple(dict.fromkeys(base for base in found if base not in own))
+        return self._others[form]
+
+    def _known_bases(self, form: str) -> tuple[str, ...]:
         start = f">{form}="
         found = [term[len(start) :] for term, _ in self.searcher.terms_with_prefix("forms", start)]
         # As it stands: a base form itself, or a form that some language leaves alone.
         if self.searcher.doc_freq("base", form):
             found.append(form)
-        return tuple(dict.fromkeys(found)) or tuple(self._bases().guesses(form))
+        return tuple(dict.fromkeys(found))
+
+    def languages(self) -> frozenset[str]:
+        """The languages of all pages."""
+        if self._languages is None:
+            self._languages = frozenset(language for language, _ in self.searcher.terms_with_prefix("language", ""))
+        return self._languages
 
     def forms_of(self, base: str) -> tuple[str, ...]:
         """Words seen with that base form, itself first."""
@@ -282,4 +315,7 @@ def best_documents(searcher: Any, query: Any, limit: int) -> list[tuple[float, A
 
 def damaged_index(error: Exception) -> Damaged:
     """The one sentence about an index that cannot be read."""
-    return Damaged(f"the index of words is damaged ({error}); build it anew with 'letopis search --rebuild'")
+    return Damaged(
+        f"the index of words is damaged ({error})",
+        Remedy("search --rebuild", "letopis.index.word_index.WordIndex.rebuild()", "build it anew with"),
+    )

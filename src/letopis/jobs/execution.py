@@ -31,10 +31,13 @@ from letopis.archive.jobs import (
     Requester,
     claims_of,
     job_folder,
+    saved_result,
 )
+from letopis.binary import atomic_file, make_private_folder
 from letopis.config import Settings, load_settings, settings_table
-from letopis.errors import LetopisError
+from letopis.errors import LetopisError, shell_words
 from letopis.fetch import Origin, private_ok
+from letopis.jobs.documents import result_xml
 from letopis.jobs.heartbeat import GRACE_SECONDS, Heartbeat, JobProgress, JobTiming, StopReason
 from letopis.model import to_millis
 
@@ -193,7 +196,10 @@ class Worker:
     def _perform(self, claim: JobClaim, heartbeat: Heartbeat) -> JobOutcome | None:
         """How the job ended; None when it stopped because it was told to."""
         try:
-            steps = self._language.run(*self._prepared(claim, heartbeat))
+            query, context = self._prepared(claim, heartbeat)
+            steps = self._language.run(query, context)
+            if query.savefile and len(steps) <= self._archive.settings.jobs.max_result:
+                self._save(claim, query.savefile, steps)
         except Exception as error:
             # After the limit of memory was met once, the next job gets a fresh process.
             self._spent = isinstance(error, MemoryError)
@@ -207,6 +213,14 @@ class Worker:
                 heartbeat.text,
             )
         return JobOutcome(DONE, "", steps, heartbeat.text)
+
+    def _save(self, claim: JobClaim, name: str, steps: bytes) -> None:
+        """Writes the result to its file, whole or not at all, before the job is said to be done."""
+        job, _ = self._queue.claimed(claim)
+        file = saved_result(self._archive, name)
+        make_private_folder(file.parent)
+        with atomic_file(file) as out:
+            out.write(result_xml(job._replace(state=DONE, finished=self._now()), steps))
 
     def _prepared(self, claim: JobClaim, heartbeat: Heartbeat) -> tuple[JobQuery, JobContext]:
         job, text = self._queue.claimed(claim)
@@ -240,7 +254,7 @@ def _failure(error: Exception, heartbeat: Heartbeat) -> JobOutcome:
     if isinstance(error, MemoryError):
         message = "it needs more memory than jobs.memory allows; ask for less at once, or raise the limit"
     elif isinstance(error, LetopisError):
-        message = str(error)
+        message = shell_words(error)
     else:
         message = f"{type(error).__name__}: {error}"
         # Names of files alone: the log is read by people who need not know where things lie on this machine.

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from letopis.archive import Archive
 from letopis.archive.jobs import WORKER_DIED, bring_back_jobs, claims_of, enqueue_due_refreshes, remove_old_jobs
-from letopis.errors import Busy
+from letopis.errors import Busy, shell_words
 from letopis.jobs.execution import WorkOrder
 from letopis.jobs.heartbeat import GRACE_SECONDS
 from letopis.model import to_millis
@@ -154,7 +154,7 @@ class Supervisor:
                 start_new_session=True,
             )
         except OSError as error:
-            return 1, str(error)
+            return 1, shell_words(error)
         _, errors = await process.communicate((order.to_json() + "\n").encode())
         if process.returncode:
             _kill_left_processes(process.pid)

@@ -74,6 +74,7 @@ class Politeness:
     bandwidth: int = 0
     most_hosts: int = 10_000
     batch: int = 8
+    most_ahead: int | None = None
 
 
 def politeness_of(settings: CrawlSettings) -> Politeness:
@@ -211,7 +212,9 @@ class PolitenessBook:
         def take(slot: Slot, address: Slot | None) -> int:
             wait = self._wait(slot, address, gap, now)
             if wait:
-                if slot.claimed <= now or slot.claimant == self._slots.token:
+                # A crawl that keeps away from a host in trouble claims no turn there: checks would wait as long as it.
+                away = self._crawls and slot.retry > now
+                if not away and (slot.claimed <= now or slot.claimant == self._slots.token):
                     slot.claimant, slot.claimed = self._slots.token, now + wait + _CLAIM
                 return wait
             self._take(slot, address, gap, now)

@@ -177,6 +177,11 @@ class Visitor:
         why = f"the setting {name} leaves this address out; change it, or check this page by itself"
         return self._without_asking(url, Failure(FailureKind.SETTING, why))
 
+    def refused_by_limit(self, url: str) -> Response:
+        """What stands for an answer where the crawl of a page has had its bytes or its time."""
+        why = "its crawl has had the bytes or the time that it may take; plan it again with more of them"
+        return self._without_asking(url, Failure(FailureKind.SETTING, why))
+
     def _without_asking(self, url: str, failure: Failure) -> Response:
         return Response(url, url, 0, (), b"", self._archive.clock(), failure=failure)
 

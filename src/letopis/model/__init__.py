@@ -1,7 +1,18 @@
 """Frozen values that cross the borders between units. Nothing here does I/O."""
 
 from letopis.model.page import Block, BlockChange, BlockKind, Change, Link, LinkType, MutedBlock, Page
-from letopis.model.record import Check, Observation, Outcome, Put, PutResult, Stats, Version, json_value
+from letopis.model.record import (
+    Check,
+    Observation,
+    Outcome,
+    Put,
+    PutResult,
+    SetMember,
+    Stats,
+    Version,
+    WholePage,
+    json_value,
+)
 from letopis.model.times import (
     END_OF_DAY,
     LONGEST_DURATION,
@@ -55,8 +66,10 @@ __all__ = [
     "PutResult",
     "Request",
     "Response",
+    "SetMember",
     "Stats",
     "Version",
+    "WholePage",
     "as_moment",
     "from_millis",
     "header",

@@ -114,13 +114,33 @@ class PutResult(NamedTuple):
     digest: str
 
 
+class SetMember(NamedTuple):
+    """A resource that a page used, by its URL and the time of its check."""
+
+    url: str
+    time: datetime
+
+
+class WholePage(NamedTuple):
+    """What one look at a page brought beside the page: looks at its resources, the picture, the text as shown.
+
+    `reused` are resources of looks that were recorded before, and that this one used again without asking.
+    """
+
+    resources: tuple[Observation, ...] = ()
+    reused: tuple[SetMember, ...] = ()
+    screenshot: bytes = b""
+    text: str = ""
+
+
 class Observation(NamedTuple):
     """One finished look, ready for `Archive.record`, the only commit point.
 
     `page` and `change` are None where nothing could be read or compared.
     `dated` looks come from elsewhere with a time of their own (imports) and may
     lie before what is already known. `identity` holds the digests of the body
-    (as the archive makes them) where they are already known.
+    (as the archive makes them) where they are already known. With `whole` the
+    page and its resources are recorded as one capture set.
     """
 
     response: Response
@@ -130,6 +150,7 @@ class Observation(NamedTuple):
     keep_body: bool = True
     dated: bool = False
     identity: tuple[bytes, int] | None = None
+    whole: WholePage | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,9 @@ from letopis.urls import host as host_of
 from letopis.urls import parse_user_url
 
 BATCH = 256
-"""Looks that share one durable commit."""
+"""Looks that share one durable commit at most."""
+_PORTION_SECONDS = 1.0
+"""How long a look waits for others that are recorded with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,20 +109,24 @@ class Checker:
     async def _check_batch(
         self, urls: Sequence[str], options: CheckOptions, deadline: float
     ) -> tuple[dict[str, Check], dict[str, NoTurn]]:
-        """Looks that share one commit, and URLs that were not asked. What is known is read for all of them at once."""
+        """Looks and URLs that were not asked. What is known is read for all of them at once.
+
+        Looks are recorded as they come, in portions: hosts with pauses make a batch long.
+        """
         known = known_versions(self._archive, urls)
-        found = await self._look_all(urls, known, options, deadline)
-        looks = {url: look for url, look in found.items() if not isinstance(look, NoTurn)}
         marks = ObserverMarks(self._archive, options.uid)
         never_stored = last_checks_of(self._archive, [url for url in urls if url not in known]).values()
         seen = marks.seen([*(one.resource for one in known.values()), *(one.resource for one in never_stored)])
-        done = self._visitor.record(list(looks.values()), marks.moving_with(list(looks.values()))) if looks else []
-        answers = {}
-        for (url, look), row in zip(looks.items(), done, strict=True):
-            news = self._news(url, seen.get(row.resource), row.version, row.outcome)
-            check = check_of_look(look, row, known.get(url), news)
-            answers[url] = check or replace(self._recorded(url), changed_for_you=news)
-        return answers, {url: look for url, look in found.items() if isinstance(look, NoTurn)}
+        answers, late = dict[str, Check](), dict[str, NoTurn]()
+        async for portion in self._portions(urls, known, options, deadline):
+            late |= {url: look for url, look in portion.items() if isinstance(look, NoTurn)}
+            looks = {url: look for url, look in portion.items() if not isinstance(look, NoTurn)}
+            done = self._visitor.record(list(looks.values()), marks.moving_with(list(looks.values()))) if looks else []
+            for (url, look), row in zip(looks.items(), done, strict=True):
+                news = self._news(url, seen.get(row.resource), row.version, row.outcome)
+                check = check_of_look(look, row, known.get(url), news)
+                answers[url] = check or replace(self._recorded(url), changed_for_you=news)
+        return answers, late
 
     def _from_record(self, urls: Sequence[str], options: CheckOptions) -> dict[str, Check]:
         """Inside the minimum interval the last check is the answer, unless nobody was asked then.
@@ -142,9 +148,26 @@ class Checker:
         marks.move_to_newest(url for url, check in answers.items() if check.available)
         return answers
 
-    async def _look_all(
+    async def _portions(
         self, urls: Sequence[str], known: Mapping[str, KnownVersion], options: CheckOptions, deadline: float
-    ) -> dict[str, Observation | NoTurn]:
+    ) -> AsyncIterator[dict[str, Observation | NoTurn]]:
+        """What was found within a second, again and again until all URLs were looked at."""
+        found = dict[str, Observation | NoTurn]()
+        looking = asyncio.ensure_future(self._look_all(urls, known, options, deadline, found))
+        try:
+            while not looking.done():
+                await asyncio.wait((looking,), timeout=_PORTION_SECONDS)
+                if portion := dict(found):
+                    found.clear()
+                    yield portion
+        finally:
+            looking.cancel()
+        looking.result()
+
+    async def _look_all(
+        self, urls: Sequence[str], known: Mapping[str, KnownVersion], options: CheckOptions, deadline: float,
+        found: dict[str, Observation | NoTurn],
+    ) -> None:  # fmt: skip
         """Some hosts at a time, each by one worker that asks for one page after the other."""
         settings = self._archive.settings
         looking = LookOptions(
@@ -154,8 +177,7 @@ class Checker:
         hosts: dict[str, list[str]] = {}
         for url in urls:
             hosts.setdefault(host_of(url), []).append(url)
-        waiting, found = iter(hosts.items()), dict[str, Observation | NoTurn]()
-        clock = asyncio.get_running_loop().time
+        waiting, clock = iter(hosts.items()), asyncio.get_running_loop().time
 
         def tell(host: str, seconds: float) -> None:
             options.waiting(f"others ask {host} as well; waiting for our turn, {options.patience:g} s at most")
@@ -167,7 +189,6 @@ class Checker:
                     found[url] = await self._look(host, url, known.get(url), looking, patience)
 
         await asyncio.gather(*(work() for _ in range(min(len(hosts), settings.monitor.concurrency))))
-        return {url: found[url] for url in urls}
 
     async def _look(
         self, host: str, url: str, known: KnownVersion | None, options: LookOptions, patience: Patience

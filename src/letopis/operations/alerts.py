@@ -45,7 +45,7 @@ class AlertDetails:
 
 
 @operation(
-    "watch_alerts", right=READ, verb="watch alerts", route=("GET", "/watches/alerts"), listed="alerts",
+    "watch_alerts", right=READ, verb="watch alerts", route=("GET", "/watches/alerts"), listed="alerts", tool=True,
     columns=("id", "time", "kind", "url", "message"),
     examples=("letopis watch alerts", "letopis watch alerts https://example.org/ --limit 10 --json"),
 )  # fmt: skip

@@ -6,20 +6,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice, takewhile
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from letopis import fetch
 from letopis.archive import READ, WRITE, Archive
 from letopis.errors import BadUrl, UsageError
+from letopis.lazy import lazy
 from letopis.model import Check, Outcome, to_millis
-from letopis.monitor import CheckOptions, Monitor
-from letopis.monitor.checker import BATCH
-from letopis.monitor.monitor import NO_ADDRESS, error_of_check
 from letopis.operations.answers import Rows
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
 from letopis.operations.parameters import NOT_CLI, Parameters, parameter
 from letopis.urls import parse_user_url
+
+if TYPE_CHECKING:
+    from letopis.monitor import CheckOptions, Monitor, checker
+    from letopis.monitor import monitor as monitors
+else:
+    checker, monitors = lazy("letopis.monitor.checker"), lazy("letopis.monitor.monitor")  # help asks no server
 
 MAX_URLS = 10_000
 MAX_ROWS = 10_000
@@ -135,6 +139,7 @@ def _sentence(check: CheckResult) -> str:
         "letopis check https://example.org/big.iso --head",
         "letopis check https://example.org/ --browser",
     ),
+    tool=True,
 )
 def check(context: Context, asked: CheckCommand) -> Rows[CheckResult]:
     """Check pages now: is it there, did it change, also since your last look.
@@ -144,12 +149,12 @@ def check(context: Context, asked: CheckCommand) -> Rows[CheckResult]:
     """
     if asked.browser and asked.head:
         raise UsageError("a browser asks for the whole page; leave out head or browser")
-    options = CheckOptions(
+    options = checker.CheckOptions(
         uid=asked.uid, now=asked.now, force=asked.force, head=asked.head, private_ok=context.private_ok,
         browser=asked.browser,
     )  # fmt: skip
     checks = _check_each(context, asked.url, options)
-    faults = [error for error in map(error_of_check, checks) if error is not None]
+    faults = [error for error in map(monitors.error_of_check, checks) if error is not None]
     return Rows(list(map(check_result, checks)), {"as": asked.uid}, faults)
 
 
@@ -166,7 +171,7 @@ def _check_each(context: Context, urls: Sequence[str], options: CheckOptions) ->
     found = dict(zip(addresses, check_pages(context, list(addresses.values()), options), strict=True))
     now = context.archive.clock()
     for text, why in unusable.items():
-        found[text] = Check(text, text, now, None, 0, Outcome.REFUSED, error=str(why), failure=NO_ADDRESS)
+        found[text] = Check(text, text, now, None, 0, Outcome.REFUSED, error=str(why), failure=monitors.NO_ADDRESS)
     return [found[text] for text in urls]
 
 
@@ -178,16 +183,16 @@ def check_pages(context: Context, urls: Sequence[str], options: CheckOptions) ->
     context.charge("checks", len(addresses))
     options = replace(options, waiting=context.progress.remark)
     monitor, done = context.archive.attached(_open_monitor), list[Check]()
-    for start in range(0, len(addresses), BATCH):
+    for start in range(0, len(addresses), checker.BATCH):
         context.raise_if_cancelled()
-        done += monitor.look(addresses[start : start + BATCH], options)
+        done += monitor.look(addresses[start : start + checker.BATCH], options)
         context.progress.show(len(done), "pages", len(addresses))
     return done
 
 
 def _open_monitor(archive: Archive) -> Monitor:
     """One for all who ask in this process: they share connections, cookies and pauses. It ends with the archive."""
-    monitor = Monitor(archive)
+    monitor = monitors.Monitor(archive)
     archive.closers.append(monitor.close)
     return monitor
 
@@ -251,6 +256,7 @@ class RecordedCheck(NamedTuple):
         "letopis history https://example.org/",
         "letopis history https://example.org/ --from 2024-01-01 --to 2024-01-31 --json",
     ),
+    tool=True,
 )
 def history(context: Context, asked: PageListQuery) -> Rows[RecordedCheck]:
     """List every check of a page, oldest first: time, status, whether it was available, the verdict and its reason.
@@ -309,6 +315,7 @@ class RecordedVersion(NamedTuple):
         "letopis versions https://example.org/",
         "letopis versions https://example.org/ --from 2024-01-01 --json",
     ),
+    tool=True,
 )
 def versions(context: Context, asked: PageListQuery) -> Rows[RecordedVersion]:
     """List the versions of a page, oldest first: number, time, valid until, digest, sizes, method."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
-from letopis.archive import OWN, READ, Archive
+from letopis.archive import OWN, READ
 from letopis.archive.crawl_status import (
     HostStatus,
     PlanState,
@@ -17,6 +17,7 @@ from letopis.archive.crawl_status import (
     ready_hosts,
 )
 from letopis.archive.queues import drop_site as drop
+from letopis.config import parse_size
 from letopis.crawl import CrawlOptions, freshness
 from letopis.crawl import enqueue_seeds as enqueue
 from letopis.errors import NotFound
@@ -36,6 +37,7 @@ _MAX_PATTERNS = 100
 _MAX_PATTERN_LENGTH = 1000
 _MAX_HOSTS = 1000
 _MAX_RULES = 100_000
+_MAX_SIZE_LENGTH = 40
 _SHOWN_HOSTS = 20
 
 
@@ -58,6 +60,10 @@ class EnqueueSeedsCommand(Parameters):
     max_hosts: int | None = parameter(
         "Most hosts on which its pages lie, those of the seeds included.", default=None, at_least=1, at_most=_MAX_HOSTS
     )
+    max_bytes: str | None = parameter(
+        "Most bytes to fetch of it (500MiB), whoever goes on.", default=None, metavar="SIZE", longest=_MAX_SIZE_LENGTH
+    )
+    max_time: timedelta | None = parameter("Time after which nothing of it is asked for any more (6h).", default=None)
     rules: str | None = parameter(
         "Rules of addresses, as the <urltransform> element of a job.", default=None, metavar="XML", longest=_MAX_RULES
     )
@@ -87,6 +93,7 @@ class CrawlQueued:
         "letopis crawls add https://example.org/",
         "letopis crawls add https://example.org/docs/ --scope prefix --depth 3",
         "letopis crawls add https://example.org/ --scope any --limit 1000 --max-hosts 20",
+        "letopis crawls add https://example.org/ --max-bytes 500MiB --max-time 6h",
     ),
 )
 def enqueue_seeds(context: Context, asked: EnqueueSeedsCommand) -> Value[CrawlQueued]:
@@ -97,6 +104,8 @@ def enqueue_seeds(context: Context, asked: EnqueueSeedsCommand) -> Value[CrawlQu
     options = CrawlOptions(
         seeds, ScopeKind(asked.scope), asked.include, asked.exclude, asked.depth, asked.requisites, asked.revisit_now,
         origin=context.origin, limit=asked.limit, max_hosts=asked.max_hosts, rules=asked.rules or "",
+        max_bytes=None if asked.max_bytes is None else parse_size(asked.max_bytes),
+        max_seconds=None if asked.max_time is None else asked.max_time.total_seconds(),
     )  # fmt: skip
     return Value(CrawlQueued(seeds, enqueue(context.archive, options)))
 
@@ -139,6 +148,7 @@ class CrawlStatusQuery(Parameters):
     """How much of it."""
 
     hosts: int = parameter("How many hosts to list, the busiest first.", default=100, at_least=0, at_most=_MAX_HOSTS)
+    quick: bool = parameter("Leave out what a large archive counts long: ready hosts, fresh copies.", default=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +173,11 @@ class CrawlStatus:
 
 
 def _status_sentence(row: CrawlStatus) -> str:
+    ready = "" if row.ready is None else f"; {row.ready} hosts may be asked now"
     fresh = "" if row.freshness is None else f"; {100 * row.freshness:.0f} % of the copies are fresh"
     lines = [
         f"{row.fetched} fetches, {row.versions} versions; {row.new} pages wait for a first visit, "
-        f"{row.due} of {row.again} are due again; {row.ready} hosts may be asked now{fresh}",
+        f"{row.due} of {row.again} are due again{ready}{fresh}",
         *(
             f"{host.name}: {host.fetched} fetches, {host.failures} failures in a row"
             for host in row.hosts[:_SHOWN_HOSTS]
@@ -186,14 +197,9 @@ def _status_sentence(row: CrawlStatus) -> str:
 def crawl_status(context: Context, asked: CrawlStatusQuery) -> Value[CrawlStatus]:
     """Show how crawling goes, whichever process crawls: fetches, waiting pages, hosts."""
     archive = context.archive
-    return Value(crawl_status_value(archive, asked.hosts, ready_hosts(archive), freshness(archive)))
-
-
-def crawl_status_value(archive: Archive, hosts: int, ready: int | None, fresh: float | None) -> CrawlStatus:
-    """The figures; a page that shows them every second counts ready hosts and fresh copies less often."""
-    found = crawl_figures(archive)
-    listed = tuple(busiest_crawl_hosts(archive, hosts))
-    return CrawlStatus(archive.clock(), *found, ready=ready, freshness=fresh, hosts=listed)
+    ready, fresh = (None, None) if asked.quick else (ready_hosts(archive), freshness(archive))
+    listed = tuple(busiest_crawl_hosts(archive, asked.hosts))
+    return Value(CrawlStatus(archive.clock(), *crawl_figures(archive), ready=ready, freshness=fresh, hosts=listed))
 
 
 class VisitQuery(Parameters):

@@ -1,4 +1,4 @@
-"""What comes in from other tools, what goes out to them, and the whole archive moved to another place."""
+"""What goes out to other tools, and the whole archive moved to another place."""
 
 from __future__ import annotations
 
@@ -18,171 +18,24 @@ from letopis.archive.cluster import PieceRunner, spread_over
 from letopis.archive.migration import MoveReport, move_archive
 from letopis.binary import atomic_file, write_errors
 from letopis.config import Settings, load_settings
-from letopis.errors import Damaged, LetopisError, UsageError
+from letopis.errors import UsageError
+from letopis.exchange.address_lists import bookmark_list, opml_list, url_list
 from letopis.exchange.cdx import cdxj_lines
-from letopis.exchange.imports import import_sources, watches_of_source
+from letopis.exchange.har import har_pieces
+from letopis.exchange.markdown_export import export_markdown, markdown_documents
 from letopis.exchange.parquet_export import export_parquet
 from letopis.exchange.selection import ExportSelection
-from letopis.exchange.sources import ImportedWatch, ImportReport, SourceHints
 from letopis.exchange.static_copy import export_static
 from letopis.exchange.wacz_export import export_wacz
 from letopis.exchange.warc_export import warc_members
 from letopis.exchange.warc_records import WarcCompression
-from letopis.monitor.watch import WatchSpec, parse_filters
-from letopis.monitor.watch_list import WatchList
 from letopis.operations.answers import Document, Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
 
-ExportKind = Literal["warc", "wacz", "cdxj", "static", "parquet"]
+ExportKind = Literal["warc", "wacz", "cdxj", "static", "parquet", "markdown", "har", "urls", "opml", "bookmarks"]
 EXPORT_KINDS: tuple[str, ...] = get_args(ExportKind)
-
-# In
-
-
-class ImportCommand(Parameters):
-    """What is taken in, and what is known of it."""
-
-    sources: tuple[str, ...] = parameter("Files, folders, or addresses of indexes.", argument=True, metavar="FILE...")
-    kind: str | None = parameter(
-        "What the sources are, if it is not seen: warc, wacz, cdxj, or a tool (dated, git, wget...).",
-        default=None,
-        longest=64,
-    )
-    url: str = parameter("Page of dated files; with a slash at its end, their folder.", default="", metavar="URL")
-    urls: str | None = parameter("urls.tsv, or urls.yaml of urlwatch.", default=None, metavar="FILE")
-    path: tuple[str, ...] = parameter("Only these files or folders of a git history.", default=(), metavar="PATH")
-    base: str = parameter("Folder or address of the WARC files that a CDXJ names.", default="", metavar="WHERE")
-    watches: bool = parameter("Watch from now on what urlwatch or changedetection.io watched.", default=False)
-
-
-class ImportAnswer(NamedTuple):
-    """What an import brought: `same` were there already, `refused` are reasons with their counts.
-
-    `future` are those of the taken that lie more than a day ahead of the clock.
-    """
-
-    records: int
-    taken: int
-    checks: int
-    versions: int
-    same: int
-    refused: Mapping[str, int]
-    examples: list[str]
-    watches: int | None
-    future: int
-
-
-def _import_sentence(done: ImportAnswer) -> str:
-    said = f"{done.records} records: {done.versions} versions, {done.checks} checks, {done.same} already there"
-    watches = "" if done.watches is None else f", {done.watches} watches"
-    return f"{said}, {sum(done.refused.values())} refused{watches}"
-
-
-@operation(
-    "import",
-    right=OWN,
-    verb="import",
-    audited="imported",
-    subject=lambda asked: ", ".join(asked.sources)[:200],
-    sentence=_import_sentence,
-    examples=(
-        "letopis import crawl.warc.gz collection.wacz",
-        "letopis import index.cdxj --base https://example.org/warcs/",
-        "letopis import saved-pages/ --url https://example.org/news",
-        "letopis import site.git --url https://example.org/ --path public",
-        "letopis import changedetection-data/ --watches",
-        "letopis import *.warc.gz --json",
-    ),
-)
-def import_archives(context: Context, asked: ImportCommand) -> Value[ImportAnswer]:
-    """Take in WARC, ARC, WACZ, CDXJ, and what git, urlwatch, changedetection.io, wget, HTTrack or you have kept.
-
-    Times, headers and contents stay as they were. What is already there is
-    not taken twice, so a run that was stopped goes on when it is repeated.
-    A source of which nothing can be taken, or that breaks off, is an error; what could be taken stays.
-    """
-    hints = SourceHints(asked.url, Path(asked.urls) if asked.urls else None, asked.path)
-    report = import_sources(
-        context.archive, asked.sources, _counted(context), base=asked.base, kind=asked.kind, hints=hints
-    )
-    watched = _watch_imported(context.archive, asked, hints, report) if asked.watches else None
-    refused = dict(report.refused)
-    answer = ImportAnswer(
-        report.records,
-        report.checks,
-        report.checks,
-        report.versions,
-        report.same,
-        refused,
-        report.examples,
-        watched,
-        report.future,
-    )
-    remark = "\n".join([*(f"refused: {example}" for example in report.examples), *_future_remarks(report)])
-    return Value(answer, [] if watched else _faulty_sources(report), remark)
-
-
-def _future_remarks(report: ImportReport) -> Iterator[str]:
-    """Says which captures were taken in that lie ahead of the clock."""
-    if report.future:
-        captures = "1 capture is" if report.future == 1 else f"{report.future} captures are"
-        yield f"{captures} more than a day ahead of the clock, taken in as told, and the newest of its page until then"
-        yield from (f"future: {named}" for named in report.from_future)
-
-
-def _watch_imported(archive: Archive, asked: ImportCommand, hints: SourceHints, report: ImportReport) -> int:
-    found = (watches_of_source(source, asked.kind, hints) for source in asked.sources)
-    return sum(_add_imported_watch(WatchList(archive), wish, report) for watches in found for wish in watches)
-
-
-def _add_imported_watch(watches: WatchList, wish: ImportedWatch, report: ImportReport) -> bool:
-    """Watches what another tool watched, as far as it can be; the report names what cannot."""
-    for name in wish.left_out:
-        report.refuse(f"the watch is kept without its {name}, which has no counterpart", wish.url)
-    filters = []
-    for one in wish.filters:
-        try:
-            parse_filters([one])
-            filters.append(one)
-        except LetopisError as error:
-            report.refuse(f"the watch is kept without a filter ({error})", wish.url)
-    try:
-        watches.add([wish.url], WatchSpec(every=wish.every, filters=tuple(filters)), wish.tag or None)
-        if wish.paused:
-            watches.pause([wish.url])
-    except LetopisError as error:
-        report.refuse(f"its watch cannot be kept ({error})", wish.url)
-        return False
-    return True
-
-
-def _faulty_sources(report: ImportReport) -> list[LetopisError]:
-    empty = [
-        UsageError(f"nothing was taken from {source}; give a file that holds captures, or say which kind it is")
-        for source in report.empty
-    ]
-    cut = [
-        Damaged(
-            f"{source} breaks off or is damaged; what can be read of it was taken in, import the whole file as well"
-        )
-        for source in report.cut
-    ]
-    return [*empty, *cut]
-
-
-def _counted(context: Context) -> Callable[[int], None]:
-    """Shows how many records are done; Cancelled when nobody wants the rest."""
-
-    def progress(done: int) -> None:
-        context.progress.show(done, "records")
-        context.raise_if_cancelled()
-
-    return progress
-
-
-# Out
 
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}", re.ASCII)
 _WARC_ENDINGS = {"gzip": ".warc.gz", "zstd": ".warc.zst", "none": ".warc"}
@@ -240,6 +93,7 @@ class ExportReport(NamedTuple):
     checks: int | None = None
     versions: int | None = None
     links: int | None = None
+    pages: int | None = None
 
     def row(self) -> dict[str, Any]:
         """What fits the kind, for programs."""
@@ -259,7 +113,7 @@ class _Export(NamedTuple):
 
     def counted(self, done: int) -> None:
         """Shows how many records are done; Cancelled when nobody wants the rest."""
-        _counted(self.context)(done)
+        self.context.steps("records")(done)
 
     @contextmanager
     def workers(self) -> Iterator[PieceRunner | None]:
@@ -288,13 +142,30 @@ def _wacz_pieces(export: _Export) -> Iterator[bytes]:
                 yield piece
 
 
+def _har_pieces(export: _Export) -> Iterator[bytes]:
+    return har_pieces(export.context.archive, export.asked.selected, export.counted)
+
+
+def _url_pieces(export: _Export) -> Iterator[bytes]:
+    return url_list(export.context.archive, export.asked.selected, export.counted)
+
+
+def _opml_pieces(export: _Export) -> Iterator[bytes]:
+    return opml_list(export.context.archive, export.asked.selected, export.counted)
+
+
+def _bookmark_pieces(export: _Export) -> Iterator[bytes]:
+    return bookmark_list(export.context.archive, export.asked.selected, export.counted)
+
+
 def _write_pieces(export: _Export, target: Path) -> dict[str, int]:
-    """A stream into a file, which appears when it is complete; one piece is one record or one line."""
+    """A stream into a file, which appears when it is complete; one piece is one record, one line or one page."""
     count = 0
     with atomic_file(target) as out:
         for count, piece in enumerate(_stream(export), 1):  # noqa: B007 - the count is the answer
             out.write(piece)
-    return {"records" if export.asked.kind == "warc" else "captures": count}
+    made = _FORMATS[export.asked.kind]
+    return {made.counted: count - made.around}
 
 
 def _write_wacz(export: _Export, target: Path) -> dict[str, int]:
@@ -312,20 +183,42 @@ def _write_parquet(export: _Export, target: Path) -> dict[str, int]:
         return export_parquet(export.context.archive, target, export.asked.selected, export.counted, workers)
 
 
+def _markdown_pieces(export: _Export) -> Iterator[bytes]:
+    for document in markdown_documents(export.context.archive, export.asked.selected, export.counted):
+        yield (document.text + "\n").encode("utf-8", "replace")
+
+
+def _write_markdown(export: _Export, target: Path) -> dict[str, int]:
+    """One file where the name is that of one, else a folder."""
+    if target.suffix in (".md", ".markdown"):
+        return _write_pieces(export, target)
+    return asdict(export_markdown(export.context.archive, target, export.asked.selected, export.counted))
+
+
 class _Format(NamedTuple):
     """How a format is written to a place; `pieces` and `media_type` are of those that are one stream, not a folder."""
 
     write: Callable[[_Export, Path], dict[str, int]]
     pieces: Callable[[_Export], Iterator[bytes]] | None = None
     media_type: str = ""
+    counted: str = "captures"
+    ending: str = ""
+    """Of a file of it; empty: its name."""
+    around: int = 0
+    """Pieces before and behind what is counted."""
 
 
 _FORMATS: dict[ExportKind, _Format] = {
-    "warc": _Format(_write_pieces, _warc_pieces, "application/warc"),
+    "warc": _Format(_write_pieces, _warc_pieces, "application/warc", "records"),
     "wacz": _Format(_write_wacz, _wacz_pieces, "application/wacz"),
     "cdxj": _Format(_write_pieces, _cdxj_pieces, "text/x-cdxj; charset=utf-8"),
     "static": _Format(_write_static),
     "parquet": _Format(_write_parquet),
+    "markdown": _Format(_write_markdown, _markdown_pieces, "text/markdown; charset=utf-8"),
+    "har": _Format(_write_pieces, _har_pieces, "application/json", around=2),
+    "urls": _Format(_write_pieces, _url_pieces, "text/plain; charset=utf-8", "pages", ".txt"),
+    "opml": _Format(_write_pieces, _opml_pieces, "text/x-opml; charset=utf-8", "pages", around=2),
+    "bookmarks": _Format(_write_pieces, _bookmark_pieces, "text/html; charset=utf-8", "pages", ".html", 2),
 }
 
 
@@ -342,15 +235,19 @@ _FORMATS: dict[ExportKind, _Format] = {
         "letopis export warc --site example.org --from 2024-01-01 > part.warc.gz",
         "letopis export wacz --project news -o news.wacz",
         "letopis export static --site example.org -o copy",
+        "letopis export markdown --site example.org -o texts",
+        "letopis export har --site example.org --latest -o example.har",
+        "letopis export urls --project news",
         "letopis export warc -o all.warc.gz --cluster tcp://scheduler.example:8786",
     ),
 )
 def export(context: Context, asked: ExportQuery) -> Document:
     """Write the archive, or a part of it, in a format that other tools read.
 
-    warc, cdxj and wacz are one stream; static and parquet are folders, and
-    need a place to be written to. A cluster reads and compresses pages for
-    all formats but static, whose files are written here.
+    static and parquet are folders, and need a place to be written to, which
+    makes markdown a folder of files as well; all others are one stream. urls,
+    opml and bookmarks list pages. A cluster reads and compresses pages for
+    warc, wacz, cdxj and parquet.
     """
     asked.selected.resources(context.archive)
     work = _Export(context, asked)
@@ -375,7 +272,9 @@ def _file_name(asked: ExportQuery) -> str:
     """The name of a file where nobody chose one."""
     if asked.kind == "warc":
         return f"export{_WARC_ENDINGS[asked.compression or 'gzip']}"
-    return f"export.{asked.kind}" if _FORMATS[asked.kind].pieces else f"export.{asked.kind}.zip"
+    if not _FORMATS[asked.kind].pieces:
+        return f"export.{asked.kind}.zip"
+    return f"export{_FORMATS[asked.kind].ending or f'.{asked.kind}'}"
 
 
 @operation("export_file", right=READ, step="export")

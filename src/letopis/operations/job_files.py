@@ -18,10 +18,10 @@ from xml.sax.saxutils import quoteattr
 import regex
 from lxml import etree
 
-from letopis.archive import utc_now
+from letopis.archive import OWN, utc_now
 from letopis.archive.jobs import REFRESH_BY_USE, JobQuery
 from letopis.bounded import check_pattern
-from letopis.config import Settings
+from letopis.config import Settings, parse_size
 from letopis.errors import Refused, UsageError
 from letopis.jobs.documents import attributes_of, canonical_xml, read_schema, read_xml, validate
 from letopis.jobs.packages import (
@@ -189,6 +189,7 @@ def parse_job_file(data: bytes, settings: Settings | None = None) -> JobQuery:
         refresh=_refresh(root),
         permission=int(root.get("permission", "1")),
         xml=canonical_xml(root),
+        savefile=root.get("savefile", ""),
     )
 
 
@@ -198,7 +199,9 @@ def query_steps(query: JobQuery, package: JobPackage) -> list[etree._Element]:
 
 
 def refuse_steps(query: JobQuery, rights: int, settings: Settings) -> None:
-    """Raises Refused for a query with a step that needs more than the rights of whoever asks."""
+    """Raises Refused for a query that needs more than the rights of whoever asks: a step of it, or its file."""
+    if query.savefile and not rights & OWN:
+        raise Refused("savefile writes to the folder of the archive and needs an owner of it; leave it out")
     package = package_named(query.package, settings)
     for step in [] if package.perform is not None else query_steps(query, package):
         operation = step_operations().get(str(step.tag))
@@ -335,6 +338,9 @@ def _checked_parts(element: etree._Element) -> Iterator[tuple[str, str, Callable
     for name in ("at", "from", "to"):
         if name in element.attrib:
             yield name, element.get(name, ""), _time
+    for name, usable in (("max_bytes", parse_size), ("max_time", parse_duration)):
+        if element.tag == "download" and name in element.attrib:
+            yield name, element.get(name, ""), usable
     if "url" in element.attrib:
         yield "url", element.get("url", ""), parse_user_url
     for word in element.get("site", "").split():

@@ -72,6 +72,7 @@ class SiteMapQuery(Parameters):
         "letopis map example.org --cluster tcp://scheduler.example:8786",
         "letopis map diff example.org 2024-01-01 2024-02-01",
     ),
+    tool=True,
 )
 def site_map(context: Context, asked: SiteMapQuery) -> Document:
     """Show the hierarchical map of a site as of any date.
@@ -148,6 +149,7 @@ class SiteEventsQuery(Parameters):
     about={"site": str, "from": datetime, "to": datetime},
     errors=(404,),
     examples=("letopis map diff example.org 2024-01-01 2024-02-01",),
+    tool=True,
 )
 def site_events(context: Context, asked: SiteEventsQuery) -> Rows[SiteEvent]:
     """List what appeared, vanished, moved, broke or changed on a site between two times."""
@@ -184,6 +186,7 @@ class LinksQuery(Parameters):
         "letopis links https://example.org/ --in --at 2024-01-31 --json",
         "letopis links example.org",
     ),
+    tool=True,
 )
 def links(context: Context, asked: LinksQuery) -> Rows[LinkRow]:
     """List the links of a page, the links to it, or all links of a site."""
@@ -244,6 +247,7 @@ class BrokenLinksQuery(Parameters):
         "letopis broken example.org --at 2024-01-31 --json",
         "letopis broken example.org --fragments --check all",
     ),
+    tool=True,
 )
 def broken(context: Context, asked: BrokenLinksQuery) -> Rows[BrokenRow]:
     """List the links of a site that lead to an error: where they stand, since when, when it was last good."""

@@ -39,6 +39,7 @@ class Operation(NamedTuple, Generic[P, A]):
     of rows in JSON, `element` a row in the result of a job; `columns` are what
     a table shows of a row. `sentence` tells people of a row or of what a
     command did. `status` is that of a route that did what it was asked.
+    A `tool` is shown to assistants by the Model Context Protocol.
     `on_cluster` gives the verb an option that names a cluster to work on.
     `single` names a list among the parameters: whoever gives one text for it
     over HTTP gets its row without a list around it.
@@ -74,6 +75,7 @@ class Operation(NamedTuple, Generic[P, A]):
     creates: bool | Callable[[Any], bool] = True
     document_with: tuple[str, ...] = ()
     local: bool = False
+    tool: bool = False
 
     def __call__(self, context: Context | LocalContext, asked: P) -> A:
         """Runs it: pages and other operations call it like the function it is."""
@@ -138,6 +140,7 @@ def operation(
     subject: Callable[[Any], str] | None = None,
     creates: bool | Callable[[Any], bool] = True,
     document_with: tuple[str, ...] = (),
+    tool: bool = False,
 ) -> Callable[[Callable[[Any, P], A]], Operation[P, A]]:
     """Makes a function an operation; its parameter class and its rows are read from its annotations.
 
@@ -152,7 +155,7 @@ def operation(
         return Operation(
             name, function, shape, answer, row, about or {}, right, verb, Route(*route) if route else None, step,
             listed or name, element, columns, examples, errors, status, on_cluster, sentence, single,
-            audited, subject, creates, document_with, hints["context"] is LocalContext,
+            audited, subject, creates, document_with, hints["context"] is LocalContext, tool,
         )  # fmt: skip
 
     return made

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast
 
 from letopis import extract
 from letopis.archive import OWN, READ, WRITE
 from letopis.archive.observers import ObserverMarks
 from letopis.archive.verdicts import verdict_between
-from letopis.errors import DocumentTooLarge, Refused, Unavailable, UnknownUrl, UnknownVersion, UsageError
-from letopis.model import Page, Version, rfc3339
+from letopis.errors import DocumentTooLarge, Refused, Unavailable, UnknownUrl, UnknownVersion, UsageError, shell_words
+from letopis.model import Headers, Page, Version, rfc3339
 from letopis.model.times import AHEAD
 from letopis.monitor import CheckOptions
 from letopis.monitor.monitor import error_of_check
@@ -23,12 +23,21 @@ from letopis.operations.operation import operation
 from letopis.operations.parameters import CLI_ONLY, Door, Parameters, parameter
 from letopis.urls import parse_user_url
 
+if TYPE_CHECKING:
+    from letopis.extract import ContentForm
+
 DiffFormat = Literal["unified", "words", "chars", "html", "visual", "links", "json", "binary"]
 _MEDIA_TYPES = {
     "html": "text/html; charset=utf-8",
     "visual": "text/html; charset=utf-8",
     "json": "application/json",
     "binary": "application/octet-stream",
+}
+_FORMAT_TYPES = {
+    "json": "application/json",
+    "xml": "application/xml",
+    "markdown": "text/markdown; charset=utf-8",
+    "text": "text/plain; charset=utf-8",
 }
 _NOT_HTTP: frozenset[Door] = frozenset(("cli", "job"))
 """Over HTTP a page is checked by a request of its own."""
@@ -77,6 +86,9 @@ class GetQuery(Parameters):
         "Version number, from 0; -1 is the newest.", default=None, at_least=-_MAX_VERSION, at_most=_MAX_VERSION
     )
     last_available: bool = parameter("The newest version, even if the page is gone now.", default=False, doors=CLI_ONLY)
+    format: Literal["raw", "markdown", "text"] = parameter(
+        "As it is stored, or what it says without menus and the like.", default="raw"
+    )
     as_is: bool = parameter("As the server sent it, also where a browser rendered the page.", default=False)
     browser: bool = parameter("Check first as a browser shows the page.", default=False, doors=CLI_ONLY)
     offline: bool = parameter(_OFFLINE, default=False, doors=CLI_ONLY)
@@ -101,7 +113,9 @@ class GetQuery(Parameters):
         "letopis get https://example.org/ --at 2024-01-31 --offline",
         "letopis get https://example.org/ --version 0 -o first.html",
         "letopis get https://example.org/ --browser",
+        "letopis get https://example.org/ --at 2024-01-31 --format markdown",
     ),
+    tool=True,
 )
 def get(context: Context, asked: GetQuery) -> Document:
     """Print a page: the current one, one of a past day, a numbered version, or the last there was.
@@ -111,24 +125,25 @@ def get(context: Context, asked: GetQuery) -> Document:
     asked.require_sense()
     found = _requested_version(context, asked)
     found = context.archive.as_sent(found) if asked.as_is else found
-    headers = {
-        "content-type": found.content_type,
-        "etag": f'"{found.digest}"',
-        "x-letopis-version": str(found.number),
-    }
-    return Document([found.body], found.content_type, headers, row=_content_row(found) if context.wants_row else None)
+    body, kind, mark = found.body, found.content_type, ""
+    if asked.format != "raw":
+        page = extract.read_page(found.body, found.url, found.headers)
+        body = page_text(page, asked.format, found).encode("utf-8", "replace")
+        kind, mark = _FORMAT_TYPES[asked.format], f"-{asked.format}"
+    headers = {"content-type": kind, "etag": f'"{found.digest}{mark}"', "x-letopis-version": str(found.number)}
+    return Document([body], kind, headers, row=_content_row(found, body) if context.wants_row else None)
 
 
-def _content_row(found: Version) -> dict[str, Any]:
+def _content_row(found: Version, body: bytes) -> dict[str, Any]:
     """A version as one object: its text, or its bytes in base64 where they are no UTF-8."""
     facts = {
         "url": found.url, "version": found.number, "time": found.time, "valid_until": found.valid_until,
         "digest": found.digest, "content_type": found.content_type, "raw_bytes": found.raw_bytes,
     }  # fmt: skip
     try:
-        return facts | {"text": found.body.decode()}
+        return facts | {"text": body.decode()}
     except UnicodeDecodeError:
-        return facts | {"base64": b64encode(found.body).decode()}
+        return facts | {"base64": b64encode(body).decode()}
 
 
 def _requested_version(context: Context, asked: GetQuery) -> Version:
@@ -143,7 +158,9 @@ def _requested_version(context: Context, asked: GetQuery) -> Version:
         return version_at(context, url, asked.at, offline=asked.offline, browser=asked.browser)
     except Unavailable as error:
         if archive.versions(url):
-            raise Unavailable(f"{error}; '--last-available' prints the last version that was there") from error
+            raise Unavailable(
+                f"{shell_words(error)}; '--last-available' prints the last version that was there"
+            ) from error
         raise
 
 
@@ -177,6 +194,7 @@ class DiffQuery(Parameters):
         "letopis diff https://example.org/ --as anna",
         "letopis diff https://example.org/ --format html > changes.html",
     ),
+    tool=True,
 )
 def diff(context: Context, asked: DiffQuery) -> Document:
     """Show what changed on a page: between the last two versions, between two times, or since your last look.
@@ -228,13 +246,13 @@ class ExtractQuery(Parameters):
 
     url: str = parameter("Address of the page.", argument=True)
     at: datetime | None = parameter("The version valid at this time.", default=None, ends_day=True)
-    format: Literal["json", "xml"] = parameter("How to show it.", default="json")
+    format: Literal["json", "xml", "markdown", "text"] = parameter("How to show it.", default="json")
     offline: bool = parameter(_OFFLINE, default=False, doors=CLI_ONLY)
 
 
-@operation("extract", right=READ, route=("GET", "/extract"), errors=(404,))
+@operation("extract", right=READ, route=("GET", "/extract"), errors=(404,), tool=True)
 def extract_page(context: Context, asked: ExtractQuery) -> Document:
-    """Show the common form of a stored page: metadata, blocks, links.
+    """Show the common form of a stored page: metadata, blocks, links; or its main content as Markdown or text.
 
     A page that was never there is checked first, but not over HTTP.
     """
@@ -247,11 +265,29 @@ def extract_page(context: Context, asked: ExtractQuery) -> Document:
         _require_available(context, url)
         found = archive.get(url, at=asked.at)
     page = extract.read_page(found.body, found.url, found.headers)
-    return Document([page_text(page, asked.format)], f"application/{asked.format}")
+    return Document([page_text(page, asked.format, found)], _FORMAT_TYPES[asked.format])
 
 
-def page_text(page: Page, form: str) -> str:
-    """The common form of a document as JSON or XML."""
+class Readable(Protocol):
+    """What a page was read from: a version, or a file."""
+
+    @property
+    def body(self) -> bytes:
+        """Its bytes."""
+
+    @property
+    def headers(self) -> Headers:
+        """How it was sent."""
+
+    @property
+    def time(self) -> datetime | None:
+        """Since when it was so, where that is known."""
+
+
+def page_text(page: Page, form: str, source: Readable) -> str:
+    """The common form of a document as JSON or XML, or its main content as Markdown or text."""
+    if form in ("markdown", "text"):
+        return extract.content_text(page, source.body, source.headers, cast("ContentForm", form), source.time)
     text = extract.page_to_json(page) if form == "json" else extract.page_to_xml(page)
     return text.rstrip() + "\n"
 

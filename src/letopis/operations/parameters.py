@@ -11,6 +11,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -92,7 +93,9 @@ def parameter(
     `secret` is no word of the command line: it is read from standard input, or
     asked for. `attribute` is its name in the job language where that is not
     its alias; a list is then one attribute, with blanks between its words.
-    `media_type` is that of a body that is this parameter alone.
+    `media_type` is that of a body that is this parameter alone. A parameter
+    that is a Path is such a body too, written to a file that lasts as long as
+    the operation.
     """
     return Declared(
         help, named, argument, flags, metavar, at_least, at_most, longest,
@@ -183,11 +186,12 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
     "texts": {"type": "array", "items": {"type": "string", "maxLength": LONGEST}},
     "objects": {"type": "array", "items": {"type": "object"}},
     "bytes": {"type": "string", "format": "binary"},
+    "file": {"type": "string", "format": "binary"},
 }
 _NUMBERS = ("integer", "number")
 _KINDS: dict[Any, str] = {
     str: "text", int: "integer", float: "number", bool: "flag", datetime: "time", timedelta: "duration",
-    bytes: "bytes",
+    bytes: "bytes", Path: "file",
 }  # fmt: skip
 
 
@@ -347,8 +351,15 @@ def _bytes(one: Parameter, raw: Any, now: datetime) -> bytes:
     return data
 
 
+def _file(one: Parameter, raw: Any, now: datetime) -> Path:
+    """A file that the door has made of a body; whoever asks cannot name one."""
+    if not isinstance(raw, Path):
+        raise UsageError(f"{one.alias} must be the bytes of a file")
+    return raw
+
+
 _READERS: dict[str, Callable[[Parameter, Any, datetime], Any]] = {
     "text": _text, "integer": _number, "number": _number, "flag": _flag,
     "time": _time, "duration": _duration, "choice": _choice, "texts": _texts,
-    "objects": _objects, "bytes": _bytes,
+    "objects": _objects, "bytes": _bytes, "file": _file,
 }  # fmt: skip

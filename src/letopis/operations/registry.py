@@ -16,6 +16,7 @@ FAMILIES = (
     "crawls",
     "duplicates",
     "exchange",
+    "imports",
     "jobs",
     "links",
     "muting",
@@ -28,6 +29,7 @@ FAMILIES = (
     "upkeep",
     "watch_tags",
     "watches",
+    "word_forms",
     "words",
 )
 """Modules of this package that hold operations."""

@@ -7,7 +7,7 @@ kept long after the graph that it was made from is gone, so it holds no part of 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from heapq import nsmallest
 from typing import Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
@@ -16,7 +16,7 @@ import numpy as np
 
 from letopis.archive.activity import DAY, HOUR, ChangeRow, HourRow
 from letopis.index.link_graph import Graph, GraphTimes, LinkSnapshot
-from letopis.index.link_reports import BrokenRow, RankRow, broken_link_numbers, broken_rows, rank_rows, site_findings
+from letopis.index.link_reports import BrokenRow, ReportRow, broken_link_numbers, broken_rows
 from letopis.index.link_storage import Int32, Ints
 from letopis.index.page_ranks import SiteDiagram, rank_site, site_diagram
 from letopis.index.site_events import EVENT_KINDS, SiteChanges, SiteDifference, SiteEvent, site_changes
@@ -73,10 +73,9 @@ class SiteListing(NamedTuple, Generic[T]):
         return self.counts.get(kind, 0) if kind else sum(self.counts.values())
 
 
-class RankedSite(NamedTuple):
-    """The highest pages of a site, the links between some of them, and the titles of those."""
+class DrawnSite(NamedTuple):
+    """The links between the highest pages of a site, and the titles of those."""
 
-    rows: list[RankRow]
     diagram: SiteDiagram
     titles: dict[str, str]
 
@@ -88,13 +87,6 @@ class FindingRow(NamedTuple):
     detail: str
     urls: tuple[str, ...]
     others: int
-
-
-class SiteFindings(NamedTuple):
-    """The findings about a site, and how many of its pages are how many clicks from its home page."""
-
-    listing: SiteListing[FindingRow]
-    depths: list[tuple[int, int]]
 
 
 class ChangeActivity(NamedTuple):
@@ -111,12 +103,11 @@ def upper_map(graph: Graph, site: str, at: int, depth: int, most: int) -> MapOut
     return map_outline(site_map(graph, site, at, depth=depth), most)
 
 
-def ranked_site(graph: Graph, site: str, at: int, drawn: int) -> RankedSite:
-    """Pages by rank, and the links between the highest of them."""
+def drawn_site(graph: Graph, site: str, at: int, drawn: int) -> DrawnSite:
+    """The links between the pages of the highest rank."""
     moment = graph.as_of(at, site)
-    ranks = rank_site(moment, site)
-    diagram = site_diagram(moment, site, drawn, ranks)
-    return RankedSite(rank_rows(moment, ranks, MOST_RANKS), diagram, {url: _title(moment, url) for url in diagram.urls})
+    diagram = site_diagram(moment, site, drawn, rank_site(moment, site))
+    return DrawnSite(diagram, {url: _title(moment, url) for url in diagram.urls})
 
 
 def _title(moment: LinkSnapshot, url: str) -> str:
@@ -137,21 +128,21 @@ def broken_listing(graph: Graph, site: str, at: int) -> SiteListing[BrokenRow]:
     return SiteListing({"broken": list(broken_rows(moment, links[:MOST_LISTED]))}, {"broken": len(links)})
 
 
-def findings_listing(graph: Graph, site: str, at: int, kinds: Iterable[str]) -> SiteFindings:
-    """What a webmaster may want to fix."""
-    whole = site_map(graph, site, at)
+def findings_listing(rows: Iterable[ReportRow], kinds: Iterable[str]) -> SiteListing[FindingRow]:
+    """What a webmaster may want to fix, of the rows of the report those of some kinds."""
     listing: SiteListing[FindingRow] = SiteListing({kind: [] for kind in kinds}, {})
-    counts: Counter[str] = Counter()
-    for finding, detail, pages in site_findings(whole):
-        counts[finding] += 1
-        if counts[finding] <= MOST_LISTED:
-            listing.rows[finding].append(FindingRow(finding, detail, *_named(whole.moment, pages)))
-    listing.counts.update(counts)
-    return SiteFindings(listing, sorted(Counter(whole.tree.depths.tolist()).items()))
+    for finding, detail, urls in rows:
+        if (listed := listing.rows.get(finding)) is None:
+            continue
+        listing.counts[finding] = listing.counts.get(finding, 0) + 1
+        if len(listed) < MOST_LISTED:
+            listed.append(FindingRow(finding, detail, urls[:MOST_NAMED], max(0, len(urls) - MOST_NAMED)))
+    return listing
 
 
-def _named(moment: LinkSnapshot, pages: Sequence[int]) -> tuple[tuple[str, ...], int]:
-    return tuple(moment.url(page) for page in pages[:MOST_NAMED]), max(0, len(pages) - MOST_NAMED)
+def click_depths(graph: Graph, site: str, at: int) -> list[tuple[int, int]]:
+    """How many pages of a site are how many clicks from its home page."""
+    return sorted(Counter(site_map(graph, site, at).tree.depths.tolist()).items())
 
 
 def change_activity(graph: Graph, site: str, since: int, at: int, liveliest: int) -> ChangeActivity:

@@ -95,6 +95,7 @@ def _lines(totals: ArchiveTotals) -> str:
     route=("GET", "/stats"),
     sentence=_lines,
     examples=("letopis stats", "letopis stats --json"),
+    tool=True,
 )
 def stats(context: Context, asked: WholeArchive) -> Value[ArchiveTotals]:
     """Show totals of the archive: documents, versions, checks, bytes, links, and how far the indexes are behind."""
@@ -131,13 +132,21 @@ class StorageOverview(NamedTuple):
     free_bytes: int | None
     disk_bytes: int | None
 
+    @property
+    def room(self) -> DiskRoom | None:
+        """The room of the disk, where it is told."""
+        return (
+            None if self.free_bytes is None or self.disk_bytes is None else DiskRoom(self.free_bytes, self.disk_bytes)
+        )
+
 
 @operation("storage", right=READ, route=("GET", "/storage"))
 def storage(context: Context, asked: WholeArchive) -> Value[StorageOverview]:
     """Show what takes space: the parts of the archive on disk, and how contents are compressed."""
-    room = disk_room(context)
-    overview = storage_overview(context.archive)
-    return Value(overview if room is None else overview._replace(free_bytes=room.free, disk_bytes=room.total))
+    archive = context.archive
+    usage = shutil.disk_usage(archive.folder) if context.may(OWN) else None
+    free, total = (None, None) if usage is None else (usage.free, usage.total)
+    return Value(StorageOverview(_storage_parts(archive), tuple(activity_of(archive).methods()), free, total))
 
 
 class DiskRoom(NamedTuple):
@@ -145,19 +154,6 @@ class DiskRoom(NamedTuple):
 
     free: int
     total: int
-
-
-def disk_room(context: Context) -> DiskRoom | None:
-    """The room of the disk, which is told to owners only."""
-    if not context.may(OWN):
-        return None
-    usage = shutil.disk_usage(context.archive.folder)
-    return DiskRoom(usage.free, usage.total)
-
-
-def storage_overview(archive: Archive) -> StorageOverview:
-    """What takes space, for anybody."""
-    return StorageOverview(_storage_parts(archive), tuple(activity_of(archive).methods()), None, None)
 
 
 def _storage_parts(archive: Archive) -> tuple[StoragePart, ...]:

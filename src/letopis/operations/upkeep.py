@@ -18,7 +18,7 @@ from letopis.archive.cluster import compact_jointly, spread_over
 from letopis.archive.compaction import CompactReport
 from letopis.archive.integrity import RepairReport
 from letopis.config import Settings
-from letopis.errors import Damaged, LetopisError, NotReady
+from letopis.errors import Damaged, LetopisError, NotReady, shell_words
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Cancelled, Context, LocalContext
 from letopis.operations.operation import operation
@@ -247,4 +247,4 @@ def _catalogue(settings: Settings) -> DoctorFinding:
         with Archive.open(settings) as archive:
             return DoctorFinding("catalogue", True, f"{archive.stats().versions} versions")
     except LetopisError as error:
-        return DoctorFinding("catalogue", False, str(error))
+        return DoctorFinding("catalogue", False, shell_words(error))

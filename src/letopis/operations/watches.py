@@ -169,6 +169,7 @@ def _sentence(row: WatchDetails) -> str:
     subject=lambda asked: " ".join((*asked.urls, *asked.sitemaps)) or f"tag {asked.tag}",
     sentence=_sentence,
     errors=(403, 429, 501),
+    tool=True,
     examples=(
         "letopis watch add https://example.org/ --every 10m --css main --notify https://example.org/hook",
         'letopis watch add https://example.org/prices --cron "0 7 * * mon-fri" --adds "sold out"',
@@ -179,7 +180,7 @@ def _sentence(row: WatchDetails) -> str:
         "letopis watch add --sitemap https://example.org/sitemap.xml --tag example",
         "letopis watch add --tag example --every 6h --notify mailto://user:password@example.org",
     ),
-)
+)  # fmt: skip
 def watch_add(context: Context, asked: AddWatches) -> Rows[WatchDetails]:
     """Watch pages from now on, or set the defaults of a tag.
 
@@ -340,7 +341,7 @@ class WatchListQuery(Parameters):
 
 
 @operation(
-    "watch_list", right=READ, verb="watch list", route=("GET", "/watches"), listed="watches",
+    "watch_list", right=READ, verb="watch list", route=("GET", "/watches"), listed="watches", tool=True,
     columns=(
         "id", "url", "name", "owner", "every", "cron", "tag", "when", "paused", "due", "failures", "undelivered",
         "delivery_error",
@@ -368,7 +369,7 @@ class RemovedWatch:
 
 @operation(
     "watch_remove", right=WRITE, verb="watch remove", route=("DELETE", "/watches"), listed="watches", single="url",
-    audited="watch removed", creates=False,
+    audited="watch removed", creates=False, tool=True,
     sentence=lambda row: f"no longer watched: {row.url} ({row.removed} {'watch' if row.removed == 1 else 'watches'})",
     errors=(403, 404), examples=("letopis watch remove https://example.org/",),
 )  # fmt: skip

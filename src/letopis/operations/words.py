@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from html import unescape
 
 from letopis import extract
-from letopis.archive import READ, WRITE, Archive
+from letopis.archive import READ, Archive
 from letopis.archive.accounts import project_pages, projects_of
 from letopis.archive.cluster import spread_over
-from letopis.archive.index_facts import record_choice, record_shown, require_site, word_forms
+from letopis.archive.index_facts import record_choice, record_shown, require_site
 from letopis.change.fingerprints import normalized_words
 from letopis.change.paragraphs import LONG_PARAGRAPH
 from letopis.index.query_language import WordQuery, field_filters, parse_word_query
 from letopis.index.search_ranking import SearchRow, search_row
 from letopis.index.search_results import SearchFacet, count_results, search_facets
 from letopis.index.search_results import search as best_pages
+from letopis.index.vocabulary import corrected_query
 from letopis.index.word_analysis import (
     FirstPlace,
     NearbyWord,
@@ -29,7 +30,7 @@ from letopis.index.word_analysis import (
     phrase_history,
     site_categories,
 )
-from letopis.index.word_index import WordIndex, derive_base_forms, lock_base_form, release_base_form
+from letopis.index.word_index import WordIndex
 from letopis.model import rfc3339
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
@@ -150,7 +151,7 @@ def _shown_reason(row: SearchRow) -> Iterator[str]:
     step="search",
     listed="results",
     element="hit",
-    about={"query": str, "total": int, "facets": list[SearchFacet]},
+    about={"query": str, "total": int, "facets": list[SearchFacet], "suggestion": str},
     sentence=_shown_hit,
     on_cluster=True,
     errors=(404,),
@@ -161,6 +162,7 @@ def _shown_reason(row: SearchRow) -> Iterator[str]:
         "letopis search -- 'archive -wayback'",
         "letopis search --rebuild --cluster tcp://scheduler.example:8786",
     ),
+    tool=True,
 )
 def search(context: Context, asked: SearchQuery) -> Rows[SearchRow]:
     """Find pages by their words, best first.
@@ -175,12 +177,15 @@ def search(context: Context, asked: SearchQuery) -> Rows[SearchRow]:
         return Rows(())
     question = asked.question(pages)
     rows = [] if asked.facets_alone else _hits(context, index, question, asked)
+    total = count_results(index, question)
+    suggestion = "" if total else _suggested_query(index, asked, pages)
     about = {
         "query": asked.query,
-        "total": count_results(index, question),
+        "total": total,
         "facets": search_facets(index, question) if asked.facets or asked.facets_alone else [],
+        "suggestion": suggestion,
     }
-    return Rows(rows, about, remark="" if asked.facets_alone else _search_remark(index, asked, rows))
+    return Rows(rows, about, remark="" if asked.facets_alone else _search_remark(index, asked, rows, suggestion))
 
 
 def _hits(context: Context, index: WordIndex, question: WordQuery, asked: SearchQuery) -> list[SearchRow]:
@@ -189,7 +194,17 @@ def _hits(context: Context, index: WordIndex, question: WordQuery, asked: Search
     return [search_row(hit, asked.explain) for hit in found]
 
 
-def _search_remark(index: WordIndex, asked: SearchQuery, rows: list[SearchRow]) -> str:
+def _suggested_query(index: WordIndex, asked: SearchQuery, pages: frozenset[int] | None) -> str:
+    """The question with words that the archive has for those that it has not; nothing where that finds no page."""
+    text = corrected_query(index.snapshot(), asked.query)
+    if text == asked.query:
+        return ""
+    return text if count_results(index, SearchQuery(**{**vars(asked), "query": text}).question(pages)) else ""
+
+
+def _search_remark(index: WordIndex, asked: SearchQuery, rows: list[SearchRow], suggestion: str) -> str:
+    if suggestion:
+        return f"nothing found; did you mean: {suggestion}"
     if not rows:
         return "nothing found; try fewer words, another date, or a prefix*"
     behind = index.names_lag() if asked.explain else 0
@@ -272,6 +287,7 @@ def _shown_phrase(found: PhraseHistory) -> str:
     sentence=_shown_phrase,
     errors=(404,),
     examples=("letopis when 'terms of service'", "letopis when katedra --site example.org"),
+    tool=True,
 )
 def when(context: Context, asked: PhraseQuery) -> Value[PhraseHistory]:
     """Tell when a phrase first and last stood on any page, over all versions."""
@@ -367,116 +383,6 @@ def categories(context: Context, asked: CategoriesQuery) -> Rows[PageCategory]:
     host = require_site(context.archive, asked.site)
     rows = site_categories(current_words(context), host, asked.at, asked.depth, context.steps("pages"))
     return Rows(rows, {"site": host, "at": context.moment(asked.at)})
-
-
-class BaseFormsCommand(Parameters):
-    """Which words, and what takes the place of their ending."""
-
-    extension: str = parameter("The ending of the words.", longest=80)
-    basicextension: str = parameter("The ending of their base forms.", default="", longest=80)
-
-
-@dataclass(frozen=True, slots=True)
-class SettledForm:
-    """A word and its base form."""
-
-    form: str
-    base: str
-
-
-@operation(
-    "wordfigure",
-    right=WRITE,
-    step="wordfigure",
-    element="word",
-    about={"extension": str, "basicextension": str},
-)
-def settle_base_forms(context: Context, asked: BaseFormsCommand) -> Rows[SettledForm]:
-    """Give words with an ending the word without it as base form, where there is one; lists what was settled now."""
-    pairs = derive_base_forms(current_words(context), asked.extension, asked.basicextension)
-    about = {"extension": asked.extension, "basicextension": asked.basicextension}
-    return Rows([SettledForm(form, base) for form, base in pairs], about)
-
-
-class WordsCommand(Parameters):
-    """Which words."""
-
-    words: tuple[str, ...] = parameter(
-        "Words.", argument=True, metavar="WORD...", attribute="words", at_least=1, at_most=_MAX_FILTERS
-    )
-
-
-class AllWordsQuery(Parameters):
-    """All of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class WordForm:
-    """A word whose base form somebody settled; a `locked` one is its own, whatever rules and dictionaries say."""
-
-    form: str
-    base: str
-    locked: bool
-
-
-def _settled_words(context: Context, words: Iterable[str] | None = None) -> Iterator[WordForm]:
-    chosen = None if words is None else set(words)
-    for row in word_forms(context.archive):
-        if chosen is None or row.form in chosen:
-            yield WordForm(row.form, row.base, row.locked)
-
-
-@operation(
-    "list_words",
-    right=READ,
-    verb="words list",
-    route=("GET", "/words"),
-    step="wordlist",
-    listed="words",
-    element="word",
-    examples=("letopis words list", "letopis words list --json"),
-)
-def list_words(context: Context, asked: AllWordsQuery) -> Rows[WordForm]:
-    """List the words whose base forms somebody settled or locked."""
-    return Rows(list(_settled_words(context)))
-
-
-@operation(
-    "lock_words",
-    right=WRITE,
-    verb="words lock",
-    route=("POST", "/words/lock"),
-    step="wordlock",
-    listed="words",
-    element="word",
-    audited="words locked",
-    sentence=lambda row: f"{row.form} is its own base form from now on",
-    examples=("letopis words lock Windows", "letopis words lock axes data"),
-)
-def lock_words(context: Context, asked: WordsCommand) -> Rows[WordForm]:
-    """Let words be found only as they are written: each is its own base form from now on."""
-    index = word_index(context.archive)
-    return Rows(list(_settled_words(context, [lock_base_form(index, word) for word in asked.words])))
-
-
-@operation(
-    "release_words",
-    right=WRITE,
-    verb="words release",
-    route=("POST", "/words/release"),
-    step="wordrelease",
-    listed="words",
-    element="word",
-    audited="words released",
-    sentence=lambda row: f"{row.form} follows rules and dictionaries again",
-    examples=("letopis words release Windows",),
-)
-def release_words(context: Context, asked: WordsCommand) -> Rows[WordForm]:
-    """Forget locks and settled base forms of words; lists those that had any."""
-    index = word_index(context.archive)
-    before = {row.form: row for row in _settled_words(context)}
-    released = [release_base_form(index, word) for word in asked.words]
-    return Rows([before[form] for form in released if form in before])
 
 
 class ChoiceCommand(Parameters):

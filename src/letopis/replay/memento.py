@@ -133,7 +133,7 @@ MOST_CALENDAR_CAPTURES = 20_000
 
 
 def calendar(archive: Archive, web: ReplayUrls, address: ReplayAddress, request: Request) -> Response:
-    """A page for people; at most `MOST` captures on it."""
+    """A page for people; at most `MOST_CALENDAR_CAPTURES` captures on it."""
     batches = archive.attached(CaptureList).batches(KeyRange.exactly(surt(address.url)))
     rows = list(islice((row for batch in batches for row in batch), MOST_CALENDAR_CAPTURES + 1))
     if not rows:

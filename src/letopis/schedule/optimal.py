@@ -138,7 +138,7 @@ class OptimalPolicy:
         return self.pace.price if own is None else max(self.pace.price, own.price)
 
     def next_visit(self, state: VisitState, look: VisitResult) -> RevisitDecision:
-        """See `Policy.next_visit`."""
+        """See `RevisitPolicy.next_visit`."""
         if look.changed is None:
             return retry_decision(self.name, state, look, self._settings)
         after = state_after(state, look, self._learned(state, look))
@@ -234,7 +234,7 @@ def objective_for(settings: ScheduleSettings) -> FreshnessObjective | AgeObjecti
 
 
 def make_policy(settings: ScheduleSettings, memory: bytes = b"") -> RevisitPolicy:
-    """A policy ready for use; `memory` is what an `Optimal` remembered of the last run."""
+    """A policy ready for use; `memory` is what an `OptimalPolicy` remembered of the last run."""
     if settings.policy == "uniform":
         return UniformPolicy(settings)
     if settings.policy == "adaptive":

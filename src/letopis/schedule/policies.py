@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 from letopis.config.settings import ScheduleSettings
-from letopis.errors import Damaged
+from letopis.errors import REPAIR, Damaged
 
 _FORMAT = struct.Struct("<BBHHdfffffff")
 _VERSION = 2
@@ -76,7 +76,7 @@ class VisitState(NamedTuple):
                 data
             )
         else:
-            raise Damaged("a page's visit record is not one this release can read; run letopis verify --repair")
+            raise Damaged("a page's visit record is not one this release can read", REPAIR)
         return cls(visits, changes, failures, last, last - since, window, interval, shape, scale, quiet, busy)
 
 
@@ -209,7 +209,7 @@ class UniformPolicy:
     name: str = "uniform"
 
     def next_visit(self, state: VisitState, look: VisitResult) -> RevisitDecision:
-        """See `Policy.next_visit`."""
+        """See `RevisitPolicy.next_visit`."""
         if look.changed is None:
             return retry_decision(self.name, state, look, self.settings)
         return decision_after(self.name, "even", state_after(state, look), look.now, self.settings.interval)
@@ -223,7 +223,7 @@ class AdaptivePolicy:
     name: str = "adaptive"
 
     def next_visit(self, state: VisitState, look: VisitResult) -> RevisitDecision:
-        """See `Policy.next_visit`."""
+        """See `RevisitPolicy.next_visit`."""
         if look.changed is None:
             return retry_decision(self.name, state, look, self.settings)
         after = state_after(state, look)

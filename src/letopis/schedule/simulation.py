@@ -31,6 +31,8 @@ class SimulatedWorld:
     periods: Floats
     changes: tuple[Floats, ...]
     seconds: float
+    weights: Floats | None = None
+    """How much each page is worth, 1 in the mean; None where all are worth the same."""
 
     @property
     def rates(self) -> Floats:
@@ -46,7 +48,15 @@ def make_world(pages: int, periods: str, changes: ChangePattern, seconds: float,
     """
     random = np.random.default_rng(seed)
     drawn = draw_periods(periods, pages, random)
-    return SimulatedWorld(drawn, tuple(_change_times(period, changes, seconds, random) for period in drawn), seconds)
+    times = tuple(_change_times(period, changes, seconds, random) for period in drawn)
+    return SimulatedWorld(drawn, times, seconds, page_weights(pages))
+
+
+def page_weights(pages: int) -> Floats:
+    """What pages are worth as their ranks say it: the n-th 1/n of the first, 1 in the mean."""
+    weights: Floats = 1.0 / np.arange(1.0, pages + 1.0)
+    weights /= weights.mean()
+    return weights
 
 
 def draw_periods(text: str, pages: int, random: np.random.Generator) -> Floats:
@@ -92,17 +102,25 @@ def _change_times(period: float, changes: ChangePattern, seconds: float, random:
 
 @dataclass(frozen=True, slots=True)
 class VisitMeasures:
-    """Means over pages and time. `captured` and `hits` are shares of changes and of visits."""
+    """Means over pages and time. `captured` and `hits` are shares of changes and of visits.
+
+    `change_ratio` is `hits` with each visit counted by what its page is worth.
+    """
 
     captured: float
     hits: float
     freshness: float
     age: float
     visits: int
+    change_ratio: float
 
 
 def measure_visits(
-    visits: Sequence[Sequence[float] | Floats], changes: Sequence[Floats], start: float, end: float
+    visits: Sequence[Sequence[float] | Floats],
+    changes: Sequence[Floats],
+    start: float,
+    end: float,
+    weights: Floats | None = None,
 ) -> VisitMeasures:
     """What visits achieved between two times; each page has at least one visit before `start` or none at all.
 
@@ -116,7 +134,13 @@ def measure_visits(
     captured, found, made = (sum(page[part] for page in pages) for part in (2, 3, 4))
     happened = sum(int(np.searchsorted(true, end) - np.searchsorted(true, start)) for true in changes)
     whole = len(changes) * (end - start)
-    return VisitMeasures(captured / max(happened, 1), found / max(made, 1), fresh / whole, age / whole, int(made))
+    hits = found / max(made, 1)
+    if weights is not None:
+        worth = sum(weight * page[4] for weight, page in zip(weights, pages, strict=True))
+        ratio = sum(weight * page[3] for weight, page in zip(weights, pages, strict=True)) / max(worth, 1e-12)
+    return VisitMeasures(
+        captured / max(happened, 1), hits, fresh / whole, age / whole, int(made), hits if weights is None else ratio
+    )
 
 
 def _measure_page(visits: Floats, changes: Floats, start: float, end: float) -> tuple[float, float, int, int, int]:
@@ -151,6 +175,7 @@ DEFAULT_COEFFICIENTS = Coefficients(ScheduleSettings().increase, ScheduleSetting
 class SimulationRow:
     """One policy in one world. Shares are fractions, `age` is seconds.
 
+    `change_ratio` is the share of visits that found a change, each counted by what its page is worth.
     `visits_per_budget` compares visits with those of the uniform policy.
     `of_oracle` is freshness over that of the oracle in the same world; for
     `captured` and `proportional-oracle` it compares captured changes with
@@ -160,6 +185,7 @@ class SimulationRow:
     policy: str
     captured: float
     hits: float
+    change_ratio: float
     freshness: float
     age: float
     visits_per_budget: float
@@ -214,7 +240,9 @@ def _row(name: str, got: VisitMeasures, best: dict[str, VisitMeasures], allowed:
         share = got.captured / max(best["proportional-oracle"].captured, 1e-12)
     else:
         share = got.freshness / max(best["oracle"].freshness, 1e-12)
-    return SimulationRow(name, got.captured, got.hits, got.freshness, got.age, got.visits / allowed, share)
+    return SimulationRow(
+        name, got.captured, got.hits, got.change_ratio, got.freshness, got.age, got.visits / allowed, share
+    )
 
 
 class _Simulation:
@@ -229,7 +257,8 @@ class _Simulation:
 
     def measured(self, name: str) -> VisitMeasures:
         visits = self._visits(name)
-        return measure_visits(visits, self._world.changes, self._learning, self._world.seconds)
+        world = self._world
+        return measure_visits(visits, world.changes, self._learning, world.seconds, world.weights)
 
     def _visits(self, name: str) -> Sequence[Sequence[float] | Floats]:
         budget = len(self._world.periods) / self._interval
@@ -265,6 +294,7 @@ class CoefficientRow:
     coefficient: float
     captured: float
     hits: float
+    change_ratio: float
     freshness: float
     age: float
     visits_per_budget: float
@@ -277,7 +307,11 @@ def study_coefficients(values: Sequence[float], run: Callable[[Coefficients], Si
     found = []
     for value in values:
         row = run(Coefficients(value, value))
-        found.append(CoefficientRow(value, row.captured, row.hits, row.freshness, row.age, row.visits_per_budget))
+        found.append(
+            CoefficientRow(
+                value, row.captured, row.hits, row.change_ratio, row.freshness, row.age, row.visits_per_budget
+            )
+        )
     return found
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import brotli
 
 from letopis.binary import ByteReader, encode_varint, length_prefixed
-from letopis.errors import Damaged, UnknownVersion, UsageError
+from letopis.errors import VERIFY, Damaged, UnknownVersion, UsageError
 from letopis.lazy import lazy
 from letopis.store.pack_format import RecordMethod
 from letopis.store.values import DecodedContent
@@ -103,7 +103,7 @@ def expand_body(method: int, body: bytes) -> bytes:
     try:
         return decompress(body) if method == _ZSTD else bytes(brotli.decompress(body))
     except (ZstdError, brotli.error) as error:
-        raise Damaged(f"a record cannot be decompressed ({error}); run verify") from error
+        raise Damaged(f"a record cannot be decompressed ({error})", VERIFY) from error
 
 
 def smallest_body(body: bytes) -> tuple[RecordMethod, bytes]:
@@ -247,7 +247,7 @@ def _split_run(data: bytes) -> _RunParts:
     fields = ByteReader(data)
     kind, first, count = fields.varint(), fields.text(), fields.varint()
     if kind > _ALONE or not 0 < count <= fields.left:
-        raise Damaged("invalid frame header; run 'letopis verify'")
+        raise Damaged("invalid frame header", VERIFY)
     lengths = [fields.varint() for _ in range(count)]
     return _RunParts(kind, lengths, first, fields.take(fields.left))
 
@@ -284,7 +284,7 @@ def _zstd_errors() -> Iterator[None]:
     try:
         yield
     except ZstdError as error:
-        raise Damaged(f"a frame cannot be decompressed ({error}); run verify") from error
+        raise Damaged(f"a frame cannot be decompressed ({error})", VERIFY) from error
 
 
 class FrameCoder(NamedTuple):

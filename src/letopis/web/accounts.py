@@ -13,7 +13,7 @@ from letopis.api.access import principal_of
 from letopis.api.door import context_of
 from letopis.api.requests import http_status_of
 from letopis.archive.accounts import accounts_of
-from letopis.errors import LetopisError, UsageError
+from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model.rights import OWN, ROLES, SCOPES
 from letopis.operations import Operation, bind, projects
 from letopis.operations import accounts as operations
@@ -101,7 +101,7 @@ def _carried_out(request: Request, form: Form, change: FormAction) -> Response:
         return change(request, form)
     except LetopisError as error:
         status = 422 if isinstance(error, UsageError) else http_status_of(error)
-        return _accounts_page(request, AccountNotice(status, problem=str(error)))
+        return _accounts_page(request, AccountNotice(status, problem=shell_words(error)))
 
 
 def _run(request: Request, operation: Operation[Any, Any], form: Mapping[str, Any]) -> Any:
@@ -146,8 +146,9 @@ def _create_token(request: Request, form: Form) -> Response:
 
 
 def _add_project(request: Request, form: Form) -> Response:
-    """A named set of pages, or more pages for one."""
-    _run(request, projects.add_to_project, {**form, "urls": form.get("urls", "").split()})
+    """A named set of pages, sites, folders and crawls, or more of them for one; several stand with blanks between."""
+    several = {name: form.get(name, "").split() for name in ("urls", "site", "prefix", "crawl")}
+    _run(request, projects.add_to_project, {**form, **several})
     return _back("project")
 
 

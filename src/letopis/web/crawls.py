@@ -14,12 +14,10 @@ from letopis.api.access import principal_of
 from letopis.api.door import context_of
 from letopis.api.requests import ArchiveDep, http_status_of
 from letopis.archive import Archive
-from letopis.archive.crawl_status import ready_hosts
-from letopis.crawl import freshness
-from letopis.errors import LetopisError, UsageError
+from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model.rights import OWN
 from letopis.operations import bind, json_value
-from letopis.operations.crawls import CrawlScope, EnqueueSeedsCommand, crawl_status_value, enqueue_seeds
+from letopis.operations.crawls import CrawlScope, CrawlStatusQuery, EnqueueSeedsCommand, crawl_status, enqueue_seeds
 from letopis.operations.watches import AddWatches, watch_add
 from letopis.urls import parse_user_url
 from letopis.web.cache import page_cache_of
@@ -52,7 +50,7 @@ def _crawl_page(
         request,
         "crawl.html",
         status,
-        figures=_cached_figures(request, archive),
+        figures=_cached_figures(request),
         owner=principal_of(request).may(OWN),
         queued=queued,
         problem=problem,
@@ -64,19 +62,18 @@ def _crawl_page(
 
 
 @router.get("/crawl/figures")
-def figures(request: Request, archive: ArchiveDep) -> Response:
+def figures(request: Request) -> Response:
     """The same figures for the script; whoever crawls, in whichever process, is counted."""
-    return JSONResponse(_cached_figures(request, archive), headers={"cache-control": "no-store"})
+    return JSONResponse(_cached_figures(request), headers={"cache-control": "no-store"})
 
 
-def _cached_figures(request: Request, archive: Archive) -> dict[str, Any]:
+def _cached_figures(request: Request) -> dict[str, Any]:
     """What costs more on a large archive is counted less often."""
-    cache = page_cache_of(request)
-    ready = cache.soon("ready hosts", 2, lambda: ready_hosts(archive))
-    fresh = cache.soon("freshness", 30, lambda: freshness(archive))
-    found = cache.get("crawl", 1, lambda: crawl_status_value(archive, _HOSTS, None, None))
+    cache, context = page_cache_of(request), context_of(request)
+    found = cache.get("crawl", 1, lambda: crawl_status(context, CrawlStatusQuery(hosts=_HOSTS, quick=True)).value)
+    whole = cache.soon("whole crawl", 10, lambda: crawl_status(context, CrawlStatusQuery(hosts=0)).value)
     status: dict[str, Any] = json_value(found)
-    return status | {"ready": ready, "freshness": fresh}
+    return status if whole is None else status | {"ready": whole.ready, "freshness": whole.freshness}
 
 
 @router.post("/crawl")
@@ -90,7 +87,7 @@ def _enqueue(request: Request, archive: Archive, form: dict[str, str]) -> Respon
     try:
         queued = _queued(request, form)
     except LetopisError as error:
-        return _crawl_page(request, archive, _form_status(error), problem=str(error), form=form)
+        return _crawl_page(request, archive, _form_status(error), problem=shell_words(error), form=form)
     return RedirectResponse(f"/crawl?queued={queued}", 303)
 
 
@@ -166,5 +163,5 @@ def _begin(request: Request, archive: Archive, form: dict[str, str]) -> Response
         context = context_of(request)
         watch_add(context, bind(AddWatches, {"url": url, "every": form.get("every", "1h")}, context.moment()))
     except LetopisError as error:
-        return _welcome_page(request, archive, _form_status(error), str(error), url)
+        return _welcome_page(request, archive, _form_status(error), shell_words(error), url)
     return RedirectResponse("/watches?done=added", 303)

@@ -14,7 +14,7 @@ from lxml.etree import _Element
 
 from letopis.api.door import context_of, document_response
 from letopis.api.requests import http_status_of
-from letopis.errors import LetopisError, NotFound, UsageError
+from letopis.errors import LetopisError, NotFound, UsageError, shell_words
 from letopis.jobs.documents import read_xml
 from letopis.jobs.packages import stylesheet_names
 from letopis.model.rights import OWN, WRITE
@@ -102,7 +102,7 @@ def _start(request: Request, form: dict[str, str]) -> Response:
         made = start_run(context, bind(StartRun, given, context.moment(), door="http"))
     except LetopisError as error:
         status = 422 if isinstance(error, UsageError) else http_status_of(error)
-        return _list_page(request, {}, _Notice(status, str(error)))
+        return _list_page(request, {}, _Notice(status, shell_words(error)))
     return _to_job(made)
 
 
@@ -165,7 +165,7 @@ def _submit(request: Request, form: dict[str, str]) -> Response:
             made = operations.submit_job(context, operations.SubmitCommand(xml=text.encode(), keep=keep))
     except LetopisError as error:
         status = 422 if isinstance(error, UsageError) else http_status_of(error)
-        return _list_page(request, {}, _Notice(status, str(error), text or _EXAMPLE))
+        return _list_page(request, {}, _Notice(status, shell_words(error), text or _EXAMPLE))
     return _to_job(made)
 
 

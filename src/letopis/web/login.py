@@ -31,7 +31,7 @@ from letopis.api.sessions import (
 from letopis.archive import Archive
 from letopis.archive.accounts import HASHINGS, Accounts, User, accounts_of, session_rows_of
 from letopis.archive.audit import record_audit
-from letopis.errors import Busy, NotFound, UsageError
+from letopis.errors import Busy, NotFound, UsageError, shell_words
 from letopis.model import to_millis
 from letopis.web.languages import LANGUAGE_COOKIE, LANGUAGES, translatable
 from letopis.web.pages import PageRoute, render_page
@@ -161,7 +161,7 @@ def _setup(request: Request, archive: Archive, form: dict[str, str]) -> Response
             form.get("name", ""), "owner", form.get("password", ""), to_millis(archive.clock()), first=True
         )
     except UsageError as error:
-        return _login_page(request, 422, str(error))
+        return _login_page(request, 422, shell_words(error))
     auth.code = secrets.token_urlsafe(9)  # one owner a code, also when all accounts are removed one day
     record_audit(archive, user.name, "first owner", address=address)
     return _signed_in(request, auth, user, form | {"next": "/welcome"})

@@ -18,10 +18,12 @@ from letopis.archive.activity import DAY, activity_of, busiest_hosts, is_checked
 from letopis.archive.crawl_status import crawl_figures
 from letopis.errors import BadUrl
 from letopis.model import Outcome, from_millis, to_millis
+from letopis.model.rights import OWN
 from letopis.operations import bind
 from letopis.operations.checks import CheckCommand, check
-from letopis.operations.totals import SettingRow, WholeArchive, disk_room, storage_overview
+from letopis.operations.totals import SettingRow, WholeArchive
 from letopis.operations.totals import settings as list_settings
+from letopis.operations.totals import storage as take_stock
 from letopis.schedule.policies import format_span
 from letopis.urls import host, parse_user_url
 from letopis.web.cache import page_cache_of
@@ -148,8 +150,9 @@ _PARTS = {
 @storage_router.get("/storage")
 def storage(request: Request, archive: ArchiveDep) -> Response:
     """Raw and stored sizes, packs, methods, retention."""
-    known = page_cache_of(request)
-    found = known.soon("storage", 30, lambda: storage_overview(archive))
+    known, context = page_cache_of(request), context_of(request)
+    # What owners are told is kept apart from what others are.
+    found = known.soon(("storage", context.may(OWN)), 30, lambda: take_stock(context, WholeArchive()).value)
     return render_page(
         request,
         "storage.html",
@@ -160,7 +163,7 @@ def storage(request: Request, archive: ArchiveDep) -> Response:
         keep=archive.settings.store,
         fetch=archive.settings.fetch,
         serve=archive.settings.serve,
-        room=disk_room(context_of(request)),
+        room=found and found.room,
         command=Markup("<code>letopis compact</code>"),
     )
 

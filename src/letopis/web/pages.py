@@ -22,7 +22,7 @@ from letopis.api.access import principal_of
 from letopis.api.requests import archive_of, http_status_of
 from letopis.archive import Archive
 from letopis.archive.activity import find_page
-from letopis.errors import BadUrl, LetopisError, UsageError
+from letopis.errors import BadUrl, LetopisError, UsageError, shell_words
 from letopis.model import rfc3339, stamp14
 from letopis.replay.addresses import embedded_url, path_after
 from letopis.schedule.policies import format_span
@@ -197,7 +197,7 @@ def _current_address(request: Request) -> str:
 
 def error_page(request: Request, error: LetopisError) -> HTMLResponse:
     """What went wrong, as a page that says what to do."""
-    return problem_page(request, http_status_of(error), str(error))
+    return problem_page(request, http_status_of(error), shell_words(error))
 
 
 def problem_page(request: Request, status: int, message: str) -> HTMLResponse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -13,7 +14,7 @@ from starlette.datastructures import QueryParams
 from letopis.api.door import context_of
 from letopis.archive.activity import busiest_hosts
 from letopis.archive.index_facts import count_site_pages, require_site
-from letopis.errors import NotFound, UsageError
+from letopis.errors import NotFound, UsageError, shell_words
 from letopis.index.near_duplicates import DuplicatePair
 from letopis.index.search_ranking import SearchRow
 from letopis.index.search_results import SearchFacet
@@ -85,22 +86,22 @@ def search_page(request: Request, page: str = "") -> Response:
     context = context_of(request)
     try:
         query = _page_query(context, form, 1)
-        hits, facets = _hits(context, form, page)
+        hits, about = _hits(context, form, page)
     except UsageError as error:
-        return _shown(request, form, 400, problem=str(error))
+        return _shown(request, form, 400, problem=shell_words(error))
     except NotFound as error:
-        return _shown(request, form, 404, problem=str(error))
+        return _shown(request, form, 404, problem=shell_words(error))
     return _shown(
-        request, form, learns=context.archive.settings.search.learn, hits=hits, facets=_grouped(facets),
-        near=_near(context, query), stood=_phrase(context, query),
+        request, form, learns=context.archive.settings.search.learn, hits=hits, facets=_grouped(about["facets"]),
+        suggestion=about["suggestion"], near=_near(context, query), stood=_phrase(context, query),
     )  # fmt: skip
 
 
 def _shown(request: Request, form: SearchForm, status: int = 200, **values: Any) -> Response:
     now = context_of(request).moment()
     bar = time_bar(request, chosen_moment(request, now, "" if form.since else form.at), (), now)
-    shown = {"bar": bar, "hits": None, "facets": {}, "near": [], "stood": None, "problem": "", **values}
-    return render_page(request, "search.html", status, ask=form, **shown)
+    shown = {"hits": None, "facets": {}, "near": [], "stood": None, "suggestion": "", "problem": "", **values}
+    return render_page(request, "search.html", status, ask=form, bar=bar, **shown)
 
 
 @router.get("/search/chosen")
@@ -110,15 +111,15 @@ def follow_hit(request: Request, url: str = "") -> Response:
     return RedirectResponse(f"/url/{url_in_path(target)}", 303)
 
 
-def _hits(context: Context, form: SearchForm, wanted: str) -> tuple[ListPage[SearchRow], list[SearchFacet]]:
-    """The page of hits that is asked for; too far is the last one."""
+def _hits(context: Context, form: SearchForm, wanted: str) -> tuple[ListPage[SearchRow], Mapping[str, Any]]:
+    """The page of hits that is asked for, and what is said of all of them; too far is the last one."""
     number, _ = page_position(MAX_OFFSET, wanted, SIZE)
     found = search(context, _page_query(context, form, number))
     total: int = found.about["total"]
     last, pages = page_position(min(total, MAX_OFFSET), wanted, SIZE)
     if last != number:
         found = search(context, _page_query(context, form, last))
-    return ListPage(list(found), last, pages, total, (last - 1) * SIZE), found.about["facets"]
+    return ListPage(list(found), last, pages, total, (last - 1) * SIZE), found.about
 
 
 def _page_query(context: Context, form: SearchForm, number: int) -> SearchQuery:

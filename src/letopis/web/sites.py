@@ -21,11 +21,18 @@ from letopis.index.link_graph import Graph
 from letopis.index.link_reports import BrokenRow, RankRow
 from letopis.index.site_audit import AuditedPage
 from letopis.index.site_maps import MapOutline
-from letopis.model import parse_time, rfc3339, stamp14, to_millis
+from letopis.model import from_millis, parse_time, rfc3339, stamp14, to_millis
 from letopis.operations import Context, bind, site_listings
-from letopis.operations.links import SiteMapQuery
+from letopis.operations.links import RankQuery, SiteMapQuery, SiteReportQuery, rank, site_report
 from letopis.operations.site_audits import SiteAuditQuery, site_audit
-from letopis.operations.site_listings import SiteListing, TimedGraph, timed_graph
+from letopis.operations.site_listings import (
+    MOST_RANKS,
+    FindingRow,
+    SiteListing,
+    TimedGraph,
+    findings_listing,
+    timed_graph,
+)
 from letopis.web.cache import PageCache, page_cache_of
 from letopis.web.charts import MOST_WARM, ChangesByHour, HeatMap, changes_by_hour, heat_map
 from letopis.web.languages import translatable
@@ -145,13 +152,6 @@ class SiteQuery(NamedTuple):
     since: str
     page: str
     kind: str
-
-
-class RankedPages(NamedTuple):
-    """The highest pages of a site, and a drawing of the links between some of them."""
-
-    rows: list[RankRow]
-    drawing: LinkDrawing
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,16 +335,15 @@ def _large_heat(graph: Graph, site: str, at: int, first: int, last: int) -> tupl
     return by_day._replace(pages=found.pages, changes=found.changes), changes_by_hour(found.hours)
 
 
-def _ranked_pages(graph: Graph, site: str, at: int) -> RankedPages:
-    found = site_listings.ranked_site(graph, site, at, MOST_DOTS)
+def _drawing(graph: Graph, site: str, at: int) -> LinkDrawing:
+    found = site_listings.drawn_site(graph, site, at, MOST_DOTS)
     names = TitleShortener(found.titles.values())
-    drawing = draw_links(found.diagram, lambda url: names.of(found.titles[url]) or urlsplit(url).path)
-    return RankedPages(found.rows, drawing)
+    return draw_links(found.diagram, lambda url: names.of(found.titles[url]) or urlsplit(url).path)
 
 
 def _links(view: SiteView) -> dict[str, Any] | None:
-    found = view.now("ranks", _ranked_pages)
-    return found and {"drawing": found.drawing}
+    found = view.now("drawing", _drawing)
+    return found and {"drawing": found}
 
 
 def _broken(view: SiteView) -> dict[str, Any] | None:
@@ -367,19 +366,26 @@ def _kept_copy(row: BrokenRow) -> str:
 
 
 def _ranks(view: SiteView) -> dict[str, Any] | None:
-    found = view.now("ranks", _ranked_pages)
+    def ranked(graph: Graph, site: str, at: int) -> list[RankRow]:
+        return list(rank(view.context, RankQuery(site=site, top=MOST_RANKS, at=from_millis(at))))
+
+    found = view.now("ranks", ranked)
     if found is None:
         return None
-    return {"columns": RANK_COLUMNS, "rows": found.rows}
+    return {"columns": RANK_COLUMNS, "rows": found}
 
 
 def _report(view: SiteView) -> dict[str, Any] | None:
-    found = view.now("findings", lambda graph, site, at: site_listings.findings_listing(graph, site, at, FINDING_NAMES))
-    if found is None:
+    def report(graph: Graph, site: str, at: int) -> SiteListing[FindingRow]:
+        return findings_listing(
+            site_report(view.context, SiteReportQuery(site=site, at=from_millis(at))), FINDING_NAMES
+        )
+
+    found, depths = view.now("findings", report), view.now("depths", site_listings.click_depths)
+    if found is None or depths is None:
         return None
-    listing = found.listing
-    shown = {"findings": _listed(view, listing), "findings_called": FINDING_NAMES, "depths": found.depths}
-    return {**shown, **_kinds(view, listing)}
+    shown = {"findings": _listed(view, found), "findings_called": FINDING_NAMES, "depths": depths}
+    return {**shown, **_kinds(view, found)}
 
 
 def _audit(view: SiteView) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from letopis.api.door import context_of
 from letopis.api.requests import http_status_of, origin_of
 from letopis.archive.differences import diff_side
 from letopis.archive.watches import watched_pages
-from letopis.errors import LetopisError, NotFound, UsageError
+from letopis.errors import LetopisError, NotFound, UsageError, shell_words
 from letopis.extract.rewriter import rewrite_under
 from letopis.model import stamp14
 from letopis.monitor.watch_list import WatchEntry, WatchList
@@ -102,7 +102,7 @@ def _preview(context: Context, url: str, form: Mapping[str, str]) -> Preview | N
     except NotFound:
         return None
     except UsageError as error:
-        return Preview(problem=str(error))
+        return Preview(problem=shell_words(error))
     return Preview(seen.text[:_SHOWN_TEXT], len(seen.text) > _SHOWN_TEXT, seen.whole, len(seen.text))
 
 
@@ -128,7 +128,7 @@ def _change(request: Request, number: int, fields: Mapping[str, list[str]]) -> R
     except LetopisError as error:
         shown = form if action in ("save", "preview") else _stored_form(request, number)
         status = 422 if isinstance(error, UsageError) else http_status_of(error)
-        return _watch_page(request, number, WatchNotice(problem=str(error), form=shown), status)
+        return _watch_page(request, number, WatchNotice(problem=shell_words(error), form=shown), status)
     return RedirectResponse(f"/watches/{number}?done=saved", 303)
 
 

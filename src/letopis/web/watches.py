@@ -14,7 +14,7 @@ from letopis.api.access import principal_of
 from letopis.api.door import context_of
 from letopis.api.requests import http_status_of
 from letopis.archive.watches import WatchedPage, watched_pages
-from letopis.errors import LetopisError, QuotaUsedUp, UsageError
+from letopis.errors import LetopisError, QuotaUsedUp, UsageError, shell_words
 from letopis.model.rights import WRITE
 from letopis.monitor.watch import FILTER_KINDS
 from letopis.monitor.watch_list import WatchList
@@ -124,7 +124,7 @@ def _lines(request: Request, context: Context, found: Sequence[operations.WatchD
 def _refused(request: Request, error: LetopisError, form: Mapping[str, str] | None = None) -> Response:
     """The page again, with what is wrong."""
     status = 422 if isinstance(error, UsageError) else http_status_of(error)
-    answer = _watches_page(request, WatchesNotice(problem=str(error), form=form or {}), status)
+    answer = _watches_page(request, WatchesNotice(problem=shell_words(error), form=form or {}), status)
     if isinstance(error, QuotaUsedUp):
         answer.headers["retry-after"] = str(error.seconds)
     return answer

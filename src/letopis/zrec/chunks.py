@@ -41,7 +41,7 @@ def set_digests_aside(text: bytes) -> tuple[bytes, bytes]:
 
 
 def put_digests_back(text: bytes, tail: bytes) -> bytes:
-    """The text that `set_aside` took apart; `Damaged` when markers and tail do not fit."""
+    """The text that `set_digests_aside` took apart; `Damaged` when markers and tail do not fit."""
     if not tail:
         return text
     at = 0

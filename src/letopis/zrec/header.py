@@ -13,7 +13,7 @@ import xxhash
 
 from letopis import binary
 from letopis.binary import sha256_digest
-from letopis.errors import Damaged, NewerFormat
+from letopis.errors import Damaged, NewerFormat, Remedy
 
 KiB = 1024
 MiB = 1024 * KiB
@@ -157,7 +157,7 @@ def framed_header(fields: bytes) -> bytes:
 def header_size(prefix: bytes) -> int:
     """Length of the header that begins with these 7 bytes."""
     if len(prefix) < HEADER_PREFIX or prefix[:4] != ZREC_MAGIC:
-        raise Damaged("This is not a zrec file; give one that `letopis zrec pack` made.")
+        raise Damaged("This is not a zrec file", Remedy("zrec pack", "letopis.zrec.pack()", "give one made by"))
     if prefix[4] != ZREC_VERSION:
         raise NewerFormat(f"The zrec file has format {prefix[4]}, this release reads {ZREC_VERSION}; update Letopis.")
     return HEADER_PREFIX + int.from_bytes(prefix[5:HEADER_PREFIX], "little") + _CHECK

@@ -169,7 +169,9 @@ def _older(stack: ExitStack, target: Path, dict_from: str | Path | None) -> Zrec
         reader = stack.enter_context(ZrecReader(path))
         _ = reader.coder
     except Damaged as wrong:
-        raise Damaged(f"The older file {path} cannot be continued: {wrong} Or start afresh with --new-dict.") from None
+        raise Damaged(
+            f"The older file {path} cannot be continued: {wrong} Or start afresh with a new dictionary."
+        ) from None
     return reader
 
 

@@ -66,7 +66,7 @@ class _GrowingPrefix:
 async def read_published_head(
     source: RangeSource, release: ZrecRelease | None, old: ZrecReader | None
 ) -> PublishedHead:
-    """Reads header and index. `MixedPair` when they are not the release's, `Damaged` when they make no sense."""
+    """Reads header and index. `ReleaseMismatch` when they are not the release's, `Damaged` when they make no sense."""
     size = release.size if release else await source.size()
     head = _GrowingPrefix(source, size)
     await head.need(min(size, _first_read(release, old)))

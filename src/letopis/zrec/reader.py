@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Literal, Protocol, Self, TypeVar
 
 from letopis.binary import file_sha256, sha256_digest
-from letopis.errors import Damaged, LetopisError, NotFound, UsageError
+from letopis.errors import Damaged, LetopisError, NotFound, Remedy, UsageError
 from letopis.zrec import chunk_index as indexes
 from letopis.zrec import header as heads
 from letopis.zrec import published_file
@@ -150,7 +150,10 @@ class ZrecReader:
         """The text of a chunk, checked by its hash."""
         stored = self.stored_chunk(number)
         if chunk_hash(stored) != int(self.index.hashes[number]):
-            raise Damaged(f"Chunk {number} of {self.path} is damaged; get a fresh copy with `letopis zrec sync`.")
+            raise Damaged(
+                f"Chunk {number} of {self.path} is damaged",
+                Remedy("zrec sync", "letopis.zrec.sync()", "get a fresh copy with"),
+            )
         return self.coder.decode(stored)
 
     def chunk(self, number: int) -> tuple[bytes, ...]:
@@ -165,7 +168,9 @@ class ZrecReader:
         for record in self.find(name):
             return record
         shown = name if isinstance(name, str) else name.decode(errors="replace")
-        raise NotFound(f"{self.path} has no record {shown!r}; `letopis zrec list` names all.")
+        raise NotFound(
+            f"{self.path} has no record {shown!r}", Remedy("zrec list", "ZrecReader.records()", "all are named by")
+        )
 
     def find(self, name: str | bytes) -> Iterator[bytes]:
         """All records of this name."""
@@ -434,4 +439,4 @@ def _release_faults(place: Path, named: Path) -> Iterator[str]:
         yield str(wrong)
         return
     if found.size != place.stat().st_size or found.sha256 != file_sha256(place):
-        yield "The release is of another state of the file; make it again with `letopis zrec release`."
+        yield "The release is of another state of the file; make it again."

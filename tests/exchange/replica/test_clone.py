@@ -77,7 +77,7 @@ def test_a_span_has_whole_histories_and_the_contents_valid_in_it(replica: Replic
     with Archive(replica.copy) as copy:
         assert copy.history(PAGE) == replica.archive.history(PAGE)
         assert copy.get(PAGE, version=0).body == HTML % 1
-        with pytest.raises(Unavailable, match="--fill"):
+        with pytest.raises(Unavailable, match="fill=True"):
             copy.get(PAGE, version=1)
     assert len([v for v in Archive(replica.copy).versions(PAGE) if v.method == "absent"]) == 1
 
@@ -108,7 +108,7 @@ def test_a_lazy_clone_says_so_when_its_origin_is_away(replica: Replica) -> None:
         copy.get(PAGE)
     replica.site.cut = lambda path, size: None
     shutil.rmtree(replica.published / "packs")
-    with fetch_on_demand(Archive(replica.copy)) as copy, pytest.raises(Unavailable, match="letopis pull"):
+    with fetch_on_demand(Archive(replica.copy)) as copy, pytest.raises(Unavailable, match=r"replica\.pull"):
         copy.get(PAGE)
 
 
@@ -138,7 +138,7 @@ def test_filling_makes_a_lazy_clone_whole(replica: Replica) -> None:
 def test_a_clone_records_nothing_until_it_is_detached(replica: Replica) -> None:
     replica.clone()
     with Archive(replica.copy) as copy:
-        with pytest.raises(Refused, match="--detach"):
+        with pytest.raises(Refused, match=r"replica\.detach"):
             copy.put("http://mine.example/", b"mine")
         with pytest.raises(Refused, match="clone of"):
             copy.compact()
@@ -156,7 +156,7 @@ def test_a_clone_records_nothing_until_it_is_detached(replica: Replica) -> None:
 
 def test_a_partial_clone_is_not_detached(replica: Replica) -> None:
     replica.clone(CloneSelection(lazy=True))
-    with pytest.raises(Refused, match="--fill"):
+    with pytest.raises(Refused, match="fill=True"):
         detach(replica.copy, replica.settings)
 
 
@@ -200,7 +200,7 @@ def test_a_clone_can_be_published_onward(replica: Replica, tmp_path: Path) -> No
 
 def test_a_partial_clone_is_not_published_onward(replica: Replica, tmp_path: Path) -> None:
     replica.clone(CloneSelection(lazy=True))
-    with Archive(replica.copy) as copy, pytest.raises(Refused, match="--fill"):
+    with Archive(replica.copy) as copy, pytest.raises(Refused, match="fill=True"):
         publish(copy, tmp_path / "onward")
 
 

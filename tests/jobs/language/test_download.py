@@ -304,3 +304,18 @@ def test_a_step_needs_the_rights_of_whoever_asked_also_when_a_package_makes_it(t
         with pytest.raises(Refused, match="<cleaner> needs more rights"):
             refuse_steps(query, READ | WRITE, settings)
         assert ask(archive, sly).find("cleaner").get("jobs") == "0"
+
+
+def test_a_download_asks_for_nothing_more_after_its_bytes_or_its_time(
+    archive: Archive, scripted_site: ScriptedSite, host: str
+) -> None:
+    scripted_site.set("/", page("/a", "/b", "/c", title="Home"))
+    for name in "abc":
+        scripted_site.set(f"/{name}", page(title=name))
+    query = '<query><download maxlevel="2" {}><url>{}/</url></download></query>'
+    result = ask(archive, query.format('max_bytes="1"', host))
+    assert (result.find("download").get("fetched"), asked(scripted_site)) == ("1", ["/"])
+    ask(archive, query.format('max_bytes="1MiB" max_time="1h"', host))
+    assert len(asked(scripted_site)) == 1 + 4
+    with pytest.raises(UsageError, match="max_time of <download>"):
+        ask(archive, query.format('max_time="soon"', host))

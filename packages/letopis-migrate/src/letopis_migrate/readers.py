@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from letopis.errors import UsageError
+from letopis.exchange.file_readers import FileReader
 from letopis.exchange.sources import ImportedCapture, ImportedWatch, ImportReport, SourceHints
 from letopis_migrate.changedetection import changedetection_captures, changedetection_watches, is_changedetection
 from letopis_migrate.folders import URL_LIST, date_in_path, dated_captures
 from letopis_migrate.git_history import git_captures, is_repository
 from letopis_migrate.mirrors import httrack_captures, is_httrack, is_wget_mirror, wget_captures
-from letopis_migrate.urlwatch import is_urlwatch, urlwatch_captures, urlwatch_watches
+from letopis_migrate.urlwatch import is_job_list, is_urlwatch, urlwatch_captures, urlwatch_watches
+from letopis_migrate.watch_lists import distill_watches, is_distill, is_visualping, visualping_watches
 
 _LOOKED_AT = 10_000
 
@@ -40,6 +42,10 @@ class FolderReader:
         """Whether a folder is one of this tool."""
         return source.is_dir() and self.fits(source)
 
+    def lists_only(self, source: Path) -> bool:
+        """They all keep what they saw."""
+        return False
+
     def captures(
         self, source: Path, hints: SourceHints, report: ImportReport, is_recorded: IsRecorded
     ) -> Iterator[ImportedCapture]:
@@ -57,15 +63,21 @@ class FolderReader:
 
 
 class UrlwatchReader:
-    """A database of urlwatch, or the folder that holds one."""
+    """A database of urlwatch, the folder that holds one, or its list of jobs alone."""
 
     kind = "urlwatch"
     rank = 30
     with_warcs = False
 
     def recognises(self, source: Path) -> bool:
-        """Whether a file is such a database, or a folder has one."""
-        return urlwatch_database_in(source) is not None if source.is_dir() else is_urlwatch(source)
+        """Whether a file is such a database or list, or a folder has a database."""
+        if source.is_dir():
+            return urlwatch_database_in(source) is not None
+        return is_urlwatch(source) or is_job_list(source)
+
+    def lists_only(self, source: Path) -> bool:
+        """Whether it is the list of jobs alone."""
+        return not source.is_dir() and is_job_list(source)
 
     def captures(
         self, source: Path, hints: SourceHints, report: ImportReport, is_recorded: IsRecorded
@@ -75,6 +87,8 @@ class UrlwatchReader:
 
     def watches(self, source: Path, hints: SourceHints) -> Iterator[ImportedWatch]:
         """A watch for each job that has a web address."""
+        if self.lists_only(source):
+            return urlwatch_watches(source, SourceHints(hints.url, hints.urls or source))
         return urlwatch_watches(_database(source), hints)
 
 
@@ -120,4 +134,6 @@ CHANGEDETECTION = FolderReader(
 URLWATCH = UrlwatchReader()
 GIT = FolderReader("git", 40, is_repository, _without_record(git_captures))
 WGET = FolderReader("wget", 50, is_wget_mirror, wget_captures, with_warcs=True)
+DISTILL = FileReader("distill", 31, is_distill, read_watches=distill_watches)
+VISUALPING = FileReader("visualping", 32, is_visualping, read_watches=visualping_watches)
 DATED = FolderReader("dated", 70, _has_dates, _without_record(dated_captures))

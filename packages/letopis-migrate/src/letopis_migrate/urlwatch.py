@@ -18,6 +18,7 @@ import yaml
 
 from letopis.errors import Damaged, UsageError
 from letopis.exchange.body_codings import MAX_BODY
+from letopis.exchange.file_readers import file_head
 from letopis.exchange.sources import (
     MOST_WATCHES,
     ImportedCapture,
@@ -57,6 +58,7 @@ _KINDS = {
     "delete_lines_containing": ("exclude", ""), "grepi": ("exclude", ""),
 }  # fmt: skip
 _DEFAULTS = {"keep_lines_containing": "text", "delete_lines_containing": "text", "grep": "re", "grepi": "re"}
+_JOB_FIELD = re.compile(r"^(?:url|navigate|command):[ \t]+\S", re.MULTILINE)
 _MAIN = ("selector", "path", "text", "re")
 _HARMLESS = frozenset(("html2text", "strip", "beautify", "pretty-xml", "format-json", "striplines"))
 
@@ -73,6 +75,12 @@ def is_urlwatch(file: Path) -> bool:
             return _table(database) is not None
     except sqlite3.Error:
         return False
+
+
+def is_job_list(file: Path) -> bool:
+    """Whether a file begins like a list of jobs in YAML: a document whose fields name what is fetched."""
+    head = file_head(file)
+    return file.suffix in (".yaml", ".yml") and re.search(_JOB_FIELD, head.decode("utf-8", "replace")) is not None
 
 
 def urlwatch_captures(file: Path, hints: SourceHints, report: ImportReport) -> Iterator[ImportedCapture]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -18,7 +19,7 @@ from letopis.archive.cluster import tasks_at_once
 from letopis.archive.write_gates import require_shared
 from letopis.cli.context import CliContext, verb
 from letopis.cli.output import ProgressLine
-from letopis.config import Settings
+from letopis.config import Settings, parse_size
 from letopis.crawl import (
     CrawlLimits,
     CrawlOptions,
@@ -64,10 +65,17 @@ _MAX_FAILURE_KINDS = 4
 @click.option("--depth", type=click.IntRange(min=0), help="Most links away from a seed.")
 @click.option("--rules", metavar="XML", help="Rules of addresses, as the <urltransform> element of a job.")
 @click.option("--limit", type=click.IntRange(min=1), help="Most pages to fetch; ends too when nothing is due.")
+@click.option("--max-bytes", metavar="SIZE", help="Most bytes to fetch (500MiB); ends too when nothing is due.")
+@click.option("--max-time", metavar="TIME", help="Longest that it runs (6h).")
 @click.option("--delay", metavar="TIME", help="Least time between two fetches from a host (2s, 500ms).")
 @click.option("--revisit", type=click.Choice(["uniform", "adaptive", "optimal"]), help="When pages are visited again.")
 @click.option("--budget", type=float, metavar="RATE", help="Visits a second for the optimal policy.")
 @click.option("--new-share", type=click.FloatRange(0, 1), help="Share of fetches kept for never-seen pages.")
+@click.option(
+    "--order",
+    type=click.Choice(["breadth", "rank"]),
+    help="Which new pages come first: near ones, or much-linked ones.",
+)
 @click.option("--max-hosts", type=click.IntRange(min=1), help="Most hosts to touch.")
 @click.option(
     "--agents", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes that share the hosts."
@@ -84,20 +92,24 @@ _MAX_FAILURE_KINDS = 4
 @click.option("--warc", type=click.Path(path_type=Path), metavar="DIR", help="Write WARC files to this folder too.")
 def crawl_verb(
     cli: CliContext, seeds: tuple[str, ...], scope: str, include: tuple[str, ...], exclude: tuple[str, ...],
-    depth: int | None, rules: str | None, limit: int | None, delay: str | None, revisit: str | None,
-    budget: float | None, new_share: float | None, max_hosts: int | None, agents: int, cluster: str | None,
-    sitemaps: bool | None, requisites: bool, revisit_now: bool, once: bool, warc: Path | None,
+    depth: int | None, rules: str | None, limit: int | None, max_bytes: str | None, max_time: str | None,
+    delay: str | None, revisit: str | None, budget: float | None, new_share: float | None, order: str | None,
+    max_hosts: int | None, agents: int, cluster: str | None, sitemaps: bool | None, requisites: bool,
+    revisit_now: bool, once: bool, warc: Path | None,
 ) -> None:  # fmt: skip
     """Crawl from the seeds, politely; without seeds go on with what is planned. Ctrl-C stops and can be resumed."""
     for name, value in {
         "crawl.delay": None if delay is None else parse_duration(delay), "schedule.policy": revisit,
-        "schedule.budget": budget, "crawl.new_share": new_share, "crawl.max_hosts": max_hosts,
+        "schedule.budget": budget, "crawl.new_share": new_share, "crawl.order": order, "crawl.max_hosts": max_hosts,
         "crawl.sitemaps": sitemaps, "cluster.address": cluster,
     }.items():  # fmt: skip
         cli.set(name, value)
     options = CrawlOptions(
         seeds, ScopeKind(scope), include, exclude, depth, requisites, revisit_now,
-        private_ok(cli.settings().fetch.private, "cli"), limits=CrawlLimits(limit, once), rules=rules or "",
+        private_ok(cli.settings().fetch.private, "cli"), rules=rules or "",
+        limits=CrawlLimits(
+            limit, once, parse_size(max_bytes) if max_bytes else None, parse_duration(max_time) if max_time else None
+        ),
     )  # fmt: skip
     if cli.settings().cluster.address:
         _print_figures(cli, _on_cluster(cli.settings(), options, agents, warc))
@@ -148,11 +160,16 @@ def _figures_remark(figures: CrawlStats) -> str:
     return f"{figures.new} new, {figures.changed} changed, {sum(figures.errors.values())} failed"
 
 
+def _kinds(counted: Counter[str]) -> str:
+    """The most frequent kinds, in brackets."""
+    kinds = ", ".join(f"{kind} {count}" for kind, count in counted.most_common(_MAX_FAILURE_KINDS))
+    return f" ({kinds})" if kinds else ""
+
+
 def _print_figures(cli: CliContext, figures: CrawlStats) -> None:
-    kinds = ", ".join(f"{kind} {count}" for kind, count in figures.errors.most_common(_MAX_FAILURE_KINDS))
-    sentence = f"{figures.fetched} pages in {figures.seconds:.1f} s: {_figures_remark(figures)}" + (
-        f" ({kinds})" if kinds else ""
-    )
+    sentence = f"{figures.fetched} pages in {figures.seconds:.1f} s: {_figures_remark(figures)}{_kinds(figures.errors)}"
+    if figures.not_asked:
+        sentence += f"; {sum(figures.not_asked.values())} not asked{_kinds(figures.not_asked)}"
     cli.output.row(figures.row(), sentence)
     if not figures.fetched:
         cli.output.remark(

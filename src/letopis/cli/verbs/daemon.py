@@ -1,4 +1,4 @@
-"""Verbs that keep running: run, serve."""
+"""Verbs that keep running: run, serve, mcp."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from collections.abc import Callable
 
 import click
 
+from letopis.api.mcp import require_mcp, serve_standard_streams
 from letopis.api.server import Server, listen, open_server, run_serving, run_until_stopped, serve_as_worker
 from letopis.archive import Archive
 from letopis.cli.context import CliContext, verb
 from letopis.crawl import CrawlOptions
 from letopis.daemon import Daemon, Service, log_event, open_event_log
+from letopis.errors import UsageError
 from letopis.fetch import private_ok
 from letopis.jobs.supervisor import Supervisor
 from letopis.operations.upkeep import exposure_warning
@@ -69,6 +71,30 @@ def _takes_work(archive: Archive) -> bool:
 def _planned(archive: Archive) -> CrawlOptions:
     """A crawl that goes on with what is planned."""
     return CrawlOptions(private_ok=private_ok(archive.settings.fetch.private, "cli"))
+
+
+@verb("mcp", "letopis mcp", "letopis mcp --write", "letopis mcp --http --port 9000")
+@click.option("--http", "over_http", is_flag=True, help="Listen at /mcp instead; requests need a token.")
+@click.option("--write", is_flag=True, help="Let the assistant check and watch pages, not only read; without --http.")
+@click.option("--host", help="Address to listen on.")
+@click.option("--port", type=int, help="Port to listen on; 0 picks a free one.")
+def mcp_verb(cli: CliContext, over_http: bool, write: bool, host: str | None, port: int | None) -> None:
+    """Let assistants ask the archive by the Model Context Protocol: over standard input and output, or over HTTP.
+
+    Whoever comes by HTTP has the rights of their token ('letopis tokens create'); 'letopis serve' answers at /mcp too.
+    """
+    if write and over_http:
+        raise UsageError("the rights of whoever comes by HTTP are those of their token; leave out --write")
+    require_mcp()
+    cli.set("serve.host", host)
+    cli.set("serve.port", port)
+    with cli.open(create=write) as archive:
+        if not over_http:
+            asyncio.run(serve_standard_streams(archive, write=write))
+            return
+        _warn_of_exposure(archive)
+        server = Server(archive, listen(archive.settings.serve.host, archive.settings.serve.port))
+        run_serving(run_until_stopped(server, lambda: announce_address(f"{server.address}mcp", server.setup_address)))
 
 
 @verb("run", "letopis run", "letopis run --port 9000 --config site.toml")

@@ -7,9 +7,10 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -21,7 +22,7 @@ from letopis.cli.context import CliContext, read_file, verb, write_output
 from letopis.cli.door import run_operation
 from letopis.errors import NotFound, UsageError
 from letopis.exchange.selection import ExportSelection
-from letopis.model import Check, Outcome, parse_duration
+from letopis.model import Check, Headers, Outcome, parse_duration
 from letopis.operations import bind
 from letopis.operations.pages import ExtractQuery, extract_page, page_text
 from letopis.plugins import load_entry_point
@@ -52,11 +53,17 @@ def patch_verb(cli: CliContext, old: Path, delta: Path, target: Path | None) -> 
     "letopis extract page.html",
     "letopis extract https://example.org/ --format xml",
     "letopis extract https://example.org/ --at 2024-01-31 --offline",
+    "letopis extract page.html --format markdown",
 )
 @click.argument("what", metavar="FILE|URL")
 @click.option("--at", metavar="TIME", help="The version valid at this time.")
 @click.option(
-    "--format", "form", type=click.Choice(["json", "xml"]), default="json", show_default=True, help="How to show it."
+    "--format",
+    "form",
+    type=click.Choice(["json", "xml", "markdown", "text"]),
+    default="json",
+    show_default=True,
+    help="How to show it.",
 )
 @click.option("--content-type", default="", help="Type of a file, where its bytes do not tell.")
 @click.option("--offline", is_flag=True, help="Never check first.")
@@ -64,12 +71,16 @@ def patch_verb(cli: CliContext, old: Path, delta: Path, target: Path | None) -> 
 def extract_verb(
     cli: CliContext, what: str, at: str | None, form: str, content_type: str, offline: bool, target: Path | None
 ) -> int:
-    """Show the common form of a document, of a file or of a stored page: metadata, blocks, links."""
+    """Show the common form of a document, of a file or of a stored page: metadata, blocks, links.
+
+    As Markdown or text it is the main content alone, without menus and the like.
+    """
     file = Path(what)
     if "://" not in what and file.is_file():
         headers = (("Content-Type", content_type),) if content_type else ()
-        page = extract.read_page(read_file(file), file.absolute().as_uri(), headers)
-        write_output(cli, page_text(page, form).encode(), target)
+        source = _ReadFile(read_file(file), headers)
+        page = extract.read_page(source.body, file.absolute().as_uri(), headers)
+        write_output(cli, page_text(page, form, source).encode(), target)
         return 0
     if what.startswith(("/", "./", "../", "~")):
         raise NotFound(f"there is no file '{what}'; name a file, or an address such as https://example.org/")
@@ -77,9 +88,17 @@ def extract_verb(
     return run_operation(cli, extract_page, asked, target)
 
 
-_POLICY_COLUMNS = ("policy", "captured", "hits", "freshness", "age", "visits_per_budget", "of_oracle")
+class _ReadFile(NamedTuple):
+    """A file as a document: nobody knows when it was so."""
+
+    body: bytes
+    headers: Headers
+    time: datetime | None = None
+
+
+_POLICY_COLUMNS = ("policy", "captured", "hits", "change_ratio", "freshness", "age", "visits_per_budget", "of_oracle")
 _DAY_COLUMNS = ("policy", "day", "pages", "visits", "first_visits", "waiting", "new_share", "freshness", "estimate")
-_STUDY_COLUMNS = ("coefficient", "captured", "hits", "freshness", "age", "visits_per_budget")
+_STUDY_COLUMNS = ("coefficient", "captured", "hits", "change_ratio", "freshness", "age", "visits_per_budget")
 _MOST_REPLAYED = 20_000
 """Pages of an archive whose histories are replayed: more tell the same."""
 _STUDIED = "0.05,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8"

@@ -10,12 +10,17 @@ from pathlib import Path
 
 from letopis.archive.replica import CheckRecord
 from letopis.binary import make_private_folder, write_parts_durably
-from letopis.errors import Damaged, NotFound, Refused, UsageError
+from letopis.errors import Damaged, NotFound, Refused, Remedy, UsageError
 from letopis.exchange.replica import release as releases
 from letopis.exchange.replica.release import ArchiveRelease, CloneFolder
 from letopis.urls import host, site
 
 _FOREVER = 1 << 62
+
+_GO_BACK = Remedy(
+    "pull DIR --allow-older", "letopis.exchange.replica.PullOptions(allow_older=True)", "or take an older one with"
+)
+"""What somebody can do who trusts the publisher."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,10 @@ def read_state(folder: CloneFolder) -> CloneState:
         fields = json.loads(folder.marker.read_bytes())
         return CloneState(str(fields["origin"]), CloneSelection(**fields["selection"]), bool(fields["signed"]))
     except FileNotFoundError:
-        raise NotFound(f"{folder.archive} is no clone; make one with 'letopis clone URL {folder.archive}'") from None
+        raise NotFound(
+            f"{folder.archive} is no clone",
+            Remedy(f"clone URL {folder.archive}", "letopis.exchange.replica.clone()", "make one with"),
+        ) from None
     except (ValueError, KeyError, TypeError, OverflowError):
         raise Damaged(f"{folder.marker} cannot be read; clone again into an empty folder") from None
 
@@ -112,12 +120,9 @@ def require_next_release(found: ArchiveRelease, known: ArchiveRelease | None, *,
         return
     if found.serial < known.serial:
         raise Refused(
-            f"the origin offers release {found.serial}, older than release {known.serial} that is here; "
-            "allow an older one (--allow-older) to go back to it"
+            f"the origin offers release {found.serial}, older than release {known.serial} that is here", _GO_BACK
         )
-    raise Damaged(
-        f"two different releases carry the number {found.serial}; ask the publisher, or take it with --allow-older"
-    )
+    raise Damaged(f"two different releases carry the number {found.serial}; ask the publisher, or allow an older one")
 
 
 def clone_folder(path: Path) -> CloneFolder:

@@ -20,7 +20,7 @@ from letopis.archive.clones import CloneRecord, begin_clone_log, clone_settings
 from letopis.archive.replica import CheckRecord, ContentRecord, MissingContent, RecordCounts
 from letopis.binary import exclusive_lock, rename_durably, write_errors, write_parts_durably
 from letopis.config import Settings
-from letopis.errors import Damaged, NotFound, Refused, UsageError
+from letopis.errors import Damaged, NotFound, Refused, Remedy, UsageError, fill_remedy, pull_remedy
 from letopis.exchange.replica import clone_state as states
 from letopis.exchange.replica import release as releases
 from letopis.exchange.replica.clone_state import CloneSelection, CloneState
@@ -363,7 +363,10 @@ def pull(
     with write_errors(path), exclusive_lock(folder.lock, f"works on {path}"):
         state = states.read_state(folder)
         if state.signed and options.key is None:
-            raise UsageError("this clone was made with a key; give it again with --key FILE")
+            raise UsageError(
+                "this clone was made with a key",
+                Remedy(f"pull {path} --key FILE", "letopis.exchange.replica.PullOptions(key=)", "give it again with"),
+            )
         if options.fill and state.selection != CloneSelection(site=state.selection.site):
             state = replace(state, selection=CloneSelection(site=state.selection.site))
             states.write_state(folder, state)
@@ -375,11 +378,11 @@ def detach(path: Path, settings: Settings) -> None:
     folder = states.clone_folder(path)
     with write_errors(path), exclusive_lock(folder.lock, f"works on {path}"):
         if states.applied_release(folder) is None:
-            raise Refused(f"{path} is not complete; finish it first with 'letopis pull {path}'")
+            raise Refused(f"{path} is not complete", pull_remedy(path)._replace(lead="finish it first with"))
         with Archive(path, settings=clone_settings(settings), following=True) as archive:
             record = CloneRecord(archive)
             if missing := record.absent():
-                raise Refused(f"{missing} contents are not fetched yet; fetch them with 'letopis pull {path} --fill'")
+                raise Refused(f"{missing} contents are not fetched yet", fill_remedy(path))
             record.settle()
         folder.marker.unlink()
     shutil.rmtree(folder.folder)

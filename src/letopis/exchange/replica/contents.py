@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from letopis.archive import Archive
 from letopis.archive.clones import CloneRecord, fetch_missing_with
 from letopis.archive.replica import ContentRecord, MissingContent, decode_contents
-from letopis.errors import NotFound, Unavailable
+from letopis.errors import NotFound, Unavailable, pull_remedy
 from letopis.exchange.replica.clone_state import read_state
 from letopis.exchange.replica.index_records import PACK_MARK, SegmentRecord, parse_segment
 from letopis.exchange.replica.origin import Origin, open_origin
@@ -212,8 +212,8 @@ async def _fetched(archive: Archive, folder: CloneFolder, content: ContentRecord
             return await fetch_content(origin, _files_of_pack(folder, content.pack), content)
     except NotFound:
         raise Unavailable(
-            f"{address} has been published anew and no longer has that content where it was; "
-            f"run 'letopis pull {folder.archive}', then try again"
+            f"{address} has been published anew and no longer has that content where it was",
+            pull_remedy(folder.archive)._replace(lead="run", tail=", then try again"),
         ) from None
     except Unavailable as error:
         raise Unavailable(

@@ -28,7 +28,7 @@ from letopis.archive.replica import (
     text_packs,
 )
 from letopis.binary import exclusive_lock, file_sha256, write_errors, write_parts_durably
-from letopis.errors import Damaged, Refused
+from letopis.errors import VERIFY, Damaged, Refused, fill_remedy
 from letopis.exchange.replica import release as releases
 from letopis.exchange.replica.index_records import (
     NAME_RULE,
@@ -163,7 +163,7 @@ def _bytes_of(archive: Archive, pack: int, start: int, end: int | None) -> Itera
         data = pack_bytes(archive, pack, start, _PIECE if end is None else min(_PIECE, end - start))
         if not data:
             if end is not None:
-                raise Damaged(f"pack {pack} ends at {start}, before byte {end}; run 'letopis verify'")
+                raise Damaged(f"pack {pack} ends at {start}, before byte {end}", VERIFY)
             return
         yield data
         start += len(data)
@@ -290,8 +290,7 @@ def _require_complete(snapshot: RecordSnapshot) -> None:
     missing = snapshot.count_absent()
     if missing:
         raise Refused(
-            f"this clone has not fetched {missing} of its contents and cannot hand them on; "
-            "fetch them with 'letopis pull DIR --fill'"
+            f"this clone has not fetched {missing} of its contents and cannot hand them on", fill_remedy("DIR")
         )
 
 

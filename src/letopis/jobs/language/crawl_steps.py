@@ -15,14 +15,15 @@ from typing import Any
 from lxml import etree
 
 from letopis.archive.index_facts import count_site_pages, index_titles_only, index_whole_pages, set_url_rules
-from letopis.crawl import CrawlLevel, CrawlSelection, CrawlStats, LevelHooks, crawl_levels
+from letopis.config import parse_size
+from letopis.crawl import CrawlLevel, CrawlLimits, CrawlSelection, CrawlStats, LevelHooks, crawl_levels
 from letopis.errors import QuotaUsedUp, Unavailable
 from letopis.index.link_graph import LinkSnapshot
 from letopis.index.link_index import LinkIndex
 from letopis.index.word_index import WordIndex
 from letopis.jobs.documents import element, parent_element
 from letopis.jobs.language.steps import QueryRun, bool_attribute, child_texts, int_attribute
-from letopis.model import NOT_ASKED
+from letopis.model import parse_duration
 from letopis.operations.job_files import UrlPattern
 from letopis.urls import (
     Scope,
@@ -64,7 +65,7 @@ class _DomainSelection(CrawlSelection):
     judged: dict[str, UrlRuleVerdict] = field(default_factory=dict)
 
     def allows(self, url: str, depth: int) -> bool:
-        """See `Selection.allows`."""
+        """See `CrawlSelection.allows`."""
         if not CrawlSelection.allows(self, url, depth):
             return False
         names = _domains(host(url))
@@ -75,7 +76,7 @@ class _DomainSelection(CrawlSelection):
         return not self.included or any(pattern.found_in(url) for pattern in self.included)
 
     def address(self, url: str) -> str | None:
-        """See `Selection.address`."""
+        """See `CrawlSelection.address`."""
         found = CrawlSelection.address(self, url)
         if (found is None or found != url) and url not in self.judged and len(self.judged) < _MAX_REMEMBERED_URLS:
             verdict = self.rules.apply(url)
@@ -131,7 +132,7 @@ def download_step(step: etree._Element, run: QueryRun) -> bytes:
     )
     work = crawl_levels(
         run.archive, seeds, _selection(step, run, seeds), hooks, private_ok=run.context.private_allowed,
-        most=int_attribute(step, "limit"),
+        limits=_limits(step),
     )  # fmt: skip
     figures = asyncio.run(work)
     run.figures.add(figures)
@@ -139,15 +140,25 @@ def download_step(step: etree._Element, run: QueryRun) -> bytes:
     if quota.fault is not None:
         raise quota.fault
     _require_pages(figures)
-    row = figures.row() | {"errors": None}
-    parts = [element("failure", {"kind": kind, "count": count}) for kind, count in sorted(figures.errors.items())]
+    row = figures.row() | {"errors": None, "not_asked": sum(figures.not_asked.values()) or None}
+    kinds = figures.errors + figures.not_asked
+    parts = [element("failure", {"kind": kind, "count": count}) for kind, count in sorted(kinds.items())]
     return parent_element("download", {"maxlevel": depth, **row}, [*levels, *parts])
+
+
+def _limits(step: etree._Element) -> CrawlLimits:
+    size, longest = step.get("max_bytes"), step.get("max_time")
+    return CrawlLimits(
+        int_attribute(step, "limit"),
+        bytes=parse_size(size) if size else None,
+        seconds=parse_duration(longest) if longest else None,
+    )
 
 
 def _require_pages(figures: CrawlStats) -> None:
     """A download that could reach nothing is no success; what nobody was asked for stands in its result."""
     failed = sum(figures.errors.values())
-    if not failed or failed < figures.fetched or set(figures.errors) <= set(NOT_ASKED):
+    if not failed or failed < figures.fetched:
         return
     kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(figures.errors.items()))
     raise Unavailable(f"none of the pages could be fetched ({kinds}); 'letopis history URL' says why")

@@ -69,7 +69,7 @@ def _run_steps(steps: list[etree._Element], run: QueryRun) -> bytes:
         except Cancelled:
             raise
         except LetopisError as fault:
-            fault.args = (f"step {place}, <{name}>: {fault}",)
+            fault.args = (f"step {place}, <{name}>: {fault.message}",)
             raise
         run.context.progress.share(1.0)
     return b"\n".join(done)

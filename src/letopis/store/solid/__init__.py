@@ -1,8 +1,7 @@
 """The compact form of all versions of one document, byte-exact, each version readable with bounded work.
 
 What reads frames is here. What writes them is `letopis.store.solid.frame_writer`
-(`encode`) and `letopis.store.solid.frame_writer` (`encode_site`): it loads numpy and
-rapidfuzz, which cost more time than most programs that only read will take.
+(`encode_solid`): it loads numpy and rapidfuzz, which cost more time than most programs that only read will take.
 """
 
 from letopis.store.solid.frame_reader import decode, decode_all, decode_known, needs_known, needs_newest, newest_span

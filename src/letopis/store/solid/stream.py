@@ -76,7 +76,7 @@ def frame_flags(data: bytes) -> int:
 
 
 def parse_head(data: bytes) -> SolidHead:
-    """The head of a frame; raises what `flags_of` does, and Damaged for impossible lengths."""
+    """The head of a frame; raises what `frame_flags` does, and Damaged for impossible lengths."""
     flags = frame_flags(data)
     ends = data[0] >> _ENDS_SHIFT & 3
     at = 1 + _CHECK_BYTES if flags & SolidFlags.KNOWN else 1
@@ -114,7 +114,7 @@ def escape_marks(body: bytes) -> bytes:
 
 
 def opened_form(body: bytes) -> bytes:
-    """The body in coded form; `restored` gives the body back exactly."""
+    """The body in coded form; `restored_body` gives the body back exactly."""
     form = escape_marks(body)
     return b"".join(_opened_parts(form, form.translate(_BASE64_BYTES)))
 

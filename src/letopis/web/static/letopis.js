@@ -72,6 +72,27 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// The last word of a question is completed from the words of the archive.
+for (const box of document.querySelectorAll("input[type=search]")) {
+  const list = document.createElement("datalist");
+  list.id = `words-of-${box.id || box.name}`;
+  box.after(list);
+  box.setAttribute("list", list.id);
+  let waiting = 0;
+  box.addEventListener("input", () => {
+    clearTimeout(waiting);
+    const [word] = box.value.match(/[\p{L}\p{N}]{2,}$/u) ?? [];
+    const before = box.value.slice(0, box.value.length - (word ?? "").length);
+    if (!word || /[:/.]/.test(before.slice(-1))) return list.replaceChildren();
+    waiting = setTimeout(async () => {
+      const answer = await fetch(`/api/v1/search/words?q=${encodeURIComponent(word)}&limit=8`).catch(() => null);
+      if (!answer?.ok) return;
+      const found = (await answer.json()).words;
+      list.replaceChildren(...found.map((row) => new Option("", before + row.word)));
+    }, 150);
+  });
+}
+
 for (const button of document.querySelectorAll("[data-check]")) {
   const told = button.parentElement.querySelector("[data-told]");
   button.hidden = false;

@@ -1,0 +1,179 @@
+"""Capture sets: a page with every resource that one look at it used, its picture and the text as it was shown.
+
+A set names its members by URL and time; each of them is a check of its own. Order of writes: the contents of page and
+members go to a pack, the parts of the set behind them, the pack is synced, the catalogue commits. A crash leaves
+nothing that was acknowledged behind, or members without a set, never a set without its members. A set in a pack is
+the list of URLs, stored once while it stays the same, and some bytes a member that tell when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import IntEnum
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from letopis.archive.records import SET_PREFIXES, Identity, NewCapture, RecordedCapture, identify
+from letopis.binary import ByteReader, encode_zigzag
+from letopis.catalog import Catalog, ContentRow, Cursor
+from letopis.catalog.sets import SetPartRow
+from letopis.errors import NotFound
+from letopis.model import SetMember, from_millis, to_millis
+from letopis.store import AppendResult, VersionItem
+
+if TYPE_CHECKING:
+    from letopis.archive.reader import RecordReader
+    from letopis.archive.recording import ContentWriter
+
+
+class SetPart(IntEnum):
+    """What a set holds; the order is that of `SET_PREFIXES`."""
+
+    MEMBERS = 0
+    SCREENSHOT = 1
+    TEXT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureSet:
+    """One look at a whole page: when, of how many resources, and whether its picture and its text were kept."""
+
+    url: str
+    time: datetime
+    members: int
+    has_screenshot: bool = False
+    has_text: bool = False
+
+
+class CaptureSets:
+    """The sets of an archive; a page that was never captured whole has none."""
+
+    def __init__(self, catalog: Catalog, answers: RecordReader) -> None:
+        self._catalog = catalog
+        self._answers = answers
+
+    def of(self, url: str, since: datetime | None = None, until: datetime | None = None) -> list[CaptureSet]:
+        """The sets of a page in a span of time, both ends included, oldest first."""
+        row = self._catalog.resources.find(url)
+        if row is None:
+            return []
+        span = (-(2**62) if since is None else to_millis(since), 2**62 if until is None else to_millis(until))
+        return list(_sets(url, self._catalog.sets.of(row.id, *span)))
+
+    def nearest(self, url: str, moment: datetime) -> CaptureSet | None:
+        """The set of a page nearest to a time, of two as near the earlier one; None where it has none."""
+        row = self._catalog.resources.find(url)
+        wanted = to_millis(moment)
+        times = self._catalog.sets.beside(row.id, wanted, SetPart.MEMBERS) if row is not None else []
+        if row is None or not times:
+            return None
+        time = min(times, key=lambda found: abs(found - wanted))
+        return next(_sets(url, self._catalog.sets.of(row.id, time, time)))
+
+    def members(self, found: CaptureSet) -> tuple[SetMember, ...]:
+        """The resources that a look used, by URL: what each was is the version of it that was valid then."""
+        part = self._part(found, SetPart.MEMBERS)
+        urls = self._answers.content(part.content).decode().splitlines()
+        offsets = ByteReader(part.data, what="capture set")
+        return tuple(SetMember(url, from_millis(part.time + offsets.zigzag())) for url in urls)
+
+    def screenshot(self, found: CaptureSet) -> bytes:
+        """The picture of a page, PNG or WebP as its first bytes tell; NotFound where none was taken."""
+        return self._answers.content(self._part(found, SetPart.SCREENSHOT).content)
+
+    def text(self, found: CaptureSet) -> str:
+        """The text of a page as it was shown; NotFound where none was kept."""
+        return self._answers.content(self._part(found, SetPart.TEXT).content).decode()
+
+    def _part(self, found: CaptureSet, part: SetPart) -> SetPartRow:
+        row, time = self._catalog.resources.find(found.url), to_millis(found.time)
+        rows = self._catalog.sets.of(row.id, time, time) if row is not None else []
+        named = next((one for one in rows if one.part == part), None)
+        if named is None:
+            raise NotFound(
+                f"{part.name.lower()} of {found.url} was not kept then; capture the page again with a browser"
+            )
+        return named
+
+
+def _sets(url: str, rows: Sequence[SetPartRow]) -> Iterator[CaptureSet]:
+    for time, group in groupby(rows, key=lambda row: row.time):
+        parts = {row.part: row for row in group}
+        if SetPart.MEMBERS in parts:
+            # A varint ends with the byte that is below 128.
+            count = sum(byte < 0x80 for byte in parts[SetPart.MEMBERS].data)
+            yield CaptureSet(url, from_millis(time), count, SetPart.SCREENSHOT in parts, SetPart.TEXT in parts)
+
+
+def members_recorded(arrivals: Sequence[NewCapture], everything: Sequence[RecordedCapture]) -> list[RecordedCapture]:
+    """What became of pages, with the members of their sets, out of what became of pages and members one by one.
+
+    Members are captures: a resource that got no answer has its check, and there is nothing to show a page with.
+    """
+    done, rest = [], iter(everything)
+    for arrival in arrivals:
+        page, whole = next(rest), arrival.whole
+        if whole is not None:
+            recorded = [(member.status, next(rest)) for member in whole.members]
+            found = [SetMember(one.url, from_millis(one.time)) for status, one in recorded if status]
+            page = page._replace(members=(*found, *whole.reused))
+        done.append(page)
+    return done
+
+
+@dataclass(frozen=True, slots=True)
+class _NewPart:
+    """A part on its way into the archive."""
+
+    page: RecordedCapture
+    part: SetPart
+    body: bytes
+    data: bytes
+    identity: Identity
+
+
+def write_sets(
+    catalog: Catalog, store: ContentWriter, cursor: Cursor, pages: Sequence[tuple[NewCapture, RecordedCapture]]
+) -> None:
+    """Writes the sets of pages whose members were appended before, and syncs; the caller's transaction commits."""
+    parts = [part for arrival, done in pages for part in _parts_of(arrival, done)]
+    known = catalog.contents.find_many({(part.identity.key, part.identity.sha1) for part in parts}, cursor)
+    fresh = list({part.identity: part for part in parts if part.identity[::-1] not in known}.values())
+    items = [_pack_item(part, part.body) for part in fresh]
+    items += [_pack_item(part, None) for part in parts if part not in fresh]
+    placed = store.append(items)
+    store.sync()
+    rows = [_content_row(part, where) for part, where in zip(fresh, placed[: len(fresh)], strict=True)]
+    for part, number in zip(fresh, catalog.contents.add_many(cursor, rows), strict=True):
+        known[part.identity.key, part.identity.sha1] = number
+    catalog.sets.add(
+        cursor,
+        [
+            SetPartRow(part.page.resource, part.page.time, part.part, known[part.identity[::-1]], part.data)
+            for part in parts
+        ],
+    )
+
+
+def _parts_of(arrival: NewCapture, done: RecordedCapture) -> Iterator[_NewPart]:
+    assert arrival.whole is not None
+    members = sorted(done.members, key=lambda member: (member.url, member.time))
+    offsets = b"".join(encode_zigzag(to_millis(member.time) - done.time) for member in members)
+    bodies = {SetPart.MEMBERS: "\n".join(member.url for member in members).encode()}
+    bodies |= {SetPart.SCREENSHOT: arrival.whole.screenshot} if arrival.whole.screenshot else {}
+    bodies |= {SetPart.TEXT: arrival.whole.text.encode()} if arrival.whole.text else {}
+    for part, body in bodies.items():
+        yield _NewPart(done, part, body, offsets if part is SetPart.MEMBERS else b"", identify(body))
+
+
+def _pack_item(part: _NewPart, body: bytes | None) -> VersionItem:
+    key = SET_PREFIXES[part.part] + part.page.url.encode()
+    return VersionItem(key, part.page.time, part.data, part.identity.sha1, body)
+
+
+def _content_row(part: _NewPart, where: AppendResult) -> ContentRow:
+    assert where.place is not None
+    fields = (part.identity.key, part.identity.sha1, len(part.body), where.stored_bytes, where.method)
+    return ContentRow(0, *fields, *where.place)

@@ -1,0 +1,107 @@
+"""Capture sets: what one look at a whole page brought beside the check of the page itself.
+
+A part of a set is a content, its bytes once however often they come again, and a few bytes that belong to this look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from letopis.catalog.database import Cursor, Database, SqlRow
+from letopis.catalog.schema import ensure_tables, has_table
+
+SET_TABLES = """
+CREATE TABLE IF NOT EXISTS capture_set (
+    resource BIGINT NOT NULL, time BIGINT NOT NULL, part SMALLINT NOT NULL, content BIGINT NOT NULL,
+    data {blob} NOT NULL, PRIMARY KEY (resource, time, part)
+) {clustered};
+"""
+_COLUMNS = "resource, time, part, content, data"
+_NO_CHECK = (
+    "NOT EXISTS (SELECT 1 FROM version v WHERE v.resource = capture_set.resource AND v.time = capture_set.time) "
+    "AND NOT EXISTS (SELECT 1 FROM capture c WHERE c.resource = capture_set.resource AND c.time = capture_set.time)"
+)
+
+
+class SetPartRow(NamedTuple):
+    """One part of the set of a page's check; what `part` means is the archive's to say."""
+
+    resource: int
+    time: int
+    part: int
+    content: int
+    data: bytes
+
+
+class SetParts:
+    """An archive that never captured a whole page has no such table."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def ensure(self) -> None:
+        """Makes the table; must not be called inside a transaction."""
+        ensure_tables(self._database, "sets", SET_TABLES)
+
+    def add(self, cursor: Cursor, rows: Sequence[SetPartRow]) -> None:
+        """Keeps parts; what is known already stays."""
+        cursor.run_many(f"INSERT INTO capture_set ({_COLUMNS}) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", rows)
+
+    def of(self, resource: int, since: int = -(2**62), until: int = 2**62) -> list[SetPartRow]:
+        """The parts of a page's sets in a span of time, both ends included, oldest set first."""
+        return self._rows("WHERE resource = ? AND time >= ? AND time <= ?", (resource, since, until))
+
+    def beside(self, resource: int, time: int, part: int) -> list[int]:
+        """The times of the last set up to a time and of the first behind it that have a part; none to two."""
+        found = []
+        for condition in ("time <= ? ORDER BY time DESC", "time > ? ORDER BY time"):
+            question = f"SELECT time FROM capture_set WHERE resource = ? AND part = ? AND {condition} LIMIT 1"
+            row = self._database.one(question, (resource, part, time)) if self._made() else None
+            found += [int(row[0])] if row else []
+        return found
+
+    def of_part(self, part: int) -> Iterator[SetPartRow]:
+        """One part of all sets, page by page, oldest first."""
+        if self._made():
+            rows = self._database.stream(
+                f"SELECT {_COLUMNS} FROM capture_set WHERE part = {part:d} ORDER BY resource, time"
+            )
+            yield from map(_part_row, rows)
+
+    def has(self, resource: int, time: int, part: int) -> bool:
+        """Whether a set of exactly this time has a part."""
+        question = "SELECT 1 FROM capture_set WHERE resource = ? AND time = ? AND part = ?"
+        return self._made() and self._database.one(question, (resource, time, part)) is not None
+
+    def drop_orphans(self, cursor: Cursor) -> None:
+        """Forgets the sets of checks that are gone."""
+        if self._made():
+            cursor.run(f"DELETE FROM capture_set WHERE {_NO_CHECK}")
+
+    def drop_dangling(self, cursor: Cursor) -> None:
+        """Forgets parts whose pages or contents are gone: rows that come later may get their numbers."""
+        if self._made():
+            cursor.run(
+                "DELETE FROM capture_set WHERE resource NOT IN (SELECT id FROM resource) "
+                "OR content NOT IN (SELECT id FROM content)"
+            )
+
+    def lose(self, cursor: Cursor, content: int) -> None:
+        """Forgets the parts whose bytes are gone; the checks of page and members stay."""
+        if self._made():
+            cursor.run("DELETE FROM capture_set WHERE content = ?", (content,))
+
+    def _rows(self, where: str, values: Sequence[int]) -> list[SetPartRow]:
+        if not self._made():
+            return []
+        question = f"SELECT {_COLUMNS} FROM capture_set {where} ORDER BY resource, time, part"
+        return list(map(_part_row, self._database.all(question, values)))
+
+    def _made(self) -> bool:
+        return has_table(self._database, "capture_set")
+
+
+def _part_row(row: SqlRow) -> SetPartRow:
+    resource, time, part, content, data = row
+    return SetPartRow(resource, time, part, content, bytes(data))

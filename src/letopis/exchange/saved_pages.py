@@ -1,0 +1,105 @@
+"""Pages that a reader saved from a browser: MHTML with everything a page needs, and files of SingleFile.
+
+Both say which page it was and when. What they hold is what the browser had made of the answers: they are taken in as
+answers with status 200, under the addresses that the file names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from email import policy
+from email.errors import MessageError
+from email.message import Message
+from email.parser import BytesParser
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+
+from letopis.errors import UsageError
+from letopis.exchange.file_readers import MOST_HEAD, FileReader, read_whole
+from letopis.exchange.sources import ImportedCapture, ImportReport, SourceHints
+
+_MOST_PARTS = 100_000
+_WEB = ("http://", "https://")
+_HEADER = re.compile(rb"(?:[A-Za-z-]+:[^\r\n]*\r?\n(?:[ \t][^\r\n]*\r?\n)*)+", re.ASCII)
+_RELATED = re.compile(rb"^content-type:\s*multipart/related\b", re.IGNORECASE | re.MULTILINE)
+_SINGLEFILE = re.compile(rb"<!--\s*Page saved with SingleFile(?:[^\n]*)\n(?P<facts>.*?)-->", re.DOTALL)
+_FACT = re.compile(rb"^\s*(url|saved date):\s*(.*?)\s*$", re.MULTILINE)
+_ZONE = re.compile(r"\s*\([^()]*\)\s*$")
+
+
+def _is_mhtml(head: bytes) -> bool:
+    fields = _HEADER.match(head)
+    return fields is not None and _RELATED.search(fields[0]) is not None
+
+
+def mhtml_captures(file: Path, hints: SourceHints, report: ImportReport) -> Iterator[ImportedCapture]:
+    """Every part of an MHTML file that has a web address; all were there at the time of the file."""
+    try:
+        whole = BytesParser(policy=policy.compat32).parsebytes(read_whole(file).lstrip())
+        date = _mail_date(str(whole.get("Date", "")))
+    except (MessageError, ValueError, LookupError, RecursionError) as error:
+        raise UsageError(f"{file} is no MHTML that can be read ({str(error)[:100]}); save the page again") from None
+    page = str(whole.get("Snapshot-Content-Location", "")).strip()
+    seen: set[str] = set()
+    for count, part in enumerate(whole.walk()):
+        if part.is_multipart():
+            continue
+        url = "".join(str(part.get("Content-Location", "")).split()) or (page if not seen else "")
+        if count > _MOST_PARTS:
+            report.refuse(f"more than {_MOST_PARTS} parts", file.name)
+            return
+        if not url.startswith(_WEB) or url in seen:
+            report.refuse("a part without a web address" if url not in seen else "a part that comes again", url or "-")
+            continue
+        seen.add(url)
+        yield ImportedCapture(url, date, 200, _part_headers(part), _part_body(part), decoded=True)
+
+
+def _mail_date(text: str) -> str:
+    return parsedate_to_datetime(text).isoformat()
+
+
+def _part_headers(part: Message) -> tuple[tuple[str, str], ...]:
+    """The type as it stands in the file; line breaks in it are no part of it."""
+    return (("Content-Type", " ".join(str(part.get("Content-Type", "application/octet-stream")).split())),)
+
+
+def _part_body(part: Message) -> bytes:
+    body = part.get_payload(decode=True)
+    return body if isinstance(body, bytes) else b""
+
+
+def _is_singlefile(head: bytes) -> bool:
+    return _SINGLEFILE.search(head) is not None
+
+
+def singlefile_captures(file: Path, hints: SourceHints, report: ImportReport) -> Iterator[ImportedCapture]:
+    """The page of a file that SingleFile wrote, at the time at which it was saved."""
+    body = read_whole(file)
+    found = _SINGLEFILE.search(body[:MOST_HEAD])
+    facts = {name: value.decode("utf-8", "replace") for name, value in _FACT.findall(found["facts"] if found else b"")}
+    url = hints.url or facts.get(b"url", "")
+    if not url.startswith(_WEB):
+        raise UsageError(f"{file} does not say which page it is; name it with --url")
+    try:
+        date = _browser_date(facts.get(b"saved date", ""))
+    except ValueError:
+        raise UsageError(f"{file} does not say when it was saved; import it as dated files") from None
+    yield ImportedCapture(url, date, 200, (("Content-Type", "text/html; charset=utf-8"),), body, decoded=True)
+
+
+def _browser_date(text: str) -> str:
+    """`Fri Mar 01 2024 12:00:00 GMT+0100 (Central European Time)`, as scripts write a time, or ISO 8601."""
+    plain = _ZONE.sub("", text)
+    try:
+        return datetime.strptime(plain, "%a %b %d %Y %H:%M:%S GMT%z").isoformat()
+    except ValueError:
+        return datetime.fromisoformat(plain).isoformat()
+
+
+PAGE_READERS = (
+    FileReader("mhtml", 61, _is_mhtml, mhtml_captures),
+    FileReader("singlefile", 62, _is_singlefile, singlefile_captures),
+)

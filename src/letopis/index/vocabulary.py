@@ -1,0 +1,167 @@
+"""Words of the index that are like a given one: the same but for accents, but for a typo, or longer.
+
+The term dictionary is searched by automata (tantivy's regular expressions and
+fuzzy terms), which tell pages, not words; the words are read from the text
+that the index keeps of those pages.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
+
+from tantivy import Occur, Query
+
+from letopis.index.page_text import WORD, StoredPage, is_cjk, lowered, nfc
+
+_LATIN = range(0xC0, 0x250)
+MAX_VARIANTS = 8
+"""Words that are taken for the same but for their accents."""
+_SHORTEST_TYPO, _SHORTEST_TWO_TYPOS = 4, 6
+_CANDIDATE_PAGES = 20
+"""Pages whose words are looked at for corrections and completions."""
+
+
+class WordSource(Protocol):
+    """An index whose pages keep their words."""
+
+    searcher: Any
+    schema: Any
+
+    def hits(self, query: Any, limit: int) -> list[tuple[float, Any]]:
+        """The best documents of a query."""
+
+    def stored(self, address: Any) -> StoredPage:
+        """What is kept of a document."""
+
+
+class KnownWord(NamedTuple):
+    """A word of the archive and how many versions have it."""
+
+    word: str
+    versions: int
+
+
+@lru_cache(maxsize=4096)
+def folded(word: str) -> str:
+    """A word without the accents of Latin letters; other scripts are left alone."""
+    if word.isascii():
+        return word
+    return "".join(_base_letter(letter) for letter in word)
+
+
+def _base_letter(letter: str) -> str:
+    if ord(letter) not in _LATIN:
+        return letter
+    return unicodedata.normalize("NFD", letter)[0]
+
+
+def _accented_letters() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for letter in map(chr, _LATIN):
+        base = _base_letter(letter)
+        if letter.islower() and base != letter:
+            found[base] = found.get(base, base) + letter
+    return found
+
+
+_ACCENTED = _accented_letters()
+
+
+def accent_pattern(word: str) -> str:
+    """A regular expression of all words that differ from this one in accents alone."""
+    return "".join(f"[{_ACCENTED[letter]}]" if letter in _ACCENTED else letter for letter in folded(word))
+
+
+def accent_variants(source: WordSource, word: str) -> tuple[str, ...]:
+    """Other words of the index that differ in accents alone, in the order in which pages with them are found."""
+    pattern = accent_pattern(word)
+    if pattern == word or is_cjk(word):
+        return ()
+    same = re.compile(rf"(?<!\w){pattern}(?!\w)")
+    alike = Query.const_score_query(Query.regex_query(source.schema, "exact", pattern), 1.0)
+    found = [word]
+    while len(found) <= MAX_VARIANTS:
+        # Pages with what is known already are passed over: the next one has a word that is new.
+        known = Query.term_set_query(source.schema, "exact", found)
+        hits = source.hits(Query.boolean_query([(Occur.Must, alike), (Occur.MustNot, known)]), 1)
+        new = set(same.findall(lowered(source.stored(hits[0][1]).text))).difference(found) if hits else set()
+        if not new:
+            break
+        found += sorted(new)
+    return tuple(found[1 : MAX_VARIANTS + 1])
+
+
+def corrections(source: WordSource, word: str) -> list[KnownWord]:
+    """Words of the index for which this one may be a typo: fewest letters away first, then the most frequent."""
+    if len(word) < _SHORTEST_TYPO or not word.isalpha():
+        return []
+    for distance in (1, 2) if len(word) >= _SHORTEST_TWO_TYPOS else (1,):
+        query = Query.fuzzy_term_query(source.schema, "exact", word, distance)
+        near = {other for other in _words(source, query) if 0 < edit_distance(word, other, distance) <= distance}
+        if near:
+            return _by_frequency(source, near)
+    return []
+
+
+_PLAIN_WORD = re.compile(r'(?<![\w"*:-])\w+(?![\w"*:])')
+_QUOTED = re.compile(r'"[^"]*"')
+
+
+def corrected_query(source: WordSource, text: str) -> str:
+    """The question with the likeliest word for each plain one that no version has; quoted words stay as they are."""
+    quoted = [match.span() for match in _QUOTED.finditer(text)]
+
+    def correct(match: re.Match[str]) -> str:
+        word = lowered(nfc(match[0]))
+        inside = any(start <= match.start() < end for start, end in quoted)
+        if inside or match[0] == "OR" or source.searcher.doc_freq("exact", word):
+            return match[0]
+        found = corrections(source, word)
+        return found[0].word if found else match[0]
+
+    return _PLAIN_WORD.sub(correct, text)
+
+
+def completions(source: WordSource, beginning: str, limit: int) -> list[KnownWord]:
+    """Words of the index that begin so, accents aside, the most frequent first."""
+    if not beginning.isalnum():
+        return []
+    pattern = accent_pattern(beginning)
+    begins = re.compile(pattern)
+    query = Query.regex_query(source.schema, "exact", pattern + ".*")
+    found = {word for word in _words(source, query) if begins.match(word)}
+    strict = source.searcher.terms_with_prefix("exact", beginning, limit=limit) if len(beginning) > 2 else []
+    return _by_frequency(source, found | {word for word, _ in strict})[:limit]
+
+
+def _words(source: WordSource, query: Any) -> Iterator[str]:
+    for _, address in source.hits(Query.const_score_query(query, 1.0), _CANDIDATE_PAGES):
+        yield from set(WORD.findall(lowered(source.stored(address).text)))
+
+
+def _by_frequency(source: WordSource, words: set[str]) -> list[KnownWord]:
+    found = [KnownWord(word, int(source.searcher.doc_freq("exact", word))) for word in words]
+    return sorted((known for known in found if known.versions), key=lambda known: (-known.versions, known.word))
+
+
+def edit_distance(first: str, second: str, most: int) -> int:
+    """Letters to change, add, leave out or swap with the next; `most` + 1 stands for all that is more."""
+    if abs(len(first) - len(second)) > most:
+        return most + 1
+    before: list[int] = []
+    row = list(range(len(second) + 1))
+    for at, letter in enumerate(first, 1):
+        last, row = row, [at]
+        for to, other in enumerate(second, 1):
+            cost = min(last[to] + 1, row[to - 1] + 1, last[to - 1] + (letter != other))
+            if at > 1 and to > 1 and letter == second[to - 2] and first[at - 2] == other:
+                cost = min(cost, before[to - 2] + 1)
+            row.append(cost)
+        if min(row) > most:
+            return most + 1
+        before = last
+    return min(row[-1], most + 1)

@@ -1,0 +1,257 @@
+"""What comes in from other tools: captures, pages to watch, and addresses to crawl, from files or through HTTP."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from letopis.archive import OWN
+from letopis.crawl import CrawlOptions, enqueue_seeds
+from letopis.errors import Damaged, LetopisError, UsageError
+from letopis.exchange.imports import import_sources, source_kind, watches_of_source
+from letopis.exchange.sources import CDXJ, ImportedWatch, ImportReport, SourceHints
+from letopis.monitor.watch import WatchSpec, parse_filters
+from letopis.monitor.watch_list import WatchList
+from letopis.operations.answers import Value
+from letopis.operations.context import Context
+from letopis.operations.crawls import MAX_SEEDS, CrawlScope
+from letopis.operations.operation import operation
+from letopis.operations.parameters import Parameters, parameter
+from letopis.urls import ScopeKind, parse_user_url
+
+STANDARD_INPUT = "-"
+_KIND = "What it is, if it is not seen: warc, wacz, cdxj, har, mhtml, urls, or a tool (dated, git, wget...)."
+_WATCHES = "Watch from now on what a list names, or another tool watched."
+_SEEDS = "Queue the addresses of a list for the crawl of the daemon, this far from each."
+_ODD = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
+
+
+class ImportCommand(Parameters):
+    """What is taken in, and what is known of it."""
+
+    sources: tuple[str, ...] = parameter(
+        "Files, folders, or addresses of indexes; - for standard input.", argument=True, metavar="FILE..."
+    )
+    kind: str | None = parameter(_KIND, default=None, longest=64)
+    url: str = parameter("Page of dated files; with a slash at its end, their folder.", default="", metavar="URL")
+    urls: str | None = parameter("urls.tsv, or urls.yaml of urlwatch.", default=None, metavar="FILE")
+    path: tuple[str, ...] = parameter("Only these files or folders of a git history.", default=(), metavar="PATH")
+    base: str = parameter("Folder or address of the WARC files that a CDXJ names.", default="", metavar="WHERE")
+    watches: bool = parameter(_WATCHES, default=False)
+    seeds: CrawlScope | None = parameter(_SEEDS, default=None)
+
+
+class UploadCommand(Parameters):
+    """A file, and what is known of it."""
+
+    file: Path = parameter("Its bytes.")
+    name: str = parameter("Its name, where that tells what it is.", default="", longest=200)
+    kind: str | None = parameter(_KIND, default=None, longest=64)
+    url: str = parameter("Page that it is, if it does not say so.", default="")
+    watches: bool = parameter(_WATCHES, default=False)
+    seeds: CrawlScope | None = parameter(_SEEDS, default=None)
+
+
+class ImportAnswer(NamedTuple):
+    """What an import brought: `same` were there already, `refused` are reasons with their counts.
+
+    `future` are those of the taken that lie more than a day ahead of the
+    clock; `queued` are pages that wait for a crawl and did not before.
+    """
+
+    records: int
+    taken: int
+    checks: int
+    versions: int
+    same: int
+    refused: Mapping[str, int]
+    examples: list[str]
+    watches: int | None
+    future: int
+    queued: int | None
+
+
+def _import_sentence(done: ImportAnswer) -> str:
+    said = f"{done.records} records: {done.versions} versions, {done.checks} checks, {done.same} already there"
+    watches = "" if done.watches is None else f", {done.watches} watches"
+    queued = "" if done.queued is None else f", {done.queued} pages queued"
+    return f"{said}, {sum(done.refused.values())} refused{watches}{queued}"
+
+
+@operation(
+    "import",
+    right=OWN,
+    verb="import",
+    audited="imported",
+    subject=lambda asked: ", ".join(asked.sources)[:200],
+    sentence=_import_sentence,
+    examples=(
+        "letopis import crawl.warc.gz collection.wacz",
+        "letopis import index.cdxj --base https://example.org/warcs/",
+        "letopis import session.har page.mhtml",
+        "letopis import saved-pages/ --url https://example.org/news",
+        "letopis import site.git --url https://example.org/ --path public",
+        "letopis import changedetection-data/ --watches",
+        "letopis import bookmarks.html --seeds page",
+        "zcat crawl.warc.gz | letopis import -",
+    ),
+)
+def import_archives(context: Context, asked: ImportCommand) -> Value[ImportAnswer]:
+    """Take in archives, recorded sessions, saved pages, lists of addresses, and what other tools have kept.
+
+    These are WARC, ARC, WACZ, CDXJ and CDX; HAR; MHTML and SingleFile; and
+    what git, urlwatch, changedetection.io, wget, HTTrack or you have kept.
+    Lists are OPML, bookmarks, sitemaps, one address a line, and those of
+    urlwatch, Distill and Visualping: watch or crawl what they name.
+
+    Times, headers and contents stay as they were. What is already there is
+    not taken twice, so a run that was stopped goes on when it is repeated.
+    A source of which nothing can be taken, or that breaks off, is an error; what could be taken stays.
+    """
+    hints = SourceHints(asked.url, Path(asked.urls) if asked.urls else None, asked.path)
+    with _with_standard_input(asked.sources) as sources:
+        done = _Import(context, sources, asked.kind, hints, asked.watches, asked.seeds)
+        return done.carried_out(base=asked.base)
+
+
+@contextmanager
+def _with_standard_input(sources: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Sources with a file in place of standard input: what a source is shows at its beginning, and ZIP at its end."""
+    if STANDARD_INPUT not in sources:
+        yield sources
+        return
+    with tempfile.TemporaryDirectory(prefix="letopis-import-") as folder:
+        file = Path(folder) / "standard-input"
+        with file.open("wb") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
+        yield [str(file) if source == STANDARD_INPUT else source for source in sources]
+
+
+@operation(
+    "import_upload",
+    right=OWN,
+    route=("POST", "/import"),
+    audited="imported",
+    subject=lambda asked: asked.name or "a file through HTTP",
+    errors=(413, 500),
+)
+def import_upload(context: Context, asked: UploadCommand) -> Value[ImportAnswer]:
+    """Take in one file that is the body of the request: an archive, a recorded session, a saved page, or a list.
+
+    An index names other files, so it is taken in where those are. The size of
+    a file is bounded by the setting serve.max_upload.
+    """
+    name = _ODD.sub("-", asked.name.replace("\\", "/").rpartition("/")[2]).strip(".-")[-100:]
+    file = asked.file.rename(asked.file.with_name(name)) if name else asked.file
+    kind = asked.kind or source_kind(str(file))
+    if kind == CDXJ:
+        raise UsageError("an index names other files; import it with the command line, or send those files")
+    work = _Import(context, [str(file)], kind, SourceHints(asked.url), asked.watches, asked.seeds)
+    answer = work.carried_out()
+    for fault in answer.faults:
+        if not answer.value.taken:
+            raise fault
+    return answer
+
+
+class _Import(NamedTuple):
+    """One import under way."""
+
+    context: Context
+    sources: Sequence[str]
+    kind: str | None
+    hints: SourceHints
+    watches: bool
+    seeds: CrawlScope | None
+
+    def carried_out(self, base: str = "") -> Value[ImportAnswer]:
+        """Captures first, then what is watched or crawled from now on."""
+        archive, steps = self.context.archive, self.context.steps("records")
+        report = import_sources(archive, self.sources, steps, base=base, kind=self.kind, hints=self.hints)
+        watched = self._watched(report) if self.watches else None
+        queued = self._queued(report) if self.seeds else None
+        answer = ImportAnswer(
+            report.records, report.checks, report.checks, report.versions, report.same, dict(report.refused),
+            report.examples, watched, report.future, queued,
+        )  # fmt: skip
+        remark = "\n".join([*(f"refused: {example}" for example in report.examples), *_future_remarks(report)])
+        return Value(answer, [] if watched or queued else self._faults(report), remark)
+
+    def _named(self) -> Iterator[ImportedWatch]:
+        for source in self.sources:
+            yield from watches_of_source(source, self.kind, self.hints)
+
+    def _watched(self, report: ImportReport) -> int:
+        watches = WatchList(self.context.archive)
+        return sum(_watch_imported(watches, self.context, wish, report) for wish in self._named())
+
+    def _queued(self, report: ImportReport) -> int:
+        """Seeds in as many crawls as their number needs."""
+        seeds: list[str] = []
+        for wish in self._named():
+            try:
+                url = parse_user_url(wish.url)
+                self.context.refuse_private([url])
+                seeds.append(url)
+            except LetopisError as error:
+                report.refuse(f"it cannot be crawled ({error})", wish.url)
+        queued = 0
+        for start in range(0, len(seeds), MAX_SEEDS):
+            some = tuple(seeds[start : start + MAX_SEEDS])
+            options = CrawlOptions(some, ScopeKind(self.seeds or "page"), origin=self.context.origin)
+            queued += enqueue_seeds(self.context.archive, options)
+        return queued
+
+    def _faults(self, report: ImportReport) -> list[LetopisError]:
+        empty = [
+            UsageError(f"nothing was taken from {source}; give a file that holds captures, or say which kind it is")
+            for source in report.empty
+        ]
+        wish = "names no page that could be taken; give another list"
+        if not self.watches and not self.seeds:
+            wish = "is a list of addresses; add --watches to watch them, or --seeds page to crawl them"
+        lists = [UsageError(f"{source} {wish}") for source in report.lists]
+        cut = [
+            Damaged(
+                f"{source} breaks off or is damaged; what can be read of it was taken in, import the whole file as well"
+            )
+            for source in report.cut
+        ]
+        return [*empty, *lists, *cut]
+
+
+def _future_remarks(report: ImportReport) -> Iterator[str]:
+    """Says which captures were taken in that lie ahead of the clock."""
+    if report.future:
+        captures = "1 capture is" if report.future == 1 else f"{report.future} captures are"
+        yield f"{captures} more than a day ahead of the clock, taken in as told, and the newest of its page until then"
+        yield from (f"future: {named}" for named in report.from_future)
+
+
+def _watch_imported(watches: WatchList, context: Context, wish: ImportedWatch, report: ImportReport) -> bool:
+    """Watches what another tool watched, as far as it can be; the report names what cannot."""
+    for name in wish.left_out:
+        report.refuse(f"the watch is kept without its {name}, which has no counterpart", wish.url)
+    filters = []
+    for one in wish.filters:
+        try:
+            parse_filters([one])
+            filters.append(one)
+        except LetopisError as error:
+            report.refuse(f"the watch is kept without a filter ({error})", wish.url)
+    spec = WatchSpec(every=wish.every, filters=tuple(filters), origin=context.origin)
+    pages, sitemaps = ((), (wish.url,)) if wish.is_sitemap else ((wish.url,), ())
+    try:
+        watches.add(pages, spec, wish.tag or None, sitemaps)
+        if wish.paused:
+            watches.pause([wish.url])
+    except LetopisError as error:
+        report.refuse(f"its watch cannot be kept ({error})", wish.url)
+        return False
+    return True

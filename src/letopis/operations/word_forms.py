@@ -1,0 +1,160 @@
+"""The words of the archive themselves: how they go on, and which base forms people settled for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from letopis.archive import READ, WRITE
+from letopis.archive.index_facts import word_forms
+from letopis.errors import UsageError
+from letopis.index.page_text import lowered, nfc
+from letopis.index.vocabulary import KnownWord, completions
+from letopis.index.word_index import derive_base_forms, lock_base_form, release_base_form
+from letopis.operations.answers import Rows
+from letopis.operations.context import Context
+from letopis.operations.operation import operation
+from letopis.operations.parameters import Parameters, parameter
+from letopis.operations.words import current_words, word_index
+
+_MAX_WORDS = 100
+
+
+class CompletionQuery(Parameters):
+    """How a word begins."""
+
+    beginning: str = parameter(
+        "First letters of a word, at least two; accents do not matter.", named="q", attribute="q", argument=True,
+        metavar="LETTERS", longest=80,
+    )  # fmt: skip
+    limit: int = parameter("Most words.", default=10, at_least=1, at_most=100)
+
+    def __post_init__(self) -> None:
+        """Half the archive begins with one letter."""
+        if len(self.beginning.strip()) < 2:
+            raise UsageError("give at least two letters of the word")
+
+
+@operation(
+    "complete",
+    right=READ,
+    verb="complete",
+    route=("GET", "/search/words"),
+    listed="words",
+    about={"query": str},
+    examples=("letopis complete kate", "letopis complete arch --limit 5 --json"),
+)
+def complete(context: Context, asked: CompletionQuery) -> Rows[KnownWord]:
+    """List words of the archive that begin with these letters, the most frequent first."""
+    found = completions(current_words(context).snapshot(), lowered(nfc(asked.beginning.strip())), asked.limit)
+    return Rows(found, {"query": asked.beginning}, remark="" if found else "no page has such a word")
+
+
+class BaseFormsCommand(Parameters):
+    """Which words, and what takes the place of their ending."""
+
+    extension: str = parameter("The ending of the words.", longest=80)
+    basicextension: str = parameter("The ending of their base forms.", default="", longest=80)
+
+
+@dataclass(frozen=True, slots=True)
+class SettledForm:
+    """A word and its base form."""
+
+    form: str
+    base: str
+
+
+@operation(
+    "wordfigure",
+    right=WRITE,
+    step="wordfigure",
+    element="word",
+    about={"extension": str, "basicextension": str},
+)
+def settle_base_forms(context: Context, asked: BaseFormsCommand) -> Rows[SettledForm]:
+    """Give words with an ending the word without it as base form, where there is one; lists what was settled now."""
+    pairs = derive_base_forms(current_words(context), asked.extension, asked.basicextension)
+    about = {"extension": asked.extension, "basicextension": asked.basicextension}
+    return Rows([SettledForm(form, base) for form, base in pairs], about)
+
+
+class WordsCommand(Parameters):
+    """Which words."""
+
+    words: tuple[str, ...] = parameter(
+        "Words.", argument=True, metavar="WORD...", attribute="words", at_least=1, at_most=_MAX_WORDS
+    )
+
+
+class AllWordsQuery(Parameters):
+    """All of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordForm:
+    """A word whose base form somebody settled; a `locked` one is its own, whatever rules and dictionaries say."""
+
+    form: str
+    base: str
+    locked: bool
+
+
+def _settled_words(context: Context, words: Iterable[str] | None = None) -> Iterator[WordForm]:
+    chosen = None if words is None else set(words)
+    for row in word_forms(context.archive):
+        if chosen is None or row.form in chosen:
+            yield WordForm(row.form, row.base, row.locked)
+
+
+@operation(
+    "list_words",
+    right=READ,
+    verb="words list",
+    route=("GET", "/words"),
+    step="wordlist",
+    listed="words",
+    element="word",
+    examples=("letopis words list", "letopis words list --json"),
+)
+def list_words(context: Context, asked: AllWordsQuery) -> Rows[WordForm]:
+    """List the words whose base forms somebody settled or locked."""
+    return Rows(list(_settled_words(context)))
+
+
+@operation(
+    "lock_words",
+    right=WRITE,
+    verb="words lock",
+    route=("POST", "/words/lock"),
+    step="wordlock",
+    listed="words",
+    element="word",
+    audited="words locked",
+    sentence=lambda row: f"{row.form} is its own base form from now on",
+    examples=("letopis words lock Windows", "letopis words lock axes data"),
+)
+def lock_words(context: Context, asked: WordsCommand) -> Rows[WordForm]:
+    """Let words be found only as they are written: each is its own base form from now on."""
+    index = word_index(context.archive)
+    return Rows(list(_settled_words(context, [lock_base_form(index, word) for word in asked.words])))
+
+
+@operation(
+    "release_words",
+    right=WRITE,
+    verb="words release",
+    route=("POST", "/words/release"),
+    step="wordrelease",
+    listed="words",
+    element="word",
+    audited="words released",
+    sentence=lambda row: f"{row.form} follows rules and dictionaries again",
+    examples=("letopis words release Windows",),
+)
+def release_words(context: Context, asked: WordsCommand) -> Rows[WordForm]:
+    """Forget locks and settled base forms of words; lists those that had any."""
+    index = word_index(context.archive)
+    before = {row.form: row for row in _settled_words(context)}
+    released = [release_base_form(index, word) for word in asked.words]
+    return Rows([before[form] for form in released if form in before])

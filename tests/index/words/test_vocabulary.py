@@ -1,0 +1,126 @@
+"""Words like a given one: with other accents, with a typo, longer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from letopis.archive import Archive
+from letopis.errors import UsageError
+from letopis.index.query_language import parse_word_query
+from letopis.index.search_results import search
+from letopis.index.vocabulary import accent_pattern, edit_distance, folded
+from letopis.index.word_index import WordIndex
+from letopis.operations import Context
+from letopis.operations.word_forms import CompletionQuery, complete
+from letopis.operations.words import SearchQuery
+from letopis.operations.words import search as search_operation
+
+PAGES = {
+    "http://a.example/kun": "Příliš žluťoučký kůň úpěl ďábelské ódy. Rada města zasedla.",
+    "http://a.example/rada": "Byla to dlouhá řada lidí před školou.",
+    "http://a.example/plain": "Skola bez hacku, katedra kybernetiky.",
+    "http://a.example/school": "Škola a školy v kraji, katedra češtiny, katedry.",
+}
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Archive]:
+    with Archive(tmp_path_factory.mktemp("accents") / "archive") as archive:
+        for url, text in PAGES.items():
+            body = f'<html lang="cs"><title>x</title><p>{text}</p></html>'.encode()
+            archive.put(url, body, datetime(2024, 1, 1, tzinfo=UTC), "text/html; charset=utf-8")
+        yield archive
+
+
+def found(archive: Archive, words: str) -> list[str]:
+    return [hit.url.rpartition("/")[2] for hit in search(archive.attached(WordIndex), parse_word_query(words))]
+
+
+def test_words_are_found_without_their_accents(archive: Archive) -> None:
+    assert found(archive, "zlutoucky") == ["kun"]
+    assert found(archive, "kun upel") == ["kun"]
+    assert found(archive, "ZLUTOUCKY") == ["kun"]
+
+
+def test_words_with_accents_find_pages_written_without_them(archive: Archive) -> None:
+    assert set(found(archive, "škola")) == {"school", "plain", "rada"}
+
+
+def test_the_form_that_was_typed_comes_first(archive: Archive) -> None:
+    assert found(archive, "rada") == ["kun", "rada"]
+    assert found(archive, "řada") == ["rada", "kun"]
+    assert found(archive, "skola")[0] == "plain"
+
+
+def test_words_in_quotes_are_found_as_they_stand(archive: Archive) -> None:
+    assert found(archive, '"skola"') == ["plain"]
+    assert found(archive, '"zlutoucky"') == []
+
+
+def test_prefixes_do_not_mind_accents(archive: Archive) -> None:
+    assert found(archive, "zlut*") == ["kun"]
+
+
+def test_snippets_mark_the_word_with_its_accents(archive: Archive) -> None:
+    hit = search(archive.attached(WordIndex), parse_word_query("zlutoucky"))[0]
+    assert hit.snippet.hits == ("žluťoučký",)
+
+
+def test_a_typo_is_answered_with_the_word_that_the_archive_has(archive: Archive) -> None:
+    rows = search_operation(Context(archive), SearchQuery(query="katdera -skola"))
+    assert list(rows) == []
+    assert rows.about["suggestion"] == "katedra -skola"
+    assert rows.remark == "nothing found; did you mean: katedra -skola"
+
+
+def test_nothing_is_suggested_where_it_would_find_nothing(archive: Archive) -> None:
+    asked = SearchQuery(query="katdera zlutoucky")
+    assert search_operation(Context(archive), asked).about["suggestion"] == ""
+    assert search_operation(Context(archive), SearchQuery(query='"katdera"')).about["suggestion"] == ""
+
+
+def test_words_are_completed_the_most_frequent_first(archive: Archive) -> None:
+    rows = list(complete(Context(archive), CompletionQuery(beginning="Kat")))
+    assert [row.word for row in rows] == ["katedra", "katedry"]
+    assert rows[0].versions == 2
+    assert {row.word for row in complete(Context(archive), CompletionQuery(beginning="skol"))} == {
+        "skola", "škola", "školy", "školou",
+    }  # fmt: skip
+
+
+def test_one_letter_is_not_completed() -> None:
+    with pytest.raises(UsageError, match="two letters"):
+        CompletionQuery(beginning="k ")
+
+
+def test_a_word_with_every_accent_matches_its_pattern() -> None:
+    for word in ("žluťoučký", "łódź", "naïve", "façade", "ångström"):
+        assert re.fullmatch(accent_pattern(folded(word)), word)
+
+
+WORDS = st.text("abcč", max_size=6)
+
+
+@given(WORDS, WORDS, st.integers(0, 3))
+def test_the_distance_of_words_is_the_shortest_way_of_changes(first: str, second: str, most: int) -> None:
+    assert edit_distance(first, second, most) == min(_slow_distance(first, second), most + 1)
+
+
+def _slow_distance(first: str, second: str) -> int:
+    """The same from its definition."""
+    if not first or not second:
+        return len(first) + len(second)
+    found = min(
+        _slow_distance(first[1:], second) + 1,
+        _slow_distance(first, second[1:]) + 1,
+        _slow_distance(first[1:], second[1:]) + (first[0] != second[0]),
+    )
+    if len(first) > 1 and len(second) > 1 and first[0] == second[1] and first[1] == second[0]:
+        found = min(found, _slow_distance(first[2:], second[2:]) + 1)
+    return found
