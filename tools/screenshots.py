@@ -49,6 +49,8 @@ def addresses(archive: Archive, world: World) -> dict[str, str]:
         "search": "/search?q=garden",
         "search-empty": "/search",
         "watches": "/watches",
+        "watch": "/watches/1",
+        "pick": "/watches/1/pick",
         "crawl": "/crawl",
         "jobs": "/jobs",
         "duplicates": "/duplicates",
@@ -66,10 +68,22 @@ def addresses(archive: Archive, world: World) -> dict[str, str]:
 
 
 MAP = "map-page"
-VIEWS = ("map", "picture", "links", "pages", "changes", "broken", "ranks", "report")
+VIEWS = ("map", "picture", "links", "pages", "changes", "broken", "ranks", "report", "audit")
 NAMES = ("overview", "url", *(f"compare-{name}" for name in ("words", "sides", "visual", "links", "raw")))
 NAMES += tuple(f"site-{name}" for name in VIEWS)
-NAMES += ("search", "search-empty", "watches", "crawl", "jobs", "duplicates", "duplicates-site", "storage", "settings")
+NAMES += (
+    "search",
+    "search-empty",
+    "watches",
+    "watch",
+    "pick",
+    "crawl",
+    "jobs",
+    "duplicates",
+    "duplicates-site",
+    "storage",
+    "settings",
+)
 NAMES += ("login", "accounts", "welcome", "calendar", "missing", "job", "replay")
 
 
@@ -97,6 +111,7 @@ class Shot:
 
 
 DOCS = [Shot(name, Look(), name) for name in ("overview", "watches", "site-changes", "url", "search")]
+DOCS += [Shot(name, Look(), name) for name in ("watch", "site-audit")]
 DOCS += [Shot("site-picture", Look(dark=True), "picture-dark"), Shot("watches", Look(390, dark=True), "phone-dark")]
 DOCS += [Shot("compare-words", Look(height=680), "compare-words")]  # many colours: kept below 200 kB
 DOCS += [Shot(MAP, Look(width=900, height=830), "map-page")]

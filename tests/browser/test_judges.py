@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
 SERIOUS = ("serious", "critical")
 QUESTION = "/watches/many"
-VIEWS = ("map", "picture", "links", "pages", "changes", "broken", "ranks", "report")
+VIEWS = ("map", "picture", "links", "pages", "changes", "broken", "ranks", "report", "audit")
 
 
 @pytest.fixture
@@ -28,7 +28,19 @@ def addresses(browsed_world: World, job_page: str) -> list[str]:
     world, home = browsed_world, browsed_world.url(0, 0)
     views = [f"/site/{world.hosts[0]}?view={view}" for view in (*VIEWS, "changes&kind=changed", "report&kind=chain")]
     compare = [f"/compare/{home}?view={view}" for view in ("words", "sides", "visual", "links", "raw")]
-    plain = ["/", "/search", "/search?q=garden", "/watches", "/crawl", "/jobs", job_page, "/duplicates", "/storage"]
+    plain = [
+        "/",
+        "/search",
+        "/search?q=garden",
+        "/watches",
+        "/watches/1",
+        "/watches/1/pick",
+        "/crawl",
+        "/jobs",
+        job_page,
+        "/duplicates",
+        "/storage",
+    ]
     people = ["/settings", "/login", "/accounts", "/welcome", "/url/http://nowhere.example/"]
     captured = [f"/url/{home}", f"/web/*/{home}", f"/web/2/{home}", f"/duplicates?site={world.hosts[1]}"]
     return [*plain, *people, *captured, *views, *compare, QUESTION]

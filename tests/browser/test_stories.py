@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -118,7 +119,8 @@ def watch(tab: Any, url: str) -> Any:
     tab.get_by_label("How often").fill("1h")
     tab.get_by_role("button", name="Watch", exact=True).click()
     tab.get_by_role("status").get_by_text("Watch saved").wait_for()
-    line = tab.locator(".watch-list li", has=tab.locator(f'input[value="{url}"]'))
+    tab.goto("/watches")
+    line = tab.locator(".watch-list li", has=tab.locator(f'a[href="/url/{url}"]'))
     until(tab, lambda: line.locator(".badge.up").count() == 1)
     return line
 
@@ -153,6 +155,63 @@ def test_somebody_adds_a_watch_and_sees_a_change_unread_until_they_look(
         assert "repairs" in " ".join(tab.locator(".words ins").all_inner_texts())
         tab.goto("/watches")
         assert line.get_by_text("Unread").count() == 0
+
+
+SHOP = """<html lang=en><title>Lamps</title><h1>Lamps of the week</h1>
+<ul><li><b>Desk lamp</b> <span class=cost>25 EUR</span></li>
+<li><b>Floor lamp</b> <span class=cost>{price} EUR</span></li></ul>
+<p>Open every day from nine to six, and on the first Saturday of the month.</p></html>"""
+
+
+@in_every_look
+def test_somebody_watches_a_price_picked_on_the_page_and_is_told_when_it_falls(
+    visit: Visit, daemon: Daemon, look: Any
+) -> None:
+    number = next(daemon.numbers)
+    path, hook = f"/shop{number}.html", daemon.site.set(f"/hook{number}", b"taken")
+    url = daemon.site.set(path, SHOP.format(price=40).encode())
+    with visit(**look) as tab:
+        tab.goto("/watches")
+        tab.get_by_label("Addresses, one a line").fill(url)
+        tab.get_by_role("button", name="Watch", exact=True).click()
+        tab.get_by_role("status").get_by_text("Watch saved").wait_for()
+        until(tab, lambda: tab.get_by_role("link", name="Pick it on the page").count() == 1)
+        assert "; ".join(too_wide(tab)) == ""
+        tab.get_by_role("link", name="Pick it on the page").click()
+        page = tab.frame_locator("[data-page]")
+        price = page.locator(".cost").nth(1)
+        price.wait_for()
+        box = price.bounding_box()
+        tab.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        tab.locator("#picked[value], #picked").wait_for()
+        assert tab.locator("#picked").input_value().startswith("body > ul > li:nth-of-type(2)")
+        assert "; ".join(too_wide(tab)) == ""
+        tab.get_by_role("button", name="Use it").click()
+        tab.get_by_text("This is not saved yet.").wait_for()
+        tab.get_by_label("its price").check()
+        tab.get_by_text("Only some changes").click()
+        tab.get_by_label("Only if the new number is below").fill("35")
+        tab.get_by_label("Notify (addresses of notification services, one a line)").fill(hook)
+        tab.get_by_role("button", name="Preview").click()
+        assert tab.locator("pre.seen").inner_text() == "40 EUR"
+        tab.get_by_role("button", name="Save").click()
+        tab.get_by_role("status").get_by_text("Watch saved.").wait_for()
+        tab.get_by_role("button", name="Send a test").click()
+        tab.get_by_role("status").get_by_text("The test notification was delivered.").wait_for()
+        daemon.site.set(path, SHOP.format(price=30).encode())
+        tab.get_by_role("button", name="Check now").click()
+        until(tab, lambda: tab.locator("[aria-labelledby=sent] .badge.done").count() == 1)
+        assert tab.get_by_role("heading", level=1).get_by_text("Unread").count() == 1
+        assert "; ".join(too_wide(tab)) == ""
+        tab.locator("[aria-labelledby=alerts] a").first.click()
+        tab.get_by_role("heading", name="What changed").wait_for()
+        assert tab.locator(".words ins").inner_text().strip() in ("30", "30 EUR")
+        tab.go_back()
+        tab.get_by_role("button", name="Mark as read").click()
+        tab.get_by_role("status").get_by_text("Everything is marked as read.").wait_for()
+        assert tab.get_by_role("heading", level=1).get_by_text("Unread").count() == 0
+    told = [json.loads(body) for path, body in daemon.site.posts if path == f"/hook{number}"]
+    assert [one["kind"] for one in told] == ["test", "changed"]
 
 
 @in_every_look

@@ -58,7 +58,7 @@ def test_a_walk_from_the_overview_to_a_change_a_site_and_a_search(visit: Visit, 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 def test_every_other_page_fits_and_says_nothing_on_the_console(visit: Visit, browsed_world: World, size: Any) -> None:
     site = f"/site/{browsed_world.hosts[0]}?view="
-    views = [site + view for view in ("picture", "links", "pages", "changes", "broken", "ranks", "report")]
+    views = [site + view for view in ("picture", "links", "pages", "changes", "broken", "ranks", "report", "audit")]
     plain = ["/watches", "/crawl", "/jobs", "/duplicates", "/storage", "/settings", "/search"]
     with visit(viewport=size) as tab:
         for address in (*views, *plain):

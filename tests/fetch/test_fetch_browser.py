@@ -159,7 +159,7 @@ class TestInChromium:
         found = await browser.fetch(Request(scripted_site.set("/", page)))
         assert b"three pages" in found.body
         assert [(method, path) for method, path, _ in scripted_site.log] == [("GET", "/"), ("POST", "/search")]
-        assert scripted_site.posted == [b"q=brno"]
+        assert [body for _, body in scripted_site.posts] == [b"q=brno"]
 
 
 HOSTILE = """<!doctype html><title>Hostile</title><body><link rel=preconnect href="http://127.0.0.1:{tcp}">

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.errors import UsageError
-from letopis.monitor.watch import Cron
+from letopis.monitor.watch_times import Cron
 
 NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)  # a Wednesday
 moments = st.datetimes(datetime(2000, 1, 1), datetime(2060, 1, 1)).map(lambda moment: moment.replace(tzinfo=UTC))

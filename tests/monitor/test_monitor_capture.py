@@ -76,7 +76,7 @@ def test_a_browser_check_is_a_set_with_picture_and_text(archive: Archive, script
     assert archive.sets.text(found).endswith("found 3")
     assert archive.sets.screenshot(found)[8:12] == b"WEBP"
     assert archive.get(scripted_site.url("/search?__wb_method=POST&q=brno")).body == b'{"count": 3}'
-    assert scripted_site.posted == [b'{"q":"brno"}']
+    assert [body for _, body in scripted_site.posts] == [b'{"q":"brno"}']
 
 
 def test_steps_are_taken_before_the_page_is_kept(archive: Archive, scripted_site: ScriptedSite) -> None:

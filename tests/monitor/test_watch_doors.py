@@ -99,7 +99,10 @@ def test_the_same_row_in_every_door(doors: Doors) -> None:
 
 
 def test_targets_are_for_owners(doors: Doors) -> None:
-    added(doors, notify=["https://user:secret@example.org/"])
+    asked = bind(
+        operations.AddWatches, {"url": [URL], "notify": ["https://user:secret@example.org/"]}, doors.archive.clock()
+    )
+    operations.watch_add(doors.context(READ | WRITE | OWN)._replace(user="olga"), asked)
     doors.cli("add", "--tag", "t", "--notify", "https://user:secret@example.org/")
     for path in ("", "/tags"):
         assert "secret" in str(doors.rest("GET", path)[1])
@@ -283,7 +286,7 @@ def test_alerts_in_every_door(doors: Doors) -> None:
     assert [(row["url"], row["kind"], row["tag"]) for row in rows] == [(URL, "changed", "t")] * 2 + [
         (OTHER, "changed", "t")
     ]
-    assert set(rows[0]) == {"id", "time", "kind", "url", "message", "tag", "version", "score", "reason"}
+    assert set(rows[0]) == {"id", "time", "kind", "url", "message", "tag", "watch", "version", "score", "reason"}
     assert (
         doors.cli("alerts", OTHER)[1] == doors.rest("GET", f"/alerts?url={quote(OTHER, '')}")[1]["alerts"] == rows[2:]
     )

@@ -450,3 +450,61 @@ async def test_watcher_stops_when_told(world: World, scripted_site: ScriptedSite
         work = Watcher(world.archive, checks, Outbox(world.archive, world.send), lambda judged: work.stop())
         await work.run()
     assert len(scripted_site.log) == 1
+
+
+async def test_several_watches_of_one_page_are_judged_each_by_its_own_filters(
+    world: World, scripted_site: ScriptedSite
+) -> None:
+    page = "<p id=price>{price} EUR</p><p id=stock>{stock}</p><p>A lamp for every room of the house.</p>"
+    url = scripted_site.set("/lamp", page.format(price=20, stock="In stock").encode())
+    world.book.add([url], replace(SPEC, filters=(("css", "#stock"),)))
+    cheap = replace(
+        SPEC, filters=(("price", "#price"),), conditions=(AlertCondition(AlertConditionKind.BELOW, "15"),)
+    )  # fmt: skip
+    world.book.add([url], cheap, name="cheap")
+    assert [one.check.url for one in await world.run()] == [url, url]
+    scripted_site.set("/lamp", page.format(price=18, stock="In stock").encode())
+    await world.run()
+    assert world.kinds() == []
+    scripted_site.set("/lamp", page.format(price=12, stock="In stock").encode())
+    await world.run()
+    assert [message.facts["watch"] for _, message in world.sent] == ["cheap"]
+    scripted_site.set("/lamp", page.format(price=12, stock="Sold out").encode())
+    await world.run()
+    assert [message.facts["watch"] for _, message in world.sent] == ["cheap", ""]
+    assert len(world.archive.versions(url)) == 4
+
+
+async def test_notifications_of_quiet_hours_are_sent_when_those_are_over(
+    world: World, scripted_site: ScriptedSite
+) -> None:
+    url = scripted_site.set("/page", OLD)
+    start = world.clock.now
+    quiet = f"{start:%H:%M}-{start + timedelta(hours=10):%H:%M}"
+    world.book.add([url], replace(SPEC, quiet=quiet))
+    await world.run()
+    scripted_site.set("/page", NEW)
+    await world.run()
+    assert [row.kind for row in world.book.alerts(url)] == ["changed"]
+    await world.run(timedelta(hours=7))
+    assert world.sent == []
+    Outbox(world.archive, world.send).bring_back()
+    await world.run(timedelta(minutes=59))
+    assert world.sent == []
+    await world.run(timedelta(minutes=2))
+    assert world.kinds() == ["changed"]
+
+
+async def test_headers_of_a_watch_go_with_its_requests(world: World, scripted_site: ScriptedSite) -> None:
+    url = scripted_site.set("/page", OLD)
+    world.book.add([url], replace(SPEC, headers=(("X-Shop", "prague"),)))
+    await world.run()
+    sent = next(headers for _, path, headers in scripted_site.log if path == "/page")
+    assert sent["x-shop"] == "prague"
+
+
+def test_watches_of_one_page_look_at_it_in_one_way(world: World) -> None:
+    world.book.add(["http://example.org/"], SPEC)
+    with pytest.raises(UsageError, match="in another way"):
+        world.book.add(["http://example.org/"], replace(SPEC, headers=(("A", "b"),)), name="other")
+    assert len(world.book.entries()) == 1

@@ -78,9 +78,9 @@ def _plan(archive: Archive, world: World) -> None:
     WatchList(archive).add(pages, WatchSpec(every=3600.0), "demo")
 
 
-def answered_job(archive: Archive, site: str) -> int:
-    """The number of a job that asked for the map of a site and got it."""
-    question = f'<query package="mapgenerator" name="map of {site}"><map site="{site}"/></query>'
+def answered_job(archive: Archive, site: str, step: str = "map") -> int:
+    """The number of a job that asked for the map of a site, or something else of it, and got it."""
+    question = f'<query package="mapgenerator" name="{step} of {site}"><{step} site="{site}"/></query>'
     job = JobQueue(archive).submit(parse_job_file(question.encode()), COMMAND_LINE)
     Worker(archive, JobLanguage(parse_job_file, run_query), "here").run(job.package)
     return job.id

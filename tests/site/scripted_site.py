@@ -24,14 +24,14 @@ class Script:
 class ScriptedSite:
     """`site.set("/a", b"text")` changes what `/a` says; `site.log` lists (method, path, headers), `site.times` when.
 
-    `site.posted` holds the bodies of requests in their order.
+    `site.posts` lists (path, body) of what was sent to it.
     """
 
     def __init__(self) -> None:
         self.pages: dict[str, Script] = {}
         self.log: list[tuple[str, str, dict[str, str]]] = []
         self.times: list[float] = []
-        self.posted: list[bytes] = []
+        self.posts: list[tuple[str, bytes]] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
@@ -62,11 +62,11 @@ class ScriptedSite:
 
             def do_GET(self) -> None:
                 site.times.append(time.monotonic())
-                if length := int(self.headers.get("Content-Length") or 0):
-                    site.posted.append(self.rfile.read(length))
                 site.log.append(
                     (self.command, self.path, {name.lower(): value for name, value in self.headers.items()})
                 )
+                if self.command == "POST":
+                    site.posts.append((self.path, self.rfile.read(int(self.headers.get("Content-Length") or 0))))
                 script = site.pages.get(self.path, Script(b"no such page", 404))
                 if script.validates and self.headers.get("If-None-Match") == script.headers.get("ETag"):
                     self.send_response(304)

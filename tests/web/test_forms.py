@@ -55,7 +55,7 @@ def test_a_watch_is_added_and_removed_by_somebody_with_an_account(web: WebClient
     cookie, csrf = sign_in(web, "uwe")
     url = "http://example.org/"
     fields = {"url": url, "every": "2h", "css": "main", "when": "changed,unavailable:3", "csrf": csrf}
-    assert send(web, "/watches", cookie, **fields) == (303, "/watches?done=added")
+    assert send(web, "/watches", cookie, **fields) == (303, "/watches/1?done=added")
     watch = WatchList(archive).entries()[0].watch
     assert (watch.url, watch.every, watch.filters, watch.origin) == (url, 7200.0, (("css", "main"),), "http")
     assert "every 2 h" in web.get("/watches", Cookie=cookie).text
@@ -145,8 +145,8 @@ def test_the_form_says_all_that_other_doors_can_say(web: WebClient, archive: Arc
     assert (watch.cron, watch.jitter, watch.origin) == ("@daily", 300.0, "http")
     assert [(str(one.kind), one.value) for one in watch.conditions] == [("adds", "sold out")]
     assert send(web, "/watches", cookie, url="http://example.org/", every="3h", csrf=csrf)[0] == 303
-    watch = WatchList(archive).entries()[0].watch
-    assert (watch.every, watch.cron, len(watch.filters)) == (10800.0, "", 3), "what is not said again stays"
+    first, second = (entry.watch for entry in WatchList(archive).entries())
+    assert (first.cron, len(first.filters), second.every, second.name) == ("@daily", 3, 10800.0, "2")
 
 
 def test_a_used_up_quota_is_a_page_and_not_charged_for_what_is_refused(tmp_path: Path) -> None:

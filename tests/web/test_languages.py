@@ -29,7 +29,7 @@ from letopis.web.languages import (
 from letopis.web.pages import environment, human_size, share
 from letopis_demo import World
 
-VIEWS = ("map", "picture", "links", "pages", "changes", "broken", "ranks", "report")
+VIEWS = ("map", "picture", "links", "pages", "changes", "broken", "ranks", "report", "audit")
 SERVE = Path(web.__file__).parent
 
 
@@ -77,7 +77,7 @@ def test_czech_texts_keep_the_places_of_their_values_and_have_all_plural_forms()
 
 def test_no_visible_word_of_a_template_is_left_out() -> None:
     """Whatever stands between tags comes from a text, a value, or is a name that no language changes."""
-    fixed = {"Letopis", "API", "JSON", "TimeMap", "xml", "v", "s"}
+    fixed = {"Letopis", "API", "CSV", "JSON", "TimeMap", "xml", "v", "s"}
     for name in environment.list_templates():
         source = (SERVE / "templates" / name).read_text("utf-8")
         plain = re.sub(r"<code>.*?</code>|\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}|<[^>]*>|&\w+;", " ", source, flags=re.DOTALL)
@@ -139,7 +139,8 @@ def test_a_choice_in_the_footer_holds_and_leads_back(pages: WebClient) -> None:
 def test_every_page_can_be_read_in_czech(pages: WebClient, little_world: World) -> None:
     home, site = little_world.url(0, 0), f"/site/{little_world.hosts[0]}"
     views = [
-        f"{site}?view={view}" for view in ("map", "picture", "links", "pages", "changes", "broken", "ranks", "report")
+        f"{site}?view={view}"
+        for view in ("map", "picture", "links", "pages", "changes", "broken", "ranks", "report", "audit")
     ]
     compare = [f"/compare/{home}?view={view}" for view in ("words", "sides", "visual", "links", "raw")]
     plain = ["/", "/search", "/watches", "/crawl", "/jobs", "/duplicates", "/storage", "/settings", "/login"]

@@ -56,6 +56,18 @@ class Person:
         return answer.status, answer.headers.get("location", answer.text)
 
 
+def test_an_owner_resets_a_lost_password_and_their_own_takes_the_old_one(web: WebClient, archive: Archive) -> None:
+    olga = Person(web, "olga")
+    assert olga.send("/accounts/users/password", name="uwe", password="another password") == (
+        303, "/accounts?done=password",
+    )  # fmt: skip
+    assert accounts_of(archive).sign_in("uwe", "another password") is not None
+    status, shown = olga.send("/accounts/users/password", name="olga", password="another password")
+    assert (status, "with the old one" in shown) == (422, True)
+    assert accounts_of(archive).sign_in("olga", WORD) is not None
+    assert ("olga", "password set") in [(row.who, row.action) for row in audit_entries(archive, 5)]
+
+
 def test_an_owner_adds_people_and_removes_them(web: WebClient, archive: Archive) -> None:
     olga = Person(web, "olga")
     assert olga.send("/accounts/users", name="eva", role="guest", password=WORD) == (303, "/accounts?done=user")

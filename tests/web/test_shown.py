@@ -23,7 +23,7 @@ from letopis_demo import World
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 VOID |= {"rect", "path", "polyline", "circle", "line"}
 
-VIEWS = ("map", "picture", "links", "pages", "changes", "broken", "ranks", "report")
+VIEWS = ("map", "picture", "links", "pages", "changes", "broken", "ranks", "report", "audit")
 
 
 class Outline(HTMLParser):
@@ -62,7 +62,8 @@ def all_addresses(world: World) -> list[str]:
     home = world.url(0, 0)
     site = f"/site/{world.hosts[0]}"
     views = [
-        f"{site}?view={name}" for name in ("map", "picture", "links", "pages", "changes", "broken", "ranks", "report")
+        f"{site}?view={name}"
+        for name in ("map", "picture", "links", "pages", "changes", "broken", "ranks", "report", "audit")
     ]
     compare = [f"/compare/{home}?view={name}" for name in ("words", "sides", "visual", "links", "raw")]
     plain = [

@@ -29,7 +29,7 @@ PUBLIC = 0
 """Needs nobody."""
 
 _READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-_PUBLIC_PATHS = ("/healthz", "/login", "/setup", "/openapi.json", "/docs")
+_PUBLIC_PATHS = ("/healthz", "/login", "/setup", "/as-of", "/openapi.json", "/docs")
 _PUBLIC_FOLDERS = ("/static/", "/language/")
 
 

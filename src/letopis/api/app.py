@@ -24,6 +24,7 @@ from letopis.replay.origin import NO_ORIGIN, ReplayDoor
 from letopis.web import login
 from letopis.web import router as pages
 from letopis.web.pages import STATIC
+from letopis.web.problem_pages import ProblemPages
 
 rest = APIRouter(prefix="/api/v1")
 for topic in (
@@ -50,6 +51,7 @@ def create_app(archive: Archive, door: ReplayDoor | None = None) -> FastAPI:
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     # The last one added sees a request first.
     app.add_middleware(AccessGate, archive=archive, sessions=app.state.auth.sessions)
+    app.add_middleware(ProblemPages)
     app.add_middleware(middleware.MetricsMiddleware, metrics=app.state.metrics)
     if archive.settings.serve.access_log:
         app.state.access_log = middleware.open_access_log(Path(archive.settings.serve.access_log))

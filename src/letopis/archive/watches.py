@@ -23,6 +23,7 @@ from letopis.catalog.watches import (
     UndeliveredAlerts,
     Watches,
     WatchRow,
+    watch_key,
 )
 from letopis.model import Check, from_millis
 
@@ -37,6 +38,7 @@ __all__ = [
     "WatchRow",
     "WatchedPage",
     "Watches",
+    "watch_key",
     "watched_pages",
     "watches_of",
 ]

@@ -1,5 +1,9 @@
 """Standing checks, their alerts, and the outbox of notifications.
 
+A page may have several watches: the column `url` holds the key of a watch,
+which is the address of its page, with `#` and a name behind it for all but
+the first. Addresses of pages have no fragment.
+
 Three steps, each durable before the next: the check is recorded by the
 archive; `save_judged` writes the watch's new state, its alerts and one pending
 delivery a target in one transaction; a delivery is marked `sent` after its
@@ -10,6 +14,7 @@ between sending and marking sends once more, with the same key.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -38,11 +43,16 @@ NEVER = 253_370_764_800_000
 _WATCH_COLUMNS = "id, url, kind, tag, source, spec, state, due, added"
 
 
+def watch_key(url: str, name: str = "") -> str:
+    """What tells the watches of an archive apart."""
+    return f"{url}#{name}" if name else url
+
+
 class WatchRow(NamedTuple):
     """One watch; `spec` and `state` are JSON. `source` is the sitemap that named the URL, else empty."""
 
     id: int
-    url: str
+    key: str
     kind: str
     tag: str
     source: str
@@ -50,6 +60,16 @@ class WatchRow(NamedTuple):
     state: str
     due: int
     added: int
+
+    @property
+    def url(self) -> str:
+        """The page."""
+        return self.key.partition("#")[0]
+
+    @property
+    def name(self) -> str:
+        """Which of the watches of its page; the first has none."""
+        return self.key.partition("#")[2]
 
 
 class AlertRow(NamedTuple):
@@ -93,10 +113,11 @@ class JudgedWatch(NamedTuple):
 
 
 class NewAlert(NamedTuple):
-    """An alert that is about to be recorded, and its targets: (target, guarded)."""
+    """An alert that is about to be recorded, and its targets: (target, guarded). `due` is when they are told of it."""
 
     alert: AlertRow
     targets: Sequence[tuple[str, bool]]
+    due: int | None = None
 
 
 class Watches:
@@ -113,38 +134,59 @@ class Watches:
 
     # Watches
 
-    def save(self, urls: Iterable[str], make: Callable[[str, WatchRow | None], WatchRow]) -> None:
-        """Makes or changes watches, all or none: `make` turns a URL and the row it has into its new row.
+    def save(self, keys: Iterable[str], make: Callable[[str, WatchRow | None], WatchRow]) -> None:
+        """Makes or changes watches, all or none: `make` turns a key and the row it has into its new row.
 
         A sitemap that becomes a plain page no longer watches the pages that it named.
         """
         self._ensure()
         with self._database.transaction() as cursor:
-            for url in urls:
-                found = cursor.one(f"SELECT {_WATCH_COLUMNS} FROM watch WHERE url = ?", (url,))
+            for key in keys:
+                found = cursor.one(f"SELECT {_WATCH_COLUMNS} FROM watch WHERE url = ?", (key,))
                 old = WatchRow(*found) if found else None
-                new = make(url, old)
+                new = make(key, old)
                 if old is not None and old.kind == "sitemap" and new.kind != "sitemap":
-                    cursor.run("DELETE FROM watch WHERE source = ?", (url,))
+                    cursor.run("DELETE FROM watch WHERE source = ?", (key,))
                 _upsert(cursor, new)
+
+    def rename(self, row: WatchRow, key: str) -> bool:
+        """Gives a watch another key; False when another watch has it."""
+        with self._database.transaction() as cursor:
+            if cursor.one("SELECT 1 FROM watch WHERE url = ? AND id <> ?", (key, row.id)) is not None:
+                return False
+            cursor.run("UPDATE watch SET url = ? WHERE id = ?", (key, row.id))
+        return True
 
     def follow_sitemap(self, source: str, rows: Sequence[WatchRow]) -> None:
         """Watches the pages that a sitemap names, and no longer those that it dropped; known ones stay as they are."""
         with self._database.transaction() as cursor:
             cursor.run_many(f"{_INSERT} ON CONFLICT (url) DO NOTHING", [row[1:] for row in rows])
             known = {str(row[0]) for row in cursor.all("SELECT url FROM watch WHERE source = ?", (source,))}
-            gone = known.difference(row.url for row in rows)
+            gone = known.difference(row.key for row in rows)
             cursor.run_many("DELETE FROM watch WHERE url = ?", [(url,) for url in gone])
 
-    def remove(self, urls: Iterable[str]) -> list[int]:
-        """Ends watches, and those that a sitemap among them named; answers how many for each URL."""
+    def remove(self, rows: Iterable[WatchRow]) -> list[int]:
+        """Ends watches, and those that a sitemap among them named; answers how many for each."""
         with self._database.transaction() as cursor:
-            return [cursor.run("DELETE FROM watch WHERE url = ? OR source = ?", (url, url)) for url in urls]
+            return [
+                cursor.run("DELETE FROM watch WHERE id = ? OR source = ?", (row.id, _source_of(row))) for row in rows
+            ]
 
-    def find(self, url: str) -> WatchRow | None:
-        """The watch of a URL."""
-        rows = self._rows("watch", f"SELECT {_WATCH_COLUMNS} FROM watch WHERE url = ?", (url,))
+    def find(self, key: str) -> WatchRow | None:
+        """The watch with a key."""
+        rows = self._rows("watch", f"SELECT {_WATCH_COLUMNS} FROM watch WHERE url = ?", (key,))
         return WatchRow(*rows[0]) if rows else None
+
+    def by_id(self, number: int) -> WatchRow | None:
+        """The watch with a number."""
+        rows = self._rows("watch", f"SELECT {_WATCH_COLUMNS} FROM watch WHERE id = ?", (number,))
+        return WatchRow(*rows[0]) if rows else None
+
+    def of_page(self, url: str) -> list[WatchRow]:
+        """All watches of a page, the oldest first."""
+        start = watch_key(url, "x")[:-1]
+        question = f"SELECT {_WATCH_COLUMNS} FROM watch WHERE url = ? OR substr(url, 1, ?) = ? ORDER BY id"
+        return [WatchRow(*row) for row in self._rows("watch", question, (url, len(start), start))]
 
     def part(self, tag: str | None = None, limit: int | None = None, offset: int = 0) -> list[WatchRow]:
         """The watches with a tag, or all for None, oldest first; so many of them, or all."""
@@ -160,20 +202,21 @@ class Watches:
         return {str(name): int(count) for name, count in self._rows(
             "watch", "SELECT tag, count(*) FROM watch GROUP BY tag ORDER BY tag")}  # fmt: skip
 
-    def set_due(self, urls: Iterable[str], due: int) -> None:
+    def set_due(self, rows: Iterable[WatchRow], due: int) -> None:
         """Gives watches another time; `NEVER` pauses them."""
         with self._database.transaction() as cursor:
-            cursor.run_many("UPDATE watch SET due = ? WHERE url = ?", [(due, url) for url in urls])
+            cursor.run_many("UPDATE watch SET due = ? WHERE id = ?", [(due, row.id) for row in rows])
 
-    def resume(self, urls: Iterable[str], due: int) -> None:
+    def resume(self, rows: Iterable[WatchRow], due: int) -> None:
         """Gives paused watches a time; the others keep theirs."""
         with self._database.transaction() as cursor:
-            cursor.run_many("UPDATE watch SET due = ? WHERE url = ? AND due >= ?", [(due, url, NEVER) for url in urls])
+            values = [(due, row.id, NEVER) for row in rows]
+            cursor.run_many("UPDATE watch SET due = ? WHERE id = ? AND due >= ?", values)
 
-    def retag(self, urls: Iterable[str], tag: str) -> None:
+    def retag(self, rows: Iterable[WatchRow], tag: str) -> None:
         """Gives watches another tag."""
         with self._database.transaction() as cursor:
-            cursor.run_many("UPDATE watch SET tag = ? WHERE url = ?", [(tag, url) for url in urls])
+            cursor.run_many("UPDATE watch SET tag = ? WHERE id = ?", [(tag, row.id) for row in rows])
 
     def claim_due(self, now: int, limit: int, until: int) -> list[WatchRow]:
         """Takes watches whose time has come, the longest waiting first: nobody else gets them before `until`.
@@ -199,11 +242,12 @@ class Watches:
             values = [(due, row.id, row.due) for row in rows]
             cursor.run_many("UPDATE watch SET due = ? WHERE id = ? AND due = ?", values)
 
-    def bring_back_deliveries(self, due: int, latest: int) -> None:
-        """Makes deliveries due that are to be tried later than `latest`."""
-        if self._rows("delivery", "SELECT 1 FROM delivery WHERE state = 'pending' AND due > ? LIMIT 1", (latest,)):
+    def bring_back_deliveries(self, due: int, latest: int, held: int) -> None:
+        """Makes deliveries due that are to be tried again later than `latest`, or are held back beyond `held`."""
+        late = "state = 'pending' AND due > ? AND (attempts > 0 OR due > ?)"
+        if self._rows("delivery", f"SELECT 1 FROM delivery WHERE {late} LIMIT 1", (latest, held)):
             with self._database.transaction() as cursor:
-                cursor.run("UPDATE delivery SET due = ? WHERE state = 'pending' AND due > ?", (due, latest))
+                cursor.run(f"UPDATE delivery SET due = ? WHERE {late}", (due, latest, held))
 
     def next_due(self) -> int | None:
         """When the next watch or delivery is due; None when nothing waits."""
@@ -267,9 +311,7 @@ class Watches:
         """Deliveries whose time has come, with their alerts."""
         rows = self._rows(
             "delivery",
-            "SELECT d.alert, d.target, d.guarded, d.state, d.attempts, d.due, d.error, "
-            "a.id, a.url, a.kind, a.time, a.message, a.facts FROM delivery d JOIN alert a ON a.id = d.alert "
-            "WHERE d.state = 'pending' AND d.due <= ? ORDER BY d.due, d.alert LIMIT ?",
+            f"{_DELIVERIES} WHERE d.state = 'pending' AND d.due <= ? ORDER BY d.due, d.alert LIMIT ?",
             (now, limit),
         )
         return [(DeliveryRow(*row[:7]), AlertRow(*row[7:])) for row in rows]
@@ -293,21 +335,31 @@ class Watches:
             )
 
     def undelivered(self) -> dict[str, UndeliveredAlerts]:
-        """Alerts that their targets have not taken, by the URLs of their watches; those given up before the last
+        """Alerts that their targets have not taken, by the keys of their watches; those given up before the last
         that was taken are past.
         """
         rows = self._rows(
             "delivery",
-            "SELECT a.url, sum(CASE WHEN d.state = 'failed' THEN 0 ELSE 1 END), "
-            "sum(CASE WHEN d.state = 'failed' THEN 1 ELSE 0 END), max(d.alert) FROM delivery d "
+            "SELECT a.url, a.facts, d.state, d.error FROM delivery d "
             "JOIN alert a ON a.id = d.alert WHERE d.state <> 'sent' AND d.attempts > 0 AND (d.state = 'pending' OR "
             "d.alert > coalesce((SELECT max(s.alert) FROM delivery s JOIN alert b ON b.id = s.alert "
-            "WHERE b.url = a.url AND s.target = d.target AND s.state = 'sent'), 0)) GROUP BY a.url",
+            "WHERE b.url = a.url AND s.target = d.target AND s.state = 'sent'), 0)) ORDER BY d.alert",
         )
-        return {str(url): UndeliveredAlerts(int(a), int(b), self._last_error(int(last))) for url, a, b, last in rows}
+        found: dict[str, UndeliveredAlerts] = {}
+        for url, facts, state, error in rows:
+            key = watch_key(str(url), json.loads(facts).get("name", ""))
+            known = found.get(key, UndeliveredAlerts(0, 0, ""))
+            gave_up = state == "failed"
+            found[key] = UndeliveredAlerts(known.retried + (not gave_up), known.failed + gave_up, error or known.error)
+        return found
 
-    def _last_error(self, alert: int) -> str:
-        return next((row.error for row in self.deliveries(alert) if row.error), "")
+    def deliveries_of(self, url: str | None, limit: int) -> list[tuple[DeliveryRow, AlertRow]]:
+        """Where the latest alerts went, of a page or of all, newest first."""
+        where, values = ("WHERE a.url = ? ", (url,)) if url is not None else ("", ())
+        rows = self._rows(
+            "delivery", f"{_DELIVERIES} {where}ORDER BY d.alert DESC, d.target LIMIT ?", (*values, limit)
+        )  # fmt: skip
+        return [(DeliveryRow(*row[:7]), AlertRow(*row[7:])) for row in rows]
 
     def deliveries(self, alert: int) -> list[DeliveryRow]:
         """Where an alert went."""
@@ -319,11 +371,20 @@ class Watches:
         return [DeliveryRow(*row) for row in rows]
 
 
+_DELIVERIES = (
+    "SELECT d.alert, d.target, d.guarded, d.state, d.attempts, d.due, d.error, "
+    "a.id, a.url, a.kind, a.time, a.message, a.facts FROM delivery d JOIN alert a ON a.id = d.alert"
+)
 _INSERT = f"INSERT INTO watch ({_WATCH_COLUMNS[4:]}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 
+def _source_of(row: WatchRow) -> str:
+    """What the watches that it made name as their source; nothing has a key of one space."""
+    return row.key if row.kind == "sitemap" else " "
+
+
 def _upsert(cursor: Cursor, row: WatchRow) -> None:
-    """Makes a watch, or gives the one of the URL what is new; its state and its age stay."""
+    """Makes a watch, or gives the one with the key what is new; its state and its age stay."""
     cursor.run(
         f"{_INSERT} ON CONFLICT (url) DO UPDATE SET kind = excluded.kind, tag = excluded.tag, "
         "source = excluded.source, spec = excluded.spec, due = excluded.due",
@@ -337,8 +398,9 @@ def _add_alert(cursor: Cursor, new: NewAlert) -> None:
         "INSERT INTO alert (url, kind, time, message, facts) VALUES (?, ?, ?, ?, ?) RETURNING id", new.alert[1:]
     )
     assert made is not None
+    due = new.alert.time if new.due is None else new.due
     cursor.run_many(
         "INSERT INTO delivery (alert, target, guarded, state, attempts, due, error) "
         "VALUES (?, ?, ?, 'pending', 0, ?, '') ON CONFLICT DO NOTHING",
-        [(int(made[0]), target, int(guarded), new.alert.time) for target, guarded in new.targets],
+        [(int(made[0]), target, int(guarded), due) for target, guarded in new.targets],
     )

@@ -21,6 +21,7 @@ from lxml import html as lxml_html
 from selectolax.lexbor import LexborHTMLParser
 
 from letopis.bounded import check_pattern, run_bounded
+from letopis.change.offers import price_markup, stock_markup
 from letopis.errors import TooCostly, UsageError
 from letopis.model import Block, Page
 
@@ -131,9 +132,13 @@ class FilterKind(StrEnum):
     INCLUDE = "include"
     EXCLUDE = "exclude"
     IGNORE = "ignore"
+    PRICE = "price"
+    STOCK = "stock"
 
 
-_SOURCE_KINDS = frozenset((FilterKind.CSS, FilterKind.XPATH, FilterKind.REMOVE, FilterKind.JSONPATH))
+_SOURCE_KINDS = frozenset(
+    (FilterKind.CSS, FilterKind.XPATH, FilterKind.REMOVE, FilterKind.JSONPATH, FilterKind.PRICE, FilterKind.STOCK)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +148,8 @@ class ContentFilter:
     css, xpath: keep what matches. remove: drop elements by CSS. jsonpath:
     keep values. include, exclude: keep or drop lines that match a regular
     expression. ignore: drop the matching text itself, wherever it stands.
+    price, stock: keep the price, or whether a thing is in stock, as far as
+    the elements that match a CSS selector tell.
     """
 
     kind: FilterKind
@@ -239,6 +246,14 @@ def _by_remove(source: str, selector: str) -> str:
     return document.html or ""
 
 
+def _by_price(source: str, selector: str) -> str:
+    return price_markup(_by_css(source, selector))
+
+
+def _by_stock(source: str, selector: str) -> str:
+    return stock_markup(_by_css(source, selector))
+
+
 def _by_xpath(source: str, expression: str) -> str:
     parser = lxml_html.HTMLParser(no_network=True, huge_tree=False, encoding="utf-8")
     try:
@@ -306,7 +321,13 @@ def _check_jsonpath(expression: str) -> None:
     compile_jsonpath(expression)
 
 
-_MARKUP_FILTERS = {FilterKind.CSS: _by_css, FilterKind.XPATH: _by_xpath, FilterKind.REMOVE: _by_remove}
+_MARKUP_FILTERS = {
+    FilterKind.CSS: _by_css,
+    FilterKind.XPATH: _by_xpath,
+    FilterKind.REMOVE: _by_remove,
+    FilterKind.PRICE: _by_price,
+    FilterKind.STOCK: _by_stock,
+}
 _CHECKS = {
     FilterKind.CSS: _check_css,
     FilterKind.REMOVE: _check_css,
@@ -315,4 +336,6 @@ _CHECKS = {
     FilterKind.INCLUDE: _check_pattern,
     FilterKind.EXCLUDE: _check_pattern,
     FilterKind.IGNORE: _check_pattern,
+    FilterKind.PRICE: _check_css,
+    FilterKind.STOCK: _check_css,
 }

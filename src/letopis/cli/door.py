@@ -39,9 +39,10 @@ _METAVARS = {
 _HELP = {"help_option_names": ["-h", "--help"]}
 
 
-def verb_of(name: str, family: str, help: str = "") -> click.Command:
-    """The command of a verb whose operations stand in one family; with words of its own where there are several."""
-    found = {one.verb: one for one in operations_in(family).values() if one.verb.partition(" ")[0] == name}
+def verb_of(name: str, families: str, help: str = "") -> click.Command:
+    """The command of a verb whose operations stand in some families; with words of its own where there are several."""
+    operations = [one for family in families.split() for one in operations_in(family).values()]
+    found = {one.verb: one for one in operations if one.verb.partition(" ")[0] == name}
     if set(found) == {name}:
         return command_of(found[name])
     about = found[name].help if name in found else help

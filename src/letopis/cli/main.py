@@ -29,7 +29,7 @@ _PACKAGE = "package:"
 
 
 class Verb(NamedTuple):
-    """Where a verb lives and what it does: a module, a family of operations, or a package that is installed apart."""
+    """Where a verb lives and what it does: a module, families of operations, or a package that is installed apart."""
 
     module: str
     help: str
@@ -60,7 +60,7 @@ VERBS: dict[str, Verb] = {
     "mcp": Verb("daemon", "Let assistants ask the archive (Model Context Protocol)"),
     "import": Verb("operations.imports", "Take in WARC, WACZ, CDXJ, HAR, lists, and what other tools kept"),
     "export": Verb("operations.exchange", "Write the archive for other tools: WARC, WACZ, CDXJ and more"),
-    "map": Verb("operations.links", "Show the map of a site, or what changed in it, as of any date"),
+    "map": Verb("operations.links site_audits", "Show the map of a site, or what changed in it, as of any date"),
     "links": Verb("operations.links", "List the links of a page or to it, as of any date"),
     "broken": Verb("operations.links", "List broken links and where they stand"),
     "rank": Verb("operations.links", "Rank pages by the links between them"),
@@ -74,7 +74,7 @@ VERBS: dict[str, Verb] = {
     "duplicates": Verb("operations.duplicates", "Find the same document under other addresses"),
     "muted": Verb("operations.muting", "List changes of a page that did not count, and why"),
     "mute": Verb("operations.muting", "Mute changes of a text on a page or host, or have it never muted"),
-    "jobs": Verb("operations.jobs", "The queue of jobs: submit, list, show, cancel, refresh"),
+    "jobs": Verb("operations.jobs runs", "The queue of jobs: start, submit, list, show, cancel, refresh"),
     "users": Verb("operations.accounts", "People who may sign in, and their roles"),
     "tokens": Verb("operations.accounts", "Secrets for programs that use the HTTP API"),
     "projects": Verb("operations.projects", "Named sets of pages"),

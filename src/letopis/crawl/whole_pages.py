@@ -10,7 +10,7 @@ from letopis.archive import Archive
 from letopis.archive.queues import crawl_plans
 from letopis.crawl.selection import plan_scopes
 from letopis.fetch.page_steps import PageStep, parse_steps
-from letopis.urls import Scope
+from letopis.urls.scope import Scope
 
 _READ_AGAIN_SECONDS = 5.0
 

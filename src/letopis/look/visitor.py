@@ -27,6 +27,7 @@ from letopis.model import (
     Change,
     Failure,
     FailureKind,
+    Headers,
     Limits,
     Link,
     LinkType,
@@ -95,6 +96,7 @@ class LookOptions(NamedTuple):
     them, after `steps` on them; there is no header to ask first then.
     `requisites` looks at what a page refers to as well; both bring whole
     pages. `reread` wants the links of pages that stayed the same as well.
+    `headers` go with the request.
     """
 
     limits: Limits
@@ -107,6 +109,7 @@ class LookOptions(NamedTuple):
     reread: bool = False
     requisites: bool = False
     steps: tuple[PageStep, ...] = ()
+    headers: Headers = ()
 
 
 class Patience(NamedTuple):
@@ -444,10 +447,12 @@ def _redirect_page(response: Response) -> Page:
 def _request(url: str, known: KnownVersion | None, options: LookOptions, method: str = "GET") -> Request:
     limits = options.limits._replace(max_bytes=2**40) if options.force else options.limits
     if known is None:
-        return Request(url, method=method, limits=limits, private_ok=options.private_ok, follow=options.follow)
+        plain = Request(url, method, options.headers, limits=limits, private_ok=options.private_ok)
+        return plain._replace(follow=options.follow)
     return Request(
         url,
         method=method,
+        headers=options.headers,
         limits=limits,
         private_ok=options.private_ok,
         follow=options.follow,

@@ -19,7 +19,7 @@ from letopis.fetch.page_steps import PageStep
 from letopis.look import KnownVersion, LookOptions, NoTurn, Patience, Visitor, check_of_look, known_versions
 from letopis.look.politeness import Politeness, PolitenessBook, open_book
 from letopis.look.visitor import WebClient, user_agent, wait_to_record
-from letopis.model import Check, Observation, Outcome, to_millis
+from letopis.model import Check, Headers, Observation, Outcome, to_millis
 from letopis.urls import host as host_of
 from letopis.urls import parse_user_url
 
@@ -37,7 +37,7 @@ class CheckOptions:
     moved. `private_ok` follows from `fetch.private` (`letopis.fetch.private_ok`).
     `browser` has pages rendered after `steps` on them, which needs the extra
     of that name; `head` means nothing then. `requisites` takes what a page
-    refers to as well. A URL whose turn at its host does not come within
+    refers to as well. `headers` go with the requests for pages. A URL whose turn at its host does not come within
     `patience` seconds is not asked; `waiting` gets a sentence about a host
     that has to be waited for.
     """
@@ -50,6 +50,7 @@ class CheckOptions:
     browser: bool = False
     requisites: bool = False
     steps: tuple[PageStep, ...] = ()
+    headers: Headers = ()
     patience: float = 30.0
     waiting: Callable[[str], None] = lambda sentence: None
 
@@ -161,7 +162,7 @@ class Checker:
         settings = self._archive.settings
         looking = LookOptions(
             limits_of(settings.fetch), options.private_ok, head=options.head, force=options.force,
-            browser=options.browser, requisites=options.requisites, steps=options.steps,
+            browser=options.browser, requisites=options.requisites, steps=options.steps, headers=options.headers,
         )  # fmt: skip
         hosts: dict[str, list[str]] = {}
         for url in urls:

@@ -22,6 +22,7 @@ from letopis.errors import LetopisError, MissingExtra, NotReady, Refused, UsageE
 from letopis.fetch import Origin
 from letopis.fetch.webhooks import post_webhook
 from letopis.model import from_millis, rfc3339, to_millis
+from letopis.monitor.watch_times import LONGEST_SNOOZE
 from letopis.urls import parse_user_url
 
 
@@ -46,6 +47,7 @@ def notification_of(alert: AlertRow, settings: MonitorSettings) -> Notification:
         "url": alert.url,
         "time": rfc3339(from_millis(alert.time)),
         "tag": stored.get("tag", ""),
+        "watch": stored.get("name", ""),
         "version": stored.get("version"),
         "sentence": alert.message,
         "difference": stored.get("difference", ""),
@@ -205,7 +207,8 @@ class Outbox:
     def bring_back(self) -> None:
         """Makes deliveries due that only a wrong clock can have put off for so long."""
         now = self._archive.clock()
-        self._watches.bring_back_deliveries(to_millis(now), to_millis(now + max(_LEASE, retry_pause(MAX_ATTEMPTS))))
+        latest, held = now + max(_LEASE, retry_pause(MAX_ATTEMPTS)), now + LONGEST_SNOOZE + timedelta(days=7)
+        self._watches.bring_back_deliveries(to_millis(now), to_millis(latest), to_millis(held))
 
     async def send_due(self) -> int:
         """Tries everything whose time has come; answers how many were taken."""

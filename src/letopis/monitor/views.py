@@ -27,7 +27,9 @@ from letopis.monitor.watch import Watch, parse_filters
 
 _MOST_TEXT = 20_000
 _MOST_LINES = 2_000
-_CHOOSING_FILTERS = (FilterKind.CSS, FilterKind.XPATH, FilterKind.JSONPATH, FilterKind.INCLUDE)
+_CHOOSING_FILTERS = (
+    FilterKind.CSS, FilterKind.XPATH, FilterKind.JSONPATH, FilterKind.INCLUDE, FilterKind.PRICE, FilterKind.STOCK
+)  # fmt: skip
 _HTML_HEADERS = (("Content-Type", "text/html; charset=utf-8"),)
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import operator
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from letopis.config import MonitorSettings
 from letopis.errors import UsageError
 from letopis.fetch import Origin
+from letopis.fetch.headers import is_sendable_header
 from letopis.fetch.page_steps import parse_steps
 from letopis.lazy import lazy
-from letopis.model import LONGEST_DURATION, parse_duration
+from letopis.model import LONGEST_DURATION, Headers, from_millis, parse_duration
+from letopis.monitor.watch_times import Cron, WeeklyHours, parse_zone
 
 if TYPE_CHECKING:
     from letopis.change import filters
@@ -93,11 +96,31 @@ class AlertConditionKind(StrEnum):
     ADDS = "adds"
     REMOVES = "removes"
     MORE_THAN = "more-than"
+    BELOW = "below"
+    ABOVE = "above"
+
+
+_NUMBER = re.compile(r"\d[\d \u00a0\u202f.,]*")
+
+
+def first_number(text: str) -> float | None:
+    """The first number that people wrote in a text: `1 299,90`, `1,299.90`; None where there is none."""
+    match = _NUMBER.search(text)
+    if match is None:
+        return None
+    digits = re.sub(r"[ \u00a0\u202f]", "", match[0]).rstrip(".,")
+    whole, mark, part = digits.rpartition("," if digits.rfind(",") > digits.rfind(".") else ".")
+    if mark and (len(part) != 3 or mark in whole or not whole):
+        plain = re.sub(r"[.,]", "", whole) + ("" if mark in whole and len(part) == 3 else ".") + part
+        return float(plain)
+    return float(re.sub(r"[.,]", "", digits))
 
 
 @dataclass(frozen=True, slots=True)
 class AlertCondition:
-    """One demand on a difference: a text in it (case aside), or the least share of the page in per cent."""
+    """One demand on a difference: a text in it (case aside), the least share of the page in per cent, or a bound
+    for the first number among what came: `below` and `above`, for prices and counts.
+    """
 
     kind: AlertConditionKind
     value: str
@@ -105,6 +128,8 @@ class AlertCondition:
     def __post_init__(self) -> None:
         if self.kind is AlertConditionKind.MORE_THAN:
             self.per_cent()
+        elif self.kind in _BOUNDS:
+            self._bound()
         elif not self.value:
             raise UsageError(f"the condition '{self.kind}' needs a text to look for")
 
@@ -118,10 +143,19 @@ class AlertCondition:
             raise UsageError(f"the condition 'more-than' takes per cent from 0 to 100, not '{self.value}'")
         return share
 
+    def _bound(self) -> float:
+        bound = first_number(self.value)
+        if bound is None:
+            raise UsageError(f"the condition '{self.kind}' takes a number, not '{self.value}'")
+        return bound
+
     def holds(self, added: Iterable[str], removed: Iterable[str], share: float) -> bool:
         """Whether a difference (`share` 0..1 of the page) is what this asks for."""
         if self.kind is AlertConditionKind.MORE_THAN:
             return share * 100 > self.per_cent()
+        if self.kind in _BOUNDS:
+            found = next((number for line in added if (number := first_number(line)) is not None), None)
+            return found is not None and _BOUNDS[self.kind](found, self._bound())
         wanted = self.value.casefold()
         lines = {
             AlertConditionKind.CONTAINS: [*added, *removed],
@@ -131,10 +165,12 @@ class AlertCondition:
         return any(wanted in line.casefold() for line in lines)
 
 
+_BOUNDS = {AlertConditionKind.BELOW: operator.lt, AlertConditionKind.ABOVE: operator.gt}
+
 WatchKind = Literal["page", "sitemap"]
 FilterText = tuple[str, str]
 """A filter as kind and expression; `parse_filters` makes of it what compares."""
-FILTER_KINDS = ("css", "xpath", "remove", "jsonpath", "include", "exclude", "ignore")
+FILTER_KINDS = ("css", "xpath", "remove", "jsonpath", "include", "exclude", "ignore", "price", "stock")
 """The kinds of `letopis.change.filters.FilterKind`, known without loading what compares."""
 
 
@@ -151,7 +187,10 @@ class WatchSpec:
     """What was asked for; whatever is None or empty is taken from the tag, then from the settings.
 
     `origin` is who asked for the watch, `notify_origin` who gave its targets,
-    where that was somebody else.
+    where that was somebody else. It looks only within its `hours`, and its
+    notifications wait while it is `quiet` and until the end of its `snooze`
+    (milliseconds); hours and cron times are those of its `zone`. `headers` go
+    with every request for the page. `owner` may change it, beside administrators.
     """
 
     every: float | None = None
@@ -166,6 +205,12 @@ class WatchSpec:
     notify_origin: Origin | None = None
     requisites: bool | None = None
     steps: tuple[str, ...] = ()
+    zone: str = ""
+    hours: str = ""
+    quiet: str = ""
+    headers: Headers = ()
+    snooze: int | None = None
+    owner: str = ""
 
     def __post_init__(self) -> None:
         if self.every is not None and self.every <= 0:
@@ -175,6 +220,14 @@ class WatchSpec:
         if self.cron:
             Cron.parse(self.cron)
         parse_steps(self.steps)
+        parse_zone(self.zone)
+        for hours in filter(None, (self.hours, self.quiet)):
+            WeeklyHours.parse(hours)
+        for name, value in self.headers:
+            if not is_sendable_header(name, value):
+                raise UsageError(f"'{name[:70]}' is no header; write each as 'Name: value'")
+        if self.headers and (self.browser or self.steps):
+            raise UsageError("a browser sends headers of its own; leave out the headers, or the browser")
 
     def refuse_long_times(self) -> None:
         """UsageError for a time above ten years; not asked of watches that are already stored."""
@@ -197,6 +250,12 @@ class WatchSpec:
             "notify_origin": self.notify_origin,
             "requisites": self.requisites,
             "steps": self.steps,
+            "zone": self.zone,
+            "hours": self.hours,
+            "quiet": self.quiet,
+            "headers": self.headers,
+            "snooze": self.snooze,
+            "owner": self.owner,
         }
         kept = {name: value for name, value in fields.items() if value not in (None, "", (), [])}
         return json.dumps(kept, separators=(",", ":"), ensure_ascii=False)
@@ -220,6 +279,12 @@ class WatchSpec:
             notify_origin=fields.get("notify_origin"),
             requisites=fields.get("requisites"),
             steps=tuple(fields.get("steps", ())),
+            zone=fields.get("zone", ""),
+            hours=fields.get("hours", ""),
+            quiet=fields.get("quiet", ""),
+            headers=tuple((name, value) for name, value in fields.get("headers", ())),
+            snooze=fields.get("snooze"),
+            owner=fields.get("owner", ""),
         )
 
     def over(self, defaults: WatchSpec) -> WatchSpec:
@@ -229,6 +294,7 @@ class WatchSpec:
         whose pages ask for more than their own address.
         """
         timed = self.every is not None or bool(self.cron)
+        browser = defaults.browser if self.browser is None else self.browser
         rendered = (self.browser is None and bool(defaults.browser)) or (
             self.requisites is None and bool(defaults.requisites)
         )
@@ -242,10 +308,14 @@ class WatchSpec:
             when=self.when or defaults.when,
             conditions=self.conditions or defaults.conditions,
             origin="http" if rendered and defaults.origin == "http" else self.origin,
-            browser=defaults.browser if self.browser is None else self.browser,
+            browser=browser,
             notify_origin=self._targets_from if self.notify else defaults._targets_from,
             requisites=defaults.requisites if self.requisites is None else self.requisites,
             steps=self.steps or defaults.steps,
+            zone=self.zone or defaults.zone,
+            hours=self.hours or defaults.hours,
+            quiet=self.quiet or defaults.quiet,
+            headers=() if browser or self.steps or defaults.steps else self.headers or defaults.headers,
         )
 
     @property
@@ -259,150 +329,15 @@ class WatchSpec:
         """
         fresh = WatchSpec()
         kept = replace(earlier, **{name: getattr(fresh, name) for name in forgotten})
-        return replace(self.over(kept), origin=self.origin)
+        snooze = kept.snooze if self.snooze is None else self.snooze
+        return replace(self.over(kept), origin=self.origin, snooze=snooze, owner=kept.owner or self.owner)
 
 
 SPEC_FIELDS = (
-    "every", "cron", "jitter", "filters", "notify", "when", "conditions", "browser", "requisites", "steps",
+    "every", "cron", "jitter", "filters", "notify", "when", "conditions", "browser", "requisites", "steps", "zone",
+    "hours", "quiet", "headers", "snooze",
 )  # fmt: skip
 """What may be said of a watch, and forgotten."""
-
-
-_CRON_NAMES = {
-    "@hourly": "0 * * * *",
-    "@daily": "0 0 * * *",
-    "@midnight": "0 0 * * *",
-    "@weekly": "0 0 * * 0",
-    "@monthly": "0 0 1 * *",
-    "@yearly": "0 0 1 1 *",
-    "@annually": "0 0 1 1 *",
-}
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_CRON_PART = re.compile(r"(\*|[a-z0-9]+(?:-[a-z0-9]+)?)(?:/(\d{1,4}))?", re.ASCII)
-_CRON_YEARS = 41  # 29 February on one day of the week comes back within forty years, over 2100 too
-
-
-class _CronField(NamedTuple):
-    """What a field may hold; `names` stand for numbers from `low` on."""
-
-    name: str
-    low: int
-    high: int
-    names: tuple[str, ...] = ()
-
-
-_CRON_FIELDS = (
-    _CronField("minute", 0, 59),
-    _CronField("hour", 0, 23),
-    _CronField("day of month", 1, 31),
-    _CronField("month", 1, 12, _MONTHS),
-    _CronField("day of week", 0, 7, _DAYS),
-)
-
-
-class Cron(NamedTuple):
-    """Times as cron writes them, five fields in UTC: minute hour day-of-month month day-of-week.
-
-    Each field is `*`, a number, a range `a-b`, either with a step `/n`, or a
-    list of those; months and days also by their English names, Sunday is 0 or
-    7. When both days are restricted, either suffices, as in every cron;
-    `any_day` says that both must fit, since one is not restricted. `@hourly`,
-    `@daily`, `@weekly`, `@monthly` and `@yearly` stand for what they say.
-    """
-
-    minutes: frozenset[int]
-    hours: frozenset[int]
-    days: frozenset[int]
-    months: frozenset[int]
-    weekdays: frozenset[int]
-    any_day: bool
-
-    @classmethod
-    def parse(cls, text: str) -> Cron:
-        """UsageError names the field that is wrong; an expression that never matches is refused too."""
-        fields = _CRON_NAMES.get(text.strip().lower(), text).lower().split()
-        if len(fields) != len(_CRON_FIELDS):
-            raise UsageError(f"'{text}' has {len(fields)} fields, cron has five: minute hour day month weekday")
-        minutes, hours, days, months, weekdays = (
-            _values(part, kind) for part, kind in zip(fields, _CRON_FIELDS, strict=True)
-        )
-        weekdays = frozenset(day % 7 for day in weekdays)
-        cron = cls(minutes, hours, days, months, weekdays, "*" in (fields[2][0], fields[4][0]))
-        if cron._find(datetime(2024, 1, 1, tzinfo=UTC)) is None:
-            raise UsageError(f"'{text}' never matches; correct its day and month")
-        return cron
-
-    def after(self, moment: datetime) -> datetime:
-        """The first full minute later than a time that fits."""
-        found = self._find(moment.astimezone(UTC))
-        assert found is not None, "parse refuses expressions that never match"
-        return found
-
-    def fits(self, moment: datetime) -> bool:
-        """Whether the minute of a time is one of those named."""
-        utc = moment.astimezone(UTC)
-        return utc.minute in self.minutes and utc.hour in self.hours and self._fits_day(utc)
-
-    def _find(self, moment: datetime) -> datetime | None:
-        now = moment.replace(second=0, microsecond=0) + timedelta(minutes=1)
-        end = now + timedelta(days=366 * _CRON_YEARS)
-        while now <= end:
-            if not self._fits_day(now):
-                now = _day(now) + timedelta(days=1)
-            elif now.hour not in self.hours:
-                now = now.replace(minute=0) + timedelta(hours=1)
-            elif now.minute not in self.minutes:
-                now += timedelta(minutes=1)
-            else:
-                return now
-        return None
-
-    def _fits_day(self, moment: datetime) -> bool:
-        if moment.month not in self.months:
-            return False
-        day, weekday = moment.day in self.days, moment.isoweekday() % 7 in self.weekdays
-        return day and weekday if self.any_day else day or weekday
-
-
-def _day(moment: datetime) -> datetime:
-    return moment.replace(hour=0, minute=0)
-
-
-def _values(text: str, kind: _CronField) -> frozenset[int]:
-    found: set[int] = set()
-    for part in text.split(","):
-        found.update(_part(part, kind))
-    return frozenset(found)
-
-
-def _part(text: str, kind: _CronField) -> range:
-    match = _CRON_PART.fullmatch(text)
-    if match is None:
-        raise _wrong(text, kind)
-    span, step = match[1], int(match[2] or 1)
-    if step < 1:
-        raise _wrong(text, kind)
-    if span == "*":
-        return range(kind.low, kind.high + 1, step)
-    first, dash, last = span.partition("-")
-    low = _number(first, kind)
-    high = _number(last, kind) if dash else kind.high if match[2] else low
-    if low > high:
-        raise _wrong(text, kind)
-    return range(low, high + 1, step)
-
-
-def _number(text: str, kind: _CronField) -> int:
-    if text in kind.names:
-        return kind.low + kind.names.index(text)
-    if not text.isdigit() or len(text) > 2 or not kind.low <= int(text) <= kind.high:
-        raise _wrong(text, kind)
-    return int(text)
-
-
-def _wrong(text: str, kind: _CronField) -> UsageError:
-    return UsageError(f"'{text}' is no {kind.name} of a cron time; it goes from {kind.low} to {kind.high}")
 
 
 class Watch(NamedTuple):
@@ -424,11 +359,25 @@ class Watch(NamedTuple):
     notify_origin: Origin
     requisites: bool = False
     steps: tuple[str, ...] = ()
+    name: str = ""
+    zone: str = ""
+    hours: str = ""
+    quiet: str = ""
+    headers: Headers = ()
+    snooze: int | None = None
+    owner: str = ""
 
     def next_time(self, now: datetime, chance: float) -> datetime:
-        """When it is checked again; `chance` (0..1) picks a point within the jitter."""
-        base = Cron.parse(self.cron).after(now) if self.cron else now + timedelta(seconds=self.every)
-        return base + timedelta(seconds=self.jitter * chance)
+        """When it is checked again, within its hours; `chance` (0..1) picks a point within the jitter."""
+        zone = parse_zone(self.zone)
+        base = Cron.parse(self.cron).after(now, zone) if self.cron else now + timedelta(seconds=self.every)
+        later = base + timedelta(seconds=self.jitter * chance)
+        return WeeklyHours.parse(self.hours).next_within(later, zone) if self.hours else later
+
+    def notifies_at(self, now: datetime) -> datetime:
+        """When notifications of something that is noticed now are sent: behind its snooze and its quiet hours."""
+        start = max(now, from_millis(self.snooze)) if self.snooze else now
+        return WeeklyHours.parse(self.quiet).ends(start, parse_zone(self.zone)) if self.quiet else start
 
 
 class WatchedUrl(NamedTuple):
@@ -438,6 +387,7 @@ class WatchedUrl(NamedTuple):
     kind: WatchKind = "page"
     tag: str = ""
     source: str = ""
+    name: str = ""
 
 
 def settle_watch(named: WatchedUrl, spec: WatchSpec, tag: WatchSpec | None, settings: MonitorSettings) -> Watch:
@@ -461,4 +411,11 @@ def settle_watch(named: WatchedUrl, spec: WatchSpec, tag: WatchSpec | None, sett
         notify_origin=whole.notify_origin or whole.origin,
         requisites=bool(whole.requisites) and named.kind == "page",
         steps=whole.steps if named.kind == "page" else (),
+        name=named.name,
+        zone=whole.zone,
+        hours=whole.hours,
+        quiet=whole.quiet,
+        headers=whole.headers,
+        snooze=whole.snooze,
+        owner=whole.owner,
     )

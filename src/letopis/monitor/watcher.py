@@ -135,8 +135,8 @@ class Watcher:
 
     def _postpone(self, rows: Sequence[WatchRow], until: int) -> None:
         """Gives watches a time a little later, unless somebody gave them another one meanwhile."""
-        found = [self._watches.find(row.url) for row in rows]
-        same = [row.url for row, now in zip(rows, found, strict=True) if now is not None and now.due == until]
+        found = [self._watches.by_id(row.id) for row in rows]
+        same = [now for now in found if now is not None and now.due == until]
         if same:
             self._watches.set_due(same, to_millis(self._archive.clock()) + _POSTPONED_MILLIS)
 
@@ -153,7 +153,7 @@ class Watcher:
     def _options_of(self, watch: Watch) -> CheckOptions:
         return replace(
             self._options(watch.origin), browser=watch.browser or bool(watch.steps), requisites=watch.requisites,
-            steps=parse_steps(watch.steps), patience=math.inf,
+            steps=parse_steps(watch.steps), headers=watch.headers, patience=math.inf,
         )  # fmt: skip
 
     def _options(self, origin: Origin) -> CheckOptions:
@@ -192,11 +192,13 @@ class Watcher:
         guarded = not self._options(one.watch.notify_origin).private_ok
         for alert in one.alerts:
             facts = {
-                "tag": one.watch.tag, "version": one.check.version, "difference": alert.difference,
+                "tag": one.watch.tag, "watch": one.row.id, "name": one.watch.name,
+                "version": one.check.version, "difference": alert.difference,
                 "score": alert.score, "reason": alert.reason,
             }  # fmt: skip
             row = AlertRow(0, one.watch.url, str(alert.kind), to_millis(alert.time), alert.message, json.dumps(facts))
-            yield NewAlert(row, [(target, guarded) for target in one.watch.notify])
+            due = max(to_millis(one.watch.notifies_at(self._archive.clock())), to_millis(alert.time))
+            yield NewAlert(row, [(target, guarded) for target in one.watch.notify], due)
 
     async def _expand(self, one: WatchResult) -> None:
         """Watches the pages that a sitemap names, and no longer those that it dropped."""

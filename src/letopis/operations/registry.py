@@ -10,6 +10,7 @@ from letopis.operations.operation import Operation
 
 FAMILIES = (
     "accounts",
+    "alerts",
     "backups",
     "captures",
     "checks",
@@ -23,8 +24,11 @@ FAMILIES = (
     "pages",
     "projects",
     "replication",
+    "runs",
+    "site_audits",
     "totals",
     "upkeep",
+    "watch_tags",
     "watches",
     "word_forms",
     "words",

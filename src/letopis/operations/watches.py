@@ -1,60 +1,44 @@
-"""Watches: standing checks of pages, the tags that give them defaults, and the alerts that came of them."""
+"""Watches: standing checks of pages, made, changed, shown and ended."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING
 
 from letopis.archive import OWN, READ, WRITE
-from letopis.archive.watches import AlertRow, UndeliveredAlerts, watches_of
-from letopis.errors import NotReady, UsageError
-from letopis.fetch import private_ok
-from letopis.fetch.page_steps import MOST_STEPS, STEP_HELP
+from letopis.archive.watches import UndeliveredAlerts, watch_key, watches_of
+from letopis.errors import Refused
+from letopis.lazy import lazy
 from letopis.model import from_millis
-from letopis.monitor.notifications import send_test, shown_target
-from letopis.monitor.watch import (
-    ALERT_RULES,
-    FILTER_KINDS,
-    SPEC_FIELDS,
-    AlertCondition,
-    AlertConditionKind,
-    WatchSpec,
-    parse_alert_rules,
-)
+from letopis.monitor.watch import SPEC_FIELDS, AlertCondition, WatchSpec, parse_filters
 from letopis.monitor.watch_list import WatchEntry, WatchList
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
 from letopis.operations.parameters import CLI_ONLY, NOT_CLI, Parameters, parameter
+from letopis.operations.watch_options import LONGEST_TAG, WatchFilter, WatchOptions, filters_of, spec_of
+from letopis.urls import parse_user_url
 
-_MOST_ENTRIES = 20
-_LONGEST_TEXT = 2000
-_LONGEST_TAG = 64
-_URLS = "Addresses of watched pages."
+if TYPE_CHECKING:
+    from letopis.monitor import views
+else:
+    views = lazy("letopis.monitor.views")
 
-
-def _repeated(help: str, metavar: str = "TEXT") -> Any:
-    """A text that the command line takes several times; elsewhere it is part of 'filters' or 'conditions'."""
-    return parameter(help, default=None, metavar=metavar, longest=_LONGEST_TEXT, doors=CLI_ONLY)
-
-
-@dataclass(frozen=True, slots=True)
-class WatchFilter:
-    """One filter of what is compared."""
-
-    kind: str
-    expression: str
+_LONGEST_NAME = 64
+_MOST_PREVIEW = 100_000
+_URLS = "Addresses of watched pages, each for all watches of the page, or numbers of watches."
 
 
 @dataclass(frozen=True, slots=True)
 class WatchDetails:
-    """One watch. `notify` is null for whoever is no owner, since targets may hold passwords; `targets` counts them.
+    """One watch. `notify` and `headers` are null for whoever may not change it, since they may hold passwords;
+    `targets` counts the former. `name` tells several watches of a page apart, `owner` is who made it.
 
-    `due` is null while it is paused. `source` is the sitemap that named the page, else empty. `undelivered` counts
-    notifications that were not taken and are tried again, or were given up, and `delivery_error` says why.
+    `due` is null while it is paused; until `snoozed` its notifications wait. `source` is the sitemap that named the
+    page, else empty. `undelivered` counts notifications that were not taken and are tried again, or were given up,
+    and `delivery_error` says why.
     """
 
     url: str
@@ -79,6 +63,37 @@ class WatchDetails:
     failures: int
     undelivered: int
     delivery_error: str
+    id: int
+    name: str
+    owner: str
+    zone: str
+    hours: str
+    quiet_hours: str
+    headers: tuple[str, ...] | None
+    snoozed: datetime | None
+
+
+def may_change(context: Context, owner: str) -> bool:
+    """Whether whoever asks may change a watch: who made it, and administrators."""
+    return context.may(OWN) or bool(owner and owner == context.user)
+
+
+def refuse_others(context: Context, entries: Sequence[WatchEntry]) -> Sequence[WatchEntry]:
+    """The watches themselves; Refused when one of them belongs to somebody else."""
+    for entry in entries:
+        _refuse_other(context, entry)
+    return entries
+
+
+def _refuse_other(context: Context, entry: WatchEntry) -> None:
+    if not may_change(context, entry.watch.owner):
+        whose = f"to '{entry.watch.owner}'" if entry.watch.owner else "to the administrators"
+        raise Refused(f"the watch {entry.id} of {entry.watch.url} belongs {whose}; make one of your own under a name")
+
+
+def _own(context: Context, urls: Sequence[str]) -> list[str]:
+    """Numbers of the watches that are meant, all of which may be changed."""
+    return [str(entry.id) for entry in refuse_others(context, WatchList(context.archive).known_entries(urls))]
 
 
 def _rows(context: Context, entries: Iterable[WatchEntry], remark: str = "") -> Rows[WatchDetails]:
@@ -90,11 +105,13 @@ _ALL_DELIVERED = UndeliveredAlerts(0, 0, "")
 
 
 def _details(context: Context, entry: WatchEntry, undelivered: Mapping[str, UndeliveredAlerts]) -> WatchDetails:
-    watch, lost = entry.watch, undelivered.get(entry.watch.url, _ALL_DELIVERED)
+    watch = entry.watch
+    lost, own = undelivered.get(watch_key(watch.url, watch.name), _ALL_DELIVERED), may_change(context, watch.owner)
+    now = context.moment()
     return WatchDetails(
         watch.url, watch.kind, watch.every, watch.cron, watch.jitter, watch.tag, watch.source,
         filters=tuple(WatchFilter(*one) for one in watch.filters),
-        notify=watch.notify if context.may(OWN) else None,
+        notify=watch.notify if own else None,
         targets=len(watch.notify),
         when=",".join(map(str, watch.when)),
         conditions=watch.conditions,
@@ -105,10 +122,18 @@ def _details(context: Context, entry: WatchEntry, undelivered: Mapping[str, Unde
         failures=entry.failures,
         undelivered=lost.retried + lost.failed,
         delivery_error=lost.error,
+        id=entry.id,
+        name=watch.name,
+        owner=watch.owner,
+        zone=watch.zone,
+        hours=watch.hours,
+        quiet_hours=watch.quiet,
+        headers=tuple(": ".join(one) for one in watch.headers) if own else None,
+        snoozed=from_millis(watch.snooze) if watch.snooze and from_millis(watch.snooze) > now else None,
     )  # fmt: skip
 
 
-class AddWatches(Parameters):
+class AddWatches(WatchOptions):
     """What to watch, and how; None is what was not said."""
 
     urls: tuple[str, ...] = parameter(
@@ -121,41 +146,10 @@ class AddWatches(Parameters):
     sitemap: bool = parameter(
         "The addresses are sitemaps: watch every page that they name.", default=False, doors=NOT_CLI
     )
-    every: timedelta | None = parameter("Time between two checks (10m, 1h); never below the minimum.", default=None)
-    cron: str | None = parameter(
-        "Times of checks in UTC, as cron writes them.", default=None, longest=200, metavar='"M H D M W"'
+    name: str = parameter("A name for a watch beside others of the same page.", default="", longest=_LONGEST_NAME)
+    another: bool = parameter(
+        "Make another watch of pages that are already watched, under a name of its own.", default=False
     )
-    jitter: timedelta | None = parameter("Check up to this much later, by chance.", default=None)
-    tag: str | None = parameter(
-        "Group of watches; with no address the other options become its defaults.", default=None, longest=_LONGEST_TAG
-    )
-    browser: bool | None = parameter("Check the page as a browser shows it, after its scripts have run.", default=None)
-    requisites: bool | None = parameter("Fetch images, styles and scripts of the page too.", default=None)
-    step: tuple[str, ...] | None = parameter(STEP_HELP, default=None, metavar="STEP", at_most=MOST_STEPS)
-    css: tuple[str, ...] | None = _repeated("Compare only elements that match; can be repeated.", "SELECTOR")
-    xpath: tuple[str, ...] | None = _repeated("Compare only what an XPath selects; can be repeated.", "XPATH")
-    remove: tuple[str, ...] | None = _repeated("Leave out elements that match; can be repeated.", "SELECTOR")
-    jsonpath: tuple[str, ...] | None = _repeated("Compare only values of a JSON document; can be repeated.", "PATH")
-    include: tuple[str, ...] | None = _repeated("Compare only lines that match; can be repeated.", "REGEX")
-    exclude: tuple[str, ...] | None = _repeated("Leave out lines that match; can be repeated.", "REGEX")
-    ignore: tuple[str, ...] | None = _repeated("Leave out the text that matches; can be repeated.", "REGEX")
-    filters: tuple[Mapping[str, Any], ...] | None = parameter(
-        f"What is compared: objects with 'kind' ({', '.join(FILTER_KINDS)}) and 'expression'.", default=None,
-        at_most=_MOST_ENTRIES, doors=NOT_CLI,
-    )  # fmt: skip
-    notify: tuple[str, ...] | None = parameter(
-        "Where alerts go: https://..., file:/path, or an address of apprise; can be repeated.", default=None,
-        at_most=_MOST_ENTRIES, metavar="TARGET",
-    )  # fmt: skip
-    when: str | None = parameter(f"What to alert of: {ALERT_RULES}.", default=None, longest=200)
-    contains: tuple[str, ...] | None = _repeated("Alert only if the difference holds this text.")
-    adds: tuple[str, ...] | None = _repeated("Alert only if this text came.")
-    removes: tuple[str, ...] | None = _repeated("Alert only if this text went.")
-    more_than: tuple[str, ...] | None = _repeated("Alert only if more of the page differs.", "PERCENT")
-    conditions: tuple[Mapping[str, Any], ...] | None = parameter(
-        f"What a difference must hold: objects with 'kind' ({', '.join(AlertConditionKind)}) and 'value'.",
-        default=None, at_most=_MOST_ENTRIES, doors=NOT_CLI,
-    )  # fmt: skip
     replace: bool = parameter("Forget the earlier options of pages that are already watched.", default=False)
 
 
@@ -165,14 +159,25 @@ def _sentence(row: WatchDetails) -> str:
 
 
 @operation(
-    "watch_add", right=WRITE, verb="watch add", route=("POST", "/watches"), status=201, listed="watches", single="url",
-    audited="watch added", subject=lambda asked: " ".join((*asked.urls, *asked.sitemaps)) or f"tag {asked.tag}",
-    sentence=_sentence, errors=(429, 501), tool=True,
+    "watch_add",
+    right=WRITE,
+    verb="watch add",
+    route=("POST", "/watches"),
+    status=201,
+    listed="watches",
+    single="url",
+    audited="watch added",
+    subject=lambda asked: " ".join((*asked.urls, *asked.sitemaps)) or f"tag {asked.tag}",
+    sentence=_sentence,
+    errors=(403, 429, 501),
+    tool=True,
     examples=(
         "letopis watch add https://example.org/ --every 10m --css main --notify https://example.org/hook",
         'letopis watch add https://example.org/prices --cron "0 7 * * mon-fri" --adds "sold out"',
         "letopis watch add https://example.org/ --when unavailable:3,recovered --notify file:/tmp/alerts.jsonl",
         "letopis watch add https://example.org/prices --browser --css .price",
+        "letopis watch add https://example.org/prices --name cheap --price html --below 100",
+        "letopis watch add https://example.org/ --every 1h --hours 'mon-fri 08:00-18:00' --zone Europe/Prague",
         "letopis watch add --sitemap https://example.org/sitemap.xml --tag example",
         "letopis watch add --tag example --every 6h --notify mailto://user:password@example.org",
     ),
@@ -186,92 +191,162 @@ def watch_add(context: Context, asked: AddWatches) -> Rows[WatchDetails]:
     interval replaces cron times. An empty value takes an option back; with
     'replace' all of them begin anew. A sitemap counts as one watch.
 
+    A page may have several watches, told apart by their names; they all look
+    at it in one way, with a browser or with the same headers. Whoever makes a
+    watch owns it: only they and administrators change it.
+
     What is not given at all is taken from the tag, then from the settings.
     With a tag and no address nothing is watched: the tag gets these defaults.
     """
     sitemaps = (*asked.sitemaps, *(asked.urls if asked.sitemap else ()))
-    spec, cleared = _spec(context, asked)
+    spec, cleared = spec_of(context, asked)
+    urls = () if asked.sitemap else asked.urls
+    if asked.another and urls:
+        return _rows(context, _add_others(context, urls, spec, asked.tag or ""))
     made = WatchList(context.archive).add(
-        () if asked.sitemap else asked.urls,
+        urls,
         spec,
         asked.tag,
         sitemaps,
+        name=asked.name,
         forgotten=(*SPEC_FIELDS, "kind") if asked.replace else cleared,
         charge=lambda count: context.charge("watches", count),
+        allow=lambda entry: _refuse_other(context, entry),
     )
     remark = "" if made else f"these are now defaults of watches with the tag '{asked.tag}'"
     return _rows(context, made, remark)
 
 
-def _spec(context: Context, asked: AddWatches) -> tuple[WatchSpec, list[str]]:
-    """What was said, and the names of fields that were said to be empty."""
-    filters, conditions = _filters(asked), _conditions(asked)
-    said: dict[str, Any] = {
-        "every": asked.every.total_seconds() if asked.every is not None else None,
-        "cron": asked.cron,
-        "jitter": asked.jitter.total_seconds() if asked.jitter is not None else None,
-        "filters": filters,
-        "notify": asked.notify if asked.notify is None else tuple(filter(None, asked.notify)),
-        "when": parse_alert_rules(asked.when) if asked.when else None if asked.when is None else (),
-        "conditions": conditions,
-        "browser": asked.browser,
-        "requisites": asked.requisites,
-        "steps": asked.step if asked.step is None else tuple(filter(None, asked.step)),
-    }
-    given = {name: value for name, value in said.items() if value is not None}
-    return WatchSpec(**given, origin=context.origin), [name for name, value in given.items() if value in ("", ())]
+def _add_others(context: Context, urls: Sequence[str], spec: WatchSpec, tag: str) -> list[WatchEntry]:
+    watches = WatchList(context.archive)
+    distinct = list(dict.fromkeys(map(parse_user_url, urls)))
+    return [
+        watches.add_another(url, spec, tag, charge=lambda count: context.charge("watches", count)) for url in distinct
+    ]
 
 
-def _filters(asked: AddWatches) -> tuple[tuple[str, str], ...] | None:
-    if asked.filters is not None:
-        return tuple(_pair(one, "filters", "kind", "expression") for one in asked.filters)
-    return _by_kind(FILTER_KINDS, lambda kind: getattr(asked, kind))
+class EditWatch(WatchOptions):
+    """Which watch, and what to change of it; None is what stays."""
+
+    id: int = parameter("Number of the watch.", argument=True, at_least=1, at_most=2**62)
+    name: str | None = parameter("Another name.", default=None, longest=_LONGEST_NAME)
+    replace: bool = parameter("Forget what is not given, but for the name, the tag and a snooze.", default=False)
 
 
-def _conditions(asked: AddWatches) -> tuple[AlertCondition, ...] | None:
-    if asked.conditions is not None:
-        return tuple(_condition(*_pair(one, "conditions", "kind", "value")) for one in asked.conditions)
-    pairs = _by_kind(AlertConditionKind, lambda kind: getattr(asked, kind.replace("-", "_")))
-    return None if pairs is None else tuple(_condition(kind, text) for kind, text in pairs)
+@operation(
+    "watch_edit", right=WRITE, verb="watch edit", route=("PUT", "/watches/{id}"), audited="watch changed",
+    creates=False, sentence=_sentence, errors=(403, 404, 501),
+    examples=("letopis watch edit 1 --every 6h", "letopis watch edit 1 --css .price --below 100"),
+)  # fmt: skip
+def watch_edit(context: Context, asked: EditWatch) -> Value[WatchDetails]:
+    """Change one watch: what is given replaces what was, an empty value takes an option back, all else stays."""
+    watches = WatchList(context.archive)
+    _refuse_other(context, watches.by_id(asked.id))
+    spec, cleared = spec_of(context, asked)
+    forgotten = [name for name in SPEC_FIELDS if name != "snooze"] if asked.replace else cleared
+    return _value(context, watches.edit(asked.id, spec, asked.tag, asked.name, forgotten))
 
 
-def _by_kind(
-    kinds: Iterable[str], texts: Callable[[str], tuple[str, ...] | None]
-) -> tuple[tuple[str, str], ...] | None:
-    """What stands in a field for each kind as pairs; None when nothing was said, empty when only empty texts were."""
-    said = {kind: texts(kind) for kind in kinds}
-    if all(value is None for value in said.values()):
-        return None
-    return tuple((kind, text) for kind, value in said.items() for text in value or () if text)
+class OneWatch(Parameters):
+    """Which watch."""
+
+    id: int = parameter("Number of the watch.", argument=True, at_least=1, at_most=2**62)
 
 
-def _condition(kind: str, text: str) -> AlertCondition:
-    if kind not in list(AlertConditionKind):
-        raise UsageError(f"'{kind[:70]}' is no kind of condition; choose {', '.join(AlertConditionKind)}")
-    return AlertCondition(AlertConditionKind(kind), text)
+@operation(
+    "watch_show", right=READ, verb="watch show", route=("GET", "/watches/{id}"), errors=(404,),
+    examples=("letopis watch show 1",),
+)  # fmt: skip
+def watch_show(context: Context, asked: OneWatch) -> Value[WatchDetails]:
+    """Show one watch."""
+    return _value(context, WatchList(context.archive).by_id(asked.id))
 
 
-def _pair(one: Mapping[str, Any], where: str, *names: str) -> tuple[str, str]:
-    """The two texts of an object, which has nothing else."""
-    first, second = (one.get(name) for name in names)
-    if set(one) != set(names) or not isinstance(first, str) or not isinstance(second, str):
-        raise UsageError(f"each of {where} must be an object with the texts '{names[0]}' and '{names[1]}'")
-    if not 0 < len(second) <= _LONGEST_TEXT:
-        raise UsageError(f"'{names[1]}' in {where} must have 1 to {_LONGEST_TEXT} characters")
-    return first, second
+def _value(context: Context, entry: WatchEntry) -> Value[WatchDetails]:
+    return Value(_details(context, entry, watches_of(context.archive).undelivered()))
+
+
+@operation(
+    "watch_clone", right=WRITE, verb="watch clone", route=("POST", "/watches/{id}/clone"), status=201,
+    audited="watch cloned", creates=False, sentence=_sentence, errors=(403, 404, 429),
+    examples=("letopis watch clone 1",),
+)  # fmt: skip
+def watch_clone(context: Context, asked: OneWatch) -> Value[WatchDetails]:
+    """Make another watch of the same page with the same options, under a name of its own; whoever asks owns it."""
+    watches = WatchList(context.archive)
+    original = watches.by_id(asked.id)
+    _refuse_other(context, original)
+    made = watches.clone(
+        asked.id, context.user, context.origin, charge=lambda count: context.charge("watches", count)
+    )  # fmt: skip
+    return _value(context, made)
+
+
+class SnoozeWatches(Parameters):
+    """Which watches, and for how long."""
+
+    urls: tuple[str, ...] = parameter(_URLS, named="url", argument=True, metavar="URL...")
+    time: timedelta | None = parameter(
+        "How long (8h, 2d, 30d at most); without one they are awake again.", default=None, named="for", flags=("--for",)
+    )
+
+
+@operation(
+    "watch_snooze", right=WRITE, verb="watch snooze", route=("POST", "/watches/snooze"), listed="watches",
+    single="url", audited="watch snoozed", creates=False, errors=(403, 404),
+    sentence=lambda row: f"{row.url} notifies again from {row.snoozed}" if row.snoozed else f"{row.url} notifies",
+    examples=("letopis watch snooze https://example.org/ --for 8h",),
+)  # fmt: skip
+def watch_snooze(context: Context, asked: SnoozeWatches) -> Rows[WatchDetails]:
+    """Hold the notifications of watches back for a while: checks go on, alerts are kept, and are sent afterwards."""
+    until = None if asked.time is None else context.moment() + asked.time
+    return _rows(context, WatchList(context.archive).snooze(_own(context, asked.urls), until))
+
+
+class PreviewQuery(WatchOptions):
+    """Which page, and through which filters."""
+
+    url: str = parameter("Address of the page.", argument=True)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchPreview:
+    """What filters leave of the newest version of a page, as text; `whole` counts the characters without filters."""
+
+    url: str
+    version: int
+    time: datetime
+    text: str
+    whole: int
+
+
+@operation(
+    "watch_preview", right=READ, verb="watch preview", route=("POST", "/watches/preview"), errors=(404,),
+    sentence=lambda row: row.text, creates=False,
+    examples=("letopis watch preview https://example.org/ --css main",),
+)  # fmt: skip
+def watch_preview(context: Context, asked: PreviewQuery) -> Value[WatchPreview]:
+    """Show what a watch with filters would compare: the text of the newest version that is kept, behind them."""
+    version = context.archive.get(parse_user_url(asked.url))
+    seen = views.filtered_version(version, parse_filters(filters_of(asked) or ()))
+    whole = views.filtered_version(version, ())
+    return Value(WatchPreview(version.url, version.number, version.time, seen.text[:_MOST_PREVIEW], len(whole.text)))
 
 
 class WatchListQuery(Parameters):
     """Which watches."""
 
-    tag: str | None = parameter("Only watches with this tag.", default=None, longest=_LONGEST_TAG)
+    tag: str | None = parameter("Only watches with this tag.", default=None, longest=LONGEST_TAG)
     limit: int | None = parameter("Most rows; default: all.", default=None, at_least=1, at_most=100_000)
     offset: int = parameter("Rows to leave out first.", default=0, at_least=0, at_most=2**31)
 
 
 @operation(
     "watch_list", right=READ, verb="watch list", route=("GET", "/watches"), listed="watches", tool=True,
-    columns=("url", "every", "cron", "tag", "when", "paused", "due", "failures", "undelivered", "delivery_error"),
+    columns=(
+        "id", "url", "name", "owner", "every", "cron", "tag", "when", "paused", "due", "failures", "undelivered",
+        "delivery_error",
+    ),
     examples=("letopis watch list", "letopis watch list --tag news --json"),
 )  # fmt: skip
 def watch_list(context: Context, asked: WatchListQuery) -> Rows[WatchDetails]:
@@ -297,204 +372,56 @@ class RemovedWatch:
     "watch_remove", right=WRITE, verb="watch remove", route=("DELETE", "/watches"), listed="watches", single="url",
     audited="watch removed", creates=False, tool=True,
     sentence=lambda row: f"no longer watched: {row.url} ({row.removed} {'watch' if row.removed == 1 else 'watches'})",
-    errors=(404,), examples=("letopis watch remove https://example.org/",),
+    errors=(403, 404), examples=("letopis watch remove https://example.org/",),
 )  # fmt: skip
 def watch_remove(context: Context, asked: WatchedUrls) -> Rows[RemovedWatch]:
     """Watch pages no longer; of a sitemap, all pages that it named. What was recorded stays."""
-    return Rows([RemovedWatch(*row) for row in WatchList(context.archive).remove(asked.urls)])
+    return Rows([RemovedWatch(*row) for row in WatchList(context.archive).remove(_own(context, asked.urls))])
 
 
 @operation(
     "watch_pause", right=WRITE, verb="watch pause", route=("POST", "/watches/pause"), listed="watches",
-    single="url", creates=False, sentence=lambda row: f"paused: {row.url}", errors=(404,),
+    single="url", audited="watch paused", creates=False, sentence=lambda row: f"paused: {row.url}", errors=(403, 404),
     examples=("letopis watch pause https://example.org/",),
 )  # fmt: skip
 def watch_pause(context: Context, asked: WatchedUrls) -> Rows[WatchDetails]:
     """Check watched pages no more until they are resumed."""
-    return _rows(context, WatchList(context.archive).pause(asked.urls))
+    return _rows(context, WatchList(context.archive).pause(_own(context, asked.urls)))
 
 
 @operation(
     "watch_resume", right=WRITE, verb="watch resume", route=("POST", "/watches/resume"), listed="watches",
-    single="url", creates=False, sentence=_sentence, errors=(404,),
+    single="url", audited="watch resumed", creates=False, sentence=_sentence, errors=(403, 404),
     examples=("letopis watch resume https://example.org/",),
 )  # fmt: skip
 def watch_resume(context: Context, asked: WatchedUrls) -> Rows[WatchDetails]:
     """Go on with paused watches, beginning now; the others keep their times."""
-    return _rows(context, WatchList(context.archive).resume(asked.urls))
+    return _rows(context, WatchList(context.archive).resume(_own(context, asked.urls)))
 
 
 @operation(
     "watch_check", right=WRITE, verb="watch check", route=("POST", "/watches/check"), listed="watches",
-    single="url", creates=False, sentence=lambda row: f"due now: {row.url}", errors=(404,),
+    single="url", audited="watch checked", creates=False, sentence=lambda row: f"due now: {row.url}", errors=(403, 404),
     examples=("letopis watch check https://example.org/",),
 )  # fmt: skip
 def watch_check(context: Context, asked: WatchedUrls) -> Rows[WatchDetails]:
     """Make watches due now, paused ones too; whatever runs the watches checks them within seconds."""
-    return _rows(context, WatchList(context.archive).check_now(asked.urls))
-
-
-@dataclass(frozen=True, slots=True)
-class TestedTarget:
-    """Whether a target of a watch took a test notification, and why not; only owners see the target in full."""
-
-    url: str
-    target: str
-    delivered: bool
-    error: str
-
-
-def _test_sentence(row: TestedTarget) -> str:
-    return f"{row.url}: {row.target} took the test notification" if row.delivered else f"{row.url}: {row.error}"
-
-
-@operation(
-    "watch_test", right=WRITE, verb="watch test", route=("POST", "/watches/test"), listed="targets", creates=False,
-    sentence=_test_sentence, errors=(404, 429), examples=("letopis watch test https://example.org/",),
-)  # fmt: skip
-def watch_test(context: Context, asked: WatchedUrls) -> Rows[TestedTarget]:
-    """Send a test notification to every target of watches now, and say which of them took it."""
-    archive = context.archive
-    entries = WatchList(archive).known_entries(asked.urls)
-    pairs = [(entry.watch, target) for entry in entries for target in entry.watch.notify]
-    if not pairs:
-        raise UsageError("these watches notify nobody; give them a target with 'letopis watch add URL --notify TARGET'")
-    context.charge("checks", len(pairs))
-    rows = []
-    for watch, target in pairs:
-        guarded = not private_ok(archive.settings.fetch.private, watch.notify_origin)
-        error = send_test(archive, watch.url, target, guarded=guarded)
-        rows.append(TestedTarget(watch.url, target if context.may(OWN) else shown_target(target), not error, error))
-    failed = [row for row in rows if row.error]
-    return Rows(rows, faults=[NotReady(f"no test notification of {row.url} arrived: {row.error}") for row in failed])
+    return _rows(context, WatchList(context.archive).check_now(_own(context, asked.urls)))
 
 
 class TagWatches(Parameters):
     """Which watches, and their new tag."""
 
     urls: tuple[str, ...] = parameter(_URLS, named="url", argument=True, metavar="URL...")
-    tag: str | None = parameter("The new tag; without one they have none.", default=None, longest=_LONGEST_TAG)
+    tag: str | None = parameter("The new tag; without one they have none.", default=None, longest=LONGEST_TAG)
 
 
 @operation(
     "watch_tag", right=WRITE, verb="watch tag", route=("POST", "/watches/tag"), listed="watches", single="url",
-    creates=False,
+    audited="watch tagged", creates=False,
     sentence=lambda row: f"{row.url} has the tag '{row.tag}'" if row.tag else f"{row.url} has no tag",
-    errors=(404,), examples=("letopis watch tag https://example.org/ --tag news",),
+    errors=(403, 404), examples=("letopis watch tag https://example.org/ --tag news",),
 )  # fmt: skip
 def watch_tag(context: Context, asked: TagWatches) -> Rows[WatchDetails]:
     """Give watches another tag, or none; the defaults of the new one hold from now on."""
-    return _rows(context, WatchList(context.archive).retag(asked.urls, asked.tag or ""))
-
-
-class NoParameters(Parameters):
-    """Nothing is asked for but all."""
-
-
-@dataclass(frozen=True, slots=True)
-class WatchTag:
-    """A tag, how many watches have it, and the defaults that it gives them; null or empty where it gives none.
-
-    Watches without a tag stand under the empty name.
-    """
-
-    tag: str
-    watches: int
-    every: float | None
-    cron: str
-    jitter: float | None
-    filters: tuple[WatchFilter, ...]
-    notify: tuple[str, ...] | None
-    targets: int
-    when: str
-    conditions: tuple[AlertCondition, ...]
-    browser: bool | None
-    requisites: bool | None
-    step: tuple[str, ...]
-
-
-@operation(
-    "watch_tags", right=READ, verb="watch tags", route=("GET", "/watches/tags"), listed="tags",
-    columns=("tag", "watches", "every", "cron", "when", "targets"), examples=("letopis watch tags",),
-)  # fmt: skip
-def watch_tags(context: Context, asked: NoParameters) -> Rows[WatchTag]:
-    """List the tags of watches with the defaults that they give."""
-    watches = WatchList(context.archive)
-    counts, defaults = watches.tag_counts(), watches.tag_defaults()
-    names = sorted({*counts, *defaults})
-    return Rows([_tag(context, name, counts.get(name, 0), defaults.get(name, WatchSpec())) for name in names])
-
-
-def _tag(context: Context, name: str, watches: int, spec: WatchSpec) -> WatchTag:
-    filters, targets = tuple(WatchFilter(*one) for one in spec.filters), spec.notify if context.may(OWN) else None
-    return WatchTag(
-        name, watches, spec.every, spec.cron, spec.jitter, filters, targets, len(spec.notify),
-        ",".join(map(str, spec.when)), spec.conditions, spec.browser, spec.requisites, spec.steps,
-    )  # fmt: skip
-
-
-class ForgetTag(Parameters):
-    """Whose defaults."""
-
-    tag: str = parameter("The tag.", argument=True, longest=_LONGEST_TAG)
-
-
-@dataclass(frozen=True, slots=True)
-class ForgottenTag:
-    """A tag without defaults, and how many watches have it."""
-
-    tag: str
-    watches: int
-
-
-@operation(
-    "watch_forget_tag", right=WRITE, verb="watch forget-tag", route=("DELETE", "/watches/tags"),
-    audited="watch tag forgotten", creates=False, errors=(404,), examples=("letopis watch forget-tag news",),
-    sentence=lambda row: f"the tag '{row.tag}' gives no defaults any more",
-)  # fmt: skip
-def watch_forget_tag(context: Context, asked: ForgetTag) -> Value[ForgottenTag]:
-    """Drop the defaults of a tag; its watches stay and go by the settings where they say nothing themselves."""
-    watches = WatchList(context.archive)
-    watches.forget_tag(asked.tag)
-    return Value(ForgottenTag(asked.tag, watches.tag_counts().get(asked.tag, 0)))
-
-
-class AlertsQuery(Parameters):
-    """Which alerts."""
-
-    url: str | None = parameter("Only alerts of this page.", default=None, argument=True)
-    limit: int = parameter("Most rows.", default=100, at_least=1, at_most=1000)
-    before: int | None = parameter("Only alerts older than the one with this id.", default=None, at_least=0)
-
-
-@dataclass(frozen=True, slots=True)
-class AlertDetails:
-    """Something that a watch has noticed; `tag` is that of the watch then, `version` the number of what it saw."""
-
-    id: int
-    time: datetime
-    kind: str
-    url: str
-    message: str
-    tag: str
-    version: int | None
-    score: float | None
-    reason: str
-
-
-@operation(
-    "watch_alerts", right=READ, verb="watch alerts", route=("GET", "/watches/alerts"), listed="alerts", tool=True,
-    columns=("id", "time", "kind", "url", "message"),
-    examples=("letopis watch alerts", "letopis watch alerts https://example.org/ --limit 10 --json"),
-)  # fmt: skip
-def watch_alerts(context: Context, asked: AlertsQuery) -> Rows[AlertDetails]:
-    """List the alerts of watches, newest first; earlier ones come with the id of the last row as 'before'."""
-    return Rows(map(_alert, WatchList(context.archive).alerts(asked.url, asked.limit, asked.before)))
-
-
-def _alert(row: AlertRow) -> AlertDetails:
-    facts = json.loads(row.facts)
-    return AlertDetails(
-        row.id, from_millis(row.time), row.kind, row.url, row.message, facts.get("tag", ""), facts.get("version"),
-        facts.get("score"), facts.get("reason", ""),
-    )  # fmt: skip
+    return _rows(context, WatchList(context.archive).retag(_own(context, asked.urls), asked.tag or ""))

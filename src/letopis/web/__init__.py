@@ -2,7 +2,20 @@
 
 from fastapi import APIRouter
 
-from letopis.web import accounts, comparison, crawls, history, jobs, login, overview, search, sites, watches
+from letopis.web import (
+    accounts,
+    comparison,
+    crawls,
+    history,
+    jobs,
+    login,
+    overview,
+    search,
+    sites,
+    timebar,
+    watch_page,
+    watches,
+)
 
 router = APIRouter(include_in_schema=False)
 for part in (
@@ -13,6 +26,7 @@ for part in (
     search.router,
     watches.router,
     watches.actions_router,
+    watch_page.router,
     crawls.router,
     jobs.router,
     search.duplicates_router,
@@ -21,6 +35,7 @@ for part in (
     accounts.router,
     crawls.welcome_router,
     login.language_router,
+    timebar.router,
 ):
     router.include_router(part)
 

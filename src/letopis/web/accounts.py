@@ -28,6 +28,7 @@ _DONE = {
     "user": translatable("Account created."),
     "user-removed": translatable("Account and tokens removed."),
     "role": translatable("Role changed."),
+    "password": translatable("Password set; all sessions of the account have ended."),
     "group": translatable("Group changed."),
     "token-revoked": translatable("Token revoked."),
     "project": translatable("Project saved."),
@@ -130,6 +131,14 @@ def _set_password(request: Request, form: Form) -> Response:
     return RedirectResponse("/login?next=/accounts", 303)
 
 
+def _reset_password(request: Request, form: Form) -> Response:
+    """A new password of somebody who lost theirs, by an owner; one's own takes the old one."""
+    if form.get("name") == principal_of(request).name:
+        raise UsageError("this is your own account; change its password below, with the old one")
+    _run(request, operations.set_password, {"name": form.get("name"), "password": form.get("password")})
+    return _back("password")
+
+
 def _create_token(request: Request, form: Form) -> Response:
     """A new token of one's own, shown this once."""
     made = _run(request, operations.create_token, {"name": form.get("name"), "scope": form.get("scope", "read")})
@@ -166,6 +175,7 @@ for _path, _action in {
     "/accounts/users": _change(operations.add_user, "user"),
     "/accounts/users/remove": _change(operations.remove_user, "user-removed"),
     "/accounts/users/role": _change(operations.set_role, "role"),
+    "/accounts/users/password": _reset_password,
     "/accounts/users/group": _change(operations.set_group, "group"),
     "/accounts/password": _set_password,
     "/accounts/language": _set_language,

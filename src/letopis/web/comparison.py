@@ -34,6 +34,7 @@ from letopis.urls import host as host_of
 from letopis.web.history import unread_marks
 from letopis.web.languages import translatable
 from letopis.web.pages import PageAddress, PageRoute, form_of, page_address, render_page, url_in_path
+from letopis.web.timebar import chosen_moment, chosen_time, time_bar
 
 MOST_ROWS = 3000
 _CONTEXT = 3
@@ -228,17 +229,22 @@ class ComparedSides(NamedTuple):
 
 @router.get("/compare/{rest:path}")
 def comparison(request: Request) -> Response:
-    """Two versions: by default the newest and the one before it; with `filter=watch` as its watch sees it."""
+    """Two versions: by default the newest and the one before it; with `filter` and a number as that watch sees them.
+
+    `filter=watch` means the first watch of the page.
+    """
     context = context_of(request)
     archive = context.archive
     asked = page_address(archive, request.scope, "/compare/", ("from", "to", "view", "filter"))
     view = asked.own.get("view", "words")
     if view not in (*COMPARE_VIEWS, _FRAME):
         raise UsageError(f"there is no view '{view[:40]}'; choose one of {', '.join(COMPARE_VIEWS)}")
-    pair, filters = _version_pair(context, asked), _watch_filters(context, asked.url)
-    sides = _sides_of(context, pair, filters if asked.own.get("filter") == "watch" else ())
+    chosen = asked.own.get("filter", "")
+    pair, filters = _version_pair(context, asked, chosen_time(request)), _watch_filters(context, asked.url, chosen)
+    sides = _sides_of(context, pair, filters if chosen else ())
     if view == _FRAME:
         return _framed(sides.old, sides.new, origin_of(request.scope))
+    now = context.moment()
     if pair.after is None:
         unread_marks(request, context).read([asked.url])
     return render_page(
@@ -252,17 +258,20 @@ def comparison(request: Request) -> Response:
         views=COMPARE_VIEWS,
         verdict=sides.verdict,
         filters=filters,
-        filtered=bool(sides.filters),
+        filtered=chosen if sides.filters else "",
         may_write=principal_of(request).may(WRITE),
         link=f"from={rfc3339(pair.old.time)}&to={rfc3339(pair.new.time)}",
         choices=pair.choices[::-1],
+        bar=time_bar(request, chosen_moment(request, now), ((one.time, 1) for one in pair.choices), now),
         **_FILLED[view](sides.old, sides.new),
     )
 
 
-def _watch_filters(context: Context, url: str) -> tuple[FilterText, ...]:
-    entry = WatchList(context.archive).find(url)
-    return entry.watch.filters if entry is not None else ()
+def _watch_filters(context: Context, url: str, chosen: str) -> tuple[FilterText, ...]:
+    """Those of the watch with a number, else of the first watch of the page."""
+    found = WatchList(context.archive).of_page(url)
+    named = [entry for entry in found if str(entry.id) == chosen] or found
+    return named[0].watch.filters if named else ()
 
 
 def _sides_of(context: Context, pair: VersionPair, filters: tuple[FilterText, ...]) -> ComparedSides:
@@ -318,8 +327,10 @@ def _framed(old: DiffSide, new: DiffSide, ours: str) -> Response:
     )
 
 
-def _version_pair(context: Context, asked: PageAddress) -> VersionPair:
+def _version_pair(context: Context, asked: PageAddress, as_of: str) -> VersionPair:
+    """The versions that are asked for; where none are, that of the moment from which everything is seen."""
     times = {name: asked.own[name] for name in ("from", "to") if asked.own.get(name)}
+    times = times or ({"to": as_of} if as_of else {})
     old, new = diff_sides(context, bind(DiffQuery, {"url": asked.url, **times}, context.moment()))
     answers = context.archive.answers
     beside = {version.number: version for version in answers.versions(asked.url, new.number - 1, 3)}

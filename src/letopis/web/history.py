@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from fastapi import APIRouter, Request, Response
 
 from letopis.api.access import principal_of
@@ -10,7 +12,6 @@ from letopis.archive.activity import activity_of
 from letopis.archive.observers import UnreadMarks
 from letopis.archive.reader import RecordReader
 from letopis.model import Check, Version
-from letopis.monitor.watch import Watch
 from letopis.monitor.watch_list import WatchList
 from letopis.operations import Context
 from letopis.operations.crawls import VisitQuery, explain_visit
@@ -19,6 +20,7 @@ from letopis.urls import host
 from letopis.web.charts import availability_strip
 from letopis.web.languages import translatable
 from letopis.web.pages import ListPage, PageRoute, list_page, page_address, page_position, render_page
+from letopis.web.timebar import chosen_moment, time_bar
 
 router = APIRouter(route_class=PageRoute)
 
@@ -30,7 +32,7 @@ PLAN_STATES = (
     translatable("it was not there and is given up"),
 )
 """What `explain_visit` says of a page, for the translations."""
-_OWN = ("checks-page", "versions-page")
+_OWN = ("checks-page", "versions-page", "at")
 _CHOICES = 200
 _VERSIONS = 25
 MOST_RECENT = 2000
@@ -55,6 +57,7 @@ def resource(request: Request) -> Response:
     newest = answers.versions(asked.url, row.versions - MOST_RECENT)
     versions = _versions_page(answers, asked.url, row.versions, asked.own.get("versions-page", ""))
     unread_marks(request, context).read([asked.url])
+    at, now = chosen_moment(request, context.moment(), asked.own.get("at", "")), context.moment()
     return render_page(
         request,
         "resource.html",
@@ -65,15 +68,26 @@ def resource(request: Request) -> Response:
         strip=availability_strip(checks, archive.clock()),
         plan=explain_visit(context, VisitQuery(url=asked.url)).value,
         gap=_gap(checks),
-        watch=_watch(context, asked.url),
+        watch=WatchList(archive).find(asked.url),
         versions=versions,
         choices=newest[::-1][:_CHOICES],
         verdicts=answers.checks_of_versions(asked.url, [version.number for version in versions.rows]),
         checks=list_page(checks[::-1], asked.own.get("checks-page", ""), 50),
         checked=answers.count_checks(asked.url),
         newest=newest[-1] if newest else None,
+        then=_version_at(newest, at),
+        at=at,
+        bar=time_bar(request, at, ((version.time, 1) for version in newest), now),
         saved=_saved(newest),
     )
+
+
+def _version_at(versions: list[Version], at: datetime | None) -> Version | None:
+    """The version that was valid at a time, the first for an earlier one; the newest for now."""
+    if not versions:
+        return None
+    before = [version for version in versions if at is None or version.time <= at]
+    return before[-1] if before else versions[0]
 
 
 def _versions_page(answers: RecordReader, url: str, count: int, wanted: str) -> ListPage[Version]:
@@ -94,8 +108,3 @@ def _gap(checks: list[Check]) -> str:
     """How far apart two changes lie on the average; empty when fewer than two were seen."""
     times = [check.checked_at for check in checks if check.outcome == "changed" and check.meaningful is not False]
     return format_span((times[-1] - times[0]).total_seconds() / (len(times) - 1)) if len(times) > 1 else ""
-
-
-def _watch(context: Context, url: str) -> Watch | None:
-    entry = WatchList(context.archive).find(url)
-    return entry.watch if entry is not None else None

@@ -96,7 +96,7 @@ def _login_page(request: Request, status: int = 200, message: str = "") -> HTMLR
         path="/login",
         setup=auth_state_of(request).needs_owner(),
         code=request.query_params.get("setup", ""),
-        next=_local(request.query_params.get("next", "")),
+        next=local_path(request.query_params.get("next", "")),
         message=message,
     )
 
@@ -182,7 +182,7 @@ def logout(request: Request, archive: ArchiveDep, principal: PrincipalDep) -> Re
 def _signed_in(
     request: Request, auth: AuthState, user: User, form: dict[str, str], *, known_device: bool = False
 ) -> Response:
-    answer = RedirectResponse(_local(form.get("next", "")), 303)
+    answer = RedirectResponse(local_path(form.get("next", "")), 303)
     secure = request.scope["scheme"] == "https"
     if not known_device:
         answer.set_cookie(
@@ -196,7 +196,7 @@ def _signed_in(
     return answer
 
 
-def _local(target: str) -> str:
+def local_path(target: str) -> str:
     """A path of ours, whatever was asked for: nobody is sent elsewhere from here."""
     fine = target.startswith("/") and not target.startswith(("//", "/\\")) and target.isprintable() and target.isascii()
     return target if fine else "/"
@@ -230,7 +230,7 @@ def choose(request: Request, code: str, back: str = "/") -> Response:
     """Sets the cookie and leads back to where the reader was."""
     if code not in LANGUAGES:
         raise NotFound(f"there are no texts in '{code[:20]}'; choose one of {', '.join(LANGUAGES)}")
-    answer = RedirectResponse(_local(back), 303)
+    answer = RedirectResponse(local_path(back), 303)
     secure = request.scope["scheme"] == "https"
     answer.set_cookie(
         LANGUAGE_COOKIE, code, max_age=_LANGUAGE_LIFETIME, path="/", secure=secure, httponly=True, samesite="lax"

@@ -1,4 +1,4 @@
-"""`/`: what the archive holds and what changed lately. `/find`: from a text to a page. `/storage`, `/settings`."""
+"""`/`: what the archive holds and what changed lately. `/find`, `/save`: to a page. `/storage`, `/settings`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 from markupsafe import Markup
 
@@ -16,8 +17,10 @@ from letopis.archive import Archive
 from letopis.archive.activity import DAY, activity_of, busiest_hosts, is_checked, recent_versions
 from letopis.archive.crawl_status import crawl_figures
 from letopis.errors import BadUrl
-from letopis.model import from_millis, to_millis
+from letopis.model import Outcome, from_millis, to_millis
 from letopis.model.rights import OWN
+from letopis.operations import bind
+from letopis.operations.checks import CheckCommand, check
 from letopis.operations.totals import SettingRow, WholeArchive
 from letopis.operations.totals import settings as list_settings
 from letopis.operations.totals import storage as take_stock
@@ -26,7 +29,7 @@ from letopis.urls import host, parse_user_url
 from letopis.web.cache import page_cache_of
 from letopis.web.charts import Bar, bars
 from letopis.web.languages import translatable
-from letopis.web.pages import PageRoute, human_size, iso_day, render_page, url_in_path
+from letopis.web.pages import PageRoute, form_of, human_size, iso_day, render_page, url_in_path
 
 router = APIRouter(route_class=PageRoute)
 
@@ -96,6 +99,23 @@ def find(archive: ArchiveDep, q: str = "") -> Response:
     if text and " " not in text and activity_of(archive).count_pages(_host(text), 1):
         return RedirectResponse(f"/site/{_host(text)}", 303)
     return RedirectResponse(f"/search?{urlencode({'q': text})}", 303)
+
+
+@router.post("/save")
+async def save(request: Request) -> Response:
+    """Looks at an address that is not known yet, and leads to its page."""
+    form = await form_of(request)
+    return await run_in_threadpool(_save, request, form.get("url", ""))
+
+
+def _save(request: Request, url: str) -> Response:
+    context = context_of(request)
+    answer = check(context, bind(CheckCommand, {"url": [url], "as": "", "now": True}, context.moment(), door="http"))
+    found = next(iter(answer), None)
+    if found is None or found.outcome is Outcome.REFUSED:
+        for fault in answer.faults:
+            raise fault
+    return RedirectResponse(f"/url/{url_in_path(parse_user_url(url))}", 303)
 
 
 def _known_address(archive: Archive, text: str) -> str | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Coroutine, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 
 from letopis import __version__
 from letopis.api.access import principal_of
-from letopis.api.requests import http_status_of
+from letopis.api.requests import archive_of, http_status_of
 from letopis.archive import Archive
 from letopis.archive.activity import find_page
 from letopis.errors import BadUrl, LetopisError, UsageError, shell_words
@@ -38,6 +40,7 @@ from letopis.web.languages import (
 _HERE = Path(__file__).parent
 STATIC = _HERE / "static"
 _UNITS = ("B", "kB", "MB", "GB", "TB")
+_STAMPED = re.compile(r"^(?:\d{1,14}(?:[a-z]{2}_)?|\*)/")
 _IN_PATH = "/:@!$&'()*+,;=-._~[]"
 
 
@@ -46,9 +49,35 @@ def short_time(moment: datetime | None) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M") if moment else ""
 
 
+_rendered_at: ContextVar[datetime | None] = ContextVar("letopis_rendered_at", default=None)
+_FAR = 32 * 86_400
+_JUST_NOW = 60
+_SAID_HERE = (translatable("just now"), translatable("{span} ago"), translatable("in {span}"))
+"""For the translations."""
+
+
+def relative_time(moment: datetime | None) -> str:
+    """`5 min ago`, `in 2 h`, as seen from when the page was made; times further away than a month are days."""
+    now = _rendered_at.get()
+    if moment is None or now is None:
+        return short_time(moment)
+    seconds = (now - moment).total_seconds()
+    if abs(seconds) > _FAR:
+        return iso_day(moment)
+    if abs(seconds) < _JUST_NOW:
+        return translate("just now")
+    span = format_span(abs(seconds)).split(" ")
+    return translate("{span} ago" if seconds > 0 else "in {span}", span=" ".join(span[:2]))
+
+
 def iso_day(moment: datetime | None) -> str:
     """`2026-03-01`, UTC."""
     return moment.astimezone(UTC).strftime("%Y-%m-%d") if moment else ""
+
+
+def input_minute(moment: datetime) -> str:
+    """`2026-03-01T12:00`, UTC, as an input for times wants it."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
 
 
 def human_size(count: float) -> str:
@@ -101,6 +130,8 @@ environment = Environment(
 environment.filters |= {
     "short": short_time,
     "day": iso_day,
+    "ago": relative_time,
+    "minute": input_minute,
     "size": human_size,
     "number": grouped,
     "decimal": decimal,
@@ -149,8 +180,12 @@ def render_page(request: Request, template: str, status: int = 200, **values: An
         "principal": principal_of(request),
         **values,
     }
-    with use_language(language_of(request)) as language:
-        text = environment.get_template(template).render(shared)
+    made_at = _rendered_at.set(archive_of(request).clock())
+    try:
+        with use_language(language_of(request)) as language:
+            text = environment.get_template(template).render(shared)
+    finally:
+        _rendered_at.reset(made_at)
     headers = PAGE_HEADERS | {"content-language": language.code, "vary": "Accept-Language, Cookie"}
     return HTMLResponse(text, status, headers=headers)
 
@@ -162,9 +197,23 @@ def _current_address(request: Request) -> str:
 
 def error_page(request: Request, error: LetopisError) -> HTMLResponse:
     """What went wrong, as a page that says what to do."""
-    status = http_status_of(error)
+    return problem_page(request, http_status_of(error), shell_words(error))
+
+
+def problem_page(request: Request, status: int, message: str) -> HTMLResponse:
+    """The same of what is known by its status and a sentence; of an unknown address, what can be done with it."""
     title = _TITLES.get(status, translatable("Something went wrong"))
-    return render_page(request, "error.html", status, title=title, message=shell_words(error))
+    unknown = _unknown_address(request) if status == 404 else ""
+    return render_page(request, "error.html", status, title=title, message=message, unknown=unknown)
+
+
+def _unknown_address(request: Request) -> str:
+    """The address of the page that was asked for and is not in the archive; empty where none was."""
+    for prefix in ("/url/", "/compare/", "/web/"):
+        if request.url.path.startswith(prefix):
+            path = path_after(request.scope, prefix)
+            return _parsed_url(_STAMPED.sub("", path) if prefix == "/web/" else path.partition("?")[0]) or ""
+    return ""
 
 
 class PageRoute(APIRoute):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -34,6 +34,7 @@ from letopis.operations.words import (
 )
 from letopis.web.cache import page_cache_of
 from letopis.web.pages import ListPage, PageRoute, list_page, page_position, render_page, url_in_path
+from letopis.web.timebar import chosen_moment, chosen_time, time_bar
 
 router = APIRouter(route_class=PageRoute)
 
@@ -78,6 +79,8 @@ class SearchForm:
 def search_page(request: Request, page: str = "") -> Response:
     """Hits with facets; without words, the form alone."""
     form = SearchForm.of(request.query_params)
+    if not (form.at or form.since):
+        form = replace(form, at=chosen_time(request))
     if not form.q:
         return _shown(request, form)
     context = context_of(request)
@@ -95,8 +98,10 @@ def search_page(request: Request, page: str = "") -> Response:
 
 
 def _shown(request: Request, form: SearchForm, status: int = 200, **values: Any) -> Response:
+    now = context_of(request).moment()
+    bar = time_bar(request, chosen_moment(request, now, "" if form.since else form.at), (), now)
     shown = {"hits": None, "facets": {}, "near": [], "stood": None, "suggestion": "", "problem": "", **values}
-    return render_page(request, "search.html", status, ask=form, **shown)
+    return render_page(request, "search.html", status, ask=form, bar=bar, **shown)
 
 
 @router.get("/search/chosen")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlencode, urlsplit
 from weakref import ref
@@ -18,10 +19,12 @@ from letopis.archive.index_facts import require_site
 from letopis.errors import UsageError
 from letopis.index.link_graph import Graph
 from letopis.index.link_reports import BrokenRow, RankRow
+from letopis.index.site_audit import AuditedPage
 from letopis.index.site_maps import MapOutline
 from letopis.model import from_millis, parse_time, rfc3339, stamp14, to_millis
 from letopis.operations import Context, bind, site_listings
 from letopis.operations.links import RankQuery, SiteMapQuery, SiteReportQuery, rank, site_report
+from letopis.operations.site_audits import SiteAuditQuery, site_audit
 from letopis.operations.site_listings import (
     MOST_RANKS,
     FindingRow,
@@ -44,6 +47,8 @@ from letopis.web.maps import (
     treemap,
 )
 from letopis.web.pages import ListPage, PageRoute, list_page, page_position, render_page
+from letopis.web.tables import TableColumn, make_table, table_download
+from letopis.web.timebar import CountedTime, chosen_time, site_times, time_bar
 
 T = TypeVar("T")
 
@@ -58,6 +63,7 @@ SITE_VIEWS = {
     "broken": translatable("Broken links"),
     "ranks": translatable("Ranks"),
     "report": translatable("Findings"),
+    "audit": translatable("Audit"),
 }
 FINDING_NAMES = {
     "orphan": translatable("nobody links to it"),
@@ -67,6 +73,57 @@ FINDING_NAMES = {
     "duplicate-title": translatable("same title"),
     "duplicate-content": translatable("same content"),
 }
+ISSUE_NAMES = {
+    "error": translatable("error status"),
+    "title-missing": translatable("title missing"),
+    "title-long": translatable("title too long"),
+    "title-duplicate": translatable("title of several pages"),
+    "description-missing": translatable("description missing"),
+    "description-long": translatable("description too long"),
+    "description-duplicate": translatable("description of several pages"),
+    "heading-missing": translatable("main heading missing"),
+    "headings-several": translatable("several main headings"),
+    "canonical-missing": translatable("canonical address missing"),
+    "canonical-elsewhere": translatable("canonical address is another"),
+    "hreflang-not-mutual": translatable("hreflang not answered"),
+    "image-without-alt": translatable("image without alt text"),
+    "mixed-content": translatable("loads parts without https"),
+    "large": translatable("very large"),
+    "deep": translatable("many clicks away"),
+    "orphan": translatable("nobody links to it"),
+    "unreachable": translatable("no way from the home page"),
+    "redirect-chain": translatable("long redirect"),
+    "redirect-loop": translatable("redirect in a circle"),
+    "content-duplicate": translatable("same content"),
+}
+AUDIT_COLUMNS = (
+    TableColumn("url", translatable("Page"), "page"),
+    TableColumn("status", translatable("Status"), "status"),
+    TableColumn("issues", translatable("Issues"), "badges"),
+    TableColumn("title", translatable("Title")),
+    TableColumn("description", translatable("Description")),
+    TableColumn("heading", translatable("Main heading"), hidden=True),
+    TableColumn("headings", translatable("Main headings"), "number", hidden=True),
+    TableColumn("canonical", translatable("Canonical address"), hidden=True),
+    TableColumn("alternates", translatable("Languages"), "number", hidden=True),
+    TableColumn("depth", translatable("Clicks"), "number"),
+    TableColumn("bytes", translatable("Size"), "size"),
+    TableColumn("images", translatable("Images"), "number", hidden=True),
+    TableColumn("without_alt", translatable("Images without alt text"), "number", hidden=True),
+    TableColumn("insecure", translatable("Parts without https"), "number", hidden=True),
+)
+BROKEN_COLUMNS = (
+    TableColumn("target", translatable("Leads to"), "page"),
+    TableColumn("status", translatable("Status"), "status"),
+    TableColumn("since", translatable("Since"), "time"),
+    TableColumn("source", translatable("Found on"), "page"),
+    TableColumn("text", translatable("Text of the link")),
+    TableColumn("last_good", translatable("Last good version"), "time"),
+)
+RANK_COLUMNS = (
+    TableColumn("url", translatable("Page"), "page"),
+    TableColumn("rank", translatable("Rank"), "decimal"),
+)
 EVENT_NAMES = {
     "appeared": translatable("appeared"),
     "vanished": translatable("vanished"),
@@ -126,6 +183,12 @@ class SiteView:
         count = activity_of(self.archive).count_pages
         return self.known.get(("some of", self.site), 5, lambda: count(self.site, _SORTED + 1))
 
+    def times(self) -> list[CountedTime]:
+        """When its pages changed, for the time bar; nobody waits for those of a large site."""
+        now = self.context.moment()
+        made = partial(site_times, activity_of(self.archive), self.site, now)
+        return [] if self.is_large() else self.known.get(("times", self.site), 10, made)
+
     def now(self, name: str, make: Callable[[Graph, str, int], T]) -> T | None:
         """A value of the site at the date, worked out once as long as nothing changes; None while that takes long."""
         seen = self._links()
@@ -143,6 +206,14 @@ class SiteView:
         since, at = (seen.moments.last(to_millis(time)) for time in (self.since, self.at))
         key = (name, self.site, since if self.ask.since or self.ask.at else None, at if self.ask.at else None)
         return self._kept(key, lambda: make(seen.graph, self.site, since, at), (ref(seen.graph), since, at))
+
+    def soon(self, name: str, make: Callable[[], T]) -> T | None:
+        """A value that nobody waits for, made again when the links of the archive are others."""
+        seen = self._links()
+        if seen is None:
+            return None
+        at = seen.moments.last(to_millis(self.at))
+        return self.known.soon((name, self.site, at if self.ask.at else None), 0, make, (ref(seen.graph), at))
 
     def _links(self) -> TimedGraph | None:
         """The links of the archive, at most a few seconds old; None while they are read for the first time."""
@@ -171,11 +242,18 @@ def site(
 def _answer(request: Request, where: str, ask: SiteQuery) -> Response:
     context = context_of(request)
     name, now = require_site(context.archive, where), context.moment()
+    ask = ask._replace(at=chosen_time(request, ask.at))
     query = bind(SiteMapQuery, {"site": name, "at": ask.at or None}, now)
     seen_from = query.at or now
     before = parse_time(ask.since, now) if ask.since else seen_from - timedelta(days=7)
     found = SiteView(context, page_cache_of(request), name, seen_from, before, ask)
     filled = _FILLED[ask.view](found)
+    if filled and "rows" in filled:
+        columns, rows = filled["columns"], filled["rows"]
+        wanted = table_download(request, columns, rows, f"{name}-{ask.view}")
+        if wanted is not None:
+            return wanted
+        filled |= {"table": make_table(request, columns, rows)}
     return render_page(
         request,
         "site.html",
@@ -186,6 +264,7 @@ def _answer(request: Request, where: str, ask: SiteQuery) -> Response:
         at=seen_from,
         since=before,
         dated=bool(ask.at),
+        bar=time_bar(request, seen_from if ask.at else None, found.times(), now),
         link=urlencode({"view": ask.view, "at": rfc3339(seen_from)}),
         kept=urlencode({name: value for name, value in (("at", ask.at), ("since", ask.since)) if value}),
         waiting=filled is None,
@@ -269,7 +348,16 @@ def _links(view: SiteView) -> dict[str, Any] | None:
 
 def _broken(view: SiteView) -> dict[str, Any] | None:
     found = view.now("broken", site_listings.broken_listing)
-    return found and {"broken": _listed(view, found), "total": found.total(""), "kept_copy": _kept_copy}
+    if found is None:
+        return None
+    listed, rows = _listed(view, found), found.of("")
+    return {
+        "broken": listed,
+        "total": found.total(""),
+        "kept_copy": _kept_copy,
+        "columns": BROKEN_COLUMNS,
+        "rows": rows,
+    }
 
 
 def _kept_copy(row: BrokenRow) -> str:
@@ -284,7 +372,7 @@ def _ranks(view: SiteView) -> dict[str, Any] | None:
     found = view.now("ranks", ranked)
     if found is None:
         return None
-    return {"ranks": list_page(found, view.ask.page, _SIZE), "best": found[0].rank if found else 1.0}
+    return {"columns": RANK_COLUMNS, "rows": found}
 
 
 def _report(view: SiteView) -> dict[str, Any] | None:
@@ -300,6 +388,27 @@ def _report(view: SiteView) -> dict[str, Any] | None:
     return {**shown, **_kinds(view, found)}
 
 
+def _audit(view: SiteView) -> dict[str, Any] | None:
+    """Every page with its issues; made in the background, and kept as long as nothing changes."""
+    found = view.soon("audit", lambda: _audited(view))
+    if found is None:
+        return None
+    rows, counts = found
+    kept = [row for row in rows if not view.ask.kind or view.ask.kind in row.issues]
+    return {
+        "columns": AUDIT_COLUMNS,
+        "rows": kept,
+        "counts": counts,
+        "kind": view.ask.kind,
+        "issues_called": ISSUE_NAMES,
+    }
+
+
+def _audited(view: SiteView) -> tuple[list[AuditedPage], dict[str, int]]:
+    found = site_audit(view.context, SiteAuditQuery(site=view.site, at=view.at if view.ask.at else None))
+    return list(found), found.about["issues"]
+
+
 _FILLED: dict[str, Callable[[SiteView], dict[str, Any] | None]] = {
     "map": _map,
     "picture": _picture,
@@ -309,4 +418,5 @@ _FILLED: dict[str, Callable[[SiteView], dict[str, Any] | None]] = {
     "broken": _broken,
     "ranks": _ranks,
     "report": _report,
+    "audit": _audit,
 }

@@ -17,18 +17,19 @@ from letopis.archive.watches import WatchedPage, watched_pages
 from letopis.errors import LetopisError, QuotaUsedUp, UsageError, shell_words
 from letopis.model.rights import WRITE
 from letopis.monitor.watch import FILTER_KINDS
-from letopis.operations import Context, Operation, bind
+from letopis.monitor.watch_list import WatchList
+from letopis.operations import Context, Operation, alerts, bind, watch_tags
 from letopis.operations import watches as operations
 from letopis.schedule.policies import format_span
 from letopis.web.history import unread_marks
 from letopis.web.languages import translatable
-from letopis.web.pages import ListPage, PageRoute, fields_of, form_of, page_position, render_page
+from letopis.web.pages import ListPage, PageRoute, fields_of, page_position, render_page
+from letopis.web.watch_form import ALERT_NAMES, CONDITION_NAMES, SUBJECTS, said_in_form
 
 router = APIRouter(route_class=PageRoute)
 
 _SIZE = 40
 _ALERTS = 20
-_PLAIN_FIELDS = ("every", "cron", "jitter", "tag", "when")
 _DONE = {
     "added": translatable("Watch saved; new ones are checked now."),
     "removed": translatable("Watches removed; what they recorded stays."),
@@ -38,6 +39,9 @@ _DONE = {
     "tag": translatable("Tag changed."),
     "read": translatable("Everything is marked as read."),
     "test": translatable("The test notification was delivered."),
+    "snooze": translatable("Their notifications wait; what is noticed meanwhile is sent afterwards."),
+    "saved": translatable("Watch saved."),
+    "cloned": translatable("This is the copy; it has a name of its own."),
 }
 _ACTIONS: dict[str, Operation[Any, Any]] = {
     "check": operations.watch_check,
@@ -45,7 +49,8 @@ _ACTIONS: dict[str, Operation[Any, Any]] = {
     "pause": operations.watch_pause,
     "tag": operations.watch_tag,
     "remove": operations.watch_remove,
-    "test": operations.watch_test,
+    "test": alerts.watch_test,
+    "snooze": operations.watch_snooze,
 }
 
 
@@ -71,13 +76,13 @@ class WatchesNotice(NamedTuple):
 @router.get("/watches")
 def watches(request: Request, tag: str = "", page: str = "", done: str = "") -> Response:
     """All watches, or those of a tag."""
-    return _watches_page(request, WatchesNotice(tag, page, _DONE.get(done, "")))
+    return _watches_page(request, WatchesNotice(tag, page, done_word(done)))
 
 
 def _watches_page(request: Request, notice: WatchesNotice, status: int = 200) -> Response:
     """The list, a page of it."""
     context = context_of(request)
-    counts = {row.tag: row.watches for row in operations.watch_tags(context, operations.NoParameters()) if row.watches}
+    counts = {row.tag: row.watches for row in watch_tags.watch_tags(context, watch_tags.NoParameters()) if row.watches}
     total = counts.get(notice.tag, 0) if notice.tag else sum(counts.values())
     number, pages = page_position(total, notice.number, _SIZE)
     first = (number - 1) * _SIZE
@@ -91,10 +96,20 @@ def _watches_page(request: Request, notice: WatchesNotice, status: int = 200) ->
         tags=[(name, count) for name, count in counts.items() if name],
         everything=sum(counts.values()),
         ask=notice,
-        alerts=list(operations.watch_alerts(context, operations.AlertsQuery(limit=_ALERTS))),
-        kinds=", ".join(FILTER_KINDS),
+        alerts=list(alerts.watch_alerts(context, alerts.AlertsQuery(limit=_ALERTS))),
         may_write=principal_of(request).may(WRITE),
+        **form_words(),
     )
+
+
+def form_words() -> dict[str, Any]:
+    """What the form of a watch offers, as its template wants it."""
+    return {
+        "kinds": ", ".join(FILTER_KINDS),
+        "subjects": SUBJECTS,
+        "alert_names": ALERT_NAMES,
+        "condition_names": CONDITION_NAMES,
+    }
 
 
 def _lines(request: Request, context: Context, found: Sequence[operations.WatchDetails]) -> list[WatchLine]:
@@ -118,39 +133,30 @@ def _refused(request: Request, error: LetopisError, form: Mapping[str, str] | No
 @router.post("/watches")
 async def add(request: Request) -> Response:
     """New watches from the form: of pages, or of all that a sitemap names."""
-    form = await form_of(request)
-    return await run_in_threadpool(_add, request, form)
+    fields = await fields_of(request)
+    return await run_in_threadpool(_add, request, fields)
 
 
-def _add(request: Request, form: Mapping[str, str]) -> Response:
-    context = context_of(request)
+def _add(request: Request, fields: Mapping[str, list[str]]) -> Response:
+    """A page that is watched already gets another watch: nothing of the first is lost."""
+    context, form = context_of(request), first_values(fields)
+    said = said_in_form(form, fields) | {"url": form.get("url", "").split(), "another": True}
+    said |= {"sitemap": True} if form.get("kind") == "sitemap" else {}
     try:
-        operations.watch_add(context, bind(operations.AddWatches, _values(form), context.moment(), door="http"))
+        made = list(operations.watch_add(context, bind(operations.AddWatches, said, context.moment(), door="http")))
     except LetopisError as error:
-        return _refused(request, error, form)
-    return RedirectResponse("/watches?done=added", 303)
+        return _refused(request, error, ticked(form, fields))
+    return RedirectResponse(f"/watches/{made[0].id}?done=added" if len(made) == 1 else "/watches?done=added", 303)
 
 
-def _values(form: Mapping[str, str]) -> dict[str, Any]:
-    """What the form says, as the operation takes it; a field that was left empty says nothing."""
-    filters = [{"kind": kind, "expression": form[kind]} for kind in FILTER_KINDS if form.get(kind)]
-    filters += _lines_of(form.get("filters", ""), "expression")
-    lists = {
-        "url": form.get("url", "").split(),
-        "filters": filters,
-        "notify": form.get("notify", "").split(),
-        "conditions": _lines_of(form.get("conditions", ""), "value"),
-    }
-    plain = {name: form.get(name) for name in _PLAIN_FIELDS}
-    flags = {name: form.get(name) == "yes" for name in ("browser", "requisites")}
-    flags["sitemap"] = form.get("kind") == "sitemap"
-    return {name: value for name, value in {**plain, **flags, **lists}.items() if value}
+def first_values(fields: Mapping[str, list[str]]) -> dict[str, str]:
+    """The first value of each field."""
+    return {name: values[0] for name, values in fields.items()}
 
 
-def _lines_of(text: str, name: str) -> list[dict[str, str]]:
-    """Lines such as `ignore [0-9]+ visitors` as objects: a kind, and what stands behind it."""
-    lines = [line.strip().partition(" ") for line in text.splitlines() if line.strip()]
-    return [{"kind": kind, name: rest.strip()} for kind, _, rest in lines]
+def ticked(form: Mapping[str, str], fields: Mapping[str, list[str]]) -> dict[str, str]:
+    """The form with a field for each alert that is ticked, as its template shows it."""
+    return {**form, **{f"alert-{kind}": "yes" for kind in fields.get("alert", [])}}
 
 
 actions_router = APIRouter(route_class=PageRoute)
@@ -169,22 +175,35 @@ def _many(request: Request, fields: Mapping[str, list[str]]) -> Response:
         if not urls:
             raise UsageError("choose at least one watch first")
         if action == "remove" and "confirmed" not in fields:
-            return render_page(request, "confirm.html", urls=urls)
-        _carry_out(request, urls, action, fields.get("tag", [""])[0])
+            return _confirmation(request, urls)
+        carry_out(request, urls, action, first_values(fields))
     except LetopisError as error:
         return _refused(request, error)
     return RedirectResponse(f"/watches?done={'removed' if action == 'remove' else action}", 303)
 
 
-def _carry_out(request: Request, urls: list[str], action: str, tag: str) -> None:
+def _confirmation(request: Request, urls: list[str]) -> Response:
+    entries = WatchList(context_of(request).archive).known_entries(urls)
+    return render_page(request, "confirm.html", watches=[entry.watch for entry in entries], urls=urls)
+
+
+def done_word(done: str) -> str:
+    """What to say above a page of watches after something was done."""
+    return _DONE.get(done, "")
+
+
+def carry_out(request: Request, urls: list[str], action: str, form: Mapping[str, str]) -> None:
+    """One of the actions on some watches."""
     context = context_of(request)
     if action == "read":
-        unread_marks(request, context).read(urls)
+        entries = WatchList(context.archive).known_entries(urls)
+        unread_marks(request, context).read([entry.watch.url for entry in entries])
         return
     if action not in _ACTIONS:
         raise UsageError(f"there is no action '{action[:20]}'; choose one of {', '.join((*_ACTIONS, 'read'))}")
-    values = {"url": urls, "tag": tag}
+    values = {"url": urls} | {name: form[name] for name in ("tag", "for") if form.get(name)}
     chosen = _ACTIONS[action]
-    answer = chosen(context, bind(chosen.parameters, values, context.moment(), door="http"))
+    known = {one.alias: values[one.alias] for one in chosen.parameters_in("http") if one.alias in values}
+    answer = chosen(context, bind(chosen.parameters, known, context.moment(), door="http"))
     for fault in answer.faults:
         raise fault

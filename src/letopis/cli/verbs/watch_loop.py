@@ -74,7 +74,7 @@ async def _until_done(watcher: Watcher, once: bool) -> None:
 
 
 def _watch_verb() -> click.Command:
-    group = verb_of("watch", "watches")
+    group = verb_of("watch", "watches alerts watch_tags")
     assert isinstance(group, click.Group), "watch has words of its own"
     group.help = "Standing checks: check pages at their times and alert when something happens."
     group.add_command(run_verb)

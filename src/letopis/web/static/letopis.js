@@ -15,9 +15,54 @@ for (const link of document.querySelectorAll("[data-copy]")) {
   });
 }
 
-// On a narrow screen the menu is longer than its place: show where the reader is.
-document.querySelector(".menu [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+// An open group of the menu closes when the reader turns to something else.
+document.addEventListener("click", (event) => {
+  for (const group of document.querySelectorAll(".menu details[open]")) if (!group.contains(event.target)) group.open = false;
+});
+document.addEventListener("keydown", (event) => {
+  const group = event.key === "Escape" ? document.activeElement?.closest(".menu details[open]") : null;
+  if (group) {
+    group.open = false;
+    group.querySelector("summary").focus();
+  }
+});
 
+// A day of the calendar opens the list that it stands in.
+const openList = () => {
+  const day = location.hash.startsWith("#d") ? document.getElementById(location.hash.slice(1)) : null;
+  if (day) day.closest("details").open = true;
+  day?.scrollIntoView({ block: "center" });
+};
+addEventListener("hashchange", openList);
+openList();
+
+// Times as this device tells them, for those who chose so.
+const pad = (value) => String(value).padStart(2, "0");
+const written = (at) => `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())} ${pad(at.getHours())}:${pad(at.getMinutes())}`;
+const zoneChoice = document.querySelector("[data-zone-choice]");
+if (zoneChoice) {
+  const name = document.querySelector("[data-zone-name]");
+  const utc = name.textContent;
+  const offer = zoneChoice.textContent;
+  const show = (local) => {
+    for (const time of document.querySelectorAll("time[datetime]")) {
+      const ago = "ago" in time.dataset;
+      time.dataset.utc ??= ago ? time.title : time.textContent;
+      const text = local ? written(new Date(time.dateTime)) : time.dataset.utc;
+      if (ago) time.title = text;
+      else if (/\d:\d/.test(time.dataset.utc)) time.textContent = text;
+    }
+    name.textContent = local ? `${name.dataset.local} (${Intl.DateTimeFormat().resolvedOptions().timeZone})` : utc;
+    zoneChoice.textContent = local ? zoneChoice.dataset.utc : offer;
+  };
+  zoneChoice.hidden = false;
+  zoneChoice.addEventListener("click", () => {
+    const local = localStorage.getItem("letopis-zone") !== "local";
+    localStorage.setItem("letopis-zone", local ? "local" : "utc");
+    show(local);
+  });
+  if (localStorage.getItem("letopis-zone") === "local") show(true);
+}
 // "/" goes to the search box, as people expect.
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest?.("input, textarea, select, [contenteditable]");

@@ -1,0 +1,142 @@
+"""Alerts of watches, the notifications that were sent of them, and tests of their targets."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+
+from letopis.archive import OWN, READ, WRITE
+from letopis.archive.watches import AlertRow, DeliveryRow
+from letopis.errors import NotReady, UsageError
+from letopis.fetch import private_ok
+from letopis.model import from_millis
+from letopis.monitor.notifications import send_test, shown_target
+from letopis.monitor.watch_list import WatchList
+from letopis.operations.answers import Rows
+from letopis.operations.context import Context
+from letopis.operations.operation import operation
+from letopis.operations.parameters import Parameters, parameter
+from letopis.operations.watches import WatchedUrls, refuse_others
+
+
+class AlertsQuery(Parameters):
+    """Which alerts."""
+
+    url: str | None = parameter("Only alerts of this page.", default=None, argument=True)
+    limit: int = parameter("Most rows.", default=100, at_least=1, at_most=1000)
+    before: int | None = parameter("Only alerts older than the one with this id.", default=None, at_least=0)
+
+
+@dataclass(frozen=True, slots=True)
+class AlertDetails:
+    """Something that a watch has noticed: its number and its tag then, `version` the number of what it saw."""
+
+    id: int
+    time: datetime
+    kind: str
+    url: str
+    message: str
+    tag: str
+    watch: int | None
+    version: int | None
+    score: float | None
+    reason: str
+
+
+@operation(
+    "watch_alerts", right=READ, verb="watch alerts", route=("GET", "/watches/alerts"), listed="alerts", tool=True,
+    columns=("id", "time", "kind", "url", "message"),
+    examples=("letopis watch alerts", "letopis watch alerts https://example.org/ --limit 10 --json"),
+)  # fmt: skip
+def watch_alerts(context: Context, asked: AlertsQuery) -> Rows[AlertDetails]:
+    """List the alerts of watches, newest first; earlier ones come with the id of the last row as 'before'."""
+    return Rows(map(_alert, WatchList(context.archive).alerts(asked.url, asked.limit, asked.before)))
+
+
+def _alert(row: AlertRow) -> AlertDetails:
+    facts = json.loads(row.facts)
+    return AlertDetails(
+        row.id, from_millis(row.time), row.kind, row.url, row.message, facts.get("tag", ""), facts.get("watch"),
+        facts.get("version"),
+        facts.get("score"), facts.get("reason", ""),
+    )  # fmt: skip
+
+
+class DeliveriesQuery(Parameters):
+    """Of which page."""
+
+    url: str | None = parameter("Only notifications about this page.", default=None, argument=True)
+    limit: int = parameter("Most rows.", default=100, at_least=1, at_most=1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """An alert on its way to one target; only owners see the target in full.
+
+    `state` is pending, sent or failed. `due` is when it is tried next, for one that was sent when that was.
+    """
+
+    alert: int
+    url: str
+    name: str
+    target: str
+    state: str
+    attempts: int
+    due: datetime
+    error: str
+    message: str
+
+
+@operation(
+    "watch_deliveries", right=READ, verb="watch deliveries", route=("GET", "/watches/deliveries"), listed="deliveries",
+    columns=("due", "state", "target", "attempts", "error", "message"),
+    examples=("letopis watch deliveries", "letopis watch deliveries https://example.org/ --json"),
+)  # fmt: skip
+def watch_deliveries(context: Context, asked: DeliveriesQuery) -> Rows[Delivery]:
+    """List the notifications of alerts, newest first: where each went, whether it was taken, and why not."""
+    found = WatchList(context.archive).deliveries(asked.url, asked.limit)
+    return Rows([_delivery(context, row, alert) for row, alert in found])
+
+
+def _delivery(context: Context, row: DeliveryRow, alert: AlertRow) -> Delivery:
+    target = row.target if context.may(OWN) else shown_target(row.target)
+    return Delivery(
+        alert.id, alert.url, json.loads(alert.facts).get("name", ""), target, row.state, row.attempts,
+        from_millis(row.due), row.error, alert.message,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class TestedTarget:
+    """Whether a target of a watch took a test notification, and why not; only owners see the target in full."""
+
+    url: str
+    target: str
+    delivered: bool
+    error: str
+
+
+def _test_sentence(row: TestedTarget) -> str:
+    return f"{row.url}: {row.target} took the test notification" if row.delivered else f"{row.url}: {row.error}"
+
+
+@operation(
+    "watch_test", right=WRITE, verb="watch test", route=("POST", "/watches/test"), listed="targets", creates=False,
+    sentence=_test_sentence, errors=(404, 429), examples=("letopis watch test https://example.org/",),
+)  # fmt: skip
+def watch_test(context: Context, asked: WatchedUrls) -> Rows[TestedTarget]:
+    """Send a test notification to every target of watches now, and say which of them took it."""
+    archive = context.archive
+    entries = refuse_others(context, WatchList(archive).known_entries(asked.urls))
+    pairs = [(entry.watch, target) for entry in entries for target in entry.watch.notify]
+    if not pairs:
+        raise UsageError("these watches notify nobody; give them a target with 'letopis watch add URL --notify TARGET'")
+    context.charge("checks", len(pairs))
+    rows = []
+    for watch, target in pairs:
+        guarded = not private_ok(archive.settings.fetch.private, watch.notify_origin)
+        error = send_test(archive, watch.url, target, guarded=guarded)
+        rows.append(TestedTarget(watch.url, target if context.may(OWN) else shown_target(target), not error, error))
+    failed = [row for row in rows if row.error]
+    return Rows(rows, faults=[NotReady(f"no test notification of {row.url} arrived: {row.error}") for row in failed])

@@ -1,0 +1,170 @@
+"""What may be said of a watch, whatever command says it: times, filters, alerts and targets, as a specification."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from letopis.errors import UsageError
+from letopis.fetch.page_steps import MOST_STEPS, STEP_HELP
+from letopis.monitor.watch import (
+    ALERT_RULES,
+    FILTER_KINDS,
+    AlertCondition,
+    AlertConditionKind,
+    FilterText,
+    WatchSpec,
+    parse_alert_rules,
+)
+from letopis.operations.context import Context
+from letopis.operations.parameters import CLI_ONLY, NOT_CLI, Parameters, parameter
+
+_MOST_ENTRIES = 20
+_LONGEST_TEXT = 2000
+LONGEST_TAG = 64
+
+
+def _repeated(help: str, metavar: str = "TEXT") -> Any:
+    """A text that the command line takes several times; elsewhere it is part of 'filters' or 'conditions'."""
+    return parameter(help, default=None, metavar=metavar, longest=_LONGEST_TEXT, doors=CLI_ONLY)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchFilter:
+    """One filter of what is compared."""
+
+    kind: str
+    expression: str
+
+
+class WatchOptions(Parameters):
+    """How to watch; None is what was not said."""
+
+    every: timedelta | None = parameter("Time between two checks (10m, 1h); never below the minimum.", default=None)
+    cron: str | None = parameter(
+        "Times of checks as cron writes them, in the time zone.", default=None, longest=200, metavar='"M H D M W"'
+    )
+    jitter: timedelta | None = parameter("Check up to this much later, by chance.", default=None)
+    tag: str | None = parameter(
+        "Group of watches; with no address the other options become its defaults.", default=None, longest=LONGEST_TAG
+    )
+    browser: bool | None = parameter("Check the page as a browser shows it, after its scripts have run.", default=None)
+    requisites: bool | None = parameter("Fetch images, styles and scripts of the page too.", default=None)
+    step: tuple[str, ...] | None = parameter(STEP_HELP, default=None, metavar="STEP", at_most=MOST_STEPS)
+    css: tuple[str, ...] | None = _repeated("Compare only elements that match; can be repeated.", "SELECTOR")
+    xpath: tuple[str, ...] | None = _repeated("Compare only what an XPath selects; can be repeated.", "XPATH")
+    remove: tuple[str, ...] | None = _repeated("Leave out elements that match; can be repeated.", "SELECTOR")
+    jsonpath: tuple[str, ...] | None = _repeated("Compare only values of a JSON document; can be repeated.", "PATH")
+    include: tuple[str, ...] | None = _repeated("Compare only lines that match; can be repeated.", "REGEX")
+    exclude: tuple[str, ...] | None = _repeated("Leave out lines that match; can be repeated.", "REGEX")
+    ignore: tuple[str, ...] | None = _repeated("Leave out the text that matches; can be repeated.", "REGEX")
+    price: tuple[str, ...] | None = _repeated(
+        "Compare only the price that is found in this; html: anywhere.", "SELECTOR"
+    )
+    stock: tuple[str, ...] | None = _repeated("Compare only whether it is in stock; html: anywhere.", "SELECTOR")
+    filters: tuple[Mapping[str, Any], ...] | None = parameter(
+        f"What is compared: objects with 'kind' ({', '.join(FILTER_KINDS)}) and 'expression'.", default=None,
+        at_most=_MOST_ENTRIES, doors=NOT_CLI,
+    )  # fmt: skip
+    notify: tuple[str, ...] | None = parameter(
+        "Where alerts go: https://..., file:/path, or an address of apprise; can be repeated.", default=None,
+        at_most=_MOST_ENTRIES, metavar="TARGET",
+    )  # fmt: skip
+    when: str | None = parameter(f"What to alert of: {ALERT_RULES}.", default=None, longest=200)
+    contains: tuple[str, ...] | None = _repeated("Alert only if the difference holds this text.")
+    adds: tuple[str, ...] | None = _repeated("Alert only if this text came.")
+    removes: tuple[str, ...] | None = _repeated("Alert only if this text went.")
+    more_than: tuple[str, ...] | None = _repeated("Alert only if more of the page differs.", "PERCENT")
+    below: tuple[str, ...] | None = _repeated("Alert only if the first number that came is below.", "NUMBER")
+    above: tuple[str, ...] | None = _repeated("Alert only if the first number that came is above.", "NUMBER")
+    conditions: tuple[Mapping[str, Any], ...] | None = parameter(
+        f"What a difference must hold: objects with 'kind' ({', '.join(AlertConditionKind)}) and 'value'.",
+        default=None, at_most=_MOST_ENTRIES, doors=NOT_CLI,
+    )  # fmt: skip
+    zone: str | None = parameter("Time zone of cron times and hours; UTC by default.", default=None, longest=64)
+    hours: str | None = parameter(
+        "Check only within these hours, such as 'mon-fri 08:00-18:00; sat 9:00-12:00'.", default=None, longest=200
+    )
+    quiet_hours: str | None = parameter(
+        "Hours in which notifications wait until they are over, such as 22:00-07:00.",
+        default=None,
+        longest=200,
+    )
+    headers: tuple[str, ...] | None = parameter(
+        "A header 'Name: value' to send with requests for the page; can be repeated.", default=None,
+        flags=("--header",), at_most=_MOST_ENTRIES, metavar="LINE",
+    )  # fmt: skip
+
+
+def spec_of(context: Context, asked: WatchOptions) -> tuple[WatchSpec, list[str]]:
+    """What was said, and the names of fields that were said to be empty."""
+    filters, conditions = filters_of(asked), _conditions(asked)
+    said: dict[str, Any] = {
+        "every": asked.every.total_seconds() if asked.every is not None else None,
+        "cron": asked.cron,
+        "jitter": asked.jitter.total_seconds() if asked.jitter is not None else None,
+        "filters": filters,
+        "notify": asked.notify if asked.notify is None else tuple(filter(None, asked.notify)),
+        "when": parse_alert_rules(asked.when) if asked.when else None if asked.when is None else (),
+        "conditions": conditions,
+        "browser": asked.browser,
+        "requisites": asked.requisites,
+        "steps": asked.step if asked.step is None else tuple(filter(None, asked.step)),
+        "zone": asked.zone,
+        "hours": asked.hours,
+        "quiet": asked.quiet_hours,
+        "headers": None if asked.headers is None else tuple(map(_header, filter(None, asked.headers))),
+    }
+    given = {name: value for name, value in said.items() if value is not None}
+    return WatchSpec(**given, origin=context.origin, owner=context.user), [
+        name for name, value in given.items() if value in ("", ())
+    ]
+
+
+def filters_of(asked: WatchOptions) -> tuple[FilterText, ...] | None:
+    """The filters that were said, None where nothing was."""
+    if asked.filters is not None:
+        return tuple(_pair(one, "filters", "kind", "expression") for one in asked.filters)
+    return _by_kind(FILTER_KINDS, lambda kind: getattr(asked, kind))
+
+
+def _conditions(asked: WatchOptions) -> tuple[AlertCondition, ...] | None:
+    if asked.conditions is not None:
+        return tuple(_condition(*_pair(one, "conditions", "kind", "value")) for one in asked.conditions)
+    pairs = _by_kind(AlertConditionKind, lambda kind: getattr(asked, kind.replace("-", "_")))
+    return None if pairs is None else tuple(_condition(kind, text) for kind, text in pairs)
+
+
+def _by_kind(
+    kinds: Iterable[str], texts: Callable[[str], tuple[str, ...] | None]
+) -> tuple[tuple[str, str], ...] | None:
+    """What stands in a field for each kind as pairs; None when nothing was said, empty when only empty texts were."""
+    said = {kind: texts(kind) for kind in kinds}
+    if all(value is None for value in said.values()):
+        return None
+    return tuple((kind, text) for kind, value in said.items() for text in value or () if text)
+
+
+def _condition(kind: str, text: str) -> AlertCondition:
+    if kind not in list(AlertConditionKind):
+        raise UsageError(f"'{kind[:70]}' is no kind of condition; choose {', '.join(AlertConditionKind)}")
+    return AlertCondition(AlertConditionKind(kind), text)
+
+
+def _header(line: str) -> tuple[str, str]:
+    name, colon, value = line.partition(":")
+    if not colon:
+        raise UsageError(f"'{line[:70]}' is no header; write each as 'Name: value'")
+    return name.strip(), value.strip()
+
+
+def _pair(one: Mapping[str, Any], where: str, *names: str) -> tuple[str, str]:
+    """The two texts of an object, which has nothing else."""
+    first, second = (one.get(name) for name in names)
+    if set(one) != set(names) or not isinstance(first, str) or not isinstance(second, str):
+        raise UsageError(f"each of {where} must be an object with the texts '{names[0]}' and '{names[1]}'")
+    if not 0 < len(second) <= _LONGEST_TEXT:
+        raise UsageError(f"'{names[1]}' in {where} must have 1 to {_LONGEST_TEXT} characters")
+    return first, second

@@ -1,0 +1,131 @@
+"""The form of a watch: what its fields say, as an operation takes it, and a watch as its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from letopis.monitor.watch import AlertKind, AlertRule, WatchSpec
+from letopis.web.languages import translatable
+
+PLAIN_FIELDS = ("every", "cron", "jitter", "tag", "zone", "hours", "quiet_hours")
+SUBJECTS = {
+    "page": translatable("the whole page"),
+    "part": translatable("a part of it"),
+    "price": translatable("its price"),
+    "stock": translatable("whether it is in stock"),
+}
+"""What of a page is watched; a part, a price or a stock may be looked for in what a CSS selector chooses."""
+CONDITION_NAMES = {
+    "contains": translatable("the difference holds this text"),
+    "adds": translatable("this text came"),
+    "removes": translatable("this text went"),
+    "more-than": translatable("more of the page differs, per cent"),
+    "below": translatable("the new number is below"),
+    "above": translatable("the new number is above"),
+}
+ALERT_NAMES = {
+    "changed": translatable("it changes"),
+    "unavailable": translatable("it is unavailable, times in a row"),
+    "recovered": translatable("it is available again"),
+    "status": translatable("its status is another"),
+    "redirect": translatable("it leads elsewhere"),
+    "unchanged": translatable("it does not change for"),
+}
+_AMOUNTS = {"unavailable": "3", "unchanged": "7d"}
+_ANYWHERE = "html"
+_OWN_INPUTS = ("xpath", "jsonpath", "ignore", "remove")
+
+
+def said_in_form(form: Mapping[str, str], fields: Mapping[str, list[str]]) -> dict[str, Any]:
+    """What the form says; a field that was left empty says nothing."""
+    lists = {
+        "filters": _filters(form),
+        "notify": form.get("notify", "").split(),
+        "headers": [line.strip() for line in form.get("headers", "").splitlines() if line.strip()],
+        "conditions": [
+            *({"kind": kind, "value": form[kind]} for kind in CONDITION_NAMES if form.get(kind)),
+            *_lines_of(form.get("conditions", ""), "value"),
+        ],
+    }
+    plain = {name: form.get(name) for name in PLAIN_FIELDS}
+    flags = {name: form.get(name) == "yes" for name in ("browser", "requisites")}
+    values = {**plain, **lists, **flags, "when": _when(form, fields)}
+    return {name: value for name, value in values.items() if value}
+
+
+def _when(form: Mapping[str, str], fields: Mapping[str, list[str]]) -> str:
+    """The causes that are ticked, each with its amount."""
+    ticked = [kind for kind in fields.get("alert", []) if kind in ALERT_NAMES]
+    rules = [f"{kind}:{form.get(kind) or _AMOUNTS[kind]}" if kind in _AMOUNTS else kind for kind in ticked]
+    return form.get("when") or ",".join(rules)
+
+
+def _filters(form: Mapping[str, str]) -> list[dict[str, str]]:
+    css, subject = form.get("css", ""), form.get("subject", "part")
+    chosen = []
+    if subject in ("price", "stock"):
+        chosen = [{"kind": subject, "expression": css or _ANYWHERE}]
+    elif css and subject != "page":
+        chosen = [{"kind": "css", "expression": css}]
+    chosen += [{"kind": kind, "expression": form[kind]} for kind in _OWN_INPUTS if form.get(kind)]
+    return chosen + _lines_of(form.get("filters", ""), "expression")
+
+
+def _lines_of(text: str, name: str) -> list[dict[str, str]]:
+    """Lines such as `ignore [0-9]+ visitors` as objects: a kind, and what stands behind it."""
+    lines = [line.strip().partition(" ") for line in text.splitlines() if line.strip()]
+    return [{"kind": kind, name: rest.strip()} for kind, _, rest in lines]
+
+
+def form_of_spec(spec: WatchSpec, tag: str, name: str) -> dict[str, str]:
+    """The fields that say what a watch says of itself."""
+    form = {
+        "name": name,
+        "tag": tag,
+        "every": _duration(spec.every),
+        "cron": spec.cron,
+        "jitter": _duration(spec.jitter),
+        "zone": spec.zone,
+        "hours": spec.hours,
+        "quiet_hours": spec.quiet,
+        "notify": "\n".join(spec.notify),
+        "headers": "\n".join(": ".join(one) for one in spec.headers),
+        "browser": "yes" if spec.browser else "",
+        **{f"alert-{rule.kind}": "yes" for rule in spec.when},
+        **{str(rule.kind): _amount(rule) for rule in spec.when if rule.kind in _AMOUNTS},
+    }
+    conditions, more_conditions = _first_of_each(
+        ((str(one.kind), one.value) for one in spec.conditions), CONDITION_NAMES
+    )  # fmt: skip
+    inputs = ("css", *_OWN_INPUTS, "price", "stock")
+    filters, more_filters = _first_of_each(spec.filters, inputs)
+    subject = next((kind for kind in ("price", "stock") if kind in filters), "part" if "css" in filters else "page")
+    place = filters.pop(subject, "") if subject in ("price", "stock") else filters.get("css", "")
+    kept = {kind: text for kind, text in filters.items() if kind in _OWN_INPUTS}
+    texts = {"subject": subject, "css": "" if place == _ANYWHERE else place}
+    return form | conditions | kept | texts | {"conditions": more_conditions, "filters": more_filters}
+
+
+def _amount(rule: AlertRule) -> str:
+    return f"{rule.amount:g}" if rule.kind is AlertKind.UNAVAILABLE else _duration(rule.amount)
+
+
+def _duration(seconds: float | None) -> str:
+    """As people write it, and exact: `90m` and not `1 h`."""
+    if not seconds:
+        return ""
+    unit, size = next((pair for pair in (("d", 86400), ("h", 3600), ("m", 60)) if seconds % pair[1] == 0), ("s", 1))
+    return f"{seconds / size:.15g}{unit}"
+
+
+def _first_of_each(pairs: Iterable[tuple[str, str]], inputs: Iterable[str]) -> tuple[dict[str, str], str]:
+    """The first of each kind that has an input of its own, and all others as lines."""
+    first: dict[str, str] = {}
+    others = []
+    for kind, text in pairs:
+        if kind in inputs and kind not in first:
+            first[kind] = text
+        else:
+            others.append(f"{kind} {text}")
+    return first, "\n".join(others)

@@ -1,0 +1,173 @@
+"""`/watches/<number>`: one watch to read, change and copy, what its filters see, and where its alerts went.
+
+`/watches/<number>/pick` shows the stored page, on which a click chooses the part to watch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import RedirectResponse
+
+from letopis.api.door import context_of
+from letopis.api.requests import http_status_of, origin_of
+from letopis.archive.differences import diff_side
+from letopis.archive.watches import watched_pages
+from letopis.errors import LetopisError, NotFound, UsageError, shell_words
+from letopis.extract.rewriter import rewrite_under
+from letopis.model import stamp14
+from letopis.monitor.watch_list import WatchEntry, WatchList
+from letopis.operations import Context, alerts, bind
+from letopis.operations import watches as operations
+from letopis.replay.csp import SAFE_HEADERS, replay_policy
+from letopis.schedule.policies import format_span
+from letopis.web.history import unread_marks
+from letopis.web.pages import PageRoute, fields_of, render_page
+from letopis.web.watch_form import form_of_spec, said_in_form
+from letopis.web.watches import carry_out, done_word, first_values, form_words, ticked
+
+router = APIRouter(route_class=PageRoute)
+
+_ALERTS = 50
+_SHOWN_TEXT = 4000
+_STAYS = ("check", "read", "pause", "resume", "snooze", "test")
+"""Actions after which the page of the watch is shown again."""
+
+
+class WatchNotice(NamedTuple):
+    """What to say above a watch, and what its form holds instead of what is stored."""
+
+    done: str = ""
+    problem: str = ""
+    form: Mapping[str, str] | None = None
+
+
+class Preview(NamedTuple):
+    """What the filters of the form leave of the newest version, or why they do not work."""
+
+    text: str = ""
+    cut: bool = False
+    whole: int = 0
+    left: int = 0
+    problem: str = ""
+
+
+@router.get("/watches/{number:int}")
+def watch(request: Request, number: int, done: str = "", css: str = "") -> Response:
+    """One watch; `css` puts a selector that was picked on the page into its form."""
+    context = context_of(request)
+    entry = WatchList(context.archive).by_id(number)
+    form = form_of_spec(entry.spec, entry.watch.tag, entry.watch.name)
+    if css:
+        subject = form["subject"] if form["subject"] in ("price", "stock") else "part"
+        form |= {"css": css, "subject": subject, "picked": "yes"}
+    return _watch_page(request, number, WatchNotice(done_word(done), form=form))
+
+
+def _watch_page(request: Request, number: int, notice: WatchNotice, status: int = 200) -> Response:
+    context = context_of(request)
+    details = operations.watch_show(context, operations.OneWatch(id=number)).value
+    url = details.url
+    form = notice.form or {}
+    found = alerts.watch_alerts(context, alerts.AlertsQuery(url=url, limit=_ALERTS))
+    sent = alerts.watch_deliveries(context, alerts.DeliveriesQuery(url=url, limit=_ALERTS))
+    return render_page(
+        request,
+        "watch.html",
+        status,
+        watch=details,
+        page=watched_pages(context.archive, [url])[0],
+        rhythm=details.cron or format_span(details.every),
+        others=[entry for entry in WatchList(context.archive).of_page(url) if entry.id != number],
+        alerts=[row for row in found if row.watch in (None, number)],
+        deliveries=[row for row in sent if row.name == details.name],
+        preview=_preview(context, url, form),
+        unread=url in unread_marks(request, context).unread([url]),
+        may_change=operations.may_change(context, details.owner),
+        ask=notice,
+        form=form,
+        **form_words(),
+    )
+
+
+def _preview(context: Context, url: str, form: Mapping[str, str]) -> Preview | None:
+    """None for a page of which no version is kept."""
+    said = {name: value for name, value in said_in_form(form, {}).items() if name == "filters"}
+    try:
+        asked = bind(operations.PreviewQuery, {"url": url, **said}, context.moment(), door="http")
+        seen = operations.watch_preview(context, asked).value
+    except NotFound:
+        return None
+    except UsageError as error:
+        return Preview(problem=shell_words(error))
+    return Preview(seen.text[:_SHOWN_TEXT], len(seen.text) > _SHOWN_TEXT, seen.whole, len(seen.text))
+
+
+@router.post("/watches/{number:int}")
+async def change(request: Request, number: int) -> Response:
+    """Saves the form, shows what its filters see, or does one of the actions."""
+    fields = await fields_of(request)
+    return await run_in_threadpool(_change, request, number, fields)
+
+
+def _change(request: Request, number: int, fields: Mapping[str, list[str]]) -> Response:
+    form = ticked(first_values(fields), fields)
+    action = form.get("action", "save")
+    try:
+        if action == "preview":
+            return _watch_page(request, number, WatchNotice(form={**form, "picked": "yes"}))
+        if action == "clone":
+            return RedirectResponse(f"/watches/{_clone(request, number)}?done=cloned", 303)
+        if action in _STAYS:
+            carry_out(request, [str(number)], action, form)
+            return RedirectResponse(f"/watches/{number}?done={action}", 303)
+        _save(request, number, form, fields)
+    except LetopisError as error:
+        shown = form if action in ("save", "preview") else _stored_form(request, number)
+        status = 422 if isinstance(error, UsageError) else http_status_of(error)
+        return _watch_page(request, number, WatchNotice(problem=shell_words(error), form=shown), status)
+    return RedirectResponse(f"/watches/{number}?done=saved", 303)
+
+
+def _stored_form(request: Request, number: int) -> dict[str, str]:
+    entry: WatchEntry = WatchList(context_of(request).archive).by_id(number)
+    return form_of_spec(entry.spec, entry.watch.tag, entry.watch.name)
+
+
+def _clone(request: Request, number: int) -> int:
+    return operations.watch_clone(context_of(request), operations.OneWatch(id=number)).value.id
+
+
+def _save(request: Request, number: int, form: Mapping[str, str], fields: Mapping[str, list[str]]) -> None:
+    """The form is the whole watch: what it leaves empty is taken back."""
+    context = context_of(request)
+    said = said_in_form(form, fields)
+    said |= {"id": str(number), "replace": True, "tag": form.get("tag", ""), "name": form.get("name", "")}
+    operations.watch_edit(context, bind(operations.EditWatch, said, context.moment(), door="http"))
+
+
+@router.get("/watches/{number:int}/pick")
+def pick(request: Request, number: int) -> Response:
+    """The stored page, on which a click chooses what to watch."""
+    archive = context_of(request).archive
+    entry = WatchList(archive).by_id(number)
+    version = archive.get(entry.watch.url)
+    return render_page(request, "pick.html", watch=entry.watch, number=number, version=version)
+
+
+@router.get("/watches/{number:int}/copy")
+def copy(request: Request, number: int) -> Response:
+    """The newest version of the page for that: it runs nothing and loads nothing but captures.
+
+    It keeps our origin, so that our page can ask which element lies under the pointer.
+    """
+    archive = context_of(request).archive
+    version = archive.get(WatchList(archive).by_id(number).watch.url)
+    side = diff_side(version)
+    text = rewrite_under(f"/web/{stamp14(version.time)}/", version.url, side.source, page=True)
+    policy = replay_policy(origin_of(request.scope), "allow-same-origin")
+    headers = {"content-security-policy": policy, **SAFE_HEADERS}
+    return Response(text, headers=headers, media_type="text/html; charset=utf-8")

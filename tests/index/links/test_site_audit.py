@@ -1,0 +1,88 @@
+"""The audit of a site: each page with its issues, in every door."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from letopis.archive import READ, Archive
+from letopis.errors import UsageError
+from letopis.index.site_audit import AUDIT_ISSUES, AuditedPage, read_markup
+from letopis.operations import Context
+from letopis.operations.site_audits import SiteAuditQuery, site_audit
+from letopis.web.sites import AUDIT_COLUMNS, ISSUE_NAMES
+
+SITE = "https://example.org"
+LONG = "A title that goes on and on and says far more than any list of results would ever show"
+GOOD = "<html><head><title>{title}</title><meta name=description content='{about}'>"
+GOOD += "<link rel=canonical href='{url}'></head><body><h1>{title}</h1>{more}</body></html>"
+
+
+def page(url: str, title: str, more: str = "", about: str = "") -> bytes:
+    return GOOD.format(url=url, title=title, more=more, about=about or f"All about {title}").encode()
+
+
+@pytest.fixture
+def audited(tmp_path: Path) -> dict[str, AuditedPage]:
+    links = "".join(f"<a href='/{name}'>{name}</a>" for name in ("good", "bare", "twin1", "twin2", "long", "old"))
+    pages = {
+        "/": page(f"{SITE}/", "Home", links),
+        "/good": page(f"{SITE}/good", "Good", "<img src=/a.png alt=A>"),
+        "/bare": b"<html><body><p>Words only</p><img src=http://example.org/b.png></body></html>",
+        "/twin1": page(f"{SITE}/twin1", "Twin", about="The same words"),
+        "/twin2": page(f"{SITE}/good", "Twin", about="The same words"),
+        "/long": page(f"{SITE}/long", LONG, "<h1>Another</h1>", "x" * 200),
+        "/lonely": page(f"{SITE}/lonely", "Lonely"),
+        "/en": page(f"{SITE}/en", "English", "<link rel=alternate hreflang=cs href=/cs>"),
+        "/cs": page(f"{SITE}/cs", "Czech"),
+    }
+    with Archive(tmp_path / "archive") as archive:
+        for path, body in pages.items():
+            archive.put(SITE + path, body)
+        found = site_audit(Context(archive, rights=READ), SiteAuditQuery(site="example.org"))
+        rows = {row.url.removeprefix(SITE): row for row in found}
+        assert found.about["pages"] == len(rows)
+        assert found.about["issues"]["title-duplicate"] == 2
+        some = site_audit(Context(archive, rights=READ), SiteAuditQuery(site="example.org", issue="title-missing"))
+        assert [row.url for row in some] == [f"{SITE}/bare"]
+        with pytest.raises(UsageError, match="is no issue"):
+            site_audit(Context(archive, rights=READ), SiteAuditQuery(site="example.org", issue="ugly"))
+    return rows
+
+
+def test_a_good_page_has_no_issue(audited: dict[str, AuditedPage]) -> None:
+    good = audited["/good"]
+    assert (good.issues, good.title, good.heading, good.depth, good.images, good.without_alt) == (
+        (), "Good", "Good", 1, 1, 0,
+    )  # fmt: skip
+
+
+def test_what_a_page_lacks_or_has_too_much_of_is_named(audited: dict[str, AuditedPage]) -> None:
+    assert audited["/bare"].issues == (
+        "title-missing", "description-missing", "heading-missing", "canonical-missing", "image-without-alt",
+        "mixed-content",
+    )  # fmt: skip
+    assert audited["/long"].issues == ("title-long", "description-long", "headings-several")
+
+
+def test_pages_are_compared_with_each_other(audited: dict[str, AuditedPage]) -> None:
+    assert audited["/twin1"].issues == ("title-duplicate", "description-duplicate")
+    assert audited["/twin2"].issues == ("title-duplicate", "description-duplicate", "canonical-elsewhere")
+    assert "hreflang-not-mutual" in audited["/en"].issues
+
+
+def test_a_page_without_a_way_to_it_is_listed_with_no_depth(audited: dict[str, AuditedPage]) -> None:
+    assert audited["/lonely"].depth is None
+    assert "orphan" in audited["/lonely"].issues
+
+
+def test_what_is_no_page_is_not_blamed_for_lacking_a_title(tmp_path: Path) -> None:
+    with Archive(tmp_path / "archive") as archive:
+        archive.put(f"{SITE}/a.txt", b"plain words", content_type="text/plain")
+        assert read_markup(archive.get(f"{SITE}/a.txt")).headings == ()
+
+
+def test_every_issue_has_a_name_and_every_column_a_field() -> None:
+    assert set(ISSUE_NAMES) == set(AUDIT_ISSUES)
+    assert {column.name for column in AUDIT_COLUMNS} == set(AuditedPage._fields)

@@ -1,0 +1,101 @@
+"""People get pages where programs get problem documents."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from scripted_site import ScriptedSite
+from served_archive import WebClient, running
+
+from letopis.archive import Archive
+from letopis.catalog.accounts import Accounts
+from letopis.config import FetchSettings, Settings
+
+FORM = "application/x-www-form-urlencoded"
+BROWSER = {"Accept": "text/html,application/xhtml+xml"}
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[Archive]:
+    with Archive(tmp_path / "archive", settings=Settings(fetch=FetchSettings(private="always"))) as opened:
+        accounts = Accounts(opened.catalog.database)
+        for name, role in (("olga", "owner"), ("gabi", "guest"), ("uwe", "user")):
+            accounts.add(name, role, "a long password", 0)
+        yield opened
+
+
+@pytest.fixture
+def web(archive: Archive) -> Iterator[WebClient]:
+    with running(archive) as client:
+        yield client
+
+
+def sign_in(web: WebClient, name: str) -> dict[str, str]:
+    fields = urlencode({"name": name, "password": "a long password"})
+    answer = web.ask("POST", "/login", fields, Content_Type=FORM)
+    return {"Cookie": answer.headers["set-cookie"].partition(";")[0], **BROWSER}
+
+
+@pytest.mark.parametrize(
+    "path", ["/nowhere", "/url/http://nowhere.example/", "/web/2026/http://nowhere.example/", "/jobs/77", "/watches/9"]
+)
+def test_what_is_not_there_is_told_on_a_page_to_browsers(web: WebClient, path: str) -> None:
+    answer = web.get(path, **BROWSER)
+    assert answer.status == 404
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "<h1>Not in this archive</h1>" in answer.text
+
+
+@pytest.mark.parametrize("path", ["/nowhere", "/web/2026/http://nowhere.example/", "/api/v1/watches/9"])
+def test_programs_get_a_problem_document(web: WebClient, path: str) -> None:
+    answer = web.get(path, Accept="application/json")
+    assert answer.status == 404
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert json.loads(answer.text)["status"] == 404
+
+
+def test_routes_for_programs_answer_browsers_with_problem_documents_too(web: WebClient) -> None:
+    answer = web.get("/api/v1/watches/9", **BROWSER)
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_somebody_signed_in_without_the_right_is_told_so_and_not_to_sign_in(web: WebClient) -> None:
+    guest = sign_in(web, "gabi")
+    for path in ("/welcome", "/accounts/users"):
+        answer = web.get(path, **guest)
+        assert answer.status == 403
+        assert "<h1>Not allowed</h1>" in answer.text
+        assert "Sign in" not in answer.text
+    for path in ("/watches", "/crawl", "/jobs", "/"):
+        assert "Sign in" not in web.get(path, **guest).text, path
+
+
+def test_administration_is_in_the_menu_of_owners_alone(web: WebClient) -> None:
+    for name, seen in (("olga", True), ("uwe", False), ("gabi", False)):
+        shown = web.get("/", **sign_in(web, name)).text
+        assert ('href="/settings"' in shown) == seen, name
+
+
+def test_an_unknown_address_can_be_saved_watched_or_its_site_crawled(
+    web: WebClient, archive: Archive, scripted_site: ScriptedSite
+) -> None:
+    url = scripted_site.set("/page", b"<title>Found</title><p>A page that nobody looked at before.</p>")
+    stranger = web.get(f"/url/{url}", **BROWSER).text
+    assert "Save it now" not in stranger
+    assert f"/login?next=/url/{url}" in stranger
+    owner = sign_in(web, "olga")
+    offered = web.get(f"/url/{url}", **owner).text
+    for name in ("Save it now", "Watch it", "Crawl its site"):
+        assert name in offered
+    found = re.search(r'name="csrf" value="([^"]+)"', offered)
+    assert found
+    body = urlencode({"url": url, "csrf": found[1]})
+    saved = web.ask("POST", "/save", body, Content_Type=FORM, **owner)
+    assert (saved.status, saved.headers["location"]) == (303, f"/url/{url}")
+    assert b"nobody looked" in archive.get(url).body
+    assert web.get(f"/url/{url}", **owner).status == 200
