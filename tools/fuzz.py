@@ -53,7 +53,8 @@ from letopis.frontier.filters import parse_crawl_filter
 from letopis.index.query_language import parse_word_query
 from letopis.look.robots_txt import RobotsFile
 from letopis.model.times import parse_duration, parse_time
-from letopis.monitor.watch import Cron, parse_alert_rules
+from letopis.monitor.watch import parse_alert_rules
+from letopis.monitor.watch_times import Cron
 from letopis.operations.job_files import parse_job_file
 from letopis.replay.addresses import parse_address, parse_http_date
 from letopis.replay.cdx_query import parse_parameters, pywb_query, wayback_query
