@@ -126,7 +126,7 @@ def test_only_303_changes_the_method() -> None:
 
 
 def test_secrets_stay_with_their_origin() -> None:
-    mine = (("Authorization", "x"), ("Cookie", "y"), ("Accept", "z"))
+    mine = (("Authorization", "x"), ("Cookie", "y"), ("X-Api-Key", "k"), ("X-CSRF-Token", "t"), ("Accept", "z"))
     assert without_credentials(mine, "https://a.test/1", "https://a.test/2") == mine
     for other in ("http://a.test/", "https://b.test/", "https://a.test:444/"):
         assert without_credentials(mine, "https://a.test/1", other) == (("Accept", "z"),)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -43,7 +44,8 @@ class Transport(Protocol):
 
 REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 _MAX_REPEATS = 3
-_CREDENTIALS = frozenset({"authorization", "cookie", "proxy-authorization"})
+_CREDENTIAL = re.compile("auth|cookie|token|key|secret|passw|session|signature|credential", re.IGNORECASE)
+"""Names of fields that prove who sends them, also those that only some services know, such as X-Api-Key."""
 
 
 def redirect_location(response: Response) -> str:
@@ -78,7 +80,7 @@ def without_credentials(headers: Headers, old: str, new: str) -> Headers:
     """The user's fields for the next hop; those that prove who he is stay with their origin."""
     if _origin(old) == _origin(new):
         return headers
-    return tuple(item for item in headers if item[0].lower() not in _CREDENTIALS)
+    return tuple(item for item in headers if not _CREDENTIAL.search(item[0]))
 
 
 @dataclass(slots=True, eq=False, repr=False)
