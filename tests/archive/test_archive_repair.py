@@ -216,6 +216,7 @@ def open_folder() -> Iterator[Path]:
 
 _READ_AS_NOBODY = """
 import os, sys
+import tempfile  # nobody may not read the files of every interpreter
 from letopis.archive import Archive
 from letopis.errors import Refused
 with Archive(sys.argv[1]) as archive:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 from looks import WIDE, in_every_look
+from playwright.sync_api import Error
 from scripted_site import ScriptedSite
 from served_archive import WebClient
 
@@ -109,7 +111,8 @@ def until(tab: Any, seen: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 300
     while not seen():
         assert time.monotonic() < deadline, tab.locator("main").inner_text()
-        tab.reload()
+        with suppress(Error):  # while a job runs its page may be loading itself again at this moment
+            tab.reload()
 
 
 def watch(tab: Any, url: str) -> Any:
@@ -257,6 +260,7 @@ def test_somebody_submits_a_job_and_reads_its_result(visit: Visit, daemon: Daemo
     with visit(**look) as tab:
         tab.goto("/jobs")
         question = '<query package="downloader" name="story"><download maxlevel="0"><url>{}</url></download></query>'
+        tab.get_by_text("Submit a query").click()
         tab.locator("textarea[name=xml]").fill(question.format(daemon.page("A page for a job.", "job")))
         tab.locator("main form.stack button").last.click()
         tab.get_by_role("heading", name="story").wait_for()

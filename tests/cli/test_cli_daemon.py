@@ -74,6 +74,7 @@ def test_a_daemon_outlasts_others_that_keep_it_from_writing(
     tmp_path: Path, scripted_site: ScriptedSite, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("letopis.archive.write_gates.WAIT_SECONDS", 0.1)
+    monkeypatch.setattr("letopis.look.visitor._LONGEST_WRITE", 0.1)
     page = scripted_site.set("/", b"<p>One page.</p>")
 
     async def run() -> None:

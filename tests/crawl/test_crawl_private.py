@@ -56,7 +56,8 @@ def plan_through_http(archive: Archive, **body: object) -> None:
 
 def run_crawl(archive: Archive, *seeds: str, **options: object) -> dict[str, int]:
     asked = CrawlOptions(seeds, limits=CrawlLimits(once=True), **options)  # type: ignore[arg-type]
-    return dict(asyncio.run(crawl(archive, asked)).errors)
+    done = asyncio.run(crawl(archive, asked))
+    return dict(done.errors + done.not_asked)
 
 
 def test_a_name_that_resolves_inside_is_not_asked_for_somebody_who_came_through_http(

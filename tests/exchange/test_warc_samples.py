@@ -31,8 +31,8 @@ TOOL_RECORDS = "no web address (http or https)"
 NO_BODY = "a revisit whose capture is not here; it is kept, and recorded when that comes"
 NOTHING_IN_THEM = frozenset({
     "CC-MAIN-2024-22.warc.paths.gz", "block-sized-records.warc", "block-sized-records.warc.gz",
-    "block-sized-records.warc.lz4", "c1_warcinfo.warc", "clipped.warc.gz", "example.har", "gzip_extra_sl.warc.gz",
-    "http2.github.io.har", "whirlwind.warc.wat", "whirlwind.warc.wat.gz", "whirlwind.warc.wet", "whirlwind.warc.wet.gz",
+    "block-sized-records.warc.lz4", "c1_warcinfo.warc", "clipped.warc.gz", "gzip_extra_sl.warc.gz",
+    "whirlwind.warc.wat", "whirlwind.warc.wat.gz",
     "5mementos.cdxj", "froggie_badHeaderHash.cdxj", "salam-home.cdxj", "sample-1.cdxj", "sample-2.cdxj",
     "sample-encrypted.cdxj", "sample-old.cdxj",
 })  # fmt: skip
@@ -48,7 +48,9 @@ TOLD_BESIDE_CAPTURES = {
     "broken.warc": "its length is wrong; it was read up to the next record",
     "clueweb-quirk.warc.gz": "a body labelled gzip is not; stored as it came",
     "example-warcinfo-metadata.warc": "a body labelled gzip is not; stored as it came",
+    "example.har": "its body is not in the file; save the file with contents",
     "http-return-codes.warc.gz": "no status that can be read",
+    "http2.github.io.har": "its body is not in the file; save the file with contents",
     "redirect.warc": "its length is wrong; it was read up to the next record",
 }
 

@@ -81,12 +81,12 @@ def test_a_question_is_asked_watched_and_answered(web: WebClient, uwe: Browser, 
     number = job_of(uwe.send("/jobs", xml=MAP, keep="1"))
     shown = uwe.get(f"/jobs/{number}").text
     assert "queued" in shown
-    assert "Cancel" in shown
+    assert "Stop" in shown
     work_off(archive)
     shown = web.get(f"/jobs/{number}").text
     assert "the &lt;map&gt;" in shown
     assert "&lt;result id=" in shown
-    assert "Cancel" not in shown
+    assert f"/jobs/{number}/cancel" not in shown
     framed = web.get(f"/jobs/{number}?xslt=map-page").text
     source = re.search(r'<iframe class="framed" sandbox [^>]*src="([^"]+)"', framed)
     assert source

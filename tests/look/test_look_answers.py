@@ -82,7 +82,7 @@ def test_version_of_another_process_is_noticed(monitor: Monitor, scripted_site: 
     visitor = Visitor(monitor.archive, client, free_book())
     look = monitor._loop.run(visitor.look(url, known, LookOptions(limits_of(FetchSettings()))))
     assert look.response.status == 304
-    monitor.archive.put(url, NEW)
+    monitor.archive.put(url, NEW, look.response.at - timedelta(milliseconds=1))
     done = monitor.archive.record([look])
     assert check_of_look(look, done[0], known) is None, "only the record knows which version is current now"
 

@@ -20,7 +20,7 @@ from letopis.api.requests import http_status_of
 from letopis.archive import Archive
 from letopis.archive.jobs import COMMAND_LINE
 from letopis.cli.main import main
-from letopis.errors import LetopisError
+from letopis.errors import LetopisError, shell_words
 from letopis.jobs import JobContext
 from letopis.jobs.language.interpreter import run_query
 from letopis.model.rights import OWN, READ, WRITE
@@ -64,9 +64,11 @@ def directly(operation: Operation[Any, Any], archive: Archive, raw: Raw) -> Told
         assert isinstance(answer, Rows)
         rows = [json_value(row) for row in answer]
         fault = next(iter(answer.faults), None)
-        return Told(rows, error=str(fault) if fault else "", status=fault.exit_status if fault else 0, fault=fault)
+        if fault is None:
+            return Told(rows)
+        return Told(rows, error=shell_words(fault), status=fault.exit_status, fault=fault)
     except LetopisError as error:
-        return Told(error=str(error), status=error.exit_status, fault=error)
+        return Told(error=shell_words(error), status=error.exit_status, fault=error)
 
 
 def words_of(operation: Operation[Any, Any], raw: Raw, folder: Path) -> list[str]:
@@ -182,7 +184,7 @@ def in_a_job(operation: Operation[Any, Any], archive: Archive, raw: Raw) -> Told
     try:
         result = etree.fromstring(b"<r>" + run_query(parse_job_file(text.encode(), archive.settings), around) + b"</r>")
     except LetopisError as error:
-        return Told(error=str(error).partition(">: ")[2] or str(error), status=error.exit_status)
+        return Told(error=shell_words(error).partition(">: ")[2] or shell_words(error), status=error.exit_status)
     [element] = result
     return Told([dict(row.attrib) for row in element] if operation.answer is Rows else [dict(element.attrib)])
 

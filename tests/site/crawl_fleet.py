@@ -151,6 +151,11 @@ def assert_polite(web: Web) -> None:
 def assert_complete(web: Web, settings: Settings, folder: Path) -> None:
     with Archive(folder / "reader", settings=settings) as archive:
         found = told(archive)
-        assert list(archive.verify()) == []
+        unknown = [one for one in archive.verify() if one.what.endswith("the catalogue does not know it")]
+        if unknown:
+            # Bytes of looks that were cut off before their commit: acknowledged to nobody, and taken in by upkeep.
+            archive.joint_upkeep_gate().give_back()
+        problems = list(archive.verify())
+        assert problems == [], problems[:3]
     alone = by_one(web, folder / "alone")
     assert {url: status for url, (status, _) in found.items()} == {url: status for url, (status, _) in alone.items()}

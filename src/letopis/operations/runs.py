@@ -9,7 +9,6 @@ from letopis.archive import WRITE
 from letopis.errors import UsageError
 from letopis.operations.answers import Value
 from letopis.operations.context import Context
-from letopis.operations.exchange import ExportKind
 from letopis.operations.job_rows import Job
 from letopis.operations.jobs import SubmitCommand, submit_job
 from letopis.operations.operation import operation
@@ -30,7 +29,7 @@ class StartRun(Parameters):
     depth: int = parameter("Most links away from the start, of a crawl.", default=3, at_least=0, at_most=100)
     limit: int = parameter("Most addresses of a crawl.", default=1000, at_least=1, at_most=1_000_000)
     requisites: bool = parameter("Fetch pictures and styles of a crawl too.", default=True)
-    form: ExportKind = parameter("Format of an export.", default="wacz", named="format")
+    form: str = parameter("Format of an export.", default="wacz", named="format", longest=20)
 
     def __post_init__(self) -> None:
         if self.kind in _NEED_PLACE and not self.site:

@@ -170,7 +170,7 @@ def _older(stack: ExitStack, target: Path, dict_from: str | Path | None) -> Zrec
         _ = reader.coder
     except Damaged as wrong:
         raise Damaged(
-            f"The older file {path} cannot be continued: {wrong} Or start afresh with a new dictionary."
+            f"The older file {path} cannot be continued: {wrong}; or start afresh with a new dictionary"
         ) from None
     return reader
 

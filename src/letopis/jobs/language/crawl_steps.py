@@ -19,7 +19,7 @@ from letopis.config import parse_size
 from letopis.crawl import CrawlLevel, CrawlLimits, CrawlSelection, CrawlStats, LevelHooks, crawl_levels
 from letopis.crawl.whole_pages import CaptureMode
 from letopis.errors import QuotaUsedUp, Unavailable
-from letopis.fetch import require_browser
+from letopis.fetch.browser import require_browser
 from letopis.fetch.page_steps import parse_steps
 from letopis.index.link_graph import LinkSnapshot
 from letopis.index.link_index import LinkIndex
