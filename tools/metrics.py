@@ -2,8 +2,8 @@
 
 Counts the package in `src/letopis`: files, lines, the median of a module, imports
 inside functions, public class names that stand twice, core dependencies and what
-they take once installed. Files and lines grow with what the package can do: they have
-a goal and no bound (docs/decisions/0015). Exits with 1 when a bound is broken;
+they take once installed. Files and lines grow with what the package can do: their
+bound is what is there, and each feature that raises it says so (docs/decisions/0015). Exits with 1 when a bound is broken;
 `tests/gates` asks the same figures.
 """
 
@@ -113,8 +113,8 @@ def figures() -> list[Figure]:
     late = sum(1 for tree in trees for _ in late_imports(tree))
     repeated = [name for name, count in class_names(trees).items() if count > 1]
     return [
-        Figure("files", len(texts), None, None, 300),
-        Figure("lines", sum(text.count("\n") for text in texts.values()), None, None, 54_000),
+        Figure("files", len(texts), None, 385, 300),
+        Figure("lines", sum(text.count("\n") for text in texts.values()), None, 81_000, 54_000),
         Figure("lines of a module, median", median(sizes), 130, 250),
         Figure("lines of a module, most", max(sizes), None, 600),
         Figure("imports inside functions", late, None, 15),
