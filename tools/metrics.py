@@ -3,7 +3,8 @@
 Counts the package in `src/letopis`: files, lines, the median of a module, imports
 inside functions, public class names that stand twice, core dependencies and what
 they take once installed. Files and lines grow with what the package can do: their
-bound is what is there, and each feature that raises it says so (docs/decisions/0015). Exits with 1 when a bound is broken;
+bound is what is there, and each feature that raises it says so (docs/decisions/0015).
+Exits with 1 when a bound is broken;
 `tests/gates` asks the same figures.
 """
 
