@@ -227,6 +227,8 @@ class Visitor:
                 tell(host, left)
                 tell = None
             await asyncio.sleep(left if patience.stopped is None else min(left, _STOP_POLL))
+            if patience.stopped is not None and patience.stopped():
+                continue
             wait = self._book.begin(host, ip, crawl_delay, self._now())
 
     def give_up_turn(self, host: str) -> None:

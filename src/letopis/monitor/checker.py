@@ -38,8 +38,8 @@ class CheckOptions:
     `browser` has pages rendered after `steps` on them, which needs the extra
     of that name; `head` means nothing then. `requisites` takes what a page
     refers to as well. `headers` go with the requests for pages. A URL whose turn at its host does not come within
-    `patience` seconds is not asked; `waiting` gets a sentence about a host
-    that has to be waited for.
+    `patience` seconds is not asked, nor is one whose turn comes after `stopped`
+    said so; `waiting` gets a sentence about a host that has to be waited for.
     """
 
     uid: str = "default"
@@ -53,6 +53,7 @@ class CheckOptions:
     headers: Headers = ()
     patience: float = 30.0
     waiting: Callable[[str], None] = lambda sentence: None
+    stopped: Callable[[], bool] | None = None
 
 
 class Checker:
@@ -175,7 +176,10 @@ class Checker:
         async def work() -> None:
             for host, part in waiting:
                 for url in part:
-                    patience = Patience(min(options.patience, deadline - clock()), waiting=tell)
+                    if options.stopped is not None and options.stopped():
+                        found[url] = NoTurn(host, to_millis(self._archive.clock()))
+                        continue
+                    patience = Patience(min(options.patience, deadline - clock()), options.stopped, tell)
                     found[url] = await self._look(host, url, known.get(url), looking, patience)
 
         await asyncio.gather(*(work() for _ in range(min(len(hosts), settings.monitor.concurrency))))

@@ -153,7 +153,7 @@ class Watcher:
     def _options_of(self, watch: Watch) -> CheckOptions:
         return replace(
             self._options(watch.origin), browser=watch.browser or bool(watch.steps), requisites=watch.requisites,
-            steps=parse_steps(watch.steps), headers=watch.headers, patience=math.inf,
+            steps=parse_steps(watch.steps), headers=watch.headers, patience=math.inf, stopped=self._stopping.is_set,
         )  # fmt: skip
 
     def _options(self, origin: Origin) -> CheckOptions:
