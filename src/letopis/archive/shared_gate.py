@@ -22,7 +22,7 @@ from letopis.catalog.leases import UPKEEP, HeldLogs, PackClaims
 from letopis.config import StoreSettings
 from letopis.errors import Busy, LetopisError
 from letopis.lazy import lazy
-from letopis.store import HEADER_BYTES, Backend, HighWaterMark, Store, WriteLease
+from letopis.store import Backend, HighWaterMark, Store, WriteLease
 from letopis.store.object_backend import WriterCoordination
 
 if TYPE_CHECKING:
@@ -124,16 +124,14 @@ class SharedGate:
     def beyond(self, store: Store) -> dict[int, int]:
         """What the packs hold and the catalogue cannot know, because it is an older copy that was put back.
 
-        Packs above the last number that it gave out, and in logs whatever
-        follows the last content that it has. Logs of writers that live now
-        are their own business, and are not removed meanwhile.
+        Packs above the last number that it gave out. What follows in a log
+        behind the last content that the catalogue has may as well have been
+        dropped by retention, and must not come back. Logs of writers that live
+        now are their own business, and are not removed meanwhile.
         """
         with self._catalog.transaction() as cursor:
             held = self.others(cursor).held
-        found = self._above(store)
-        for log in store.logs():
-            found.setdefault(log, max(self._catalog.contents.last_in(log), HEADER_BYTES))
-        return {pack: start for pack, start in found.items() if pack not in held}
+        return {pack: start for pack, start in self._above(store).items() if pack not in held}
 
     def _above(self, store: Store) -> dict[int, int]:
         known = self._claims.known_up_to()

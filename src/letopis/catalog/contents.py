@@ -119,11 +119,6 @@ class Contents:
             (" ".join(map(str, mark)),),
         )
 
-    def last_in(self, pack: int) -> int:
-        """The highest place of a content in a pack; 0 where none lies in it."""
-        row = self._database.one("SELECT max(place) FROM content WHERE pack = ? AND method != ?", (pack, ABSENT))
-        return int(row[0] or 0) if row else 0
-
     def used(self) -> dict[int, int]:
         """Stored bytes of all contents, by the pack they lie in."""
         rows = self._database.all("SELECT pack, sum(stored_bytes) FROM content GROUP BY pack")
