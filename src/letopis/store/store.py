@@ -212,10 +212,6 @@ class Store:
             found[mark.log] = max(mark.end, HEADER_BYTES)
         return found
 
-    def logs(self) -> list[int]:
-        """The numbers of all packs that are logs."""
-        return self._packs.logs()
-
     def _size(self, pack: int) -> int:
         try:
             return self._packs.size(pack)
