@@ -34,10 +34,9 @@ def copied(database: str, new_database: Callable[[], str]) -> str:
     return target
 
 
-@pytest.mark.parametrize("compacted", [True])
 @pytest.mark.parametrize("first", ["compact", "put", "read"])
 def test_an_older_database_takes_in_what_its_packs_know(
-    scaled_settings: Settings, tmp_path: Path, new_database: Callable[[], str], compacted: bool, first: str
+    scaled_settings: Settings, tmp_path: Path, new_database: Callable[[], str], first: str
 ) -> None:
     settings = replace(scaled_settings, archive=ArchiveSettings(path=str(tmp_path / "machine")))
     everything = puts(0, 10)
@@ -48,8 +47,7 @@ def test_an_older_database_takes_in_what_its_packs_know(
         list(archive.put_many(everything[4:6]))
     with Archive.open(settings) as archive:
         list(archive.put_many(everything[6:]))
-        if compacted:
-            archive.compact()
+        archive.compact()
     restored = replace(settings, database=DatabaseSettings(url=older))
     with psycopg.connect(older, autocommit=True) as connection:
         connection.execute("UPDATE log_claim SET until = 0")  # ten minutes later

@@ -61,10 +61,6 @@ class Packs:
         self._last = max(self._last, *self._names, 0)
         return {pack: sizes[name] for pack, name in sorted(self._names.items())}
 
-    def logs(self) -> list[int]:
-        """Numbers of the logs, as of the last look."""
-        return [pack for pack, name in self._names.items() if name.endswith(LOG_SUFFIX)]
-
     def allocate(self, suffix: str) -> tuple[int, str]:
         """A number that was never used, and the name that belongs to it."""
         self._last = self.backend.number(max(self._last, self.floor()))
