@@ -247,18 +247,23 @@ def _body_response(
     body, note = RewrittenBody(stored.body) if raw else rewritten_body(web, stored, moment)
     if note:
         fields["letopis-note"] = note
-    part = body_part(stored.status, body, header(stored.headers, "content-range"), asked.range)
+    response = body_response(stored, body, fields, asked.range)
+    if not asked.form:
+        response.headers.add_vary_header("sec-fetch-dest")
+    for name, value in original_headers(stored.headers):
+        response.headers.append(name, value)
+    return response
+
+
+def body_response(stored: ArchivedResponse, body: bytes, fields: dict[str, str], wanted: str | None) -> Response:
+    """A stored answer with its body, or the part of it that is wanted; a status that cannot be sent is named."""
+    part = body_part(stored.status, body, header(stored.headers, "content-range"), wanted)
     if part.status in (200, 206):
         fields["accept-ranges"] = "bytes"
     if part.content_range:
         fields["content-range"] = part.content_range
     if stored.content_type:
         fields["content-type"] = safe_content_type(stored.content_type)
-    response = Response(part.body, sendable_status(part.status), headers=fields)
-    if not asked.form:
-        response.headers.add_vary_header("sec-fetch-dest")
-    if response.status_code != part.status:
-        response.headers["x-archive-orig-status"] = str(stored.status)
-    for name, value in original_headers(stored.headers):
-        response.headers.append(name, value)
-    return response
+    if sendable_status(part.status) != part.status:
+        fields["x-archive-orig-status"] = str(stored.status)
+    return Response(part.body, sendable_status(part.status), headers=fields)

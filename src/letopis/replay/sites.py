@@ -17,12 +17,11 @@ from letopis.archive.captures import ArchivedResponse, TimelineCapture, load_cap
 from letopis.bounded import run_bounded
 from letopis.errors import TooCostly, UnknownUrl
 from letopis.exchange.request_keys import HttpRequest, request_url
-from letopis.model import from_millis, header, to_millis
+from letopis.model import from_millis, to_millis
 from letopis.model.times import timestamp
 from letopis.replay.addresses import http_date, path_after
-from letopis.replay.byte_ranges import body_part
-from letopis.replay.captures import MAX_REWRITTEN, ReplayRequest, captures_near, is_page, sendable_status
-from letopis.replay.csp import header_value, safe_content_type, site_policy
+from letopis.replay.captures import MAX_REWRITTEN, ReplayRequest, body_response, captures_near, is_page
+from letopis.replay.csp import header_value, site_policy
 from letopis.replay.origin import ReplayOrigin, ReplaySite
 from letopis.replay.redirects import shown_capture
 from letopis.replay.site_rewriting import browser_script, rewrite_for_site, with_head_script
@@ -100,14 +99,7 @@ def site_response(archive: Archive, asked: SiteRequest) -> Response:
     body, note = _prepared(asked, found)
     if note:
         fields["letopis-note"] = note
-    part = body_part(stored.status, body, header(stored.headers, "content-range"), asked.fields.range)
-    if part.status in (200, 206):
-        fields["accept-ranges"] = "bytes"
-    if part.content_range:
-        fields["content-range"] = part.content_range
-    if stored.content_type:
-        fields["content-type"] = safe_content_type(stored.content_type)
-    response = Response(part.body, sendable_status(part.status), headers=fields)
+    response = body_response(stored, body, fields, asked.fields.range)
     for name, value in stored.headers:
         lower = name.lower()
         if lower in _KEPT_HEADERS or (lower.startswith("x-") and lower not in _LEFT_OUT and name.isascii()):
