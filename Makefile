@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Tests write and sync thousands of small files: these lie in memory where there is room for them.
 SCRATCH := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4194304 { print "/dev/shm" }')
 
-.PHONY: setup setup-dev run test lint check-types unit together timed scaled coverage metrics bench clean browser requirements fuzz campaign soak audit sbom openness
+.PHONY: setup setup-dev run test lint check-types unit together timed scaled coverage docs metrics bench clean browser requirements screenshots fuzz campaign soak audit sbom openness
 
 setup: $(VENV)/.ready
 setup-dev: $(VENV)/.ready-dev
@@ -76,15 +76,22 @@ docs: setup-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "the docs are in build/docs: open build/docs/quickstart.html"
 
+# Every page of the web interface as a picture: wide and narrow, light and dark.
+screenshots: setup-dev browser
+	$(BIN)/python tools/screenshots.py docs/images
+
 # The shape of the code in figures, each beside its bound.
 metrics: setup-dev
 	$(BIN)/python tools/metrics.py
 
-# Browser tests need Debian's Chromium; elsewhere they are skipped, loudly.
+# Browser tests need Debian's Chromium, best without a window: half of the time. Elsewhere they are skipped, loudly.
+APT_INSTALL := DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends
 browser:
-	@if ! command -v chromium >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	  apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium >/dev/null; fi
-	@command -v chromium >/dev/null || echo "no chromium: browser tests will be SKIPPED"
+	@if ! command -v chromium-headless-shell >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get -qq update; $(APT_INSTALL) chromium-headless-shell >/dev/null || command -v chromium >/dev/null || \
+	  $(APT_INSTALL) chromium >/dev/null; fi
+	@command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null || \
+	  echo "no chromium: browser tests will be SKIPPED"
 	@if command -v npm >/dev/null && [ ! -d .bench/web/node_modules/vnu-jar ]; then \
 	  npm install --silent --no-audit --no-fund --prefix .bench/web axe-core vnu-jar || echo "no npm packages: axe and vnu will be SKIPPED"; fi
 
@@ -127,11 +134,13 @@ openness: setup-dev $(PEERS)/.ready
 $(PEERS)/.ready: tests/openness/peers.txt
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install -q --disable-pip-version-check -r tests/openness/peers.txt
-	npm install --silent --no-audit --no-fund --prefix $(PEERS) warcio
+	npm install --silent --no-audit --no-fund --prefix $(PEERS) warcio har-validator
 	touch $@
 
+# All rows of docs/benchmarks.md, measured one after the other beside their peers: hours. CORPUS has the unpacked data.
+CORPUS ?= corpus
 bench: setup-dev
-	$(BIN)/letopis bench all
+	$(BIN)/python tools/benchmarks.py run --corpus $(CORPUS)
 
 requirements: setup-dev
 	$(BIN)/python -m pip install -q uv

@@ -1,6 +1,7 @@
 """What reading an HTML page costs: the bare parse, ours, and lxml, in CPU time.
 
-`python bench/extract.py --corpus DIR` with a folder of HTML files; without one, generated pages.
+`python bench/extract.py --corpus DIR --size 30` with a folder of HTML files, of which those of about 6, 30 or 100 KB
+are read; without a folder, generated pages.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import random
 import sys
 import time
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from urllib.parse import urljoin
 
@@ -22,8 +24,9 @@ from letopis.extract import read_page
 
 URL = "https://example.org/folder/page.html"
 HEADERS = (("Content-Type", "text/html"),)
-GOAL = 2.0
-SIZES = (20_000, 45_000)
+GOAL = 3.0
+SIZES = {6: (3_000, 9_000), 30: (20_000, 45_000), 100: (60_000, 150_000)}
+"""Which pages count as those of so many kilobytes."""
 
 
 def bare(body: bytes) -> object:
@@ -62,16 +65,16 @@ PEERS: dict[str, Callable[[bytes], object]] = {
 }
 
 
-def generated(count: int) -> list[bytes]:
-    """Pages of about 30 KB with 60 links, from a fixed seed."""
+def generated(count: int, size: int = 30) -> list[bytes]:
+    """Pages of about so many kilobytes, two links a kilobyte, from a fixed seed."""
     source = random.Random(7)
-    return [_page(source) for _ in range(count)]
+    return [_page(source, 2 * size) for _ in range(count)]
 
 
-def _page(source: random.Random) -> bytes:
+def _page(source: random.Random, entries: int) -> bytes:
     words = ["water", "stone", "letter", "morning", "garden", "silver", "window", "music", "river", "paper"]
     parts = ["<!doctype html><html lang=en><head><title>A page</title></head><body><div id=main class=wrap><div>"]
-    for number in range(60):
+    for number in range(entries):
         text = " ".join(source.choices(words, k=60))
         parts.append(
             f'<div class="entry"><h3>{text[:40]}</h3>\n<p class="text">{text} '
@@ -80,11 +83,12 @@ def _page(source: random.Random) -> bytes:
     return ("".join(parts) + "</div></div></body></html>").encode()
 
 
-def pages_of(corpus: Path | None, count: int = 60) -> list[bytes]:
+def pages_of(corpus: Path | None, size: int, count: int = 60) -> list[bytes]:
     if corpus is None:
-        return generated(count)
-    bodies = (path.read_bytes() for path in sorted(corpus.glob("*.html")))
-    return [body for body in bodies if SIZES[0] < len(body) < SIZES[1]][:count]
+        return generated(count, size)
+    least, most = SIZES[size]
+    bodies = (path.read_bytes() for path in sorted(corpus.rglob("*.html")) if least < path.stat().st_size < most)
+    return list(islice(bodies, count))
 
 
 def run(pages: Sequence[bytes], repeats: int = 7) -> dict[str, float]:
@@ -103,12 +107,13 @@ def run(pages: Sequence[bytes], repeats: int = 7) -> dict[str, float]:
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--corpus", type=Path)
+    parser.add_argument("--size", type=int, choices=SIZES, default=30)
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args(argv)
-    pages = pages_of(args.corpus)
+    pages = pages_of(args.corpus, args.size)
     if not pages:
-        print(f"no HTML files of {SIZES[0]} to {SIZES[1]} bytes there", file=sys.stderr)
+        print(f"no HTML files of about {args.size} KB there", file=sys.stderr)
         return 3
     costs = run(pages, args.repeats)
     base = costs["selectolax, parse alone"]

@@ -16,12 +16,13 @@ import sqlite3
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
+from letopis.archive.queues import NewestKeys
 from letopis.frontier import FetchResult, Frontier, FrontierState, HostState, NewUrl, Politeness, QueuedUrl, SeenUrls
 from letopis.frontier.sieve import Sieve
 
@@ -96,11 +97,27 @@ class SqliteQueue:
 
     def add(self, rows: Sequence[NewUrl], now: int) -> list[int]:
         """See `QueueStore`."""
-        raise NotImplementedError("the benchmark fills the queue beforehand")
+        sql = (
+            "INSERT INTO resource (url_key, url, host, state, due, depth, priority, schedule) "
+            "SELECT ?1, ?2, id, ?3, ?4, ?5, ?6, x'' FROM host WHERE name = ?7 "
+            "AND NOT EXISTS (SELECT 1 FROM resource WHERE host = host.id AND url = ?2) RETURNING host"
+        )
+        values = ((row.key, row.url, _state(new=True), now, row.depth, row.priority, row.host) for row in rows)
+        got = {found[0] for value in values for found in self._database.execute(sql, value).fetchall()}
+        self._database.commit()
+        return sorted(got)
 
-    def seen_keys(self) -> Iterator[Sequence[int]]:
+    def arrive(self, host: HostState, /) -> HostState:
         """See `QueueStore`."""
-        return iter(())
+        return host
+
+    def newest_keys(self, most: int) -> NewestKeys:
+        """See `QueueStore`."""
+        return NewestKeys([], True)
+
+    def planned(self, keys: Sequence[int]) -> set[int]:
+        """See `QueueStore`."""
+        return set()
 
     def record(self, ids: Sequence[int], due: int) -> None:
         """The visits are over: the URLs are due again later."""

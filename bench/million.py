@@ -1,186 +1,217 @@
-"""Memory of a long crawl: one process fetches a million pages of the simulated web.
+"""A crawl of millions of pages, in runs that go on where the last one ended: what a page costs as it grows.
 
-    python bench/million.py [--pages 1000000] [--hosts 1000] [--seconds 5400] [--folder DIR] [--json]
+    python bench/million.py --folder DIR [--pages 10000000] [--hosts 100000] [--seconds 3600] [--json]
+    python bench/million.py --folder DIR --services --agents 2 --pages 100000 --hosts 1000
 
-The web has as many pages as are asked for, spread over hosts with addresses
-of their own, and no delay. The crawling process is watched from outside: its
-resident set out of /proc, the pages it has recorded out of its catalogue. A
-line is printed whenever the crawl has grown by half, so that a run that is
-ended early has told its curve; `--seconds` ends it cleanly after that time.
+Pages of 3 KB come from `bench/crawling/vast_web.py`, which costs the machine
+next to nothing; hosts have addresses of their own and ask for no pause. The
+crawl is embedded, or lies where LETOPIS_DATABASE_URL and LETOPIS_STORE_URL
+say; `--services` starts PostgreSQL and moto's S3, which keeps its objects in
+memory, so such a crawl has one run. Agents are watched from outside. The
+journal in the folder has a sample a minute and sums up all runs; costs are
+told of the second half of each power of ten. When nothing waits any more, the
+time to open the archive, to read newest versions and for CDX is told.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import re
+import os
+import random
 import signal
-import sqlite3
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import asdict, replace
+from itertools import islice
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.measuring import environment, simulated_web  # noqa: E402
+from bench.crawling.long_crawl import Cost, Journal, Sample, Watched  # noqa: E402
+from bench.crawling.vast_web import VastWeb  # noqa: E402
+from bench.curves import CurvePoint, plot  # noqa: E402
+from bench.measuring import environment  # noqa: E402
+from bench.scaling.services import services  # noqa: E402
+from letopis.archive import Archive  # noqa: E402
+from letopis.archive.captures import KeyRange  # noqa: E402
+from letopis.config import load_settings  # noqa: E402
+from letopis.errors import UnknownUrl  # noqa: E402
+from letopis.replay.cdx_query import CdxFinder, CdxQuery  # noqa: E402
+from letopis.urls import surt  # noqa: E402
 
-GOAL_MB = 500.0
-STEP = 1.5
-"""A sample is kept when the crawl has grown by this factor since the last one."""
-_GLANCE_SECONDS = 2.0
-_NOT_PAGES = "busy|overload|/missing/|/r/|/ad/|/feed|/static|sitemap"
-_FIELD = re.compile(r"^(VmRSS|VmHWM|RssAnon):\s+(\d+) kB", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """The crawling process after so many pages: megabytes now and at most, and what is on disk."""
-
-    pages: int
-    planned: int
-    seconds: float
-    cpu_ms_a_page: float
-    rss_mb: float
-    own_mb: float
-    peak_mb: float
-    disk_mb: float
+GOAL_MB = 1000.0
+GOAL_GROWTH = 1.3
+_FIRST_COMPARED = 100_000
+_SAMPLE_SECONDS, _GLANCE_SECONDS = 60.0, 5.0
+_PORT = 18080
+_READS = 200
+_SETTINGS = ("LETOPIS_DATABASE_URL", "LETOPIS_STORE_")
 
 
 @contextmanager
-def web(hosts: int, pages: int) -> Iterator[list[str]]:
-    """The simulated web in a process of its own; its home pages."""
-    with simulated_web(hosts, pages, "--noisy", "0", "--bulk", "0.1") as first:
-        port = first.rstrip("/").rpartition(":")[2]
-        yield [f"http://127.0.{host // 200}.{2 + host % 200}:{port}/" for host in range(hosts)]
-
-
-def memory(process: int) -> dict[str, float]:
-    """Megabytes of a running process: resident, at most so far, and what no file backs."""
-    found = _FIELD.findall(Path(f"/proc/{process}/status").read_text())
-    return {name: int(value) / 1024 for name, value in found}
-
-
-def cpu(process: int) -> float:
-    """User and system seconds of a running process."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / 100
-
-
-def recorded(archive: Path) -> tuple[int, int]:
-    """Pages durably recorded, and URLs known."""
-    file = archive / "catalogue.sqlite"
-    if not file.exists():
-        return 0, 0
-    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=30)) as reader:
-        try:
-            pages = reader.execute("SELECT coalesce(sum(fetched), 0) FROM host").fetchone()[0]
-            known = reader.execute("SELECT coalesce(max(id), 0) FROM resource").fetchone()[0]
-        except sqlite3.OperationalError:  # its tables are being made
-            return 0, 0
-    return int(pages), int(known)
-
-
-def sample(process: int, archive: Path, began: float) -> Sample:
-    """How the crawl stands now."""
-    pages, known = recorded(archive)
-    held = memory(process)
-    disk = sum(path.stat().st_size for path in archive.rglob("*") if path.is_file()) / 2**20
-    spent = 1000 * cpu(process) / max(pages, 1)
-    return Sample(
-        pages, known - pages, time.monotonic() - began, spent, held["VmRSS"], held["RssAnon"], held["VmHWM"], disk
+def vast_web(hosts: int, pages: int, port: int) -> Iterator[str]:
+    """The web in a process of its own; the home page that leads to all others."""
+    words = ["--hosts", str(hosts), "--pages", str(pages), "--port", str(port)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bench.crawling.vast_web", *words], stdout=subprocess.PIPE, text=True, cwd=ROOT
     )
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()
 
 
-def watched(process: subprocess.Popen[str], archive: Path, seconds: float, tell: Callable[[Sample], None]) -> Sample:
-    """Tells samples until the process ends, or is asked to after some time; answers the last."""
-    began, next_pages, last = time.monotonic(), 1000.0, None
-    while process.poll() is None:
-        try:
-            last = sample(process.pid, archive, began)
-        except (KeyError, OSError):
-            break  # it has just ended
-        if last.pages >= next_pages:
-            tell(last)
-            next_pages = max(next_pages, last.pages) * STEP
-        if time.monotonic() - began > seconds:
-            process.send_signal(signal.SIGTERM)
+def run(watched: Watched, journal: Journal, seed: str, agents: int, seconds: float, tell: Callable[[], None]) -> None:
+    """One run of a crawl, to its end or for some time; everything fetched is recorded then."""
+    words = [sys.executable, "-m", "letopis.cli", "crawl", seed, "--delay", "0", "--scope", "any", "--once", "-q"]
+    given = {**environment(), **watched.ways, "PYTHONPATH": f"{ROOT}/src"}
+    running = [
+        subprocess.Popen([*words, "--archive", str(watched.archive) + (f"-{number}" if number else "")], env=given)
+        for number in range(agents)
+    ]
+    began = time.monotonic()
+    try:
+        last = _watch(watched, journal, running, began, seconds, tell)
+        if any(process.wait() for process in running):
+            raise SystemExit("an agent failed")
+    finally:
+        for process in running:
+            process.kill()
+    if last is not None:
+        pages, known = watched.recorded()
+        share = (pages - journal.before.pages) / max(1, last.pages - journal.before.pages)
+        # What was spent between the last look and the end is not seen from outside: it is taken as the pages are.
+        cpu = journal.before.cpu + share * (last.cpu - journal.before.cpu)
+        disk = watched.disk_bytes()
+        journal.add(replace(last, pages=pages, waiting=known - pages, cpu=cpu, disk_bytes=disk))
+        tell()
+
+
+def _watch(
+    watched: Watched, journal: Journal, running: list[subprocess.Popen[bytes]], began: float, seconds: float,
+    tell: Callable[[], None],
+) -> Sample | None:  # fmt: skip
+    last, kept = None, began
+    while all(process.poll() is None for process in running):
+        now = time.monotonic()
+        with suppress(KeyError, OSError):  # one has just ended
+            last = watched.sample(journal.before, [process.pid for process in running], now - began)
+        if last is not None and now - kept >= _SAMPLE_SECONDS:
+            journal.add(replace(last, disk_bytes=watched.disk_bytes()))
+            tell()
+            kept = now
+        if now - began > seconds:
+            for process in running:
+                process.send_signal(signal.SIGTERM)
             seconds = float("inf")
         time.sleep(_GLANCE_SECONDS)
-    assert last is not None
     return last
 
 
-def run(pages: int, hosts: int, seconds: float, folder: Path, tell: Callable[[Sample], None]) -> list[Sample]:
-    """The samples of one crawl, the last one at its end."""
-    samples: list[Sample] = []
-
-    def keep(found: Sample) -> None:
-        samples.append(found)
-        tell(found)
-
-    with web(hosts, -(-pages // hosts)) as seeds:
-        words = [sys.executable, "-m", "letopis.cli", "crawl", *seeds, "--delay", "0", "--scope", "any", "--once"]
-        words += ["--exclude", _NOT_PAGES, "--archive", str(folder / "archive"), "--json", "-q"]
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment())
-        try:
-            last = watched(process, folder / "archive", seconds, keep)
-            out, _ = process.communicate()
-        finally:
-            process.kill()
-    if process.returncode:
-        raise SystemExit(f"the crawl ended with status {process.returncode}")
-    if not last.pages:
-        raise SystemExit("the crawl ended before its memory was looked at; take more --pages")
-    keep(_ended(last, json.loads(out), recorded(folder / "archive")))
-    return samples
+def _recorded_pages(archive: Archive, web: VastWeb, chance: random.Random) -> Iterator[str]:
+    """Pages anywhere in the archive; on a busy machine some were not answered in time."""
+    while True:
+        url = web.home(chance.randrange(web.hosts)) + str(chance.randrange(1, web.pages))
+        with suppress(UnknownUrl):
+            archive.versions(url)
+            yield url
 
 
-def _ended(last: Sample, told: dict[str, object], found: tuple[int, int]) -> Sample:
-    """The last sample, with what the crawl itself said at its end."""
-    fetched = int(str(told["fetched"]))
-    spent = last.cpu_ms_a_page * last.pages / fetched
-    return Sample(
-        fetched, found[1] - fetched, last.seconds, spent, last.rss_mb, last.own_mb, last.peak_mb, last.disk_mb
-    )
+def reads(watched: Watched, web: VastWeb) -> dict[str, float]:
+    """Milliseconds of CPU: to open the archive, to read a newest version anywhere in it, and CDX of a host's pages."""
+    settings = load_settings(None, {**watched.ways, "LETOPIS_ARCHIVE": str(watched.archive)}, {})
+    began = time.process_time()
+    with Archive.open(settings) as archive:
+        opened = time.process_time() - began
+        urls = list(islice(_recorded_pages(archive, web, random.Random(1)), _READS))
+        began = time.process_time()
+        for url in urls:
+            archive.get(url)
+        read = time.process_time() - began
+        finder, began = CdxFinder(archive), time.process_time()
+        rows = sum(len(part) for url in urls for part in finder.find(CdxQuery(KeyRange.exactly(surt(url)))))
+        found = time.process_time() - began
+    assert rows == len(urls)
+    return {"open ms": 1000 * opened, "newest ms": 1000 * read / _READS, "CDX ms": 1000 * found / _READS}
 
 
-def _line(found: Sample) -> str:
-    return (
-        f"{found.pages:9,} {found.planned:9,} {found.seconds:8.0f} {found.cpu_ms_a_page:13.2f} "
-        f"{found.rss_mb:8.0f} {found.own_mb:8.0f} {found.peak_mb:8.0f} {found.disk_mb:8.0f}"
-    )
+def show(costs: Sequence[Cost]) -> None:
+    """The table."""
+    print(f"{'pages':>11} {'a second':>9} {'CPU ms a page':>14} {'database ms':>12} {'peak MB':>8} {'disk a page':>12}")
+    for one in costs:
+        print(
+            f"{one.pages:11,} {one.a_second:9.0f} {one.cpu_ms:14.3f} {one.database_ms:12.3f} {one.peak_mb:8.0f} "
+            f"{one.bytes_a_page:12,.0f}"
+        )
+
+
+def picture(journal: Journal) -> str:
+    """How CPU, memory and disk grow with the pages, each as a multiple of what it was first."""
+    points: list[CurvePoint] = []
+    for one in journal.costs([4**power * 10_000 for power in range(9)]):
+        points.append(CurvePoint("CPU a page", one.pages, one.cpu_ms + one.database_ms, "ms"))
+        points.append(CurvePoint("most memory of an agent", one.pages, one.peak_mb, "MB"))
+        points.append(CurvePoint("disk a page", one.pages, one.bytes_a_page, "bytes"))
+    return plot(sorted(points, key=lambda point: point.what))
+
+
+def verdict(costs: Sequence[Cost]) -> tuple[float, float]:
+    """How much the dearest page from 10^5 on costs against the cheapest, and the most memory."""
+    compared = [one.cpu_ms + one.database_ms for one in costs if one.pages >= _FIRST_COMPARED] or [1.0]
+    return max(compared) / min(compared), max((one.peak_mb for one in costs), default=0.0)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prints the curve; goal: at most 500 MB at any time."""
+    """Prints the costs; goals: within 1.3 of each other from 10^5 pages on, at most 1 GB an agent."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpus", help="not needed: the web is simulated")
-    parser.add_argument("--pages", type=int, default=1_000_000)
-    parser.add_argument("--hosts", type=int, default=1000)
+    parser.add_argument("--corpus", help="not needed: the web is made up")
+    parser.add_argument("--folder", type=Path, required=True, help="archive and journal; what is here goes on")
+    parser.add_argument("--pages", type=int, default=10_000_000)
+    parser.add_argument("--hosts", type=int, default=100_000)
+    parser.add_argument("--agents", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="end cleanly after this time")
-    parser.add_argument("--folder", type=Path, help="where the archive lies meanwhile; some gigabytes")
+    parser.add_argument("--port", type=int, default=_PORT, help="of the web; the same in all runs")
+    parser.add_argument("--services", action="store_true", help="on PostgreSQL and S3 that are started for it")
+    parser.add_argument("--plot", type=Path, help="write a picture of the whole crawl to this file")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    journal = Journal(options.folder / "journal.jsonl")
+    each = -(-options.pages // options.hosts)
+    ways = {name: value for name, value in os.environ.items() if name.startswith(_SETTINGS)}
+    told: dict[str, float] = {}
 
-    def tell(found: Sample) -> None:
-        print(json.dumps(asdict(found)) if options.json else _line(found), flush=True)
+    def tell() -> None:
+        if not options.json:
+            show(list(journal.costs())[-1:])
 
-    if not options.json:
-        print(f"{'pages':>9} {'waiting':>9} {'seconds':>8} {'CPU ms a page':>13} {'RSS MB':>8} {'own MB':>8}", end="")
-        print(f" {'peak MB':>8} {'disk MB':>8}", flush=True)
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        samples = run(options.pages, options.hosts, options.seconds, Path(folder), tell)
-    held = max(each.peak_mb for each in samples) <= GOAL_MB
-    if not options.json:
-        most = max(each.peak_mb for each in samples)
-        print(f"most memory {most:.0f} MB, goal {GOAL_MB:.0f}: {'held' if held else 'NO'}")
-    return 0 if held else 1
+    with (
+        services() if options.services else nullcontext() as scaled,
+        vast_web(options.hosts, each, options.port) as seed,
+    ):
+        watched = Watched(options.folder / "archive", scaled.place() if scaled else ways, scaled)
+        run(watched, journal, seed, options.agents, options.seconds, tell)
+        if not journal.samples[-1].waiting:
+            told = reads(watched, VastWeb(options.hosts, each, 0, options.port))
+    if options.plot:
+        options.plot.write_text(picture(journal))
+    costs = list(journal.costs())
+    growth, most = verdict(costs)
+    if options.json:
+        print(json.dumps({"costs": [asdict(one) for one in costs], "growth": growth, "reads": told}))
+    else:
+        show(costs)
+        print(f"from 10^5 pages on within {growth:.2f} of each other (goal {GOAL_GROWTH}), memory {most:.0f} MB")
+        print(*(f"{name} {value:.2f}" for name, value in told.items()), sep=", ")
+    return 0 if growth <= GOAL_GROWTH and most <= GOAL_MB else 1
 
 
 if __name__ == "__main__":

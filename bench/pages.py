@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import tempfile
 import threading
@@ -26,16 +27,24 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "site")]
 
-from remembered_world import end_of, remember, small_world  # noqa: E402
-from served_archive import running  # noqa: E402
+from remembered_world import end_of, remember, saved_search, small_world  # noqa: E402
+from served_archive import WebClient, running  # noqa: E402
+from signed_in import add_people, session_cookie  # noqa: E402
 
 from bench.serving.large_site import HOST, fill_site  # noqa: E402
 from bench.serving.many_pages import Scale, fill  # noqa: E402
 from letopis.archive import Archive  # noqa: E402
+from letopis.model import stamp14  # noqa: E402
 from letopis_demo import World  # noqa: E402
 
-GOAL = 300.0
-VIEWS = ("map", "picture", "links", "pages", "changes", "broken", "ranks", "report")
+GOAL = 100.0
+MOST_KB = 150.0
+"""Of a page with its styles and scripts."""
+VIEWS = ("map", "picture", "links", "pages", "changes", "broken", "ranks", "report", "audit")
+_TIMES = 5
+_ANSWERS = (200, 303, 404)
+"""A known host leads on to its site; an address that nobody captured has a page too."""
+_AGAIN = 2
 _BIG = "http://big.example/0.html"
 
 
@@ -49,6 +58,10 @@ class Row:
     page: float
     bytes: int
 
+    def is_good(self) -> bool:
+        """Whether it keeps to its budgets."""
+        return self.page <= GOAL and self.bytes <= 1000 * MOST_KB
+
 
 def addresses(world: World) -> dict[str, str]:
     """Every page by name; those of one URL and one host are the largest there are."""
@@ -60,11 +73,26 @@ def addresses(world: World) -> dict[str, str]:
         "watches, page 90": "/watches?page=90",
         "watches of a tag": "/watches?tag=tag3",
         "URL with 5,000 checks": f"/url/{_BIG}",
+        "calendar of 5,000 checks": f"/web/*/{_BIG}",
+        "replay": f"/web/{stamp14(world.start)}/{home}",
+        "not captured": "/web/20260101000000/http://nowhere.example/page",
         "compare": f"/compare/{home}",
         **{f"site: {view}": f"/site/{world.hosts[0]}?view={view}" for view in VIEWS},
         "site of 100,000: pages": "/site/big.example?view=pages",
         "site of 100,000: pages, further": "/site/big.example?view=pages&page=example,big)/500",
+        "sites": "/sites",
+        "sites, by name": "/sites?filter=host9",
         "search": "/search?q=garden",
+        "saved searches": "/saved",
+        "saved search": "/saved/1",
+        "form to save a table": f"/saved/new?question=broken&with=site%3D{world.hosts[0]}",
+        "alerts": "/alerts",
+        "watch": "/watches/1",
+        "pick an element": "/watches/1/pick",
+        "save": f"/save?url={_BIG}",
+        "accounts": "/accounts",
+        "reference": "/docs",
+        "reference of an operation": "/docs/search",
         "crawl": "/crawl",
         "jobs": "/jobs",
         "duplicates": "/duplicates",
@@ -89,16 +117,24 @@ def large_addresses(now: datetime) -> dict[str, str]:
     }
 
 
-def measured(netloc: str, path: str) -> tuple[float, bytes]:
+class Owner:
+    """Somebody who may see every page, and what they are told while they wait; `rest` as in `run`."""
+
+    def __init__(self, web: WebClient, tell: Callable[[str], None], rest: float) -> None:
+        self.netloc, self.tell, self.rest = web.netloc, tell, rest
+        self.headers = {"Cookie": session_cookie(web, "olga"), "Accept": "text/html"}
+
+
+def measured(owner: Owner, path: str) -> tuple[float, bytes]:
     """CPU milliseconds of this process while it answers, counting in the background aside; and the answer."""
-    connection = HTTPConnection(netloc, timeout=120)
+    connection = HTTPConnection(owner.netloc, timeout=120)
     began = time.process_time() - _counting()
-    connection.request("GET", path)
+    connection.request("GET", path, headers=owner.headers)
     answer = connection.getresponse()
     body = answer.read()
     spent = (time.process_time() - _counting() - began) * 1000
     connection.close()
-    assert answer.status in (200, 303), (path, answer.status, body[:300])
+    assert answer.status in _ANSWERS, (path, answer.status, body[:300])
     return spent, body
 
 
@@ -109,19 +145,22 @@ def _counting() -> float:
 
 
 def run(folder: Path, scale: Scale, tell: Callable[[str], None], days: int = 21, rest: float = 0.0) -> list[Row]:
-    """Fills an archive, serves it, and asks for every page thrice; `rest` is the pause before the last time."""
+    """Fills an archive, serves it, and asks for every page several times; `rest` is the pause before the last ones."""
     world = small_world()
     end = end_of(world) + timedelta(hours=1)
     with Archive(folder / "archive", clock=lambda: end) as archive:
+        add_people(archive)
+        saved_search(archive, "olga", world.start)
         remember(archive, world, days=days)
         with running(archive) as web:
+            owner = Owner(web, tell, rest)
             # The indexes of links and words take in the sites before the rest is there.
-            measured(web.netloc, f"/site/{world.hosts[0]}")
-            measured(web.netloc, "/search?q=garden")
+            measured(owner, f"/site/{world.hosts[0]}")
+            measured(owner, "/search?q=garden")
             tell(f"filling {scale.urls} URLs, {scale.checks} checks")
             fill(archive, scale)
             tell(f"the catalogue has {archive.catalog.bytes() / 1e6:.0f} MB")
-            return [_row(web.netloc, name, address, tell, rest) for name, address in addresses(world).items()]
+            return [_row(owner, name, address) for name, address in addresses(world).items()]
 
 
 def run_large(
@@ -131,25 +170,37 @@ def run_large(
     end = datetime(2026, 3, 1, 12, tzinfo=UTC)
     named = f"site of {pages:,}, indexed"
     with Archive(folder / "large", clock=lambda: end) as archive:
+        add_people(archive)
         fill_site(archive, pages, tell)
         with running(archive) as web:
+            owner = Owner(web, tell, rest)
             wanted = [(name, path) for name, path in large_addresses(end).items() if not only or name in only]
-            rows = [_row(web.netloc, f"{named}: {name}", path, tell, rest) for name, path in wanted]
+            rows = [_row(owner, f"{named}: {name}", path) for name, path in wanted]
     with Archive(folder / "large", clock=lambda: end) as archive, running(archive) as web:
-        return [*rows, _row(web.netloc, f"{named}: map after a restart", f"/site/{HOST}", tell, rest)]
+        return [*rows, _row(Owner(web, tell, rest), f"{named}: map after a restart", f"/site/{HOST}")]
 
 
-def _row(netloc: str, name: str, address: str, tell: Callable[[str], None], rest: float) -> Row:
-    tell(f"asking for {address}")
+def _row(owner: Owner, name: str, address: str) -> Row:
     began = time.process_time()
-    measured(netloc, address)
+    measured(owner, address)
     _settle()
     first = (time.process_time() - began) * 1000
-    spent, body = measured(netloc, address)
+    spent, body = min(measured(owner, address) for _ in range(_TIMES))
     assert b"data-again" not in body, f"{address} is still being worked out"
-    time.sleep(rest)
-    later, _ = measured(netloc, address)
-    return Row(name, address, round(first, 1), round(max(spent, later), 1), len(body))
+    later = min(_rested(owner, address) for _ in range(_AGAIN)) if owner.rest else spent
+    owner.tell(f"{max(spent, later):7.1f} ms  {address}")
+    return Row(name, address, round(first, 1), round(max(spent, later), 1), len(body) + _parts_bytes(owner, body))
+
+
+def _parts_bytes(owner: Owner, body: bytes) -> int:
+    """What the page needs beside itself to look like it does."""
+    parts = set(re.findall(rb'(?:src|href)="(/static/[^"]+\.(?:css|js|svg|webmanifest))"', body))
+    return sum(len(measured(owner, part.decode())[1]) for part in parts)
+
+
+def _rested(owner: Owner, address: str) -> float:
+    time.sleep(owner.rest)
+    return measured(owner, address)[0]
 
 
 def _settle() -> None:
@@ -163,9 +214,10 @@ def _settle() -> None:
 
 def table(rows: list[Row]) -> str:
     """For people."""
-    lines = [f"{'page':46} {'page ms':>9} {'first ms':>9} {'kB':>7}   goal {GOAL:.0f} ms a page"]
+    goals = f"goal {GOAL:.0f} ms and {MOST_KB:.0f} kB a page"
+    lines = [f"{'page':46} {'page ms':>9} {'first ms':>9} {'kB':>7}   {goals}"]
     for row in rows:
-        mark = "" if row.page <= GOAL else "  over"
+        mark = "" if row.is_good() else "  over"
         lines.append(f"{row.name:46} {row.page:9.1f} {row.first:9.1f} {row.bytes / 1000:7.1f}{mark}")
     return "\n".join(lines)
 
@@ -188,7 +240,7 @@ def main(argv: list[str]) -> int:
         rows = run(Path(folder), scale, _tell, rest=given.rest) if given.urls else []
         rows += run_large(Path(folder), given.site, _tell, rest=given.rest) if given.site else []
     print(json.dumps([asdict(row) for row in rows]) if given.json else table(rows))
-    return 0 if all(row.page <= GOAL for row in rows) else 1
+    return 0 if all(row.is_good() for row in rows) else 1
 
 
 if __name__ == "__main__":

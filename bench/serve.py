@@ -7,7 +7,7 @@ client. Rounds are interleaved and the best of each counts.
 
 `--differential N` asks both servers N generated questions and compares their
 answers. `--clients N` asks ours with N clients while a crawl writes into the
-same archive.
+same archive. `--idle` tells the memory of ours after one request.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from bench.serving.captures import LIST_URLS, MANY, PAGE, START, Scene
 from bench.serving.differential import compare
 from bench.serving.load import load
-from bench.serving.servers import Served, both, stamp_at
+from bench.serving.servers import Served, both, ours, stamp_at
 
 LIGHT_GOAL, HEAVY_GOAL = 5.0, 15.0
 
@@ -99,6 +99,16 @@ def run(scene: Scene, rounds: int = 3, report: Callable[[str], None] = lambda te
     return rows
 
 
+def idle_memory(scene: Scene) -> float:
+    """Mebibytes of a server that was asked for one page."""
+    served = ours(scene.archive)
+    try:
+        assert served.ask("/")[0] == 200
+        return served.memory()
+    finally:
+        served.close()
+
+
 def table(rows: list[Row]) -> str:
     """One line a question."""
     lines = [f"{'question':26} {'ours ms':>9} {'pywb ms':>9} {'ratio':>7} {'goal':>6}"]
@@ -114,6 +124,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--differential", type=int, metavar="N", help="compare answers to N generated questions")
     parser.add_argument("--clients", type=int, metavar="N", help="N clients at once while a crawl runs")
+    parser.add_argument("--idle", action="store_true", help="the memory of our server after one request")
     given = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as folder:
         if given.clients:
@@ -121,6 +132,9 @@ def main(argv: list[str]) -> int:
         scene = Scene.make(Path(folder), small=bool(given.differential))
         if given.differential:
             return compare(scene, given.differential, as_json=given.json)
+        if given.idle:
+            print(json.dumps({"idle_mb": round(idle_memory(scene), 1)}))
+            return 0
         rows = run(scene, given.rounds, lambda text: print(text, file=sys.stderr))
     if given.json:
         print(json.dumps([{"name": row.name, "ours_ms": row.ours, "pywb_ms": row.theirs, "ratio": row.ratio,

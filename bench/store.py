@@ -1,4 +1,4 @@
-"""Q1-Q6 and Q19: the store on real versions, through a real archive.
+"""Q1-Q6, Q19 and Q23: the store on real versions, through a real archive.
 
 Every version is put by itself, durably, in the order of time; then the
 archive is compacted and every version read back and compared. Sizes stand
@@ -34,7 +34,7 @@ from letopis.archive import Archive
 from letopis.config import Settings
 from letopis.config import load_settings as settings
 
-GOALS = {"Q1": 0.92, "Q2": 0.88, "Q3": 120.0, "Q4": 0.8, "Q5": 8.0, "Q6": 2.0, "Q19": 1.3}
+GOALS = {"Q1": 0.88, "Q2": 0.86, "Q3": 120.0, "Q4": 0.8, "Q5": 8.0, "Q6": 2.0, "Q19": 1.3, "Q23": 8.0}
 _BOUND, _WORK = 2_000_000, 8
 _HEAVY = 200_000
 """Pages of this mean size are news: their total is held against Q2."""
@@ -75,7 +75,7 @@ class Bench:
         return _timed("Q6 put, gzip -9 = 1", ours / count, peer / count, "Q6")
 
     def compact(self) -> Row:
-        """What a full compaction takes; no goal, since it can wait and be stopped."""
+        """Q23: what a full compaction takes, beside gzip -9 of every version."""
         start = process_time()
         self._archive.compact()
         ours = process_time() - start
@@ -83,7 +83,7 @@ class Bench:
         for document in self._documents:
             for body in document.bodies:
                 zlib.compress(body, 9)
-        return _timed("full compaction, gzip -9 = 1", ours, process_time() - start, None)
+        return _timed("Q23 full compaction, gzip -9 = 1", ours, process_time() - start, "Q23")
 
     def newest(self, when: str) -> Row:
         """Q4: the newest version of each document."""
@@ -171,8 +171,8 @@ def _interleaved(actions: Sequence[Callable[[], object]], repeats: int) -> list[
     return best
 
 
-def _timed(what: str, ours: float, peer: float, goal: str | None) -> Row:
-    return Row(what, "ms", ours * 1000, peer * 1000, ours / peer, GOALS[goal] if goal else None)
+def _timed(what: str, ours: float, peer: float, goal: str) -> Row:
+    return Row(what, "ms", ours * 1000, peer * 1000, ours / peer, GOALS[goal])
 
 
 def run(corpus: Path, settings: Settings, repeats: int, sample: int, peers: Sequence[str]) -> Iterator[Row]:

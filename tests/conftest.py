@@ -6,14 +6,18 @@ from pathlib import Path
 
 import pytest
 from argon2 import PasswordHasher
+from hypothesis import HealthCheck, settings
 
 from letopis.catalog import accounts
 
-for folder in ("site", "openness"):
+for folder in ("site", "openness", "../tools"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
 pytest_plugins = ["misbehaving_site", "scripted_site", "services"]
 COSTLY_HASHER = accounts._HASHER
+# How long an example takes says something about the machine and nothing about the promise.
+settings.register_profile("letopis", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("letopis")
 
 
 @pytest.fixture
@@ -36,3 +40,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     lost = [item.nodeid for item in items if item.get_closest_marker("timed") and gates not in item.path.parents]
     if lost:
         raise pytest.UsageError(f"tests marked as timed belong into {gates}: {', '.join(lost)}")
+    # Begun last, they would run alone at the end.
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)

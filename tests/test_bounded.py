@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from letopis.bounded import BoundedWorkers, check_pattern, impatient
+from letopis import bounded
+from letopis.bounded import BoundedWorkers, Impatience, check_pattern
 from letopis.errors import NotReady, TooCostly, UsageError
 
 HERE = "test_bounded"
@@ -86,6 +87,19 @@ def test_what_is_too_much_is_stopped_and_not_tried_again(workers: BoundedWorkers
     assert workers.run(f"{HERE}:told", {}, b"after").endswith(b"after")
 
 
+def test_what_neither_computes_nor_ends_is_told_as_what_computes_too_long(
+    workers: BoundedWorkers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be asked for again: perhaps the machine was busy."""
+    monkeypatch.setattr(bounded, "_LEAST_PATIENCE", 0.0)
+    monkeypatch.setattr(bounded, "_PATIENCE", 0)
+    order = {"began": str(tmp_path / "began"), "end": str(tmp_path / "end")}
+    for tries in (1, 2):
+        with pytest.raises(TooCostly, match="longer than 1 s and was stopped"):
+            workers.run(f"{HERE}:held", order, b"", seconds=1.0)
+        assert workers.started == tries
+
+
 def test_misuse_is_told_in_its_own_words(workers: BoundedWorkers) -> None:
     with pytest.raises(UsageError, match="the word is missing; give one"):
         workers.run(f"{HERE}:misused", {}, b"")
@@ -99,7 +113,7 @@ def test_whoever_cannot_wait_is_refused_while_others_wait(workers: BoundedWorker
 
     def ask() -> None:
         try:
-            with impatient(waiting=5, seconds=60.0):
+            with Impatience(waiting=5, seconds=60.0):
                 answers.append(workers.run(f"{HERE}:held", order, b"page"))
         except NotReady as error:
             refused.append(str(error))

@@ -18,7 +18,10 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from scripted_site import ScriptedSite
 
+import letopis
 import letopis.errors
 from letopis.cli.main import VERBS, load_verb
 from letopis.cli.main import root_command as cli
@@ -79,7 +82,7 @@ def test_help_lists_every_verb_with_one_line() -> None:
 def test_each_verb_has_help_with_an_example(name: str) -> None:
     command = load_verb(name)
     assert command.help
-    help_text = run(name, "--help").stdout
+    help_text = CliRunner().invoke(cli, [name, "--help"], prog_name="letopis").output
     assert f"letopis {name}" in help_text.split("Examples", 1)[-1]
 
 
@@ -91,7 +94,7 @@ def run(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str
         text=True,
         cwd=cwd,
         env=environment,
-        timeout=120,
+        timeout=300,
     )
 
 
@@ -115,11 +118,42 @@ def shown_commands() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("where", "line"), shown_commands())
 def test_commands_shown_in_the_docs_are_understood(where: str, line: str) -> None:
-    words = shlex.split(line.split(" | ")[0].split(" > ")[0], comments=True)[1:]
+    assert understood(line), where
+
+
+def understood(line: str) -> list[str]:
+    """The words of a command as the command line took them; raises where it does not take one."""
+    words = shlex.split(line.split(" | ")[0].split(" > ")[0].removesuffix(" &"), comments=True)[1:]
     context = cli.make_context("letopis", list(words), obj=_given())
     name, command, rest = cli.resolve_command(context, [*context._protected_args, *context.args])
     assert command is not None
-    command.make_context(name or "", rest, parent=context)
+    taken = command.make_context(name or "", rest, parent=context)
+    return [*taken.command_path.split()[1:], *map(str, taken.params)]
+
+
+def equivalents() -> list[str]:
+    """Commands of the tables of the page for people who come from other tools."""
+    text = (ROOT / "docs" / "guide" / "migrate.md").read_text().split("## What is called what")[1]
+    rows = [row.rpartition(" | ")[2] for row in re.findall(r"^\| (.+) \|$", text, re.MULTILINE)]
+    return [command for row in rows for command in re.findall(r"`(letopis [^`]+)`", row)]
+
+
+@pytest.mark.parametrize("line", equivalents())
+def test_every_equivalent_of_another_tool_is_a_command(line: str) -> None:
+    assert understood(line)[0] == line.split()[1]
+
+
+def test_every_peer_has_equivalents_and_what_it_does_better() -> None:
+    text = (ROOT / "docs" / "guide" / "migrate.md").read_text().split("## What is called what")[1]
+    sections = text.split("\n### ")[1:]
+    assert [part.partition("\n")[0] for part in sections if "What they do better: " not in part] == []
+    titles = " ".join(part.partition("\n")[0] for part in sections)
+    peers = (
+        "urlwatch", "changedetection.io", "Scrapy", "Heritrix", "wget", "pywb", "ArchiveBox", "Browsertrix",
+        "LinkChecker", "Screaming Frog", "rsync", "zsync", "zchunk", "Wayback",
+    )  # fmt: skip
+    assert [peer for peer in peers if peer not in titles] == []
+    assert len(equivalents()) >= 45
 
 
 def _given() -> object:
@@ -153,6 +187,40 @@ def test_python_shown_in_the_docs_imports_what_is_there(path: Path) -> None:
         if not resolves(f"{node.module}.{alias.name}")
     ]
     assert missing == []
+
+
+def test_every_public_name_is_in_an_example_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scripted_site: ScriptedSite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scripted_site.set("/", b"<p>a page")
+    monkeypatch.chdir(tmp_path)
+    blocks = python_blocks(ROOT / "docs" / "reference" / "python.md")
+    for block in blocks:
+        exec(compile(block.replace("https://example.org/", scripted_site.url("/")), "python.md", "exec"), {})
+    shown = capsys.readouterr().out
+    for sentence in ("the server did not give it: ", "not in the archive: ", "this makes no sense: ", "1000000 30"):
+        assert sentence in shown
+    used = {node.id for block in blocks for node in ast.walk(ast.parse(block)) if isinstance(node, ast.Name)}
+    assert sorted(set(letopis.__all__) - used) == []
+
+
+def test_the_python_of_the_readme_tells_what_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scripted_site: ScriptedSite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (block,) = python_blocks(ROOT / "README.md")
+    asked = block.replace("https://example.org/", scripted_site.url("/"))
+    asked = asked.replace("changes()", "changes(now=True)")  # within ten seconds the record would answer
+    example = compile(asked, "README.md", "exec")
+    told = []
+    for page in (b"<p>open on Monday", b"<p>open on Monday", b"<p>open on Tuesday"):
+        scripted_site.set("/", page)
+        exec(example, {})
+        told.append(capsys.readouterr().out)
+    assert told[0].startswith("no change since my last look\nb'<p>open on Monday'")
+    assert told[1] == told[0]
+    assert "-open on Monday" in told[2]
+    assert "+open on Tuesday" in told[2]
 
 
 def quoted(path: Path) -> list[str]:

@@ -11,24 +11,28 @@ input is kept in `.fuzz/` and the run ends with status 1. `tests/fuzz` runs a fe
 from __future__ import annotations
 
 import argparse
+import atexit
 import hashlib
 import io
 import json
 import os
 import random
+import shutil
 import sys
 import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from campaign_results import add_result, read_results
 
 from letopis.archive import CheckDetails
-from letopis.change.deltas import apply_binary_delta, apply_text_delta
+from letopis.change.deltas import apply_binary_delta
 from letopis.change.filters import compile_jsonpath
 from letopis.change.visual_diff import visual_html
 from letopis.errors import LetopisError, UsageError
@@ -93,8 +97,8 @@ def _text_page(content_type: str) -> Reader:
     return lambda data: read(_wellformed(data))
 
 
-def _zipped_page(content_type: str, part: str) -> Reader:
-    """A document that is XML in a zip archive: whole archives, and archives around damaged XML."""
+def _zipped_page(name: str, content_type: str, part: str) -> Reader:
+    """A document in a zip archive: whole archives, and the sound one of its corpus around a damaged part."""
     read = _page(content_type)
 
     def read_zipped(data: bytes) -> object:
@@ -102,10 +106,18 @@ def _zipped_page(content_type: str, part: str) -> Reader:
             return read(data)
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w") as archive:
-            archive.writestr(part, data)
+            for other, content in _parts_of(name).items():
+                archive.writestr(other, data if other == part else content)
         return read(packed.getvalue())
 
     return read_zipped
+
+
+@cache
+def _parts_of(name: str) -> dict[str, bytes]:
+    """The files of the whole archive in the corpus of a format."""
+    with zipfile.ZipFile(CORPUS / name / f"whole.{name}") as archive:
+        return {part: archive.read(part) for part in archive.namelist()}
 
 
 def _charsets(data: bytes) -> None:
@@ -214,18 +226,31 @@ def _files(*readers: SourceReader) -> Reader:
     """Whole files: each reader says whether one is of its format, and reads it whatever it said."""
 
     def read(data: bytes) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "given.yaml"
-            file.write_bytes(data)
-            for reader in readers:
-                reader.recognises(file)
-                for ask in (_captures_of, _watches_of):
-                    try:
-                        ask(reader, file)
-                    except LetopisError:
-                        continue
+        file = _given_file()
+        file.write_bytes(data)
+        for reader in readers:
+            reader.recognises(file)
+            for ask in (_captures_of, _watches_of):
+                try:
+                    ask(reader, file)
+                except LetopisError:
+                    continue
 
     return read
+
+
+def _text_files(*readers: SourceReader) -> Reader:
+    read = _files(*readers)
+    return lambda data: read(_wellformed(data))
+
+
+@cache
+def _given_file() -> Path:
+    """One file for all inputs of this process, in memory where there is such a folder: disks are not tried here."""
+    memory = Path("/dev/shm")  # noqa: S108 - a folder of its own is made there
+    folder = Path(tempfile.mkdtemp(prefix="letopis-fuzz-", dir=memory if memory.is_dir() else None))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder / "given.yaml"
 
 
 def _captures_of(reader: SourceReader, file: Path) -> None:
@@ -256,13 +281,12 @@ def _zrec(data: bytes) -> None:
 
 
 def _deltas(data: bytes) -> None:
-    for apply in (apply_binary_delta, apply_text_delta):
-        try:
-            apply(b"the quick brown fox\njumps\n" * 9, data, 1 << 20)
-        except LetopisError:
-            continue
+    with suppress(LetopisError):
+        apply_binary_delta(b"the quick brown fox\njumps\n" * 9, data, 1 << 20)
 
 
+_OOXML = "application/vnd.openxmlformats-officedocument."
+_ODF = "application/vnd.oasis.opendocument."
 FORMATS: dict[str, Reader] = {
     "cdx-query": _cdx,
     "cdxj": lambda data: list(cdx_import._IndexLines().places(_text(data).split("\n"), "index", ImportReport())),
@@ -270,9 +294,9 @@ FORMATS: dict[str, Reader] = {
     "css": _sheet,
     "delta": _deltas,
     "details": _details,
-    "docx": _zipped_page(
-        "application/vnd.openxmlformats-officedocument.wordprocessingml.document", "word/document.xml"
-    ),
+    "docx": _zipped_page("docx", _OOXML + "wordprocessingml.document", "word/document.xml"),
+    "eml": _page("message/rfc822"),
+    "epub": _zipped_page("epub", "application/epub+zip", "O/one.xhtml"),
     "expressions": _words,
     "feed": _page("application/rss+xml"),
     "har": _files(HAR),
@@ -281,12 +305,17 @@ FORMATS: dict[str, Reader] = {
     "images": _page("image/jpeg"),
     "job": parse_job_file,
     "json": _text_page("application/json"),
-    "lists": _files(*LIST_READERS),
+    "json-feed": _text_page("application/feed+json"),
+    "lists": _text_files(*LIST_READERS),
+    "mbox": _page("application/mbox"),
     "mhtml": _files(*PAGE_READERS),
-    "odt": _zipped_page("application/vnd.oasis.opendocument.text", "content.xml"),
+    "odp": _zipped_page("odp", _ODF + "presentation", "content.xml"),
+    "ods": _zipped_page("ods", _ODF + "spreadsheet", "content.xml"),
+    "odt": _zipped_page("odt", _ODF + "text", "content.xml"),
     "pack": _pack,
     "pdf": _page("application/pdf"),
     "postscript": _page("application/postscript"),
+    "pptx": _zipped_page("pptx", _OOXML + "presentationml.presentation", "ppt/slides/slide1.xml"),
     "ranges": _ranges,
     "replica": _replica,
     "rewriting": _rewritten,
@@ -300,11 +329,12 @@ FORMATS: dict[str, Reader] = {
     "visual": _drawn,
     "warc": _warc,
     "watch-lists": _files(DISTILL, VISUALPING, URLWATCH),
+    "xlsx": _zipped_page("xlsx", _OOXML + "spreadsheetml.sheet", "xl/worksheets/sheet1.xml"),
     "xml": _page("application/xml"),
     "zrec": _zrec,
 }
-RISKY = ("docx", "odt", "pdf", "rtf")
-"""Formats that large libraries read."""
+RISKY = ("docx", "eml", "epub", "mbox", "odp", "ods", "odt", "pdf", "pptx", "rtf", "xlsx")
+"""Formats that are read in a process of their own."""
 TOKENS = (
     b"<", b">", b'"', b"'", b"\x00", b"\xff", b"\xfe\xff", b"\r\n", b"{", b"}", b"[", b"]", b"(", b")", b"%", b"%00",
     b"\\", b"<!--", b"-->", b"<![CDATA[", b"]]>", b"<!DOCTYPE", b"&#x0;", b"url(", b"@import ", b"srcset=", b"9" * 20,
@@ -390,7 +420,8 @@ def main() -> int:
             before = read_results().get(f"fuzz {name}")
             done, found = _turn(name, before.count // BATCH if before else 0, end)
             counts[name], faults[name] = counts[name] + done, faults[name] + found
-            if 0 < asked.inputs <= add_result(f"fuzz {name}", done, found).count:
+            total = add_result(f"fuzz {name}", done, found).count
+            if 0 < asked.inputs <= total:
                 names.remove(name)
     for name, count in counts.items():
         sys.stdout.write(f"{name:12} {count:>10,} inputs {faults[name]:>6} faults\n")

@@ -79,12 +79,58 @@ def settings() -> str:
 
 
 def errors() -> str:
-    """The tree of errors with exit statuses."""
-    lines = ["# Errors and exit statuses\n", "| error | exit status | meaning |", "| --- | --- | --- |"]
+    """What the exit statuses mean, and the tree of errors with theirs."""
+    lines = ["# Errors and exit statuses\n", "Made by `tools/reference.py`.\n", "## Exit statuses\n"]
+    lines += ["| status | meaning |", "| --- | --- |"]
+    lines += [f"| {status} | {meaning} |" for status, meaning in exit_statuses().items()]
+    lines += ["\n## Errors\n", "| error | exit status | meaning |", "| --- | --- | --- |"]
     for name, error in inspect.getmembers(letopis.errors, inspect.isclass):
         if issubclass(error, letopis.errors.LetopisError):
             lines.append(f"| `{name}` | {error.exit_status} | {inspect.getdoc(error)} |")
     return "\n".join(lines) + "\n"
+
+
+def exit_statuses() -> dict[int, str]:
+    """Every status with which a command ends."""
+    trees: dict[int, list[str]] = {}
+    for _, error in inspect.getmembers(letopis.errors, inspect.isclass):
+        if issubclass(error, letopis.errors.LetopisError):
+            told = (inspect.getdoc(error) or "").partition("\n")[0]
+            if error.exit_status != 1 and error.exit_status != error.__mro__[1].exit_status:  # type: ignore[attr-defined]
+                trees.setdefault(error.exit_status, []).append(told)
+    fixed = {
+        0: "It was done; an answer may be empty. Also where whoever read the output has seen enough.",
+        1: "Anything else that went wrong: the disk is full, a port is taken, something is busy.",
+        130: "Stopped by Ctrl-C; the same command goes on from there.",
+    }
+    return dict(sorted((fixed | {status: " ".join(told) for status, told in trees.items()}).items()))
+
+
+# The manual page
+
+
+def manual() -> str:
+    """letopis(1): every verb with its options and examples, the exit statuses, the files and variables."""
+    top = click.Context(root, info_name="letopis")
+    lines = ['.TH LETOPIS 1 "" "Letopis" "User Commands"', ".SH NAME", "letopis \\- the web, remembered"]
+    lines += [".SH SYNOPSIS", ".B letopis", "[options] verb [options] [arguments]", ".SH DESCRIPTION"]
+    lines += [_roff(" ".join((root.help or "").split())), ".SH VERBS"]
+    for name in VERBS:
+        context = _context(load_verb(name), name, top)
+        lines += [f".SS {_roff(name)}", ".nf", *map(_roff, _help(context).splitlines()), ".fi"]
+    lines.append(".SH EXIT STATUS")
+    for status, meaning in exit_statuses().items():
+        lines += [".TP", f".B {status}", _roff(meaning)]
+    lines += [".SH FILES", ".TP", ".I letopis.toml", "Settings, in the folder where letopis is started."]
+    lines += [".SH ENVIRONMENT", ".TP", ".B LETOPIS_ARCHIVE", "Folder of the archive.", ".TP"]
+    lines += [".B LETOPIS_SECTION_NAME", "Any setting; 'letopis settings' lists them."]
+    return "\n".join(lines) + "\n"
+
+
+def _roff(text: str) -> str:
+    """Text that roff shows as it is: no backslash, dash or leading dot of it means anything."""
+    plain = text.replace("\\", "\\e").replace("-", "\\-").replace("…", "...")
+    return f"\\&{plain}" if plain.startswith((".", "'")) else plain
 
 
 # HTTP
@@ -266,6 +312,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "errors.md": errors,
     "http.md": http,
     "operations.md": operations,
+    "letopis.1": manual,
 }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
@@ -17,6 +17,7 @@ from typing import Any
 
 from letopis.catalog import Cursor
 from letopis.catalog.database import Database
+from letopis.catalog.resources import Resources
 from letopis.cli.main import main as command
 from letopis.crawl import Agent, CrawlStats
 from letopis.crawl.commits import BatchCommitter
@@ -30,13 +31,15 @@ class Told:
     seconds: float = 0.0
     pages: int = 0
     turns: list[tuple[int, float, float, float, float]] = field(default_factory=list)
-    """Pages, seconds of waiting, seconds held, CPU of this process meanwhile, and when it ended (monotonic)."""
+    """Pages, seconds of waiting for the turn and the hosts, seconds that the rest took, CPU of this process meanwhile,
+    and when it ended (monotonic)."""
 
 
 def watch(told: Told) -> None:
     """From now on, agents and transactions of this process are measured."""
     run, transaction, record = Agent.run, Database.transaction, BatchCommitter._record
-    batch = 0
+    lock = Resources.lock_hosts
+    batch, locking = 0, 0.0
 
     async def timed_run(self: Agent, *words: Any, **named: Any) -> CrawlStats:
         began, cpu = time.perf_counter(), time.process_time()
@@ -52,21 +55,29 @@ def watch(told: Told) -> None:
         batch = len(looks)
         return record(self, looks)
 
-    @contextmanager
-    def timed(self: Database) -> Iterator[Cursor]:
-        nonlocal batch
+    def locked(self: Resources, cursor: Cursor, hosts: Iterable[int]) -> None:
+        nonlocal locking
         asked = time.perf_counter()
-        with transaction(self) as cursor:
+        lock(self, cursor, hosts)
+        locking += time.perf_counter() - asked
+
+    @contextmanager
+    def timed(self: Database, *, beside: bool = False) -> Iterator[Cursor]:
+        nonlocal batch, locking
+        asked, locking = time.perf_counter(), 0.0
+        with transaction(self, beside=beside) as cursor:
             began, cpu = time.perf_counter(), time.process_time()
             yield cursor
         ended = time.perf_counter()
-        told.turns.append((batch, began - asked, ended - began, time.process_time() - cpu, ended))
+        waited = began - asked + locking
+        told.turns.append((batch, waited, ended - asked - waited, time.process_time() - cpu, ended))
         batch = 0
 
     for owner, name, value in (
         (Agent, "run", timed_run),
         (BatchCommitter, "_record", counted),
         (Database, "transaction", timed),
+        (Resources, "lock_hosts", locked),
     ):
         setattr(owner, name, value)
 

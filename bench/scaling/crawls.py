@@ -47,7 +47,7 @@ def web(hosts: int, pages: int) -> Iterator[Web]:
 
 
 Turn = tuple[int, float, float, float, float]
-"""Pages of a transaction, seconds waited for it, seconds held, CPU of its agent meanwhile, and when it ended."""
+"""Pages of a transaction, seconds waited for others, seconds of the rest, CPU of its agent, and when it ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,12 @@ class Crawl:
         if not within:
             raise SystemExit("the crawl was over before all agents worked; give it more --pages")
         return sum(turn[0] for turn in within) / (within[-1][4] - max(firsts))
+
+    @property
+    def waiting(self) -> float:
+        """Which part of the time of commits went by with waiting for the turn and for hosts that others write to."""
+        waited, rest = (sum(turn[place] for turn in self.batches) for place in (1, 2))
+        return waited / (waited + rest)
 
     @property
     def a_page(self) -> float:

@@ -38,6 +38,37 @@ def leases(archive: Archive, name: str, count: int, batch: int) -> None:
         done += max(1, len(taken))
 
 
+def tend(archive: Archive, name: str, count: int, batch: int) -> None:
+    """What an agent asks of its leases once a second or more seldom, so often; it extends them every 20 s."""
+    table = HostLeases(archive.catalog.database, 1000, 0)
+    now = time.time_ns() // 1_000_000
+    table.take(name, now, now + 600_000, batch)
+    for number in range(count):
+        if number % 20 == 0:
+            table.extend(name, now, now + 600_000)
+        table.take_in()
+        table.agents(now)
+        table.spent(name, now)
+
+
+def counting(archive: Archive, name: str, count: int, batch: int) -> None:
+    """How many hosts are to be shared out, asked so often."""
+    table = HostLeases(archive.catalog.database, 1000, 0)
+    for _ in range(count):
+        table.busy_hosts(time.time_ns() // 1_000_000)
+
+
+def start(archive: Archive, name: str, count: int, batch: int) -> None:
+    """What the start of an agent and its end ask of the database, so often."""
+    for number in range(count):
+        with Archive.open(archive.settings) as again:
+            now = time.time_ns() // 1_000_000
+            table = HostLeases(again.catalog.database, 1000, 0)
+            table.extend(f"{name}-{number}", now, now + 600_000)
+            again.catalog.queues.newest_keys(batch)
+            table.leave(f"{name}-{number}")
+
+
 def main(argv: Sequence[str]) -> int:
     kind, name, count, batch, folder = argv
     settings = load_settings(None, {**os.environ, "LETOPIS_ARCHIVE": str(Path(folder) / name)}, {})
@@ -45,7 +76,8 @@ def main(argv: Sequence[str]) -> int:
         print("ready", flush=True)
         sys.stdin.readline()
         began, cpu = time.perf_counter(), time.process_time()
-        {"puts": puts, "leases": leases}[kind](archive, name, int(count), int(batch))
+        kinds = {"puts": puts, "leases": leases, "tend": tend, "count": counting, "start": start}
+        kinds[kind](archive, name, int(count), int(batch))
         print(json.dumps([time.perf_counter() - began, time.process_time() - cpu]), flush=True)
     return 0
 

@@ -1,10 +1,11 @@
-"""A simulation of agents that share cores and take turns at one writer.
+"""A simulation of agents that share cores, a database and an object store, and commit beside each other.
 
-An agent gathers pages until a commit is due, waits for the turn, and holds it
-for `turn_fixed + turn_a_page * pages` seconds. Whoever computes shares the
-cores: agents that gather, the web that answers them, and whoever holds the
-turn together with database and object store. All figures are measured; the
-simulation says what many agents do to each other.
+An agent gathers pages until a commit is due. A commit computes in the agent,
+waits for the object store and the disks, and computes in the database; other
+agents go on meanwhile, since a commit locks nothing but its own hosts.
+Whoever computes shares the cores: agents that gather, the web that answers
+them, commits, and the database, unless that has cores of its own. All figures
+are measured; the simulation says what many agents do to each other.
 """
 
 from __future__ import annotations
@@ -14,17 +15,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a page and a commit cost, in seconds, and how batches are cut.
-
-    `turn_cpu` is the part of the held turn in which somebody computes; the
-    rest waits for networks and disks.
-    """
+    """What a page, a commit and a look at the leases cost, in seconds, and how batches are cut."""
 
     work_a_page: float
     web_a_page: float
-    turn_fixed: float
-    turn_a_page: float
-    turn_cpu: float = 1.0
+    commit_fixed: float
+    commit_a_page: float
+    """Of the agent and of the object store."""
+    wait: float
+    """Networks and disks, for each commit."""
+    base_fixed: float
+    base_a_page: float
+    """Of the database."""
+    tend: float = 0.0
+    """Of the database, each time an agent looks at its leases."""
+    count: float = 0.0
+    """Of the database, to count the hosts that are to be shared out; all agents together do that half of the time."""
     commit_every: float = 1.0
     most: int = 512
     few: int = 64
@@ -34,19 +40,20 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Foretold:
-    """Pages a second of all agents, how busy the turn and the cores are, and what is short first."""
+    """Pages a second of all agents, how busy the cores are (of the database, where it has its own), what is short."""
 
     agents: int
+    offered: float
     pages_a_second: float
-    turn: float
     cores: float
+    database: float
     polite: bool
 
     @property
     def bottleneck(self) -> str:
         """What to widen first."""
-        if self.turn >= 0.9:
-            return "the writer's turn"
+        if self.database >= 0.9:
+            return "the database's cores"
         if self.cores >= 0.9:
             return "cores"
         return "politeness" if self.polite else "the agents, one core each"
@@ -54,37 +61,63 @@ class Foretold:
 
 @dataclass(slots=True)
 class _Agent:
+    since: float
     gathered: float = 0.0
-    since: float = 0.0
-    holds: float = 0.0
-    waits: bool = False
+    ready: float = 0.0
+    """Pages that politeness lets it fetch now."""
+    computes: float = 0.0
+    waits: float = 0.0
+    base: float = 0.0
+
+    @property
+    def commits(self) -> bool:
+        return self.computes > 0 or self.waits > 0 or self.base > 0
 
 
-def simulate(load: Load, agents: int, cores: float, seconds: float = 60.0, step: float = 0.005) -> Foretold:
-    """Runs the clock in small steps; `cores` is how many all of them have together."""
+def simulate(
+    load: Load, agents: int, cores: float, base_cores: float | None = None, seconds: float = 60.0, step: float = 0.005
+) -> Foretold:
+    """Runs the clock in small steps; `cores` is how many all have together, without those that the database has.
+
+    What is told is that of the last two thirds, when everybody is at work.
+    """
     crew = [_Agent(since=-load.commit_every * number / agents) for number in range(agents)]
-    queue: list[_Agent] = []
-    pages = turn_busy = core_busy = 0.0
-    rate = min(load.offered, 1.0 / load.work_a_page)
+    looks = agents / max(1.0, 0.01 * agents)
+    tending = load.tend * looks + min(0.5, load.count * looks)
+    pages = core_busy = base_busy = 0.0
+    pace = 1.0 / load.work_a_page
     for tick in range(round(seconds / step)):
         now = tick * step
-        gathering = [agent for agent in crew if not agent.waits]
+        if tick == round(seconds / step / 3):
+            pages = core_busy = base_busy = 0.0
+        for agent in crew:
+            agent.ready = min(load.most, agent.ready + load.offered * step)
+        gathering = [agent for agent in crew if not agent.commits and agent.ready >= 1]
+        computing = sum(agent.computes > 0 for agent in crew)
+        asking = sum(agent.computes <= 0 and agent.waits <= 0 and agent.base > 0 for agent in crew)
         # The web is one process: it answers no more than a core's worth of pages.
-        web = len(gathering) * rate * load.web_a_page
-        pace = rate / max(1.0, web)
-        wanted = len(gathering) * pace * (load.work_a_page + load.web_a_page) + (load.turn_cpu if queue else 0.0)
+        slowed = pace / max(1.0, len(gathering) * pace * load.web_a_page)
+        wanted = len(gathering) * slowed * (load.work_a_page + load.web_a_page) + computing
+        of_base = asking + tending
+        if base_cores is None:
+            wanted, of_base = wanted + of_base, 0.0
         share = min(1.0, cores / wanted) if wanted else 1.0
+        base_share = share if base_cores is None else min(1.0, base_cores / of_base) if of_base else 1.0
         core_busy += min(wanted, cores) * step
+        base_busy += min(of_base, base_cores or 0.0) * step
         for agent in gathering:
-            agent.gathered = min(load.most, agent.gathered + pace * share * step)
-            if _due(load, agent, now):
-                agent.waits, agent.holds = True, load.turn_fixed + load.turn_a_page * agent.gathered
-                queue.append(agent)
-        if queue:
-            turn_busy += step
-            pages += _held(queue, now, step * share)
-    polite = rate == load.offered
-    return Foretold(agents, pages / seconds, turn_busy / seconds, core_busy / seconds / cores, polite)
+            got = min(slowed * share * step, agent.ready)
+            agent.gathered, agent.ready = agent.gathered + got, agent.ready - got
+        for agent in crew:
+            if agent.commits:
+                pages += _committed(agent, now, step, share, base_share)
+            elif _due(load, agent, now):
+                agent.computes = load.commit_fixed + load.commit_a_page * agent.gathered
+                agent.waits = load.wait
+                agent.base = load.base_fixed + load.base_a_page * agent.gathered
+    polite, seconds = load.offered < pace, seconds * 2 / 3
+    base = base_busy / seconds / base_cores if base_cores else 0.0
+    return Foretold(agents, load.offered, pages / seconds, core_busy / seconds / cores, base, polite)
 
 
 def _due(load: Load, agent: _Agent, now: float) -> bool:
@@ -93,12 +126,16 @@ def _due(load: Load, agent: _Agent, now: float) -> bool:
     return agent.gathered >= load.most or (agent.gathered >= 1 and now - agent.since >= pause)
 
 
-def _held(queue: list[_Agent], now: float, step: float) -> float:
-    """A step of whoever has the turn; how many pages became durable."""
-    first = queue[0]
-    first.holds -= step
-    if first.holds > 0:
+def _committed(agent: _Agent, now: float, step: float, share: float, base_share: float) -> float:
+    """A step of a commit; how many pages became durable."""
+    left = step
+    for name, speed in (("computes", share), ("waits", 1.0), ("base", base_share)):
+        work: float = getattr(agent, name)
+        if work > 0 and left > 0:
+            done = min(work, left * speed)
+            setattr(agent, name, 0.0 if done >= work else work - done)
+            left -= done / speed
+    if agent.commits:
         return 0.0
-    queue.pop(0)
-    recorded, first.gathered, first.since, first.waits = first.gathered, 0.0, now, False
+    recorded, agent.gathered, agent.since = agent.gathered, 0.0, now
     return recorded

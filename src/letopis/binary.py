@@ -11,9 +11,10 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from letopis.errors import VERIFY, Busy, Damaged, NotReady, UsageError
+from letopis.tuples import NamedTuple
 
 MAX_VARINT_BYTES = 9
 """Bytes of the longest varint: 63 bits, so that every value fits a signed 64-bit integer."""
@@ -59,8 +60,15 @@ def length_prefixed(data: bytes) -> bytes:
 
 def decode_varint(data: bytes, at: int) -> tuple[int, int]:
     """The number at a place and where it ends; what is cut short or overlong is Damaged."""
-    if at < len(data) and data[at] < 0x80:
-        return data[at], at + 1
+    # Spelled out for lengths of most pages: each read of a version passes here six times.
+    if at < len(data) and (first := data[at]) < 0x80:
+        return first, at + 1
+    if at + 2 < len(data):
+        second, third = data[at + 1], data[at + 2]
+        if second < 0x80:
+            return first & 0x7F | second << 7, at + 2
+        if third < 0x80:
+            return first & 0x7F | (second & 0x7F) << 7 | third << 14, at + 3
     number = shift = 0
     for byte in data[at : at + MAX_VARINT_BYTES]:
         at += 1

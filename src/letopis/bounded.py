@@ -26,16 +26,16 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from letopis.errors import NotReady, TooCostly, UsageError
 from letopis.lazy import lazy
+from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:
     import regex
@@ -74,14 +74,17 @@ _ENDLESS = _Patience()
 _patience: ContextVar[_Patience] = ContextVar("patience", default=_ENDLESS)
 
 
-@contextmanager
-def impatient(waiting: int, seconds: float) -> Iterator[None]:
+class Impatience:
     """Inside, work has no more time than this, and is refused where so many others wait for a helper already."""
-    token = _patience.set(_Patience(waiting, seconds))
-    try:
-        yield
-    finally:
-        _patience.reset(token)
+
+    def __init__(self, waiting: int, seconds: float) -> None:
+        self._wanted = _Patience(waiting, seconds)
+
+    def __enter__(self) -> None:
+        self._token = _patience.set(self._wanted)
+
+    def __exit__(self, *error: object) -> None:
+        _patience.reset(self._token)
 
 
 class BoundedWorkers:
@@ -104,7 +107,7 @@ class BoundedWorkers:
         """What `work` ("module:function") answers to the order and the body.
 
         TooCostly says that it needed too much or broke; UsageError is the
-        work's own; NotReady comes where others wait already, see `impatient`.
+        work's own; NotReady comes where others wait already, see `Impatience`.
         """
         seconds = min(seconds, _patience.get().seconds)
         head = json.dumps({"work": work, "seconds": seconds, **order}).encode()
@@ -241,7 +244,7 @@ class _Helper:
             left = deadline - time.monotonic()
             readable, writable, _ = select.select([self._out], [self._in] if given else [], [], max(0.0, left))
             if not (readable or writable):
-                raise TooCostly("it did not come to an end in time and was stopped", final=False)
+                raise TooCostly(_took_too_long(seconds), final=False)
             try:
                 if writable:
                     given = given[os.write(self._in, given[: 1 << 20]) :]
@@ -258,7 +261,7 @@ class _Helper:
     def _end(self, seconds: float) -> str:
         """Why a helper ended without an answer."""
         if self._process.wait() == -signal.SIGXCPU:
-            return f"it took longer than {seconds:g} s and was stopped"
+            return _took_too_long(seconds)
         return "it failed or needed too much memory and was stopped"
 
     def stop(self) -> None:
@@ -266,6 +269,11 @@ class _Helper:
         self._process.kill()
         with self._process:
             pass
+
+
+def _took_too_long(seconds: float) -> str:
+    """One sentence whether it computed all that time or was kept from it: whoever asked can do the same about both."""
+    return f"it took longer than {seconds:g} s and was stopped"
 
 
 _workers = BoundedWorkers()

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from letopis.archive import Archive
 from letopis.archive.queues import queue_counts
@@ -25,6 +25,7 @@ from letopis.errors import Busy, shell_words
 from letopis.model.printing import printable, printable_json
 from letopis.monitor.notifications import FailedDelivery
 from letopis.monitor.watcher import open_watcher
+from letopis.tuples import NamedTuple
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _LOOK_SECONDS = 1.0

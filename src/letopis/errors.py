@@ -8,7 +8,7 @@ command or sent a request the verb.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from letopis.tuples import NamedTuple
 
 
 class Remedy(NamedTuple):
@@ -152,6 +152,13 @@ class Refused(LetopisError):
 
     exit_status = 7
     http_status = 403
+
+
+class PageChanged(LetopisError):
+    """A page has changed since the last look, and whoever asked wants to fail then."""
+
+    exit_status = 8
+    http_status = 409
 
 
 class CodecRefused(LetopisError):

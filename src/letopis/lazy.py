@@ -14,7 +14,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    from lxml import etree
+
+__all__ = ["etree", "lazy", "np", "npt", "public_names"]
 
 
 class _LazyModule:
@@ -36,6 +43,10 @@ class _LazyModule:
 def lazy(name: str) -> Any:
     """A module by its full name, loaded when something of it is used."""
     return _LazyModule(name)
+
+
+if not TYPE_CHECKING:  # what many modules name, and most processes never use: 20 MB of memory
+    np, npt, etree = lazy("numpy"), lazy("numpy.typing"), lazy("lxml.etree")
 
 
 def public_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:

@@ -28,12 +28,12 @@ def serving(archive: Archive, connections: ConnectionPool) -> Iterator[WebClient
     server, ready = Server(archive, listen("127.0.0.1", 0), connections=connections), threading.Event()
     thread = threading.Thread(target=lambda: asyncio.run(server.run(ready.set)), daemon=True)
     thread.start()
-    assert ready.wait(20)
+    assert ready.wait(300)
     try:
         yield WebClient(server.address)
     finally:
         server.stop()
-        thread.join(20)
+        thread.join(300)
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def archive(make_archive: object) -> Archive:
 
 def connected(web: WebClient, begun: bytes = b"", address: str = "127.0.0.1") -> socket.socket:
     host, _, port = web.netloc.partition(":")
-    line = socket.create_connection((host, int(port)), timeout=20, source_address=(address, 0))
+    line = socket.create_connection((host, int(port)), timeout=300, source_address=(address, 0))
     line.sendall(begun)
     return line
 

@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+from patience import until
 
 from letopis import Archive
 
@@ -55,14 +55,6 @@ def service(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
 def status(address: str) -> int:
     with urlopen(f"{address}web/http://example.org/", timeout=_PATIENCE) as answer:
         return int(answer.status)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Waits for a condition, a minute at most."""
-    end = time.monotonic() + _PATIENCE
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_a_killed_worker_is_replaced_and_nobody_is_refused(service: tuple[subprocess.Popen[str], str]) -> None:

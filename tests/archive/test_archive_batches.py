@@ -71,7 +71,7 @@ def test_versions_of_a_batch_have_rising_numbers_above_all_before(tmp_path: Path
         with archive.transaction() as (cursor, _):
             new = PendingRows(cursor, 5)
             row = VersionRow(0, 1, 1, 2**41, 1, 1, 200, None, None)
-            given_out = [new.version(row), new.version(row._replace(number=2))]
+            given_out = [new.version(row).id, new.version(row._replace(number=2)).id]
             new.write()
         assert given_out == sorted(given_out)
         assert given_out[0] > max(before)

@@ -20,6 +20,7 @@ from letopis.archive.captures import (
     TimeRange,
     checked_urls,
     load_capture,
+    reads_at_once,
     timeline_of,
     version_time,
 )
@@ -158,6 +159,20 @@ def test_an_archive_says_whether_its_catalogue_answers(tmp_path: Path) -> None:
 def test_an_embedded_archive_is_read_locally(tmp_path: Path) -> None:
     with Archive(tmp_path / "archive") as archive:
         assert archive.reads_locally
+
+
+@pytest.mark.files
+def test_what_is_read_at_once_is_small_and_here(tmp_path: Path) -> None:
+    """Whatever is larger, or would have to be asked for elsewhere, is read where nobody else waits."""
+    with Archive(tmp_path / "archive", clock=lambda: at(60)) as archive:
+        archive.record([look("http://example.org/", at(1), b"five.")])
+        capture = timeline_of(archive, "http://example.org/").first()
+        assert capture is not None
+        assert reads_at_once(archive, capture, 5)
+        assert not reads_at_once(archive, capture, 4)
+        with archive.catalog.transaction() as cursor:
+            cursor.run("UPDATE content SET method = 'absent'")
+        assert not reads_at_once(archive, capture, 5)
 
 
 def test_a_look_that_others_overtook_keeps_its_time_and_its_place(tmp_path: Path) -> None:

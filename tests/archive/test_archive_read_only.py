@@ -6,8 +6,11 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -18,8 +21,9 @@ URL = "http://example.org/"
 _MOUNTED = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
 
 
-def on_read_only_medium(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Runs a verb on an archive that cannot be written to; the superuser, whom modes do not stop, mounts it so."""
+@contextmanager
+def read_only(folder: Path, *words: str) -> Iterator[list[str]]:
+    """A verb on an archive that cannot be written to; the superuser, whom modes do not stop, mounts it so."""
     for path in [folder, *folder.rglob("*")]:
         path.chmod(0o555 if path.is_dir() else 0o444)
     command = [sys.executable, "-m", "letopis.cli", "--archive", str(folder), *words]
@@ -28,10 +32,15 @@ def on_read_only_medium(folder: Path, *words: str) -> subprocess.CompletedProces
             pytest.skip("MOUNTS ARE NOT ALLOWED HERE: archives on read-only media were not tried")
         command = ["unshare", "--mount", "sh", "-c", _MOUNTED, str(folder), *command]
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        yield command
     finally:
         for path in [folder, *folder.rglob("*")]:
             path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def on_read_only_medium(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    with read_only(folder, *words) as command:
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
 def archived(folder: Path) -> Path:
@@ -50,6 +59,20 @@ def test_everything_that_reads_works(tmp_path: Path) -> None:
     assert URL in on_read_only_medium(folder, "search", "stone").stdout
     assert on_read_only_medium(folder, "verify").returncode == 0
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_it_is_served(tmp_path: Path) -> None:
+    with (
+        read_only(archived(tmp_path / "a"), "serve", "--port", "0") as command,
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as serving,
+    ):
+        assert serving.stdout is not None
+        address = serving.stdout.readline().removeprefix("listening on ").strip()
+        try:
+            with urlopen(f"{address}api/v1/search?q=stone", timeout=300) as answer:
+                assert json.load(answer)["results"][0]["url"] == URL
+        finally:
+            serving.terminate()
 
 
 def test_whoever_wants_to_write_is_refused_with_a_sentence(tmp_path: Path) -> None:

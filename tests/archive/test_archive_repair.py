@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from random_damage import damage_file, damage_puts, sound_archive, wrong_reads
+from random_damage import damage_file, damage_puts, disorder_page, overwrite_page, page_of, sound_archive, wrong_reads
 from random_histories import quick_coding
 
 from letopis.archive import Archive
@@ -38,17 +38,6 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sound") / "a"
     sound_archive(folder)
     return folder
-
-
-def page_of(file: Path, name: str) -> int:
-    with closing(sqlite3.connect(file)) as connection:
-        return int(connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (name,)).fetchone()[0])
-
-
-def overwrite_page(file: Path, page: int) -> None:
-    data = bytearray(file.read_bytes())
-    data[(page - 1) * 1024 : page * 1024] = b"\xa5" * 1024
-    file.write_bytes(data)
 
 
 @pytest.mark.parametrize("name", ["version_number", "resource_url", "content_identity"])
@@ -79,6 +68,15 @@ def test_repair_saves_what_only_the_catalogue_has_when_a_table_is_damaged(
         assert accounts_of(archive).sign_in("ada", "a long password") is not None
         assert list(archive.verify()) == []
     assert (folder / "catalogue.sqlite.damaged-1").exists()
+
+
+def test_repair_ends_where_rows_are_out_of_their_order(tmp_path: Path, sound: Path) -> None:
+    folder = shutil.copytree(sound, tmp_path / "a")
+    disorder_page(folder / "catalogue.sqlite", page_of(folder / "catalogue.sqlite", "host"))
+    assert Archive.repair(placed(folder)).lost == ()
+    with Archive(folder) as archive:
+        assert [archive.get(put.url, at=put.at).body for put in damage_puts()] == [put.body for put in damage_puts()]
+        assert list(archive.verify()) == []
 
 
 def test_repair_that_fails_leaves_the_catalogue_that_was_there(

@@ -61,6 +61,20 @@ def test_an_older_catalogue_takes_in_what_its_packs_know(tmp_path: Path, verb: s
         assert list(archive.verify()) == []
 
 
+def test_a_copy_of_a_catalogue_that_was_built_anew_takes_in_what_its_packs_know(tmp_path: Path) -> None:
+    folder, all_puts = tmp_path / "a", puts(0, 6)
+    with Archive(folder) as archive:
+        list(archive.put_many(all_puts[:4]))
+    (folder / "catalogue.sqlite").unlink()
+    Archive.repair(Settings(archive=ArchiveSettings(path=str(folder))))
+    copy = copied(folder, tmp_path / "backup")
+    with Archive(folder) as archive:
+        list(archive.put_many(all_puts[4:]))
+    put_back(folder, copy)
+    with Archive(folder) as archive:
+        assert [archive.get(put.url, at=put.at).body for put in all_puts] == [put.body for put in all_puts]
+
+
 def test_versions_that_the_catalogue_does_not_know_are_listed_and_merged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

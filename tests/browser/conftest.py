@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socketserver
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
@@ -13,11 +11,14 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
-from remembered_world import answered_job, remember
+from refusing_proxy import refusing_proxy
+from remembered_world import answered_job, remember, saved_search
 from served_archive import WebClient, running
 
 from letopis.archive import Archive
 from letopis.catalog.accounts import Accounts
+from letopis.errors import MissingExtra
+from letopis.fetch.browser import find_browser
 from letopis.index.word_index import WordIndex
 from letopis_demo import World
 
@@ -37,6 +38,7 @@ def browsed_world() -> World:
 def browsed_archive(tmp_path_factory: pytest.TempPathFactory, browsed_world: World) -> Iterator[Archive]:
     end = browsed_world.start + timedelta(days=4)
     with Archive(tmp_path_factory.mktemp("browser") / "archive", clock=lambda: end) as archive:
+        saved_search(archive, "olga", browsed_world.start)
         remember(archive, browsed_world, days=4)
         Accounts(archive.catalog.database).add("olga", "owner", PASSWORD, 0)
         WordIndex(archive).catch_up()
@@ -76,51 +78,32 @@ def _session(web: WebClient, name: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    """Ends with the module: while it lives its event loop runs, and no other asynchronous test could."""
-    program = shutil.which("chromium")
-    if program is None:
-        pytest.skip("NO CHROMIUM on this machine: browser tests did not run; 'make browser' installs it")
+def launch() -> Iterator[Callable[..., Any]]:
+    """Starts browsers. Ends with the module: while it lives, its event loop runs, and no asynchronous test could."""
     playwright = pytest.importorskip("playwright.sync_api", reason="NO PLAYWRIGHT: browser tests did not run")
+    try:
+        program = find_browser()
+    except MissingExtra:
+        pytest.skip("NO CHROMIUM on this machine: browser tests did not run; 'make browser' installs it")
     with playwright.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=program, args=FLAGS)
-        yield browser
-        browser.close()
-
-
-class _Refusing(socketserver.StreamRequestHandler):
-    """Remembers the first line of whatever asks for the live web."""
-
-    def handle(self) -> None:
-        line = self.rfile.readline(4096).decode("latin-1").strip()
-        if line:
-            self.server.asked.append(line)  # type: ignore[attr-defined]
-        self.wfile.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-
-
-@contextmanager
-def _live_web() -> Iterator[tuple[int, list[str]]]:
-    """A proxy that answers nothing: all that leaves the machine would stand in its list."""
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Refusing) as server:
-        server.daemon_threads = True
-        asked: list[str] = []
-        server.asked = asked  # type: ignore[attr-defined]
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_address[1], asked
-        server.shutdown()
+        yield lambda *flags, **options: play.chromium.launch(
+            executable_path=program, args=[*FLAGS, *flags], **options
+        )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def logged_browser() -> Iterator[tuple[Any, list[str]]]:
-    program = shutil.which("chromium")
-    if program is None:
-        pytest.skip("NO CHROMIUM on this machine: browser tests did not run; 'make browser' installs it")
-    playwright = pytest.importorskip("playwright.sync_api", reason="NO PLAYWRIGHT: browser tests did not run")
-    with _live_web() as (port, asked), playwright.sync_playwright() as play:
-        browser = play.chromium.launch(
-            executable_path=program, args=[*FLAGS, "--autoplay-policy=no-user-gesture-required"],
-            proxy={"server": f"http://127.0.0.1:{port}", "bypass": "127.0.0.1,*.localhost"},
-        )  # fmt: skip
+def chromium(launch: Callable[..., Any]) -> Iterator[Any]:
+    browser = launch()
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="module")
+def logged_browser(launch: Callable[..., Any]) -> Iterator[tuple[Any, list[str]]]:
+    """One behind a proxy that answers nothing: all that leaves the machine would stand in the list."""
+    with refusing_proxy() as (port, asked):
+        proxy = {"server": f"http://127.0.0.1:{port}", "bypass": "127.0.0.1,*.localhost"}
+        browser = launch("--autoplay-policy=no-user-gesture-required", proxy=proxy)
         yield browser, asked
         browser.close()
 

@@ -84,5 +84,5 @@ def test_the_button_of_a_watch_sends_a_notification_and_says_what_became_of_it(
         tab.goto("/watches")
         tab.get_by_label(f"Choose {page.url}").check()
         tab.get_by_role("button", name="Test notification").click()
-        tab.get_by_role("status").wait_for()
+        tab.get_by_role("status").get_by_text("delivered").wait_for()
     assert [path for method, path, _ in page.site.log if method == "POST"] == ["/hook"]

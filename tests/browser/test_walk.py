@@ -43,11 +43,11 @@ def test_a_walk_from_the_overview_to_a_change_a_site_and_a_search(visit: Visit, 
         assert tab.locator(".words ins, .words del").count() >= 1
         for name in ("Side by side", "As it looks", "Links", "Source"):
             tab.get_by_role("link", name=name, exact=True).click()
-            assert tab.get_by_role("link", name=name, exact=True).get_attribute("aria-current") == "page"
+            tab.locator("a[aria-current=page]").get_by_text(name, exact=True).wait_for()
             assert fits(tab), name
         tab.locator(".crumbs a").click()
         tab.locator(".crumbs a").click()
-        assert tab.locator(".tree a.page").count() >= 5
+        tab.locator(".tree a.page").nth(4).wait_for(state="attached")
         assert fits(tab)
         tab.locator("#find").fill("garden patient")
         tab.locator("#find").press("Enter")
@@ -124,6 +124,22 @@ def test_the_keyboard_reaches_the_content_and_the_search_box(visit: Visit) -> No
         tab.keyboard.press("Escape")
 
 
+def test_words_are_completed_where_words_are_searched_and_in_no_other_box(visit: Visit) -> None:
+    with visit(viewport=WIDE) as tab:
+        for page, typed in (("/", "#find"), ("/search", "form.ask-words input[name=q]")):
+            tab.goto(page)
+            box = tab.locator(typed)
+            box.press_sequentially("patient gard")
+            offered = tab.locator(f"datalist#{box.get_attribute('list')} option")
+            offered.first.wait_for(state="attached")
+            assert "patient garden" in [option.get_attribute("value") for option in offered.all()]
+        for page in ("/search", "/watches", "/settings", "/docs", "/saved/new"):
+            tab.goto(page)
+            boxes = tab.locator("input[list^=words-of]").all()
+            asked = [box.evaluate("box => new URL(box.form.action).pathname") for box in boxes]
+            assert asked == (["/find", "/search"] if page == "/search" else ["/find"]), page
+
+
 def test_the_rendered_comparison_cannot_reach_our_page(visit: Visit, browsed_world: World) -> None:
     with visit(viewport=WIDE) as tab:
         tab.goto(f"/compare/{browsed_world.url(0, 0)}?view=visual")
@@ -135,17 +151,31 @@ def test_the_rendered_comparison_cannot_reach_our_page(visit: Visit, browsed_wor
         assert inner.locator("ins.letopis, del.letopis").count() >= 1
 
 
+def test_on_the_phone_hosts_of_a_crawl_are_cards_that_need_no_scrolling_to_the_side(visit: Visit) -> None:
+    with visit(viewport=NARROW) as tab:
+        tab.goto("/crawl")
+        for _ in ("as it was sent", "as the script draws it anew"):
+            group = tab.get_by_role("group", name="Hosts")
+            assert group.evaluate("box => box.scrollWidth <= box.clientWidth")
+            labels = (
+                group.locator("tbody tr").first.locator("td").evaluate_all("all => all.map(one => one.dataset.label)")
+            )
+            assert labels == ["Host", "Fetches", "Failures in a row", "Crawl-delay"]
+            tab.locator("[data-live]").wait_for()
+
+
 def test_live_figures_move_while_somebody_looks(visit: Visit) -> None:
     with visit(viewport=WIDE) as tab:
         tab.goto("/crawl")
-        tab.locator("[data-live]").wait_for(state="visible", timeout=15_000)
+        tab.locator("[data-live]").wait_for(state="visible")
         assert tab.locator("[data-rate=fetched]").inner_text() == "0.0"
 
 
 def show_as_of(tab: Any, moment: datetime) -> None:
     """Sets the time bar to the end of a day."""
     tab.get_by_role("textbox", name="As of").fill(moment.strftime("%Y-%m-%dT23:59"))
-    tab.locator(".time-bar button").click()
+    with tab.expect_navigation():
+        tab.locator(".time-bar button").click()
 
 
 @in_every_look
@@ -158,11 +188,14 @@ def test_somebody_browses_the_map_of_a_site_at_two_dates(visit: Visit, browsed_w
         assert tab.locator(".time-bar.past").count() == 1
         assert 1 <= tab.locator(".tree a.page").count() <= now
         assert fits(tab)
-        tab.get_by_role("link", name="Changes", exact=True).click()
+        with tab.expect_navigation():
+            tab.get_by_role("link", name="Changes", exact=True).click()
         show_as_of(tab, last)
         tab.get_by_label("compared with").fill(first.strftime("%Y-%m-%d"))
-        tab.locator("form.inline", has=tab.get_by_label("compared with")).get_by_role("button").click()
+        with tab.expect_navigation():
+            tab.locator("form.inline", has=tab.get_by_label("compared with")).get_by_role("button").click()
         assert tab.locator(".badge.changed, .badge.appeared").count() >= 1
         assert fits(tab)
-        tab.get_by_role("link", name="Back to now").click()
+        with tab.expect_navigation():
+            tab.get_by_role("link", name="Back to now").click()
         assert tab.locator(".time-bar.past").count() == 0

@@ -54,6 +54,9 @@ def test_the_frame_follows_what_is_shown_and_an_uncaptured_page_can_be_saved(
         bar, frame = tab.locator("header.replay"), tab.frame_locator("main iframe")
         assert "365 d earlier than asked for" in bar.inner_text()
         bar.locator(".missing").wait_for()
+        fetching = bar.locator(".fetch").get_attribute("href") or ""
+        assert fetching.startswith(f"{ways.address}/missing?page=")
+        assert "&at=20250506070809&url=http" in fetching
         frame.locator("#next").click()
         frame.locator("p#next").wait_for()
         tab.wait_for_url(f"{ways.replay}/web/20250506070809/{SITE}/next")
@@ -66,7 +69,8 @@ def test_the_frame_follows_what_is_shown_and_an_uncaptured_page_can_be_saved(
         assert "lost.example/page" in bar.inner_text()
         save.click()
         tab.wait_for_url(f"{ways.address}/web/{WAYS_STAMP}/https://lost.example/page")
-        assert tab.get_by_text("Sign in to save this page").is_visible()
+        assert tab.get_by_text("People with an account can save it").is_visible()
+        assert "lost.example/page" in (tab.locator("main a", has_text="Sign in").get_attribute("href") or "")
     finally:
         tab.close()
     assert of_pages(asked) == []

@@ -31,6 +31,22 @@ def test_a_host_has_one_owner_at_a_time_and_each_has_a_higher_fence(archive: Arc
     assert {fence for _, fence in later} == {2}
 
 
+@pytest.mark.parametrize("late", [5000, 0])
+def test_hosts_with_new_and_with_due_pages_are_found_however_many_are_due(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch, late: int
+) -> None:
+    monkeypatch.setattr("letopis.catalog.leases._MOST_LATE", late)
+    leases = HostLeases(archive.catalog.database, 1000, 3)
+    with archive.catalog.transaction() as cursor:
+        # The first two were visited and are due at 50 and at 5000; the third had all the pages that it may have.
+        cursor.run_many("UPDATE resource SET state = 2, due = ? WHERE host = ?", [(50, 1), (5000, 2)])
+        cursor.run("UPDATE host SET fetched = 3 WHERE id = 3")
+    assert (leases.busy_hosts(49), leases.busy_hosts(50), leases.busy_hosts(5000)) == (3, 4, 5)
+    assert sorted(host for host, _ in leases.take("a", now=60, until=100, limit=9)) == [1, 4, 5, 6]
+    assert leases.take("b", now=60, until=100, limit=9) == []
+    assert sorted(host for host, _ in leases.take("b", now=5000, until=6000, limit=9)) == [1, 2, 4, 5, 6]
+
+
 def test_a_record_under_an_old_fence_is_refused(archive: Archive) -> None:
     leases = HostLeases(archive.catalog.database, 1000, 0)
     held = [tuple(row) for row in leases.take("paused", 0, 100, 2)]

@@ -15,7 +15,7 @@ USUAL = (("Content-Type", "text/html; charset=utf-8"), ("Content-Length", "30214
 @given(FIELDS)
 @settings(max_examples=200)
 def test_headers_survive_packing_whatever_they_hold(fields: tuple[tuple[str, str], ...]) -> None:
-    assert contents._unpack_headers(contents._pack_headers(fields)) == fields
+    assert contents.unpack_headers(contents._pack_headers(fields)) == fields
 
 
 @given(FIELDS)
@@ -26,7 +26,7 @@ def test_form_of_the_first_archives_is_told_apart_and_read(fields: tuple[tuple[s
     first = zstd.compress(
         contents._inflate_record(packed), 3, zstd_dict=zstd.ZstdDict(contents._HEADER_DICTIONARY, is_raw=True)
     )
-    assert contents._unpack_headers(first) == fields
+    assert contents.unpack_headers(first) == fields
 
 
 def test_usual_headers_take_no_more_than_in_the_first_form() -> None:

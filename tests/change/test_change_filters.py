@@ -98,6 +98,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("letopis.change.filters._FILTER_SECONDS", 1.0)
 
 
+STOPPED = "it took longer than 1 s and was stopped; write a simpler one"
 MANY = "<div><p>" + "<b>x</b>" * 3000
 
 
@@ -111,13 +112,13 @@ MANY = "<div><p>" + "<b>x</b>" * 3000
 )
 @pytest.mark.usefixtures("hasty")
 def test_an_expression_that_takes_too_long_on_a_page_is_stopped(kind: str, expression: str) -> None:
-    with pytest.raises(UsageError, match="longer than 1 s and was stopped; write a simpler one"):
+    with pytest.raises(UsageError, match=STOPPED):
         filter_source(MANY, "text/html", one(kind, expression))
 
 
 @pytest.mark.usefixtures("hasty")
 def test_a_pattern_that_takes_too_long_on_a_text_is_stopped() -> None:
-    with pytest.raises(UsageError, match="longer than 1 s and was stopped; write a simpler one"):
+    with pytest.raises(UsageError, match=STOPPED):
         filter_text("a" * 60 + "!", one("include", r"^(a|aa|a?a?)+$(?<=x)"))
 
 
@@ -151,13 +152,17 @@ DOCUMENT: Any = {
         ("$..book[0]", [{"title": "A", "price": 8}]),
         ("$.nothing.here", []),
         ("$.store.book[9]", []),
+        ("$['odd key'][0,\x1c1]", [1, 2]),
+        ("$['odd key'][0:\x1f2]", [1, 2]),
     ],
 )
 def test_paths_find_values(path: str, values: list[Any]) -> None:
     assert jsonpath_values(DOCUMENT, path) == values
 
 
-@pytest.mark.parametrize("path", ["$.a[", "$..", "$.a[?(1)]", "$.a b", "$[::0]", "$[-:]", "$[(@.length-1)]"])
+@pytest.mark.parametrize(
+    "path", ["$.a[", "$..", "$.a[?(1)]", "$.a b", "$[::0]", "$[-:]", "$[(@.length-1)]", f"$[{'9' * 5000}]"]
+)
 def test_unreadable_paths_are_told(path: str) -> None:
     with pytest.raises(UsageError):
         jsonpath_values(DOCUMENT, path)

@@ -23,8 +23,6 @@ from letopis.change import (
     make_binary_delta,
     visual_html,
 )
-from letopis.change.deltas import apply_text_delta, make_text_delta
-from letopis.change.duplicates import shingles, signature, signature_from_bytes, signature_to_bytes
 from letopis.change.fingerprints import is_version_or_mail, without_clocks
 from letopis.errors import LetopisError
 from letopis.model import Block, BlockKind, Page
@@ -100,11 +98,6 @@ STORED: dict[str, tuple[Callable[[random.Random], bytes], Callable[[bytes], obje
     "fingerprint": (lambda rand: fingerprint(some_page(rand)).to_bytes(), Fingerprint.from_bytes),
     "habits": (lambda rand: taught(rand).to_bytes(), PageHabits.from_bytes),
     "host": (lambda rand: profile(rand).to_bytes(), HostProfile.from_bytes),
-    "signature": (lambda rand: signature_to_bytes(signature(shingles(some_page(rand)))), signature_from_bytes),
-    "text difference": (
-        lambda rand: make_text_delta(b"old\nlines", text(rand).encode()),
-        lambda data: apply_text_delta(b"old\nlines", data),
-    ),
     "binary difference": (
         lambda rand: make_binary_delta(b"an old file", text(rand).encode()),
         lambda data: apply_binary_delta(b"an old file", data, 1 << 16),

@@ -55,6 +55,18 @@ def test_known_items_that_take_turns_are_muted_and_named() -> None:
     assert "frequent changes" in changes[-1].reason
 
 
+def test_a_counter_below_a_heading_like_the_title_is_muted_though_news_stands_beside_it() -> None:
+    head = (Block(BlockKind.TITLE, "Town news"), Block(BlockKind.H1, "Town news"))
+    pages = [
+        Page("http://town.test/", "text/html", blocks=(*head, Block(BlockKind.PARAGRAPH, f"Tickets sold so far: {n}"),
+             *front(HEADLINES[n // 2]).blocks[1:]))
+        for n in range(20)
+    ]  # fmt: skip
+    told = [change.meaningful for change in judged(pages)]
+    assert told[1::2] == [True] * 9
+    assert told[8::2] == [False] * 6
+
+
 def test_news_where_known_items_take_turns_is_news() -> None:
     pages = [front(text) for text in islice(cycle(HEADLINES[:3]), 12)]
     assert judged([*pages, front("Dam breaks above the town")])[-1].meaningful

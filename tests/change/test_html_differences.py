@@ -4,7 +4,7 @@ import random
 from time import process_time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
@@ -129,6 +129,9 @@ def test_nothing_in_the_result_can_run(attack: str) -> None:
         max_size=8,
     )
 )
+@example(["<b", '"', "<svg><style><img src=x onerror=alert(1)></style></svg>", '"'])
+@example(["<b", '"', ATTACKS[4], '"', ">", "<iframe srcdoc='<script>alert(1)</script>'></iframe>"])
+@example(["<p ", '"<img src=x onerror=alert(1)>', '"', "<b"])
 @settings(max_examples=120, deadline=None)
 def test_mixed_markup_stays_inert(parts: list[str]) -> None:
     assert_inert(visual_html("<p>old</p>" + "".join(parts[::2]), "".join(parts)))

@@ -3,22 +3,15 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-import numpy as np
-import pytest
-
 from letopis.change import HostProfile, fingerprint
 from letopis.change.duplicates import (
     band_keys,
     candidate_groups,
-    content_digest,
     estimated_similarity,
     exact_similarity,
     shingles,
     signature,
-    signature_from_bytes,
-    signature_to_bytes,
 )
-from letopis.errors import Damaged
 from letopis.model import Page
 
 MakePage = Callable[..., Page]
@@ -27,10 +20,6 @@ MakePage = Callable[..., Page]
 def text(seed: int, size: int = 400) -> list[str]:
     rand = random.Random(seed)
     return [" ".join(f"w{rand.randrange(4000)}" for _ in range(20)) for _ in range(size // 20)]
-
-
-def test_equal_bytes_share_a_digest() -> None:
-    assert content_digest(b"a") == content_digest(b"a") != content_digest(b"b")
 
 
 def test_the_estimate_is_near_the_truth(page: MakePage) -> None:
@@ -78,12 +67,3 @@ def test_empty_and_tiny_pages_are_handled(page: MakePage) -> None:
     assert exact_similarity(none, word) == 0
     assert estimated_similarity(signature(none), signature(none)) == 1
     assert len(word) == 1
-
-
-def test_signatures_are_stored_in_512_bytes(page: MakePage) -> None:
-    sign = signature(shingles(page(*text(5))))
-    data = signature_to_bytes(sign)
-    assert len(data) == 512
-    assert np.array_equal(signature_from_bytes(data), sign)
-    with pytest.raises(Damaged):
-        signature_from_bytes(data[:-1])

@@ -59,7 +59,7 @@ def test_an_unknown_verb_is_answered_with_the_nearest_by_letters_or_by_meaning(
 
 
 def test_verify_and_compact_say_what_they_did(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "all is well: 3 versions of 1 documents" in told(capsys, "--archive", folder, "verify")[1]
+    assert "all is well: 3 versions of 1 document" in told(capsys, "--archive", folder, "verify")[1]
     assert "3 contents written anew" in told(capsys, "--archive", folder, "compact")[0]
     assert "nothing to give back" in told(capsys, "--archive", folder, "compact")[0]
 

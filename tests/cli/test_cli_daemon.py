@@ -66,7 +66,7 @@ def test_when_one_service_fails_all_end_and_its_error_is_told(tmp_path: Path) ->
             await Daemon(archive, CrawlOptions(), logging.getLogger("test"), services).run()
 
     with pytest.raises(NotReady, match="the disk is full"):
-        asyncio.run(asyncio.wait_for(run(), 60))
+        asyncio.run(asyncio.wait_for(run(), 300))
     assert ended == ["lives"]
 
 
@@ -93,7 +93,7 @@ def test_a_daemon_outlasts_others_that_keep_it_from_writing(
             services = [Service(release_then_stop, lambda: None)]
             await Daemon(archive, CrawlOptions(), logging.getLogger("test"), services).run()
 
-    asyncio.run(asyncio.wait_for(run(), 60))
+    asyncio.run(asyncio.wait_for(run(), 300))
     assert "another process" in caplog.messages[0]
 
 

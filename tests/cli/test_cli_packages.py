@@ -34,8 +34,9 @@ def test_help_lists_verbs_of_packages_that_are_not_installed(tmp_path: Path) -> 
     assert "demo " in done.stdout
 
 
-def test_nothing_of_ours_imports_the_packages(tmp_path: Path) -> None:
-    modules = "api.app cli.main cli.door daemon exchange.imports jobs.language.interpreter operations.registry web"
+def test_nothing_of_ours_imports_the_packages_or_an_extra(tmp_path: Path) -> None:
+    doors = "api.app api.server cli.main cli.door cli.verbs.daemon daemon web"
+    modules = f"{doors} exchange.imports jobs.language.interpreter operations.registry"
     names = ", ".join(f"letopis.{name}" for name in modules.split())
     script = f"import {names}\nletopis.operations.registry.all_operations()\n"
     done = run_without_packages(tmp_path, "-c", script)

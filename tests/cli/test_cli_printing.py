@@ -49,8 +49,29 @@ def test_no_verb_prints_control_characters_of_pages(
 
 
 def test_a_document_is_printed_byte_for_byte_but_on_a_terminal(folder: Path) -> None:
-    words = [sys.executable, "-m", "letopis.cli", "--archive", str(folder), "get", URL]
-    assert b"\x1b]0;owned\x07" in subprocess.run(words, capture_output=True, check=True, timeout=60).stdout
+    words = _command(folder, "get", URL)
+    assert b"\x1b]0;owned\x07" in subprocess.run(words, capture_output=True, check=True, timeout=300).stdout
+    seen = _at_a_terminal(words)
+    assert "\\x1b]0;owned\\x07" in seen
+    assert CONTROL.findall(seen) == []
+
+
+def test_found_words_are_bold_at_a_terminal_and_plain_elsewhere(folder: Path) -> None:
+    words = _command(folder, "search", "words")
+    plain = subprocess.run(words, capture_output=True, check=True, timeout=300, text=True).stdout
+    assert "  words Bill" in plain
+    assert "[1m" not in plain
+    seen = _at_a_terminal(words)
+    assert "  \x1b[1mwords\x1b[0m Bill" in seen
+    assert CONTROL.findall(seen.replace("\x1b[1m", "").replace("\x1b[0m", "")) == []
+
+
+def _command(folder: Path, *words: str) -> list[str]:
+    return [sys.executable, "-m", "letopis.cli", "--archive", str(folder), *words]
+
+
+def _at_a_terminal(words: list[str]) -> str:
+    """What a verb prints at a terminal, when it ended well."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(words, stdout=theirs, stderr=subprocess.DEVNULL)
     os.close(theirs)
@@ -61,9 +82,8 @@ def test_a_document_is_printed_byte_for_byte_but_on_a_terminal(folder: Path) -> 
     except OSError:  # its way of saying that nobody writes any more
         pass
     os.close(ours)
-    assert process.wait(60) == 0
-    assert b"\\x1b]0;owned\\x07" in seen
-    assert CONTROL.findall(seen.decode().replace("\r\n", "\n")) == []
+    assert process.wait(300) == 0
+    return seen.decode().replace("\r\n", "\n")
 
 
 def test_text_of_every_language_is_printed_as_it_is() -> None:

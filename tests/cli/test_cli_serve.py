@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from patience import until
 from scripted_site import ScriptedSite
 
 from letopis import Archive
@@ -34,13 +34,6 @@ def serving(folder: Path, *words: str) -> Iterator[None]:
         process.kill()
         process.wait()
         process.stdout.close()
-
-
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + _PATIENCE
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def recorded(folder: Path, url: str) -> int:

@@ -72,6 +72,7 @@ def test_a_watched_page_that_nobody_looks_at_is_told() -> None:
     assert [(each.said, each.but) for each in found] == [("watched every 5 s", "nobody looked for 150 s")]
 
 
+@pytest.mark.slow
 def test_a_daemon_says_nothing_that_the_web_contradicts(tmp_path: Path) -> None:
     row = measure(tmp_path, seconds=12.0, hosts=4, pages=6, delay=0.2)
     assert row.contradictions == ()

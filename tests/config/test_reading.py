@@ -93,3 +93,7 @@ def test_every_setting_is_read_somewhere() -> None:
     texts = [path.read_text() for path in source.rglob("*.py") if path.parent.name != "config"]
     code = "\n".join(texts)
     assert [name for name in settings_table() if f".{name.split('.')[1]}" not in code] == []
+
+
+def test_what_tests_ask_for_stops_no_command() -> None:
+    assert load_settings(None, {"LETOPIS_CORPUS": "folder", "LETOPIS_LONG": "1"}) == Settings()

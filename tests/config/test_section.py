@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
 
 import pytest
 
-from letopis.config import FetchSettings, Settings, StoreSettings
+from letopis.config import FetchSettings, Settings, StoreSettings, load_settings
 
 
 def test_a_section_is_made_changed_and_compared_like_a_dataclass() -> None:
@@ -42,3 +42,10 @@ def test_settings_travel_to_other_processes() -> None:
 
 def test_the_repr_names_what_is_set() -> None:
     assert "retries=7" in repr(FetchSettings(retries=7))
+
+
+def test_settings_are_the_same_in_another_process() -> None:
+    settings = load_settings(None, {"LETOPIS_CRAWL_DELAY": "7"})
+    again = pickle.loads(pickle.dumps(settings))
+    assert again == settings
+    assert again.crawl.delay == 7

@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,12 @@ def test_no_acknowledged_set_is_lost_and_none_lacks_a_member(tmp_path: Path) -> 
                 members = archive.sets.members(found)
                 assert len(members) == 3
                 # The first resource changes at each look: what is valid at a member's time came with its own look.
+                # Of a look that was killed before its commit the packs may know the resource already, then the look
+                # is made again a moment later.
                 style = next(one for one in members if one.url == "http://h.example/1")
-                assert archive.answers.at(style.url, style.time).time == style.time
+                look = (style.time - datetime(2026, 1, 1, tzinfo=UTC)) // timedelta(minutes=1)
+                assert archive.answers.at(style.url, style.time).body.startswith(
+                    b"<p>document 1 line 0 of version %d</p>" % look
+                )
                 assert archive.sets.text(found).startswith("text ")
     assert acknowledged

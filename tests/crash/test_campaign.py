@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-from fault_points import Kill, Say, run_killed
-from killed_verbs import KINDS, KilledVerbs, small_site
-
-from letopis.archive import Archive
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-
 import campaign
 import campaign_results
+import pytest
 import reliability_page
+from fault_points import Kill, Say, run_killed
+from killed_verbs import KINDS, KilledVerbs, small_site
+from reliability_promises import PROMISES
 from soak import Sample, SoakReport, soak
+
+from letopis.archive import Archive
 
 pytestmark = pytest.mark.files
 
@@ -82,6 +79,12 @@ def test_growth_over_a_long_soak_is_a_fault() -> None:
     grown = SoakReport(seconds=3600.0, samples=[Sample(100.0 + n, 30 + n) for n in range(50)])
     grown.judge()
     assert len(grown.faults) == 2
+
+
+def test_every_test_that_the_page_of_reliability_names_is_there() -> None:
+    code = "\n".join(file.read_text() for file in Path(__file__).parents[1].rglob("test_*.py"))
+    named = {test for promise in PROMISES for test in promise.tests}
+    assert {test for test in named if f"def {test}(" not in code} == set()
 
 
 def test_the_page_of_reliability_is_what_its_counts_say() -> None:

@@ -19,7 +19,7 @@ from letopis.errors import UsageError
 from letopis.urls import Scope, ScopeKind
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
-if not shutil.which("chromium"):
+if not (shutil.which("chromium-headless-shell") or shutil.which("chromium")):
     pytestmark.append(pytest.mark.skip(reason="NO CHROMIUM: browser checks did not run; 'make browser' installs it"))
 
 PAGE = b"""<!doctype html><body><link rel=stylesheet href=/style.css><script>

@@ -158,7 +158,7 @@ def command(web: Web, folder: Path, *more: str) -> list[str]:
 
 
 def test_two_agents_find_what_one_finds(web: Web, tmp_path: Path) -> None:
-    done = subprocess.run(command(web, tmp_path / "two", "--agents", "2"), capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command(web, tmp_path / "two", "--agents", "2"), capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     with Archive(tmp_path / "one", settings=settings()) as one, Archive(tmp_path / "two") as two:
         figures = run(one, web)
@@ -178,7 +178,7 @@ def test_killed_crawls_end_where_an_undisturbed_one_does(web: Web, tmp_path: Pat
             web.server._log.flush()
         child.send_signal(signal.SIGKILL)
         child.wait()
-    assert subprocess.run(command(web, tmp_path / "killed"), capture_output=True, timeout=120).returncode == 0
+    assert subprocess.run(command(web, tmp_path / "killed"), capture_output=True, timeout=300).returncode == 0
     with Archive(tmp_path / "one", settings=settings()) as one, Archive(tmp_path / "killed") as killed:
         run(one, web)
         assert list(killed.verify()) == []

@@ -89,6 +89,7 @@ def counted(archive: Archive) -> tuple[int, ...]:
     return stats.documents, stats.versions, stats.checks, stats.raw_bytes, stats.hosts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agents", [1] if LONG else [1, 2])
 def test_a_crawl_killed_again_and_again_loses_nothing_and_keeps_its_pauses(tmp_path: Path, agents: int) -> None:
     with logged_web(WORLD) as web:

@@ -124,3 +124,6 @@ def test_a_crawl_tells_what_kept_it_from_pages(
     said = capsys.readouterr().out
     assert said.startswith("2 pages in ")
     assert said.rstrip().endswith("1 failed (404 1); 1 not asked (robots 1)")
+    alone = ["--archive", str(tmp_path / "alone"), "crawl", scripted_site.url("/a"), "--once", "--delay", "0"]
+    assert main(alone) == 0
+    assert capsys.readouterr().err == "nothing that was due was asked for; 'letopis history URL' says why\n"

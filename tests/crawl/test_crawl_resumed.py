@@ -207,6 +207,6 @@ async def test_a_daemon_names_a_plan_that_it_leaves_out(
 
         log = logging.getLogger("letopis.events")
         service = Service(until_crawled, lambda: None)
-        await asyncio.wait_for(Daemon(archive, CrawlOptions(), log, [service]).run(), 60)
+        await asyncio.wait_for(Daemon(archive, CrawlOptions(), log, [service]).run(), 300)
     assert [record.getMessage() for record in caplog.records if "bad.example" in record.getMessage()]
     assert {"/", "/1", "/2", "/3"} <= set(asked(scripted_site))

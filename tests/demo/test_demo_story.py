@@ -120,7 +120,7 @@ def test_every_stop_of_the_tour_has_something_to_show(stop, web: WebClient, told
 def test_the_first_page_is_served_and_leads_to_the_interface() -> None:
     async def shown() -> str:
         async with serving_guide("http://127.0.0.1:8080/", NOW) as address:
-            return await asyncio.to_thread(lambda: urllib.request.urlopen(address, timeout=20).read().decode())
+            return await asyncio.to_thread(lambda: urllib.request.urlopen(address, timeout=300).read().decode())
 
     page = asyncio.run(shown())
     assert page == guide_page("http://127.0.0.1:8080/", NOW)

@@ -203,6 +203,20 @@ def test_an_index_of_eleven_or_nine_fields_compressed_or_not_brings_the_same(wal
         assert second.stats().versions == walked.stats().versions
 
 
+def test_an_index_leads_into_no_private_network_that_nobody_named(walked: Archive, tmp_path: Path) -> None:
+    index, _ = indexed(walked, tmp_path / "warcs")
+    with serving(tmp_path / "warcs") as server:
+        text = index.read_text().replace("all.warc.gz", f"{server.address}/all.warc.gz")
+        (tmp_path / "foreign.cdxj").write_text(text)
+        with Archive(tmp_path / "b") as second:
+            report = import_sources(second, [str(tmp_path / "foreign.cdxj")])
+            assert (report.taken, server.asked) == (0, [])
+            assert "private" in next(iter(report.refused))
+        with Archive(tmp_path / "c") as second:
+            import_sources(second, [str(tmp_path / "foreign.cdxj")], base=f"{server.address}/")
+            assert second.stats().versions == walked.stats().versions
+
+
 def test_an_index_tells_the_method_of_an_answer(tmp_path: Path) -> None:
     body = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"
     places, data = [], b""

@@ -12,9 +12,10 @@ from walked_world import walk_twice, walked_world
 from letopis.archive import Archive
 from letopis.cli.main import main
 from letopis.errors import NotReady
+from letopis.exchange.crawl_warcs import CrawlWarcWriter, recording_to_warc
 from letopis.exchange.imports import import_sources
 from letopis.exchange.selection import ExportSelection
-from letopis.exchange.warc_export import CrawlWarcWriter, export_warc, recording_to_warc
+from letopis.exchange.warc_export import export_warc
 from letopis.model import Put
 
 

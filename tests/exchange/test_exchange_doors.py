@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from letopis.jobs import JobContext
 from letopis.jobs.language.interpreter import run_query
 from letopis.model.rights import OWN, READ, WRITE
 from letopis.operations import Context, bind, json_value, parameters_of
-from letopis.operations.exchange import EXPORT_KINDS, ExportQuery, export
+from letopis.operations.exchange import EXPORT_KINDS, PART_KINDS, ExportQuery, export
 from letopis.operations.imports import ImportCommand, import_archives
 from letopis.operations.job_files import language_schema, parse_job_file
 
@@ -31,7 +32,7 @@ class Quiet:
     """The progress of a job that nobody looks at."""
 
     def step(self, number: int, of: int, what: str) -> None: ...
-    def share(self, done: float) -> None: ...
+    def share(self, done: float, figures: str = "") -> None: ...
     def log(self, line: str) -> None: ...
     def cancelled(self) -> bool:
         return False
@@ -97,13 +98,28 @@ def test_streams_are_the_same_bytes_in_every_door(
     assert (tmp_path / "out").read_bytes() == wanted
     answer = doors.web.get(f"/api/v1/export?kind={kind}&site={SITE}")
     assert (answer.status, answer.body) == (200, wanted)
-    assert f"export.{ENDINGS.get(kind, kind)}" in answer.headers["content-disposition"]
+    name = answer.headers["content-disposition"]
+    assert re.search(rf'"{SITE}-\d{{4}}-\d\d-\d\d\.{ENDINGS.get(kind, kind)}', name), name
     row = doors.job(f'<export kind="{kind}" site="{SITE}"/>')
     assert (doors.output / Path(row["file"]).name).read_bytes() == wanted
     assert row["bytes"] == str(len(wanted))
 
 
-@pytest.mark.parametrize("kind", EXPORT_KINDS)
+@pytest.mark.parametrize("kind", ["har", "mhtml", "singlefile"])
+def test_one_page_is_the_same_bytes_in_every_door(
+    doors: Doors, kind: str, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    page = f"http://{SITE}/page"
+    wanted = doors.exported(kind=kind, url=page)
+    assert doors.command("export", kind, page) == 0
+    assert capfdbinary.readouterr().out == wanted
+    answer = doors.web.get(f"/api/v1/export?kind={kind}&url={page}")
+    assert (answer.status, answer.body) == (200, wanted)
+    row = doors.job(f'<export kind="{kind}" url="{page}"/>')
+    assert (doors.output / Path(row["file"]).name).read_bytes() == wanted
+
+
+@pytest.mark.parametrize("kind", PART_KINDS)
 def test_verbs_and_jobs_tell_the_same_of_what_they_wrote(
     doors: Doors, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

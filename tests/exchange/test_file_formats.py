@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import json
@@ -110,6 +111,19 @@ def _payloads(file: io.BytesIO) -> list[tuple[str, str, bytes]]:
         (one.rec_type, one.rec_headers.get_header("WARC-Record-ID"), one.raw_stream.read())
         for one in ArchiveIterator(file, no_record_parse=True)
     ]
+
+
+def test_half_a_character_in_json_comes_in_as_the_sign_for_what_cannot_be_read(tmp_path: Path) -> None:
+    har = json.loads(HAR.read_bytes())
+    entry = har["log"]["entries"][0]
+    entry["request"]["url"] = "https://half.example/\ud800"
+    entry["response"]["headers"] = [{"name": "x-half", "value": "a\udfffb \U0001f4a9 \\ud800"}]
+    (tmp_path / "half.har").write_text(json.dumps(har))
+    with Archive(tmp_path / "archive") as archive:
+        import_sources(archive, [tmp_path / "half.har"])
+        [check] = archive.history("https://half.example/\ufffd")
+        assert dict(check.headers)["x-half"] == "a\ufffdb \U0001f4a9 \\ud800"
+        export_warc(archive, io.BytesIO(), ExportSelection())
 
 
 def test_a_har_that_went_out_comes_in_again_as_it_was(
@@ -223,6 +237,23 @@ def test_a_list_is_watched_or_crawled_and_says_so_otherwise(tmp_path: Path, caps
     assert json.loads(capsys.readouterr().out)["queued"] == 3
 
 
+@pytest.mark.parametrize("charset", ["utf-16", "utf-16-le", "utf-8-sig"])
+def test_a_list_may_be_in_any_charset_that_editors_write(charset: str, tmp_path: Path) -> None:
+    text = "# my pages\r\nhttps://example.org/one\r\nhttps://example.org/žluť\r\n"
+    mark = codecs.BOM_UTF16_LE if charset == "utf-16-le" else b""
+    (tmp_path / "pages").write_bytes(mark + text.encode(charset))
+    found = [one.url for one in watches_of_source(str(tmp_path / "pages"), None, SourceHints())]
+    assert found == ["https://example.org/one", "https://example.org/žluť"]
+
+
+def test_what_is_no_list_is_told_how_to_become_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "pages.txt").write_text("example.org\nwww.example.net/page\n")
+    words = ["--archive", str(tmp_path / "a"), "import", str(tmp_path / "pages.txt"), "--watches"]
+    assert main(words) == 2
+    assert "write one address a line" in capsys.readouterr().err
+    assert main([*words, "--kind", "urls"]) == 0
+
+
 def test_lists_that_went_out_come_in_again(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     urls = ["http://example.org/?a=1&b=%22%3C", "http://example.net/page"]
     with Archive(tmp_path / "a") as archive:
@@ -239,6 +270,10 @@ def test_lists_that_went_out_come_in_again(tmp_path: Path, capfdbinary: pytest.C
 BROKEN: dict[str, bytes] = {
     "no-entries.har": b'{"log": {"entries": 3}}',
     "cut.har": b'{"log": {"entries": [{"request": ',
+    "date-beyond-all-numbers.mhtml": (
+        b"Date: Mon, 1 Jan 99999999999999999999 00:00:00 GMT\r\n"
+        b"Content-Type: multipart/related; boundary=x\r\n\r\n--x\r\n\r\nbody\r\n--x--\r\n"
+    ),
     "no-date.mhtml": b"Content-Type: multipart/related; boundary=x\r\n\r\n--x\r\n\r\nbody\r\n--x--\r\n",
     "no-url.html": b"<!--\n Page saved with SingleFile \n saved date: never\n-->",
     "no-time.html": b"<!--\n Page saved with SingleFile \n url: https://example.org/ \n saved date: never\n-->",

@@ -53,7 +53,7 @@ def warc(walked: Archive, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*words: str | Path) -> str:
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -95,7 +95,7 @@ def wayback(folder: Path) -> Iterator[int]:
         yield _ready(port)
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(300)
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def pywb(warc: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     folder = tmp_path_factory.mktemp("pywb")
     manager = program("serve", "wb-manager")
     for words in (["init", "coll"], ["add", "coll", str(warc)]):
-        subprocess.run([manager, *words], cwd=folder, check=True, capture_output=True, timeout=120)
+        subprocess.run([manager, *words], cwd=folder, check=True, capture_output=True, timeout=300)
     with wayback(folder) as port:
         yield port
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import io
+from collections.abc import Callable
 from pathlib import Path
 
+import lz4.frame
 import pytest
 from foreign_warc import answer
 from hypothesis import given, settings
@@ -72,6 +74,15 @@ def test_a_member_of_which_nothing_is_left_is_told() -> None:
     members = [gzip.compress(page) for page in PAGES]
     found = records(b"".join(members[:3]) + members[3][:12])
     assert [record.fault for record in found] == ["", "", "", DAMAGED_MEMBER]
+
+
+@pytest.mark.parametrize("press", [zstd.compress, lz4.frame.compress])
+def test_frames_are_read_one_after_another_up_to_a_damaged_one(press: Callable[[bytes], bytes]) -> None:
+    members = [press(page) for page in PAGES]
+    assert bodies(b"".join(members)) == bodies(press(b"".join(PAGES))) == WHOLE
+    broken_off = records(b"".join(members[:3]) + members[3][:12])
+    noisy = records(b"".join(members[:3]) + members[3][:4] + bytes(8))
+    assert [record.fault for record in broken_off] == [record.fault for record in noisy] == ["", "", "", DAMAGED_MEMBER]
 
 
 def test_a_dictionary_at_the_beginning_is_used() -> None:

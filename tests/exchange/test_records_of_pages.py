@@ -11,6 +11,8 @@ from served_archive import running
 from warcio.archiveiterator import ArchiveIterator
 
 from letopis.archive import Archive
+from letopis.archive.accounts import accounts_of
+from letopis.cli.main import main
 from letopis.exchange.imports import import_sources
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.warc_export import export_warc
@@ -22,7 +24,7 @@ PICTURE = b"\x89PNG" + bytes(range(256)) * 8000
 def record(number: int, kind: str, target: str, content_type: str, block: bytes, more: str = "") -> bytes:
     fields = (
         f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {target}\r\nWARC-Date: 2024-03-01T12:00:00Z\r\n"
-        f"WARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-00000000000{number}>\r\n{more}"
+        f"WARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-0000000000{number:02}>\r\n{more}"
         f"Content-Type: {content_type}\r\nContent-Length: {len(block)}\r\n\r\n"
     )
     return gzip.compress(fields.encode() + block + b"\r\n\r\n")
@@ -69,3 +71,37 @@ def test_pictures_and_texts_of_a_page_are_no_versions_of_it_and_go_out_as_they_c
             assert (shown.status, shown.headers["content-type"], shown.body) == (200, "image/png", PICTURE[:100])
         export_warc(archive, out, ExportSelection())
     assert records_in(out.getvalue()) == stood
+
+
+def with_other_schemes(file: Path, count: int) -> list[tuple[str, str, bytes]]:
+    """A page, and answers of no web beside it."""
+    answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>hello"
+    others = (("response", "ftp://example.org/a.txt"), ("resource", "javascript:void(0)"), ("response", "dns:a.test"))
+    records = [record(1, "response", PAGE, "application/http; msgtype=response", answer)]
+    records += [record(2 + i, *others[i % 3], "text/plain", b"%d of them" % i) for i in range(count)]
+    file.write_bytes(b"".join(records))
+    return records_in(file.read_bytes())
+
+
+def test_records_without_a_web_address_are_told_by_every_door_and_go_out_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stood = with_other_schemes(tmp_path / "in.warc.gz", 3)
+    assert main(["--archive", str(tmp_path / "a"), "import", str(tmp_path / "in.warc.gz")]) == 0
+    assert "1 check, 0 already there, 3 without a web address kept beside them, 0 faults" in capsys.readouterr().out
+    with Archive(tmp_path / "a") as archive:
+        out = io.BytesIO()
+        export_warc(archive, out, ExportSelection())
+        assert records_in(out.getvalue()) == stood
+    with Archive(tmp_path / "b") as archive, running(archive) as web:
+        token = accounts_of(archive).create_token("owner", None, "write", 0)
+        data = (tmp_path / "in.warc.gz").read_bytes()
+        sent = web.ask("POST", "/api/v1/import", data, Authorization=f"Bearer {token}")
+        assert (sent.json()["beside"], sent.json()["refused"]) == (3, {})
+
+
+def test_what_is_too_much_beside_one_capture_is_counted(tmp_path: Path) -> None:
+    with_other_schemes(tmp_path / "in.warc.gz", 70)
+    with Archive(tmp_path / "a") as archive:
+        report = import_sources(archive, [tmp_path / "in.warc.gz"])
+        assert (report.beside, dict(report.refused)) == (64, {"more than 64 records beside one capture": 6})

@@ -123,7 +123,7 @@ def test_what_waits_is_told_at_the_command_line(tmp_path: Path, capsys: pytest.C
     (tmp_path / "x.warc").write_bytes(revisit(URL, 2, A))
     assert main(["--archive", str(tmp_path / "a"), "import", str(tmp_path / "x.warc")]) == 0
     said = capsys.readouterr()
-    assert "1 refused" in said.out
+    assert "1 fault" in said.out
     assert NO_BODY in said.err
 
 

@@ -1,10 +1,12 @@
 import codecs
+import math
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.extract import decode, read_page
+from letopis.extract.charset_guess import _sample, _score, clearly_better
 from letopis.extract.charsets import declared_charset
 
 CZECH = "Příliš žluťoučký kůň úpěl ďábelské ódy. Šťastná žena řekla, že její číšník přišel dřív než ostatní hosté."
@@ -130,3 +132,23 @@ def test_what_is_declared_is_believed_where_no_default_is_declared():
     assert decode(text.encode("cp1253"), "windows-1253").text == text
     assert decode("Größe für Äpfel ".encode("cp1252") * 20 + b"\x80\x81", "windows-1252").text.endswith("€\x81")
     assert decode("ўЎ ў".encode("koi8-u", "replace") + b"\xae\xbe\xc1", "koi8-u").text.endswith("ўЎа")
+
+
+RIVALS = ("windows-1250", "iso-8859-2", "windows-1251", "koi8-r", "windows-1252")
+WORD = st.sampled_from(("ženy šťastně", "<p class=x>", "привет мир", "façade", "plain", "\u00a0»ja«", "Größe", "<br>"))
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(WORD, max_size=30).map(" ".join),
+    st.sampled_from(RIVALS),
+    st.binary(max_size=60),
+    st.sampled_from(RIVALS),
+    st.sampled_from((0.0, 0.12, 0.5)),
+)
+def test_a_rival_is_better_by_all_words_as_by_those_beyond_ascii(text, written_in, noise, declared, margin):
+    body = text.encode(written_in, "replace") + noise
+    scores = {name: _score(_sample(body), name, -math.inf) for name in RIVALS}
+    best, rival = max((scores[name], name) for name in RIVALS if name != declared)
+    expected = rival if best > scores[declared] + margin else declared
+    assert clearly_better(body, declared, [name for name in RIVALS if name != declared], margin) == expected

@@ -6,6 +6,7 @@ import sys
 import zipfile
 import zlib
 from importlib.metadata import Distribution
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -20,6 +21,7 @@ from letopis.extract import (
     read_page,
     sitemap_entries,
     sniff,
+    xml,
 )
 from letopis.model import BlockKind, LinkType
 
@@ -60,6 +62,8 @@ def zipped(files):
         (b"just words", "Text/Plain; charset=x", "text/plain"),
         (b"\x00\x01\x02", "", "application/octet-stream"),
         (b"\x00\x01\x02", "text/html", "application/octet-stream"),
+        (b"<title>a stray \x07 bell\x00</title>", "text/html", "text/html"),
+        (b"<!doctype html><p>\x08", "", "text/html"),
         (b"", "text/html", "text/html"),
         (b"{\\rtf1 x}", "application/msword", "application/rtf"),
         (b"\x1f\x8b\x08x", "text/xml", "application/gzip"),
@@ -130,6 +134,27 @@ def test_atom_entries_are_links():
     found = read(ATOM.encode(), "application/xml")
     assert found.content_type == "application/atom+xml"
     assert [link.target for link in found.links] == ["http://example.org/home", "http://example.org/dir/e1"]
+
+
+JSON_FEED = {
+    "version": "https://jsonfeed.org/version/1.1", "title": "Zprávy", "language": "cs", "home_page_url": "http://a.org/",
+    "items": [
+        {"url": "/1", "title": "První", "content_html": "<p>Text <b>jedna</b>", "date_published": "2024-05-06"},
+        {"external_url": "http://b.org/", "attachments": [{"url": "http://a.org/1.mp3"}]}, 7,
+    ],
+}  # fmt: skip
+
+
+def test_json_feeds_are_read_as_feeds():
+    found = read(json.dumps(JSON_FEED).encode(), "application/json")
+    assert (found.content_type, found.title, found.declared_language) == ("application/feed+json", "Zprávy", "cs")
+    assert [(link.target, link.text) for link in found.links] == [
+        ("http://a.org/", "Zprávy"), ("http://example.org/1", "První"), ("http://b.org/", ""),
+        ("http://a.org/1.mp3", ""),
+    ]  # fmt: skip
+    assert [block.text for block in found.blocks[1:]] == ["První", "Text jedna"]
+    assert found.published.year == 2024
+    assert read(b"[]", "application/feed+json").warnings
 
 
 SITEMAP = b"""<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
@@ -260,38 +285,169 @@ def test_a_zip_bomb_is_refused_before_unpacking():
     assert "unpacks to" in found.warnings[0]
 
 
-def test_rtf_is_read_where_its_library_is_installed():
-    pytest.importorskip("striprtf")
+def test_rtf_is_read_without_a_library():
     found = read(b"{\\rtf1\\ansi Hello \\b bold\\b0 .\\par Second http://a.org/x}", apart=False)
     assert [block.text for block in found.blocks] == ["Hello bold.", "Second http://a.org/x"]
     assert found.links[0].target == "http://a.org/x"
 
 
-def pdf(text):
-    stream = f"BT /F1 24 Tf 72 700 Td ({text}) Tj ET".encode()
+CORPUS = Path(__file__).parents[1] / "fuzz" / "corpus"
+DOCUMENTS = {
+    "xlsx/whole.xlsx": (
+        ("Ceník", "2024-05-06", "cs"),
+        [("h2", "Ceny"), ("cell", "Zboží | Cena"), ("cell", "mléko | 2024-05-06 | 0.3 | TRUE")],
+        [("http://a.test/milk", "mléko")],
+    ),
+    "pptx/whole.pptx": (
+        ("Přednáška", "2024-05-06", "cs"),
+        [("h2", "Snímek"), ("paragraph", "odkaz dál"), ("cell", "a | b"), ("paragraph", "poznámka")],
+        [("http://a.test/deck", "odkaz")],
+    ),
+    "ods/whole.ods": (("Ceny", None, ""), [("h2", "Ceny"), ("cell", "mléko 1 l | 25 Kč")], []),
+    "odp/whole.odp": (
+        ("Snímek", None, ""),
+        [("h2", "Snímek"), ("item", "bod odkaz")],
+        [("http://a.test/o", "odkaz")],
+    ),
+    "epub/whole.epub": (
+        ("Kniha", "2020-03-04", "cs"),
+        [("h1", "Kapitola"), ("paragraph", "Bylo jednou, dál.")],
+        [("http://a.test/kniha", "jednou")],
+    ),
+    "eml/whole.eml": (
+        ("Předmět", "2024-05-06", ""),
+        [("paragraph", "Dobrý den, odkaz r"), ("item", "smlouva.pdf")],
+        [("https://example.org/m", "odkaz")],
+    ),
+    "mbox/whole.mbox": (
+        ("Předmět", "2024-05-06", ""),
+        [
+            ("h2", "Předmět"),
+            ("paragraph", "From: Jan Novák <jan@example.org>; To: b@example.org"),
+            ("paragraph", "Dobrý den, odkaz r"),
+            ("item", "smlouva.pdf"),
+            ("h2", "second"),
+            ("paragraph", "From here on text"),
+        ],
+        [("https://example.org/m", "odkaz")],
+    ),
+    "rtf/czech.rtf": (
+        ("Závěrečná zpráva", "2020-05-06", ""),
+        [
+            ("h1", "Nadpis číslo"),
+            ("paragraph", "Příliš žluťoučký tučný. Привет"),
+            ("paragraph", "odkaz konec"),
+            ("cell", "a | b"),
+            ("item", "bod"),
+        ],
+        [("https://example.org/r", "odkaz")],
+    ),
+}
+HEAD = (BlockKind.TITLE, BlockKind.DESCRIPTION, BlockKind.KEYWORDS)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_documents_give_title_date_text_and_links(name):
+    (title, day, language), blocks, links = DOCUMENTS[name]
+    body = (CORPUS / name).read_bytes()
+    found = read(body, apart=False)
+    assert (found.title, found.declared_language, found.warnings) == (title, language, ())
+    assert (found.published.date().isoformat() if found.published else None) == day
+    assert [(str(block.kind), block.text) for block in found.blocks if block.kind not in HEAD] == blocks
+    assert [(link.target, link.text) for link in found.links] == links
+    brief = read(body, apart=False, mode="basic")
+    assert (brief.title, brief.links) == (title, found.links)
+    assert all(block.kind in HEAD for block in brief.blocks)
+
+
+@pytest.mark.parametrize(
+    ("body", "claimed", "expected"),
+    [
+        (b"From a@b Mon May  6 10:00:00 2024\nSubject: x\n\n", "text/plain", "application/mbox"),
+        (b"Received: x\nFrom: a@b\nDate: y\n\nbody", "", "message/rfc822"),
+        (b"From: a\nTo: b\n\nDate: of a letter\nSubject: it", "text/plain", "text/plain"),
+        (b"Subject: the word\nis a word", "", "text/plain"),
+    ],
+)
+def test_mail_is_told_from_text(body, claimed, expected):
+    assert sniff(body, claimed) == expected
+
+
+def test_a_saved_page_in_a_message_keeps_its_address():
+    part = "Content-Type: text/html\nContent-Location: http://a.org/d/\n\n<p>text <a href=x>l</a>"
+    head = "From: a\nDate: b\nMIME-Version: 1.0\nContent-Type: multipart/related; boundary=q\n\n"
+    found = read(f"{head}--q\n{part}\n--q\nContent-Type: text/plain\n\nhidden\n--q--".encode(), apart=False)
+    assert [link.target for link in found.links] == ["http://a.org/d/x"]
+    assert "hidden" not in found.text
+
+
+def packed_like(name, replaced):
+    """The whole document of a format with some parts replaced."""
+    with zipfile.ZipFile(CORPUS / name / f"whole.{name}") as archive:
+        return zipped({part: archive.read(part) for part in archive.namelist()} | replaced)
+
+
+ENTITIES = "<!DOCTYPE x [<!ENTITY a 'ha'>" + "".join(
+    f"<!ENTITY {chr(98 + at)} '{f'&{chr(97 + at)};' * 20}'>" for at in range(12)
+)
+
+
+def test_hostile_documents_stay_small(monkeypatch):
+    sheet = f'{ENTITIES}]><worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData><row>'
+    entities = read(packed_like("xlsx", {"xl/worksheets/sheet1.xml": sheet + "<c><v>&m;</v></c>"}), apart=False)
+    assert "haha" not in entities.text
+    monkeypatch.setattr(xml, "MAX_XML", 10_000)
+    items = "".join(f'<item id="i{at}" href="{at}.xhtml"/><itemref idref="i{at}"/>' for at in range(5))
+    chapters = {f"O/{at}.xhtml": b"<p>" + b"x " * 2000 for at in range(5)}
+    book = read(packed_like("epub", {"O/content.opf": f"<package>{items}</package>", **chapters}), apart=False)
+    assert (len(book.blocks), "more than is read" in book.warnings[0]) == (2, True)
+    assert read(b"{\\rtf1" + b"{" * 100_000, apart=False).warnings
+    nested = b"".join(b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (at, at) for at in range(60))
+    assert read(b"From: a\nDate: b\nSubject: deep\n" + nested + b"\ntext", apart=False).title == "deep"
+
+
+def pdf(text, title=b"A PDF title"):
+    """A page with a line, a link over it, and an outline of one entry."""
+    stream = f"BT /F1 24 Tf 72 700 Td ({text}) Tj /F1 9 Tf 0 -50 Td (small print) Tj ET".encode()
     parts = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Catalog /Pages 2 0 R /Outlines 7 0 R /Lang (cs-CZ) >>",
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
         b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R"
-        b" /Resources << /Font << /F1 5 0 R >> >> >>",
+        b" /Resources << /Font << /F1 5 0 R >> >> /Annots [9 0 R] >>",
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-        b"<< /Title (A PDF title) /CreationDate (D:20240506070809Z) >>",
+        b"<< /Title (%s) /CreationDate (D:20240506070809Z) >>" % title,
+        b"<< /Type /Outlines /First 8 0 R /Last 8 0 R /Count 1 >>",
+        b"<< /Title (Chapter) /Parent 7 0 R /Dest [3 0 R /Fit] >>",
+        b"<< /Type /Annot /Subtype /Link /Rect [70 640 500 660] /A << /S /URI /URI (http://a.org/linked) >> >>",
     ]
     body, offsets = b"%PDF-1.4\n", []
     for number, part in enumerate(parts, 1):
         offsets.append(len(body))
         body += b"%d 0 obj\n%s\nendobj\n" % (number, part)
-    table = b"xref\n0 7\n0000000000 65535 f \n" + b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    return body + table + b"trailer << /Size 7 /Root 1 0 R /Info 6 0 R >>\nstartxref\n%d\n%%%%EOF" % len(body)
+    table = b"xref\n0 10\n0000000000 65535 f \n" + b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    return body + table + b"trailer << /Size 10 /Root 1 0 R /Info 6 0 R >>\nstartxref\n%d\n%%%%EOF" % len(body)
 
 
 def test_pdf_is_read_apart():
     pytest.importorskip("pypdfium2")
     found = read(pdf("Hello from http://a.org/x"), "text/html")
     assert (found.content_type, found.title, found.published.year) == ("application/pdf", "A PDF title", 2024)
-    assert "Hello from" in found.text
-    assert found.links[0].target == "http://a.org/x"
+    assert [(str(block.kind), block.text) for block in found.blocks[1:]] == [
+        ("h1", "Chapter"),
+        ("paragraph", "Hello from http://a.org/x small print"),
+    ]
+    assert [(link.target, link.text) for link in found.links] == [
+        ("http://a.org/linked", "small print"),
+        ("http://a.org/x", ""),
+    ]
+    assert found.declared_language == "cs"
+
+
+@pytest.mark.parametrize("title", [b"", b"Microsoft Word - report.doc", b"thesis.dvi"])
+def test_a_pdf_without_a_title_is_called_by_its_largest_line(title):
+    pytest.importorskip("pypdfium2")
+    assert read(pdf("A large line", title), apart=False).title == "A large line"
 
 
 def test_a_damaged_pdf_warns():

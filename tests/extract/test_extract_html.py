@@ -311,3 +311,41 @@ def test_objects_backgrounds_quotations_and_buttons_refer_to_documents_too(mode)
         ("http://a.org/source", "link", "cite"),
         ("http://a.org/send", "form", ""),
     }
+
+
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("<a href=x><h3>Title</h3><p>Text</p></a>", "Title Text"),
+        ("<a href=x>one<br>two</a>", "one two"),
+        ("<a href=x><div>1</div>2</a>", "1 2"),
+        ("<a href=x><b>wo</b>rd</a>", "word"),
+    ],
+)
+def test_texts_of_a_link_are_not_glued(markup, text):
+    assert [link.text for link in read(markup).links] == [text]
+
+
+DATA = (
+    '{"@graph": [{"headline": "Data &amp; head", "description": "x", "keywords": ["a", "b"], "articleBody": "Long"}]}'
+)
+
+
+@pytest.mark.parametrize("mode", ["basic", "full"])
+def test_open_graph_and_json_ld_say_what_a_page_does_not(mode):
+    found = read(f"<script type=application/ld+json>{DATA}</script><meta property=og:image content=/i.png>", mode=mode)
+    assert found.title == "Data & head"
+    assert [(link.target, str(link.type), link.rel) for link in found.links] == [
+        ("http://example.org/i.png", "link", "og:image")
+    ]
+    if mode == "full":
+        assert (found.description, found.keywords, found.blocks[-1].text) == ("x", "a, b", "Long")
+
+
+def test_a_page_that_speaks_for_itself_keeps_its_words():
+    own = (
+        "<title>Own</title><meta property=og:title content=Other><meta name=description content=mine><p>" + "word " * 80
+    )
+    found = read(f"{own}<script type=application/ld+json>{DATA}</script><script type=application/ld+json>{{</script>")
+    assert (found.title, found.description, found.keywords) == ("Own", "mine", "")
+    assert "Long" not in found.text

@@ -48,6 +48,27 @@ def test_the_frame_of_a_page_is_left_out() -> None:
         assert word not in text
 
 
+def test_notes_in_the_cells_of_a_table_are_content_whatever_they_are_called() -> None:
+    rows = "".join(
+        f'<tr><td><a href=/{number}>Registry {number}</a></td><td>RFC <span class="protocol-comment">Expert review by '
+        f"the people of group {number}</span></td></tr>"
+        for number in range(20)
+    )
+    text = shown(f"<main><h1>Registries</h1><p>All of them.</p><table>{rows}</table></main>", "text")
+    assert "Expert review by the people of group 7" in text
+
+
+def test_a_single_inline_note_that_calls_itself_frame_is_left_out() -> None:
+    text = shown(f'<main><p>{PROSE} <span class="share">Tell your friends</span></p></main>', "text")
+    assert "debate" in text
+    assert "Tell your friends" not in text
+
+
+def test_the_heading_of_a_teaser_is_kept_though_it_is_a_link() -> None:
+    text = shown(f"<main><h2><a href=/1>The bridge of Monday</a></h2><p>{PROSE}</p></main>", "text")
+    assert text.startswith("The bridge of Monday\n")
+
+
 def test_marks_of_the_page_become_marks_of_markdown() -> None:
     text = shown(PAGE)
     assert r"It was **said** by [Anna \*Novak\*](https://example.org/people/anna%281%29.html), see `plan_b`." in text
@@ -88,3 +109,43 @@ def test_depth_of_a_page_is_no_danger(body: str) -> None:
 
 def test_a_fence_is_longer_than_what_it_encloses() -> None:
     assert "``````\n```\nx\n```\n``````" in shown(f"<main><p>{PROSE}</p><pre>```\nx\n```</pre></main>")
+
+
+def test_blocks_in_a_cell_are_not_glued() -> None:
+    row = "<table><tr><td><p>one</p><p>two</p></td><td><ul><li>x</li><li>y</li></ul></td></tr></table>"
+    assert "one two | x y" in shown(f"<main><p>{PROSE}</p>{row}</main>", "text")
+
+
+def test_a_page_that_a_script_fills_is_shown_with_its_templates() -> None:
+    template = f"<p>Shell</p><template x-if=a><article><p>{PROSE}</p></article></template>"
+    assert "The council met" in shown(template, "text")
+    assert "The council met" in read_page(template.encode(), URL, HTML).text
+    assert "Hidden" not in read_page(f"<p>{PROSE}</p><template>Hidden</template>".encode(), URL, HTML).text
+
+
+TEASERS = "".join(
+    f"<div><h3><a href=/{n}>Story {n}</a></h3><p>What else was said on day {n}.</p></div>" for n in range(4)
+)
+
+
+def test_teasers_of_other_pages_are_left_out_beside_an_article_and_kept_where_they_are_all() -> None:
+    beside = shown(
+        f"<main><h1>A bridge closes</h1><p>{PROSE}</p><p>{PROSE}</p><section>{TEASERS}</section></main>", "text"
+    )
+    assert "debate" in beside
+    assert "Story 1" not in beside
+    assert "day 1" not in beside
+    assert "What else was said on day 1." in shown(f"<main><h1>News</h1>{TEASERS}</main>", "text")
+
+
+def test_headings_that_lead_to_their_own_sections_are_no_teasers() -> None:
+    sections = TEASERS.replace("href=/", "href=#")
+    assert "day 1" in shown(f"<main><p>{PROSE}</p><p>{PROSE}</p><section>{sections}</section></main>", "text")
+
+
+def test_an_article_that_stands_there_twice_is_shown_once_and_a_refrain_each_time() -> None:
+    article = "".join(f"<p>{n}: {PROSE}</p>" for n in range(3))
+    wide_and_narrow = f"<main><div class=wide>{article}</div><div class=narrow>{article}</div></main>"
+    assert shown(wide_and_narrow, "text") == shown(f"<main>{article}</main>", "text")
+    song = "".join(f"<p>Verse {n}. {PROSE}</p><p>And they all go home.</p>" for n in range(3))
+    assert shown(f"<main>{song}</main>", "text").count("And they all go home.") == 3

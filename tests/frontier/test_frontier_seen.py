@@ -2,14 +2,19 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.frontier import MemoryQueue, NewUrl, SeenUrls
+from letopis.archive import Archive
+from letopis.archive.queues import FrontierQueue
+from letopis.frontier import Frontier, MemoryQueue, NewUrl, Politeness, QueueStore, SeenUrls
 from letopis.frontier.sieve import Sieve
 
+HOST = "a.test"
 KEYS = st.integers(-(2**63), 2**63 - 1) | st.integers(-20, 20)
 BATCHES = st.lists(st.lists(KEYS, max_size=40), max_size=12)
 
@@ -33,11 +38,33 @@ def test_of_equal_keys_the_first_passes_and_the_lowest_bit_does_not_count(few: i
     assert seen.unseen([]) == []
 
 
+def urls(keys: Sequence[int]) -> list[NewUrl]:
+    return [NewUrl(key, f"http://{HOST}/{key}", HOST, 0) for key in keys]
+
+
+def assert_each_passes_once(store: QueueStore) -> None:
+    """Though memory knows but three of the keys that were planned before."""
+    store.add(urls(range(0, 20, 2)), 0)
+    seen = SeenUrls.rebuilt(store, most=3)
+    assert (len(seen), seen.is_whole) == (3, False)
+    frontier = Frontier(store, Politeness(), seen)
+    assert [url.key for url in frontier.unseen(urls(range(0, 24, 2)))] == [20, 22]
+    assert [url.key for url in frontier.filter_unseen(urls(range(0, 24, 2)))] == [20, 22]
+    assert frontier.filter_unseen(urls(range(0, 24, 2))) == []
+
+
+def test_what_memory_was_never_told_of_the_store_knows(tmp_path: Path) -> None:
+    assert_each_passes_once(MemoryQueue())
+    with Archive(tmp_path / "archive") as archive:
+        archive.put(f"http://{HOST}/put", b"never planned")
+        assert_each_passes_once(FrontierQueue(archive))
+
+
 def test_is_rebuilt_from_the_keys_of_a_store() -> None:
     store = MemoryQueue()
-    store.add([NewUrl(key, f"http://a.test/{key}", "a.test", 0) for key in (2, 4, 6)], 0)
-    seen = SeenUrls.rebuilt(store.seen_keys())
-    assert len(seen) == 3
+    store.add(urls([2, 4, 6]), 0)
+    seen = SeenUrls.rebuilt(store)
+    assert (len(seen), seen.is_whole) == (3, True)
     assert seen.unseen([2, 4, 6, 8]) == [3]
 
 

@@ -10,6 +10,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
+import campaign_results
+
 import fuzz as fuzzing
 
 ROUNDS = 300
@@ -46,3 +48,10 @@ def test_what_is_neither_read_nor_refused_is_a_fault() -> None:
         raise ZeroDivisionError(data[:1])
 
     assert fuzzing.fault_of(broken, b"x") == "ZeroDivisionError: b'x'"
+
+
+def test_what_a_run_has_fed_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign_results, "RESULTS", tmp_path / "reliability.json")
+    monkeypatch.setattr(sys, "argv", ["fuzz", "times", "--seconds", "0.01"])
+    assert fuzzing.main() == 0
+    assert campaign_results.read_results()["fuzz times"].count >= fuzzing.BATCH

@@ -65,7 +65,7 @@ def test_q4_the_newest_is_read_faster_than_gunzip(made):
     assert lowest(share, 1.5) <= 1.5
 
 
-@pytest.mark.parametrize(("effort", "share"), [("quick", 1.4), ("full", 1.05)])
+@pytest.mark.parametrize(("effort", "share"), [("quick", 1.36), ("full", 1.04)])
 def test_q1_packs_come_near_solid_xz(tmp_path, effort, share):
     ledger = Ledger()
     with Store.open(LocalBackend(tmp_path), StoreSettings(), write=True) as store:

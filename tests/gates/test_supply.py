@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-
 import audit
+import pytest
 from sbom import bill_of_materials
 
 

@@ -7,13 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from patience import until
 from scripted_site import ScriptedSite
 
 from letopis.cli.main import main
@@ -148,20 +148,13 @@ def daemon(letopis: Shell) -> Iterator[subprocess.Popen[str]]:
             yield process
         finally:
             process.terminate()
-            assert process.wait(30) == 0
+            assert process.wait(300) == 0
 
 
 def test_the_daemon_works_jobs_off(letopis: Shell, daemon: subprocess.Popen[str]) -> None:
     assert letopis("jobs", "submit", letopis.file(MAP), "--wait") == 0
     assert 'state="done"' in letopis.out
     assert daemon.poll() is None
-
-
-def wait_for(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 300
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def test_ctrl_c_leaves_the_job_in_the_queue(letopis: Shell, scripted_site: ScriptedSite) -> None:
@@ -174,7 +167,7 @@ def test_ctrl_c_leaves_the_job_in_the_queue(letopis: Shell, scripted_site: Scrip
     ) as job:  # fmt: skip
         try:
             # At a second a page it would take minutes.
-            wait_for(lambda: len(scripted_site.log) > 2)
+            until(lambda: len(scripted_site.log) > 2)
             os.killpg(job.pid, signal.SIGINT)
             _, errors = job.communicate(timeout=300)
         finally:

@@ -42,7 +42,7 @@ def test_sql_takes_jobs_in_the_order_of_the_pure_rule(
     turns, taken = claims_of(archive), []
     while (claim := turns.take(package, "w", 0, 1)) is not None:
         taken.append(claim.job)
-        turns.put_back(claim, "")
+        turns.put_back(claim, 0, "")
         with archive.catalog.transaction() as cursor:
             Jobs(archive.catalog.database).cancel(cursor, claim.job, 0)
     assert taken == wanted

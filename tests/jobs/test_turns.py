@@ -60,7 +60,7 @@ def test_a_worker_that_was_thought_dead_can_write_nothing(archive: Archive, queu
     assert (late.job, fresh.job) == (1, 2)
     assert not turns.beat(late, 99, WorkerReport("x", 0.5, None))
     assert not turns.finish(late, 11, DONE)
-    assert not turns.put_back(late, "")
+    assert not turns.put_back(late, 0, "")
     assert turns.abandon("late", 11, "gone", "") is None
     job = queue.show(1, COMMAND_LINE)
     assert (job.state, job.finished) == ("failed", 10)
@@ -92,7 +92,7 @@ def test_a_worker_known_to_be_dead_is_told_at_once(archive: Archive, queue: JobQ
 def test_a_job_put_back_keeps_its_place(archive: Archive, queue: JobQueue) -> None:
     queue.submit_many([parse(b"<query>say</query>")] * 2, COMMAND_LINE)
     turns = claims_of(archive)
-    assert turns.put_back(taken(turns), "stopped\n")
+    assert turns.put_back(taken(turns), 0, "stopped\n")
     assert queue.show(1, COMMAND_LINE).state == "queued"
     assert taken(turns).job == 1
 
@@ -125,7 +125,7 @@ def test_many_takers_never_share_a_job(archive: Archive, queue: JobQueue) -> Non
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     assert done == list(range(1, 13))
 
 

@@ -39,7 +39,7 @@ def monitor(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Monitor]
 def bare(check: Check) -> Check:
     """Without what belongs to the observer, and without volatile header fields."""
     lasting = tuple(row for row in check.headers if row[0].lower() != "date")
-    return replace(check, changed_for_you=None, headers=lasting)
+    return check._replace(changed_for_you=None, headers=lasting)
 
 
 def test_told_and_recorded_checks_are_equal(monitor: Monitor, scripted_site: ScriptedSite) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from misbehaving_site import Site
 from scripted_site import ScriptedSite
 
 from letopis import Archive, Monitor
@@ -82,6 +82,23 @@ def test_a_stored_document_that_grew_too_large_is_told_as_changed_and_can_be_for
     assert monitor.archive.get(url).body == LARGE
 
 
+def test_a_stored_document_above_the_limit_is_told_as_changed_after_checks_that_found_it_unchanged(
+    monitor: Monitor, scripted_site: ScriptedSite
+) -> None:
+    url = scripted_site.set("/large", LARGE, validates=True, ETag='"1"')
+    monitor.get(url).check(force=True)
+    assert (look(monitor, url).status, look(monitor, url).status) == (304, 304)
+    scripted_site.set("/large", LARGE + b"x", validates=True, ETag='"2"')
+    grown = look(monitor, url)
+    assert (grown.outcome, grown.meaningful, grown.changed_for_you) == (Outcome.TOO_LARGE, True, True)
+
+
+def test_a_header_that_names_no_document_is_not_told_as_nothing_new(monitor: Monitor, misbehaving_site: Site) -> None:
+    url = misbehaving_site.url("endless")
+    checks = [look(monitor, url), look(monitor, url)]
+    assert [(check.outcome, check.changed_for_you) for check in checks] == [(Outcome.TOO_LARGE, None)] * 2
+
+
 def test_force_is_not_answered_from_the_record(scripted_site: ScriptedSite, tmp_path: Path) -> None:
     url = scripted_site.set("/large", LARGE)
     with Archive(tmp_path / "b", settings=Settings(fetch=FetchSettings(max_bytes=10_000))) as archive:
@@ -111,7 +128,7 @@ def test_a_watch_alerts_of_another_header() -> None:
     alerts, state = decide_alerts(watch, WatchHistory(WatchState(judged=1), (check,), None, START), None)
     assert [alert.kind for alert in alerts] == [AlertKind.CHANGED]
     assert block in alerts[0].message
-    quiet = replace(check, meaningful=False, blocks=())
+    quiet = check._replace(meaningful=False, blocks=())
     assert decide_alerts(watch, WatchHistory(state, (quiet,), None, START), None)[0] == []
 
 

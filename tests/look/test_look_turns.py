@@ -12,11 +12,13 @@ import pytest
 from scripted_site import ScriptedSite
 
 from letopis import Archive, Monitor
+from letopis.archive import write_gates
 from letopis.archive.queues import HostState
 from letopis.config import CrawlSettings, FetchSettings, Settings
 from letopis.crawl import CrawlLimits, CrawlOptions, crawl
+from letopis.errors import Busy
 from letopis.look.politeness import FetchResult, Politeness, PolitenessBook, open_book
-from letopis.look.visitor import wait_to_record
+from letopis.look.visitor import turn_to_record
 from letopis.model import Outcome
 from letopis.urls import host as host_of
 
@@ -96,19 +98,40 @@ def test_a_crawl_that_would_wait_long_does_not_try_a_broken_connection_again(
 
 
 def test_whoever_serves_others_waits_for_its_turn_without_standing_still(tmp_path: Path) -> None:
+    async def turn(archive: Archive) -> None:
+        async with turn_to_record(archive):
+            archive.put("http://a.test/", b"recorded")
+
     async def run() -> int:
         steps = 0
         with Archive(tmp_path / "a") as archive, Archive(tmp_path / "a") as other:
-            await wait_to_record(archive)
+            await turn(archive)
             with other.hold_writer():
-                waiting = asyncio.ensure_future(wait_to_record(archive))
+                waiting = asyncio.ensure_future(turn(archive))
                 while steps < 5:
                     await asyncio.sleep(0)
                     steps += 1
                 assert not waiting.done()
             await waiting
             with archive.hold_writer():
-                await wait_to_record(archive)
+                await turn(archive)
         return steps
 
     assert asyncio.run(run()) == 5
+
+
+def test_nobody_comes_between_the_turn_to_write_and_the_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write_gates, "WAIT_SECONDS", 0.0)
+
+    async def run() -> None:
+        with Archive(tmp_path / "a") as archive, Archive(tmp_path / "a") as other:
+            async with turn_to_record(archive):
+                with pytest.raises(Busy, match="waits to write"):
+                    other.put("http://a.test/", b"another")
+                archive.put("http://a.test/", b"first")
+            other.put("http://a.test/", b"another")
+            assert [archive.get("http://a.test/", version=number).body for number in (0, 1)] == [b"first", b"another"]
+
+    asyncio.run(run())

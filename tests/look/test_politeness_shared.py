@@ -41,7 +41,7 @@ def started(folder: Path, *words: str, **settings: str) -> subprocess.Popen[byte
 
 def finished(child: subprocess.Popen[bytes]) -> tuple[int, str]:
     """The status with which a process ended, and what it said on its way."""
-    errors = child.communicate(timeout=120)[1].decode()
+    errors = child.communicate(timeout=300)[1].decode()
     return child.returncode, errors
 
 

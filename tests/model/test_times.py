@@ -8,7 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from letopis.errors import UsageError
-from letopis.model import from_millis, http_date, parse_duration, parse_time, rfc3339, stamp14, to_millis
+from letopis.model import (
+    from_millis,
+    http_date,
+    parse_duration,
+    parse_time,
+    rfc3339,
+    stamp14,
+    to_millis,
+    written_duration,
+)
 
 NOW = datetime(2026, 3, 10, 15, 30, tzinfo=UTC)
 moments = st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(2200, 1, 1)).map(
@@ -48,6 +57,21 @@ def test_what_is_no_time_says_how_to_write_one(text: str) -> None:
 )
 def test_durations_as_people_write_them(text: str, seconds: float) -> None:
     assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["9" * 400, "9" * 400 + "s", "1001 years"])
+def test_durations_that_no_number_holds_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="too long"):
+        parse_duration(text)
+
+
+@given(st.integers(1, 10**10).map(lambda millis: millis / 1000))
+def test_written_durations_read_back_the_same(seconds: float) -> None:
+    assert parse_duration(written_duration(seconds)) == pytest.approx(seconds, rel=1e-14)
+
+
+def test_durations_are_written_with_the_largest_unit_that_is_exact() -> None:
+    assert [written_duration(seconds) for seconds in (604800.0, 5400, 90, 0.5, 0)] == ["7d", "90m", "90s", "0.5s", ""]
 
 
 @given(moments)

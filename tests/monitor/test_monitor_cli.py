@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from scripted_site import ScriptedSite
 
+from letopis import Monitor
 from letopis.cli.main import main
 
 OLD = b"<h1>Hours</h1><p>Open from nine to five on every working day.</p>"
@@ -255,3 +256,16 @@ def test_wrong_watch_exits_2(letopis: Shell, words: list[str]) -> None:
 def test_watch_without_anything_to_watch_exits_2(letopis: Shell) -> None:
     assert letopis("watch", "add") == 2
     assert letopis("watch", "add", "--tag", "news", "--every", "2h") == 0
+
+
+def test_texts_that_are_no_addresses_keep_nobody_from_the_others(
+    letopis: Shell, scripted_site: ScriptedSite, tmp_path: Path
+) -> None:
+    good, second = scripted_site.set("/a", OLD), scripted_site.set("/b", NEW)
+    asked = [good, "gopher://example.org/", second]
+    assert letopis("check", *asked) == 2
+    assert "'gopher://example.org/' cannot be fetched" in letopis.err
+    assert [row["outcome"] for row in letopis.rows("check", *asked)] == ["unchanged", "refused", "unchanged"]
+    with Monitor(tmp_path / "a") as monitor:
+        checks = monitor.check_multi(asked)
+    assert [(check.url, check.available) for check in checks] == [(good, True), (asked[1], None), (second, True)]

@@ -81,3 +81,21 @@ def test_a_target_can_be_tried_by_every_door(
         answer = web.post("/api/v1/watches/test", {"url": page}, **head).json()
         assert answer["targets"][0]["delivered"] is False
         assert web.get("/api/v1/watches").json()["watches"][0]["undelivered"] == 0, "a test is no alert"
+
+
+@pytest.mark.asyncio
+async def test_alerts_of_a_summary_go_to_their_target_as_one_notification_when_its_time_comes(
+    tmp_path: Path, scripted_site: ScriptedSite, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder, hook = tmp_path / "a", scripted_site.set("/hook", b"")
+    pages = [scripted_site.url("/gone"), scripted_site.url("/lost")]
+    told = ("--when", "unavailable:1", "--notify", hook, "--every", "30d", "--summary", "0 7 * * *")
+    shell(capfd, folder, "watch", "add", *pages, *told)
+    noticed = (datetime.now(UTC) + timedelta(days=2)).replace(hour=8, minute=0)
+    assert await run_watches(folder, noticed) == []
+    assert scripted_site.posts == []
+    assert await run_watches(folder, noticed + timedelta(hours=23)) == []
+    (sent,) = [json.loads(body) for _, body in scripted_site.posts]
+    assert (sent["kind"], sent["title"]) == ("summary", "2 alerts")
+    assert {one["url"] for one in sent["alerts"]} == set(pages)
+    assert {row["state"] for row in shell(capfd, folder, "watch", "deliveries")[1]} == {"sent"}

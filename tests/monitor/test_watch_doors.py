@@ -188,6 +188,17 @@ def test_a_private_address_is_refused_at_once_over_http(doors: Doors) -> None:
     assert doors.rest("POST", "", {"url": URL, "notify": ["file:/etc/passwd"]})[0] == 403
 
 
+def test_an_owner_lets_one_watch_look_into_a_private_network_but_its_notifications_stay_outside(doors: Doors) -> None:
+    private = {"url": "http://127.0.0.1:9/", "private": True}
+    assert doors.rest("POST", "", private, "user")[0] == 403
+    status, answer = doors.rest("POST", "", {**private, "step": ["type #key = secret", "scroll .end"]})
+    assert (status, answer["step"]) == (201, ["type #key = secret", "scroll .end"])
+    entry = WatchList(doors.archive).by_id(answer["id"])
+    assert (entry.watch.origin, entry.watch.notify_origin) == ("cli", "http")
+    assert doors.rest("POST", "", {**private, "notify": ["file:/tmp/x"]})[0] == 403
+    assert doors.rest("GET", f"/{answer['id']}", role="user")[1]["step"] is None, "what is typed may be a password"
+
+
 def test_the_owner_may_allow_private_addresses_or_forbid_them_to_everybody(make_doors: Any, tmp_path: Path) -> None:
     doors = make_doors(fetch=FetchSettings(private="always"))
     assert doors.rest("POST", "", {"url": "http://127.0.0.1/"}, "user")[0] == 201
@@ -286,7 +297,19 @@ def test_alerts_in_every_door(doors: Doors) -> None:
     assert [(row["url"], row["kind"], row["tag"]) for row in rows] == [(URL, "changed", "t")] * 2 + [
         (OTHER, "changed", "t")
     ]
-    assert set(rows[0]) == {"id", "time", "kind", "url", "message", "tag", "watch", "version", "score", "reason"}
+    assert set(rows[0]) == {
+        "id",
+        "time",
+        "kind",
+        "url",
+        "message",
+        "tag",
+        "watch",
+        "version",
+        "score",
+        "reason",
+        "difference",
+    }
     assert (
         doors.cli("alerts", OTHER)[1] == doors.rest("GET", f"/alerts?url={quote(OTHER, '')}")[1]["alerts"] == rows[2:]
     )

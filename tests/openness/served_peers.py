@@ -17,6 +17,9 @@ from served_archive import WebClient, running
 from letopis.archive import Archive
 from letopis.exchange.imports import import_sources
 
+_LONGEST_START = 600.0
+"""Seconds that a server of somebody else may take to start: how fast it does is no question of ours."""
+
 
 @contextmanager
 def served_warc(folder: Path, file: Path) -> Iterator[WebClient]:
@@ -57,16 +60,19 @@ class Peer:
         self._process = subprocess.Popen(
             self._command, cwd=self._folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ}
         )
-        for _ in range(600):
+        ends = time.monotonic() + _LONGEST_START
+        while True:
             try:
                 probe = HTTPConnection("127.0.0.1", self._port, timeout=5)
                 probe.request("GET", "/")
                 probe.getresponse().read()
                 break
             except OSError:
+                assert self._process.poll() is None, f"{self._command[0]} does not start"
+                assert time.monotonic() < ends, f"{self._command[0]} answers nobody"
                 time.sleep(0.1)
         return WebClient(f"http://127.0.0.1:{self._port}")
 
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
-        self._process.wait(20)
+        self._process.wait(300)

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scripted_site import ScriptedSite
 from served_archive import at, look, make_archive, running  # noqa: F401
 
-from letopis.archive import Archive
+from letopis.archive import READ, Archive
+from letopis.archive.jobs import ENDED
+from letopis.catalog.accounts import Accounts
 from letopis.cli.main import main
+from letopis.config import FetchSettings, Settings
+from letopis.errors import Refused
 from letopis.extract.link_places import leads_somewhere, link_places, place_names
+from letopis.jobs.supervisor import Supervisor
+from letopis.operations import Context
+from letopis.operations.links import BrokenLinksQuery, broken
 
 PAGE = b"""<!doctype html>
 <title>Home</title>
@@ -85,3 +97,84 @@ def test_sets_of_images_and_styles_have_their_places_too() -> None:
 def test_places_are_ids_and_names_of_anchors(fragment: str, leads: bool) -> None:
     names = place_names('<p id=a><a name="b c"><input name=z>')
     assert leads_somewhere(fragment, names) is leads
+
+
+FORMS = (
+    '<a rel=nofollow href="/nofollow">x</a>', '<object data="/object"></object>', '<table background="/table">',
+    '<td background="/td">x', '<blockquote cite="/cite">x</blockquote>', '<button formaction="/formaction">x</button>',
+    '<form action="/action"></form>', '<img longdesc="/longdesc">', '<embed src="/embed">', '<q cite="/q">x</q>',
+    '<a href="{other}/never">x</a>', '<a href="/fine#nothing">x</a>', '<a href="#nowhere">x</a>',
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LinkedSite:
+    """A page with a link of every form on a line of its own, and what a checker has to say of each."""
+
+    folder: Path
+    host: str
+    expected: dict[str, int]
+    other: str
+
+    def named(self, rows: list[dict[str, Any]]) -> dict[str, int]:
+        """The line of each target, without the ports of this run."""
+        shorter = {self.other: "other", f"http://{self.host}": ""}
+        return {reduce(lambda url, old: url.replace(old, shorter[old]), shorter, row["target"]): row["line"]
+                for row in rows}  # fmt: skip
+
+
+@pytest.fixture
+def linked(tmp_path: Path, scripted_site: Any) -> Iterator[LinkedSite]:
+    beside = ScriptedSite()
+    other = beside.url("").replace("127.0.0.1", "localhost")
+    page = "\n".join(["<body background=/body>", *FORMS]).replace("{other}", other).encode()
+    home = scripted_site.set("/", page)
+    fine = scripted_site.set("/fine", b"<p id=part>")
+    with Archive(tmp_path / "a") as archive:
+        archive.put(home, page)
+        archive.put(fine, b"<p id=part>")
+    names = ("body", "nofollow", "object", "table", "td", "cite", "formaction", "action", "longdesc", "embed", "q")
+    expected = {f"/{name}": line for line, name in enumerate(names, 1)}
+    expected |= {"other/never": 12, "/fine#nothing": 13, "/#nowhere": 14}
+    yield LinkedSite(tmp_path / "a", home.split("/")[2], expected, other)
+    beside.close()
+
+
+def test_every_form_of_link_is_listed_with_its_place_at_the_command_line(
+    linked: LinkedSite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["broken", linked.host, "--fragments", "--check", "all", "--json", "--archive", str(linked.folder)]
+    assert main(words) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert linked.named(rows) == linked.expected
+    assert all(row["column"] > 0 for row in rows)
+
+
+def test_a_run_checks_links_and_http_lists_every_form_with_its_place(linked: LinkedSite) -> None:
+    settings = Settings(fetch=FetchSettings(private="always"))
+    asked = f"/api/v1/broken?site={linked.host}&fragments=true"
+    run = {"kind": "broken", "site": linked.host, "check": "all"}
+    with Archive(linked.folder, settings=settings) as archive, running(archive) as web:
+        accounts = Accounts(archive.catalog.database)
+        token = accounts.create_token("uwe", accounts.add("uwe", "user", None, 0), "write", 0)
+        sent = {"Content_Type": "application/json", "Authorization": f"Bearer {token}"}
+        before = web.get(asked, **sent).json()["broken"]
+        answer = web.ask("POST", "/api/v1/runs", json.dumps(run), **sent)
+        assert answer.status == 201, answer.text
+        work_off(archive)
+        rows = web.get(asked, **sent).json()["broken"]
+    assert {row["type"] for row in before} == {"fragment"}
+    assert linked.named(rows) == linked.expected
+
+
+def test_who_may_only_read_has_nothing_checked(linked: LinkedSite) -> None:
+    with Archive(linked.folder) as archive, pytest.raises(Refused, match="ask an owner"):
+        broken(Context(archive, rights=READ), BrokenLinksQuery(site=linked.host, check="all"))
+
+
+def work_off(archive: Archive) -> None:
+    """Works until no job waits any more."""
+    rows = archive.catalog.database
+    asyncio.run(
+        Supervisor(archive).run_until(lambda: all(row[0] in ENDED for row in rows.all("SELECT state FROM job")))
+    )

@@ -22,3 +22,16 @@ def test_every_extra_is_named_with_the_command_that_brings_it(
     assert extras <= set(found)
     for name in extras:
         assert found[name]["detail"] in ("installed", f"pip install letopis[{name}]")
+
+
+def test_dictionaries_of_word_forms_that_are_named_and_missing_are_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LETOPIS_SEARCH_AFFIXES", f"cs={tmp_path}/cs_CZ.aff")
+    answers = []
+    for _ in range(2):
+        main(["--archive", str(tmp_path / "archive"), "doctor", "--json"])
+        found = {row["name"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
+        answers.append((found["hunspell cs"]["ok"], found["hunspell cs"]["detail"]))
+        (tmp_path / "cs_CZ.aff").touch()
+    assert answers == [(False, f"{tmp_path}/cs_CZ.aff is not there"), (True, f"{tmp_path}/cs_CZ.aff is used")]

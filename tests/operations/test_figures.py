@@ -53,6 +53,13 @@ def test_on_disk_is_all_that_the_archive_takes(archive: Archive, capfd: pytest.C
     assert told["ratio"] == round(told["disk_bytes"] / told["raw_bytes"], 4)
 
 
+def test_a_page_that_is_too_short_to_compress_saves_nothing(archive: Archive) -> None:
+    with running(archive) as web:
+        shown = web.get("/url/http://example.org/one").text
+    assert "nothing saved: too short to compress" in shown
+    assert "saved on disk" not in shown
+
+
 def test_pages_as_of_a_day_are_those_of_its_map(archive: Archive) -> None:
     with running(archive) as web:
         for when, pages in ((at(60 * 24), 2), (at(60 * 24 * 3), 3)):

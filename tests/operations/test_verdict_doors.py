@@ -92,6 +92,7 @@ def test_every_door_shows_the_verdict_that_was_stored(
         shown = visible(watched.page(path))
         assert reason in shown, path
         assert f">{verdict}</span>" in shown, path
+    assert f"changes {int(verdict == 'changed')}, new pages 1" in watched.page("/")
     feed = watched.web.get(f"/feed/{inside}", **watched.head).text
     assert (reason in feed) == (verdict == "changed")
     seen = _watch_difference(watched, WatchSpec(), check)
@@ -150,7 +151,7 @@ def test_compare_opened_from_a_watch_keeps_its_filter(watched: Watched) -> None:
     number = watched.page("/watches").partition("&amp;filter=")[2].partition('"')[0]
     through = visible(watched.page(f"/compare/{inside}?filter={number}"))
     assert "Other title" not in through.partition('class="sheet')[2]
-    assert "<del>19.90</del><ins>17.50</ins>" in through
+    assert "<del>19.90</del> <ins>17.50</ins>" in through
     assert seen.reason in through
     assert f"filter={number}" in through.partition('class="tabs"')[2]
     assert seen.reason in visible(watched.page(f"/compare/{inside}?filter=watch")), "links of an earlier release"

@@ -16,7 +16,7 @@ from written_warc import response
 
 from letopis.archive import Archive, utc_now
 from letopis.archive.accounts import accounts_of
-from letopis.archive.queues import bring_back_visits
+from letopis.archive.crawl_status import bring_back_visits
 from letopis.archive.watches import NEVER, watches_of
 from letopis.cli import main
 from letopis.config import CrawlSettings, MonitorSettings, ScheduleSettings, Settings

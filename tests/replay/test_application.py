@@ -72,7 +72,7 @@ def test_the_nearest_capture_answers_and_what_was_never_captured_is_told_apart(o
     assert b"version 2" in open_sites.of(PAGE, 33, Sec_Fetch_Dest="iframe").body
     assert b"version 1" in open_sites.of(PAGE, 2, Sec_Fetch_Dest="iframe").body
     gone = open_sites.of("http://example.org/never.png", 0, Sec_Fetch_Dest="image")
-    assert (gone.status, gone.headers["server-timing"]) == (404, "missing")
+    assert (gone.status, gone.headers["server-timing"]) == (404, 'missing;desc="http://example.org/never.png"')
     page = open_sites.of("http://example.org/never", 0, Sec_Fetch_Dest="iframe", Accept_Language="cs")
     assert page.status == 404
     assert "V tomto archivu není" in page.text or "archiv" in page.text
@@ -161,7 +161,7 @@ def test_a_closed_archive_is_read_with_a_cookie_that_only_lets_read(closed: tupl
     again = sites.base(f"{urlsplit(entry).path}?{urlsplit(entry).query}")
     assert not [value for name, value in again.all_headers if "letopis_replay" in value], "a code is good for once"
     token = cookie.partition("=")[2]
-    assert web.get("/api/v1/users", Cookie=f"letopis_session={token}").status in (401, 403)
+    assert web.get("/api/v1/users", Cookie=f"{session.partition('=')[0]}={token}").status in (401, 403)
     csrf = web.get("/", Cookie=session).text.partition('name="csrf" value="')[2].partition('"')[0]
     out = web.ask("POST", "/logout", f"csrf={csrf}", Cookie=session, Content_Type="application/x-www-form-urlencoded")
     assert out.status == 303
@@ -173,7 +173,8 @@ def test_an_uncaptured_page_is_told_of_in_a_page_that_offers_to_save_it(open_sit
     answer = home.get(f"/web/{STAMP}/http://example.org/never", Sec_Fetch_Dest="document", Accept="text/html")
     assert answer.status == 404
     assert answer.headers["content-type"].startswith("text/html")
-    assert "Sign in to save this page" in answer.text
+    assert "People with an account can save it" in answer.text
+    assert 'href="/login?next=/url/' in answer.text
     assert home.get(f"/web/{STAMP}/http://example.org/never").headers["content-type"] == "application/problem+json"
 
 
@@ -188,3 +189,15 @@ def test_stored_fields_that_act_on_browsers_are_left_out(make_archive: Callable[
         answer = beside(web).of(PAGE, 0, Sec_Fetch_Dest="iframe")
     assert answer.headers["x-total"] == "7"
     assert not {"set-cookie", "clear-site-data", "x-frame-options", "link", "refresh"} & answer.headers.keys()
+
+
+def test_a_query_in_which_a_script_wrote_where_its_page_is_finds_what_it_found_then(
+    make_archive: Callable[..., Archive],
+) -> None:
+    archive = make_archive()
+    archive.put("http://frames.example/f?origin=http%3A%2F%2Fexample.org", b"framed", at(1))
+    with running(archive, replay=True) as web:
+        origin = ReplayOrigin("http", urlsplit(web.replay).netloc)
+        here = urlsplit(origin.address("http://example.org/", 0) or "").netloc.replace(":", "%3A")
+        found = beside(web).of(f"http://frames.example/f?origin=http%3A%2F%2F{here}", 1)
+    assert (found.status, found.body) == (200, b"framed")

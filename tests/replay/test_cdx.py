@@ -175,7 +175,7 @@ def test_revisits_are_resolved_when_asked(web: Any) -> None:
     assert json.loads(lines[2].split(" ", 2)[2])["mime"] == "text/html"
 
 
-def test_fields_of_files_are_unknown_here(web: Any) -> None:
+def test_fields_of_files_are_unknown_without_an_export(web: Any) -> None:
     assert rows(web, url="example.org/page", fl="filename,offset,timestamp", limit=1) == [["-", "-", "20240101120000"]]
 
 

@@ -197,6 +197,17 @@ def test_a_single_capture_is_first_and_last(web: Any) -> None:
     assert len(named["memento"]) == len(named["first"]) == len(named["last"]) == 1
 
 
+@pytest.mark.parametrize("page", [PAGE, "http://sub.example.org/a"])
+def test_words_of_a_relation_stand_one_blank_apart(web: Any, page: str) -> None:
+    """Some clients look for `first memento` as it is, instead of its words."""
+    paths = [f"/web/{page}", f"/web/timemap/link/{page}", *(f"/web/{one}/{page}" for one in STAMPS)]
+    answers = [web.get(path) for path in paths]
+    told = [answer.headers.get("link", "") for answer in answers] + [answers[1].text]
+    relations = [relation for text in told for relation in re.findall(r'rel="([^"]*)"', text)]
+    assert {relation for relation in relations if relation != " ".join(relation.split())} == set()
+    assert {"first memento", "first last memento"} & set(relations)
+
+
 def test_of_two_captures_in_one_second_the_later_counts(make_archive: Callable[..., Archive]) -> None:
     from datetime import timedelta
 
@@ -228,6 +239,9 @@ def test_head_requests_are_answered_without_a_body(web: Any) -> None:
 def test_the_calendar_and_the_difference_are_pages(web: Any) -> None:
     calendar = web.get(f"/web/*/{PAGE}")
     assert all(f"/web/{one}/{PAGE}" in calendar.text for one in STAMPS)
+    day = web.get(f"/web/{STAMPS[0][:8]}*/{PAGE}").text
+    shown = {one for one in STAMPS if f"/web/{one}/{PAGE}" in day}
+    assert shown == {one for one in STAMPS if one[:8] == STAMPS[0][:8]}
     difference = web.get(f"/web/diff/{STAMPS[0]}/{STAMPS[3]}/{PAGE}")
     assert difference.status == 200
     assert "version" in difference.text

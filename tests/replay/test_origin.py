@@ -32,6 +32,12 @@ def test_a_site_at_a_time_has_a_name_that_stands_for_nothing_else(
         assert site_of_label(label) == site
 
 
+def test_a_host_with_two_hyphens_before_digits_has_no_port() -> None:
+    site = ReplaySite("https", "intranet--17", AT // 1000 * 1000)
+    assert site.label is not None
+    assert site_of_label(site.label) == site
+
+
 @pytest.mark.parametrize(
     "url",
     ["https://www.example.org/a?b=c&d#e", "http://a-b.example:8080/", "https://127.0.0.1/x", "https://xn--bcher-kva.example/?q=%20"],
@@ -78,3 +84,17 @@ def test_readers_on_the_machine_itself_need_no_setting() -> None:
 def test_what_is_no_origin_is_refused_with_what_to_write(setting: str) -> None:
     with pytest.raises(SettingError, match="such as https://replay"):
         configured_origin(setting)
+
+
+WROTE = ("origin=http%3A%2F%2F{host}&x=1", "at=https://{host}/a?b", "host={host}", '{{"page": "https://{host}/a"}}')
+
+
+@pytest.mark.parametrize("wrote", WROTE)
+@pytest.mark.parametrize("host", ["embed-server.example", "127.0.0.1:8000"])
+def test_where_a_page_is_stands_in_a_query_as_its_scripts_wrote_it_then(wrote: str, host: str) -> None:
+    scheme = "https" if "https" in wrote else "http"
+    colon = "%3A" if "%3A" in wrote else ":"
+    then = wrote.format(host=host.replace(":", colon))
+    place = f"{ReplaySite(scheme, host, AT).label}.{ORIGIN.host}".replace(":", colon)
+    assert ORIGIN.restored(wrote.replace("https", "http").format(host=place)) == then
+    assert ORIGIN.restored(then) == then

@@ -9,13 +9,14 @@ import time
 from pathlib import Path
 
 import psycopg
-from crawl_fleet import STOPPED, Fleet, Web, assert_complete, assert_polite, outside
+from crawl_fleet import STOPPED, UNHURRIED_LEASE, Fleet, Web, assert_complete, assert_polite, outside
 from services import ObjectServer, variables
 
 from letopis.config import Settings
 
 
 def test_four_agents_find_what_one_finds(web: Web, fleet: Fleet, scaled_settings: Settings, tmp_path: Path) -> None:
+    fleet.lease = UNHURRIED_LEASE
     for _ in range(4):
         fleet.start()
     fleet.wait()
@@ -82,6 +83,7 @@ def test_agents_that_are_cut_from_the_database_go_on(
 def test_agents_that_are_cut_from_the_object_store_keep_what_they_have(
     web: Web, fleet: Fleet, scaled_settings: Settings, object_server: ObjectServer, tmp_path: Path
 ) -> None:
+    fleet.lease = UNHURRIED_LEASE
     fleet.start()
     fleet.start()
     fleet.when(25)

@@ -88,7 +88,7 @@ def test_every_table_of_the_archive_moves_but_those_of_single_machines() -> None
             if isinstance(value, str) and value.lstrip().startswith("CREATE TABLE"):
                 assert len(tables_in(value)) == value.count("CREATE TABLE"), "each ends with a semicolon"
                 made |= {table.name for table in tables_in(value)}
-    assert made - listed == {"pack_number", "log_claim", "exclusive", "agent", "pause"}
+    assert made - listed == {"pack_number", "log_claim", "log_mark", "exclusive", "agent", "pause"}
 
 
 def test_what_clients_have_seen_moves_too(tmp_path: Path) -> None:

@@ -80,6 +80,7 @@ def fleet(
         made.end()
 
 
+@pytest.mark.slow
 def test_hosts_whose_links_are_cut_lose_nothing_and_stay_polite(
     web: Web, fleet: Scattered, hosts: list[Namespace], scaled_settings: Settings, tmp_path: Path
 ) -> None:

@@ -62,6 +62,52 @@ def test_an_older_database_takes_in_what_its_packs_know(
         assert list(archive.verify()) == []
 
 
+@pytest.mark.parametrize("first", ["compact", "put", "repair"])
+def test_what_follows_in_a_log_that_an_older_database_knows_the_beginning_of_is_taken_in(
+    scaled_settings: Settings, tmp_path: Path, new_database: Callable[[], str], first: str
+) -> None:
+    settings = replace(scaled_settings, archive=ArchiveSettings(path=str(tmp_path / "machine")))
+    everything = puts(0, 8)
+    with Archive.open(settings) as one, Archive.open(settings) as other:
+        list(one.put_many(everything[:2]))
+        list(other.put_many(everything[2:4]))
+        older = copied(settings.database.url, new_database)
+        list(one.put_many(everything[4:6]))  # each in the log that it has
+        list(other.put_many(everything[6:]))
+    restored = replace(settings, database=DatabaseSettings(url=older))
+    with psycopg.connect(older, autocommit=True) as connection:
+        connection.execute("UPDATE log_claim SET until = 0")
+    if first == "repair":
+        assert Archive.repair(restored).lost == ()
+    with Archive.open(restored) as archive:
+        if first == "put":
+            archive.put("http://h.example/new", b"new", START + timedelta(days=9))
+        archive.compact()
+        assert [archive.get(put.url, at=put.at).body for put in everything] == [put.body for put in everything]
+        assert list(archive.verify()) == []
+
+
+def test_a_log_that_had_its_number_when_the_copy_was_made_and_nothing_else_is_taken_in(
+    scaled_settings: Settings, tmp_path: Path, new_database: Callable[[], str]
+) -> None:
+    settings = replace(scaled_settings, archive=ArchiveSettings(path=str(tmp_path / "machine")))
+    everything = puts(0, 6)
+    with Archive.open(settings) as archive:
+        list(archive.put_many(everything[:4]))
+        older = copied(settings.database.url, new_database)
+    with psycopg.connect(older, autocommit=True) as connection:
+        connection.execute("UPDATE pack_number SET last = last + 1")  # given out for good before anything is written
+        connection.execute("DELETE FROM log_claim")
+    with Archive.open(settings) as archive:
+        list(archive.put_many(everything[4:]))
+    restored = replace(settings, database=DatabaseSettings(url=older))
+    for _ in range(2):
+        with Archive.open(restored) as archive:
+            archive.compact()
+            assert [archive.get(put.url, at=put.at).body for put in everything] == [put.body for put in everything]
+            assert list(archive.verify()) == []
+
+
 def test_versions_that_the_database_does_not_know_are_listed_and_merged(
     scaled_settings: Settings, tmp_path: Path, new_database: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

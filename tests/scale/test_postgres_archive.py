@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from scripted_site import ScriptedSite
@@ -32,6 +33,32 @@ def test_versions_are_stored_read_and_listed(settings: Settings, tmp_path: Path)
         assert archive.get(URL, at=START + 3.5 * DAY).body == b"body 3"
         assert [version.number for version in archive.versions(URL)] == list(range(20))
         assert archive.stats().versions == 20
+
+
+def test_long_answers_stay_with_the_server_until_they_are_read(settings: Settings, tmp_path: Path) -> None:
+    """A cursor of the server sees itself in `pg_cursors`; one of the client, which takes all rows at once, does not."""
+    ask, count = (f"SELECT {what} FROM pg_cursors WHERE name LIKE 'long%'" for what in ("is_holdable", "count(*)"))
+    with Archive(tmp_path / "a", settings=settings) as archive:
+        database = archive.catalog.database
+        assert list(database.stream(f"{ask} AND statement <> ?", ("another",))) == [(True,)]
+        with database.snapshot() as snapshot:
+            assert list(snapshot.stream(ask)) == [(False,)]
+            first, second = (snapshot.stream("SELECT generate_series(1, 5)", size=2) for _ in range(2))
+            assert (next(first), next(second), next(first)) == ((1,), (1,), (2,))
+            assert snapshot.all(count) == [(2,)]
+            assert [*first, *second] == [(3,), (4,), (5,), (2,), (3,), (4,), (5,)]
+            assert snapshot.all(count) == [(0,)]
+
+
+def test_connections_of_threads_end_with_them(settings: Settings, tmp_path: Path) -> None:
+    with Archive(tmp_path / "a", settings=settings) as archive:
+        archive.put(URL, b"A", START)
+        before = list(archive.catalog.database._opened)
+        for _ in range(5):
+            asking = Thread(target=archive.get, args=(URL,))
+            asking.start()
+            asking.join()
+        assert archive.catalog.database._opened == before
 
 
 def test_late_version_takes_its_place(settings: Settings, tmp_path: Path) -> None:

@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).parent.parent
 
 
+@pytest.mark.slow
 def test_the_suite_of_the_archive_passes_on_postgresql_and_s3() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(TESTS / "archive")],

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from services import ObjectServer, variables
@@ -13,6 +14,7 @@ from services import ObjectServer, variables
 from letopis.archive import Archive
 from letopis.archive.accounts import accounts_of
 from letopis.archive.backups import back_up, restore
+from letopis.catalog import table_copy
 from letopis.cli.main import main
 from letopis.config import ArchiveSettings, DatabaseSettings, Settings
 from letopis.errors import Damaged, NotFound
@@ -69,6 +71,51 @@ def test_an_archive_of_many_machines_is_backed_up_and_restored_anywhere(
     for target in (files, machines):
         assert restore(place, target).versions == 9
         assert_whole(target, puts(0, 9))
+
+
+def test_agents_write_while_a_backup_copies_the_catalogue_of_one_moment(
+    shared: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = table_copy.copy_table
+    later = puts(6, 9)
+    with Archive.open(shared) as archive, Archive.open(shared) as agent:
+
+        def beside(*given: Any) -> int:
+            if later:
+                agent.put(later[0].url, later[0].body, later.pop(0).at)  # waits for whoever has the turn
+            return copy(*given)
+
+        monkeypatch.setattr(table_copy, "copy_table", beside)
+        assert back_up(archive, tmp_path / "backup").versions == 6
+        assert later == []
+        assert back_up(archive, tmp_path / "backup").versions == 15
+    files = replace(shared, archive=ArchiveSettings(path=str(tmp_path / "files")), database=DatabaseSettings())
+    files = replace(files, store=replace(shared.store, url=""))
+    assert restore(tmp_path / "backup", files).versions == 15
+    assert_whole(files, puts(0, 15))
+
+
+def test_a_backup_keeps_its_right_while_one_step_takes_long(
+    shared: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = table_copy.copy_table
+
+    def until(archive: Archive) -> int:
+        [row] = archive.catalog.database.all("SELECT until FROM exclusive WHERE name = 'upkeep'")
+        return int(row[0])
+
+    with Archive.open(shared) as archive, Archive.open(shared) as agent:
+
+        def slowly(*given: Any) -> int:
+            begun = until(agent)
+            while until(agent) == begun:  # as long as nobody renews it
+                pass
+            return copy(*given)
+
+        monkeypatch.setattr(table_copy, "copy_table", slowly)
+        monkeypatch.setattr("letopis.archive.backups._RENEWAL", 0.01)
+        assert back_up(archive, tmp_path / "backup").versions == 6
+        agent.compact()
 
 
 def test_files_are_backed_up_to_a_bucket_by_the_command_line(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -19,6 +20,7 @@ from letopis.catalog import Cursor
 from letopis.catalog.leases import UPKEEP, PackClaims
 from letopis.config import Settings
 from letopis.errors import Busy, NotReady
+from letopis.store import Bucket
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -62,6 +64,28 @@ def test_what_one_has_written_is_read_by_the_other(scaled_settings: Settings, tm
         for day in range(5):
             one.put(URL, b"body %d" % day, START + day * DAY)
             assert other.get(URL).body == b"body %d" % day
+
+
+def test_nobody_lists_more_names_than_those_of_the_packs_that_are_read(
+    scaled_settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c"):
+        with Archive(tmp_path / name, settings=scaled_settings) as archive:
+            archive.put(f"http://{name}.example/", b"one " + name.encode(), START)
+            archive.put(f"http://{name}.example/", b"two " + name.encode(), START + DAY)
+    listed: list[str] = []
+
+    def listing(bucket: Bucket, prefix: str = "", after: str = "", sizes: Any = Bucket.sizes) -> dict[str, int]:
+        found: dict[str, int] = sizes(bucket, prefix, after)
+        listed.extend(found)
+        return found
+
+    monkeypatch.setattr(Bucket, "sizes", listing)
+    with Archive(tmp_path / "d", settings=scaled_settings) as archive:
+        archive.put("http://d.example/", b"three", START)
+        assert listed == []
+        assert archive.get("http://b.example/").body == b"two b"
+        assert {name.partition("/")[0] for name in listed} == {"00000002.log"}
 
 
 def test_compaction_leaves_the_log_alone_that_another_writes(scaled_settings: Settings, tmp_path: Path) -> None:

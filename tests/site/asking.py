@@ -36,7 +36,7 @@ class Told:
     def step(self, number: int, of: int, what: str) -> None:
         self.steps.append((number, of, what))
 
-    def share(self, done: float) -> None:
+    def share(self, done: float, figures: str = "") -> None:
         self.shares.append(done)
 
     def log(self, line: str) -> None:

@@ -71,5 +71,5 @@ def workers(cluster_of_two: Workers) -> Workers:
 @pytest.fixture
 def client(workers: Workers) -> Iterator[Any]:
     with distributed.Client(workers.address) as made:  # type: ignore[no-untyped-call]
-        made.wait_for_workers(2, timeout=120)
+        made.wait_for_workers(2, timeout=300)
         yield made

@@ -19,13 +19,13 @@ SITE = "https://www.ways-of.example"
 CDN = "https://cdn.example"
 
 
-def picture() -> bytes:
+def picture(color: bytes = b"\xff\0\0") -> bytes:
     """A real PNG of 2 x 2 pixels."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
-    rows = b"".join(b"\0" + b"\xff\0\0" * 2 for _ in range(2))
+    rows = b"".join(b"\0" + color * 2 for _ in range(2))
     head = struct.pack(">IIBBBBB", 2, 2, 8, 2, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
@@ -73,7 +73,7 @@ def remember_ways(archive: Archive) -> None:
     for kind, body, answer in posts:
         asked = request_url(f"{SITE}/search", HttpRequest("POST", kind, body))
         archive.put(asked, answer, WAYS_AT, content_type="text/plain")
-    for name in ("a", "b", "c", "d", "e", "f", "g", "p", "bg", "lazy"):
+    for name in ("a", "b", "c", "d", "e", "f", "g", "h", "i", "p", "bg", "lazy"):
         archive.put(f"{CDN}/{name}.png", picture(), WAYS_AT, content_type="image/png")
     archive.put(f"{CDN}/old.woff2", font(), WAYS_AT, content_type="font/ttf")
     for host in (SITE, CDN):

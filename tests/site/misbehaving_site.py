@@ -199,12 +199,12 @@ def running_site(folder: Path, route: Route) -> Iterator[Site]:
     tls = make_certificates(folder)
     thread = threading.Thread(target=lambda: asyncio.run(site._serve(ready, PLAIN_SERVERS, tls)), daemon=True)
     thread.start()
-    assert ready.wait(20), "the site did not start"
+    assert ready.wait(300), "the site did not start"
     try:
         yield site
     finally:
         site.stop()
-        thread.join(20)
+        thread.join(300)
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -142,3 +144,27 @@ class RandomDamage:
         finally:
             shutil.rmtree(published)
             shutil.rmtree(self.root / "copy", ignore_errors=True)
+
+
+def page_of(file: Path, name: str) -> int:
+    with closing(sqlite3.connect(file)) as connection:
+        return int(connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (name,)).fetchone()[0])
+
+
+def overwrite_page(file: Path, page: int) -> None:
+    data = bytearray(file.read_bytes())
+    data[(page - 1) * 1024 : page * 1024] = b"\xa5" * 1024
+    file.write_bytes(data)
+
+
+def disorder_page(file: Path, page: int) -> None:
+    """Gives the last row of a leaf the number 0, which belongs before the first."""
+    data = bytearray(file.read_bytes())
+    start = (page - 1) * 1024
+    cells = int.from_bytes(data[start + 3 : start + 5], "big")
+    assert (data[start], cells > 1) == (0x0D, True), "a leaf with rows"
+    last = start + int.from_bytes(data[start + 6 + 2 * cells : start + 8 + 2 * cells], "big")
+    while data[last] & 0x80:  # the length of the row
+        last += 1
+    data[last + 1] = 0
+    file.write_bytes(data)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 from letopis import extract
-from letopis.archive import Archive
+from letopis.archive import READ, WRITE, Archive
 from letopis.archive.jobs import COMMAND_LINE, JobQueue
 from letopis.catalog.queues import AGAIN
 from letopis.change import compare
@@ -17,7 +17,10 @@ from letopis.jobs.language.interpreter import run_query
 from letopis.model import Observation, Outcome, Page, Response, to_millis
 from letopis.monitor.watch import WatchSpec
 from letopis.monitor.watch_list import WatchList
+from letopis.operations import Context
 from letopis.operations.job_files import parse_job_file
+from letopis.operations.saved_looks import CheckSavedCommand, saved_check
+from letopis.operations.saved_searches import SaveSearch, saved_add
 from letopis_demo import World
 
 
@@ -84,3 +87,14 @@ def answered_job(archive: Archive, site: str, step: str = "map") -> int:
     job = JobQueue(archive).submit(parse_job_file(question.encode()), COMMAND_LINE)
     Worker(archive, JobLanguage(parse_job_file, run_query), "here").run(job.package)
     return job.id
+
+
+def saved_search(archive: Archive, user: str, moment: datetime) -> int:
+    """The number of a search that somebody saved and that has found pages of a moment since."""
+    asking = Context(archive, user=user, rights=READ | WRITE)
+    number = saved_add(asking, SaveSearch(name="Gardens", query="garden")).value.id
+    for place in ("garden-chairs", "garden-tools"):
+        page = f"<title>{place.replace('-', ' ').capitalize()}</title><p>New for every garden.</p>"
+        archive.put(f"http://shop2.example/offers/{place}.html", page.encode(), moment)
+    saved_check(asking, CheckSavedCommand(id=number))
+    return number

@@ -76,12 +76,12 @@ def running(archive: Archive, *, replay: bool = False) -> Iterator[WebClient]:
     ready = threading.Event()
     thread = threading.Thread(target=lambda: asyncio.run(server.run(ready.set)), daemon=True)
     thread.start()
-    assert ready.wait(20)
+    assert ready.wait(300)
     try:
         yield WebClient(server.address, beside.getsockname()[1] if beside is not None else 0)
     finally:
         server.stop()
-        thread.join(20)
+        thread.join(300)
 
 
 def at(minutes: float) -> datetime:

@@ -86,3 +86,13 @@ def test_threads_share_a_store(opened):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_what_was_read_is_not_kept_in_memory(opened):
+    store, ledger = opened(), Ledger()
+    for number, body in enumerate(history(1, 3, 1500)):
+        ledger.put(store, [(b"doc", number, b"", body)])
+    for batch in store.compact(ledger.chains()):
+        ledger.move(batch)
+    for place in ledger.places.values():
+        assert store.read(place).body is not store.read(place).body

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 from served_archive import WebClient, at, running
+from signed_in import FORM, Person, add_people
 
 from letopis.archive import Archive
 from letopis.catalog.accounts import Accounts
@@ -17,15 +17,11 @@ from letopis.config import ServeSettings, Settings
 from letopis.monitor.watch import WatchSpec
 from letopis.monitor.watch_list import WatchList
 
-FORM = "application/x-www-form-urlencoded"
-
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Iterator[Archive]:
     with Archive(tmp_path / "archive", clock=lambda: at(100)) as opened:
-        accounts = Accounts(opened.catalog.database)
-        accounts.add("olga", "owner", "a long password", 0)
-        accounts.add("uwe", "user", "a long password", 0)
+        add_people(opened)
         yield opened
 
 
@@ -42,13 +38,8 @@ def send(web: WebClient, path: str, cookie: str = "", **fields: str | list[str])
 
 def sign_in(web: WebClient, name: str) -> tuple[str, str]:
     """The session cookie and the token of its forms."""
-    fields = urlencode({"name": name, "password": "a long password"})
-    answer = web.ask("POST", "/login", fields, Content_Type=FORM)
-    assert answer.status == 303
-    cookie = answer.headers["set-cookie"].partition(";")[0]
-    found = re.search(r'name="csrf" value="([^"]+)"', web.get("/watches", Cookie=cookie).text)
-    assert found
-    return cookie, found[1]
+    person = Person(web, name)
+    return person.cookie, person.csrf
 
 
 def test_a_watch_is_added_and_removed_by_somebody_with_an_account(web: WebClient, archive: Archive) -> None:
@@ -58,7 +49,7 @@ def test_a_watch_is_added_and_removed_by_somebody_with_an_account(web: WebClient
     assert send(web, "/watches", cookie, **fields) == (303, "/watches/1?done=added")
     watch = WatchList(archive).entries()[0].watch
     assert (watch.url, watch.every, watch.filters, watch.origin) == (url, 7200.0, (("css", "main"),), "http")
-    assert "every 2 h" in web.get("/watches", Cookie=cookie).text
+    assert '<td data-label="How often">2 h</td>' in web.get("/watches", Cookie=cookie).text
     asked = send(web, "/watches/many", cookie, url=url, action="remove", csrf=csrf)
     assert asked[0] == 200
     assert "Remove 1 watch?" in asked[1]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from growth import grows_with_the_square
@@ -18,6 +20,7 @@ from letopis.index.map_formats import shared_ending
 from letopis.index.page_ranks import SiteDiagram
 from letopis.model import Check, Outcome
 from letopis.operations.totals import shown_settings
+from letopis.web import pages
 from letopis.web.charts import (
     CalendarCapture,
     availability_strip,
@@ -30,7 +33,7 @@ from letopis.web.charts import (
 from letopis.web.comparison import DiffRow, count_words, running_text, side_by_side
 from letopis.web.languages import grouped as number
 from letopis.web.maps import COLOURS, HEIGHT, WIDTH, TitleShortener, draw_links
-from letopis.web.pages import human_size, list_page, local_url, sentence, url_in_path
+from letopis.web.pages import environment, human_size, list_page, local_url, sentence, url_in_path
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TEXTS = st.lists(st.sampled_from(["one two", "three", "", "four five six", "eins zwei"]), max_size=12).map("\n".join)
@@ -198,7 +201,7 @@ def test_secrets_are_never_shown_and_places_only_to_owners() -> None:
     fetch = FetchSettings(headers=("Authorization: hush",))
     given = Settings(database=database, fetch=fetch, serve=ServeSettings(port=9))
     for owner in (True, False):
-        rows = {row.name: row for row in shown_settings(given, owner=owner)}
+        rows = {row.name: row for row in shown_settings(given, owner=owner, edited={})}
         assert "hush" not in str(rows)
         assert rows["fetch.headers"].value == "set"
         assert (rows["database.url"].value == "postgresql://letopis:…@db.local/web") is owner
@@ -208,13 +211,14 @@ def test_secrets_are_never_shown_and_places_only_to_owners() -> None:
 
 def test_a_year_of_captures_is_a_sheet_of_its_months() -> None:
     days = [
-        ("2026-02-01", [CalendarCapture("10:00:00", "/a", 200)]),
-        ("2026-03-31", [CalendarCapture("10:00:00", "/b", 200)] * 9),
+        ("2026-02-01", [CalendarCapture("10:00:00", "/a", 503)]),
+        ("2026-03-31", [CalendarCapture("10:00:00", "/b", 200)] * 9 + [CalendarCapture("11:00:00", "/c", 200, True)]),
     ]
     february, march = calendar_months(days)
     assert (february.name, february.lead, len(february.squares), len(march.squares)) == ("2026-02", 6, 28, 31)
-    assert february.squares[0] == (1, "2026-02-01", 1, 1, "/a")
-    assert (march.squares[30].captures, march.squares[30].shade, march.squares[0].address) == (9, 4, "")
+    assert february.squares[0] == (1, "2026-02-01", 1, "error", "/a")
+    assert march.squares[30][2:] == (10, "version", "/c")
+    assert (march.squares[0].kind, march.squares[0].address) == ("same", "")
 
 
 @pytest.mark.parametrize(
@@ -275,3 +279,11 @@ def test_sections_without_a_colour_of_their_own_share_the_last() -> None:
     many = draw_links(SiteDiagram([f"http://a.example/{n}/x" for n in range(9)], [1.0] * 9, [], 9), str)
     assert many.keys[-2:] == [(5, "/4/"), (6, "")]
     assert [dot.colour for dot in many.dots] == [1, 2, 3, 4, 5, 6, 6, 6, 6]
+
+
+def test_no_page_hides_a_name_that_every_template_shares() -> None:
+    shared, folder = environment.globals, Path(pages.__file__).parent
+    calls = [node for file in sorted(folder.glob("*.py")) for node in ast.walk(ast.parse(file.read_text("utf-8")))
+             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "render_page"]  # fmt: skip
+    assert len(calls) > 20
+    assert [(call.lineno, word.arg) for call in calls for word in call.keywords if word.arg in shared] == []

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlencode
 
 import pytest
 from served_archive import WebClient, at, running
+from signed_in import Person, add_people
 
 from letopis.archive import Archive
 from letopis.archive.accounts import accounts_of, projects_of
@@ -16,16 +17,13 @@ from letopis.archive.audit import audit_entries
 from letopis.catalog.accounts import Accounts
 from letopis.monitor.watch_list import WatchList
 
-FORM = "application/x-www-form-urlencoded"
 WORD = "a long password"
 
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Iterator[Archive]:
     with Archive(tmp_path / "archive", clock=lambda: at(100)) as opened:
-        accounts = Accounts(opened.catalog.database)
-        accounts.add("olga", "owner", WORD, 0)
-        accounts.add("uwe", "user", WORD, 0)
+        add_people(opened)
         yield opened
 
 
@@ -33,27 +31,6 @@ def archive(tmp_path: Path) -> Iterator[Archive]:
 def web(archive: Archive) -> Iterator[WebClient]:
     with running(archive) as client:
         yield client
-
-
-class Person:
-    """Somebody with a browser: their cookie and the token of their forms."""
-
-    def __init__(self, web: WebClient, name: str) -> None:
-        self.web = web
-        answer = web.ask("POST", "/login", urlencode({"name": name, "password": WORD}), Content_Type=FORM)
-        assert answer.status == 303
-        self.cookie = answer.headers["set-cookie"].partition(";")[0]
-        found = re.search(r'name="csrf" value="([^"]+)"', self.see("/accounts"))
-        assert found
-        self.csrf = found[1]
-
-    def see(self, path: str) -> str:
-        return self.web.get(path, Cookie=self.cookie).text
-
-    def send(self, path: str, **fields: str) -> tuple[int, str]:
-        body = urlencode({**fields, "csrf": self.csrf})
-        answer = self.web.ask("POST", path, body, Content_Type=FORM, Cookie=self.cookie)
-        return answer.status, answer.headers.get("location", answer.text)
 
 
 def test_an_owner_resets_a_lost_password_and_their_own_takes_the_old_one(web: WebClient, archive: Archive) -> None:
@@ -106,7 +83,7 @@ def test_a_token_is_told_once_works_and_can_be_revoked(web: WebClient) -> None:
 def test_projects_are_kept_and_forgotten(web: WebClient) -> None:
     uwe = Person(web, "uwe")
     made = uwe.send("/accounts/projects", name="news", urls="http://example.org/ http://example.org/a")
-    assert made == (303, "/accounts?done=project")
+    assert made == (303, "/projects/news?done=project")
     assert "2 pages" in uwe.see("/accounts")
     page = web.get("/projects/news").text
     assert "http://example.org/a" in page
@@ -213,3 +190,25 @@ def test_a_crawl_of_an_address_that_is_not_public_is_refused_on_the_page(web: We
     status, text = Person(web, "olga").send("/crawl", seeds="http://127.0.0.1:9/")
     assert status == 403
     assert "127.0.0.1" in text
+
+
+def test_the_audit_log_is_a_table_that_is_filtered_and_taken_along(web: WebClient) -> None:
+    olga = Person(web, "olga")
+    for name in ("eva", "karel"):
+        olga.send("/accounts/users", name=name, role="guest", password=WORD)
+    assert "user added" in olga.see("/accounts")
+    shown = olga.see("/accounts?log.filter=karel")
+    assert "1 of " in shown
+    rows = json.loads(olga.see("/accounts?log.filter=karel&log.as=json"))
+    assert [(row["who"], row["action"], row["subject"]) for row in rows] == [("olga", "user added", "karel guest")]
+    assert "Audit log" not in Person(web, "uwe").see("/accounts")
+
+
+def test_a_guest_is_told_on_a_page_why_accounts_stay_shut_and_not_who_has_one(web: WebClient, archive: Archive) -> None:
+    add_people(archive, (("gabi", "guest"),))
+    answer = Person(web, "gabi").get("/accounts")
+    assert (answer.status, answer.headers["content-type"]) == (403, "text/html; charset=utf-8")
+    assert "ask an owner of this archive" in answer.text
+    assert "<h1>Not allowed</h1>" in answer.text
+    assert "olga" not in answer.text
+    assert "uwe" not in answer.text

@@ -11,21 +11,16 @@ from urllib.parse import urlencode
 import pytest
 from scripted_site import ScriptedSite
 from served_archive import WebClient, running
+from signed_in import BROWSER, FORM, add_people, session_cookie
 
 from letopis.archive import Archive
-from letopis.catalog.accounts import Accounts
 from letopis.config import FetchSettings, Settings
-
-FORM = "application/x-www-form-urlencoded"
-BROWSER = {"Accept": "text/html,application/xhtml+xml"}
 
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Iterator[Archive]:
     with Archive(tmp_path / "archive", settings=Settings(fetch=FetchSettings(private="always"))) as opened:
-        accounts = Accounts(opened.catalog.database)
-        for name, role in (("olga", "owner"), ("gabi", "guest"), ("uwe", "user")):
-            accounts.add(name, role, "a long password", 0)
+        add_people(opened, (("olga", "owner"), ("gabi", "guest"), ("uwe", "user")))
         yield opened
 
 
@@ -36,19 +31,24 @@ def web(archive: Archive) -> Iterator[WebClient]:
 
 
 def sign_in(web: WebClient, name: str) -> dict[str, str]:
-    fields = urlencode({"name": name, "password": "a long password"})
-    answer = web.ask("POST", "/login", fields, Content_Type=FORM)
-    return {"Cookie": answer.headers["set-cookie"].partition(";")[0], **BROWSER}
+    return {"Cookie": session_cookie(web, name), **BROWSER}
 
 
 @pytest.mark.parametrize(
-    "path", ["/nowhere", "/url/http://nowhere.example/", "/web/2026/http://nowhere.example/", "/jobs/77", "/watches/9"]
+    "path", ["/url/http://nowhere.example/", "/web/2026/http://nowhere.example/", "/jobs/77", "/watches/9"]
 )
 def test_what_is_not_there_is_told_on_a_page_to_browsers(web: WebClient, path: str) -> None:
     answer = web.get(path, **BROWSER)
     assert answer.status == 404
     assert answer.headers["content-type"].startswith("text/html")
     assert "<h1>Not in this archive</h1>" in answer.text
+
+
+def test_an_address_that_leads_nowhere_says_so_and_a_site_that_is_not_there_can_be_crawled(web: WebClient) -> None:
+    assert "<h1>No such page</h1>" in web.get("/nowhere", **BROWSER).text
+    site = web.get("/site/nowhere.example", **sign_in(web, "uwe"))
+    assert site.status == 404
+    assert 'name="kind" value="crawl"' in site.text
 
 
 @pytest.mark.parametrize("path", ["/nowhere", "/web/2026/http://nowhere.example/", "/api/v1/watches/9"])
@@ -92,6 +92,10 @@ def test_an_unknown_address_can_be_saved_watched_or_its_site_crawled(
     offered = web.get(f"/url/{url}", **owner).text
     for name in ("Save it now", "Watch it", "Crawl its site"):
         assert name in offered
+    searched = web.get(f"/search?{urlencode({'q': url})}", **owner).text
+    assert f'<input type="hidden" name="site" value="{url}">' in searched
+    assert "Save it now" in searched
+    assert "Save it now" not in web.get("/search?q=title:none.such", **owner).text
     found = re.search(r'name="csrf" value="([^"]+)"', offered)
     assert found
     body = urlencode({"url": url, "csrf": found[1]})
@@ -99,3 +103,15 @@ def test_an_unknown_address_can_be_saved_watched_or_its_site_crawled(
     assert (saved.status, saved.headers["location"]) == (303, f"/url/{url}")
     assert b"nobody looked" in archive.get(url).body
     assert web.get(f"/url/{url}", **owner).status == 200
+
+
+def test_a_page_that_replay_lacks_can_be_saved_watched_or_its_site_crawled(web: WebClient) -> None:
+    lacking = "/web/2026/http://nowhere.example/page"
+    shown = web.get(lacking, **sign_in(web, "uwe")).text
+    for action in ('action="/save"', 'action="/watches"', 'action="/jobs/start"'):
+        assert action in shown
+    assert shown.count('name="url" value="http://nowhere.example/page"') == 2
+    guest = web.get(lacking, **sign_in(web, "gabi")).text
+    assert 'action="/save"' not in guest
+    assert "ask an owner of this archive" in guest
+    assert "/login?next=" in web.get(lacking, **BROWSER).text

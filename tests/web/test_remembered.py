@@ -140,7 +140,7 @@ def test_a_reader_does_not_wait_for_a_first_value_that_takes_long(now: list[floa
     reader = threading.Thread(target=lambda: asked.append(known.soon("slow", 1, go_on.wait)))
     reader.start()
     assert known.soon("quick", 1, lambda: "at once") == "at once"
-    reader.join(20)
+    reader.join(300)
     assert asked == [None]
     go_on.set()
     while known.soon("slow", 1, go_on.wait) is None:
@@ -154,7 +154,7 @@ def test_a_long_queue_of_first_values_grows_no_further(now: list[float]) -> None
     for thread in asking:
         thread.start()
     for thread in asking:
-        thread.join(60)
+        thread.join(300)
     assert known.soon("one more", 1, lambda: "at last") is None
     go_on.set()
     while known.soon("one more", 1, lambda: "at last") is None:

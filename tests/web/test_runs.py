@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import re
+import time
 import urllib.request
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 from remembered_world import answered_job, remember, small_world
+from scripted_site import ScriptedSite
 from served_archive import WebClient, running
+from signed_in import FORM, Person, add_people
 
 from letopis.archive import OWN, READ, WRITE, Archive
-from letopis.catalog.accounts import Accounts
+from letopis.archive.jobs import COMMAND_LINE, ENDED, JobQueue, WorkerReport, claims_of
 from letopis.errors import Refused, UsageError
+from letopis.jobs.supervisor import Supervisor
 from letopis.operations import Context
+from letopis.operations.accounts import AuditQuery, list_audit
+from letopis.operations.imports import SendFile, start_import
 from letopis.operations.jobs import JobNumber, ShowQuery, job_query, show_job
 from letopis.operations.runs import StartRun, start_run
-
-FORM = "application/x-www-form-urlencoded"
 
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Iterator[Archive]:
     with Archive(tmp_path / "archive") as opened:
-        accounts = Accounts(opened.catalog.database)
-        for name, role in (("olga", "owner"), ("uwe", "user")):
-            accounts.add(name, role, "a long password", 0)
+        add_people(opened)
         yield opened
 
 
@@ -39,11 +42,8 @@ def web(archive: Archive) -> Iterator[WebClient]:
 
 
 def sign_in(web: WebClient, name: str) -> tuple[str, str]:
-    fields = urlencode({"name": name, "password": "a long password"})
-    cookie = web.ask("POST", "/login", fields, Content_Type=FORM).headers["set-cookie"].partition(";")[0]
-    found = re.search(r'name="csrf" value="([^"]+)"', web.get("/jobs", Cookie=cookie).text)
-    assert found
-    return cookie, found[1]
+    person = Person(web, name)
+    return person.cookie, person.csrf
 
 
 def query_of(context: Context, number: int) -> str:
@@ -86,7 +86,7 @@ def test_compacting_is_for_owners(web: WebClient, archive: Archive) -> None:
 def test_the_progress_of_open_runs_is_sent_as_it_happens(web: WebClient, archive: Archive) -> None:
     context = Context(archive, user="olga", rights=READ | WRITE | OWN)
     made = start_run(context, StartRun(kind="compact")).value
-    with urllib.request.urlopen(f"{web.address}/jobs/events", timeout=60) as stream:
+    with urllib.request.urlopen(f"{web.address}/jobs/events", timeout=300) as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
         line = stream.readline().decode()
     assert [run["id"] for run in json.loads(line.removeprefix("data: "))] == [made.id]
@@ -100,6 +100,146 @@ def test_rows_of_a_result_are_a_table(tmp_path: Path) -> None:
         audited, mapped = (answered_job(archive, world.hosts[0], step) for step in ("audit", "map"))
         with running(archive) as web:
             shown = web.get(f"/jobs/{audited}").text
-            assert '<th scope="col">title</th>' in shown
+            assert '<td data-label="Title">' in shown
+            rows = web.get(f"/jobs/{audited}?t1.as=csv&t1.sort=-size").text.splitlines()
+            assert rows[0].startswith("url,")
+            assert len(rows) > 2
             assert f'href="/url/{world.url(0, 1)}"' in shown
-            assert "<table>" not in web.get(f"/jobs/{mapped}").text
+            assert f'href="/url/{world.url(0, 1)}"' in web.get(f"/jobs/{mapped}").text, "a tree is shown by its rows"
+
+
+def act(web: WebClient, cookie: str, csrf: str, path: str) -> tuple[int, str]:
+    answer = web.ask("POST", path, urlencode({"csrf": csrf}), Content_Type=FORM, Cookie=cookie)
+    return answer.status, answer.headers.get("location", "")
+
+
+def test_a_run_is_paused_resumed_stopped_and_deleted_where_it_is_listed(web: WebClient, archive: Archive) -> None:
+    cookie, csrf = sign_in(web, "uwe")
+    start_run(Context(archive, user="uwe", rights=READ | WRITE), StartRun(kind="audit", site="example.org"))
+    assert act(web, cookie, csrf, "/jobs/1/pause") == (303, "/jobs/1")
+    shown = web.get("/jobs", Cookie=cookie).text
+    assert "data-run=" not in shown
+    for action in ("resume", "cancel", "delete"):
+        assert f'action="/jobs/1/{action}"' in shown
+    assert act(web, cookie, csrf, "/jobs/1/resume") == (303, "/jobs/1")
+    assert 'action="/jobs/1/pause"' in web.get("/jobs/1", Cookie=cookie).text
+    assert act(web, cookie, csrf, "/jobs/1/delete")[0] == 400
+    assert act(web, cookie, csrf, "/jobs/1/cancel") == (303, "/jobs/1")
+    assert act(web, cookie, csrf, "/jobs/1/delete") == (303, "/jobs")
+    assert web.get("/jobs/1", Cookie=cookie).status == 404
+    assert act(web, cookie, csrf, "/jobs/1/explode")[0] == 404
+    done = [row.action for row in list_audit(Context(archive, rights=READ | WRITE | OWN), AuditQuery())]
+    assert {"job paused", "job resumed", "job deleted"} <= set(done)
+
+
+def test_others_see_a_run_and_cannot_change_it(web: WebClient, archive: Archive) -> None:
+    start_run(Context(archive, user="olga", rights=READ | WRITE | OWN), StartRun(kind="audit", site="example.org"))
+    cookie, csrf = sign_in(web, "uwe")
+    shown = web.get("/jobs/1", Cookie=cookie).text
+    assert 'action="/jobs/1/' not in shown
+    assert act(web, cookie, csrf, "/jobs/1/pause")[0] == 403
+
+
+def test_a_file_that_is_dropped_becomes_a_run_that_takes_it_in(web: WebClient, archive: Archive) -> None:
+    har = {"log": {"entries": [har_entry("http://session.example/")]}}
+    cookie, csrf = sign_in(web, "olga")
+    sent = {"Content_Type": "application/octet-stream", "Cookie": cookie, "X_CSRF_Token": csrf}
+    answer = web.ask("POST", "/api/v1/runs/import?name=../my%20session.har", json.dumps(har), **sent)
+    assert answer.status == 201, answer.text
+    assert 'name="import of my-session.har"' in query_of(Context(archive, rights=READ | WRITE | OWN), 1)
+    work_off(archive)
+    assert archive.get("http://session.example/").body == b"<title>A session</title>"
+    assert [file.name for file in (archive.folder / "jobs").rglob("*") if file.is_file()] == []
+    shown = web.get("/jobs/1", Cookie=cookie).text
+    assert "done" in shown
+    user, token = sign_in(web, "uwe")
+    assert web.ask("POST", "/api/v1/runs/import", "x", **{**sent, "Cookie": user, "X_CSRF_Token": token}).status == 403
+
+
+def test_what_cannot_be_taken_in_fails_with_its_reason_and_leaves_no_file(archive: Archive, tmp_path: Path) -> None:
+    file = tmp_path / "upload"
+    file.write_bytes(b"\x00\x01 no archive at all")
+    context = Context(archive, user="olga", rights=READ | WRITE | OWN)
+    start_import(context, SendFile(file=file, name="odd.bin"))
+    work_off(archive)
+    job = show_job(context, ShowQuery(id=1)).value  # type: ignore[union-attr]
+    assert (job.state, bool(job.message)) == ("failed", True)
+    assert [left for left in (archive.folder / "jobs").rglob("*") if left.is_file()] == []
+
+
+def test_the_archive_is_verified_as_a_run(web: WebClient, archive: Archive) -> None:
+    cookie, csrf = sign_in(web, "olga")
+    fields = urlencode({"kind": "verify", "csrf": csrf})
+    assert web.ask("POST", "/jobs/start", fields, Content_Type=FORM, Cookie=cookie).status == 303
+    work_off(archive)
+    assert show_job(Context(archive, rights=7), ShowQuery(id=1)).value.state == "done"  # type: ignore[union-attr]
+
+
+def test_the_page_of_a_crawl_lists_its_last_addresses_and_its_errors(
+    web: WebClient, archive: Archive, scripted_site: ScriptedSite
+) -> None:
+    scripted_site.set("/", b'<title>Home</title><a href="/a">a</a> <a href="/gone">gone</a>')
+    scripted_site.set("/a", b"<title>A</title>")
+    context = Context(archive, rights=7, origin="cli", private_ok=True)
+    start_run(context, StartRun(kind="crawl", site=scripted_site.url("/"), depth=1))
+    work_off(archive)
+    shown = web.get("/jobs/1").text
+    last, errors = shown.partition('id="failures"')[::2]
+    for path in ("/", "/a", "/gone"):
+        assert f'href="/url/{scripted_site.url(path)}"' in last
+    assert f'href="/url/{scripted_site.url("/gone")}"' in errors
+    assert '<span class="badge unavailable">404</span>' in errors
+
+
+def test_a_crawl_is_as_slow_as_asked_and_never_faster_than_the_setting(
+    archive: Archive, scripted_site: ScriptedSite
+) -> None:
+    scripted_site.set("/", b'<title>Home</title><a href="/a">a</a>')
+    scripted_site.set("/a", b"<title>A</title>")
+    context = Context(archive, rights=7, origin="cli", private_ok=True)
+    start_run(context, StartRun(kind="crawl", site=scripted_site.url("/"), depth=1, delay=timedelta(seconds=2)))
+    assert 'delay="2s"' in query_of(context, 1)
+    work_off(archive)
+    times = [
+        when for when, (_, path, _) in zip(scripted_site.times, scripted_site.log, strict=True) if path != "/robots.txt"
+    ]
+    assert len(times) == 2
+    assert times[1] - times[0] >= 2
+
+
+def har_entry(url: str) -> dict[str, object]:
+    return {
+        "startedDateTime": "2024-05-06T07:08:09.000Z", "time": 1,
+        "request": {"method": "GET", "url": url, "httpVersion": "HTTP/1.1", "headers": [], "cookies": [],
+                    "queryString": [], "headersSize": -1, "bodySize": 0},
+        "response": {"status": 200, "statusText": "OK", "httpVersion": "HTTP/1.1", "cookies": [], "redirectURL": "",
+                     "headers": [{"name": "Content-Type", "value": "text/html"}], "headersSize": -1, "bodySize": 24,
+                     "content": {"size": 24, "mimeType": "text/html", "text": "<title>A session</title>"}},
+        "cache": {}, "timings": {"send": 0, "wait": 1, "receive": 0},
+    }  # fmt: skip
+
+
+def work_off(archive: Archive) -> None:
+    """The queue, by real workers, until nothing waits."""
+    queue, until = JobQueue(archive), time.monotonic() + 300
+
+    def over() -> bool:
+        assert time.monotonic() < until, "the queue does not move"
+        return set(queue.counts()) <= set(ENDED)
+
+    asyncio.run(Supervisor(archive).run_until(over))
+
+
+def test_a_run_in_the_queue_says_what_it_waits_for(web: WebClient, archive: Archive) -> None:
+    uwe = Person(web, "uwe")
+    for _ in range(2):
+        uwe.post("/jobs/start", kind="crawl", site="https://example.org/")
+    assert "Nobody works off runs at this moment" in uwe.get("/jobs/1").text
+    assert "1 other run is before it." in uwe.get("/jobs/2").text
+    claims = claims_of(archive)
+    claim = claims.take(JobQueue(archive).show(1, COMMAND_LINE).package, "worker", 0, 2**62)
+    assert claim is not None
+    claims.beat(claim, 2**62, WorkerReport("1/1 download: 12 fetched, 30 waiting", 0.2, None))
+    assert 'It waits for run <a href="/jobs/1">1 crawl of example.org</a>' in uwe.get("/jobs/2").text
+    assert "download: 12 fetched, 30 waiting" in uwe.get("/jobs/1").text
+    assert "staženo 12, čeká 30" in web.get("/jobs/1", Accept_Language="cs", Cookie=uwe.cookie).text

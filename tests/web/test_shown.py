@@ -120,7 +120,7 @@ def test_links_of_the_main_pages_lead_to_pages(pages: WebClient, little_world: W
     for address in ("/", f"/url/{little_world.url(0, 0)}", f"/site/{little_world.hosts[0]}"):
         links = shown(pages.get(address)).all("a")
         found |= {link["href"] for link in links if (link.get("href") or "").startswith("/")}
-    broken = [link for link in sorted(found - {"/docs"}) if pages.get(link or "").status not in (200, 302, 303)]
+    broken = [link for link in sorted(found) if pages.get(link or "").status not in (200, 302, 303)]
     assert broken == []
 
 
@@ -168,7 +168,7 @@ def test_the_rendered_comparison_has_no_origin_and_runs_nothing(hostile: tuple[W
 
 
 def test_unknown_things_are_told_on_a_page_with_the_right_status(pages: WebClient, little_world: World) -> None:
-    assert "never checked" in pages.get("/url/http://nowhere.example/").text
+    assert "Nobody has looked at this address" in pages.get("/url/http://nowhere.example/").text
     shown(pages.get("/url/http://nowhere.example/"), 404)
     shown(pages.get("/site/nowhere.example"), 404)
     shown(pages.get(f"/site/{little_world.hosts[0]}?view=nonsense"), 400)
@@ -182,7 +182,7 @@ def test_an_empty_archive_shows_friendly_pages(make_pages: Callable[..., Any]) -
     with make_pages() as web:
         for address in ("/", "/watches", "/search", "/search?q=x", "/crawl", "/jobs", "/duplicates", "/storage"):
             shown(web.get(address))
-        assert "letopis crawl" in web.get("/").text
+        assert "Save a page, watch one, or crawl a site" in web.get("/").text
 
 
 @pytest.fixture
@@ -207,13 +207,13 @@ def test_a_page_shows_its_checks_its_failures_and_where_it_was_redirected(make_p
         assert "unavailable" in text
         assert ">404<" in text
         assert 'class="down"' in text
-        assert "301 to /page" in web.get("/url/http://example.org/moved").text
+        assert "301 → /page" in web.get("/url/http://example.org/moved").text
 
 
 def test_a_page_with_a_query_is_found_as_typed_and_as_our_links_write_it(make_pages: Callable[..., Any]) -> None:
     url = "http://www.example.org/page?x=1"
     with make_pages(filled=True) as web:
-        for address in (f"/url/{url}", f"/url/{quote(url, safe='/:')}", f"/url/{url}&versions-page=2"):
+        for address in (f"/url/{url}", f"/url/{quote(url, safe='/:')}", f"/url/{url}&v.page=2"):
             answer = web.get(address)
             assert answer.status == 200, address
             assert "www.example.org/page?x=1" in answer.text
@@ -267,10 +267,10 @@ def test_long_lists_are_paged_on_the_server(tmp_path: Path) -> None:
             archive.put(PAGE, HTML % minute, at(minute))
         with running(archive) as web:
             text = web.get(f"/url/{PAGE}").text
-            assert text.count('<th scope="row">v') == 25
-            assert "26–50 of 120" in web.get(f"/url/{PAGE}?versions-page=2").text
-            assert "101–120 of 120" in web.get(f"/url/{PAGE}?checks-page=3").text
-            assert "101–120 of 120" in web.get(f"/url/{PAGE}?versions-page=999").text
+            assert len(re.findall(r"<span>v\d+</span>", text)) == 25
+            assert "26–50 of 120" in web.get(f"/url/{PAGE}?v.page=2").text
+            assert "101–120 of 120" in web.get(f"/url/{PAGE}?c.page=5").text
+            assert "101–120 of 120" in web.get(f"/url/{PAGE}?v.page=999").text
             older = re.search(r'rel="next" href="(/\?before=\d+)"', web.get("/").text)
             assert older
             assert "v89" in web.get(older[1]).text
@@ -291,7 +291,7 @@ def test_live_figures_tell_hosts_that_may_be_asked_and_how_fresh_copies_are(tmp_
         with running(archive) as web:
             figures = web.get("/crawl/figures").json()
             assert (figures["ready"], figures["freshness"]) == (2, None)
-            assert "May be asked now:" in web.get("/crawl").text
+            assert "Hosts that may be asked now" in web.get("/crawl").text
         _has_been_visited(archive, "http://a.example/")
         with running(archive) as web:
             figures = web.get("/crawl/figures").json()
@@ -318,13 +318,13 @@ def test_broken_links_tell_since_when_and_lead_to_the_last_good_version(tmp_path
         with running(archive) as web:
             answer = web.get("/site/a.example?view=broken")
             links = [link["href"] for link in shown(answer).all("a")]
-            copy = next(link for link in links if link and link.startswith("/web/2024"))
-            assert copy == f"/web/20240101120100/{gone}"
-            assert b"1" in web.get(copy).body
+            copy = next(link for link in links if link and "/web/2024" in link)
+            assert copy == f"{web.address}/web/20240101120100/{gone}"
+            assert b"1" in web.get(copy.removeprefix(web.address)).body
     assert "2 broken links." in answer.text
     assert ">410<" in answer.text
-    assert 'since <time datetime="2024-01-01T12:30:00Z"' in answer.text
-    assert "as “the old page”" in answer.text
+    assert '<td data-label="Since"><time datetime="2024-01-01T12:30:00Z"' in answer.text
+    assert "the old page" in answer.text, "in the line that is to be changed"
     assert answer.text.count("No good answer of it is known here") == 1
     assert "It never answered here" not in answer.text, "it did, with a status"
 

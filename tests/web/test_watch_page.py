@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
-from urllib.parse import urlencode
 
 import pytest
-from served_archive import Answer, WebClient, at, running
+from served_archive import WebClient, at, running
+from signed_in import Person, add_people
 
+from letopis import __version__
 from letopis.archive import Archive
 from letopis.archive.audit import audit_entries
-from letopis.catalog.accounts import Accounts
+from letopis.catalog.watches import AlertRow, NewAlert, Watches
+from letopis.model import to_millis
 from letopis.monitor.watch import AlertConditionKind, AlertKind, WatchSpec
 from letopis.monitor.watch_list import WatchList
 from letopis.web.watch_form import ALERT_NAMES, CONDITION_NAMES, form_of_spec, said_in_form
 
-FORM = "application/x-www-form-urlencoded"
 SHOP = "http://shop.example/lamp"
 LAMP = (
     "<html><title>Lamp</title><h1>Lamp</h1><p id=price>19.90 EUR</p><p class=note>Add to cart</p>"
@@ -28,31 +30,9 @@ LAMP = (
 @pytest.fixture
 def archive(tmp_path: Path) -> Iterator[Archive]:
     with Archive(tmp_path / "archive", clock=lambda: at(100)) as opened:
-        accounts = Accounts(opened.catalog.database)
-        for name, role in (("olga", "owner"), ("uwe", "user"), ("eva", "user")):
-            accounts.add(name, role, "a long password", 0)
+        add_people(opened, (("olga", "owner"), ("uwe", "user"), ("eva", "user")))
         opened.put(SHOP, LAMP.encode())
         yield opened
-
-
-class Person:
-    """Somebody who signed in."""
-
-    def __init__(self, web: WebClient, name: str) -> None:
-        self._web = web
-        fields = urlencode({"name": name, "password": "a long password"})
-        answer = web.ask("POST", "/login", fields, Content_Type=FORM)
-        self._cookie = answer.headers["set-cookie"].partition(";")[0]
-        found = re.search(r'name="csrf" value="([^"]+)"', self.get("/watches").text)
-        assert found
-        self._csrf = found[1]
-
-    def get(self, path: str) -> Answer:
-        return self._web.get(path, Cookie=self._cookie)
-
-    def send(self, path: str, **fields: str | list[str]) -> Answer:
-        body = urlencode({**fields, "csrf": self._csrf}, doseq=True)
-        return self._web.ask("POST", path, body, Content_Type=FORM, Cookie=self._cookie)
 
 
 @pytest.fixture
@@ -67,8 +47,8 @@ def uwe(web: WebClient) -> Person:
 
 
 def test_adding_a_watched_page_again_makes_another_watch_and_wipes_nothing(uwe: Person, archive: Archive) -> None:
-    uwe.send("/watches", url=SHOP, every="2h", css="#price", subject="part", notify="https://example.org/hook")
-    answer = uwe.send("/watches", url=SHOP)
+    uwe.post("/watches", url=SHOP, every="2h", css="#price", subject="part", notify="https://example.org/hook")
+    answer = uwe.post("/watches", url=SHOP)
     assert answer.headers["location"] == "/watches/2?done=added"
     first, second = (entry.watch for entry in WatchList(archive).entries())
     assert (first.every, first.filters, first.notify, first.name) == (
@@ -81,8 +61,8 @@ def test_adding_a_watched_page_again_makes_another_watch_and_wipes_nothing(uwe: 
 
 
 def test_a_watch_is_changed_in_its_form_and_what_is_left_empty_is_taken_back(uwe: Person, archive: Archive) -> None:
-    uwe.send("/watches", url=SHOP, every="2h", css="#price", subject="part", alert=["changed", "recovered"])
-    saved = uwe.send(
+    uwe.post("/watches", url=SHOP, every="2h", css="#price", subject="part", alert=["changed", "recovered"])
+    saved = uwe.post(
         "/watches/1", action="save", subject="price", css="", cron="0 7 * * mon-fri", zone="Europe/Prague",
         hours="mon-fri 08:00-18:00", quiet_hours="22:00-07:00", alert=["changed", "unavailable"], unavailable="5",
         below="15", headers="Accept-Language: cs", tag="shops", name="cheap",
@@ -112,21 +92,21 @@ def test_a_watch_is_changed_in_its_form_and_what_is_left_empty_is_taken_back(uwe
 
 
 def test_the_page_shows_what_filters_leave_before_they_are_saved(uwe: Person, archive: Archive) -> None:
-    uwe.send("/watches", url=SHOP)
-    seen = uwe.send("/watches/1", action="preview", subject="price")
+    uwe.post("/watches", url=SHOP)
+    seen = uwe.post("/watches/1", action="preview", subject="price")
     assert seen.status == 200
     assert re.search(r"<pre[^>]*>19\.90 EUR", seen.text)
     assert WatchList(archive).by_id(1).watch.filters == ()
-    assert "leave nothing" in uwe.send("/watches/1", action="preview", subject="part", css=".nowhere").text
-    stock = uwe.send("/watches/1", action="preview", subject="stock").text
+    assert "leave nothing" in uwe.post("/watches/1", action="preview", subject="part", css=".nowhere").text
+    stock = uwe.post("/watches/1", action="preview", subject="stock").text
     assert re.search(r"<pre[^>]*>in stock", stock)
-    wrong = uwe.send("/watches/1", action="preview", subject="part", css="[[")
+    wrong = uwe.post("/watches/1", action="preview", subject="part", css="[[")
     assert "is not a CSS selector" in wrong.text
 
 
 def test_a_wrong_change_is_explained_and_the_form_keeps_what_was_written(uwe: Person, archive: Archive) -> None:
-    uwe.send("/watches", url=SHOP, every="2h")
-    refused = uwe.send("/watches/1", action="save", every="3h", zone="Mars/Olympus", alert="changed")
+    uwe.post("/watches", url=SHOP, every="2h")
+    refused = uwe.post("/watches/1", action="save", every="3h", zone="Mars/Olympus", alert="changed")
     assert refused.status == 422
     assert "is no time zone" in refused.text
     assert 'value="Mars/Olympus"' in refused.text
@@ -136,22 +116,22 @@ def test_a_wrong_change_is_explained_and_the_form_keeps_what_was_written(uwe: Pe
 def test_only_the_owner_and_administrators_change_a_watch_and_the_audit_log_says_who_did(
     web: WebClient, uwe: Person, archive: Archive
 ) -> None:
-    uwe.send("/watches", url=SHOP, every="2h", notify="https://example.org/secret")
+    uwe.post("/watches", url=SHOP, every="2h", notify="https://example.org/secret")
     eva, olga = Person(web, "eva"), Person(web, "olga")
     page = eva.get("/watches/1").text
     assert "secret" not in page
     assert "Only its owner and administrators change it." in page
     for answer in (
-        eva.send("/watches/1", action="save", every="1m"),
-        eva.send("/watches/1", action="pause"),
-        eva.send("/watches/many", url="1", action="remove", confirmed="1"),
-        eva.send("/watches/many", url=SHOP, action="tag", tag="mine"),
+        eva.post("/watches/1", action="save", every="1m"),
+        eva.post("/watches/1", action="pause"),
+        eva.post("/watches/many", url="1", action="remove", confirmed="1"),
+        eva.post("/watches/many", url=SHOP, action="tag", tag="mine"),
     ):
         assert answer.status == 403
         assert "belongs to &#39;uwe&#39;" in answer.text
     entry = WatchList(archive).by_id(1)
     assert (entry.watch.every, entry.paused, entry.watch.tag) == (7200.0, False, "")
-    assert olga.send("/watches/1", action="save", every="3h").status == 303
+    assert olga.post("/watches/1", action="save", every="3h").status == 303
     assert WatchList(archive).by_id(1).watch.owner == "uwe"
     told = [(row.who, row.action) for row in audit_entries(archive, 10)]
     assert ("olga", "watch changed") in told
@@ -160,24 +140,24 @@ def test_only_the_owner_and_administrators_change_a_watch_and_the_audit_log_says
 
 
 def test_a_copy_is_a_watch_of_whoever_made_it(web: WebClient, uwe: Person, archive: Archive) -> None:
-    uwe.send("/watches", url=SHOP, every="2h", css="#price", subject="part")
+    uwe.post("/watches", url=SHOP, every="2h", css="#price", subject="part")
     olga = Person(web, "olga")
-    assert olga.send("/watches/1", action="clone").headers["location"] == "/watches/2?done=cloned"
+    assert olga.post("/watches/1", action="clone").headers["location"] == "/watches/2?done=cloned"
     copy = WatchList(archive).by_id(2).watch
     assert (copy.filters, copy.every, copy.name, copy.owner) == ((("css", "#price"),), 7200.0, "2", "olga")
 
 
 def test_snoozing_is_shown_and_can_be_ended(uwe: Person, archive: Archive) -> None:
-    uwe.send("/watches", url=SHOP)
-    uwe.send("/watches/1", action="snooze", **{"for": "8h"})
+    uwe.post("/watches", url=SHOP)
+    uwe.post("/watches/1", action="snooze", **{"for": "8h"})
     assert "Notifications wait until" in uwe.get("/watches/1").text
     assert "snoozed" in uwe.get("/watches").text
-    uwe.send("/watches/1", action="snooze", **{"for": ""})
+    uwe.post("/watches/1", action="snooze", **{"for": ""})
     assert WatchList(archive).by_id(1).watch.snooze is None
 
 
 def test_the_copy_to_pick_from_runs_nothing_and_may_only_be_framed_by_us(uwe: Person) -> None:
-    uwe.send("/watches", url=SHOP)
+    uwe.post("/watches", url=SHOP)
     picking = uwe.get("/watches/1/pick")
     assert 'sandbox="allow-same-origin"' in picking.text
     copy = uwe.get("/watches/1/copy")
@@ -188,6 +168,14 @@ def test_the_copy_to_pick_from_runs_nothing_and_may_only_be_framed_by_us(uwe: Pe
     chosen = uwe.get("/watches/1?css=%23price").text
     assert 'value="#price"' in chosen
     assert "This is not saved yet." in chosen
+
+
+def test_the_page_to_pick_from_holds_the_stored_document_in_its_frame_alone(uwe: Person) -> None:
+    uwe.post("/watches", url=SHOP)
+    page = uwe.get("/watches/1/pick").text
+    assert "id=price" in uwe.get("/watches/1/copy").text
+    assert "id=price" not in unescape(page)
+    assert f"<span>Letopis {__version__}</span>" in page
 
 
 def test_a_watch_that_is_not_there_is_told_on_a_page(uwe: Person) -> None:
@@ -201,3 +189,34 @@ def test_every_alert_and_every_condition_has_a_name_in_the_form() -> None:
     assert set(ALERT_NAMES) == set(AlertKind)
     assert set(CONDITION_NAMES) == set(AlertConditionKind)
     assert form_of_spec(WatchSpec(every=5400.0), "", "")["every"] == "90m"
+
+
+def test_alerts_are_unread_until_their_page_was_seen_or_somebody_says_so(
+    uwe: Person, web: WebClient, archive: Archive
+) -> None:
+    uwe.post("/watches", url=SHOP)
+    facts = AlertRow(0, SHOP, "unavailable", to_millis(at(90)), f"{SHOP} is unavailable", "{}")
+    Watches(archive.catalog.database).save_judged([], [NewAlert(facts, ())])
+    eva = Person(web, "eva")
+
+    def unread(person: Person) -> int:
+        return person.get("/alerts").text.count('class="dot"')
+
+    assert (unread(uwe), unread(eva), web.get("/alerts").text.count('class="dot"')) == (1, 1, 0)
+    assert uwe.post("/alerts", url=SHOP, back="/alerts?show=unread").headers["location"] == "/alerts?show=unread"
+    assert "You have read everything." in uwe.get("/alerts?show=unread").text
+    assert (unread(uwe), unread(eva)) == (0, 1)
+    uwe.post("/alerts", url=SHOP, action="unread", back="https://evil.example/")
+    assert unread(uwe) == 1
+    uwe.post("/alerts")
+    assert unread(uwe) == 0
+    eva.get(f"/url/{SHOP}")
+    assert unread(eva) == 0, "whoever looked at the page knows"
+
+
+def test_a_part_that_says_a_price_is_watched_as_a_price(uwe: Person) -> None:
+    uwe.post("/watches", url=SHOP)
+    for css, subject in (("%23price", "price"), (".note", "part")):
+        page = uwe.get(f"/watches/1?css={css}").text
+        assert f'name="subject" value="{subject}" checked' in page
+        assert "Save the watch" in page

@@ -137,10 +137,10 @@ def test_digits_shrink_to_a_byte_and_their_value() -> None:
 
 @pytest.mark.parametrize("rule", [r"^(([a-z])+.)+[A-Z]([a-z])+$", r"(a|aa)+$", r"(.*)(.*)(.*)(.*)(.*)(.*)Z\1"])
 def test_an_expression_that_takes_too_long_is_refused(rule: str) -> None:
-    started = time.monotonic()
+    started = time.thread_time()
     with pytest.raises(UsageError):
         list(map(namer(rule), [b"a" * 5000 + b"!"] * 1000))
-    assert time.monotonic() - started < 30
+    assert time.thread_time() - started < 5
 
 
 @pytest.mark.parametrize("rule", ["(", "[", "a{2,1}", "(?P<x", "(?<=a+)b(", "*"])

@@ -6,7 +6,7 @@ import hmac
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 from urllib.parse import parse_qs, quote
 
 from anyio.to_thread import run_sync
@@ -22,6 +22,7 @@ from letopis.archive.accounts import accounts_of
 from letopis.model.rights import OWN, READ, WRITE
 from letopis.operations import Operation, Parameter
 from letopis.operations.registry import all_operations
+from letopis.tuples import NamedTuple
 
 API = "/api/v1"
 """Where the routes of operations stand."""
@@ -29,8 +30,9 @@ PUBLIC = 0
 """Needs nobody."""
 
 _READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-_PUBLIC_PATHS = ("/healthz", "/login", "/setup", "/as-of", "/openapi.json", "/docs")
-_PUBLIC_FOLDERS = ("/static/", "/language/")
+_SIGNING_IN = ("/login", "/login/code", "/setup", "/join")
+_PUBLIC_PATHS = (*_SIGNING_IN, "/healthz", "/as-of", "/openapi.json", "/docs")
+_PUBLIC_FOLDERS = ("/static/", "/language/", "/docs/")
 
 
 class PathPermission(NamedTuple):
@@ -46,8 +48,10 @@ _PAGES = (
     PathPermission("/accounts", WRITE, WRITE),
     PathPermission("/welcome", OWN, OWN),
     PathPermission("/settings", READ, OWN),
+    PathPermission("/statistics", OWN, OWN),
     PathPermission("/crawl", READ, OWN),
     PathPermission("/logout", READ, READ),
+    PathPermission("/alerts", READ, READ),
     PathPermission("/mcp", READ, READ),
 )
 """Pages, with all below them, that differ from the rule: reading needs READ, anything else WRITE."""
@@ -200,7 +204,7 @@ async def _checked_body(
     length = _header(scope, b"content-length")
     if length.isdigit() and int(length) > most:
         return problem_response(413, "Too large", f"this request has at most {most} bytes"), receive
-    if _is_foreign(scope) and (principal.session is not None or scope["path"] in ("/login", "/setup")):
+    if _is_foreign(scope) and (principal.session is not None or scope["path"] in _SIGNING_IN):
         return problem_response(403, "Forbidden", "this request came from another site"), receive
     if principal.session is None:
         return None, _bounded(receive, most)

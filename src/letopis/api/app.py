@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from fastapi import APIRouter, FastAPI
 from fastapi.staticfiles import StaticFiles
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from letopis import __version__
 from letopis.api import feeds, middleware, openapi
 from letopis.api.access import AccessGate
-from letopis.api.door import operations_router
+from letopis.api.door import described_operations, operation_routes
 from letopis.api.mcp import McpEndpoint
 from letopis.api.requests import install_problems
 from letopis.archive import Archive
+from letopis.archive.audit import UseCounter
 from letopis.operations.registry import all_operations
 from letopis.replay import cdx, memento
 from letopis.replay.application import ReplayApp, ReplayHome
 from letopis.replay.origin import NO_ORIGIN, ReplayDoor
-from letopis.web import login
-from letopis.web import router as pages
+from letopis.web import PAGE_ROUTES, login
 from letopis.web.pages import STATIC
 from letopis.web.problem_pages import ProblemPages
 
-rest = APIRouter(prefix="/api/v1")
-for topic in (
-    feeds.events_router,
-    operations_router(all_operations().values()),
-):
-    rest.include_router(topic)
-everything = APIRouter()
-for part in (rest, middleware.health_router, middleware.metrics_router, openapi.router, pages, login.router):
-    everything.include_router(part)
+_REST = "/api/v1"
+_events = APIRouter()
+_events.include_router(feeds.events_router, prefix=_REST)
+_SERVICE = (*middleware.health_router.routes, *middleware.metrics_router.routes)
 
 
 def create_app(archive: Archive, door: ReplayDoor | None = None) -> FastAPI:
@@ -42,17 +37,20 @@ def create_app(archive: Archive, door: ReplayDoor | None = None) -> FastAPI:
     app = FastAPI(title="Letopis", version=__version__, docs_url=None, redoc_url=None, openapi_url="/openapi.json")
     _share(app, archive)
     app.state.replay_door = door or ReplayDoor(NO_ORIGIN)
-    app.openapi = partial(openapi.describe, app)  # type: ignore[method-assign]
+    app.openapi = partial(openapi.describe, app, _described_routes)  # type: ignore[method-assign]
     install_problems(app)
     # The most frequent ones come first: routes are tried in order.
-    app.router.routes[:0] = [*cdx.CDX_ROUTES, *memento.MEMENTO_ROUTES, *feeds.FEED_ROUTES]
+    frequent: list[Route] = [*cdx.CDX_ROUTES, *memento.MEMENTO_ROUTES, *feeds.FEED_ROUTES]
+    frequent.sort(key=lambda route: not route.path.startswith("/web/"))
+    app.router.routes[:0] = frequent
     # Taken as they are, not included once more: what they validate is made ready once in a process.
-    app.router.routes += [*everything.routes, Route("/mcp", McpEndpoint())]
+    app.router.routes += [*_events.routes, *_operations(), *_SERVICE, *PAGE_ROUTES, *login.router.routes]
+    app.router.routes.append(Route("/mcp", McpEndpoint()))
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     # The last one added sees a request first.
     app.add_middleware(AccessGate, archive=archive, sessions=app.state.auth.sessions)
     app.add_middleware(ProblemPages)
-    app.add_middleware(middleware.MetricsMiddleware, metrics=app.state.metrics)
+    app.add_middleware(middleware.MetricsMiddleware, metrics=app.state.metrics, use=archive.attached(UseCounter))
     if archive.settings.serve.access_log:
         app.state.access_log = middleware.open_access_log(Path(archive.settings.serve.access_log))
         app.add_middleware(middleware.AccessLog, lines=app.state.access_log, clock=archive.clock)
@@ -60,6 +58,15 @@ def create_app(archive: Archive, door: ReplayDoor | None = None) -> FastAPI:
     app.add_middleware(middleware.DocumentBudget)
     app.add_middleware(middleware.TrustedProxies, trusted=archive.settings.serve.trusted_proxies)
     return app
+
+
+@cache
+def _operations() -> tuple[Route, ...]:
+    return tuple(operation_routes(_REST, all_operations().values()))
+
+
+def _described_routes() -> list[BaseRoute]:
+    return [*described_operations(_REST, all_operations().values()).routes, *_SERVICE]
 
 
 def create_replay_app(archive: Archive, door: ReplayDoor, home: str) -> ASGIApp | None:

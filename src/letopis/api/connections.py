@@ -10,11 +10,12 @@ import asyncio
 import resource
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from letopis.api.sessions import network_of
+from letopis.tuples import NamedTuple
 
 
 class ConnectionTimeouts(NamedTuple):

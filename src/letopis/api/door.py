@@ -13,6 +13,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse
 from pydantic import BaseModel, create_model
 from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
 
 from letopis.api.access import principal_of, upload_of
 from letopis.api.requests import archive_of, problem_response, problem_responses
@@ -31,16 +32,26 @@ _DOCUMENT_HEADERS = {"content-security-policy": RAW_POLICY, **SAFE_HEADERS}
 _models: dict[type, type[BaseModel]] = {}
 
 
-def operations_router(operations: Iterable[Operation[Any, Any]]) -> APIRouter:
-    """A route for every operation that names one."""
-    router = APIRouter()
+def operation_routes(prefix: str, operations: Iterable[Operation[Any, Any]]) -> Iterator[Route]:
+    """A route for every operation that names one. What they answer with is described elsewhere: few ask for that."""
     for operation in operations:
         if operation.route is not None:
-            _add_route(router, operation)
+            method = operation.route.method
+            route = Route(prefix + operation.route.path, _endpoint(operation), methods=[method], name=operation.name)
+            route.methods = {method}  # no HEAD where nobody named it
+            yield route
+
+
+def described_operations(prefix: str, operations: Iterable[Operation[Any, Any]]) -> APIRouter:
+    """The same routes with the models of their answers, for OpenAPI."""
+    router = APIRouter(prefix=prefix)
+    for operation in operations:
+        if operation.route is not None:
+            _describe(router, operation)
     return router
 
 
-def _add_route(router: APIRouter, operation: Operation[Any, Any]) -> None:
+def _describe(router: APIRouter, operation: Operation[Any, Any]) -> None:
     assert operation.route is not None
     model = model_of(operation)
     content: dict[str, Any] = {"model": model} if model else {"content": {"*/*": {"schema": {}}}}

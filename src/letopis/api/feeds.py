@@ -1,4 +1,4 @@
-"""Changes for those who follow them: feeds of a page, site, project, tag or search, and a stream of events.
+"""Changes for those who follow them: feeds of a page, site, project, tag or saved search, and a stream of events.
 
 `/feed/...` is Atom, `/feed/rss/...` and `/feed/json/...` the same as RSS and JSON Feed; `/api/v1/events` tells open
 pages of every new version.
@@ -12,7 +12,7 @@ import json
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from html import escape as escape_html
 from urllib.parse import quote, unquote
@@ -30,6 +30,7 @@ from letopis.archive.accounts import Project, is_in_parts, projects_of
 from letopis.archive.activity import LatestVersion, LatestVersions, changes_since, latest_versions_of, newest_change
 from letopis.archive.index_facts import require_site
 from letopis.archive.verdicts import verdict_between
+from letopis.archive.watches import FoundResult, saved_searches_of
 from letopis.errors import LetopisError, NotFound, UsageError
 from letopis.index.query_language import parse_word_query
 from letopis.index.search_results import search
@@ -45,6 +46,7 @@ MOST_SHOWN = 20_000
 """Characters of a difference inside an entry."""
 
 _MOST_CACHED = 1000
+_SAVED = re.compile(r"saved/([0-9]{1,18})")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -202,21 +204,42 @@ def feed(request: Request) -> Response:
     rest = path_after(request.scope, "/feed/")
     form = next((form for form in _FORMS if form and rest.startswith(form)), "")
     rest = rest.removeprefix(form)
-    title, link, versions = _subject(request, archive, rest)
-    newest = max((version.id for version in versions), default=0)
-    etag = f'W/"{newest}-{len(versions)}"'
+    web, saved = ReplayUrls(origin_of(request.scope)), _SAVED.fullmatch(rest.partition("?")[0])
+    title, link, found = _saved(archive, int(saved[1])) if saved else _subject(request, archive, rest)
+    newest = max((one.time if isinstance(one, FoundResult) else one.id for one in found), default=0)
+    etag = f'W/"{newest}-{len(found)}"'
     if etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers={"etag": etag})
-    web = ReplayUrls(origin_of(request.scope))
     builder = archive.attached(FeedBuilder)
     own = f"{web.origin}/feed/{form}{rest}"
-    entries = [builder.entry(web, version) for version in versions]
-    made = Feed(title, web.origin + link if link.startswith("/") else link, own, entries)
+    home = web.origin + link if link.startswith("/") else link
+    entries = [
+        _result_entry(web, home, one) if isinstance(one, FoundResult) else builder.entry(web, one) for one in found
+    ]
     write, kind = _FORMS[form]
-    return Response(write(made), headers={"etag": etag}, media_type=kind)
+    return Response(write(Feed(title, home, own, entries)), headers={"etag": etag}, media_type=kind)
 
 
-def _subject(request: Request, archive: Archive, rest: str) -> tuple[str, str, list[LatestVersion]]:
+def _saved(archive: Archive, number: int) -> tuple[str, str, Sequence[LatestVersion | FoundResult]]:
+    """What a saved search has found, each with the time when it did first."""
+    row = saved_searches_of(archive).by_id(number)
+    return (
+        f"Saved search {xml_text(row.name)}",
+        f"/saved/{number}",
+        saved_searches_of(archive).results(number, MOST_ENTRIES),
+    )
+
+
+def _result_entry(web: ReplayUrls, home: str, one: FoundResult) -> FeedEntry:
+    """A result that is about no page leads to the saved search."""
+    name, url = xml_text(one.title or one.url), xml_text(one.url)
+    shown = f'<p><a href="{escape_html(url)}">{escape_html(url)}</a></p>' if url else ""
+    link = web.memento(one.time, one.url) if one.url.startswith(("http://", "https://")) else home
+    key = f"urn:letopis:saved:{home.rpartition('/')[2]}:{one.digest}"
+    return FeedEntry(key, url, name, link, one.time, f"<p>{escape_html(name)}</p>{shown}")
+
+
+def _subject(request: Request, archive: Archive, rest: str) -> tuple[str, str, Sequence[LatestVersion | FoundResult]]:
     """What a feed is about: its title, the page it belongs to, its versions."""
     latest = latest_versions_of(archive)
     kind, _, name = rest.partition("?")[0].partition("/")

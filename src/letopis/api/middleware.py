@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import socket
@@ -11,6 +12,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from itertools import accumulate
 from logging.handlers import WatchedFileHandler
@@ -22,7 +24,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from letopis.api.access import principal_of_scope
 from letopis.api.requests import ArchiveDep, problem_response
 from letopis.archive import Archive
-from letopis.bounded import impatient
+from letopis.archive.audit import CountedUse, UseCounter
+from letopis.bounded import Impatience
 from letopis.errors import NotReady, SettingError
 from letopis.operations import Context
 from letopis.operations.totals import WholeArchive, stats
@@ -85,6 +88,8 @@ class KnownHosts:
         self._app = app
         own = socket.gethostname().lower()
         self._known = frozenset({"localhost", own, own.partition(".")[0], *map(str.lower, hosts)})
+        # Nearly all who ask use one of a few names.
+        self._is_known = lru_cache(maxsize=256)(self._known_name)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request; the health check may be asked by anybody."""
@@ -97,18 +102,20 @@ class KnownHosts:
     def _is_ours(self, scope: Scope) -> bool:
         if "*" in self._known:
             return True
-        hosts = [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"host"]
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
         return len(hosts) <= 1 and all(map(self._is_known, hosts))
 
-    def _is_known(self, host: str) -> bool:
-        name = _PORT.sub("", host).rstrip(".")
-        if name in self._known or name.endswith(".localhost"):
-            return True
-        try:
-            ip_address(name.strip("[]"))
-        except ValueError:
-            return False
-        return True
+    def _known_name(self, host: bytes) -> bool:
+        name = _PORT.sub("", host.decode("latin-1").lower()).rstrip(".")
+        return name in self._known or name.endswith(".localhost") or _is_address(name)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
 
 
 MOST_WAITING = 8
@@ -128,7 +135,7 @@ class DocumentBudget:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        with impatient(MOST_WAITING, DOCUMENT_SECONDS):
+        with Impatience(MOST_WAITING, DOCUMENT_SECONDS):
             await self._app(scope, receive, send)
 
 
@@ -139,8 +146,8 @@ def _network(text: str) -> Network:
         raise SettingError(f"serve.trusted_proxies: '{text}' is no address or network") from None
 
 
-# Whoever has the code makes the first owner: it is nobody's business but theirs.
-_CODE = re.compile(r"(?<=\bsetup=)[^&]+", re.ASCII)
+# Whoever has the code makes the first owner, or the account of an invitation: it is nobody's business but theirs.
+_CODE = re.compile(r"(\b(?:setup|invitation)=)[^&]+", re.ASCII)
 _ODD = re.compile(r"[\x00-\x1f\x7f\"\\]")
 
 
@@ -186,11 +193,11 @@ class AccessLog:
 def _line(scope: Scope, now: datetime, status: int, size: int) -> str:
     client = scope["client"][0] if scope.get("client") else "-"
     fields = {name: value.decode("latin-1") for name, value in scope["headers"] if name in (b"referer", b"user-agent")}
-    query = _CODE.sub("...", scope["query_string"].decode("latin-1"))
+    query = _CODE.sub(r"\1...", scope["query_string"].decode("latin-1"))
     path = scope["path"] + (f"?{query}" if query else "")
     asked = f"{scope['method']} {path} HTTP/{scope['http_version']}"
     who = principal_of_scope(scope).name or "-"
-    referer, agent = fields.get(b"referer", "-"), fields.get(b"user-agent", "-")
+    referer, agent = _CODE.sub(r"\1...", fields.get(b"referer", "-")), fields.get(b"user-agent", "-")
     time = now.strftime("%d/%b/%Y:%H:%M:%S %z")
     return f'{client} - {_safe(who)} [{time}] "{_safe(asked)}" {status} {size} "{_safe(referer)}" "{_safe(agent)}"'
 
@@ -273,12 +280,32 @@ class _Durations:
         yield f"{name}_sum{{{label}}} {self._sum}"
 
 
-class MetricsMiddleware:
-    """Counts requests by the first part of their path."""
+_REPLAYED = re.compile(r"/web/\d{1,14}/", re.ASCII)
+_FROM_SEARCH = re.compile(rb"https?://[^/]+/search\?")
 
-    def __init__(self, app: ASGIApp, metrics: ServiceMetrics) -> None:
+
+def use_of_request(scope: Scope, family: str) -> Iterator[CountedUse]:
+    """What a request that was answered counts as; nothing for parts of pages and what the interface asks by itself."""
+    fields = {name: value for name, value in scope["headers"] if name in (b"referer", b"sec-fetch-dest")}
+    alone = fields.get(b"sec-fetch-dest", b"document") == b"document"
+    if family in ("api", "cdx", "feed") or scope["path"] == "/mcp":
+        if b"referer" not in fields:
+            yield "requests"
+    elif scope["method"] == "GET" and alone and _REPLAYED.match(scope["path"]):
+        yield "replays"
+    elif scope["method"] == "GET" and alone and family == "pages":
+        yield "pages"
+        if scope["path"].startswith("/url/") and _FROM_SEARCH.match(fields.get(b"referer", b"")):
+            yield "clicks"
+
+
+class MetricsMiddleware:
+    """Counts requests by the first part of their path, and by day what they are."""
+
+    def __init__(self, app: ASGIApp, metrics: ServiceMetrics, use: UseCounter) -> None:
         self._app = app
         self._metrics = metrics
+        self._use = use
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -299,6 +326,11 @@ class MetricsMiddleware:
             await self._app(scope, receive, counted)
         finally:
             self._metrics.answered(family, status, time.perf_counter() - started)
+            if status == 200:
+                for what in use_of_request(scope, family):
+                    self._use.add(what)
+            if self._use.is_due:
+                asyncio.get_running_loop().run_in_executor(None, self._use.write)  # whoever asked does not wait for it
 
 
 @metrics_router.get("/metrics")

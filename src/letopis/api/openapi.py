@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from html import escape
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
-from fastapi.responses import HTMLResponse
+from starlette.routing import BaseRoute
 
 
 def _parameter(name: str, text: str, *, required: bool = False, **schema: Any) -> dict[str, Any]:
@@ -46,8 +46,6 @@ PYWB_PARAMETERS = [
     _parameter("limit", "Most rows", type="integer", minimum=0),
     _parameter("output", "`json` for one object a line", type="string", enum=["json", "text"]),
 ]
-
-router = APIRouter(include_in_schema=False)
 
 _URL = {"name": "url", "in": "path", "required": True, "schema": {"type": "string"},
         "description": "Address of the page as it is, with its slashes and query"}  # fmt: skip
@@ -103,11 +101,11 @@ FURTHER_PATHS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def describe(app: FastAPI) -> dict[str, Any]:
-    """The whole document, made once."""
+def describe(app: FastAPI, routes: Callable[[], Sequence[BaseRoute]]) -> dict[str, Any]:
+    """The whole document, made once, of routes that are made for it: most servers are never asked."""
     if app.openapi_schema is None:
         document = get_openapi(
-            title=app.title, version=app.version, openapi_version="3.1.0", routes=app.routes,
+            title=app.title, version=app.version, openapi_version="3.1.0", routes=routes(),
             description="Crawls, watches, stores, maps, searches, replays and replicates the web over time.",
         )  # fmt: skip
         document["paths"] |= FURTHER_PATHS
@@ -116,26 +114,3 @@ def describe(app: FastAPI) -> dict[str, Any]:
         document["security"] = [{}, {"token": []}]
         app.openapi_schema = document
     return app.openapi_schema
-
-
-@router.get("/docs")
-def docs(request: Request) -> HTMLResponse:
-    """The document as a plain page: no script, nothing from elsewhere."""
-    document = describe(request.app)
-    rows = [
-        f"<tr><td>{method.upper()}</td><td><code>{escape(path)}</code></td><td>{escape(_summary(operation))}</td></tr>"
-        for path, operations in document["paths"].items()
-        for method, operation in operations.items()
-    ]
-    return HTMLResponse(
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>HTTP interface · Letopis</title>'
-        '<link rel="stylesheet" href="/static/letopis.css"></head><body><main><h1>HTTP interface</h1>'
-        '<p>The full description is <a href="/openapi.json">openapi.json</a>.</p><table><thead><tr>'
-        '<th scope="col">Method</th><th scope="col">Path</th><th scope="col">What it does</th></tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></main></body></html>"
-    )
-
-
-def _summary(operation: dict[str, Any]) -> str:
-    text: str = operation.get("description") or operation.get("summary") or ""
-    return text.split("\n")[0]

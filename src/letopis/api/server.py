@@ -20,7 +20,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Protocol, cast
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -33,6 +33,7 @@ from letopis.archive import Archive
 from letopis.archive.accounts import accounts_of
 from letopis.errors import NotReady
 from letopis.replay.origin import NO_ORIGIN, ReplayDoor
+from letopis.tuples import NamedTuple
 
 _QUICK_SECONDS = 5.0
 _QUICK_DEATHS = 5

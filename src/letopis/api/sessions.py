@@ -100,6 +100,17 @@ SESSION_LIFETIME = 14 * 86_400
 DEVICE_COOKIE = "letopis_device"
 DEVICE_LIFETIME = 365 * 86_400
 
+HALF_COOKIE = "letopis_half_signed_in"
+HALF_LIFETIME = 600
+"""Seconds within which a code must follow a password."""
+
+
+def cookie_of(scope: Scope, name: str) -> str:
+    """A cookie as this service names it: browsers share cookies among the ports of a host, so a port is in the name."""
+    asked = next((value.decode("latin-1") for field, value in scope["headers"] if field == b"host"), "")
+    port = asked.rpartition(":")[2] if ":" in asked else ""
+    return f"{name}_{port}" if port.isdigit() else name
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
@@ -112,10 +123,19 @@ class Session:
 class Sessions:
     """Gives out and reads the cookies of one archive. Each is a random text of which the record has a hash."""
 
-    def __init__(self, accounts: Accounts, rows: SessionRows, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        accounts: Accounts,
+        rows: SessionRows,
+        clock: Callable[[], float] = time.time,
+        *,
+        lacks_factor: Callable[[User], bool] = lambda user: False,
+    ) -> None:
+        """Whoever `lacks_factor` counts as signed out: sessions from before it was asked for end by that."""
         self._accounts = accounts
         self._rows = rows
         self._clock = clock
+        self._lacks_factor = lacks_factor
 
     def issue(self, user: User) -> str:
         """The value of a fresh cookie. Nothing of an earlier session goes into it."""
@@ -126,9 +146,22 @@ class Sessions:
         value = session_cookie(scope)
         owner = self._rows.owner(value, "session", int(self._clock())) if value else None
         user = self._accounts.by_id(owner) if owner is not None else None
-        if user is None or value is None:
+        if user is None or value is None or self._lacks_factor(user):
             return None
         return Session(user, hmac.new(value.encode(), b"csrf", hashlib.sha256).hexdigest())
+
+    def password_given(self, user: User) -> str:
+        """The value of a cookie by which a browser is known whose user has given the password; a code is to come."""
+        return self._rows.begin(user.id, "password", int(self._clock()), HALF_LIFETIME)
+
+    def who_gave_password(self, value: str) -> User | None:
+        """Whose password was given before that cookie."""
+        owner = self._rows.owner(value, "password", int(self._clock())) if value else None
+        return self._accounts.by_id(owner) if owner is not None else None
+
+    def code_given(self, value: str) -> bool:
+        """Uses the cookie up; whether it was there still."""
+        return self._rows.take(value, "password", int(self._clock())) is not None
 
     def know_device(self, user: User) -> str:
         """The value of a cookie by which a browser is known as one of a user's from now on."""
@@ -146,7 +179,7 @@ def session_cookie(scope: Scope) -> str | None:
     for name, value in scope["headers"]:
         if name == b"cookie" and SESSION_COOKIE.encode() in value:
             try:
-                found = SimpleCookie(value.decode("latin-1")).get(SESSION_COOKIE)
+                found = SimpleCookie(value.decode("latin-1")).get(cookie_of(scope, SESSION_COOKIE))
             except CookieError:
                 return None
             return found.value if found else None

@@ -9,25 +9,37 @@ from heapq import merge
 from letopis.archive.archive import Archive
 from letopis.catalog import ResourceRow
 from letopis.catalog.accounts import HASHINGS, Accounts, Project, ProjectPart, Projects, Token, User
+from letopis.catalog.invitations import Invitation, Invitations
 from letopis.catalog.sessions import SessionRows
+from letopis.catalog.two_factor import SecondFactors, authenticator_uri, code_at, secret_text
+from letopis.model.rights import OWN
 from letopis.urls import host as host_of
 from letopis.urls.scope import Scope, ScopeKind
 
 __all__ = [
     "HASHINGS",
     "Accounts",
+    "Invitation",
+    "Invitations",
     "Project",
     "ProjectPart",
     "Projects",
+    "SecondFactors",
     "SessionRows",
     "Token",
     "User",
     "accounts_of",
+    "authenticator_uri",
+    "code_at",
+    "invitations_of",
     "is_in_parts",
     "project_pages",
     "project_part",
     "projects_of",
+    "second_factors_of",
+    "secret_text",
     "session_rows_of",
+    "wants_second_factor",
 ]
 
 
@@ -39,6 +51,22 @@ def accounts_of(archive: Archive) -> Accounts:
 def session_rows_of(archive: Archive) -> SessionRows:
     """Who is signed in."""
     return SessionRows(archive.catalog.database)
+
+
+def invitations_of(archive: Archive) -> Invitations:
+    """Links by which people make their own accounts."""
+    return Invitations(archive.catalog.database)
+
+
+def second_factors_of(archive: Archive) -> SecondFactors:
+    """Who signs in with a code of an app as well."""
+    return SecondFactors(archive.catalog.database)
+
+
+def wants_second_factor(archive: Archive, user: User) -> bool:
+    """Whether the owner of the service asks a user for a second factor."""
+    who = archive.settings.serve.two_factor
+    return who == "everybody" or (who == "owners" and bool(user.mask & OWN))
 
 
 def projects_of(archive: Archive) -> Projects:

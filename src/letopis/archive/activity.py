@@ -5,7 +5,6 @@ of versions as clients follow it, each from where it stands.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NamedTuple
 
 from letopis.archive.archive import Archive
 from letopis.archive.records import CheckDetails, digest_text
@@ -16,6 +15,8 @@ from letopis.catalog.activity import (
     Activity,
     ChangeRow,
     DayRow,
+    GrownDay,
+    HostContents,
     HourRow,
     LatestVersion,
     LatestVersions,
@@ -25,6 +26,7 @@ from letopis.catalog.activity import (
 from letopis.catalog.schema import partition_tables
 from letopis.catalog.version_log import ChangeClients, HostPages, NewVersion, RecentVersion
 from letopis.model import from_millis, to_millis
+from letopis.tuples import NamedTuple
 
 __all__ = [
     "DAY",
@@ -32,6 +34,8 @@ __all__ = [
     "Activity",
     "ChangeRow",
     "DayRow",
+    "GrownDay",
+    "HostContents",
     "HostPages",
     "HourRow",
     "LatestVersion",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -21,11 +21,11 @@ from letopis.archive.read_only import copy_of_read_only, is_on_read_only_medium
 from letopis.archive.reader import RecordReader
 from letopis.archive.recording import Recorder
 from letopis.archive.records import NewCapture, RecordedCapture, capture_of, capture_of_put
-from letopis.archive.sets import CaptureSets, members_recorded, write_sets
+from letopis.archive.sets import CaptureSets, members_recorded, pages_with_members, write_sets
 from letopis.archive.write_gates import JointUpkeepGate, LocalGate, StoreGate, is_clone, refuse_clone
 from letopis.binary import disk_usage, make_private_folder
 from letopis.catalog import Catalog, Cursor, Sqlite, dialect_for
-from letopis.catalog.salvage import put_in_place, remove_draft, salvage_rows
+from letopis.catalog.schema import has_table
 from letopis.config import ArchiveSettings, Settings
 from letopis.errors import REPAIR, Damaged, NewerFormat, NotReady, Refused
 from letopis.lazy import lazy
@@ -43,19 +43,23 @@ from letopis.model import (
     to_millis,
 )
 from letopis.store import HEADER_BYTES, Backend, LocalBackend, Store
+from letopis.urls import host as host_of
 from letopis.urls import parse_user_url
 
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
-    from letopis.archive import compaction, differences, integrity, shared_gate, verdicts
+    from letopis.archive import compaction, differences, edited_settings, integrity, shared_gate, verdicts
     from letopis.archive.compaction import CompactReport
     from letopis.archive.integrity import IntegrityProblem, RepairReport
+    from letopis.catalog import salvage
     from letopis.store import bucket as buckets
     from letopis.store import object_backend
 else:
+    salvage = lazy("letopis.catalog.salvage")
     compaction = lazy("letopis.archive.compaction")
     differences = lazy("letopis.archive.differences")
+    edited_settings = lazy("letopis.archive.edited_settings")
     integrity = lazy("letopis.archive.integrity")
     shared_gate = lazy("letopis.archive.shared_gate")
     verdicts = lazy("letopis.archive.verdicts")
@@ -133,6 +137,8 @@ class Archive:
             self._look_for_file(Sqlite.file_in(self.folder))
         dialect = dialect_for(self.settings.database.url, self.folder) if self._draft is None else Sqlite(self._draft)
         self.catalog = Catalog(dialect, self._begin)
+        if has_table(self.catalog.database, "edited_setting"):
+            self.settings = edited_settings.with_edited_settings(self.settings, self.catalog)
         self._gate = gate(self.catalog)
         self._store = Store.open(self.backend, self.settings.store, write=False)
         self.answers = RecordReader(self.catalog, self._store)
@@ -250,22 +256,31 @@ class Archive:
     # Writing
 
     def record(
-        self, looks: Sequence[Observation], extend: Callable[[Cursor, list[RecordedCapture]], None] | None = None
+        self,
+        looks: Sequence[Observation],
+        extend: Callable[[Cursor, list[RecordedCapture]], None] | None = None,
+        hosts: Collection[int] | None = None,
     ) -> list[RecordedCapture]:
         """Commits a batch of looks, all or nothing; durable when it returns.
 
         `extend` writes rows that belong to the same moment (queues,
         observers) inside the same transaction. Whole pages become capture
-        sets; the answers are those of the pages.
+        sets; the answers are those of the pages. `hosts`: see `commit`.
         """
-        return self.commit([capture_of(look) for look in looks], extend)
+        return self.commit([capture_of(look) for look in looks], extend, hosts)
 
     def commit(
-        self, arrivals: Sequence[NewCapture], extend: Callable[[Cursor, list[RecordedCapture]], None] | None = None
+        self,
+        arrivals: Sequence[NewCapture],
+        extend: Callable[[Cursor, list[RecordedCapture]], None] | None = None,
+        hosts: Collection[int] | None = None,
     ) -> list[RecordedCapture]:
         """Commits arrivals that are already reduced to what is written down.
 
-        Followers hear of a batch after it is durable, before it is acknowledged.
+        Where `extend` changes rows of these hosts and of those of the
+        arrivals alone, `hosts` names them, and commits to other hosts go on
+        beside this one. Followers hear of a batch after it is durable, before
+        it is acknowledged.
         """
         self.require_writable()
         record_same = self.settings.store.same == "record"
@@ -275,8 +290,11 @@ class Archive:
             self.catalog.imported.ensure()
         if any(arrival.whole for arrival in arrivals):
             self.catalog.sets.ensure()
-        flat = [one for arrival in arrivals for one in (arrival, *(arrival.whole.members if arrival.whole else ()))]
-        with self._gate.transaction() as (cursor, store):
+        flat = pages_with_members(arrivals)
+        beside = (extend is None or hosts is not None) and not any(arrival.source for arrival in arrivals)
+        locked = self._hosts_of(flat, hosts or ()) if beside else ()
+        with self._gate.transaction(beside=beside) as (cursor, store):
+            self.catalog.resources.lock_hosts(cursor, locked)
             now = to_millis(self.clock())
             everything = Recorder(self.catalog, store, record_same=record_same, now=now).record(cursor, flat)
             done = members_recorded(arrivals, everything)
@@ -287,6 +305,13 @@ class Archive:
         for follow in self.followers:
             follow(everything)
         return done
+
+    def _hosts_of(self, arrivals: Sequence[NewCapture], more: Collection[int]) -> set[int]:
+        """The hosts that a commit locks; where one writer is alone, none."""
+        if not self.catalog.database.dialect.beside:
+            return set()
+        names = {host_of(arrival.url) for arrival in arrivals}
+        return {*self.catalog.resources.ensure_hosts(None, names).values(), *more}
 
     def put(self, url: str, body: bytes, at: Moment | None = None, content_type: str = "text/html") -> PutResult:
         """Stores one version by hand; a body equal to the newest version is told, not stored."""
@@ -331,10 +356,10 @@ class Archive:
         """The right to upkeep that machines share: a new one, or the one that `fence` stands for."""
         return self._gate.lent(fence)
 
-    def verify(self) -> Iterator[IntegrityProblem]:
+    def verify(self, progress: Callable[[int], None] = lambda done: None) -> Iterator[IntegrityProblem]:
         """Checks every byte and every reference; an archive without problems yields nothing."""
         beyond = {} if self.is_clone else self._gate.beyond(self._store)
-        return integrity.find_problems(self.catalog, self._store, beyond)
+        return integrity.find_problems(self.catalog, self._store, beyond, progress)
 
     @classmethod
     def repair(cls, settings: Settings) -> RepairReport:
@@ -378,15 +403,15 @@ class Archive:
         draft = file.with_name(f"{file.name}.new")
         lease = LocalBackend(file.parent / "packs").lease()  # who writes now waits, and finds the file replaced
         try:
-            remove_draft(draft)
-            whole = salvage_rows(file, draft)[0] if file.exists() else False
+            salvage.remove_draft(draft)
+            whole = salvage.salvage_rows(file, draft)[0] if file.exists() else False
             with cls(settings=settings, rebuilding=True, draft=draft) as archive:
-                missing = salvage_rows(file, draft)[1] if file.exists() and not whole else ()
+                missing = salvage.salvage_rows(file, draft)[1] if file.exists() and not whole else ()
                 report = integrity.rebuild_catalog(
                     archive.catalog, archive._store, archive.folder / "index", missing, clone=archive.is_clone
                 )
                 archive.catalog.tidy()
-            put_in_place(draft, file)
+            salvage.put_in_place(draft, file)
         finally:
             lease.release()
         return report

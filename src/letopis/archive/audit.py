@@ -1,15 +1,32 @@
-"""Who did what, and how often: the audit log of an archive, and the day's use of whoever has a quota."""
+"""Who did what, and how often.
+
+The audit log of an archive, the day's use of whoever has a quota, and counts of use that name nobody.
+"""
 
 from __future__ import annotations
 
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
 from datetime import datetime
-from typing import NamedTuple
+from typing import Literal
 
 from letopis.archive.archive import Archive
-from letopis.catalog.audit import AuditLog, AuditRow, DailyUsage, seconds_to_next_day
+from letopis.catalog.audit import DAY, DAYS_KEPT, AuditLog, AuditRow, DailyUsage, UseCounts, seconds_to_next_day
+from letopis.errors import LetopisError
 from letopis.model import from_millis, to_millis
+from letopis.tuples import NamedTuple
 
-__all__ = ["AuditEntry", "DailyUsage", "audit_entries", "record_audit", "seconds_to_next_day", "usage_of"]
+__all__ = [
+    "DAYS_KEPT", "AuditEntry", "CountedUse", "DailyUsage", "UseCounter", "audit_entries", "record_audit",
+    "seconds_to_next_day", "usage_of", "use_by_day",
+]  # fmt: skip
+
+CountedUse = Literal["searches", "unanswered", "clicks", "pages", "replays", "requests", "jobs"]
+"""What is counted by day where `serve.statistics` is on."""
+_WRITE_EVERY = 60.0
+"""Seconds for which counts wait to be written together."""
 
 
 class AuditEntry(NamedTuple):
@@ -37,3 +54,61 @@ def audit_entries(archive: Archive, limit: int) -> list[AuditEntry]:
 def usage_of(archive: Archive) -> DailyUsage:
     """How much of their quotas people have used today."""
     return DailyUsage(archive.catalog.database)
+
+
+class UseCounter:
+    """Counts of this process, written together once in a while and when the archive is closed.
+
+    Made by `Archive.attached`, so that all threads share one. Counts say how often something was done on a day and
+    nothing about who did it; a crash loses those that wait.
+    """
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._is_on = archive.settings.serve.statistics and not archive.is_read_only
+        self._guard = threading.Lock()
+        self._waiting: Counter[tuple[int, CountedUse]] = Counter()
+        self._written = time.monotonic()
+        archive.closers.append(self.write)
+
+    def add(self, what: CountedUse) -> None:
+        """Once more; never waits for anything."""
+        if self._is_on:
+            with self._guard:
+                self._waiting[to_millis(self._archive.clock()) // DAY, what] += 1
+
+    @property
+    def is_due(self) -> bool:
+        """Whether counts have waited long enough to be written; then it is False for a while."""
+        with self._guard:
+            now = time.monotonic()
+            if not self._waiting or now - self._written < _WRITE_EVERY:
+                return False
+            self._written = now
+            return True
+
+    def write(self) -> None:
+        """Writes what waits; where that cannot be done now it waits on."""
+        with self._guard:
+            waiting, self._waiting = self._waiting, Counter()
+        if not waiting:
+            return
+        with suppress(LetopisError):
+            counts = UseCounts(self._archive.catalog.database)
+            counts.ensure()
+            with self._archive.catalog.transaction() as cursor:
+                for day in sorted({day for day, _ in waiting}):
+                    counts.add(cursor, day, {what: count for (at, what), count in waiting.items() if at == day})
+            return
+        with self._guard:
+            self._waiting += waiting
+
+
+def use_by_day(archive: Archive, days: int) -> dict[datetime, dict[str, int]]:
+    """The counts of the last days, those of this process included; the newest first, without days without any."""
+    archive.attached(UseCounter).write()
+    today = to_millis(archive.clock()) // DAY
+    found: dict[datetime, dict[str, int]] = {}
+    for day, what, count in UseCounts(archive.catalog.database).since(today - days + 1):
+        found.setdefault(from_millis(day * DAY), {})[what] = count
+    return found

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,12 +19,23 @@ from typing import Any, Literal, overload
 
 from letopis.archive.archive import Archive
 from letopis.archive.backup_places import BackupPlace, place_of
-from letopis.archive.write_gates import is_clone
+from letopis.archive.write_gates import JointUpkeepGate, is_clone
 from letopis.binary import file_sha256, rename_durably, write_errors
 from letopis.catalog import Catalog, Sqlite
-from letopis.catalog.table_copy import begin_copy, copy_catalogue, end_copy, known_tables
+from letopis.catalog.table_copy import begin_copy, copy_catalogue, copy_tables, end_copy, known_tables
 from letopis.config import Settings
-from letopis.errors import REPAIR, VERIFY, Damaged, NewerFormat, NotFound, Refused, Remedy, UsageError, pull_remedy
+from letopis.errors import (
+    REPAIR,
+    VERIFY,
+    Damaged,
+    LetopisError,
+    NewerFormat,
+    NotFound,
+    Refused,
+    Remedy,
+    UsageError,
+    pull_remedy,
+)
 from letopis.model import rfc3339
 from letopis.store import Backend, LocalBackend
 from letopis.store.backend import CopiedPack, copy_packs
@@ -31,6 +43,8 @@ from letopis.store.backend import CopiedPack, copy_packs
 LISTING = "backup.json"
 _PACKS = "packs"
 _STEP = 8 << 20
+_RENEWAL = 60.0
+"""Seconds between two renewals of the right to upkeep, which ends after ten minutes."""
 _FORMAT, _VERSION = "letopis-backup", 1
 
 
@@ -66,21 +80,31 @@ class BackupListing:
     packs: dict[str, int]
 
 
-def back_up(archive: Archive, where: str | Path) -> BackupReport:
-    """Brings a backup up to date. Writers of the archive wait while its catalogue is copied, readers do not."""
+BackupProgress = Callable[[int, int, str], None]
+"""Told how many are done, of how many, and what they are: packs that were copied, contents that were read again."""
+
+
+def _untold(done: int, of: int, what: str) -> None:
+    """Nobody looks."""
+
+
+def back_up(archive: Archive, where: str | Path, progress: BackupProgress = _untold) -> BackupReport:
+    """Brings a backup up to date. Writers of files wait while the catalogue and packs are copied; readers, and writers
+    of an archive that many machines share, do not.
+    """
     _refuse_clone(archive.settings)
     place = place_of(str(where), archive.settings)
     with place.held(), TemporaryDirectory(prefix="letopis-backup-") as folder:
         before = read_listing(place, or_none=True)
         serial = before.serial + 1 if before else 1
         draft = Path(folder) / f"catalogue-{serial:08d}.sqlite"
-        with _one_moment(archive, draft) as (sizes, renew):
+        with _one_moment(archive, draft) as sizes:
             copied = []
             for pack in copy_packs(archive.backend, place.packs, sizes):
                 if pack.fresh:
                     _compare(archive.backend, place.packs, pack)
                 copied.append(pack)
-                renew()
+                progress(len(copied), len(sizes), "packs")
         place.store(draft.name, draft)
         listing = BackupListing(serial, rfc3339(archive.clock()), draft.name, file_sha256(draft), dict(sizes))
         place.replace(LISTING, _encoded(listing))
@@ -91,35 +115,73 @@ def back_up(archive: Archive, where: str | Path) -> BackupReport:
 
 
 @contextmanager
-def _one_moment(archive: Archive, draft: Path) -> Iterator[tuple[Mapping[str, int], Callable[[], None]]]:
+def _one_moment(archive: Archive, draft: Path) -> Iterator[Mapping[str, int]]:
     """The catalogue in a file, and the packs and lengths that belong to it; none of these is removed meanwhile.
 
     Where many machines write, they wait for the turn of the catalogue while
-    it is copied, and go on while packs are: these only grow. Nobody compacts.
+    the moment is chosen, and go on while it is copied: rows are those of a
+    snapshot, and packs only grow. Nobody compacts.
     """
     if not archive.settings.store.url:
         with archive.hold_writer():
             _copy_catalogue(archive, draft)
-            yield archive.backend.list(), lambda: None
+            yield archive.backend.list()
         return
-    database = archive.catalog.database
-    known_tables(database, database)  # tables that are still missing are made before the turn is taken
     gate = archive.joint_upkeep_gate()
-
-    def renew() -> None:
-        with archive.catalog.transaction() as cursor:
-            gate.fence(cursor)
-
     try:
-        with archive.catalog.transaction():
-            _copy_catalogue(archive, draft)
-            sizes = archive.backend.list()
-        yield sizes, renew
+        with _renewing(archive, gate):
+            if archive.settings.database.url:
+                sizes = _copy_shared(archive, draft)
+            else:
+                with archive.catalog.transaction():
+                    _copy_catalogue(archive, draft)
+                    sizes = archive.backend.list()
+            yield sizes
     finally:
         gate.give_back()
 
 
-def restore(where: str | Path, settings: Settings) -> RestoreReport:
+@contextmanager
+def _renewing(archive: Archive, gate: JointUpkeepGate) -> Iterator[None]:
+    """Keeps the right to upkeep, however long one step of the block takes; Busy at its end when that was lost."""
+    over = threading.Event()
+
+    def renew() -> None:
+        with archive.catalog.transaction(beside=True) as cursor:
+            gate.fence(cursor)
+
+    def keep() -> None:
+        while not over.wait(_RENEWAL):
+            with suppress(LetopisError):  # the last renewal tells whether it was lost
+                renew()
+
+    keeper = threading.Thread(target=keep, daemon=True)
+    keeper.start()
+    try:
+        yield
+    finally:
+        over.set()
+        keeper.join()
+    renew()
+
+
+def _copy_shared(archive: Archive, draft: Path) -> Mapping[str, int]:
+    """The rows of one moment, copied while others write; the packs of that moment with their lengths."""
+    database = archive.catalog.database
+    known_tables(database, database)  # tables that are still missing are made before the turn is taken
+    with closing(Catalog(Sqlite(draft))) as target, database.snapshot() as moment:
+        finished = begin_copy(target.database)
+        with archive.catalog.transaction():
+            tables = known_tables(database, target.database)
+            moment.all("SELECT 1 FROM meta LIMIT 1")  # what is asked first decides which moment it is
+            sizes = archive.backend.list()
+        copy_tables(moment, target.database, tables, finished)
+        end_copy(target.database)
+    _check_copy(draft)
+    return sizes
+
+
+def restore(where: str | Path, settings: Settings, progress: BackupProgress = _untold) -> RestoreReport:
     """Makes an empty place the archive that a backup holds, and checks every byte; goes on where it was cut off."""
     _refuse_clone(settings)
     place, target = place_of(str(where), settings), Path(settings.archive.path)
@@ -131,39 +193,41 @@ def restore(where: str | Path, settings: Settings) -> RestoreReport:
         unfinished.touch()  # before anything else: a folder that holds more and no such name is somebody's archive
         draft = _fetched_catalogue(place, listing, target / "restored.sqlite")
         if settings.database.url or settings.store.url:
-            _fill(settings, place, listing, draft)
+            _fill(settings, place, listing, draft, progress)
             draft.unlink()
         else:
             (target / _PACKS).mkdir(exist_ok=True)
-            _copy_listed(place, LocalBackend(target / _PACKS), listing)
+            _copy_listed(place, LocalBackend(target / _PACKS), listing, progress)
             rename_durably(draft, Sqlite.file_in(target))
     with Archive(settings=settings) as archive:
-        for problem in archive.verify():
+        found = archive.stats()
+        for problem in archive.verify(lambda done: progress(done, found.contents, "contents")):
             raise Damaged(
                 f"what was restored is not sound ({problem})", REPAIR._replace(tail=", which keeps what can be kept")
             )
-        versions = archive.stats().versions
     unfinished.unlink()
-    return RestoreReport(listing.time, versions, len(listing.packs))
+    return RestoreReport(listing.time, found.versions, len(listing.packs))
 
 
-def _fill(settings: Settings, place: BackupPlace, listing: BackupListing, draft: Path) -> None:
+def _fill(
+    settings: Settings, place: BackupPlace, listing: BackupListing, draft: Path, progress: BackupProgress
+) -> None:
     """An empty database or object store gets the packs, then the rows, table by table."""
     with Archive(settings=settings) as archive, closing(Catalog(Sqlite(draft))) as source:
         theirs = archive.catalog.database
         finished = begin_copy(theirs)
-        _copy_listed(place, archive.backend, listing)
+        _copy_listed(place, archive.backend, listing, progress)
         copy_catalogue(source.database, theirs, finished)
         end_copy(theirs)
 
 
-def _copy_listed(place: BackupPlace, target: Backend, listing: BackupListing) -> None:
+def _copy_listed(place: BackupPlace, target: Backend, listing: BackupListing, progress: BackupProgress) -> None:
     there = place.packs.list()
     for name, size in listing.packs.items():
         if there.get(name, 0) < size:
             raise Damaged(f"{name} in {place.where} is missing or too short; restore from another copy of the backup")
-    for _ in copy_packs(place.packs, target, listing.packs):
-        pass
+    for done, _ in enumerate(copy_packs(place.packs, target, listing.packs), 1):
+        progress(done, len(listing.packs), "packs")
 
 
 def _fetched_catalogue(place: BackupPlace, listing: BackupListing, draft: Path) -> Path:
@@ -218,6 +282,10 @@ def _copy_catalogue(archive: Archive, draft: Path) -> None:
             end_copy(target.database)
     else:
         archive.catalog.database.all("VACUUM INTO ?", (str(draft),))
+    _check_copy(draft)
+
+
+def _check_copy(draft: Path) -> None:
     with closing(sqlite3.connect(draft)) as connection:
         answers = connection.execute("PRAGMA integrity_check(1)").fetchall()
         connection.execute("PRAGMA journal_mode = DELETE")

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import numpy as np
-
 from letopis.archive.archive import Archive
 from letopis.archive.records import BASE32_PAIRS, own_headers, redirects_of
 from letopis.catalog import CaptureRow, ResourceRow
@@ -30,6 +28,7 @@ from letopis.catalog.captures import (
     TimeRange,
 )
 from letopis.errors import UnknownVersion
+from letopis.lazy import np
 from letopis.model import Headers, Hop, from_millis, header
 from letopis.urls import join, surt
 
@@ -53,6 +52,7 @@ __all__ = [
     "digest_texts",
     "last_check_time",
     "load_capture",
+    "reads_at_once",
     "timeline_of",
     "timeline_of_key",
     "version_time",
@@ -68,8 +68,7 @@ UNKNOWN_TYPE = "unk"
 """What stands for the media type of an answer that names none."""
 
 _MOST_MEDIA_TYPES = 200_000
-_LETTER_PAIRS = np.frombuffer("".join(BASE32_PAIRS).encode(), np.uint16)
-_SHIFTS = np.array([30, 20, 10, 0])
+_LETTER_PAIRS = "".join(BASE32_PAIRS).encode()
 
 
 def digest_texts(hashes: Sequence[bytes]) -> list[str]:
@@ -77,7 +76,8 @@ def digest_texts(hashes: Sequence[bytes]) -> list[str]:
     groups = np.zeros((len(hashes) * 4, 8), np.uint8)
     groups[:, 3:] = np.frombuffer(b"".join(hashes), np.uint8).reshape(-1, 5)
     numbers = groups.view(">i8").astype(np.int64)
-    text = _LETTER_PAIRS[(numbers >> _SHIFTS) & 1023].tobytes().decode("ascii")
+    pairs = np.frombuffer(_LETTER_PAIRS, np.uint16)
+    text = pairs[(numbers >> np.array([30, 20, 10, 0])) & 1023].tobytes().decode("ascii")
     return [text[start : start + 32] for start in range(0, len(text), 32)]
 
 
@@ -171,6 +171,13 @@ def load_capture(archive: Archive, capture: TimelineCapture) -> ArchivedResponse
     body = archive.answers.content(row.content) if row.content is not None else b""
     location = join(capture.url, header(headers, "location")) if 300 <= row.status < 400 else None
     return ArchivedResponse(row.status, headers, body, location or "")
+
+
+def reads_at_once(archive: Archive, capture: TimelineCapture, most: int) -> bool:
+    """Whether the bytes of a capture, at most so many, lie in a file here: no network, no long work to unpack them."""
+    if capture.row.content is None or archive.settings.store.url:
+        return False
+    return archive.catalog.contents.is_here(capture.row.content, most)
 
 
 def _repeated_version(archive: Archive, url: str, row: CaptureRow) -> ArchivedResponse:

@@ -23,6 +23,7 @@ from letopis.archive.replica import (
     checked_body,
     text_packs,
 )
+from letopis.archive.requests import PartedExtra
 from letopis.binary import write_parts_durably
 from letopis.catalog import ABSENT, CaptureRow, ContentRow, Cursor, ResourceRow, VersionRow
 from letopis.catalog.contents import RenderingSource
@@ -210,7 +211,7 @@ class _Reconciler:
         for number, check in enumerate(checks):
             assert check.content is not None
             content = self._content(cursor, check.content)
-            fields = (content, self._head(cursor, check), check.status, check.meaningful, check.extra)
+            fields = (content, self._head(cursor, check), check.status, check.meaningful, self._extra(cursor, check))
             wanted = VersionRow(0, row.id, number, check.time, *fields)
             known = old.pop((check.time, content), None)
             newest = self._catalog.versions.add(cursor, wanted) if known is None else known.id
@@ -253,7 +254,21 @@ class _Reconciler:
         head = self._head(cursor, check) if check.head is not None else None
         content = self._content(cursor, check.content) if check.content is not None else None
         outcome = check.outcome or 0
-        return CaptureRow(resource, check.time, check.status, outcome, check.number, head, content, check.extra)
+        extra = self._extra(cursor, check)
+        return CaptureRow(resource, check.time, check.status, outcome, check.number, head, content, extra)
+
+    def _extra(self, cursor: Cursor, check: CheckRecord) -> str | None:
+        """The details of a check, which refer to records by the numbers that these have here."""
+
+        def here(number: int) -> int:
+            return self._catalog.heads.add(cursor, self._headers(number))
+
+        _, request, page = parted = PartedExtra(check.extra, check.request, check.page)
+        if request is not None:
+            parted = parted._replace(request=request._replace(record=here(request.record)))
+        if page is not None:
+            parted = parted._replace(page=page._replace(record=here(page.record)))
+        return parted.joined()
 
     def _drop_capture(self, cursor: Cursor, resource: int, time: int) -> None:
         cursor.run("DELETE FROM capture WHERE resource = ? AND time = ?", (resource, time))

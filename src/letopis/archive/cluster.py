@@ -15,7 +15,7 @@ from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from itertools import islice
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from letopis.archive.archive import Archive
 from letopis.archive.compaction import (
@@ -31,6 +31,7 @@ from letopis.catalog import Catalog
 from letopis.config import Settings
 from letopis.errors import MissingExtra, NotReady
 from letopis.model import to_millis
+from letopis.tuples import NamedTuple
 
 P = TypeVar("P")
 R = TypeVar("R")

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, groupby
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from letopis.archive.records import SENT_PREFIX, SET_PREFIXES, SOURCE_PREFIX, PackNote, set_part_of_key, url_of_key
 from letopis.archive.write_gates import UpkeepGate
 from letopis.catalog import Catalog, Cursor, ResourceRow, VersionRow
 from letopis.config import StoreSettings
 from letopis.store import ChainEntry, CompactionBatch, ContentPlace, SiteTexts, Store, VersionChain
+from letopis.tuples import NamedTuple
 
 _DAY_MILLIS = 86_400_000
 

@@ -1,16 +1,17 @@
-"""How crawling goes, whichever process crawls, and when one page is visited next."""
+"""How crawling goes, whichever process crawls, when one page is visited next, and what the policy knows of visits."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from letopis.archive.archive import Archive
 from letopis.catalog.activity import Activity
-from letopis.catalog.queues import AGAIN, GONE, HELD, KNOWN, NEW
+from letopis.catalog.queues import AGAIN, GONE, HELD, KNOWN, NEW, visit_records
 from letopis.errors import UnknownUrl
 from letopis.model import from_millis, to_millis
+from letopis.tuples import NamedTuple
 
 PlanState = Literal["known", "new", "again", "held", "gone"]
 _STATES: dict[int, PlanState] = {KNOWN: "known", NEW: "new", AGAIN: "again", HELD: "held", GONE: "gone"}
@@ -82,3 +83,30 @@ def planned_visit(archive: Archive, url: str) -> PlannedVisit:
 def is_known_host(archive: Archive, host: str) -> bool:
     """Whether any page of a host was checked, stored or planned."""
     return archive.catalog.queues.knows_host(host)
+
+
+_LONGEST_PAUSE = 25 * 3600.0
+"""Seconds: a server may ask for a pause of a day."""
+
+
+def bring_back_visits(archive: Archive) -> int:
+    """Makes pages due, and ends pauses, that only a wrong clock can have put so far ahead; how many pages.
+
+    Whatever is planned is planned at most the longest interval of the settings after the present.
+    """
+    settings, now = archive.settings, round(archive.clock().timestamp() * 1000)
+    interval = max(settings.schedule.max, settings.schedule.interval)
+    pause = max(_LONGEST_PAUSE, settings.crawl.delay, settings.crawl.delay_factor * settings.fetch.total)
+    with archive.catalog.transaction() as cursor:
+        archive.catalog.queues.end_pauses(cursor, now + round(pause * 1000))
+        return archive.catalog.queues.bring_back(cursor, now, now + round(interval * 1000))
+
+
+def policy_memory(archive: Archive) -> bytes:
+    """What the revisit policy remembers of all pages; empty at the start."""
+    return archive.catalog.queues.memory()
+
+
+def visit_samples(archive: Archive, most: int) -> list[bytes]:
+    """The visit records of pages that are visited again: of all, or of about `most`, evenly chosen."""
+    return visit_records(archive.catalog.database, most)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import NamedTuple
 
 from letopis import extract
 from letopis.archive.reader import DIFF_FORMATS
@@ -13,6 +12,7 @@ from letopis.change.diff_formats import char_diff, diff_as_json, link_diff, side
 from letopis.change.visual_diff import visual_html_in_time
 from letopis.errors import UsageError
 from letopis.model import Change, Page, Version, rfc3339
+from letopis.tuples import NamedTuple
 
 PairJudge = Callable[[Version, Version, tuple[Page, Page]], Change]
 _MARKUP = ("text/html", "application/xhtml+xml")

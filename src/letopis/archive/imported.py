@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import NamedTuple
 
 from letopis.archive.archive import Archive
 from letopis.archive.recording import Recorder
@@ -15,6 +14,7 @@ from letopis.catalog import CaptureRow, ResourceRow
 from letopis.catalog.imported import SourceRecordRow, WaitingRevisit
 from letopis.catalog.versions import CheckedContent, checked_contents, last_checks
 from letopis.model import Headers
+from letopis.tuples import NamedTuple
 
 __all__ = [
     "MistakenCheck",

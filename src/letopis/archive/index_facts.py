@@ -7,8 +7,8 @@ answers of search were shown and chosen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 
 from letopis.archive.archive import Archive
 from letopis.archive.records import RecordedCapture
@@ -19,6 +19,7 @@ from letopis.catalog.version_log import LoggedVersion, LogMark, TroubleRow, Vers
 from letopis.catalog.versions import last_checks
 from letopis.errors import NotFound
 from letopis.model import Outcome, header, to_millis
+from letopis.tuples import NamedTuple
 from letopis.urls import site
 
 __all__ = [
@@ -31,6 +32,8 @@ __all__ = [
     "VersionSpan",
     "WordRow",
 ]
+
+_GONE = (404, 410)
 
 
 class TroubledCheck(NamedTuple):
@@ -147,6 +150,30 @@ def page_ids(archive: Archive, urls: Sequence[str], *, captured: bool = False) -
 def all_page_ids(archive: Archive) -> Iterator[tuple[int, str]]:
     """Ids and URLs of everything that is known, planned pages included."""
     return archive.catalog.resources.ids()
+
+
+def gone_since(archive: Archive, newest: Mapping[str, datetime]) -> dict[str, datetime]:
+    """Which of some pages, by the times of their newest versions, are gone (404, 410), and since when that is known."""
+    found = {}
+    for url, check in last_checks(archive.catalog.database, list(newest)).items():
+        if check.time is not None and check.time > to_millis(newest[url]):
+            since = _first_gone(archive, url, newest[url])
+            found.update({url: since} if since is not None else {})
+    return found
+
+
+def _first_gone(archive: Archive, url: str, newest: datetime) -> datetime | None:
+    """The first of the checks at the end of which none found the page any more."""
+    last = archive.answers.last_check(url)
+    if last is None or last.status not in _GONE:
+        return None
+    since = None
+    for check in archive.answers.checks(url, to_millis(newest) + 1):
+        if check.status not in _GONE:
+            since = None
+        elif since is None:
+            since = check.checked_at
+    return since
 
 
 def equal_contents(archive: Archive, most: int, urls_each: int) -> list[tuple[CopyRow, list[str]]]:

@@ -9,7 +9,7 @@ carry URL, time, status and headers of every version.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,18 +35,21 @@ class IntegrityProblem:
         return f"{self.where}: {self.what}"
 
 
-def find_problems(catalog: Catalog, store: Store, beyond: Mapping[int, int]) -> Iterator[IntegrityProblem]:
+def find_problems(
+    catalog: Catalog, store: Store, beyond: Mapping[int, int], progress: Callable[[int], None] = lambda done: None
+) -> Iterator[IntegrityProblem]:
     """All problems, as they are found; nothing is changed.
 
     `beyond` names the packs that may hold what the catalogue does not know,
     and from which offset on; those of a clone hold more than it shows.
+    `progress` is told how many contents were read.
     """
     yield from _catalog_problems(catalog)
     if any(catalog.misfits()):
         return  # such rows lead nowhere; a repair comes first
     for finding in store.verify(catalog.contents.packs()):
         yield IntegrityProblem("packs", str(finding))
-    yield from unreadable_contents(catalog, store)
+    yield from unreadable_contents(catalog, store, progress)
     for fact in contradicted_facts(catalog, store):
         yield IntegrityProblem(_named(fact), "the catalogue says that it is another content than its pack does")
     for fact in unknown_facts(catalog, store, beyond):
@@ -58,9 +61,12 @@ def _catalog_problems(catalog: Catalog) -> Iterator[IntegrityProblem]:
         yield IntegrityProblem("catalogue", sentence)
 
 
-def unreadable_contents(catalog: Catalog, store: Store) -> Iterator[IntegrityProblem]:
+def unreadable_contents(
+    catalog: Catalog, store: Store, progress: Callable[[int], None] = lambda done: None
+) -> Iterator[IntegrityProblem]:
     """Contents whose bytes are gone or are no longer the same."""
-    for row in catalog.contents.all():
+    for done, row in enumerate(catalog.contents.all(), 1):
+        progress(done)
         if row.method == ABSENT:
             continue
         fault = _content_fault(store, row)

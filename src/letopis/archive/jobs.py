@@ -8,22 +8,31 @@ What the text of a query means is not known here.
 from __future__ import annotations
 
 import math
-import shutil
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from letopis.archive.archive import Archive
+from letopis.catalog.audit import DAY, UseCounts
 from letopis.catalog.database import Cursor
-from letopis.catalog.job_claims import WORKER_DIED, JobClaim, JobClaims, JobOutcome, WorkerReport
+from letopis.catalog.job_claims import (
+    CANCELLED_WHILE_RUNNING,
+    WORKER_DIED,
+    JobClaim,
+    JobClaims,
+    JobOutcome,
+    WorkerReport,
+)
 from letopis.catalog.jobs import (
     CANCELLED,
     DONE,
     ENDED,
     FAILED,
+    PAUSED,
     QUEUED,
     STATES,
+    TO_CANCEL,
+    TO_PAUSE,
     JobRow,
     JobRowFilter,
     Jobs,
@@ -40,12 +49,16 @@ from letopis.model.rights import OWN, READ, WRITE
 
 __all__ = [
     "CANCELLED",
+    "CANCELLED_WHILE_RUNNING",
     "COMMAND_LINE",
     "DONE",
     "ENDED",
     "FAILED",
+    "PAUSED",
     "QUEUED",
     "STATES",
+    "TO_CANCEL",
+    "TO_PAUSE",
     "WORKER_DIED",
     "JobClaim",
     "JobClaims",
@@ -61,10 +74,6 @@ __all__ = [
     "bring_back_jobs",
     "claims_of",
     "enqueue_due_refreshes",
-    "job_files",
-    "job_folder",
-    "remove_old_jobs",
-    "saved_result",
 ]
 
 MAX_PRIORITY = 1000
@@ -240,49 +249,12 @@ def _refresh_job(row: StoredQueryRow, now: int, xml: bytes) -> NewJob:
     )
 
 
-# Turns of workers, files, and old jobs
+# Turns of workers
 
 
 def claims_of(archive: Archive) -> JobClaims:
     """Which worker works for which package."""
     return JobClaims(archive.catalog.database)
-
-
-def job_folder(archive: Archive, job: int) -> Path:
-    """The folder for files that a job writes; it is made by the job when it needs one."""
-    return archive.folder / "jobs" / str(job)
-
-
-def saved_result(archive: Archive, name: str) -> Path:
-    """The file with the newest result of queries that name it; of job files only the name comes from outside."""
-    return archive.folder / "jobs" / "saved" / name
-
-
-def job_files(archive: Archive, job: int) -> dict[str, Path]:
-    """The files that a job has written, by name."""
-    folder = job_folder(archive, job)
-    found = sorted(file for file in folder.iterdir() if file.is_file()) if folder.is_dir() else []
-    return {file.name: file for file in found}
-
-
-def remove_old_jobs(archive: Archive, older_than: float | None = None) -> int:
-    """Forgets jobs that ended longer ago than `jobs.keep_for` (or the seconds given); answers how many.
-
-    The last good result of a stored query stays.
-    """
-    keep_for = archive.settings.jobs.keep_for if older_than is None else older_than
-    if keep_for <= 0 and older_than is None:
-        return 0
-    database = archive.catalog.database
-    jobs = Jobs(database)
-    if not jobs.counts():
-        return 0
-    kept = StoredQueries(database).answers()
-    with archive.catalog.transaction() as cursor:
-        gone = jobs.forget(cursor, to_millis(archive.clock()) - round(keep_for * 1000), kept)
-    for job in gone:
-        shutil.rmtree(job_folder(archive, job), ignore_errors=True)
-    return len(gone)
 
 
 class JobQueue:
@@ -292,6 +264,7 @@ class JobQueue:
         self._archive = archive
         self._jobs = Jobs(archive.catalog.database)
         self._stored = StoredQueries(archive.catalog.database)
+        self._use = UseCounts(archive.catalog.database)
         self._claims = claims_of(archive)
         self._bounds = RefreshBounds.of(archive.settings.jobs)
 
@@ -350,7 +323,11 @@ class JobQueue:
 
     def log(self, number: int, requester: Requester) -> str:
         """The log of a job so far."""
-        return self._jobs.output(self.show(number, requester).id)[1].decode("utf-8", "replace")
+        return self.log_so_far(self.show(number, requester).id)
+
+    def log_so_far(self, number: int) -> str:
+        """The same for its worker, which goes on with it."""
+        return self._jobs.output(number)[1].decode("utf-8", "replace")
 
     def counts(self) -> dict[str, int]:
         """How many jobs are in each state."""
@@ -358,11 +335,28 @@ class JobQueue:
 
     # Asking
 
-    def submit(self, query: JobQuery, requester: Requester, *, keep: bool = False) -> JobRow:
-        """Queues a query; with `keep`, or when it names a refresh, it is stored under its name too."""
-        return self.submit_many([query], requester, keep=keep)[0]
+    def submit(
+        self,
+        query: JobQuery,
+        requester: Requester,
+        *,
+        keep: bool = False,
+        before: Callable[[int], None] = lambda number: None,
+    ) -> JobRow:
+        """Queues a query; with `keep`, or when it names a refresh, it is stored under its name too.
 
-    def submit_many(self, queries: Sequence[JobQuery], requester: Requester, *, keep: bool = False) -> list[JobRow]:
+        `before` hears the number that the job gets before anybody can take it.
+        """
+        return self.submit_many([query], requester, keep=keep, before=before)[0]
+
+    def submit_many(
+        self,
+        queries: Sequence[JobQuery],
+        requester: Requester,
+        *,
+        keep: bool = False,
+        before: Callable[[int], None] = lambda number: None,
+    ) -> list[JobRow]:
         """Queues queries, all or none of them."""
         every = [self._interval(query, requester) for query in queries]
         self._ensure_tables()
@@ -374,11 +368,14 @@ class JobQueue:
                 )
                 for query, often in zip(queries, every, strict=True)
             ]
+            for number in numbers:
+                before(number)
         return [self.show(number, requester) for number in numbers]
 
     def _ensure_tables(self) -> None:
         self._jobs.ensure()
         self._stored.ensure()
+        self._use.ensure()
 
     def _interval(self, query: JobQuery, requester: Requester) -> int:
         """The interval of a query's refresh; refuses what the requester may not ask for."""
@@ -396,6 +393,8 @@ class JobQueue:
     def _add(self, cursor: Cursor, query: JobQuery, requester: Requester, stored: int | None) -> int:
         if stored is not None:
             self._stored.begun(cursor, stored)
+        if self._archive.settings.serve.statistics:
+            self._use.add(cursor, self._now() // DAY, {"jobs": 1})
         return self._jobs.add(
             cursor,
             NewJob(
@@ -435,7 +434,7 @@ class JobQueue:
             raise UsageError(f"job {number} is already {job.state}; there is nothing to cancel")
         with self._archive.catalog.transaction() as cursor:
             self._jobs.cancel(cursor, number, self._now())
-            if job.stored is not None and job.state == QUEUED:
+            if job.stored is not None and job.state in (QUEUED, PAUSED):
                 self._stored.answered(cursor, job.stored, None, self._now())
         return self.show(number, requester)
 

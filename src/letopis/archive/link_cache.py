@@ -22,13 +22,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from struct import Struct
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from xxhash import xxh3_64_intdigest
 
 from letopis.archive.records import RecordedCapture
 from letopis.binary import make_private_folder
 from letopis.model import LinkType, Observation, Outcome, Page
+from letopis.tuples import NamedTuple
 from letopis.zstandard import zstd
 
 LINK_TYPES = (

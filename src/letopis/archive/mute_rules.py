@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 from letopis.archive.archive import Archive
 from letopis.catalog.resources import MuteRuleRow, MuteRuleRows
@@ -11,6 +11,7 @@ from letopis.change.fingerprints import digits_folded
 from letopis.change.noise import MuteRules
 from letopis.errors import UsageError
 from letopis.model import from_millis, to_millis
+from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
 
 MuteKind = Literal["always", "behind", "never"]

@@ -59,10 +59,7 @@ class ObserverMarks:
     def move_to_newest(self, urls: Iterable[str]) -> None:
         """The observer has seen the newest versions of pages."""
         resources = self._archive.catalog.resources
-        found = [row for row in map(resources.find, urls) if row is not None] if self._observer else []
-        self._move(found)
-
-    def _move(self, rows: Sequence[ResourceRow]) -> None:
+        rows = [row for row in map(resources.find, urls) if row is not None] if self._observer else []
         if not rows:
             return
         now = to_millis(self._archive.clock())
@@ -76,19 +73,26 @@ class UnreadMarks(ObserverMarks):
 
     def unread(self, urls: Iterable[str]) -> set[str]:
         """Pages with a newer version than the person has seen, or that changed before they ever looked."""
-        return {row.url for row in self._unread(urls)}
+        rows = self._known(urls)
+        looks = self.seen([row.id for row in rows])
+        return {row.url for row in rows if _is_unread(row, looks.get(row.id))}
 
-    def read(self, urls: Iterable[str]) -> None:
-        """The person has seen the newest versions of these pages; only news are written down."""
-        self._move(self._unread(urls))
+    def read_at(self, urls: Iterable[str]) -> dict[str, int]:
+        """When the person last read the known ones of these pages, 0 for never; empty for nobody."""
+        rows = self._known(urls)
+        looks = self.seen([row.id for row in rows])
+        return {row.url: looks[row.id].looked if row.id in looks else 0 for row in rows}
 
-    def _unread(self, urls: Iterable[str]) -> list[ResourceRow]:
+    def keep_unread(self, urls: Iterable[str]) -> None:
+        """Pages are new to the person again, as if they had never looked."""
+        moved = [(row.id, ObserverState(None, 0)) for row in self._known(urls)]
+        with self._archive.catalog.transaction() as cursor:
+            self._archive.catalog.observers.set_many(cursor, self._observer, moved)
+
+    def _known(self, urls: Iterable[str]) -> list[ResourceRow]:
         if not self._observer:
             return []
-        resources = self._archive.catalog.resources
-        rows = [row for row in map(resources.find, urls) if row is not None]
-        looks = self.seen([row.id for row in rows])
-        return [row for row in rows if _is_unread(row, looks.get(row.id))]
+        return [row for row in map(self._archive.catalog.resources.find, dict.fromkeys(urls)) if row is not None]
 
 
 def _is_unread(row: ResourceRow, look: ObserverState | None) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 from letopis.archive.recording import Recorder
 from letopis.archive.records import (
@@ -29,6 +28,7 @@ from letopis.catalog.sets import SetPartRow
 from letopis.errors import Damaged
 from letopis.model import Outcome
 from letopis.store import AppendResult, ContentPlace, HighWaterMark, Store, VersionFact, VersionItem
+from letopis.tuples import NamedTuple
 
 _BATCH = 20_000
 

@@ -8,13 +8,14 @@ were wrong. What a look taught is written in the transaction that records it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from letopis.archive.archive import Archive
 from letopis.archive.records import RecordedCapture
 from letopis.catalog import Cursor
 from letopis.catalog.versions import newest_versions
 from letopis.model import Headers
+from letopis.tuples import NamedTuple
+from letopis.urls import host as host_of
 
 RecordExtension = Callable[[Cursor, list[RecordedCapture]], None]
 """Writes rows that belong to the moment of a batch of looks, in the transaction of `Archive.record`."""
@@ -86,17 +87,20 @@ class PageMemory:
         self._habits.update(habits)
 
     def write(self, cursor: Cursor, done: list[RecordedCapture]) -> None:
-        """For `Archive.record`: what was learned, with the looks that taught it."""
-        for host, fields in self._untrusted.items():
-            self._rows.distrust(cursor, host, self._rows.distrusted(host) | fields)
-        for host, profile in self._profiles.items():
-            self._rows.set_profile(cursor, host, profile)
+        """For `Archive.record`: what was learned of the hosts and pages of these looks, with the looks that taught it.
+
+        What was learned of other hosts waits: these may be somebody else's by now.
+        """
+        hosts = {host_of(row.url) for row in done} if self._untrusted or self._profiles else ()
+        for host in hosts:
+            if fields := self._untrusted.pop(host, None):
+                self._rows.distrust(cursor, host, self._rows.distrusted(host) | fields)
+            if profile := self._profiles.pop(host, None):
+                self._rows.set_profile(cursor, host, profile)
         for row in done:
             habits = self._habits.pop(row.url, None)
             if habits is not None:
                 self._rows.set_habits(cursor, row.resource, habits)
-        self._untrusted.clear()
-        self._profiles.clear()
 
 
 def in_one_transaction(*extensions: RecordExtension | None) -> RecordExtension:

@@ -11,17 +11,18 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from letopis.archive.archive import Archive
 from letopis.archive.records import RecordedCapture
 from letopis.catalog import Cursor
 from letopis.catalog.leases import HostLeases, PauseRow, PauseRows, check_clock
-from letopis.catalog.queues import QueueCounts, Shard, visit_records
+from letopis.catalog.queues import NewestKeys, QueueCounts, Shard
 from letopis.errors import Busy, LetopisError
 from letopis.fetch import Origin
+from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "LeasedQueue",
     "LeasesLost",
     "NewUrl",
+    "NewestKeys",
     "PauseRow",
     "PauseRows",
     "PlanSpending",
@@ -43,7 +45,6 @@ __all__ = [
     "QueueUpdate",
     "QueuedUrl",
     "Shard",
-    "bring_back_visits",
     "count_due",
     "crawl_plans",
     "drop_site",
@@ -53,9 +54,8 @@ __all__ = [
     "keeps_crawl_plans",
     "leases_hosts",
     "pause_rows",
-    "policy_memory",
     "queue_counts",
-    "visit_samples",
+    "take_in_links",
     "visited_hosts",
 ]
 
@@ -138,10 +138,10 @@ class FrontierQueue:
     def __init__(
         self, archive: Archive, shard: Shard | None = None, arrive: Callable[[HostState], HostState] = lambda host: host
     ) -> None:
-        """`arrive` hears of every host that is given out, and may know more of its pauses than the record."""
+        """`arrive` hears of every host that is taken up, and may know more of its pauses than the record."""
         self._catalog = archive.catalog
         self._shard = shard or Shard()
-        self._arrive = arrive
+        self.arrive = arrive
         self._asked: tuple[int, int | None] | None = None
         self.for_others = _is_crawled_for_others(archive)
         """Whether a URL that was given out may be there because somebody asked for a crawl through HTTP."""
@@ -149,7 +149,7 @@ class FrontierQueue:
     def hosts_due(self, now: int, new: bool, limit: int, after: int, cap: int) -> list[HostState]:
         """Hosts with an id above `after` that have a URL of the kind due, by id; see `frontier.QueueStore`."""
         rows = self._catalog.queues.hosts_due(now, new, limit, after, cap, self._shard)
-        return [self._arrive(HostState(*row)) for row in rows]
+        return [HostState(*row) for row in rows]
 
     def next_due(self, now: int) -> int | None:
         """When the next URL gets due; the same question has the same answer until something is recorded here."""
@@ -169,20 +169,26 @@ class FrontierQueue:
         with self._catalog.transaction() as cursor:
             return self.add_in(cursor, rows)
 
-    def add_in(self, cursor: Cursor, rows: Sequence[NewUrl]) -> list[int]:
-        """The same as part of a transaction."""
+    def add_in(self, cursor: Cursor, rows: Sequence[NewUrl], locked: Collection[int] | None = None) -> list[int]:
+        """The same as part of a transaction; where that has `locked` some hosts, URLs of others are sent to them."""
         self._asked = None
-        resources = self._catalog.resources
-        hosts = {name: resources.ensure_host(cursor, name) for name in {row.host for row in rows}}
-        self._catalog.queues.add(cursor, [(row.key, row.url, hosts[row.host], row.depth, row.priority) for row in rows])
-        return self._mine(hosts.values())
+        hosts = self._catalog.resources.ensure_hosts(cursor, {row.host for row in rows})
+        found = [(row.key, row.url, hosts[row.host], row.depth, row.priority) for row in rows]
+        self._catalog.queues.add(cursor, [row for row in found if locked is None or row[2] in locked])
+        self._catalog.queues.send(cursor, [row for row in found if locked is not None and row[2] not in locked])
+        return self.own(hosts.values())
 
-    def _mine(self, hosts: Iterable[int]) -> list[int]:
+    def own(self, hosts: Iterable[int]) -> list[int]:
+        """Those of the hosts that are this agent's."""
         return [host for host in hosts if host % self._shard.agents == self._shard.rest]
 
-    def seen_keys(self) -> Iterator[Sequence[int]]:
-        """The keys of all URLs ever planned, in parts."""
-        return self._catalog.queues.all_keys()
+    def newest_keys(self, most: int) -> NewestKeys:
+        """The keys of those of the last `most` URLs that were ever planned."""
+        return self._catalog.queues.newest_keys(most)
+
+    def planned(self, keys: Sequence[int]) -> set[int]:
+        """Those of the keys under which a URL was ever planned."""
+        return self._catalog.queues.planned(keys)
 
 
 class LeasedQueue(FrontierQueue):
@@ -204,13 +210,14 @@ class LeasedQueue(FrontierQueue):
     def hosts_due(self, now: int, new: bool, limit: int, after: int, cap: int) -> list[HostState]:
         """Hosts of this agent alone."""
         rows = self._leases.held_due(self._owner, now, new, limit, after)
-        return [self._arrive(HostState(*row)) for row in rows]
+        return [HostState(*row) for row in rows]
 
     def load(self, host: int, now: int, new: bool, limit: int) -> list[QueuedUrl]:
         """Nothing of hosts that went to others."""
         return super().load(host, now, new, limit) if self._holds(host) else []
 
-    def _mine(self, hosts: Iterable[int]) -> list[int]:
+    def own(self, hosts: Iterable[int]) -> list[int]:
+        """Those that are leased now."""
         return [host for host in hosts if self._holds(host)]
 
 
@@ -275,6 +282,16 @@ class QueueUpdate:
         self._held = held
         self.noticed: list[int] = []
         """Hosts of this agent that got URLs, once it is written."""
+        self.hosts = self._own_hosts()
+        """Hosts that it changes beside those of the looks; None when it changes what is no host's."""
+
+    def _own_hosts(self) -> set[int] | None:
+        catalog, held = self._archive.catalog, self._held
+        of_no_host = self._memory is not None or self._linked or self._spent
+        if held is None or of_no_host or not catalog.database.dialect.beside:
+            return None
+        found = catalog.resources.ensure_hosts(None, {row.host for row in self._found})
+        return {*self._queue.own(found.values()), *(host for host, _ in held.fences)}
 
     def write(self, cursor: Cursor, done: list[RecordedCapture]) -> None:
         """All of it; LeasesLost and nothing when a host went to another agent."""
@@ -288,7 +305,7 @@ class QueueUpdate:
             self._queues.add_revisits(cursor, self._revisits.items())
         if self._linked:
             self._queues.raise_priority(cursor, ((link.priority, link.key, link.url) for link in self._linked))
-        self.noticed = self._queue.add_in(cursor, self._found)
+        self.noticed = self._queue.add_in(cursor, self._found, self.hosts)
         if self._spent:
             self._queues.set_plans(cursor, json.dumps(_after(crawl_plans(self._archive), self._spent)))
 
@@ -374,6 +391,7 @@ class PlanSpending(NamedTuple):
 
 
 _MAX_PLANS = 1000
+_TAKEN_IN_AT_ONCE = 10_000
 
 
 def _after(plans: Iterable[CrawlPlan], spent: Iterable[PlanSpending]) -> list[CrawlPlan]:
@@ -458,21 +476,11 @@ def visited_hosts(archive: Archive, most: int) -> list[str]:
 
 # Plans of visits
 
-_LONGEST_PAUSE = 25 * 3600.0
-"""Seconds: a server may ask for a pause of a day."""
 
-
-def bring_back_visits(archive: Archive) -> int:
-    """Makes pages due, and ends pauses, that only a wrong clock can have put so far ahead; how many pages.
-
-    Whatever is planned is planned at most the longest interval of the settings after the present.
-    """
-    settings, now = archive.settings, round(archive.clock().timestamp() * 1000)
-    interval = max(settings.schedule.max, settings.schedule.interval)
-    pause = max(_LONGEST_PAUSE, settings.crawl.delay, settings.crawl.delay_factor * settings.fetch.total)
-    with archive.catalog.transaction() as cursor:
-        archive.catalog.queues.end_pauses(cursor, now + round(pause * 1000))
-        return archive.catalog.queues.bring_back(cursor, now, now + round(interval * 1000))
+def take_in_links(archive: Archive) -> None:
+    """URLs that agents of a fleet left for hosts of others, and that nobody is writing to now, wait in their queues."""
+    while archive.catalog.queues.take_in(_TAKEN_IN_AT_ONCE):
+        pass
 
 
 def queue_counts(archive: Archive) -> QueueCounts:
@@ -484,13 +492,3 @@ def count_due(archive: Archive) -> int:
     """How many URLs could be visited now: all that wait for a first visit, and those that are due again."""
     now = round(archive.clock().timestamp() * 1000)
     return queue_counts(archive).new + archive.catalog.queues.due_again(now)
-
-
-def policy_memory(archive: Archive) -> bytes:
-    """What the revisit policy remembers of all pages; empty at the start."""
-    return archive.catalog.queues.memory()
-
-
-def visit_samples(archive: Archive, most: int) -> list[bytes]:
-    """The visit records of pages that are visited again: of all, or of about `most`, evenly chosen."""
-    return visit_records(archive.catalog.database, most)

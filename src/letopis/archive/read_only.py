@@ -7,7 +7,6 @@ an index follows the record), so a reader works on a copy of them that goes with
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,9 +15,10 @@ from letopis.errors import NotReady
 from letopis.lazy import lazy
 
 if TYPE_CHECKING:
+    import shutil
     import tempfile
 else:
-    tempfile = lazy("tempfile")  # most archives can be written to
+    shutil, tempfile = lazy("shutil"), lazy("tempfile")  # most archives can be written to
 
 _PACKS = "packs"
 _SPARE = 16 << 20

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from heapq import merge
 from itertools import islice, takewhile, zip_longest
 
 from letopis.archive.records import CheckDetails, digest_text, identity_key, own_headers
+from letopis.archive.requests import StoredExchange, page_of_record, parted_extra
 from letopis.catalog import ABSENT, OUTCOMES, CaptureRow, Catalog, ContentRow, ResourceRow, StoredVersion, VersionRow
 from letopis.catalog.schema import RowReader
 from letopis.catalog.versions import find_by_id, find_newest, find_numbered, find_numbers
@@ -19,6 +19,7 @@ from letopis.model import (
     BlockKind,
     Change,
     Check,
+    Headers,
     MutedBlock,
     Outcome,
     Version,
@@ -85,8 +86,7 @@ class RecordReader:
         if sent is None or content is None:
             return version
         headers = self._catalog.heads.get(sent.head)
-        return replace(
-            version,
+        return version._replace(
             headers=headers,
             body=self.content(content.id),
             digest=digest_text(content.sha1),
@@ -174,25 +174,27 @@ class RecordReader:
     def _version(self, found: StoredVersion, until: int | None, decoded: DecodedContent | None) -> Version:
         shared = self._catalog.heads.read(bytes(found.head)) if found.head else ()
         headers = own_headers(shared, found.extra, found.time)
+        # By place: fields by name take twice as long, and every read of a version makes one.
         return Version(
-            url=found.url,
-            number=found.number,
-            time=from_millis(found.time),
-            valid_until=None if until is None else from_millis(until),
-            digest=digest_text(found.sha1),
-            content_type=header(headers, "content-type"),
-            raw_bytes=found.raw_bytes,
-            stored_bytes=found.stored_bytes,
-            method=found.method,
-            last_modified=header(headers, "last-modified"),
-            headers=headers,
-            body=decoded.body if decoded else b"",
-            decoded_bytes=decoded.decoded_bytes if decoded else 0,
+            found.url,
+            found.number,
+            from_millis(found.time),
+            None if until is None else from_millis(until),
+            digest_text(found.sha1),
+            header(headers, "content-type"),
+            found.raw_bytes,
+            found.stored_bytes,
+            found.method,
+            header(headers, "last-modified"),
+            None,
+            headers,
+            decoded.body if decoded else b"",
+            decoded.decoded_bytes if decoded else 0,
         )
 
     def final_url(self, extra: str | None) -> str:
-        """Where a check ended after its redirects; empty when it stayed."""
-        return CheckDetails.unpack(extra).final_url
+        """Where a check ended after its redirects; empty when it stayed, which needs no parsing."""
+        return CheckDetails.unpack(extra).final_url if extra and '"final"' in extra else ""
 
     def versions(self, url: str, first: int = 0, most: int | None = None) -> list[Version]:
         """Versions without their bodies, oldest first: `most` from number `first` on, or all."""
@@ -308,12 +310,37 @@ class RecordReader:
             return None
         return self._other_check(row, capture, {found.number: found} if found else {})
 
+    def exchanges(
+        self, url: str, since: datetime | None = None, until: datetime | None = None
+    ) -> dict[int, StoredExchange]:
+        """How the captures of a URL came to be, by their times in milliseconds, as far as that was kept."""
+        row = self._catalog.resources.find(url)
+        span = (-(2**62) if since is None else to_millis(since), 2**62 if until is None else to_millis(until))
+        records: dict[int, Headers] = {}
+
+        def record(number: int) -> Headers:
+            if number not in records:
+                records[number] = self._catalog.heads.get(number)
+            return records[number]
+
+        found = {}
+        for time, extra in self._catalog.versions.extras(row.id, *span) if row is not None else ():
+            _, request, page = parted_extra(extra)
+            if request is not None or page is not None:
+                shared = record(request.record) if request is not None else ()
+                named = page_of_record(record(page.record)) if page is not None else ""
+                found[time] = StoredExchange(shared, request, named, time + page.offset if page is not None else 0)
+        return found
+
     def last_seen(self, url: str) -> Check | None:
-        """The latest check that saw the document or at least the header of one that was too large, if any did."""
+        """The latest check that saw the document or at least the header of one that was too large, if any did.
+
+        What only heard that nothing changed (304) saw no such header.
+        """
         last = self.last_check(url)
-        if last is None or (last.available and last.headers):
+        if last is None or _saw_header(last):
             return last
-        return next((check for check in reversed(self.history(url)) if check.available and check.headers), None)
+        return next(filter(_saw_header, reversed(self.history(url))), None)
 
     def _found_check(
         self, resource: ResourceRow, row: VersionRow, found: StoredVersion, before: StoredVersion | None
@@ -395,6 +422,10 @@ class _StoredVersions(Mapping[int, StoredVersion]):
 
     def __len__(self) -> int:
         return sum(map(len, self._portions.values()))
+
+
+def _saw_header(check: Check) -> bool:
+    return bool(check.available and check.headers and check.status != 304)
 
 
 def _muted_block(text: str) -> MutedBlock:

@@ -22,8 +22,9 @@ from letopis.archive.records import (
     ServerResponse,
     identify,
 )
+from letopis.archive.requests import RequestPlaces
 from letopis.catalog import OUTCOME_CODES, CaptureRow, Catalog, ContentRow, Cursor, ResourceRow, VersionRow
-from letopis.catalog.contents import RenderingSource
+from letopis.catalog.contents import RenderingSource, VolatileFields
 from letopis.catalog.imported import PayloadRow, SourceRecordRow
 from letopis.catalog.versions import PendingRows, ResourceState, resource_states
 from letopis.errors import Damaged
@@ -77,6 +78,7 @@ class Recorder:
     """Writes batches of arrivals."""
 
     _new: PendingRows
+    _arrivals: Sequence[NewCapture]
 
     def __init__(self, catalog: Catalog, store: ContentWriter, *, record_same: bool, now: int = 0) -> None:
         """`now` is the time of the commit; it does not matter to captures that are dated."""
@@ -85,11 +87,12 @@ class Recorder:
         self._record_same = record_same
         self._now = now
         self._states: dict[str, _UrlState] = {}
+        self._requests = RequestPlaces(catalog.heads)
 
     def record(self, cursor: Cursor, arrivals: Sequence[NewCapture]) -> list[RecordedCapture]:
         """Everything or nothing; durable when the caller's transaction has committed."""
         self._states = self._known(cursor, arrivals)
-        arrivals = [self._timed(cursor, arrival) for arrival in arrivals]
+        self._arrivals = arrivals = [self._timed(cursor, arrival) for arrival in arrivals]
         contents = self._place(cursor, arrivals)
         bodies = self._place_sources(cursor, arrivals)
         self._store.sync()
@@ -207,6 +210,16 @@ class Recorder:
             return self._version(cursor, state, arrival, content, time, first)
         return self._capture(cursor, state, arrival, content, time, first)
 
+    def _details(self, cursor: Cursor, arrival: NewCapture, own: VolatileFields | None) -> CheckDetails:
+        """What the row says beyond its columns: also how the capture came to be."""
+        details = arrival.details.with_own(own, arrival.time)
+        if arrival.request is not None:
+            details = details._replace(request=self._requests.request(cursor, arrival.request, arrival.headers))
+        if arrival.page is not None:
+            page = self._arrivals[arrival.page]
+            details = details._replace(page=self._requests.page(cursor, page.url, page.time - arrival.time))
+        return details
+
     def _is_news(self, state: _UrlState, content: int) -> bool:
         return self._record_same or state.newest is None or state.newest.content != content
 
@@ -225,10 +238,10 @@ class Recorder:
         status = 200 if arrival.status == _NOT_MODIFIED else arrival.status
         row = VersionRow(
             0, state.row.id, state.versions, time, number, head.id, status, _bit(arrival.meaningful),
-            arrival.details.with_own(head.own, time).pack(),
+            self._details(cursor, arrival, head.own).pack(),
         )  # fmt: skip
         same = state.newest is not None and state.newest.content == number
-        state.newest = row._replace(id=self._new.version(row))
+        state.newest = self._new.version(row)
         if arrival.as_sent is not None:
             self._keep_sent(cursor, state.newest.id, arrival, arrival.as_sent)
         state.versions += 1
@@ -266,7 +279,7 @@ class Recorder:
         current = newest.number if newest else None
         kept = content[1] if content is not None and not arrival.versioned else None
         head = self._catalog.heads.place(cursor, arrival.headers) if arrival.headers else None
-        details = arrival.details.with_own(head.own, time) if head else arrival.details
+        details = self._details(cursor, arrival, head.own if head else None)
         row = CaptureRow(
             state.row.id, time, arrival.status, OUTCOME_CODES[outcome], current, head.id if head else None, kept,
             details.pack(),
@@ -291,7 +304,7 @@ class Recorder:
             return self._capture(cursor, held, arrival, content, time, first=False)
         if after is not None and after.content == content[1]:
             head = self._catalog.heads.place(cursor, arrival.headers)
-            extra = arrival.details.with_own(head.own, time).pack()
+            extra = self._details(cursor, arrival, head.own).pack()
             versions.begin_earlier(cursor, after._replace(time=time, head=head.id, status=arrival.status, extra=extra))
             versions.add_capture(cursor, _seen_again(after))
             state.newest = versions.by_id(after.id, cursor) if after.number == state.versions - 1 else state.newest

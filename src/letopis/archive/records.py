@@ -5,18 +5,27 @@ How a look or a put becomes that is decided here, without asking anybody.
 
 from __future__ import annotations
 
+import binascii
 import hashlib
 import json
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from blake3 import blake3
 
+from letopis.archive.outside_values import (
+    MOST_ROWS,
+    block_from_outside,
+    hop_from_outside,
+    list_from_outside,
+    number_from_outside,
+    text_from_outside,
+    whole_from_outside,
+)
+from letopis.archive.requests import PageReference, RequestReference
 from letopis.catalog.contents import VolatileFields, headers_json, with_volatile_fields
 from letopis.model import (
-    BlockKind,
     Change,
     FailureKind,
     Headers,
@@ -25,6 +34,7 @@ from letopis.model import (
     Outcome,
     Put,
     Response,
+    SentRequest,
     SetMember,
     WholePage,
     as_moment,
@@ -32,6 +42,7 @@ from letopis.model import (
     http_date,
     to_millis,
 )
+from letopis.tuples import NamedTuple
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
@@ -63,13 +74,28 @@ def identity_key(body: bytes) -> int:
 
 
 BASE32_PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
-_SHIFTS = tuple(range(150, -1, -10))
+_LETTERS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef", _ALPHABET.encode())
+
+
+def _spreading() -> Iterator[tuple[int, int]]:
+    """How 32 groups of five bits come to stand six apart: which bits move, and what to multiply them by and add."""
+    places = [5 * group for group in range(32)]
+    for step in (16, 8, 4, 2, 1):
+        moved = [group for group in range(32) if group & step]
+        yield sum(31 << places[group] for group in moved), (1 << step) - 1
+        for group in moved:
+            places[group] += step
+
+
+_SPREADING = tuple(_spreading())
 
 
 def digest_text(sha1: bytes) -> str:
-    """Base32 of a SHA-1, ten bits a step: every read needs it, and the library's takes 50 us."""
-    number = int.from_bytes(sha1, "big")
-    return "".join([BASE32_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
+    """Base32 of a SHA-1, by way of base64: every read needs it, and the library's takes 50 us."""
+    number = int.from_bytes(sha1[-20:], "big")
+    for moved, factor in _SPREADING:
+        number += (number & moved) * factor
+    return binascii.b2a_base64(number.to_bytes(24, "big"), newline=False).translate(_LETTERS).decode()
 
 
 _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
@@ -111,6 +137,8 @@ class CheckDetails(NamedTuple):
     muted: tuple[str, ...] = ()
     own: tuple[tuple[int, str, str | int], ...] | None = None
     """Header fields that its shared record has otherwise: place, name, value; a date as seconds after the check."""
+    request: RequestReference | None = None
+    page: PageReference | None = None
 
     def failure_kind(self, status: int) -> str:
         """What went wrong, in a word; `http` where the answer itself is an error, empty where nothing did."""
@@ -120,6 +148,17 @@ class CheckDetails(NamedTuple):
         """JSON without what is empty, or None when everything is."""
         if self is NO_DETAILS:
             return None
+        kept = {} if self[:_FOUND_FIELDS] == NO_DETAILS[:_FOUND_FIELDS] else self._found()
+        if self.own is not None:
+            kept["own"] = self.own
+        if self.request is not None:
+            kept["r"] = self.request.values()
+        if self.page is not None:
+            kept["p"] = self.page
+        return _encode_json(kept) if kept else None
+
+    def _found(self) -> dict[str, Any]:
+        """What the look found, without what is empty."""
         fields: dict[str, Any] = {
             "final": self.final_url,
             "hops": [[hop.url, hop.status, hop.location, hop.ip, hop.headers] for hop in self.hops],
@@ -132,10 +171,7 @@ class CheckDetails(NamedTuple):
             "why": self.reason,
             "muted": self.muted,
         }
-        kept = {name: value for name, value in fields.items() if value not in ("", [], (), None)}
-        if self.own is not None:
-            kept["own"] = self.own
-        return _encode_json(kept) if kept else None
+        return {name: value for name, value in fields.items() if value not in ("", [], (), None)}
 
     @classmethod
     def unpack(cls, text: str | None) -> CheckDetails:
@@ -155,29 +191,31 @@ class CheckDetails(NamedTuple):
             reason=fields.get("why", ""),
             muted=tuple(fields.get("muted", ())),
             own=tuple((place, name, value) for place, name, value in fields["own"]) if "own" in fields else None,
+            request=RequestReference.of_values(fields["r"]) if "r" in fields else None,
+            page=PageReference.of_values(fields["p"]) if "p" in fields else None,
         )
 
     @classmethod
     def from_outside(cls, fields: Any) -> CheckDetails:
         """Details that somebody else wrote, in the form of `pack`; ValueError unless each is what it should be.
 
-        Whatever passes here can be shown later without a second look.
+        Numbers of records, which mean something in their own catalogue only, are passed over.
         """
         if not isinstance(fields, dict):
             raise ValueError("not an object")
         score, length = fields.get("score"), fields.get("length")
         return cls(
-            final_url=_text(fields.get("final", "")),
-            hops=tuple(_hop_from_outside(row) for row in _list(fields.get("hops", ()))),
-            error=_text(fields.get("error", "")),
-            warnings=tuple(_text(one) for one in _list(fields.get("warnings", ()))),
-            score=None if score is None else _number(score),
-            blocks=tuple(_block_text(one) for one in _list(fields.get("blocks", ()))),
-            length=None if length is None else _whole(length, _MOST_LENGTH),
+            final_url=text_from_outside(fields.get("final", "")),
+            hops=tuple(hop_from_outside(row) for row in list_from_outside(fields.get("hops", ()))),
+            error=text_from_outside(fields.get("error", "")),
+            warnings=tuple(text_from_outside(one) for one in list_from_outside(fields.get("warnings", ()))),
+            score=None if score is None else number_from_outside(score),
+            blocks=tuple(block_from_outside(one) for one in list_from_outside(fields.get("blocks", ()))),
+            length=None if length is None else whole_from_outside(length),
             failure=FailureKind(fields["failure"]).value if fields.get("failure") else "",
-            reason=_text(fields.get("why", "")),
-            muted=tuple(_text(one) for one in _list(fields.get("muted", ()))),
-            own=tuple(_own_from_outside(row) for row in _list(fields["own"])) if "own" in fields else None,
+            reason=text_from_outside(fields.get("why", "")),
+            muted=tuple(text_from_outside(one) for one in list_from_outside(fields.get("muted", ()))),
+            own=tuple(_own_from_outside(row) for row in list_from_outside(fields["own"])) if "own" in fields else None,
         )
 
     def with_own(self, own: VolatileFields | None, time: int) -> CheckDetails:
@@ -220,62 +258,16 @@ def _long_date(value: str | int, time: int) -> str:
 
 NO_DETAILS = CheckDetails()
 """Of most looks."""
-_MOST_TEXT = 64 * 1024
-_MOST_ROWS = 1000
-_MOST_LENGTH = 1 << 62
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > _MOST_TEXT:
-        raise ValueError("not a text")
-    return value
-
-
-def _list(value: Any) -> Sequence[Any]:
-    if not isinstance(value, list | tuple) or len(value) > _MOST_ROWS:
-        raise ValueError("not a list")
-    return value
-
-
-def _whole(value: Any, most: int) -> int:
-    if type(value) is not int or not 0 <= value <= most:
-        raise ValueError("not a number")
-    return value
-
-
-def _number(value: Any) -> float:
-    if type(value) not in (int, float) or not math.isfinite(value):
-        raise ValueError("not a number")
-    return float(value)
-
-
-def _block_text(value: Any) -> str:
-    """A block that came or went: `added paragraph: its text`."""
-    BlockKind(_text(value).partition(": ")[0].partition(" ")[2])
-    return str(value)
-
-
-def _hop_from_outside(row: Any) -> Hop:
-    url, status, location, ip, headers = _list(row)
-    return Hop(_text(url), _whole(status, 999), _text(location), _text(ip), headers_from_outside(headers))
+_FOUND_FIELDS = CheckDetails._fields.index("own")
+"""So many fields tell what a look found; those after them tell how it came to be, which nearly all rows do."""
 
 
 def _own_from_outside(row: Any) -> tuple[int, str, str | int]:
-    place, name, value = _list(row)
+    place, name, value = list_from_outside(row)
     if type(value) is int and abs(value) >= _NEAR_SECONDS:
         raise ValueError("not a date near its check")
-    return _whole(place, _MOST_ROWS), _text(name), value if type(value) is int else _text(value)
-
-
-def headers_from_outside(rows: Any) -> Headers:
-    """Header fields that somebody else wrote; ValueError unless they are pairs of texts."""
-    found = [(_text(name), _text(value)) for name, value in _list(rows)]
-    return tuple(found)
-
-
-def status_from_outside(value: Any) -> int:
-    """A status that somebody else wrote, 0 for none; ValueError for what can be none."""
-    return _whole(value, 999)
+    shown = value if type(value) is int else text_from_outside(value)
+    return whole_from_outside(place, MOST_ROWS), text_from_outside(name), shown
 
 
 def redirects_of(extra: str | None) -> tuple[Hop, ...]:
@@ -359,6 +351,7 @@ class NewCapture(NamedTuple):
     `versioned` bodies may become versions; others (errors, redirects) stay
     with their check. Without a body the outcome says what happened.
     `dated` ones may lie before what is already known, whatever the clock says.
+    `page` is the place, in the batch, of the page whose set it belongs to.
     """
 
     url: str
@@ -376,6 +369,8 @@ class NewCapture(NamedTuple):
     as_sent: ServerResponse | None = None
     source: CaptureSource | None = None
     whole: NewSet | None = None
+    request: SentRequest | None = None
+    page: int | None = None
 
 
 class RecordedCapture(NamedTuple):
@@ -434,6 +429,7 @@ def capture_of(look: Observation) -> NewCapture:
         if response.as_sent and has_content
         else None,
         whole=_new_set(look.whole) if look.whole is not None else None,
+        request=response.request if response.status else None,
     )
 
 

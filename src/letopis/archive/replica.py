@@ -9,16 +9,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from letopis.archive.archive import Archive
 from letopis.archive.records import PUBLISHED_KINDS, Identity, digest_text, identify
+from letopis.archive.requests import PageReference, RequestReference, parted_extra
 from letopis.catalog import ABSENT, DatabaseSnapshot, HeaderRecords
 from letopis.catalog.schema import has_table
 from letopis.config import StoreSettings
 from letopis.errors import VERIFY, Damaged
 from letopis.model import Headers
 from letopis.store import ContentPlace, LocalBackend, PackGone, Store
+from letopis.store.packs import pack_number
+from letopis.tuples import NamedTuple
 
 __all__ = [
     "ABSENT",
@@ -68,7 +71,10 @@ class BesideRecord(NamedTuple):
 
 
 class CheckRecord(NamedTuple):
-    """One check. `outcome` is None when it brought a version."""
+    """One check. `outcome` is None when it brought a version.
+
+    `request` and `page` refer to header lists by their numbers, as `head` does.
+    """
 
     url: str
     time: int
@@ -81,6 +87,8 @@ class CheckRecord(NamedTuple):
     title: str | None
     content: ContentRecord | None
     beside: tuple[BesideRecord, ...] = ()
+    request: RequestReference | None = None
+    page: PageReference | None = None
 
     @property
     def contents(self) -> tuple[ContentRecord, ...]:
@@ -146,6 +154,10 @@ _HEADS = (
     "SELECT id, data FROM head WHERE id IN (SELECT head FROM version) "
     "OR id IN (SELECT head FROM capture WHERE head IS NOT NULL){beside}"
 )
+_EXTRAS = (
+    "SELECT extra FROM version WHERE extra IS NOT NULL UNION ALL SELECT extra FROM capture WHERE extra IS NOT NULL"
+)
+_HEAD = "SELECT id, data FROM head WHERE id = ?"
 _PLACES = "SELECT pack, max(place) FROM content WHERE method != ? AND ({referred}) GROUP BY pack"
 _ABSENT = "SELECT count(*) FROM content WHERE method = ? AND ({referred})"
 _REFERRED = "id IN (SELECT content FROM version) OR id IN (SELECT content FROM capture WHERE content IS NOT NULL)"
@@ -180,6 +192,14 @@ class RecordSnapshot:
         sent = " OR id IN (SELECT head FROM rendering)" if "rendering" in self._beside else ""
         for number, data in self._snapshot.stream(_HEADS.format(beside=sent)):
             yield int(number), HeaderRecords.read(bytes(data))
+        for number in sorted(self._referred_records()):
+            for known, data in self._snapshot.all(_HEAD, (number,)):
+                yield int(known), HeaderRecords.read(bytes(data))
+
+    def _referred_records(self) -> set[int]:
+        """Numbers of what requests share, and of the pages of sets; few, however many checks refer to them."""
+        parted = (parted_extra(extra) for (extra,) in self._snapshot.stream(_EXTRAS))
+        return {one.record for _, *references in parted for one in references if one is not None}
 
     def documents(self) -> Iterator[DocumentRecord]:
         """All URLs that were ever checked."""
@@ -221,13 +241,17 @@ class _Grouped:
 
 def _version(url: str, row: tuple[Any, ...]) -> CheckRecord:
     time, status, head, meaningful, extra, *content = row
-    return CheckRecord(url, time, status, head, None, None, meaningful, extra, None, _content(content))
+    text, request, page = parted_extra(extra)
+    return CheckRecord(
+        url, time, status, head, None, None, meaningful, text, None, _content(content), (), request, page
+    )
 
 
 def _capture(url: str, row: tuple[Any, ...]) -> CheckRecord:
     time, status, outcome, number, head, extra, *content = row
     kept = _content(content) if content[0] is not None else None
-    return CheckRecord(url, time, status, head, outcome, number, None, extra, None, kept)
+    text, request, page = parted_extra(extra)
+    return CheckRecord(url, time, status, head, outcome, number, None, text, None, kept, (), request, page)
 
 
 def _with_beside(checks: list[CheckRecord], rows: list[tuple[Any, ...]]) -> list[CheckRecord]:
@@ -280,9 +304,13 @@ class _RemoteBackend(LocalBackend):
         super().__init__(Path("origin"))
         self._packs = packs
 
-    def list(self) -> Mapping[str, int]:
+    def list(self, above: int = 0) -> Mapping[str, int]:
         """See `Backend.list`."""
-        return self._packs.sizes()
+        return {name: size for name, size in self._packs.sizes().items() if pack_number(name) > above}
+
+    def size(self, name: str) -> int:
+        """See `Backend.size`."""
+        return self._packs.sizes()[name]
 
     def read(self, name: str, offset: int, length: int) -> bytes:
         """See `Backend.read`."""

@@ -8,9 +8,9 @@ the list of URLs, stored once while it stays the same, and some bytes a member t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import IntEnum
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from letopis.catalog.sets import SetPartRow
 from letopis.errors import NotFound
 from letopis.model import SetMember, from_millis, to_millis
 from letopis.store import AppendResult, VersionItem
+from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from letopis.archive.reader import RecordReader
@@ -36,8 +37,7 @@ class SetPart(IntEnum):
     TEXT = 2
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureSet:
+class CaptureSet(NamedTuple):
     """One look at a whole page: when, of how many resources, and whether its picture and its text were kept."""
 
     url: str
@@ -45,6 +45,24 @@ class CaptureSet:
     members: int
     has_screenshot: bool = False
     has_text: bool = False
+
+
+class SetQuality(NamedTuple):
+    """How complete a set is by its replay in a browser: requests of the page, those that were answered, what lacks.
+
+    `likeness` is the share of pixels that look as in the picture of the capture; None where there is none to compare.
+    """
+
+    checked: datetime
+    requests: int
+    answered: int
+    likeness: float | None = None
+    missing: tuple[str, ...] = ()
+
+    @property
+    def completeness(self) -> float:
+        """The share of requests that were answered."""
+        return self.answered / self.requests if self.requests else 1.0
 
 
 class CaptureSets:
@@ -87,6 +105,28 @@ class CaptureSets:
         """The text of a page as it was shown; NotFound where none was kept."""
         return self._answers.content(self._part(found, SetPart.TEXT).content).decode()
 
+    def on_host(self, host: str) -> list[CaptureSet]:
+        """The newest set of each page of a host, by URL."""
+        rows = self._catalog.resources.of_host(host)
+        newest = (self.nearest(row.url, datetime.max.replace(tzinfo=UTC)) for row in list(rows))
+        return sorted((found for found in newest if found is not None), key=lambda found: found.url)
+
+    def keep_quality(self, found: CaptureSet, quality: SetQuality) -> None:
+        """Keeps what the replay of a set told, in place of what an earlier one did; durable."""
+        fields = [to_millis(quality.checked), quality.requests, quality.answered, quality.likeness, quality.missing]
+        row = self._catalog.resources.find(found.url)
+        if row is not None:
+            self._catalog.sets.keep_quality(row.id, to_millis(found.time), json.dumps(fields).encode())
+
+    def quality(self, found: CaptureSet) -> SetQuality | None:
+        """How complete a set is; None where it was never replayed to find out."""
+        row = self._catalog.resources.find(found.url)
+        data = self._catalog.sets.quality(row.id, to_millis(found.time)) if row is not None else None
+        if data is None:
+            return None
+        checked, requests, answered, likeness, missing = json.loads(data)
+        return SetQuality(from_millis(checked), requests, answered, likeness, tuple(missing))
+
     def _part(self, found: CaptureSet, part: SetPart) -> SetPartRow:
         row, time = self._catalog.resources.find(found.url), to_millis(found.time)
         rows = self._catalog.sets.of(row.id, time, time) if row is not None else []
@@ -107,6 +147,16 @@ def _sets(url: str, rows: Sequence[SetPartRow]) -> Iterator[CaptureSet]:
             yield CaptureSet(url, from_millis(time), count, SetPart.SCREENSHOT in parts, SetPart.TEXT in parts)
 
 
+def pages_with_members(arrivals: Sequence[NewCapture]) -> list[NewCapture]:
+    """Each arrival, behind it the members of its set, which know their page by its place."""
+    flat: list[NewCapture] = []
+    for arrival in arrivals:
+        place = len(flat)
+        flat.append(arrival)
+        flat += [member._replace(page=place) for member in arrival.whole.members] if arrival.whole else ()
+    return flat
+
+
 def members_recorded(arrivals: Sequence[NewCapture], everything: Sequence[RecordedCapture]) -> list[RecordedCapture]:
     """What became of pages, with the members of their sets, out of what became of pages and members one by one.
 
@@ -123,8 +173,7 @@ def members_recorded(arrivals: Sequence[NewCapture], everything: Sequence[Record
     return done
 
 
-@dataclass(frozen=True, slots=True)
-class _NewPart:
+class _NewPart(NamedTuple):
     """A part on its way into the archive."""
 
     page: RecordedCapture

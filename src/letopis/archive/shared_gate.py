@@ -22,8 +22,9 @@ from letopis.catalog.leases import UPKEEP, HeldLogs, PackClaims
 from letopis.config import StoreSettings
 from letopis.errors import Busy, LetopisError
 from letopis.lazy import lazy
-from letopis.store import Backend, HighWaterMark, Store, WriteLease
+from letopis.store import HEADER_BYTES, Backend, HighWaterMark, Store, WriteLease
 from letopis.store.object_backend import WriterCoordination
+from letopis.store.packs import pack_number
 
 if TYPE_CHECKING:
     from letopis.archive import pack_facts
@@ -73,15 +74,15 @@ class SharedGate:
         yield lambda: True
 
     @contextmanager
-    def transaction(self) -> Iterator[tuple[Cursor, Store]]:
+    def transaction(self, *, beside: bool = False) -> Iterator[tuple[Cursor, Store]]:
         """A transaction of the catalogue with this process's own log open inside it."""
         with self._guard:
             try:
-                with self._catalog.transaction() as cursor:
+                with self._catalog.transaction(beside=beside) as cursor:
                     self._cursor = cursor
                     store = self._ready(cursor)
                     yield cursor, store
-                    self._claim(cursor, store.log)
+                    self._claim(cursor, store)
             except BaseException:
                 # Whether anything refers to the log is not known: it is left to the next compaction.
                 self._store = self._token = None
@@ -99,9 +100,7 @@ class SharedGate:
         deadline = time.monotonic() + WAIT_SECONDS
         while True:
             try:
-                store = Store.open(
-                    self._backend(WriterCoordination(self._upkeep, self._number)), self._settings, write=True
-                )
+                store = self._opened(self._upkeep)
                 break
             except Busy:
                 if time.monotonic() > deadline:
@@ -124,35 +123,51 @@ class SharedGate:
     def beyond(self, store: Store) -> dict[int, int]:
         """What the packs hold and the catalogue cannot know, because it is an older copy that was put back.
 
-        Packs above the last number that it gave out. What follows in a log
-        behind the last content that the catalogue has may as well have been
-        dropped by retention, and must not come back. Logs of writers that live
-        now are their own business, and are not removed meanwhile.
+        Packs above the last number that it gave out, and what follows in a
+        log behind its mark. Logs of writers that live now are their own
+        business, and are not removed meanwhile.
         """
         with self._catalog.transaction() as cursor:
             held = self.others(cursor).held
         return {pack: start for pack, start in self._above(store).items() if pack not in held}
 
+    def _is_older(self, store: Store) -> bool:
+        """Whether the packs hold more than the catalogue knows, found out without listing them all.
+
+        A log grows while somebody claims it, so no others can have grown since a copy of the catalogue was made.
+        """
+        known = self._claims.known_up_to()
+        return known is not None and store.has_beyond(known, self._claims.outdated_marks(self._now()))
+
     def _above(self, store: Store) -> dict[int, int]:
         known = self._claims.known_up_to()
-        return store.beyond(HighWaterMark(known)) if known is not None else {}
+        return store.beyond(HighWaterMark(known), self._claims.marks(self._now())) if known is not None else {}
 
     def _take_in(self, store: Store) -> None:
         """Before anything is moved or removed: the catalogue knows all that the packs hold."""
         if not self._takes_in:
             return
-        highest = max(store.sizes(), default=0)
-        if beyond := self.beyond(store):
+        unmarked = self._unmarked(store)
+        sizes, marked = store.sizes(), self._claims.marks(self._now())
+        if beyond := self.beyond(store) | unmarked:
             pack_facts.take_in_facts(self._catalog, store, beyond)
         with self._catalog.transaction() as cursor:
-            self._claims.knows_all(cursor, highest)
+            self._claims.knows_all(cursor, sizes, marked.keys() | unmarked.keys())
+
+    def _unmarked(self, store: Store) -> dict[int, int]:
+        """Logs that no commit named: of writers that were killed at their first, or a copy of the catalogue was made
+        when a log had its number and nothing else.
+        """
+        with self._catalog.transaction() as cursor:
+            held = self.others(cursor).held
+        return dict.fromkeys(store.logs() - self._claims.marked() - held, HEADER_BYTES)
 
     def catch_up(self, store: Store, most: int | None = MOST_TAKEN_IN) -> None:
         """Takes in what an older catalogue does not know; with a bound in bytes only where nobody does upkeep now."""
         if most is None:
             self.open().close()
-        elif self._takes_in and (above := self._above(store)):
-            sizes = store.sizes()
+        elif self._takes_in and self._is_older(store):
+            above, sizes = self._above(store), store.sizes()
             if sum(sizes.get(pack, 0) for pack in above) <= most:
                 with suppress(LetopisError):
                     self.lent().give_back()
@@ -178,14 +193,24 @@ class SharedGate:
 
     def beside(self) -> Store:
         """The store for upkeep beside others who do it too: no lease is taken."""
-        return Store.open(self._backend(WriterCoordination(NoLease, self._number)), self._settings, write=True)
+        return self._opened(NoLease)
+
+    def _opened(self, lease: Callable[[], WriteLease]) -> Store:
+        backend = self._backend(WriterCoordination(lease, self._number))
+
+        def newest() -> HighWaterMark:
+            """Packs that this catalogue gave no number to: it is an older copy, and their numbers are taken."""
+            above = backend.list(self._claims.known_up_to() or 0)
+            return HighWaterMark(max((pack_number(name) for name in above), default=0))
+
+        return Store.open(backend, self._settings, write=True, written=newest)
 
     def close(self) -> None:
         """Gives the claim up, so that the log can be emptied and removed."""
         with self._guard, suppress(LetopisError):
             token, self._token, self._store = self._token, None, None
             if token is not None:
-                with self._catalog.transaction() as cursor:
+                with self._catalog.transaction(beside=True) as cursor:
                     self._claims.give_up(cursor, token)
 
     def _ready(self, cursor: Cursor) -> Store:
@@ -193,16 +218,17 @@ class SharedGate:
         if self._token is not None and not self._claims.renew(cursor, self._token, self._now() + _CLAIM_MILLIS):
             self._store = self._token = None
         if self._store is None:
-            self._store = Store.open(
-                self._backend(WriterCoordination(NoLease, self._number)), self._settings, write=True
-            )
+            self._store = self._opened(NoLease)
         return self._store
 
-    def _claim(self, cursor: Cursor, log: int) -> None:
-        """Says which log was extended; a claim that says so already was renewed when the transaction began."""
-        if log and (self._token is None or log != self._claimed):
-            self._token = self._claims.claim(cursor, self._token, log, self._now() + _CLAIM_MILLIS)
-            self._claimed = log
+    def _claim(self, cursor: Cursor, store: Store) -> None:
+        """Says which log was extended, and up to where; a claim that says so was renewed when the transaction began."""
+        if not store.log:
+            return
+        if self._token is None or store.log != self._claimed:
+            self._token = self._claims.claim(cursor, self._token, store.log, self._now() + _CLAIM_MILLIS)
+            self._claimed = store.log
+        self._claims.mark(cursor, store.log, store.mark().end)
 
     def _number(self, last: int) -> int:
         return self._claims.number(last, self._cursor)

@@ -9,8 +9,6 @@ same rules and with what is known of their host.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from letopis import extract
 from letopis.archive.archive import Archive
 from letopis.archive.mute_rules import mute_rules_of
@@ -30,7 +28,7 @@ def verdict_between(archive: Archive, old: Version, new: Version, pages: tuple[P
     before, after = pages or (_page(old), _page(new))
     if recorded is not None:  # kept by an earlier release, which wrote no reasons
         same_text = fingerprint(before).text_hash == fingerprint(after).text_hash
-        return replace(recorded, same_text=same_text and not recorded.meaningful)
+        return recorded._replace(same_text=same_text and not recorded.meaningful)
     change = _judged_now(archive, new.url, (before, after), same_bytes=old.digest == new.digest)
     if old.url == new.url and old.number + 1 == new.number:
         _keep(archive, new, change)

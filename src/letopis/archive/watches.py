@@ -1,4 +1,4 @@
-"""What monitoring keeps in the record: watches, the defaults of their tags, their alerts and deliveries.
+"""What monitoring keeps in the record: watches, the defaults of their tags, their alerts and deliveries, and searches.
 
 `watches_of` is the way to the watches of an archive; each of its changes is
 one transaction.
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import NamedTuple
 
 from letopis.archive.archive import Archive
 from letopis.archive.records import CheckDetails
 from letopis.catalog import ResourceRow
 from letopis.catalog.activity import Activity
+from letopis.catalog.saved_searches import CLAIM_MILLIS, FoundResult, SavedLook, SavedSearches, SavedSearchRow
 from letopis.catalog.watches import (
+    FOUND,
     NEVER,
     AlertRow,
     DeliveryRow,
@@ -23,21 +24,31 @@ from letopis.catalog.watches import (
     UndeliveredAlerts,
     Watches,
     WatchRow,
+    saved_key,
     watch_key,
 )
 from letopis.model import Check, from_millis
+from letopis.tuples import NamedTuple
 
 __all__ = [
+    "CLAIM_MILLIS",
+    "FOUND",
     "NEVER",
     "AlertRow",
     "DeliveryRow",
+    "FoundResult",
     "JudgedWatch",
     "LatestChange",
     "NewAlert",
+    "SavedLook",
+    "SavedSearchRow",
+    "SavedSearches",
     "UndeliveredAlerts",
     "WatchRow",
     "WatchedPage",
     "Watches",
+    "saved_key",
+    "saved_searches_of",
     "watch_key",
     "watched_pages",
     "watches_of",
@@ -47,6 +58,11 @@ __all__ = [
 def watches_of(archive: Archive) -> Watches:
     """Its watches, the defaults of their tags, their alerts, and the outbox of notifications."""
     return Watches(archive.catalog.database)
+
+
+def saved_searches_of(archive: Archive) -> SavedSearches:
+    """Its saved searches, and what each has found."""
+    return SavedSearches(archive.catalog.database)
 
 
 class LatestChange(NamedTuple):

@@ -95,10 +95,12 @@ class LocalGate:
         self._settings = settings
         self._takes_in = takes_in
         self._held: Store | None = None
+        self._has_place = False
+        """Whether whoever waited for its turn has it and is about to write."""
 
     @contextmanager
-    def transaction(self) -> Iterator[tuple[Cursor, Store]]:
-        """A transaction of the catalogue with the store open for writing inside it."""
+    def transaction(self, *, beside: bool = False) -> Iterator[tuple[Cursor, Store]]:
+        """A transaction of the catalogue with the store open for writing inside it; there is one writer at a time."""
         if self._held is not None:
             with self._catalog.transaction() as cursor:
                 yield cursor, self._held
@@ -125,25 +127,33 @@ class LocalGate:
         """
         deadline = time.monotonic() + WAIT_SECONDS
         with ExitStack() as turn:
-            _when_free(lambda: turn.enter_context(self._place()), deadline)
+            if not self._has_place:
+                _when_free(lambda: turn.enter_context(self._place()), deadline)
             return _when_free(self._open, deadline)
 
     @contextmanager
     def waiting(self) -> Iterator[Callable[[], bool]]:
-        """A place among those who wait to write, for whoever cannot stand still: whether nobody else writes now."""
+        """A place among those who wait to write, for whoever cannot stand still: whether nobody else writes now.
+
+        The place is kept to the end of the block, so that nobody comes between the answer and the writing.
+        """
         with ExitStack() as turn:
-            taken: list[None] = []
 
             def is_next() -> bool:
                 try:
-                    if not taken:
-                        taken.append(turn.enter_context(self._place()))
+                    if not self._has_place:
+                        turn.enter_context(self._place())
+                        turn.callback(self._leave_place)
+                        self._has_place = True
                     self._backend().lease().release()
                 except Busy:
                     return False
                 return True
 
             yield (lambda: True) if self._held is not None else is_next
+
+    def _leave_place(self) -> None:
+        self._has_place = False
 
     def _place(self) -> AbstractContextManager[None]:
         return exclusive_lock(self._turn, "waits to write to this archive")
@@ -181,8 +191,10 @@ class LocalGate:
         if most is None:
             self.open().close()
             return
-        mark = self._catalog.contents.mark()
-        beyond, sizes = store.beyond(HighWaterMark(*mark)) if mark else {}, store.sizes()
+        contents, sizes = self._catalog.contents, store.sizes()
+        # A catalogue that was built anew has no mark before the first writer comes, and is judged by its contents.
+        judged = contents.mark() is not None or contents.last() is not None
+        beyond = self.beyond(store) if judged else {}
         if beyond and sum(sizes.get(pack, 0) - start for pack, start in beyond.items()) <= most:
             with suppress(LetopisError):
                 self._open().close()
@@ -253,8 +265,8 @@ class StoreGate(UpkeepGate, Protocol):
     def catch_up(self, store: Store, most: int | None = MOST_TAKEN_IN) -> None:
         """Makes the catalogue know what its packs hold; with a bound in bytes only where that can be done at once."""
 
-    def transaction(self) -> AbstractContextManager[tuple[Cursor, Store]]:
-        """A transaction of the catalogue with the store open for writing inside it."""
+    def transaction(self, *, beside: bool = False) -> AbstractContextManager[tuple[Cursor, Store]]:
+        """A transaction of the catalogue with the store open for writing inside it; see `Database.transaction`."""
 
     def waiting(self) -> AbstractContextManager[Callable[[], bool]]:
         """A place among those who wait to write: asked, it says whether nobody else does."""

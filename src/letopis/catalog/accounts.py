@@ -13,16 +13,19 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
 
 from letopis.catalog.database import Cursor, Database
+from letopis.catalog.saved_searches import end_searches_of
 from letopis.catalog.schema import ensure_tables, has_table
 from letopis.catalog.sessions import end_sessions, hash_token
+from letopis.catalog.two_factor import forget_second_factor
 from letopis.errors import Busy, NotFound, UsageError
 from letopis.model.rights import OWN, ROLES, SCOPES
+from letopis.tuples import NamedTuple
 
 MIN_PASSWORD_LENGTH = 8
 MAX_PASSWORD_LENGTH = 1024
@@ -67,9 +70,9 @@ def is_password(stored: str | None, password: str) -> bool:
             return False
 
 
-def new_token() -> tuple[str, bytes]:
+def new_token(prefix: str = "let_") -> tuple[str, bytes]:
     """A token of 256 random bits, and what is stored of it."""
-    token = "let_" + secrets.token_urlsafe(32)
+    token = prefix + secrets.token_urlsafe(32)
     return token, hash_token(token)
 
 
@@ -82,6 +85,12 @@ CREATE TABLE IF NOT EXISTS account_user (
 CREATE TABLE IF NOT EXISTS account_token (
     id {id}, name TEXT NOT NULL UNIQUE, hash {blob} NOT NULL UNIQUE, owner BIGINT, scope TEXT NOT NULL,
     created BIGINT NOT NULL
+);
+"""
+INVITATION_TABLES = """
+CREATE TABLE IF NOT EXISTS account_invitation (
+    id {id}, hash {blob} NOT NULL UNIQUE, role TEXT NOT NULL, team TEXT NOT NULL, inviter TEXT NOT NULL,
+    created BIGINT NOT NULL, until BIGINT NOT NULL
 );
 """
 _TOPIC = "accounts"
@@ -147,15 +156,7 @@ class Accounts:
         with self._database.transaction() as cursor:
             if first and cursor.one("SELECT 1 FROM account_user LIMIT 1") is not None:
                 raise UsageError("this archive already has accounts; sign in")
-            if cursor.one("SELECT 1 FROM account_user WHERE name = ?", (name,)) is not None:
-                raise UsageError(f"there is already a user '{name}'; choose another name")
-            cursor.run(
-                "INSERT INTO account_user (name, hash, mask, email, team, created) VALUES (?, ?, ?, ?, ?, ?)",
-                (name, hashed, _mask_of_role(role), email[:200], group, now),
-            )
-            # SQLite gives the highest id again when its row is gone.
-            last = _last_removed(cursor)
-            cursor.run("UPDATE account_user SET id = ? WHERE name = ? AND id <= ?", (last + 1, name, last))
+            insert_user(cursor, name, role, hashed, now, email=email, group=group)
         return self.user(name)
 
     def users(self) -> list[User]:
@@ -200,7 +201,8 @@ class Accounts:
         with self._database.transaction() as cursor:
             if role != "owner":
                 self._keep_an_owner(cursor, user)
-            cursor.run("UPDATE account_user SET mask = ? WHERE id = ?", (_mask_of_role(role), user.id))
+                self._end_invitations(cursor, user)
+            cursor.run("UPDATE account_user SET mask = ? WHERE id = ?", (mask_of_role(role), user.id))
 
     def set_group(self, name: str, group: str) -> None:
         """Another group; empty for none."""
@@ -227,13 +229,16 @@ class Accounts:
             end_sessions(self._database, cursor, number)
 
     def remove(self, name: str) -> None:
-        """Forgets a user with all tokens and sessions. The last owner cannot be removed while others remain."""
+        """Forgets a user with all tokens, sessions and saved searches. The last owner stays while there are others."""
         user = self.user(name)
         with self._database.transaction() as cursor:
             if len(cursor.all("SELECT id FROM account_user LIMIT 2")) > 1:
                 self._keep_an_owner(cursor, user)
             cursor.run("DELETE FROM account_token WHERE owner = ?", (user.id,))
             end_sessions(self._database, cursor, user.id, devices=True)
+            self._end_invitations(cursor, user)
+            end_searches_of(self._database, cursor, user.name)
+            forget_second_factor(self._database, cursor, user.id)
             cursor.run("DELETE FROM account_user WHERE id = ?", (user.id,))
             cursor.run(
                 "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -244,6 +249,10 @@ class Accounts:
         others = cursor.all("SELECT mask FROM account_user WHERE id != ?", (leaving.id,))
         if leaving.mask & OWN and not any(row[0] & OWN for row in others):
             raise UsageError(f"'{leaving.name}' is the only owner; make another one first")
+
+    def _end_invitations(self, cursor: Cursor, inviter: User) -> None:
+        if has_table(self._database, "account_invitation"):
+            cursor.run("DELETE FROM account_invitation WHERE inviter = ?", (inviter.name,))
 
     # Tokens
 
@@ -294,6 +303,21 @@ class Accounts:
         return (row[3] or f"token {row[0]}", SCOPES[row[1]] & (ROLES["owner"] if row[2] is None else row[4] or 0))
 
 
+def insert_user(
+    cursor: Cursor, name: str, role: str, hashed: str | None, now: int, *, email: str = "", group: str = ""
+) -> None:
+    """A new user as part of a transaction; UsageError when the name is taken."""
+    if cursor.one("SELECT 1 FROM account_user WHERE name = ?", (name,)) is not None:
+        raise UsageError(f"there is already a user '{name}'; choose another name")
+    cursor.run(
+        "INSERT INTO account_user (name, hash, mask, email, team, created) VALUES (?, ?, ?, ?, ?, ?)",
+        (name, hashed, mask_of_role(role), email[:200], group, now),
+    )
+    # SQLite gives the highest id again when its row is gone.
+    last = _last_removed(cursor)
+    cursor.run("UPDATE account_user SET id = ? WHERE name = ? AND id <= ?", (last + 1, name, last))
+
+
 _LAST_REMOVED = "last removed user"
 
 
@@ -303,7 +327,8 @@ def _last_removed(cursor: Cursor) -> int:
     return int(row[0]) if row else 0
 
 
-def _mask_of_role(role: str) -> int:
+def mask_of_role(role: str) -> int:
+    """The rights of a role; UsageError for one that is none."""
     if role not in ROLES:
         raise UsageError(f"there is no role '{role[:20]}'; choose guest, user or owner")
     return ROLES[role]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice, starmap
-from typing import NamedTuple
 
 from letopis.catalog.captures import KeyRange
+from letopis.catalog.contents import unpack_headers
 from letopis.catalog.database import Database
 from letopis.catalog.schema import has_table
-from letopis.model import from_millis
+from letopis.model import Headers, from_millis
+from letopis.tuples import NamedTuple
 from letopis.urls import surt, url_key
 
 DAY = 86_400_000
@@ -28,7 +29,7 @@ _PAGE_COLUMNS = "r.id, r.url, coalesce(r.title, ''), r.versions, r.checked, coal
 
 
 class DayRow(NamedTuple):
-    """A day since 1970 and what it brought: first versions, and later ones."""
+    """A day since 1970 and what it brought: first versions, and later ones that are changes, not noise."""
 
     day: int
     new: int
@@ -60,6 +61,24 @@ class HourRow(NamedTuple):
     url: str
     hour: int
     changes: int
+
+
+class GrownDay(NamedTuple):
+    """What came to an archive on a day, counted in days since 1970."""
+
+    day: int
+    contents: int
+    raw_bytes: int
+    stored_bytes: int
+
+
+class HostContents(NamedTuple):
+    """What the contents of a host take."""
+
+    site: str
+    contents: int
+    raw_bytes: int
+    stored_bytes: int
 
 
 class MethodRow(NamedTuple):
@@ -99,10 +118,10 @@ class Activity:
         self._database = database
 
     def by_day(self, since: int) -> list[DayRow]:
-        """Versions a day since a time, oldest day first; days without any are left out."""
+        """First versions and changes a day since a time, oldest day first; days without versions are left out."""
         rows = self._database.all(
             f"SELECT time / {DAY}, sum(CASE WHEN number = 0 THEN 1 ELSE 0 END), "
-            "sum(CASE WHEN number > 0 THEN 1 ELSE 0 END) FROM version "
+            "sum(CASE WHEN number > 0 AND coalesce(meaningful, 1) = 1 THEN 1 ELSE 0 END) FROM version "
             f"WHERE id > (SELECT coalesce(max(id), 0) - {_RECENT_VERSIONS} FROM version) AND time >= ? "
             f"GROUP BY time / {DAY} ORDER BY 1",
             (since,),
@@ -171,6 +190,38 @@ class Activity:
             "SELECT method, count(*), sum(raw_bytes), sum(stored_bytes) FROM content GROUP BY method ORDER BY 2 DESC"
         )
         return [MethodRow(str(row[0]), int(row[1]), int(row[2]), int(row[3])) for row in rows]
+
+    def growth(self) -> list[GrownDay]:
+        """Contents by the day, in UTC, at which each was first seen."""
+        rows = self._database.all(
+            f"SELECT t.first / {DAY}, count(*), sum(c.raw_bytes), sum(c.stored_bytes) "
+            "FROM (SELECT content, min(time) AS first FROM version GROUP BY content) t "
+            "JOIN content c ON c.id = t.content GROUP BY 1 ORDER BY 1"
+        )
+        return [GrownDay(*map(int, row)) for row in rows]
+
+    def stored_by_header(self) -> Iterator[tuple[Headers, int, int, int]]:
+        """Headers with how many contents came first with them, their bytes as fetched and as stored."""
+        rows = self._database.stream(
+            "SELECT h.data, t.contents, t.raw, t.stored FROM (SELECT f.head AS head, count(*) AS contents, "
+            "sum(c.raw_bytes) AS raw, sum(c.stored_bytes) AS stored "
+            "FROM (SELECT content, min(head) AS head FROM version GROUP BY content) f "
+            "JOIN content c ON c.id = f.content GROUP BY f.head) t JOIN head h ON h.id = t.head"
+        )
+        for data, contents, raw, stored in rows:
+            yield unpack_headers(bytes(data)), int(contents), int(raw), int(stored)
+
+    def stored_by_host(self, limit: int) -> list[HostContents]:
+        """Hosts by what their contents take; one that several have counts for each."""
+        rows = self._database.all(
+            "SELECT h.name, count(*), sum(c.raw_bytes), sum(c.stored_bytes) "
+            "FROM (SELECT DISTINCT r.host AS host, v.content AS content "
+            "FROM version v JOIN resource r ON r.id = v.resource) t "
+            "JOIN host h ON h.id = t.host JOIN content c ON c.id = t.content "
+            "GROUP BY h.name ORDER BY 4 DESC, 1 LIMIT ?",
+            (limit,),
+        )
+        return [HostContents(str(row[0]), *map(int, row[1:])) for row in rows]
 
     def busy_hosts(self, limit: int) -> list[CrawledHost]:
         """Hosts by how often a crawl asked them."""

@@ -1,14 +1,15 @@
-"""Who did what, and how much of the day's share each user has asked for.
+"""Who did what, how much of the day's share each user has asked for, and how much the archive is used.
 
 Apart from other tables of accounts: every command counts and notes, and must start fast.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
 
-from letopis.catalog.database import Database
+from letopis.catalog.database import Cursor, Database
 from letopis.catalog.schema import ensure_tables, has_table
+from letopis.tuples import NamedTuple
 
 DAY = 86_400_000
 """Milliseconds."""
@@ -89,6 +90,44 @@ class DailyUsage:
                 (who, what, now // DAY, had + amount, had + amount),
             )
         return True
+
+
+STATISTICS_TABLES = """
+CREATE TABLE IF NOT EXISTS use_count (
+    day BIGINT NOT NULL, what TEXT NOT NULL, count BIGINT NOT NULL, PRIMARY KEY (day, what)
+) {clustered};
+"""
+DAYS_KEPT = 400
+"""Days whose counts are kept: a year and a month."""
+
+
+class UseCounts:
+    """How often things were done on each day, and nothing else: not by whom, not with what."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def ensure(self) -> None:
+        """Makes the table; to be called before a transaction that counts."""
+        ensure_tables(self._database, "statistics", STATISTICS_TABLES)
+
+    def add(self, cursor: Cursor, day: int, counts: Mapping[str, int]) -> None:
+        """So many more on a day; what is older than `DAYS_KEPT` goes."""
+        cursor.run_many(
+            "INSERT INTO use_count (day, what, count) VALUES (?, ?, ?) "
+            "ON CONFLICT (day, what) DO UPDATE SET count = use_count.count + excluded.count",
+            [(day, what, count) for what, count in counts.items()],
+        )
+        cursor.run("DELETE FROM use_count WHERE day <= ?", (day - DAYS_KEPT,))
+
+    def since(self, day: int) -> list[tuple[int, str, int]]:
+        """Days, what was done, and how often, the newest day first."""
+        if not has_table(self._database, "use_count"):
+            return []
+        rows = self._database.all(
+            "SELECT day, what, count FROM use_count WHERE day >= ? ORDER BY day DESC, what", (day,)
+        )
+        return [(int(row[0]), str(row[1]), int(row[2])) for row in rows]
 
 
 def seconds_to_next_day(now: int) -> int:

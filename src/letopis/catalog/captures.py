@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from letopis.catalog.database import Database
 from letopis.catalog.schema import OUTCOME_CODES, CaptureRow, VersionRow
 from letopis.catalog.versions import Versions
 from letopis.model import Outcome
+from letopis.tuples import NamedTuple
 
 CHUNK = 10_000
 """Rows that are held at once."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from letopis.catalog.contents import Contents, HeaderRecords, Renderings
 from letopis.catalog.database import Cursor, Database
@@ -19,7 +18,14 @@ from letopis.catalog.sets import SetParts
 from letopis.catalog.version_log import RecentChanges
 from letopis.catalog.versions import Versions
 from letopis.errors import Busy, NotReady
+from letopis.lazy import lazy
+from letopis.tuples import NamedTuple
 from letopis.urls import url_key
+
+if TYPE_CHECKING:
+    import shutil
+else:
+    shutil = lazy("shutil")  # copies a catalogue before it is changed
 
 
 class CatalogTotals(NamedTuple):
@@ -108,10 +114,10 @@ class Catalog:
         self.observers = Observers(self.database)
 
     @contextmanager
-    def transaction(self) -> Iterator[Cursor]:
-        """One durable change; ids cached inside a failed one are forgotten."""
+    def transaction(self, *, beside: bool = False) -> Iterator[Cursor]:
+        """One durable change, see `Database.transaction`; ids cached inside a failed one are forgotten."""
         try:
-            with self.database.transaction() as cursor:
+            with self.database.transaction(beside=beside) as cursor:
                 yield cursor
         except BaseException:
             self.heads.forget()

@@ -10,13 +10,13 @@ import re
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import xxhash
 
 from letopis.catalog.database import Cursor, Database
 from letopis.catalog.schema import ContentRow, RowReader, ensure_tables, has_table
 from letopis.model import Headers
+from letopis.tuples import NamedTuple
 from letopis.zstandard import zstd
 
 ABSENT = "absent"
@@ -54,6 +54,11 @@ class Contents:
         """The row of a known id."""
         row = (reader or self._database).one(f"SELECT {_CONTENT_COLUMNS} FROM content WHERE id = ?", (number,))
         return ContentRow(*row) if row else None
+
+    def is_here(self, number: int, most: int) -> bool:
+        """Whether a content has at most so many bytes, and lies in a pack of this archive."""
+        sql = f"SELECT 1 FROM content WHERE id = ? AND raw_bytes <= ? AND method != '{ABSENT}'"
+        return self._database.one(sql, (number, most)) is not None
 
     def add(self, cursor: Cursor, row: ContentRow) -> int:
         """Registers a content (its id is given out here)."""
@@ -217,7 +222,7 @@ class HeaderRecords:
             (fingerprint, _pack_headers(headers)),
         )
         assert row is not None
-        known = _KnownRecord(int(row[0]), volatile_fields(_unpack_headers(bytes(row[1]))))
+        known = _KnownRecord(int(row[0]), volatile_fields(unpack_headers(bytes(row[1]))))
         self._remember(fingerprint, known)
         return known
 
@@ -228,7 +233,7 @@ class HeaderRecords:
         fresh = {_headers_fingerprint(headers): headers for headers in many}
         fresh = {fingerprint: headers for fingerprint, headers in fresh.items() if fingerprint not in self._recent}
         for fingerprint, number, data in self._stored(cursor, list(fresh)):
-            self._recent[fingerprint] = _KnownRecord(number, volatile_fields(_unpack_headers(bytes(data))))
+            self._recent[fingerprint] = _KnownRecord(number, volatile_fields(unpack_headers(bytes(data))))
             fresh.pop(fingerprint, None)
         numbers = cursor.numbers("head", len(fresh))
         rows = [(number, mark, _pack_headers(fresh[mark])) for number, mark in zip(numbers, fresh, strict=True)]
@@ -255,12 +260,12 @@ class HeaderRecords:
     def get(self, number: int, reader: RowReader | None = None) -> Headers:
         """The headers of a record."""
         row = (reader or self._database).one("SELECT data FROM head WHERE id = ?", (number,))
-        return _unpack_headers(bytes(row[0])) if row else ()
+        return unpack_headers(bytes(row[0])) if row else ()
 
     @staticmethod
     def read(data: bytes) -> Headers:
         """The headers of a record that came with another question."""
-        return _unpack_headers(data)
+        return unpack_headers(data)
 
     def types(self, numbers: Collection[int]) -> dict[int, str]:
         """The media types of many records at once, lower-case, without parameters; empty where none is told."""
@@ -327,7 +332,8 @@ def _media_type(data: bytes) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _unpack_headers(data: bytes) -> Headers:
+def unpack_headers(data: bytes) -> Headers:
+    """The header fields that a record holds."""
     text = _inflate_record(data).decode("utf-8", "surrogatepass")
     return tuple([(name, value) for name, value in json.loads(text)])
 

@@ -2,16 +2,19 @@
 
 Statements are plain SQL with `?` marks that both engines understand; what
 differs (types, marks, error classes) is in `dialect.py`. Reads use a
-connection of the calling thread and never block; there is one writer at a
-time, and a transaction is durable when its `with` block has ended. Text that
-no engine can keep is replaced on its way in.
+connection of the calling thread and never block. There is one writer at a
+time, or several that lock what they write to; a transaction is durable when
+its `with` block has ended. Text that no engine can keep is replaced on its
+way in.
 """
 
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from itertools import islice
 from typing import Any, TypeVar
 
 from letopis.catalog.dialect import DbConnection, Dialect
@@ -40,6 +43,15 @@ def storable_values(values: Sequence[Any]) -> Sequence[Any]:
     return values
 
 
+def storable_rows(rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    """Rows with `storable_values`, a thousand looked at as one text: hardly ever is there anything to replace."""
+    waiting = iter(rows)
+    while part := list(islice(waiting, _ROWS_AT_ONCE)):
+        texts = "".join([value for row in part for value in row if value.__class__ is str])
+        yield from part if storable_text(texts) is texts else map(storable_values, part)
+
+
+_ROWS_AT_ONCE = 1000
 SqlRow = tuple[Any, ...]
 T = TypeVar("T")
 
@@ -50,7 +62,7 @@ class Cursor:
     def __init__(self, connection: DbConnection, dialect: Dialect) -> None:
         self.connection = connection
         self._cursor = connection.cursor()
-        self._dialect = dialect
+        self.dialect = dialect
         self._sql = dialect.sql
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> int:
@@ -60,16 +72,15 @@ class Cursor:
 
     def run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> int:
         """Executes once a row; answers how many rows it touched in all."""
-        self._cursor.executemany(self._sql(statement), map(storable_values, rows))
-        return max(0, int(self._cursor.rowcount))
+        return self.dialect.many(self._cursor, self._sql(statement), storable_rows(rows))
 
     def bulk(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
         """Adds very many rows by the engine's fastest way; how many."""
-        return self._dialect.bulk(self._cursor, table, columns, map(storable_values, rows))
+        return self.dialect.bulk(self._cursor, table, columns, storable_rows(rows))
 
     def numbers(self, table: str, count: int) -> Sequence[int]:
         """So many ids for rows that are about to be added, rising; nobody else is given them."""
-        return self._dialect.numbers(self._cursor, table, count) if count else ()
+        return self.dialect.numbers(self._cursor, table, count) if count else ()
 
     def one(self, statement: str, values: Sequence[Any] = ()) -> SqlRow | None:
         """The first row, or None."""
@@ -82,6 +93,19 @@ class Cursor:
         self._cursor.execute(self._sql(statement), storable_values(values))
         rows: list[SqlRow] = self._cursor.fetchall()
         return rows
+
+
+def _in_pieces(cursor: Any, statement: str, values: Sequence[Any], size: int) -> Iterator[SqlRow]:
+    cursor.execute(statement, values)
+    while rows := cursor.fetchmany(size):
+        yield from rows
+
+
+def _end(connection: DbConnection, opened: list[DbConnection], opening: AbstractContextManager[object]) -> None:
+    with opening:
+        if connection in opened:
+            opened.remove(connection)
+    connection.close()
 
 
 class DatabaseSnapshot:
@@ -97,10 +121,8 @@ class DatabaseSnapshot:
 
     def stream(self, statement: str, size: int = 1000) -> Iterator[SqlRow]:
         """Rows of a long answer, read piece by piece; several may be read at once."""
-        cursor = self._connection.cursor()
-        cursor.execute(self._dialect.sql(statement))
-        while rows := cursor.fetchmany(size):
-            yield from rows
+        with self._dialect.long_answer(self._connection, held=False) as cursor:
+            yield from _in_pieces(cursor, self._dialect.sql(statement), (), size)
 
 
 class Database:
@@ -110,29 +132,26 @@ class Database:
         self.dialect = dialect
         self._local = threading.local()
         self._opened: list[DbConnection] = []
-        self._opening = threading.Lock()
+        self._opening = threading.RLock()  # A thread may end, and its connection with it, while another is opened.
         self._writing = threading.RLock()
         self._writer: DbConnection | None = None
 
     def _connect(self) -> DbConnection:
         connection = self.dialect.connect()
-        try:
-            if not self._opened:
-                self.dialect.prepare(connection)
-        except BaseException:
-            connection.close()
-            raise
         with self._opening:
             self._opened.append(connection)
         return connection
 
     def _reader(self) -> Cursor:
+        """One a thread. Its connection ends with the thread: pools let idle threads go, and start others."""
         cursor: Cursor | None = getattr(self._local, "cursor", None)
         if cursor is not None and self.dialect.lost(cursor.connection):
             self._forget(cursor.connection)
             cursor = None
         if cursor is None:
             cursor = self._local.cursor = Cursor(self._connect(), self.dialect)
+            # Without `self`: a database that nobody has any more goes with all its connections.
+            weakref.finalize(cursor, _end, cursor.connection, self._opened, self._opening).atexit = False
         return cursor
 
     def _ask(self, question: Callable[[Cursor, str, Sequence[Any]], T], statement: str, values: Sequence[Any]) -> T:
@@ -162,10 +181,8 @@ class Database:
         """Rows of a long answer, read piece by piece on a cursor of their own."""
         connection = self._connect()
         try:
-            cursor = connection.cursor()
-            cursor.execute(self.dialect.sql(statement), storable_values(values))
-            while rows := cursor.fetchmany(size):
-                yield from rows
+            with self.dialect.long_answer(connection, held=True) as cursor:
+                yield from _in_pieces(cursor, self.dialect.sql(statement), storable_values(values), size)
         finally:
             self._forget(connection)
 
@@ -181,25 +198,38 @@ class Database:
             self._forget(connection)
 
     def _forget(self, connection: DbConnection) -> None:
-        with self._opening:
-            if connection in self._opened:
-                self._opened.remove(connection)
-        connection.close()
+        _end(connection, self._opened, self._opening)
+
+    def settled(self) -> int:
+        """Up to which id the log of versions is whole for whoever asks next; see `Dialect.settled`."""
+        return self.dialect.settled(self.one)
 
     @contextmanager
-    def transaction(self) -> Iterator[Cursor]:
-        """One atomic, durable change; rolled back whole when the block raises."""
+    def transaction(self, *, beside: bool = False) -> Iterator[Cursor]:
+        """One atomic, durable change; rolled back whole when the block raises.
+
+        `beside` others of its kind where the engine can do that: the block
+        then changes only rows that it has locked, or that are nobody else's.
+        """
         with self._writing, self.dialect.errors():
-            cursor = self._begun()
+            cursor = self._begun(self.dialect.begin_beside if beside else self.dialect.begin)
             try:
                 yield cursor
             except BaseException:
-                if not self.dialect.lost(cursor.connection):
-                    cursor.run("ROLLBACK")
+                self._roll_back(cursor)
                 raise
             cursor.run("COMMIT")
 
-    def _begun(self) -> Cursor:
+    def _roll_back(self, cursor: Cursor) -> None:
+        """A server that has ended the connection has rolled back itself: why the block raised is what is told."""
+        try:
+            if not self.dialect.lost(cursor.connection):
+                cursor.run("ROLLBACK")
+        except Exception:
+            if not self.dialect.lost(cursor.connection):
+                raise
+
+    def _begun(self, begin: str) -> Cursor:
         """A transaction that has the turn; a connection that was cut is replaced before anything is done."""
         for last in (False, True):
             if self._writer is None:
@@ -207,7 +237,7 @@ class Database:
             self.dialect.require_same()
             try:
                 cursor = Cursor(self._writer, self.dialect)
-                cursor.run(self.dialect.begin)
+                cursor.run(begin)
             except Exception:
                 if last or not self.dialect.lost(self._writer):
                     raise
@@ -220,8 +250,9 @@ class Database:
     def close(self) -> None:
         """Closes every connection; the database must not be used afterwards."""
         with self._opening:
-            for connection in self._opened:
-                connection.close()
+            opened = self._opened[:]
             self._opened.clear()
+        for connection in opened:
+            connection.close()
         self._writer = None
         self._local = threading.local()

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, Protocol
 
 from letopis.binary import make_private_file
 from letopis.errors import REPAIR, Busy, Damaged, MissingExtra, NotReady
+
+# For values of these two types the library looks for an adapter, raises and drops two errors, and takes the value as
+# it is. Found at once, half of the time of writing a row is saved.
+sqlite3.register_adapter(bytes, bytes)
+sqlite3.register_adapter(type(None), lambda nothing: nothing)
 
 
 class DbConnection(Protocol):
@@ -27,24 +32,26 @@ class DbConnection(Protocol):
 class Dialect(Protocol):
     """One engine: how to connect, begin, spell types and translate errors.
 
-    `begin` starts a transaction that is the only writer. `beside` tells
-    whether a statement of another connection may write meanwhile;
-    `skip_locked` ends a question that passes over rows which somebody else
-    is changing.
+    `begin` starts a transaction that is the only writer, `begin_beside` one
+    that others of its kind may run beside where the engine can do that.
+    `beside` tells whether a statement of another connection may write
+    meanwhile; `locked` ends a question whose rows nobody else may change
+    until the transaction ends, `skip_locked` passes over rows which somebody
+    else is changing.
     """
 
     name: str
+    schema: int
     begin: str
+    begin_beside: str
     snapshot: str
     beside: bool
+    locked: str
     skip_locked: str
     types: dict[str, str]
 
     def connect(self) -> DbConnection:
         """A connection in autocommit mode."""
-
-    def prepare(self, connection: DbConnection) -> None:
-        """What the turn needs, made once on the first connection."""
 
     def sql(self, statement: str) -> str:
         """The statement with this engine's parameter marks."""
@@ -52,11 +59,23 @@ class Dialect(Protocol):
     def errors(self) -> AbstractContextManager[None]:
         """Turns the driver's errors into ours."""
 
+    def long_answer(self, connection: Any, *, held: bool) -> AbstractContextManager[Any]:
+        """A cursor whose rows stay with the engine until they are fetched; `held` where no transaction is open."""
+
+    def many(self, cursor: Any, statement: str, rows: Iterable[Sequence[Any]]) -> int:
+        """Executes once a row inside a transaction; how many rows it touched in all."""
+
     def bulk(self, cursor: Any, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
         """Adds very many rows inside a transaction; how many."""
 
     def numbers(self, cursor: Any, table: str, count: int) -> Sequence[int]:
-        """Ids for rows of a table that the transaction is about to add, rising."""
+        """Ids for rows of a table that the transaction is about to add, rising.
+
+        Those of versions hold `settled` back until the transaction ends.
+        """
+
+    def settled(self, one: Any) -> int:
+        """Up to which id versions are as they will be: no open transaction can add one at or below it."""
 
     def lost(self, connection: DbConnection) -> bool:
         """Whether a connection was cut and a new one is needed."""
@@ -72,15 +91,17 @@ class Sqlite:
     """SQLite in WAL mode with full synchronisation: a commit is on disk."""
 
     name = "sqlite"
-    begin = "BEGIN IMMEDIATE"
+    schema = 1
+    begin = begin_beside = "BEGIN IMMEDIATE"
     snapshot = "BEGIN"
     beside = False
-    skip_locked = ""
+    locked = skip_locked = ""
     types: dict[str, str] = {  # noqa: RUF012 - part of the protocol
         "id": "INTEGER PRIMARY KEY",
         "blob": "BLOB",
         "clustered": "WITHOUT ROWID",
         "float": "REAL",
+        "url_index": "CREATE INDEX resource_url ON resource (url_key)",
     }
 
     def __init__(self, file: Path, *, readonly: bool = False) -> None:
@@ -167,19 +188,27 @@ class Sqlite:
         except sqlite3.DatabaseError as error:
             raise _explain_sqlite(self.file, error) from error
 
-    def prepare(self, connection: DbConnection) -> None:
-        """SQLite's own lock suffices."""
+    def long_answer(self, connection: Any, *, held: bool) -> AbstractContextManager[Any]:
+        """Every cursor works out its rows as they are fetched."""
+        return nullcontext(connection.cursor())
+
+    def many(self, cursor: Any, statement: str, rows: Iterable[Sequence[Any]]) -> int:
+        """One prepared statement."""
+        cursor.executemany(statement, rows)
+        return max(0, int(cursor.rowcount))
 
     def bulk(self, cursor: Any, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
         """One prepared statement."""
-        marks = ", ".join("?" * len(columns))
-        cursor.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
-        return max(0, int(cursor.rowcount))
+        return self.many(cursor, _insert(table, columns, "?"), rows)
 
     def numbers(self, cursor: Any, table: str, count: int) -> Sequence[int]:
         """What SQLite itself would give out next: there is no other writer."""
         first = int(cursor.execute(f"SELECT coalesce(max(id), 0) + 1 FROM {table}").fetchone()[0])
         return range(first, first + count)
+
+    def settled(self, one: Any) -> int:
+        """Versions become visible in the order of their ids: there is one writer."""
+        return NO_BOUND
 
     def lost(self, connection: DbConnection) -> bool:
         """A file does not go away."""
@@ -216,9 +245,9 @@ def _explain_sqlite(file: Path, error: sqlite3.DatabaseError) -> Exception:
     return NotReady(f"{file} cannot be used now ({text}); try again, and look at disk and memory if it stays so")
 
 
+NO_BOUND = 2**62
 _MMAP_BYTES = 128 << 20
 """Bytes of a file that are read where they lie; they count as memory of each process that reads them."""
-_PREPARE_TRIES = 5
 _COPY_FROM_ROWS = 8
 """Rows from which on COPY is worth its two round trips."""
 _CONNECTION_TIMEOUTS = {
@@ -226,29 +255,59 @@ _CONNECTION_TIMEOUTS = {
     "keepalives_count": 4,
 }  # fmt: skip
 """A link that was cut without a word is noticed within half a minute, unless `database.url` says otherwise."""
-_IDLE_SECONDS = 30
-"""A transaction that does nothing for so long is ended by the server: its process was paused or is cut off."""
+_IDLE_TIMEOUT, _IDLE_SECONDS = "idle_in_transaction_session_timeout", 30
+"""A transaction that does nothing for so long is ended by the server: its process was paused or is cut off.
+
+Unless the options in `database.url` name another time.
+"""
+_TRANSACTION_TIMEOUT, _COMMIT_SECONDS, _KNOWS_TRANSACTION_TIMEOUT = "transaction_timeout", 300, 170000
+"""A commit beside others is ended after so long: the clock above stands still between two messages of one statement."""
+
+
+_TURN, _OPEN_VERSIONS = 0x6C65746F, 0x70697300
+_BEGIN_BESIDE = f"BEGIN; SELECT pg_advisory_xact_lock_shared({_TURN}, 0)"
+"""Classes of our advisory locks."""
+_MARKS = 2**31
+"""Ids of versions are marked by their rest: what is open never lies half as far back."""
+_LAST_VERSION = "CASE WHEN is_called THEN last_value ELSE last_value - 1 END"
+_MARK_OPEN_VERSIONS = (
+    f"SELECT pg_advisory_xact_lock_shared({_OPEN_VERSIONS}, (({_LAST_VERSION}) % {_MARKS})::integer) "
+    "FROM version_id_seq"
+)
+# A mark that was set after the last id was read lies ahead of it, and holds nothing back.
+_OLDEST_OPEN_VERSION = (
+    f"SELECT max(back) FROM (SELECT ((?::bigint - objid::bigint) % {_MARKS} + {_MARKS}) % {_MARKS} AS back "
+    f"FROM pg_locks WHERE locktype = 'advisory' AND classid = {_OPEN_VERSIONS} AND objsubid = 2 "
+    f"AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) marks WHERE back < {_MARKS // 2}"
+)
 
 
 class Postgres:
-    """PostgreSQL, or what speaks its protocol, through psycopg 3.
+    """PostgreSQL through psycopg 3.
 
-    One writer at a time, as with SQLite: a transaction first locks the one
-    row of `turn`. The server ends transactions of processes that were
-    stopped, so nobody waits for long, and whoever comes back cannot commit.
+    A transaction has the turn, alone or together with others that lock the
+    hosts they write to (docs/decisions/0023-lanes.md). The server ends
+    transactions of processes that were stopped, so nobody waits for long, and
+    whoever comes back cannot commit.
     """
 
     name = "postgresql"
+    schema = 2
     # Two statements in one message: a commit waits for its answers, not for its work.
-    begin = "BEGIN; SELECT id FROM turn WHERE id = 1 FOR UPDATE"
-    snapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    begin = f"BEGIN; SELECT pg_advisory_xact_lock({_TURN}, 0)"
+    begin_beside = _BEGIN_BESIDE
+    # Nobody waits for it, however long it is between two questions.
+    snapshot = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL {_IDLE_TIMEOUT} = 0"
     beside = True
+    locked = "FOR UPDATE"
     skip_locked = "FOR UPDATE SKIP LOCKED"
     types: dict[str, str] = {  # noqa: RUF012 - part of the protocol
         "id": "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY",
         "blob": "BYTEA",
         "clustered": "",
         "float": "DOUBLE PRECISION",
+        # Not the text itself: addresses may be longer than what an index takes.
+        "url_index": "CREATE UNIQUE INDEX resource_url ON resource (url_key, (md5(url)::uuid))",
     }
 
     def __init__(self, url: str) -> None:
@@ -258,13 +317,19 @@ class Postgres:
         except ImportError:
             raise MissingExtra("PostgreSQL needs 'pip install letopis[postgres]'") from None
         self._driver = psycopg
+        self._ended = (psycopg.errors.IdleInTransactionSessionTimeout, psycopg.errors.TransactionTimeout)
+        self._cursors = count(1)
 
     def connect(self) -> DbConnection:
         """An autocommit connection."""
         with self.errors():
-            connection: DbConnection = self._driver.connect(self._patient_url(), autocommit=True)
-            connection.cursor().execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_SECONDS}s'")
-        return connection
+            connection: Any = self._driver.connect(self._patient_url(), autocommit=True)
+            if _IDLE_TIMEOUT not in self._url:
+                connection.cursor().execute(f"SET {_IDLE_TIMEOUT} = '{_IDLE_SECONDS}s'")
+            if _TRANSACTION_TIMEOUT not in self._url and connection.info.server_version >= _KNOWS_TRANSACTION_TIMEOUT:
+                self.begin_beside = _BEGIN_BESIDE + f"; SET LOCAL {_TRANSACTION_TIMEOUT} = '{_COMMIT_SECONDS}s'"
+        opened: DbConnection = connection
+        return opened
 
     def _patient_url(self) -> str:
         given = self._driver.conninfo.conninfo_to_dict(self._url)
@@ -272,27 +337,31 @@ class Postgres:
             self._url, **{name: value for name, value in _CONNECTION_TIMEOUTS.items() if name not in given}
         )
 
-    def prepare(self, connection: DbConnection) -> None:
-        """Makes the row that writers lock; several processes may try it at once."""
-        cursor, errors = connection.cursor(), self._driver.errors
-        for tries_left in reversed(range(_PREPARE_TRIES)):
-            try:
-                cursor.execute("CREATE TABLE IF NOT EXISTS turn (id INTEGER PRIMARY KEY)")
-                cursor.execute("INSERT INTO turn (id) VALUES (1) ON CONFLICT DO NOTHING")
-                return
-            # Another one is making it in this moment: which of these comes depends on how far it is.
-            except (errors.UniqueViolation, errors.DuplicateTable, errors.DuplicateObject):
-                if not tries_left:
-                    raise
+    def long_answer(self, connection: Any, *, held: bool) -> AbstractContextManager[Any]:
+        """A cursor of the server: others have the driver take the whole answer into memory before the first row.
+
+        Held, the server keeps the answer in a file of its own: a slow reader then keeps neither old rows nor locks.
+        """
+        named: AbstractContextManager[Any] = connection.cursor(f"long_{next(self._cursors)}", withhold=held)
+        return named
+
+    def many(self, cursor: Any, statement: str, rows: Iterable[Sequence[Any]]) -> int:
+        """In one pipeline, and a statement after it.
+
+        Psycopg ends a pipeline with a message that the server does not answer, and thereby stops the server's
+        clock of idle transactions: a process that is paused now would keep its locks for as long as it is.
+        """
+        cursor.executemany(statement, rows)
+        count = max(0, int(cursor.rowcount))
+        cursor.execute("SELECT 1")
+        return count
 
     def bulk(self, cursor: Any, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
         """COPY; a few rows by a statement that is prepared already."""
         count, pending = 0, iter(rows)
         few = list(islice(pending, _COPY_FROM_ROWS))
         if len(few) < _COPY_FROM_ROWS:
-            marks = ", ".join(["%s"] * len(columns))
-            cursor.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", few)
-            return len(few)
+            return self.many(cursor, _insert(table, columns, "%s"), few)
         with cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy:
             for row in chain(few, pending):
                 copy.write_row(row)
@@ -301,8 +370,21 @@ class Postgres:
 
     def numbers(self, cursor: Any, table: str, count: int) -> Sequence[int]:
         """The table's own sequence, so that no number is ever given out twice."""
+        if table == "version":
+            # Stands before the first number is taken: whoever sees the number given out sees the mark or its end.
+            cursor.execute(_MARK_OPEN_VERSIONS)
         cursor.execute(f"SELECT nextval(pg_get_serial_sequence('{table}', 'id')) FROM generate_series(1, %s)", (count,))
         return [int(row[0]) for row in cursor.fetchall()]
+
+    def settled(self, one: Any) -> int:
+        """The last id given out, or the one before the first of the oldest open transaction that was given any.
+
+        Marks are read after the last id: a transaction whose mark is gone by then has ended, so the next question
+        sees what it wrote.
+        """
+        last = int(one(f"SELECT {_LAST_VERSION} FROM version_id_seq")[0])
+        back = one(_OLDEST_OPEN_VERSION, (last,))[0]
+        return last - int(back or 0)
 
     def require_same(self) -> None:
         """A server keeps its databases under their names."""
@@ -320,13 +402,17 @@ class Postgres:
         """One sentence instead of the driver's words."""
         try:
             yield
-        except self._driver.OperationalError as error:
+        except (self._driver.OperationalError, *self._ended) as error:
             raise NotReady(f"the database does not answer ({str(error).strip()}); check database.url") from error
 
     def size(self, one: Any) -> int:
         """What the server says of this database."""
         row: Sequence[Any] = one("SELECT pg_database_size(current_database())")
         return int(row[0])
+
+
+def _insert(table: str, columns: Sequence[str], mark: str) -> str:
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join([mark] * len(columns))})"
 
 
 @lru_cache(maxsize=1024)

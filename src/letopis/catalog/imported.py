@@ -5,10 +5,10 @@ gave them, and revisits that still wait for the capture they refer to.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
 
 from letopis.catalog.database import Cursor, Database
 from letopis.catalog.schema import ensure_tables, has_table
+from letopis.tuples import NamedTuple
 
 IMPORT_TABLES = """
 CREATE TABLE IF NOT EXISTS source_record (

@@ -7,10 +7,10 @@ near duplicates, and how often answers of search were chosen.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
 
 from letopis.catalog.database import Cursor, Database
 from letopis.catalog.schema import count_partitions, ensure_tables, has_table, partition_tables
+from letopis.tuples import NamedTuple
 
 _TITLES_TABLE, _RULES_TABLE = "titleonly", "urlrules"
 INDEXING_TABLES = """

@@ -8,16 +8,18 @@ succeed, on one machine or several.
 from __future__ import annotations
 
 import zlib
-from typing import NamedTuple
 
 from letopis.catalog.database import Cursor, Database
-from letopis.catalog.jobs import JOB_ORDER, Jobs, StoredQueries
+from letopis.catalog.jobs import JOB_ORDER, TO_CANCEL, TO_PAUSE, JobJournals, Jobs, StoredQueries
 from letopis.catalog.schema import has_table
+from letopis.tuples import NamedTuple
 
 WORKER_DIED = (
     "its worker died while it ran (killed, out of memory, or the machine stopped); "
     "what it had recorded is kept, so ask again"
 )
+
+CANCELLED_WHILE_RUNNING = "cancelled while it ran; what it had recorded is kept"
 
 
 class JobClaim(NamedTuple):
@@ -53,6 +55,7 @@ class JobClaims:
         self._database = database
         self._jobs = Jobs(database)
         self._stored = StoredQueries(database)
+        self._journals = JobJournals(database)
 
     # Workers
 
@@ -88,8 +91,8 @@ class JobClaims:
         question = f"SELECT id FROM job WHERE package = ? AND state = 'queued' ORDER BY {JOB_ORDER} LIMIT 1"
         while (row := cursor.one(question, (package,))) is not None:
             touched = cursor.run(
-                "UPDATE job SET state = 'running', started = ?, finished = NULL, message = '', error = '', step = '', "
-                "progress = 0, unwanted = 0 WHERE id = ? AND state = 'queued'",
+                "UPDATE job SET state = 'running', started = coalesce(started, ?), finished = NULL, message = '', "
+                "error = '', step = '', progress = 0, unwanted = 0 WHERE id = ? AND state = 'queued'",
                 (now, row[0]),
             )
             if touched:
@@ -106,10 +109,10 @@ class JobClaims:
                 _write_output(cursor, claim.job, b"", report.log)
         return True
 
-    def unwanted(self, claim: JobClaim) -> bool:
-        """Whether somebody cancelled the job."""
+    def unwanted(self, claim: JobClaim) -> int:
+        """Whether somebody cancelled (TO_CANCEL) or paused (TO_PAUSE) the job."""
         row = self._database.one("SELECT unwanted FROM job WHERE id = ?", (claim.job,))
-        return row is None or bool(row[0])
+        return TO_CANCEL if row is None else int(row[0])
 
     def finish(self, claim: JobClaim, now: int, ended: JobOutcome) -> bool:
         """Writes how the job ended and gives the turn back, all or nothing; False when the turn was taken away."""
@@ -120,15 +123,26 @@ class JobClaims:
             self._end(cursor, claim.job, now, ended)
         return True
 
-    def put_back(self, claim: JobClaim, log: str) -> bool:
-        """The job waits again, where it was in the order; False when the turn was taken away."""
+    def put_back(self, claim: JobClaim, now: int, log: str) -> bool:
+        """The job waits again, where it was in the order; False when the turn was taken away.
+
+        One that somebody wanted to pause is paused, and one that was cancelled is over: a wish
+        that comes while a worker stops is not lost.
+        """
         with self._database.transaction() as cursor:
             if not _hold_claim(cursor, claim, 0):
                 return False
             _write_output(cursor, claim.job, b"", log)
-            cursor.run(
-                "UPDATE job SET state = 'queued', started = NULL, step = '', progress = 0 WHERE id = ?", (claim.job,)
-            )
+            row = cursor.one("SELECT unwanted FROM job WHERE id = ?", (claim.job,))
+            if row is not None and int(row[0]) == TO_CANCEL:
+                self._end(cursor, claim.job, now, JobOutcome("cancelled", CANCELLED_WHILE_RUNNING, b"", ""))
+            elif row is not None and int(row[0]) == TO_PAUSE:
+                _set_paused(cursor, claim.job)
+            else:
+                cursor.run(
+                    "UPDATE job SET state = 'queued', step = '', progress = 0 WHERE id = ?",
+                    (claim.job,),
+                )
         return True
 
     # Those who watch over workers
@@ -164,9 +178,12 @@ class JobClaims:
 
     def _bury(self, cursor: Cursor, package: str, now: int, message: str) -> int | None:
         """What is marked as running while nobody holds the turn was lost with its worker."""
-        found = cursor.all("SELECT id FROM job WHERE package = ? AND state = 'running'", (package,))
-        for (job,) in found:
-            self._end(cursor, job, now, JobOutcome("failed", message, b"", ""))
+        found = cursor.all("SELECT id, unwanted FROM job WHERE package = ? AND state = 'running'", (package,))
+        for job, unwanted in found:
+            if unwanted == TO_PAUSE:
+                _set_paused(cursor, job)
+            else:
+                self._end(cursor, job, now, JobOutcome("failed", message, b"", ""))
         return int(found[0][0]) if found else None
 
     def _end(self, cursor: Cursor, job: int, now: int, ended: JobOutcome) -> None:
@@ -177,6 +194,8 @@ class JobClaims:
         )
         if row is not None and row[0] is not None:
             self._stored.answered(cursor, int(row[0]), job if ended.state == "done" else None, now)
+        if ended.state == "done":
+            self._journals.forget(cursor, [job])
 
     def end_turns(self, latest: int) -> None:
         """Ends turns, and signs of life of daemons, that would last longer than `latest`."""
@@ -210,6 +229,11 @@ class JobClaims:
         if not has_table(self._database, "job_keeper"):
             return False
         return self._database.one("SELECT 1 FROM job_keeper WHERE until > ?", (now,)) is not None
+
+
+def _set_paused(cursor: Cursor, job: int) -> None:
+    """When it began and how far it was stay to be seen."""
+    cursor.run("UPDATE job SET state = 'paused', unwanted = 0 WHERE id = ?", (job,))
 
 
 def _hold_claim(cursor: Cursor, claim: JobClaim, until: int) -> bool:

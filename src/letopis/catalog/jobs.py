@@ -1,18 +1,21 @@
 """The queue of jobs and what came out of them, and stored queries with the time of their next refresh.
 
-A job moves queued -> running -> done, failed or cancelled, and never back
-except from running to queued when its worker was told to stop. Times are
-milliseconds. Tables are made with the first job.
+A job moves queued -> running -> done, failed or cancelled. It goes back from
+running to queued when its worker was told to stop, waits as paused until
+somebody resumes it, and one that did not get done may be resumed as well.
+A deleted job leaves its number behind until the cleaner comes, since numbers
+must never be given out twice. Times are milliseconds. Tables are made with the first job.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from letopis.catalog.database import Cursor, Database
 from letopis.catalog.schema import ensure_tables, has_table
+from letopis.tuples import NamedTuple
 
 JOB_TABLES = """
 CREATE TABLE IF NOT EXISTS job (
@@ -33,8 +36,17 @@ CREATE TABLE IF NOT EXISTS job_turn (
 ) {clustered};
 CREATE TABLE IF NOT EXISTS job_keeper (name TEXT PRIMARY KEY, until BIGINT NOT NULL) {clustered};
 """
-QUEUED, RUNNING, DONE, FAILED, CANCELLED = STATES = ("queued", "running", "done", "failed", "cancelled")
+JOURNAL_TABLES = """
+CREATE TABLE IF NOT EXISTS job_journal (
+    job BIGINT NOT NULL, number BIGINT NOT NULL, entry {blob} NOT NULL, PRIMARY KEY (job, number)
+) {clustered};
+"""
+QUEUED, RUNNING, PAUSED, DONE, FAILED, CANCELLED = STATES = (
+    "queued", "running", "paused", "done", "failed", "cancelled",
+)  # fmt: skip
 ENDED = (DONE, FAILED, CANCELLED)
+WANTED, TO_CANCEL, TO_PAUSE = 0, 1, 2
+"""What `unwanted` says of a running job."""
 
 JOB_ORDER = "system, priority DESC, automatic, submitted, id"
 """User before system, higher priority first, asked for before automatic, older first."""
@@ -74,8 +86,8 @@ class NewJob(NamedTuple):
 class JobRow(NamedTuple):
     """A job without its text.
 
-    `progress` is 0 to 1; `unwanted` is set once somebody cancelled it while
-    it ran; `error` is the class of what it failed with, where that is known.
+    `progress` is 0 to 1; `unwanted` is set once somebody cancelled or paused it
+    while it ran; `error` is the class of what it failed with, where that is known.
     """
 
     id: int
@@ -141,6 +153,41 @@ class Jobs:
         )
         if not touched:
             cursor.run("UPDATE job SET unwanted = 1 WHERE id = ? AND state = 'running'", (number,))
+            cursor.run(
+                "UPDATE job SET state = 'cancelled', finished = ?, message = 'cancelled while it was paused' "
+                "WHERE id = ? AND state = 'paused'",
+                (now, number),
+            )
+
+    def pause(self, cursor: Cursor, number: int) -> None:
+        """A waiting job is paused here; a running one is told, and pauses soon. A cancelled one stays so."""
+        if not cursor.run("UPDATE job SET state = 'paused' WHERE id = ? AND state = 'queued'", (number,)):
+            cursor.run("UPDATE job SET unwanted = 2 WHERE id = ? AND state = 'running' AND unwanted = 0", (number,))
+
+    def resume(self, cursor: Cursor, number: int) -> None:
+        """A job that is paused, or ended without a result, waits again, where it was in the order.
+
+        One that was told to pause and still runs goes on.
+        """
+        touched = cursor.run(
+            "UPDATE job SET state = 'queued', started = CASE WHEN state = 'paused' THEN started END, "
+            "finished = NULL, message = '', error = '', unwanted = 0 "
+            "WHERE id = ? AND state IN ('paused', 'failed', 'cancelled')",
+            (number,),
+        )
+        if not touched:
+            cursor.run("UPDATE job SET unwanted = 0 WHERE id = ? AND state = 'running' AND unwanted = 2", (number,))
+
+    def delete(self, cursor: Cursor, number: int, now: int) -> bool:
+        """Only the number of a job stays, with no text and no result; False for one that waits or runs."""
+        touched = cursor.run(
+            "UPDATE job SET state = 'deleted', finished = ?, stored = NULL, name = '', message = '', xml = ? "
+            "WHERE id = ? AND state IN ('paused', 'done', 'failed', 'cancelled')",
+            (now, zlib.compress(b""), number),
+        )
+        if touched:
+            cursor.run("DELETE FROM job_output WHERE job = ?", (number,))
+        return bool(touched)
 
     def ask(self, cursor: Cursor, number: int) -> None:
         """A waiting automatic refresh is now asked for by somebody."""
@@ -154,7 +201,7 @@ class Jobs:
         marks = ", ".join("?" * len(kept))
         rest = f" AND id NOT IN ({marks})" if kept else ""
         found = cursor.all(
-            f"SELECT id FROM job WHERE state IN ('done', 'failed', 'cancelled') AND finished < ?{rest} "
+            f"SELECT id FROM job WHERE state IN ('done', 'failed', 'cancelled', 'deleted') AND finished < ?{rest} "
             "AND id < (SELECT max(id) FROM job)",
             (before, *kept),
         )
@@ -168,7 +215,7 @@ class Jobs:
         """One job."""
         if not -(2**63) <= number < 2**63:
             return None
-        rows = self._rows(f"SELECT {_JOB} FROM job WHERE id = ?", (number,))
+        rows = self._rows(f"SELECT {_JOB} FROM job WHERE id = ? AND state <> 'deleted'", (number,))
         return JobRow(*rows[0]) if rows else None
 
     def xml(self, number: int) -> bytes:
@@ -193,7 +240,8 @@ class Jobs:
         given = {text: value for text, value in wanted.items() if value is not None}
         more = "".join(f" AND {text}" for text in given)
         rows = self._rows(
-            f"SELECT {_JOB} FROM job WHERE ((permission & ?) = permission OR owner = ?){more} ORDER BY id DESC LIMIT ?",
+            f"SELECT {_JOB} FROM job WHERE state <> 'deleted' AND ((permission & ?) = permission OR owner = ?){more} "
+            "ORDER BY id DESC LIMIT ?",
             (chosen.mask, chosen.viewer, *given.values(), limit),
         )
         return [JobRow(*row) for row in rows]
@@ -213,12 +261,46 @@ class Jobs:
 
     def under_way(self, cursor: Cursor, stored: int) -> int | None:
         """The job that asks a stored query right now, or is about to."""
-        row = cursor.one("SELECT max(id) FROM job WHERE stored = ? AND state IN ('queued', 'running')", (stored,))
+        row = cursor.one(
+            "SELECT max(id) FROM job WHERE stored = ? AND state IN ('queued', 'running', 'paused')", (stored,)
+        )
         return int(row[0]) if row and row[0] is not None else None
 
     def counts(self) -> dict[str, int]:
         """How many jobs are in each state."""
-        return {str(state): int(count) for state, count in self._rows("SELECT state, count(*) FROM job GROUP BY state")}
+        rows = self._rows("SELECT state, count(*) FROM job WHERE state <> 'deleted' GROUP BY state")
+        return {str(state): int(count) for state, count in rows}
+
+
+class JobJournals:
+    """What jobs have done so far, in entries in their order, for one that is to go on where it was."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def ensure(self) -> None:
+        """Makes the table; must not be called inside a transaction."""
+        ensure_tables(self._database, "job journals", JOURNAL_TABLES)
+
+    def append(self, cursor: Cursor, job: int, entry: bytes) -> None:
+        """One entry more, in the transaction of what it tells of."""
+        cursor.run(
+            "INSERT INTO job_journal (job, number, entry) "
+            "SELECT ?, coalesce(max(number), 0) + 1, ? FROM job_journal WHERE job = ?",
+            (job, zlib.compress(entry), job),
+        )
+
+    def entries(self, job: int) -> list[bytes]:
+        """The entries of a job, the oldest first."""
+        if not has_table(self._database, "job_journal"):
+            return []
+        rows = self._database.all("SELECT entry FROM job_journal WHERE job = ? ORDER BY number", (job,))
+        return [zlib.decompress(bytes(row[0])) for row in rows]
+
+    def forget(self, cursor: Cursor, jobs: Sequence[int]) -> None:
+        """The journals of jobs that will not go on."""
+        if has_table(self._database, "job_journal"):
+            cursor.run_many("DELETE FROM job_journal WHERE job = ?", [(job,) for job in jobs])
 
 
 def _decompressed(data: Any) -> bytes:
@@ -367,6 +449,10 @@ class StoredQueries:
     def due(self, now: int, limit: int) -> list[StoredQueryRow]:
         """Queries whose time has come, the longest waiting first."""
         return self._rows("WHERE due <= ? ORDER BY due, id LIMIT ?", (now, limit))
+
+    def lose_answer(self, cursor: Cursor, job: int) -> None:
+        """The result of a job is no longer the last good one of its query."""
+        cursor.run("UPDATE job_query SET answer = NULL WHERE answer = ?", (job,))
 
     def answers(self) -> list[int]:
         """Jobs that hold the last good answer of a stored query."""

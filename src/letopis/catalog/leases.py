@@ -1,26 +1,33 @@
 """Who may write to which pack log and fetch from which host, and when that may be: rows that all machines see.
 
 Everything that decides is a row, read and written while the catalogue's turn
-is held (`Database.transaction`), so no machine's clock and no paused process
-can undo a decision: each new owner raises the fence, and whoever comes back
-finds that out in its next transaction. Times are milliseconds.
+or the row itself is held (`Database.transaction`), so no machine's clock and
+no paused process can undo a decision: each new owner raises the fence, and
+whoever comes back finds that out in its next transaction. Rows of hosts are
+locked in the order of their ids by all. Times are milliseconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from letopis.catalog.database import Cursor, Database
-from letopis.catalog.queues import HAS_DUE, HAS_NEW
+from letopis.catalog.queues import HAS_DUE, HAS_NEW, Queues
 from letopis.catalog.schema import ensure_tables
 from letopis.errors import Busy, NotReady
+from letopis.tuples import NamedTuple
 
 _CLAIM_TABLES = """
 CREATE TABLE IF NOT EXISTS pack_number (id INTEGER PRIMARY KEY, last BIGINT NOT NULL);
 CREATE TABLE IF NOT EXISTS log_claim (token {id}, pack BIGINT NOT NULL, until BIGINT NOT NULL);
 CREATE TABLE IF NOT EXISTS exclusive (name TEXT PRIMARY KEY, fence BIGINT NOT NULL, until BIGINT NOT NULL);
 """
+_MARK_TABLES = "CREATE TABLE IF NOT EXISTS log_mark (pack BIGINT PRIMARY KEY, known BIGINT NOT NULL);"
+_SET_MARK = (
+    "INSERT INTO log_mark (pack, known) VALUES (?, ?) ON CONFLICT (pack) DO UPDATE SET known = excluded.known "
+    "WHERE log_mark.known < excluded.known"
+)
 _NEXT_PACK_NUMBER = (
     "INSERT INTO pack_number (id, last) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET last = "
     "CASE WHEN pack_number.last >= excluded.last THEN pack_number.last + 1 ELSE excluded.last END RETURNING last"
@@ -48,6 +55,7 @@ class PackClaims:
     def __init__(self, database: Database) -> None:
         self._database = database
         ensure_tables(database, "claims", _CLAIM_TABLES)
+        ensure_tables(database, "log marks", _MARK_TABLES)
 
     def number(self, last: int, cursor: Cursor | None = None) -> int:
         """A pack number above `last` that nobody was given before.
@@ -71,10 +79,34 @@ class PackClaims:
         row = row or self._database.one("SELECT last FROM pack_number WHERE id = 1")
         return int(row[0]) if row else None
 
-    def knows_all(self, cursor: Cursor, highest: int) -> None:
-        """What lay beyond was taken in; numbers up to the highest of it are not given out again."""
+    def mark(self, cursor: Cursor, pack: int, end: int) -> None:
+        """With the commit: up to where the catalogue knows a log. An older copy of it knows less than the log holds."""
+        cursor.run(_SET_MARK, (pack, end))
+
+    def marks(self, now: int) -> dict[int, int]:
+        """Up to where the catalogue knows each log but those that writers hold now."""
+        free = "SELECT pack, known FROM log_mark WHERE pack NOT IN (SELECT pack FROM log_claim WHERE until > ?)"
+        return {int(pack): int(known) for pack, known in self._database.all(free, (now,))}
+
+    def marked(self) -> set[int]:
+        """The logs that the catalogue knows any part of."""
+        return {int(pack) for (pack,) in self._database.all("SELECT pack FROM log_mark")}
+
+    def outdated_marks(self, now: int) -> dict[int, int]:
+        """Up to where the catalogue knows the logs whose writers have not claimed them in time, nor given them up."""
+        late = "SELECT pack, known FROM log_mark WHERE pack IN (SELECT pack FROM log_claim WHERE until <= ?)"
+        return {int(pack): int(known) for pack, known in self._database.all(late, (now,))}
+
+    def knows_all(self, cursor: Cursor, sizes: Mapping[int, int], marked: Collection[int]) -> None:
+        """What lay beyond was taken in: logs are marked anew, and numbers up to the highest are not given out again."""
+        highest = max(sizes, default=0)
         cursor.run("DELETE FROM meta WHERE name = ?", (_KNOWN_UP_TO,))
         cursor.run("UPDATE pack_number SET last = ? WHERE id = 1 AND last < ?", (highest, highest))
+        for pack in marked:
+            if pack in sizes:
+                self.mark(cursor, pack, sizes[pack])
+            else:
+                cursor.run("DELETE FROM log_mark WHERE pack = ?", (pack,))
 
     def renew(self, cursor: Cursor, token: int, until: int) -> bool:
         """Extends a claim; False when it was withdrawn and its log must not be touched again."""
@@ -124,13 +156,28 @@ class PackClaims:
             cursor.run("UPDATE exclusive SET fence = fence + 1, until = 0 WHERE name = ? AND fence = ?", (name, fence))
 
 
-_AGENT_TABLES = "CREATE TABLE IF NOT EXISTS agent (name TEXT PRIMARY KEY, until BIGINT NOT NULL);"
-_HAS_WORK = f"((EXISTS ({HAS_NEW}) AND h.fetched < ?) OR EXISTS ({HAS_DUE}))"
+_AGENT_TABLES = """
+CREATE TABLE IF NOT EXISTS agent (name TEXT PRIMARY KEY, until BIGINT NOT NULL);
+CREATE INDEX IF NOT EXISTS host_owner ON host (owner);
+"""
+_HAS_WORK = f"(({HAS_NEW} AND h.fetched < ?) OR {HAS_DUE})"
+# From host to host of those with never-seen URLs, by their index: however many have nothing due, they cost nothing.
+_BUSY = (
+    "WITH RECURSIVE waiting (host) AS (SELECT host FROM "
+    "(SELECT host FROM resource WHERE state = 1 ORDER BY host LIMIT 1) first UNION ALL "
+    "SELECT (SELECT r.host FROM resource r WHERE r.state = 1 AND r.host > waiting.host ORDER BY r.host LIMIT 1) "
+    "FROM waiting WHERE waiting.host IS NOT NULL), "
+    "busy (host) AS (SELECT w.id FROM waiting JOIN host w ON w.id = waiting.host WHERE w.fetched < ? "
+    "UNION ALL SELECT host FROM resource WHERE state = 2 AND due <= ?) "
+)
+_MOST_LATE = 5000
+"""Visited URLs that are due; with more of them, all hosts are looked at for theirs."""
 # Whoever held the host until its time was over may have asked it up to that moment.
 _READY_AFTER_LEASE = (
     "lease_until + CASE WHEN crawl_delay * 1000 > {0} THEN CAST(crawl_delay * 1000 AS BIGINT) ELSE {0} END"
 )
 _MOST_COUNTED = 20_000
+_MOST_TAKEN_IN = 10_000
 _MAX_CLOCK_SKEW = 5.0
 """Seconds between two machines that the spare time of a lease covers."""
 
@@ -145,41 +192,77 @@ def check_clock(database: Database, seconds: float) -> None:
         raise NotReady(f"this machine's clock is {apart:.0f} s off the database's; set it right, then start again")
 
 
+def _leave_room(database: Database) -> None:
+    """Lets rows of hosts stay on their pages when they change.
+
+    An engine that writes a row anew at each change logs only what differs as long as the page is the same. The rows
+    hold what the pages of a host have in common, and change with every lease that is extended.
+    """
+    if database.dialect.name != "postgresql":
+        return
+    if database.one("SELECT 1 FROM pg_class WHERE oid = to_regclass('host') AND reloptions IS NULL") is not None:
+        with database.transaction() as cursor:
+            cursor.run("ALTER TABLE host SET (fillfactor = 50)")
+
+
 class HostLeases:
     """Questions and changes about the owners of hosts; `delay` is owed to a host after its last owner vanished."""
 
     def __init__(self, database: Database, delay: int, cap: int) -> None:
         self._database = database
+        self._queues = Queues(database)
         self._cap = cap or 2**62
         ensure_tables(database, "agents", _AGENT_TABLES)
+        _leave_room(database)
+        self._queues.ensure_inbox()
         later = _READY_AFTER_LEASE.format(int(delay))
-        self._take = (
+        given = (
             "UPDATE host SET owner = ?, fence = fence + 1, lease_until = ?, "
             f"ready = CASE WHEN lease_until > 0 AND {later} > ready THEN {later} ELSE ready END WHERE id IN "
-            f"(SELECT h.id FROM host h WHERE h.lease_until <= ? AND {_HAS_WORK} ORDER BY h.id LIMIT ? "
-            f"{database.dialect.skip_locked}) RETURNING id, fence"
         )
+        free, skip = "h.lease_until <= ? LIMIT ?", database.dialect.skip_locked
+        self._take = (
+            f"{given} ({_BUSY} SELECT h.id FROM busy JOIN host h ON h.id = busy.host WHERE {free} "
+            f"{skip.replace('UPDATE', 'UPDATE OF h')}) RETURNING id, fence"
+        )
+        self._take_late = f"{given} (SELECT h.id FROM host h WHERE {_HAS_WORK} AND {free} {skip}) RETURNING id, fence"
 
     def take(self, owner: str, now: int, until: int, limit: int) -> list[tuple[Any, ...]]:
         """Free hosts with something due, given to `owner`: rows (host, fence)."""
-        return self._database.all(self._take, (owner, until, now, self._cap, now, limit))
+        statement = self._take_late if self._is_late(now) else self._take
+        return self._database.all(statement, (owner, until, self._cap, now, now, limit))
+
+    def _is_late(self, now: int) -> bool:
+        """Whether very many visits are due: their hosts are not found by looking at the first of them."""
+        late = "SELECT count(*) FROM (SELECT 1 FROM resource WHERE state = 2 AND due <= ? LIMIT ?) late"
+        row = self._database.one(late, (now, _MOST_LATE + 1))
+        return row is not None and int(row[0]) > _MOST_LATE
 
     def extend(self, owner: str, now: int, until: int) -> list[tuple[Any, ...]]:
         """What `owner` still holds, extended: rows (host, fence). Tells all others that it lives."""
-        with self._database.transaction() as cursor:
+        with self._database.transaction(beside=True) as cursor:
             cursor.run(
                 "INSERT INTO agent (name, until) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET until = excluded.until",
                 (owner, until),
             )
-            cursor.run("DELETE FROM agent WHERE until <= ?", (now,))
+            cursor.run(
+                "DELETE FROM agent WHERE name IN "
+                f"(SELECT name FROM agent WHERE until <= ? {self._database.dialect.skip_locked})",
+                (now,),
+            )
+            self._lock(cursor, owner)
             return cursor.all(
                 "UPDATE host SET lease_until = ? WHERE owner = ? AND lease_until > ? RETURNING id, fence",
                 (until, owner, now),
             )
 
+    def _lock(self, cursor: Cursor, owner: str) -> None:
+        if locked := self._database.dialect.locked:
+            cursor.all(f"SELECT id FROM host WHERE owner = ? ORDER BY id {locked}", (owner,))
+
     def give_back(self, owner: str, hosts: Collection[int]) -> None:
         """Frees some hosts of `owner`."""
-        with self._database.transaction() as cursor:
+        with self._database.transaction(beside=True) as cursor:
             cursor.run_many(
                 "UPDATE host SET lease_until = 0, owner = '' WHERE id = ? AND owner = ?",
                 [(host, owner) for host in sorted(hosts)],
@@ -187,7 +270,8 @@ class HostLeases:
 
     def leave(self, owner: str) -> None:
         """Frees everything: the agent ends."""
-        with self._database.transaction() as cursor:
+        with self._database.transaction(beside=True) as cursor:
+            self._lock(cursor, owner)
             cursor.run("UPDATE host SET lease_until = 0, owner = '' WHERE owner = ?", (owner,))
             cursor.run("DELETE FROM agent WHERE name = ?", (owner,))
 
@@ -202,6 +286,14 @@ class HostLeases:
         held = {(int(host), int(fence)) for host, fence in rows}
         return {host for host, fence in fences if (host, fence) not in held}
 
+    def take_in(self) -> list[int]:
+        """Adds what others found to the queues of hosts that nobody is writing to; see `Queues.take_in`."""
+        return self._queues.take_in(_MOST_TAKEN_IN)
+
+    def is_idle(self, now: int) -> bool:
+        """Whether no host has anything due, and nothing lies there that could become due."""
+        return not self._queues.has_inbox() and not self.busy_hosts(now)
+
     def agents(self, now: int) -> int:
         """How many agents live."""
         row = self._database.one("SELECT count(*) FROM agent WHERE until > ?", (now,))
@@ -209,10 +301,10 @@ class HostLeases:
 
     def busy_hosts(self, now: int) -> int:
         """How many hosts have something due, counted up to some ten thousand."""
-        row = self._database.one(
-            f"SELECT count(*) FROM (SELECT 1 FROM host h WHERE {_HAS_WORK} LIMIT {_MOST_COUNTED}) counted",
-            (self._cap, now),
-        )
+        every = f"SELECT h.id AS host FROM host h WHERE {_HAS_WORK}"
+        found = every if self._is_late(now) else f"{_BUSY} SELECT host FROM busy"
+        counted = f"SELECT count(DISTINCT host) FROM ({found} LIMIT {_MOST_COUNTED}) counted"
+        row = self._database.one(counted, (self._cap, now))
         return int(row[0]) if row else 0
 
     def spent(self, owner: str, now: int) -> list[int]:
@@ -224,7 +316,7 @@ class HostLeases:
 
     def held_due(self, owner: str, now: int, new: bool, limit: int, after: int) -> list[tuple[Any, ...]]:
         """Hosts of `owner` with an id above `after` that have something of a kind due."""
-        work, value = (f"EXISTS ({HAS_NEW}) AND h.fetched < ?", self._cap) if new else (f"EXISTS ({HAS_DUE})", now)
+        work, value = (f"{HAS_NEW} AND h.fetched < ?", self._cap) if new else (HAS_DUE, now)
         return self._database.all(
             "SELECT h.id, h.name, h.ip, h.ready, h.ip_ready, h.crawl_delay, h.fetched, h.failures, h.fence "
             f"FROM host h WHERE h.owner = ? AND h.lease_until > ? AND h.id > ? AND {work} ORDER BY h.id LIMIT ?",

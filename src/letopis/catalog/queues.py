@@ -6,21 +6,45 @@ moves it, inside the same transaction. All times are milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from letopis.catalog.database import Cursor, Database
+from letopis.catalog.database import Cursor, Database, storable_text
 from letopis.catalog.schema import ensure_tables, has_table
+from letopis.tuples import NamedTuple
 
 KNOWN, NEW, AGAIN, HELD, GONE = range(5)
 
 _HOST_COLUMNS = "h.id, h.name, h.ip, h.ready, h.ip_ready, h.crawl_delay, h.fetched, h.failures, h.fence"
 _URL = "id, url, depth, priority, coalesce(due, 0), schedule, newest IS NOT NULL"
 _REVISITS = "revisits"
+_INBOX = "inbox"
+_URLS_AT_ONCE = 1000
 REVISIT_TABLE = "CREATE TABLE IF NOT EXISTS revisit (host BIGINT PRIMARY KEY, fetches BIGINT NOT NULL) {clustered};"
 """Fetches of pages that had been visited before, by host; `host.fetched` counts first visits."""
-HAS_NEW = "SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 1"
-HAS_DUE = "SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 2 AND r.due <= ?"
+# One look at an index a host. Of EXISTS an engine may make a table of all that waits, at each question.
+HAS_NEW = "(SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 1 LIMIT 1) IS NOT NULL"
+HAS_DUE = "(SELECT 1 FROM resource r WHERE r.host = h.id AND r.state = 2 AND r.due <= ? LIMIT 1) IS NOT NULL"
+
+
+INBOX_TABLE = """
+CREATE TABLE IF NOT EXISTS inbox (
+    id {id}, url_key BIGINT NOT NULL, url TEXT NOT NULL, host BIGINT NOT NULL, depth INTEGER NOT NULL,
+    priority {float} NOT NULL
+);
+CREATE INDEX IF NOT EXISTS inbox_host ON inbox (host);
+"""
+"""URLs that were found by whoever must not add to the URLs of their hosts; see `Queues.take_in`."""
+_URL_COLUMNS = ("url_key", "url", "host", "depth", "priority")
+_ADD_ALL = (
+    "INSERT INTO resource (url_key, url, host, state, depth, priority) SELECT key, url, host, 1, depth, priority FROM "
+    "unnest(?::bigint[], ?::text[], ?::bigint[], ?::integer[], ?::float8[]) AS new (key, url, host, depth, priority) "
+    "ON CONFLICT DO NOTHING"
+)
+_ADD_ONE = (
+    "INSERT INTO resource (url_key, url, host, state, depth, priority) SELECT ?, ?, ?, 1, ?, ? "
+    "WHERE NOT EXISTS (SELECT 1 FROM resource WHERE url_key = ? AND url = ?)"
+)
 
 
 class Shard(NamedTuple):
@@ -37,6 +61,13 @@ class QueueCounts(NamedTuple):
     again: int
 
 
+class NewestKeys(NamedTuple):
+    """Keys of URLs, and whether there are no others."""
+
+    keys: list[int]
+    whole: bool
+
+
 class Queues:
     """Questions and changes of the frontier; writes happen inside the caller's transaction."""
 
@@ -49,10 +80,10 @@ class Queues:
         values = (after, shard.agents, shard.rest)
         if new:
             return self._database.all(
-                f"{mine} AND EXISTS ({HAS_NEW}) AND h.fetched < ? ORDER BY h.id LIMIT ?",
+                f"{mine} AND {HAS_NEW} AND h.fetched < ? ORDER BY h.id LIMIT ?",
                 (*values, cap or 2**62, limit),
             )
-        return self._database.all(f"{mine} AND EXISTS ({HAS_DUE}) ORDER BY h.id LIMIT ?", (*values, now, limit))
+        return self._database.all(f"{mine} AND {HAS_DUE} ORDER BY h.id LIMIT ?", (*values, now, limit))
 
     def next_due(self, now: int, shard: Shard) -> int | None:
         """When the next URL gets due after `now`."""
@@ -76,11 +107,13 @@ class Queues:
 
     def add(self, cursor: Cursor, rows: Sequence[Sequence[Any]]) -> None:
         """Stores URLs as NEW: rows (key, url, host id, depth, priority); those ever planned are passed over."""
-        added = cursor.run_many(
-            "INSERT INTO resource (url_key, url, host, state, depth, priority) SELECT ?, ?, ?, 1, ?, ? "
-            "WHERE NOT EXISTS (SELECT 1 FROM resource WHERE url_key = ? AND url = ?)",
-            ((*row, row[0], row[1]) for row in rows),
-        )
+        if not rows:
+            return
+        if cursor.dialect.name == "postgresql":
+            rows = [(key, storable_text(url), *rest) for key, url, *rest in rows]
+            added = cursor.run(_ADD_ALL, [list(column) for column in zip(*rows, strict=True)])
+        else:
+            added = cursor.run_many(_ADD_ONE, ((*row, row[0], row[1]) for row in rows))
         if added < len(rows):
             # Some were here before: what a check, an import or a put brought was never planned by anybody.
             cursor.run_many(
@@ -88,6 +121,47 @@ class Queues:
                 "WHERE url_key = ? AND url = ? AND state = 0",
                 ((depth, priority, key, url) for key, url, _, depth, priority in rows),
             )
+
+    def ensure_inbox(self) -> None:
+        """Makes the table of the inbox; to be called before a transaction that writes to it."""
+        ensure_tables(self._database, _INBOX, INBOX_TABLE)
+
+    def send(self, cursor: Cursor, rows: Sequence[Sequence[Any]]) -> None:
+        """Leaves URLs for whoever may add to their hosts: rows as for `add`. Nobody waits for anybody."""
+        if rows:
+            cursor.bulk("inbox", _URL_COLUMNS, rows)
+
+    def has_inbox(self) -> bool:
+        """Whether URLs lie there for their hosts."""
+        return has_table(self._database, _INBOX) and self._database.one("SELECT 1 FROM inbox LIMIT 1") is not None
+
+    def take_in(self, most: int) -> list[int]:
+        """Adds URLs that lie there for hosts which nobody is writing to now; the hosts that may have got any.
+
+        Whoever adds to a host or takes out for it has locked it, so a URL is
+        added once however often it was sent, and is never in neither place.
+        """
+        if not self.has_inbox():
+            return []
+        dialect = self._database.dialect
+        with self._database.transaction(beside=True) as cursor:
+            found = cursor.all(
+                "SELECT id FROM host WHERE id IN (SELECT host FROM (SELECT host FROM inbox ORDER BY id LIMIT ?) first) "
+                f"ORDER BY id {dialect.skip_locked}",
+                (most,),
+            )
+            hosts = [int(row[0]) for row in found]
+            rows = cursor.all(
+                "SELECT id, url_key, url, host, depth, priority FROM inbox "
+                f"WHERE host IN ({', '.join('?' * len(hosts)) or 'NULL'}) ORDER BY id LIMIT ?",
+                (*hosts, most),
+            )
+            self.add(cursor, [row[1:] for row in rows])
+            # By their ids: more may have come meanwhile.
+            for start in range(0, len(rows), _URLS_AT_ONCE):
+                part = [row[0] for row in rows[start : start + _URLS_AT_ONCE]]
+                cursor.run(f"DELETE FROM inbox WHERE id IN ({', '.join('?' * len(part))})", part)
+        return sorted({int(row[3]) for row in rows})
 
     def raise_priority(self, cursor: Cursor, rows: Iterable[tuple[float, int, str]]) -> None:
         """Adds to the priority of URLs that wait for their first visit: rows (how much, key, url)."""
@@ -123,16 +197,22 @@ class Queues:
             list(rows),
         )
 
-    def all_keys(self, size: int = 100_000) -> Iterator[list[int]]:
-        """The keys of all URLs ever planned, in parts."""
-        part: list[int] = []
-        for (key,) in self._database.stream("SELECT url_key FROM resource WHERE state <> 0", size=10_000):
-            part.append(key)
-            if len(part) >= size:
-                yield part
-                part = []
-        if part:
-            yield part
+    def newest_keys(self, most: int) -> NewestKeys:
+        """The keys of those of the last `most` URLs that were ever planned."""
+        row = self._database.one("SELECT coalesce(max(id), 0) FROM resource")
+        last = int(row[0]) if row else 0
+        rows = self._database.all("SELECT url_key FROM resource WHERE id > ? AND state <> 0", (last - most,))
+        return NewestKeys([key for (key,) in rows], last <= most)
+
+    def planned(self, keys: Sequence[int]) -> set[int]:
+        """Those of the keys under which a URL was ever planned."""
+        found: set[int] = set()
+        for start in range(0, len(keys), _URLS_AT_ONCE):
+            part = keys[start : start + _URLS_AT_ONCE]
+            marks = ", ".join("?" * len(part))
+            rows = self._database.all(f"SELECT url_key FROM resource WHERE url_key IN ({marks}) AND state <> 0", part)
+            found.update(key for (key,) in rows)
+        return found
 
     def hasten(self, cursor: Cursor, resource: int, soon: int) -> None:
         """A URL that waits for its next visit is visited at that time at the latest."""
@@ -168,9 +248,12 @@ class Queues:
     def waiting(self) -> QueueCounts:
         """How many URLs are planned."""
         # One question a state: each has a small index of its own.
-        new = self._database.one("SELECT count(*) FROM resource WHERE state = 1")
-        again = self._database.one("SELECT count(*) FROM resource WHERE state = 2")
-        return QueueCounts(int(new[0]) if new else 0, int(again[0]) if again else 0)
+        counted = ["resource WHERE state = 1", "resource WHERE state = 2"]
+        if has_table(self._database, _INBOX):
+            counted.append("inbox")
+        rows = [self._database.one(f"SELECT count(*) FROM {what}") for what in counted]
+        new, again, *sent = [int(row[0]) if row else 0 for row in rows]
+        return QueueCounts(new + sum(sent), again)
 
     def due_again(self, now: int) -> int:
         """How many visited URLs are due."""

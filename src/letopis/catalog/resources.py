@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
-from letopis.catalog.database import Cursor, Database
+from letopis.catalog.database import Cursor, Database, storable_text
 from letopis.catalog.schema import ResourceRow, RowReader, ensure_tables, has_table
+from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
 from letopis.urls import surt, url_key
 
 _RESOURCE_COLUMNS = "id, url, host, versions, newest, checked"
 _NEW_RESOURCE_COLUMNS = ("id", "url_key", "url", "host", "versions", "newest", "checked", "title")
+_MAX_CACHED_HOSTS = 100_000
+_AT_ONCE = 250
 _QUALIFIED_COLUMNS = ", ".join(f"resource.{column}" for column in _RESOURCE_COLUMNS.split(", "))
 
 
@@ -54,10 +56,12 @@ class Resources:
 
     def numbered(self, cursor: Cursor, urls: Sequence[str]) -> list[ResourceRow]:
         """Rows for URLs that are not known, with the ids under which `add_many` writes them in this transaction."""
+        names = [host_of(url) for url in urls]
+        hosts = self.ensure_hosts(cursor, names)
         numbers = cursor.numbers("resource", len(urls)) if urls else ()
         return [
-            ResourceRow(number, url, self.ensure_host(cursor, host_of(url)), 0, None, None)
-            for number, url in zip(numbers, urls, strict=True)
+            ResourceRow(number, url, hosts[name], 0, None, None)
+            for number, url, name in zip(numbers, urls, names, strict=True)
         ]
 
     def add_many(self, cursor: Cursor, rows: Sequence[tuple[ResourceRow, str | None]]) -> None:
@@ -68,19 +72,45 @@ class Resources:
 
     def ensure_host(self, cursor: Cursor, name: str) -> int:
         """The host's id, made when it is new."""
-        if name not in self._hosts:
-            row = cursor.one(
-                "INSERT INTO host (name) VALUES (?) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id",
-                (name,),
-            )
-            assert row is not None
-            self._remember(name, int(row[0]))
-        return self._hosts[name]
+        return self.ensure_hosts(cursor, [name])[name]
 
-    def _remember(self, name: str, number: int) -> None:
-        if len(self._hosts) >= 100_000:
+    def ensure_hosts(self, cursor: Cursor | None, names: Iterable[str]) -> dict[str, int]:
+        """Ids of hosts, those of new ones made.
+
+        Where a statement can run beside an open transaction, hosts are made
+        at once and for good, so that nobody who links to a host waits for
+        whoever meets it first; no cursor is needed there.
+        """
+        found = {name: self._hosts.get(name, 0) for name in names}
+        missing = sorted(name for name, number in found.items() if not number)
+        reader = self._database if cursor is None or self._database.dialect.beside else cursor
+        for start in range(0, len(missing), _AT_ONCE):
+            part = missing[start : start + _AT_ONCE]
+            self._look_up(reader, part)
+            if new := [name for name in part if name not in self._hosts]:
+                values = ", ".join(["(?)"] * len(new))
+                reader.all(f"INSERT INTO host (name) VALUES {values} ON CONFLICT (name) DO NOTHING RETURNING id", new)
+                self._look_up(reader, new)
+            found.update((name, self._hosts[name]) for name in part)
+        return found
+
+    def _look_up(self, reader: RowReader, names: Sequence[str]) -> None:
+        if len(self._hosts) >= _MAX_CACHED_HOSTS:
             self._hosts.clear()
-        self._hosts[name] = number
+        kept = {storable_text(name): name for name in names}
+        rows = reader.all(f"SELECT name, id FROM host WHERE name IN ({', '.join('?' * len(names))})", names)
+        self._hosts.update((kept[str(name)], int(number)) for name, number in rows)
+
+    def lock_hosts(self, cursor: Cursor, hosts: Iterable[int]) -> None:
+        """Until the transaction ends nobody else changes these hosts or adds to their URLs.
+
+        In one order by all who lock, so that nobody waits for another in a ring.
+        """
+        wanted = sorted(set(hosts)) if cursor.dialect.locked else []
+        for start in range(0, len(wanted), _AT_ONCE):
+            part = wanted[start : start + _AT_ONCE]
+            marks = ", ".join("?" * len(part))
+            cursor.all(f"SELECT id FROM host WHERE id IN ({marks}) ORDER BY id {cursor.dialect.locked}", part)
 
     def forget_hosts(self) -> None:
         """After a rolled back transaction, ids handed out inside it mean nothing."""
@@ -243,7 +273,6 @@ _SET_OBSERVER = (
     "INSERT INTO observer (uid, resource, version, looked) VALUES (?, ?, ?, ?) "
     "ON CONFLICT (uid, resource) DO UPDATE SET version = excluded.version, looked = excluded.looked"
 )
-_AT_ONCE = 250
 
 
 class ObserverState(NamedTuple):

@@ -12,6 +12,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -187,11 +188,16 @@ class _TableRows:
             after = rows[-1][0]
 
     def _from(self, first: int, most: int) -> list[tuple[Any, ...]] | None:
+        if first > _LAST_ROW:
+            return []
         question = f"SELECT rowid, {self._names} FROM {self._table} NOT INDEXED WHERE rowid >= ? ORDER BY rowid LIMIT ?"
         try:
-            return self._source.execute(question, (first, most)).fetchall()
+            rows = self._source.execute(question, (first, most)).fetchall()
         except sqlite3.DatabaseError:
             return None
+        numbers = [first - 1, *(row[0] for row in rows)]
+        # A damaged number may lie out of its order: whoever went on behind it would read the same rows for ever.
+        return rows if all(one < other for one, other in pairwise(numbers)) else None
 
     def _behind(self, first: int) -> int | None:
         """The first number from which on rows can be read again; None when there is none."""

@@ -12,13 +12,15 @@ from __future__ import annotations
 import re
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from letopis.catalog.database import Cursor, Database
 from letopis.errors import REPAIR, Damaged, NewerFormat, UsageError
 from letopis.model import Outcome
+from letopis.tuples import NamedTuple
 
 SCHEMA_VERSION = 1
+"""Of a file. A database is one ahead: its URLs are unique by a key, and nobody of an older release may write to it."""
 
 CATALOG_TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -37,7 +39,7 @@ CREATE TABLE resource (
     priority {float} NOT NULL DEFAULT 0, schedule {blob},
     versions INTEGER NOT NULL DEFAULT 0, newest BIGINT, checked BIGINT, title TEXT, habits {blob}
 );
-CREATE INDEX resource_url ON resource (url_key);
+{url_index};
 CREATE INDEX resource_new ON resource (host, priority DESC, depth, id) WHERE state = 1;
 CREATE INDEX resource_again ON resource (host, due) WHERE state = 2;
 CREATE INDEX resource_next ON resource (due) WHERE state = 2;
@@ -71,7 +73,16 @@ CREATE TABLE observer (
 """
 
 Migration = Callable[[Cursor], None]
-MIGRATIONS: dict[int, Migration] = {}
+
+
+def _give_up_the_row_of_the_turn(cursor: Cursor) -> None:
+    """URLs get a key that the database enforces; writers of older releases, who lock a row of `turn`, find it gone."""
+    cursor.run("DROP TABLE IF EXISTS turn")  # waits for those that have it locked
+    cursor.run("DROP INDEX IF EXISTS resource_url")
+    cursor.run(cursor.dialect.types["url_index"])
+
+
+MIGRATIONS: dict[int, Migration] = {1: _give_up_the_row_of_the_turn}
 """Steps from version n to n + 1, by n. An archive is backed up before the first one runs."""
 
 
@@ -90,15 +101,13 @@ def prepare_schema(
     that is only half rebuilt raises Damaged. `begins` is called before the
     tables of a new one are made, and may refuse that.
     """
-    found = _schema_version(database, database.dialect.name)
+    found, known = _schema_version(database, database.dialect.name), database.dialect.schema
     if found < 0:
         raise Damaged("building this catalogue anew was interrupted", REPAIR._replace(tail=" again"))
-    if found == SCHEMA_VERSION:
+    if found == known:
         return
-    if found > SCHEMA_VERSION:
-        raise NewerFormat(
-            f"this archive has catalogue version {found}, this release knows {SCHEMA_VERSION}; update Letopis"
-        )
+    if found > known:
+        raise NewerFormat(f"this archive has catalogue version {found}, this release knows {known}; update Letopis")
     if found:
         backup()
     with database.transaction() as cursor:
@@ -107,23 +116,24 @@ def prepare_schema(
 
 
 def _upgrade_schema(cursor: Cursor, database: Database, found: int, begins: Callable[[], None]) -> None:
-    if found == SCHEMA_VERSION:
+    if found == database.dialect.schema:
         return
     if not found:
         begins()
         for statement in schema_statements(database.dialect.types):
             cursor.run(statement)
     else:
-        for step in range(found, SCHEMA_VERSION):
+        for step in range(found, database.dialect.schema):
             MIGRATIONS[step](cursor)
     mark_schema(cursor, whole=True)
 
 
 def mark_schema(cursor: Cursor, *, whole: bool) -> None:
     """Says which schema the catalogue has; one that is being filled from packs opens for nobody until it is whole."""
+    version = cursor.dialect.schema
     cursor.run(
         "INSERT INTO meta (name, value) VALUES ('schema', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        (str(SCHEMA_VERSION if whole else -SCHEMA_VERSION),),
+        (str(version if whole else -version),),
     )
 
 

@@ -17,12 +17,13 @@ CREATE TABLE IF NOT EXISTS account_session (
     hash {blob} PRIMARY KEY, owner BIGINT NOT NULL, kind TEXT NOT NULL, until BIGINT NOT NULL
 );
 """
-SessionKind = Literal["session", "device", "entry", "replay"]
+SessionKind = Literal["session", "device", "entry", "replay", "password"]
 """`session`: somebody is signed in. `device`: a browser in which somebody has signed in before. `entry`: somebody is on
-their way to the replay origin, once. `replay`: somebody may read there."""
+their way to the replay origin, once. `replay`: somebody may read there. `password`: somebody has given theirs, and is
+not signed in before a code of theirs comes as well."""
 
 _TABLE = "account_session"
-_MOST: dict[SessionKind, int] = {"session": 100, "device": 20, "entry": 20, "replay": 100}
+_MOST: dict[SessionKind, int] = {"session": 100, "device": 20, "entry": 20, "replay": 100, "password": 20}
 """Of one user; the oldest ones end before others begin."""
 
 
@@ -76,5 +77,5 @@ class SessionRows:
 def end_sessions(database: Database, cursor: Cursor, owner: int, *, devices: bool = False) -> None:
     """Every session of a user is over, as part of a transaction; with `devices` they are forgotten too."""
     if has_table(database, _TABLE):
-        kinds = ("session", "entry", "replay", *(("device",) if devices else ()))
+        kinds = ("session", "entry", "replay", "password", *(("device",) if devices else ()))
         cursor.run_many("DELETE FROM account_session WHERE owner = ? AND kind = ?", [(owner, kind) for kind in kinds])

@@ -6,10 +6,10 @@ A part of a set is a content, its bytes once however often they come again, and 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from letopis.catalog.database import Cursor, Database, SqlRow
 from letopis.catalog.schema import ensure_tables, has_table
+from letopis.tuples import NamedTuple
 
 SET_TABLES = """
 CREATE TABLE IF NOT EXISTS capture_set (
@@ -17,10 +17,18 @@ CREATE TABLE IF NOT EXISTS capture_set (
     data {blob} NOT NULL, PRIMARY KEY (resource, time, part)
 ) {clustered};
 """
+QUALITY_TABLES = """
+CREATE TABLE IF NOT EXISTS set_quality (
+    resource BIGINT NOT NULL, time BIGINT NOT NULL, data {blob} NOT NULL, PRIMARY KEY (resource, time)
+) {clustered};
+"""
 _COLUMNS = "resource, time, part, content, data"
 _NO_CHECK = (
     "NOT EXISTS (SELECT 1 FROM version v WHERE v.resource = capture_set.resource AND v.time = capture_set.time) "
     "AND NOT EXISTS (SELECT 1 FROM capture c WHERE c.resource = capture_set.resource AND c.time = capture_set.time)"
+)
+_NO_SET = (
+    "NOT EXISTS (SELECT 1 FROM capture_set s WHERE s.resource = set_quality.resource AND s.time = set_quality.time)"
 )
 
 
@@ -84,6 +92,7 @@ class SetParts:
         """Forgets the sets of checks that are gone."""
         if self._made():
             cursor.run(f"DELETE FROM capture_set WHERE {_NO_CHECK}")
+            self._drop_qualities(cursor)
 
     def drop_dangling(self, cursor: Cursor) -> None:
         """Forgets parts whose pages or contents are gone: rows that come later may get their numbers."""
@@ -92,6 +101,28 @@ class SetParts:
                 "DELETE FROM capture_set WHERE resource NOT IN (SELECT id FROM resource) "
                 "OR content NOT IN (SELECT id FROM content)"
             )
+            self._drop_qualities(cursor)
+
+    def keep_quality(self, resource: int, time: int, data: bytes) -> None:
+        """Keeps what was found out about a set, in place of what was known before."""
+        ensure_tables(self._database, "set qualities", QUALITY_TABLES)
+        with self._database.transaction() as cursor:
+            cursor.run(
+                "INSERT INTO set_quality (resource, time, data) VALUES (?, ?, ?) "
+                "ON CONFLICT (resource, time) DO UPDATE SET data = excluded.data",
+                (resource, time, data),
+            )
+
+    def quality(self, resource: int, time: int) -> bytes | None:
+        """What was found out about a set; None where nobody looked."""
+        if not has_table(self._database, "set_quality"):
+            return None
+        row = self._database.one("SELECT data FROM set_quality WHERE resource = ? AND time = ?", (resource, time))
+        return bytes(row[0]) if row else None
+
+    def _drop_qualities(self, cursor: Cursor) -> None:
+        if has_table(self._database, "set_quality"):
+            cursor.run(f"DELETE FROM set_quality WHERE {_NO_SET}")
 
     def lose(self, cursor: Cursor, content: int) -> None:
         """Forgets the parts whose bytes are gone; the checks of page and members stay."""

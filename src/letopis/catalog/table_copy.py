@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from xxhash import xxh3_64
 
@@ -12,37 +11,49 @@ from letopis.catalog import (
     accounts,
     audit,
     contents,
+    edited_settings,
     imported,
     index_state,
     jobs,
     queues,
     resources,
+    saved_searches,
     sessions,
     sets,
+    two_factor,
     version_log,
     watches,
 )
-from letopis.catalog.database import Database, SqlRow
+from letopis.catalog.database import Database, DatabaseSnapshot, SqlRow
 from letopis.catalog.schema import CATALOG_TABLES, ensure_tables, has_table
 from letopis.errors import Damaged, UsageError
+from letopis.tuples import NamedTuple
 
 TOPICS = {
     "accounts": accounts.ACCOUNT_TABLES,
     "audit": audit.AUDIT_TABLES,
     "choices": index_state.CHOICE_TABLES,
     "clients": version_log.CLIENT_TABLES,
+    "edited settings": edited_settings.EDITED_TABLES,
+    "inbox": queues.INBOX_TABLE,
     "titleonly": index_state.INDEXING_TABLES,
     "imports": imported.IMPORT_TABLES,
+    "invitations": accounts.INVITATION_TABLES,
     "jobs": jobs.JOB_TABLES,
     "likeness": index_state.LIKENESS_TABLES,
     "mutes": resources.MUTE_TABLES,
     "project parts": accounts.PROJECT_PART_TABLES,
     "projects": accounts.PROJECT_TABLES,
     "renderings": contents.RENDERING_TABLES,
+    "job journals": jobs.JOURNAL_TABLES,
     "job queries": jobs.QUERY_TABLES,
     "revisits": queues.REVISIT_TABLE,
+    "saved searches": saved_searches.SAVED_TABLES,
     "sessions": sessions.SESSION_TABLES,
     "sets": sets.SET_TABLES,
+    "set qualities": sets.QUALITY_TABLES,
+    "statistics": audit.STATISTICS_TABLES,
+    "two factor": two_factor.TWO_FACTOR_TABLES,
     "usage": audit.USAGE_TABLES,
     "watches": watches.WATCH_TABLES,
     "wordforms": index_state.WORDFORM_TABLES,
@@ -115,17 +126,32 @@ def end_copy(target: Database) -> None:
 def copy_catalogue(
     source: Database, target: Database, finished: set[str], progress: Callable[[str], None] = lambda what: None
 ) -> int:
-    """Copies all tables but the finished ones, and compares all; how many rows there are."""
+    """Copies all tables but the finished ones as they are at one moment, and compares all; how many rows there are.
+
+    At one moment: hosts are met and leased by statements that nobody's turn keeps waiting.
+    """
     found = known_tables(source, target)
-    for table in found:
+    with source.snapshot() as moment:
+        return copy_tables(moment, target, found, finished, progress)
+
+
+def copy_tables(
+    source: DatabaseSnapshot,
+    target: Database,
+    tables: Sequence[TableSpec],
+    finished: set[str],
+    progress: Callable[[str], None] = lambda what: None,
+) -> int:
+    """Copies tables but the finished ones, and compares all; how many rows there are."""
+    for table in tables:
         if table.name not in finished:
             progress(table.name)
             copy_table(source, target, table, finished)
             finished.add(table.name)
-    return sum(compare_table(source, target, table) for table in found)
+    return sum(compare_table(source, target, table) for table in tables)
 
 
-def copy_table(source: Database, target: Database, table: TableSpec, finished: Iterable[str]) -> int:
+def copy_table(source: DatabaseSnapshot, target: Database, table: TableSpec, finished: Iterable[str]) -> int:
     """Copies one table whole; how many rows."""
     with target.transaction() as cursor:
         if table.name == "meta":
@@ -148,13 +174,13 @@ def _set_sequence(target: Database, run: Callable[[str], int], table: TableSpec)
         )
 
 
-def _rows(database: Database, table: TableSpec) -> Iterator[SqlRow]:
+def _rows(database: Database | DatabaseSnapshot, table: TableSpec) -> Iterator[SqlRow]:
     order = ", ".join(table.order)
     rows = database.stream(f"SELECT {', '.join(table.columns)} FROM {table.name} ORDER BY {order}", size=_BATCH)
     return (row for row in rows if table.name != "meta" or row[0] not in _KEPT_META)
 
 
-def compare_table(source: Database, target: Database, table: TableSpec) -> int:
+def compare_table(source: DatabaseSnapshot, target: Database, table: TableSpec) -> int:
     """Damaged when the two tables differ in any value; how many rows they have."""
     ours, theirs = _digest_rows(_rows(source, table)), _digest_rows(_rows(target, table))
     if ours != theirs:

@@ -1,14 +1,19 @@
-"""The log of versions in the order of recording, for those who follow it: overviews, indexes, and API clients."""
+"""The log of versions in the order of recording, for those who follow it: overviews, indexes, and API clients.
+
+Followers remember the id of the last version they know. They are told of
+versions up to `Database.settled` only: beyond it, one with a lower id may
+still become visible after one with a higher id.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import NamedTuple
 
 from letopis.catalog.database import Database
 from letopis.catalog.schema import ensure_tables, has_table
 from letopis.model import from_millis
+from letopis.tuples import NamedTuple
 
 
 class RecentVersion(NamedTuple):
@@ -23,10 +28,13 @@ class RecentVersion(NamedTuple):
 
 
 class HostPages(NamedTuple):
-    """A host and how many of its pages have been looked at."""
+    """A host, how many of its pages have been looked at, their versions, when the newest came, and the last look."""
 
     name: str
     pages: int
+    versions: int
+    changed: datetime | None
+    checked: datetime
 
 
 class RecentChanges:
@@ -52,17 +60,23 @@ class RecentChanges:
     def hosts(self, limit: int) -> list[HostPages]:
         """Hosts with the most pages."""
         rows = self._database.all(
-            "SELECT h.name, count(*) FROM resource r JOIN host h ON h.id = r.host "
-            "WHERE r.checked IS NOT NULL GROUP BY h.name ORDER BY count(*) DESC, h.name LIMIT ?",
+            "SELECT f.name, f.pages, f.versions, v.time, f.checked FROM (SELECT h.name AS name, count(*) AS pages, "
+            "sum(r.versions) AS versions, max(r.newest) AS newest, max(r.checked) AS checked "
+            "FROM resource r JOIN host h ON h.id = r.host "
+            "WHERE r.checked IS NOT NULL GROUP BY h.name ORDER BY count(*) DESC, h.name LIMIT ?) f "
+            "LEFT JOIN version v ON v.id = f.newest ORDER BY f.pages DESC, f.name",
             (limit,),
         )
-        return [HostPages(*row) for row in rows]
+        return [
+            HostPages(name, pages, int(versions), None if time is None else from_millis(time), from_millis(checked))
+            for name, pages, versions, time, checked in rows
+        ]
 
 
 _LOGGED_SINCE = (
     "SELECT v.id, v.time, v.status, v.meaningful, v.extra, r.url, c.sha1, c.raw_bytes FROM version v "
     "JOIN resource r ON r.id = v.resource LEFT JOIN content c ON c.id = v.content "
-    "WHERE v.id > ? ORDER BY v.id LIMIT ?"
+    "WHERE v.id > ? AND v.id <= ? ORDER BY v.id LIMIT ?"
 )
 
 
@@ -81,7 +95,7 @@ class LoggedVersion(NamedTuple):
 
 def logged_since(database: Database, after: int, limit: int) -> list[LoggedVersion]:
     """Versions recorded after a known id, in the order of recording."""
-    rows = database.all(_LOGGED_SINCE, (after, limit))
+    rows = database.all(_LOGGED_SINCE, (after, database.settled(), limit))
     return [
         LoggedVersion(number, time, status, meaningful, extra, url, bytes(sha1 or b""), size or 0)
         for number, time, status, meaningful, extra, url, sha1, size in rows
@@ -108,10 +122,8 @@ class VersionSpan(NamedTuple):
 
 def spans_since(database: Database, after: int, limit: int) -> list[VersionSpan]:
     """Versions recorded after a known id, in the order of recording."""
-    return [
-        VersionSpan(*row)
-        for row in database.all(_SELECT_SPANS + "WHERE v.id > ? ORDER BY v.id LIMIT ?", (after, limit))
-    ]
+    question = _SELECT_SPANS + "WHERE v.id > ? AND v.id <= ? ORDER BY v.id LIMIT ?"
+    return [VersionSpan(*row) for row in database.all(question, (after, database.settled(), limit))]
 
 
 def spans_from(database: Database, resource: int, number: int) -> list[VersionSpan]:
@@ -130,13 +142,14 @@ def spans_up_to(database: Database, last: int) -> Iterator[VersionSpan]:
 
 def count_versions_since(database: Database, after: int) -> int:
     """How many versions were recorded after a known id."""
-    row = database.one("SELECT count(*) FROM version WHERE id > ?", (after,))
+    row = database.one("SELECT count(*) FROM version WHERE id > ? AND id <= ?", (after, database.settled()))
     return int(row[0]) if row else 0
 
 
 def has_versions_since(database: Database, after: int) -> bool:
     """Whether a version was recorded after a known id."""
-    return database.one("SELECT 1 FROM version WHERE id > ? LIMIT 1", (after,)) is not None
+    bounds = (after, database.settled())
+    return database.one("SELECT 1 FROM version WHERE id > ? AND id <= ? LIMIT 1", bounds) is not None
 
 
 def last_seen(database: Database, resource: int, number: int) -> int | None:
@@ -244,12 +257,12 @@ class ChangeClients:
         rows = self._database.all(
             "SELECT v.id, r.url, r.title, v.number, v.time, v.meaningful, c.sha1, v.extra FROM version v "
             "JOIN resource r ON r.id = v.resource JOIN content c ON c.id = v.content "
-            "WHERE v.id > ? ORDER BY v.id LIMIT ?",
-            (after, limit),
+            "WHERE v.id > ? AND v.id <= ? ORDER BY v.id LIMIT ?",
+            (after, self._database.settled(), limit),
         )
         return [NewVersion(*row) for row in rows]
 
     def newest(self) -> int:
         """The id of the version recorded last; 0 in an empty archive."""
-        row = self._database.one("SELECT max(id) FROM version")
+        row = self._database.one("SELECT max(id) FROM version WHERE id <= ?", (self._database.settled(),))
         return int(row[0] or 0) if row else 0

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from letopis.catalog.database import Cursor, Database
 from letopis.catalog.schema import OUTCOME_CODES, CaptureRow, ResourceRow, RowReader, VersionRow
 from letopis.model import Outcome
+from letopis.tuples import NamedTuple
 from letopis.urls import surt, url_key
 
 _VERSION = "id, resource, number, time, content, head, status, meaningful, extra"
@@ -24,13 +25,9 @@ class Versions:
 
     def add(self, cursor: Cursor, row: VersionRow) -> int:
         """Appends a version (its id is given out here)."""
-        made = cursor.one(
-            "INSERT INTO version (resource, number, time, content, head, status, meaningful, extra) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-            row[1:],
-        )
-        assert made is not None
-        return int(made[0])
+        (number,) = cursor.numbers("version", 1)
+        cursor.run(f"INSERT INTO version ({_VERSION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (number, *row[1:]))
+        return number
 
     def add_capture(self, cursor: Cursor, row: CaptureRow) -> None:
         """Appends a check that found nothing new."""
@@ -85,6 +82,14 @@ class Versions:
                 return
             since = found[-1].time + 1
 
+    def extras(self, resource: int, since: int, until: int) -> list[tuple[Any, ...]]:
+        """Times and details of the checks of a URL in a span of time, both ends included, as far as they have some."""
+        span = "resource = ? AND time >= ? AND time <= ? AND extra IS NOT NULL"
+        return self._database.all(
+            f"SELECT time, extra FROM version WHERE {span} UNION ALL SELECT time, extra FROM capture WHERE {span}",
+            (resource, since, until, resource, since, until),
+        )
+
     def newest_captures(self, resource: int, most: int) -> list[CaptureRow]:
         """The last checks of a URL that found no new version, newest first."""
         question = f"SELECT {_CAPTURE} FROM capture WHERE resource = ? ORDER BY time DESC LIMIT ?"
@@ -137,7 +142,10 @@ class Versions:
 
     def since(self, after: int, limit: int = 1000) -> list[VersionRow]:
         """Versions recorded after a known id, in the order of recording."""
-        rows = self._database.all(f"SELECT {_VERSION} FROM version WHERE id > ? ORDER BY id LIMIT ?", (after, limit))
+        rows = self._database.all(
+            f"SELECT {_VERSION} FROM version WHERE id > ? AND id <= ? ORDER BY id LIMIT ?",
+            (after, self._database.settled(), limit),
+        )
         return [VersionRow(*row) for row in rows]
 
     def make_room(self, cursor: Cursor, resource: int, number: int) -> None:
@@ -254,13 +262,13 @@ class PendingRows:
         self._captures: list[CaptureRow] = []
         self._listed: list[tuple[str, int]] = []
 
-    def version(self, row: VersionRow) -> int:
-        """Appends a version (its id is given out here)."""
+    def version(self, row: VersionRow) -> VersionRow:
+        """Appends a version; answers with the row that has the id which is given out here."""
         if self._numbers is None:
             self._numbers = iter(self._cursor.numbers("version", self._most))
-        number = next(self._numbers)
-        self._versions.append(row._replace(id=number))
-        return number
+        row = row._replace(id=next(self._numbers))
+        self._versions.append(row)
+        return row
 
     def capture(self, row: CaptureRow) -> None:
         """Appends a check that found nothing new."""
@@ -453,4 +461,5 @@ def find_by_id(reader: RowReader, number: int) -> StoredVersion | None:
 
 
 def _stored_version(row: tuple[Any, ...] | None) -> StoredVersion | None:
-    return StoredVersion(*row) if row else None
+    # In half the time that the class takes: every read of a version comes through here.
+    return tuple.__new__(StoredVersion, row) if row else None

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from letopis.catalog.database import Cursor, Database
 from letopis.catalog.schema import ensure_tables, has_table
+from letopis.tuples import NamedTuple
 
 WATCH_TABLES = """
 CREATE TABLE IF NOT EXISTS watch (
@@ -38,9 +39,21 @@ CREATE TABLE IF NOT EXISTS delivery (
 ) {clustered};
 CREATE INDEX IF NOT EXISTS delivery_due ON delivery (due) WHERE state = 'pending';
 """
+FOUND = "found"
+"""The kind of an alert of a saved search."""
 NEVER = 253_370_764_800_000
 """When a paused watch is due: the year 9999."""
 _WATCH_COLUMNS = "id, url, kind, tag, source, spec, state, due, added"
+
+
+def ensure_watch_tables(database: Database) -> None:
+    """Makes the tables; to be called before a transaction that writes to them."""
+    ensure_tables(database, "watches", WATCH_TABLES)
+
+
+def saved_key(number: int) -> str:
+    """What stands for a saved search among the keys of watches."""
+    return f"saved:{number}"
 
 
 def watch_key(url: str, name: str = "") -> str:
@@ -130,7 +143,7 @@ class Watches:
         return self._database.all(question, values) if has_table(self._database, table) else []
 
     def _ensure(self) -> None:
-        ensure_tables(self._database, "watches", WATCH_TABLES)
+        ensure_watch_tables(self._database)
 
     # Watches
 
@@ -226,10 +239,10 @@ class Watches:
         question = f"SELECT {_WATCH_COLUMNS} FROM watch WHERE due <= ? ORDER BY due, id LIMIT ?"
         if not self._rows("watch", question, (now, 1)):
             return []
-        with self._database.transaction() as cursor:
+        with self._database.transaction() as cursor:  # which nobody else writes in, so what is read stays true
             rows = [WatchRow(*row) for row in cursor.all(question, (now, limit))]
-            claim = "UPDATE watch SET due = ? WHERE id = ? AND due = ?"
-            return [row for row in rows if cursor.run(claim, (until, row.id, row.due))]
+            cursor.run_many("UPDATE watch SET due = ? WHERE id = ?", [(until, row.id) for row in rows])
+            return rows
 
     def due_after(self, due: int) -> list[WatchRow]:
         """Watches that are due later than that, without paused ones."""
@@ -266,7 +279,7 @@ class Watches:
                 "UPDATE watch SET state = ?, due = CASE WHEN due = ? THEN ? ELSE due END WHERE id = ?", judged
             )
             for one in alerts:
-                _add_alert(cursor, one)
+                add_alert(cursor, one)
 
     # Tags
 
@@ -335,19 +348,20 @@ class Watches:
             )
 
     def undelivered(self) -> dict[str, UndeliveredAlerts]:
-        """Alerts that their targets have not taken, by the keys of their watches; those given up before the last
-        that was taken are past.
+        """Alerts that their targets have not taken, by the keys of their watches and saved searches; those given up
+        before the last that was taken are past.
         """
         rows = self._rows(
             "delivery",
-            "SELECT a.url, a.facts, d.state, d.error FROM delivery d "
+            "SELECT a.url, a.kind, a.facts, d.state, d.error FROM delivery d "
             "JOIN alert a ON a.id = d.alert WHERE d.state <> 'sent' AND d.attempts > 0 AND (d.state = 'pending' OR "
             "d.alert > coalesce((SELECT max(s.alert) FROM delivery s JOIN alert b ON b.id = s.alert "
             "WHERE b.url = a.url AND s.target = d.target AND s.state = 'sent'), 0)) ORDER BY d.alert",
         )
         found: dict[str, UndeliveredAlerts] = {}
-        for url, facts, state, error in rows:
-            key = watch_key(str(url), json.loads(facts).get("name", ""))
+        for url, kind, text, state, error in rows:
+            facts = json.loads(text)
+            key = saved_key(facts["saved"]) if kind == FOUND else watch_key(str(url), facts.get("name", ""))
             known = found.get(key, UndeliveredAlerts(0, 0, ""))
             gave_up = state == "failed"
             found[key] = UndeliveredAlerts(known.retried + (not gave_up), known.failed + gave_up, error or known.error)
@@ -392,8 +406,8 @@ def _upsert(cursor: Cursor, row: WatchRow) -> None:
     )
 
 
-def _add_alert(cursor: Cursor, new: NewAlert) -> None:
-    """An alert, and one pending delivery a target."""
+def add_alert(cursor: Cursor, new: NewAlert) -> None:
+    """An alert, and one pending delivery a target, within a transaction."""
     made = cursor.one(
         "INSERT INTO alert (url, kind, time, message, facts) VALUES (?, ?, ?, ?, ?) RETURNING id", new.alert[1:]
     )

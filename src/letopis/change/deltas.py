@@ -1,6 +1,4 @@
-"""Differences as bytes: binary deltas that `letopis patch` applies, and text deltas that copy, skip and insert.
-
-A binary delta:
+"""Differences as bytes, which `letopis patch` applies:
 
     file    = "LTPD" (4)  version 1 (1)  method (1)  digest of old (32)  digest of new (32)
               size of new (8, little endian)  payload
@@ -8,29 +6,14 @@ A binary delta:
 
 Digests are BLAKE3. The payload of methods 1 and 2 is one zstd frame; for
 method 2 the old file is its raw dictionary. The smallest of the three is kept.
-
-A text delta:
-
-    delta  = level (1 byte: 0xD1, 0xD2, 0xD3)  size of new (varint)  check of new (4 bytes)  step*
-    step   = copied (varint)  skipped (varint)  inserted (varint)  that many bytes
-
-All counts are bytes at every level; the level only says how finely the two
-texts were matched.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
-
 from blake3 import blake3
-from xxhash import xxh32_intdigest
 
-from letopis.binary import ByteReader, append_varint
-from letopis.change.sequence import Budget, opcodes
-from letopis.change.text_diff import CHARACTERS, LINES, WORDS, DiffLevel
 from letopis.errors import Damaged, DocumentTooLarge, NewerFormat, Remedy, UsageError
+from letopis.tuples import NamedTuple
 from letopis.zstandard import (
     CompressionParameter,
     DecompressionParameter,
@@ -126,98 +109,3 @@ def _decompressed(payload: bytes, past: bytes, size: int) -> bytes:
     if not decoder.eof or decoder.unused_data:
         raise Damaged("this difference is damaged: it ends at the wrong place; make the difference again")
     return new
-
-
-TEXT_DELTA_LEVELS: tuple[DiffLevel, ...] = (LINES, WORDS, CHARACTERS)
-_FIRST_BYTE = 0xD0
-_LINE = re.compile(rb"[^\n]*\n|[^\n]+")
-_WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff]+|[ \t\r]+|.", re.DOTALL)
-_MOST_CHARACTERS = 1 << 13
-_MOST_WORDS = 1 << 20
-_MAX_TEXT_BYTES = 1 << 30
-
-TextEdit = tuple[bool, bytes, bytes]
-"""Whether a run is equal, its old bytes, its new bytes."""
-
-
-def make_text_delta(old: bytes, new: bytes, level: DiffLevel = LINES) -> bytes:
-    """The difference that `apply` turns back to exactly `new`; bounded work for any two inputs."""
-    if level not in TEXT_DELTA_LEVELS:
-        raise UsageError(f"level {level} of a text difference does not exist; choose 1, 2 or 3")
-    out = bytearray([_FIRST_BYTE + level])
-    append_varint(out, len(new))
-    out += xxh32_intdigest(new).to_bytes(4, "little")
-    for copied, skipped, inserted in _steps(_edits(old, new, level)):
-        for count in (copied, skipped, len(inserted)):
-            append_varint(out, count)
-        out += inserted
-    return bytes(out)
-
-
-def apply_text_delta(old: bytes, delta: bytes, max_bytes: int = _MAX_TEXT_BYTES) -> bytes:
-    """The text that `delta` was made for; Damaged when the two do not fit or the bytes are no difference."""
-    reader = ByteReader(delta, what="text difference")
-    if reader.byte() - _FIRST_BYTE not in TEXT_DELTA_LEVELS:
-        raise reader.broken("it begins wrongly")
-    size = reader.varint(max_bytes)
-    check = int.from_bytes(reader.take(4), "little")
-    parts: list[bytes] = []
-    at = made = 0
-    while not reader.done:
-        copied, skipped, inserted = reader.varint(size - made), reader.varint(len(old)), reader.varint(size)
-        if at + copied + skipped > len(old) or not copied + skipped + inserted:
-            raise reader.broken("it does not fit the other text")
-        parts += [old[at : at + copied], reader.take(inserted)]
-        at += copied + skipped
-        made += copied + inserted
-        if made > size:
-            raise reader.broken("it is longer than it says")
-    new = b"".join(parts)
-    if len(new) != size or xxh32_intdigest(new) != check:
-        raise reader.broken("the result is not what was stored")
-    return new
-
-
-def _edits(old: bytes, new: bytes, level: DiffLevel) -> Iterator[TextEdit]:
-    budget = Budget()
-    for equal, before, after in _matched(old, new, _LINE.findall, budget):
-        if equal or level == LINES or not before or not after or len(before) + len(after) > _MOST_WORDS:
-            yield equal, before, after
-        else:
-            yield from _by_words(before, after, level, budget)
-
-
-def _by_words(old: bytes, new: bytes, level: DiffLevel, budget: Budget) -> Iterator[TextEdit]:
-    for equal, before, after in _matched(old, new, _WORD.findall, budget):
-        if equal or level == WORDS or not before or not after or len(before) + len(after) > _MOST_CHARACTERS:
-            yield equal, before, after
-        else:
-            yield from _by_characters(before, after, budget)
-
-
-def _by_characters(old: bytes, new: bytes, budget: Budget) -> Iterator[TextEdit]:
-    for op in opcodes(old, new, budget):
-        yield op.tag == "equal", old[op.a1 : op.a2], new[op.b1 : op.b2]
-
-
-def _matched(old: bytes, new: bytes, cut: Callable[[bytes], list[bytes]], budget: Budget) -> Iterator[TextEdit]:
-    before, after = cut(old), cut(new)
-    for op in opcodes(before, after, budget):
-        yield op.tag == "equal", b"".join(before[op.a1 : op.a2]), b"".join(after[op.b1 : op.b2])
-
-
-def _steps(edits: Iterator[TextEdit]) -> Iterator[tuple[int, int, bytes]]:
-    """Edits gathered to copy, skip, insert; an equal run after a change opens the next step."""
-    copied = skipped = 0
-    inserted: list[bytes] = []
-    for equal, before, after in edits:
-        if equal and (skipped or inserted):
-            yield copied, skipped, b"".join(inserted)
-            copied, skipped, inserted = 0, 0, []
-        if equal:
-            copied += len(before)
-        else:
-            skipped += len(before)
-            inserted.append(after)
-    if copied or skipped or inserted:
-        yield copied, skipped, b"".join(inserted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from letopis.change.sequence import Op
 from letopis.change.text_diff import (
@@ -18,6 +18,7 @@ from letopis.change.text_diff import (
     split_lines,
 )
 from letopis.model import Change, Link, LinkType, Page
+from letopis.tuples import NamedTuple
 
 
 class LinkChanges(NamedTuple):

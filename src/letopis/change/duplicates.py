@@ -10,32 +10,31 @@ a page's own history (`compare`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import pairwise
+from typing import TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-from blake3 import blake3
 from xxhash import xxh3_64_intdigest
 
 from letopis.change.fingerprints import Fingerprint, fingerprint, normalized_words
 from letopis.change.profiles import HostProfile
-from letopis.errors import REPAIR, Damaged
+from letopis.lazy import np, npt
 from letopis.model import Page
 
-Signature = npt.NDArray[np.uint32]
+Signature: TypeAlias = "npt.NDArray[np.uint32]"
 
 SIGNATURE_SIZE = 128
 BANDS, ROWS = 32, 4  # finds pairs of likeness 0.7 with 99.9 %, of 0.3 with 23 %
 _SHINGLE_WORDS = 4  # words in a shingle
 _MOST_WORDS = 200_000  # shingles of one page
-_random = np.random.default_rng(0x1E70_0915)
-_FACTORS = _random.integers(1, 1 << 62, SIGNATURE_SIZE, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-_OFFSETS = _random.integers(0, 1 << 62, SIGNATURE_SIZE, dtype=np.uint64)
 
 
-def content_digest(body: bytes) -> str:
-    """Equal for equal bytes: what exact duplicates share."""
-    return blake3(body).hexdigest()
+@cache
+def _hashing() -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    """Factors and offsets of the hash functions, the same in every process."""
+    chance = np.random.default_rng(0x1E70_0915)
+    factors = chance.integers(1, 1 << 62, SIGNATURE_SIZE, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    return factors, chance.integers(0, 1 << 62, SIGNATURE_SIZE, dtype=np.uint64)
 
 
 def shingles(page: Page, host: HostProfile | None = None) -> npt.NDArray[np.uint64]:
@@ -64,10 +63,11 @@ def _words(page: Page, prints: Fingerprint, host: HostProfile | None) -> list[st
 
 def signature(items: npt.NDArray[np.uint64]) -> Signature:
     """The MinHash signature of a set of shingles; of an empty set all ones."""
+    factors, offsets = _hashing()
     best = np.full(SIGNATURE_SIZE, np.iinfo(np.uint64).max, dtype=np.uint64)
     for start in range(0, len(items), 2048):
         part = items[start : start + 2048, None]
-        best = np.minimum(best, (part * _FACTORS + _OFFSETS).min(axis=0))
+        best = np.minimum(best, (part * factors + offsets).min(axis=0))
     return (best >> np.uint64(32)).astype(np.uint32)
 
 
@@ -92,18 +92,6 @@ def exact_similarity(first: npt.NDArray[np.uint64], second: npt.NDArray[np.uint6
         return 1.0
     both = len(np.intersect1d(first, second, assume_unique=True))
     return both / (len(first) + len(second) - both)
-
-
-def signature_to_bytes(sign: Signature) -> bytes:
-    """512 bytes for the catalogue."""
-    return sign.astype("<u4").tobytes()
-
-
-def signature_from_bytes(data: bytes) -> Signature:
-    """The inverse; Damaged when the length is not that of a signature."""
-    if len(data) != 4 * SIGNATURE_SIZE:
-        raise Damaged("a stored page signature has the wrong length", REPAIR)
-    return np.frombuffer(data, dtype="<u4").astype(np.uint32)
 
 
 def candidate_groups(bands: Iterable[tuple[str, Sequence[int]]]) -> list[list[str]]:

@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import sqrt
-from typing import NamedTuple
 
 from letopis.change.fingerprints import Fingerprint, normalized_words, without_clocks
 from letopis.change.noise import (
@@ -34,6 +33,7 @@ from letopis.change.noise import (
 )
 from letopis.change.profiles import ChangedRegion, PageHabits, changed_regions
 from letopis.model import BlockKind
+from letopis.tuples import NamedTuple
 
 _HIDDEN = frozenset((BlockKind.KEYWORDS, BlockKind.DESCRIPTION, BlockKind.ALT))
 _ENTRIES = frozenset((BlockKind.ITEM, BlockKind.CELL))
@@ -175,7 +175,7 @@ class ChangeJudge:
         """Without the frame, and without what stands in the place of a piece of it."""
         old = [i for i in side.old if self.old.hashes[i] not in self.frame and i not in self._framed_old]
         new = [j for j in side.new if self.new.hashes[j] not in self.frame and j not in self._framed_new]
-        in_frame = side.region.left in self.frame and side.region.right in self.frame
+        in_frame = all(not away and anchor in self.frame for away, anchor in (side.region.before, side.region.after))
         short = all(self.new.lengths[j] <= _FRAME_LENGTH for j in new)
         if in_frame and not old and short and len(new) <= max(_FRAME_RUN, len(side.old)):
             return ChangedBlocks(side.region, [], [])

@@ -11,26 +11,30 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import regex
-from lxml import etree
-from lxml import html as lxml_html
 from selectolax.lexbor import LexborHTMLParser
 
 from letopis.bounded import check_pattern, run_bounded
 from letopis.change.offers import price_markup, stock_markup
 from letopis.errors import TooCostly, UsageError
+from letopis.lazy import etree, lazy
 from letopis.model import Block, Page
+
+if TYPE_CHECKING:
+    from lxml import html as lxml_html
+else:
+    lxml_html = lazy("lxml.html")
 
 JsonPathStep = Callable[[Any], Iterable[Any]]
 _TOKEN = re.compile(
     r"\.\.(?P<deep>\*|[^\s.\[\]()'\"*?@$]+|(?=\[))"
     r"|\.(?P<name>\*|[^\s.\[\]()'\"*?@$]+)"
     r"|\[\s*(?P<inside>\*|'(?:[^'\\]|\\.)*'(?:\s*,\s*'(?:[^'\\]|\\.)*')*|\"(?:[^\"\\]|\\.)*\"(?:\s*,\s*\"(?:[^\"\\]|\\.)*\")*"
-    r"|(?:-?\d+)?\s*:\s*(?:-?\d+)?(?:\s*:\s*(?:-?\d+)?)?|-?\d+(?:\s*,\s*-?\d+)*)\s*\]"
+    r"|(?:-?\d{1,18})?\s*:\s*(?:-?\d{1,18})?(?:\s*:\s*(?:-?\d{1,18})?)?|-?\d{1,18}(?:\s*,\s*-?\d{1,18})*)\s*\]"
 )
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
 _MOST_VALUES = 100_000
@@ -80,8 +84,8 @@ def _steps(token: re.Match[str]) -> list[JsonPathStep]:
     if inside[0] in "'\"":
         return [_keys([re.sub(r"\\(.)", r"\1", one or two) for one, two in _QUOTED.findall(inside)])]
     if ":" in inside:
-        return [_slice(*[int(part) if part.strip() else None for part in inside.split(":")])]
-    return [_indices([int(part) for part in inside.split(",")])]
+        return [_slice(*[int(part.strip()) if part.strip() else None for part in inside.split(":")])]
+    return [_indices([int(part.strip()) for part in inside.split(",")])]
 
 
 def _named(name: str) -> JsonPathStep:
@@ -193,7 +197,7 @@ def filter_page(page: Page, filters: Sequence[ContentFilter]) -> Page:
         if text
     ]
     frame = frozenset(n for n, (index, _) in enumerate(kept) if index in page.frame)
-    return replace(page, blocks=tuple(block for _, block in kept), frame=frame)
+    return page._replace(blocks=tuple(block for _, block in kept), frame=frame)
 
 
 def _filtered(step: str, filters: Sequence[ContentFilter], texts: list[str], content_type: str = "") -> list[list[str]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from math import sqrt
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from letopis.change.fingerprints import (
     Fingerprint,
@@ -24,6 +24,7 @@ from letopis.change.fingerprints import (
 from letopis.change.profiles import ChangedRegion
 from letopis.change.sequence import opcodes
 from letopis.model import BlockKind
+from letopis.tuples import NamedTuple
 
 _MOST_WORDS = 1000
 

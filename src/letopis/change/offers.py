@@ -19,6 +19,7 @@ _MOST_VALUES = 10_000
 _AMOUNT = r"\d{1,3}(?:[ \u00a0\u202f.,]\d{3})*(?:[.,]\d{1,2})?|\d+(?:[.,]\d{1,2})?"
 _CURRENCY = r"[$€£¥₹]|(?:US|CA|AU)\$|Kč|zł|kr\.?|Ft|lei|CHF|USD|EUR|GBP|CZK|PLN|HUF|SEK|NOK|DKK|JPY"
 _WRITTEN_PRICE = re.compile(rf"(?:{_CURRENCY})\s?(?:{_AMOUNT})|(?:{_AMOUNT})(?:,[-–])?\s?(?:{_CURRENCY})")
+_LONGEST_PRICE = 40
 _META_PRICES = (
     ("product:price:amount", "product:price:currency"),
     ("og:price:amount", "og:price:currency"),
@@ -32,6 +33,11 @@ _IN_WORDS = (
     "in den warenkorb", "en stock", "ajouter au panier",
 )  # fmt: skip
 _OUT_STATES = ("outofstock", "soldout", "discontinued", "backorder", "preorder")
+
+
+def is_price(text: str) -> bool:
+    """Whether a short text is an amount of money, perhaps with a word before it."""
+    return len(text) <= _LONGEST_PRICE and _WRITTEN_PRICE.search(text) is not None
 
 
 def price_markup(source: str) -> str:

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from struct import pack, unpack
-from typing import NamedTuple
 
 from letopis.binary import ByteReader, append_varint, encode_varints
 from letopis.change.fingerprints import Fingerprint, without_clocks
 from letopis.change.sequence import Op, opcodes
+from letopis.tuples import NamedTuple
 
 CAPACITY = 4096
 _BOILERPLATE_SHARE = 0.30
@@ -153,18 +153,18 @@ _START, _END = 1, 2
 
 
 class ChangedRegion(NamedTuple):
-    """A run of blocks that differs, with the blocks around it as anchors (0: not unique)."""
+    """A run of blocks that differs, and its anchors on either side: so many blocks away, and which (0: none)."""
 
     op: Op
-    left: int
-    right: int
+    before: tuple[int, int]
+    after: tuple[int, int]
 
     def slots(self, from_left: bool) -> Iterator[tuple[int, int, int]]:
         """Key, old index and new index of the replaced blocks nearest to one anchor."""
         _, a1, a2, b1, b2 = self.op
-        anchor = self.left if from_left else self.right
+        away, anchor = self.before if from_left else self.after
         for offset in range(min(a2 - a1, b2 - b1, _REACH) if anchor else 0):
-            key = (anchor * 0x9E3779B97F4A7C15 + 2 * offset + from_left) & _MASK
+            key = (anchor * 0x9E3779B97F4A7C15 + 2 * (offset + away) + from_left) & _MASK
             yield (key, a1 + offset, b1 + offset) if from_left else (key, a2 - 1 - offset, b2 - 1 - offset)
 
 
@@ -179,10 +179,17 @@ def changed_regions(old: Fingerprint, new: Fingerprint) -> list[ChangedRegion]:
 
 
 def _region(op: Op, old: Fingerprint, times: Counter[int]) -> ChangedRegion:
-    """An anchor must stand once on either side, or "Read more" would make every teaser one slot."""
-    left = old.hashes[op.a1 - 1] if op.a1 else _START
-    right = old.hashes[op.a2] if op.a2 < len(old) else _END
-    return ChangedRegion(op, left if times[left] <= 2 else 0, right if times[right] <= 2 else 0)
+    """An anchor must stand once on either side, or "Read more" would make every teaser one slot.
+
+    Where the neighbour does not, one a little further does: a heading often repeats the title.
+    """
+    before, after = old.hashes[max(0, op.a1 - _REACH) : op.a1], old.hashes[op.a2 : op.a2 + _REACH]
+    return ChangedRegion(op, _anchor([*before[::-1], _START], times), _anchor([*after, _END], times))
+
+
+def _anchor(neighbours: list[int], times: Counter[int]) -> tuple[int, int]:
+    """How many blocks away the nearest one is that stands once, and which it is (0: none is near)."""
+    return next(((away, block) for away, block in enumerate(neighbours[:_REACH]) if times[block] in (0, 2)), (0, 0))
 
 
 def _differs_in_clocks(old: Fingerprint, new: Fingerprint, i: int, j: int) -> bool:

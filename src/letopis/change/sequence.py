@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from letopis.lazy import lazy
+from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from rapidfuzz import distance as rapidfuzz_distance

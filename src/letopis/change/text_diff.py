@@ -14,9 +14,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from letopis.change.sequence import Budget, Op, Tag, opcodes
+from letopis.tuples import NamedTuple
 
 DiffLevel = Literal[1, 2, 3]
 LINES: DiffLevel = 1

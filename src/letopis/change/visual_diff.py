@@ -12,14 +12,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any
 
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from letopis.bounded import run_bounded
 from letopis.change.sequence import Budget, opcodes
 from letopis.change.text_diff import DiffBounds
 from letopis.errors import TooCostly
+from letopis.tuples import NamedTuple
 
 _ACTIVE = ["script", "noscript", "template", "iframe", "frame", "frameset", "object", "embed", "applet", "portal"]
 _ACTIVE += ["base", "meta", "link", "xmp", "plaintext", "noembed", "noframes"]
@@ -29,13 +30,19 @@ _SMALL = 1 << 15
 """Characters of two pages that no structure makes slow."""
 _KEPT = "surrogatepass"
 _REWRITTEN = 0.4
-_TAG = r"<(?:[^\">]++|\"[^\"]*+\")*+>"
+_TAG = r"<(?>[^\">]++|\"[^\"]*+\")*+>"
 _OPAQUE = "|".join(
-    rf"<{name}\b(?:[^\">]++|\"[^\"]*+\")*+>.*?</{name}\s*>" for name in ("style", "textarea", "svg", "select", "title")
+    rf"<{name}\b(?>[^\">]++|\"[^\"]*+\")*+>.*?</{name}\s*>" for name in ("style", "textarea", "svg", "select", "title")
 )
 _WORDS = re.compile(rf"{_OPAQUE}|<!--.*?-->|{_TAG}|[^<\s]++\s*+|\s++|<", re.DOTALL)
 _RUNS = re.compile(rf"{_OPAQUE}|<!--.*?-->|{_TAG}|[^<]++|<", re.DOTALL)
 _TAGS = re.compile(rf"<!--.*?-->|{_TAG}", re.DOTALL)
+_PLAIN_NAME = r"[^\s\"'<>=/]++"
+_SOUND_TAG = rf'</?+{_PLAIN_NAME}(?>\s++{_PLAIN_NAME}(?>="[^"]*+")?+)*+\s*+/?+>'
+_SOUND = re.compile(rf"(?>[^<]++|<style\b[^>]*+>.*?</style\s*+>|{_SOUND_TAG}|<!--.*?-->)*+", re.DOTALL)
+"""Markup in which every tag is one, however it is read: browsers take `<b"<svg>` for an element of that name."""
+_IS_PLAIN = re.compile(_PLAIN_NAME)
+_MARKUP_IN_SHEET = re.compile(r"<(?=[a-zA-Z/!?])")
 _NAME = re.compile(r"</?[a-zA-Z][^\s/>]*")
 _SOURCE = re.compile(r'\ssrc="([^"]*)"')
 _ATTRIBUTE = re.compile(r'\s([^\s"=<>/]+)(?:="([^"]*)")?')
@@ -46,6 +53,10 @@ _SCHEME = re.compile(r"[\x00-\x20]*([a-z][a-z0-9+.\-\x00-\x20]*):", re.IGNORECAS
 _SAFE_SCHEMES = frozenset(("http", "https", "mailto", "tel", "ftp"))
 _NO_TEXT = re.compile(r"<(?:table|/?tbody|/?thead|/?tfoot|/?tr|/td|/th|colgroup|/caption)\b")
 _MOST_DELETED = 200_000
+_MOST_SHEETS = 100
+_FIRST_MARK = re.compile(r'<(?:ins|del) class="letopis"')
+FIRST_CHANGE = "letopis-first-change"
+"""The id of the first mark, for links that lead there."""
 _STYLE = """
 ins.letopis{background:#c8f0c8;color:#062;text-decoration:underline}
 del.letopis{background:#fbd0d0;color:#600;text-decoration:line-through}
@@ -64,7 +75,7 @@ def visual_html(old: str, new: str, base_url: str = "", remote: bool = False, bo
     Past its bounds the result marks larger runs, at worst everything.
     """
     bounds = bounds or DiffBounds()
-    before, after = _Source(old), _Source(new)
+    before, after = _Source(old), _Source(new, remote)
     body = _marked(_compared(before.body, after.body, bounds))
     head = _head(after, base_url, remote)
     return f"<!DOCTYPE html>\n<html{after.html_attributes}><head>{head}</head>{body}</body></html>\n"
@@ -134,19 +145,48 @@ def _parts(old: list[str], new: list[str], budget: Budget) -> Iterator[_Part]:
 
 
 class _Source:
-    """One page after parsing: the styles of its head, its body as markup."""
+    """One page after parsing: the styles of its head, its body as markup. Sheets from elsewhere only with `remote`."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, remote: bool = False) -> None:
         document = LexborHTMLParser(text[:_ROUGH])
+        sheets = _linked_sheets(document) if remote else ""
         present = {node.tag for node in document.css(", ".join(_ACTIVE))}
         document.strip_tags([tag for tag in _ACTIVE if tag in present], recursive=True)
         head, body, root = document.head, document.body, document.root
-        self.styles = "".join(safe_tag(style.html or "") for style in head.css("style")) if head is not None else ""
+        own = "".join(safe_tag(style.html or "") for style in head.css("style")) if head is not None else ""
+        self.styles = sheets + own
         title = document.css_first("title")
         self.title = " ".join(title.text().split()) if title is not None else ""
-        self.body = ((body.html if body is not None else None) or "<body></body>").removesuffix("</body>")
+        self.body = _sound_markup(body).removesuffix("</body>")
         language = (root.attributes.get("lang") or "") if root is not None else ""
         self.html_attributes = f' lang="{escape(language)}"' if language else ""
+
+
+def _sound_markup(body: LexborNode | None) -> str:
+    """The markup of an element without names that hold quotes or brackets, which would hide tags behind them."""
+    found = (body.html if body is not None else None) or "<body></body>"
+    if body is None or _SOUND.fullmatch(found):
+        return found
+    for node in body.css("*"):
+        for name in [name for name in node.attributes if not _IS_PLAIN.fullmatch(name)]:
+            del node.attrs[name]
+        if not _IS_PLAIN.fullmatch(node.tag or ""):
+            node.unwrap()
+    found = body.html or ""
+    return found if _SOUND.fullmatch(found) else f"<body>{escape(body.text(separator=' '))}</body>"
+
+
+def _linked_sheets(document: LexborHTMLParser) -> str:
+    """Links to the sheets that a page is shown with, made anew of their addresses alone."""
+    found = []
+    for link in document.css("link[rel][href]")[:_MOST_SHEETS]:
+        words, address = (link.attributes.get("rel") or "").lower().split(), link.attributes.get("href") or ""
+        scheme = _SCHEME.match(address)
+        is_shown = "stylesheet" in words and "alternate" not in words
+        if is_shown and (not scheme or scheme[1].lower() in ("http", "https")):
+            media = link.attributes.get("media") or "all"
+            found.append(f'<link rel="stylesheet" href="{escape(address)}" media="{escape(media)}">')
+    return "".join(found)
 
 
 def _keys(tokens: Sequence[str]) -> list[str]:
@@ -271,14 +311,20 @@ def _marked(parts: Iterable[_Part]) -> str:
     return writer.finish()
 
 
+def with_first_change(page: str) -> str:
+    """A page of `visual_html` whose first mark has the id FIRST_CHANGE, so that a link leads there."""
+    return _FIRST_MARK.sub(rf'\g<0> id="{FIRST_CHANGE}"', page, count=1)
+
+
 def safe_tag(token: str) -> str:
     """A tag without handlers and without addresses that run; comments and unknown markup vanish.
 
     An opaque token (a whole `<svg>`, `<select>`...) is made safe tag by tag.
     """
     if token.startswith("<style"):
-        head = _TAGS.match(token)
-        return _safe(head[0]) + token[head.end() :] if head else ""
+        head, end = _TAGS.match(token), token.rfind("</")
+        # Inside a drawing a sheet is read as markup.
+        return _safe(head[0]) + _MARKUP_IN_SHEET.sub(r"\\3c ", token[head.end() : end]) + token[end:] if head else ""
     return _TAGS.sub(lambda match: _safe(match[0]), token) if _NAME.match(token) else ""
 
 

@@ -79,6 +79,11 @@ class CliContext:
         ]
 
     @property
+    def is_unwatched(self) -> bool:
+        """Whether nobody wants to see how far the work is: a program reads the answer, or silence was asked for."""
+        return self.quiet or self.as_json
+
+    @property
     def output(self) -> Output:
         """Where answers go."""
         return Output(as_json=self.as_json, quiet=self.quiet)
@@ -142,6 +147,19 @@ def shared_options(function: F) -> F:
     return function
 
 
+def verb_words(ctx: click.Context) -> list[str]:
+    """How a command is called: what a verb means without a word of its own is called by the verb alone."""
+    words = ctx.command_path.split()
+    return words[:-1] if words[-2:-1] == words[-1:] else words
+
+
+def _write_examples(formatter: click.HelpFormatter, examples: Iterable[str]) -> None:
+    """One a line, however long: a line that was broken could not be copied."""
+    with formatter.section("Examples"):
+        for example in examples:
+            formatter.write(f"{'':{formatter.current_indent}}{example}\n")
+
+
 class VerbCommand(click.Command):
     """A command whose help ends with examples."""
 
@@ -149,16 +167,12 @@ class VerbCommand(click.Command):
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """How it is called; what a verb means without a word of its own is called by the verb alone."""
-        words = ctx.command_path.split()
-        path = words[:-1] if words[-2:-1] == words[-1:] else words
-        formatter.write_usage(" ".join(path), " ".join(self.collect_usage_pieces(ctx)))
+        formatter.write_usage(" ".join(verb_words(ctx)), " ".join(self.collect_usage_pieces(ctx)))
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Examples to copy."""
         if self.examples:
-            with formatter.section("Examples"):
-                for example in self.examples:
-                    formatter.write_text(example)
+            _write_examples(formatter, self.examples)
 
 
 class VerbGroup(click.Group):
@@ -168,9 +182,7 @@ class VerbGroup(click.Group):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Examples to copy."""
-        with formatter.section("Examples"):
-            for example in self.examples:
-                formatter.write_text(example)
+        _write_examples(formatter, self.examples)
 
 
 def verb(name: str, *examples: str) -> Callable[[F], VerbCommand]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any
 
 import click
@@ -36,6 +36,11 @@ _METAVARS = {
     "text": "TEXT", "integer": "N", "number": "X", "time": "TIME", "duration": "TIME", "texts": "TEXT",
     "objects": "JSON", "bytes": "FILE",
 }  # fmt: skip
+_ROWS = {
+    "audit": "entries", "broken": "broken links", "history": "checks", "near": "words", "origin": "paragraphs",
+    "rank": "pages", "verify": "faults",
+}  # fmt: skip
+"""What rows are called where their list is named by the question."""
 _HELP = {"help_option_names": ["-h", "--help"]}
 
 
@@ -50,26 +55,40 @@ def verb_of(name: str, families: str, help: str = "") -> click.Command:
         shared_options(lambda: None)
     )
     group.examples = tuple(dict.fromkeys(example for one in found.values() for example in one.examples))
-    for verb, one in found.items():
-        group.add_command(command_of(one), verb.partition(" ")[2] or name)
-    if name in found:
-        # Its help is that of the verb itself: the examples tell of the other words.
-        group.commands[name].examples = group.examples  # type: ignore[attr-defined]
+    group.operations = {verb.partition(" ")[2] or name: one for verb, one in found.items()}
     group.default = name if name in found else None
     return group
 
 
 class _WordsGroup(VerbGroup):
-    """A verb with words of its own, and perhaps a meaning without any: `map SITE` beside `map diff SITE`."""
+    """A verb with words of its own, and perhaps a meaning without any: `map SITE` beside `map diff SITE`.
+
+    Commands are made of operations when they are asked for: whoever types one word needs no options of the others.
+    """
 
     default: str | None = None
+    operations: Mapping[str, Operation[Any, Any]] = MappingProxyType({})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All words, made or not."""
+        return sorted({*self.operations, *self.commands})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a word; None for an unknown one, which click reports."""
+        if cmd_name in self.operations and cmd_name not in self.commands:
+            made = command_of(self.operations[cmd_name])
+            if cmd_name == self.default:
+                # Its help is that of the verb itself: the examples tell of the other words.
+                made.examples = self.examples
+            self.add_command(made, cmd_name)
+        return super().get_command(ctx, cmd_name)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Everything that is no word of the verb is meant for the verb itself."""
         args, warning = current_words(self.name or "", args)
         if warning:
             click.echo(f"letopis: {warning}", err=True)
-        if self.default is not None and (not args or args[0] not in self.commands):
+        if self.default is not None and (not args or args[0] not in self.list_commands(ctx)):
             args = [self.default, *args]
         return super().parse_args(ctx, args)
 
@@ -107,10 +126,10 @@ def command_of(operation: Operation[Any, Any]) -> VerbCommand:
 def run_operation(cli: CliContext, operation: Operation[Any, Any], asked: Any, target: Path | None = None) -> int:
     """Runs an operation with the rights of the command line and shows its answer; answers the exit status."""
     if operation.local:
-        with _Bar(cli.quiet) as bar:
+        with _Bar(cli) as bar:
             local = LocalContext(cli.settings(), lambda: cli.open(create=False), bar)
             return show(cli, operation, operation(local, asked), target)
-    with cli.open(create=operation.makes_archive(asked)) as archive, _Bar(cli.quiet) as bar:
+    with cli.open(create=operation.makes_archive(asked)) as archive, _Bar(cli) as bar:
         context = Context(
             archive, rights=EVERYTHING, private_ok=archive.settings.fetch.private != "never", origin="cli",
             form="json" if cli.as_json else "text", progress=bar,
@@ -162,33 +181,47 @@ def _option(one: Parameter) -> Any:
         words: dict[str, Any] = {"nargs": -1} if one.repeated else {}
         name = "|".join(one.choices) or one.alias.upper()
         metavar = declared.metavar or (name if one.required else f"[{name}]")
+        words["shell_complete"] = _completing(one.choices)
         return click.argument(one.name, required=one.required, metavar=metavar, **words)
     flags = declared.flags or ("--" + one.alias.replace("_", "-"),)
     if one.kind == "flag":
         return click.option(*flags, one.name, is_flag=True, help=declared.help)
     shown = f"[{'|'.join(one.choices)}]" if one.choices else declared.metavar or _METAVARS[one.kind]
     about = declared.help if one.default in (None, (), "") else f"{declared.help.rstrip('.')}; default: {one.default}."
-    return click.option(*flags, one.name, metavar=shown, help=about, multiple=one.repeated)
+    return click.option(
+        *flags, one.name, metavar=shown, help=about, multiple=one.repeated, shell_complete=_completing(one.choices)
+    )
+
+
+def _completing(choices: Sequence[str]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """What a shell may complete: the choices that begin with what is typed."""
+    return lambda ctx, param, typed: [choice for choice in choices if choice.startswith(typed)]
 
 
 class _Bar:
-    """Progress of an operation as one line on standard error; Ctrl-C stops it, so it is never cancelled."""
+    """Progress of an operation as one line of a terminal; Ctrl-C stops it, so it is never cancelled."""
 
-    def __init__(self, quiet: bool) -> None:
-        self._quiet = quiet
+    def __init__(self, cli: CliContext) -> None:
+        self._cli = cli
         self._line: ProgressLine | None = None
         self._what = ""
 
     def show(self, done: int, what: str = "", of: int = 0) -> None:
         """So many items are done, of so many where that is known."""
         if self._line is None or what != self._what:
-            self._line, self._what = ProgressLine(what, total=of or None, quiet=self._quiet), what
-        self._line.show(done)
+            self._end_line()
+            self._line, self._what = ProgressLine(what, quiet=self._cli.is_unwatched), what
+        self._line.show(done, total=of)
 
     def remark(self, sentence: str) -> None:
         """A line on standard error."""
-        if not self._quiet:
+        self._end_line()
+        if not self._cli.quiet:
             click.echo(printable(sentence), err=True)
+
+    def _end_line(self) -> None:
+        if self._line is not None:
+            self._line.interrupt()
 
     def cancelled(self) -> bool:
         """Never: Ctrl-C is an exception here."""
@@ -202,8 +235,7 @@ class _Bar:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Leaves the terminal with a clean line."""
-        if self._line is not None:
-            self._line.__exit__(kind, error, trace)
+        self._end_line()
 
 
 def show(cli: CliContext, operation: Operation[Any, Any], answer: Answer, target: Path | None = None) -> int:
@@ -239,15 +271,18 @@ def _complain(cli: CliContext, faults: Sequence[LetopisError]) -> int:
 
 def _show_rows(cli: CliContext, operation: Operation[Any, Any], answer: Rows[Any]) -> None:
     if operation.sentence is not None and not cli.as_json:
-        cli.output.sentences(map(operation.sentence, answer))
+        shown = cli.output.sentences(map(operation.sentence, answer))
     else:
         rows = (with_old_fields("cli", operation.name, json_value(row)) for row in answer)
-        cli.output.rows(rows, operation.columns or _columns(operation.row))
+        shown = cli.output.rows(rows, operation.columns or _columns(operation.row))
     for part in answer.about.values():
         if isinstance(part, list | tuple) and part and hasattr(part[0], "__annotations__"):
-            cli.output.rows(map(json_value, part), _columns(type(part[0])))
+            shown += cli.output.rows(map(json_value, part), _columns(type(part[0])))
     if answer.remark:
         cli.output.remark(answer.remark)
+    elif not shown and not cli.as_json and not answer.faults:
+        what = _ROWS.get(operation.listed) or operation.listed.replace("_", " ")
+        cli.output.remark(f"no {what}")
 
 
 def _columns(row: type | None) -> Sequence[str]:

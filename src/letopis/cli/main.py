@@ -8,22 +8,27 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from letopis import __version__
-from letopis.cli.context import CliContext, shared_options
+from letopis.cli.context import CliContext, shared_options, verb_words
 from letopis.errors import LetopisError, shell_words
 from letopis.lazy import lazy
 from letopis.model.printing import printable
 from letopis.plugins import load_entry_point
+from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:
     import difflib
     import traceback
+
+    from click import shell_completion as completion
+    from click.shell_completion import CompletionItem
 else:
     difflib, traceback = lazy("difflib"), lazy("traceback")  # for what went wrong
+    completion = lazy("click.shell_completion")
 
 _PACKAGE = "package:"
 
@@ -42,6 +47,7 @@ VERBS: dict[str, Verb] = {
     "versions": Verb("operations.checks", "List the versions of a page"),
     "sets": Verb("operations.captures", "List the captures of a whole page"),
     "set": Verb("operations.captures", "List the resources of a whole page"),
+    "qa": Verb("operations.replay_quality", "Replay captured pages and count what they lack"),
     "screenshot": Verb("operations.captures", "Print the picture of a page"),
     "shown-text": Verb("operations.captures", "Print the text as a page showed it"),
     "diff": Verb("operations.pages", "Show what changed on a page"),
@@ -50,6 +56,7 @@ VERBS: dict[str, Verb] = {
     "extract": Verb("measures", "Show the common form of a document"),
     "put": Verb("operations.pages", "Store a version by hand"),
     "watch": Verb("watch_loop", "Standing checks: add, list, pause, remove, run and more"),
+    "saved": Verb("operations.saved_searches saved_looks", "Saved searches, asked again when versions come"),
     "crawl": Verb("crawls", "Crawl from seeds, politely, and come back when pages change"),
     "crawls": Verb("operations.crawls", "How crawling goes; add seeds for the daemon, drop sites"),
     "why": Verb("operations.crawls", "Say when a page is next visited, and why then"),
@@ -71,11 +78,12 @@ VERBS: dict[str, Verb] = {
     "words": Verb("operations.word_forms", "Base forms of words: list, lock, release"),
     "origin": Verb("operations.words", "Tell where each paragraph of a page first stood"),
     "categories": Verb("operations.words", "Sort the pages of a site into a tree by their key words"),
+    "moved": Verb("operations.moved_pages", "Tell where a page that is missing on its site may be found"),
     "duplicates": Verb("operations.duplicates", "Find the same document under other addresses"),
     "muted": Verb("operations.muting", "List changes of a page that did not count, and why"),
     "mute": Verb("operations.muting", "Mute changes of a text on a page or host, or have it never muted"),
     "jobs": Verb("operations.jobs runs", "The queue of jobs: start, submit, list, show, cancel, refresh"),
-    "users": Verb("operations.accounts", "People who may sign in, and their roles"),
+    "users": Verb("operations.accounts invitations two_factor", "People who may sign in, and their roles"),
     "tokens": Verb("operations.accounts", "Secrets for programs that use the HTTP API"),
     "projects": Verb("operations.projects", "Named sets of pages"),
     "audit": Verb("operations.accounts", "Who changed what in this archive"),
@@ -85,9 +93,11 @@ VERBS: dict[str, Verb] = {
     "zrec": Verb("zrec", "Compressed sorted records, synced by ranges"),
     "changes": Verb("operations.totals", "List what is new to a client, and acknowledge it"),
     "stats": Verb("operations.totals", "Show totals of the archive"),
-    "settings": Verb("operations.totals", "List the settings that hold here"),
+    "usage": Verb("operations.totals", "How often the archive was used, by day"),
+    "settings": Verb("operations.totals setting_changes", "List the settings that hold here; change some"),
     "doctor": Verb("operations.upkeep", "Say whether this installation is sound"),
     "bench": Verb("measures", "Run a benchmark of the source tree"),
+    "completion": Verb("measures", "Print what completes commands in a shell: bash, zsh, fish"),
     "verify": Verb("operations.upkeep", "Check every byte and every reference; repair"),
     "migrate": Verb("operations.exchange", "Copy the archive to another place and compare"),
     "compact": Verb("operations.upkeep", "Re-compress, carry out retention, give space back"),
@@ -163,6 +173,23 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"there is no verb '{name}'; {hint}")
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Verbs by their first letters, with their help, and none of them imported; else options."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        found = ((name, verb.help) for name, verb in VERBS.items() if name.startswith(incomplete))
+        return [completion.CompletionItem(name, help=about) for name, about in found]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the verb; that whoever read its output has seen enough is no failure."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
+            return 0
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The one-line helps stand in the registry, so that --help imports nothing."""
         with formatter.section("Verbs"):
@@ -192,14 +219,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         result = root_command.main(
             list(sys.argv[1:] if argv is None else argv), prog_name="letopis", standalone_mode=False, obj=CliContext()
         )
-        sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except LetopisError as error:
         return _print_error(shell_words(error), error.exit_status)
     except click.exceptions.NoArgsIsHelpError as error:
         return _print_error(error.format_message(), 2, prefix="")
     except click.UsageError as error:
-        where = f"; see '{error.ctx.command_path} --help'" if error.ctx else ""
+        where = f"; see '{' '.join(verb_words(error.ctx))} --help'" if error.ctx else ""
         return _print_error(error.format_message().rstrip(".") + where, 2)
     except click.ClickException as error:
         return _print_error(error.format_message(), error.exit_code)
@@ -216,10 +242,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _print_unexpected(error: Exception, sentence: str) -> int:
     """One sentence instead of a traceback, which -v shows."""
-    if isinstance(error, BrokenPipeError):
-        # Whoever read our output has seen enough; silence the flush at exit too.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     if any(word in ("--verbose",) or (word[:1] == "-" and word[1:2] == "v") for word in sys.argv[1:]):
         traceback.print_exception(error)
     return _print_error(f"{sentence}; -v shows where", 1)

@@ -7,14 +7,17 @@ import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
-from letopis.model import json_value
+from letopis.model import json_value, written_duration
 from letopis.model.printing import printable, printable_json, printable_line
+from letopis.tuples import NamedTuple
 
 Row = Mapping[str, Any]
+_DURATIONS = frozenset({"every"})
+"""Columns of seconds that people write with a unit."""
 
 
 class Output(NamedTuple):
@@ -34,11 +37,12 @@ class Output(NamedTuple):
         else:
             click.echo(printable(sentence))
 
-    def sentences(self, sentences: Iterable[str]) -> None:
-        """Many answers for people, in one write."""
-        text = "\n".join(sentences)
-        if text:
-            click.echo(printable(text))
+    def sentences(self, sentences: Iterable[str]) -> int:
+        """Many answers for people, in one write. Answers how many."""
+        listed = list(map(printable, sentences))
+        if listed:
+            click.echo("\n".join(listed))  # click leaves out what only terminals understand
+        return len(listed)
 
     def rows(self, rows: Iterable[Row], columns: Sequence[str]) -> int:
         """Many answers: objects, or a table of the named columns. Answers how many."""
@@ -71,31 +75,43 @@ class Output(NamedTuple):
             sys.stdout.buffer.flush()
 
 
-def _cell(value: Any) -> str:
-    return "" if value is None else printable_line(str(json_value(value)))
+def _cell(column: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if column in _DURATIONS and isinstance(value, int | float):
+        return written_duration(value)
+    plain = json_value(value)
+    if isinstance(plain, list) and all(isinstance(part, str) for part in plain):
+        plain = ", ".join(plain)
+    if isinstance(plain, dict):
+        plain = ", ".join(f"{name}={part}" for name, part in plain.items())
+    return printable_line(str(plain))
 
 
 def _table(rows: Sequence[Row], columns: Sequence[str]) -> None:
     if not rows:
         return
-    cells = [[_cell(row.get(column)) for column in columns] for row in rows]
+    cells = [[_cell(column, row.get(column)) for column in columns] for row in rows]
     widths = [max(len(line[index]) for line in [list(columns), *cells]) for index in range(len(columns))]
     for line in [list(columns), *cells]:
         click.echo("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
 
 
-_PLAIN_SECONDS = 10.0
-_MOVING_SECONDS = 0.2
+_PAUSE_SECONDS = 0.2
 
 
 class ProgressLine:
-    """Says how far the work is, on standard error, not more often than is pleasant."""
+    """Says how far the work is, and how long it will take where the total is known: on a terminal, at standard error.
+
+    Not more often than is pleasant; what goes to a file or to a program is never mixed with it.
+    """
 
     def __init__(self, what: str, *, total: int | None = None, quiet: bool = False) -> None:
         self._what = what
         self._total = total
-        self._quiet = quiet
-        self._moving = sys.stderr.isatty()
+        self._is_shown = not quiet and sys.stderr.isatty()
         self._started = time.monotonic()
         self._shown_at = self._started
         self._dirty = False
@@ -117,23 +133,22 @@ class ProgressLine:
             sys.stderr.flush()
             self._dirty = False
 
-    def show(self, done: int, remark: str = "") -> None:
-        """Tells how many items are done."""
+    def show(self, done: int, remark: str = "", *, total: int = 0) -> None:
+        """Tells how many items are done, of how many where that is known by now."""
+        self._total = total or self._total
         now = time.monotonic()
-        if self._quiet or now - self._shown_at < (_MOVING_SECONDS if self._moving else _PLAIN_SECONDS):
+        if not self._is_shown or now - self._shown_at < _PAUSE_SECONDS:
             return
         self._shown_at = now
         line = printable_line(self._line(done, remark, now - self._started))
-        sys.stderr.write(f"\r\x1b[2K{line}" if self._moving else line + "\n")
+        sys.stderr.write(f"\r\x1b[2K{line}")
         sys.stderr.flush()
-        self._dirty = self._moving
+        self._dirty = True
 
     def _line(self, done: int, remark: str, seconds: float) -> str:
         rate = done / seconds if seconds else 0.0
-        parts = [
-            f"{done} {self._what}" if self._total is None else f"{done}/{self._total} {self._what}",
-            f"{rate:.1f}/s",
-        ]
-        if self._total and rate:
-            parts.append(f"{(self._total - done) / rate:.0f} s left")
+        total = self._total if self._total and self._total >= done else None  # more came in meanwhile
+        parts = [f"{done} {self._what}" if total is None else f"{done}/{total} {self._what}", f"{rate:.1f}/s"]
+        if total and rate:
+            parts.append(f"{written_duration(round((total - done) / rate))} left")
         return "  ".join([*parts, remark] if remark else parts)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from functools import cache
-from typing import NamedTuple
 
 from letopis.codec.methods import (
     Brotli,
@@ -22,6 +21,7 @@ from letopis.codec.methods import (
 )
 from letopis.errors import CodecRefused, Damaged, MissingExtra, UsageError
 from letopis.plugins import entry_points_of
+from letopis.tuples import NamedTuple
 
 ENTRY_POINT_GROUP = "letopis.codecs"
 """Entry points of other packages; each names a sequence of codecs."""

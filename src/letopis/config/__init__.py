@@ -16,7 +16,9 @@ from letopis.config.settings import (
     ServeSettings,
     Setting,
     Settings,
+    SettingSource,
     StoreSettings,
+    changed_settings,
     settings_table,
 )
 
@@ -34,8 +36,10 @@ __all__ = [
     "SearchSettings",
     "ServeSettings",
     "Setting",
+    "SettingSource",
     "Settings",
     "StoreSettings",
+    "changed_settings",
     "load_settings",
     "parse_size",
     "settings_table",

@@ -6,11 +6,13 @@ are bytes and are written as `10MiB` or a bare number. `settings_table()` lists 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from functools import cache
-from typing import Any, ClassVar, Literal, NamedTuple, dataclass_transform, get_type_hints
+from typing import Any, ClassVar, Literal, dataclass_transform, get_type_hints
 
 from letopis.model.frozen import FrozenFields
+from letopis.tuples import NamedTuple
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -206,7 +208,7 @@ class SearchSettings(SettingsSection):
     """Words and search."""
 
     enabled: bool = setting(True, "keep the full-text index")
-    languages: tuple[str, ...] = setting(("en", "cs", "sk", "de", "ru"), "languages whose word forms are joined")
+    languages: tuple[str, ...] = setting(("en", "cs", "sk", "de", "ru", "pl"), "languages whose word forms are joined")
     learn: bool = setting(False, "count which answers people choose: they move up, and are visited again sooner")
     affixes: tuple[str, ...] = setting(
         (), "hunspell affix files for base forms, as 'cs=/path/cs_CZ.aff'; .dic beside it"
@@ -219,6 +221,9 @@ class ServeSettings(SettingsSection):
     host: str = setting("127.0.0.1", "address to listen on")
     port: int = setting(8080, "port to listen on, 0 picks a free one")
     public: bool = setting(True, "reading needs no account")
+    two_factor: Literal["optional", "owners", "everybody"] = setting(
+        "optional", "who must sign in with the code of an app as well; optional: whoever switched that on"
+    )
     work: bool = setting(True, "run watches, crawls and jobs beside the web interface; false: only answer requests")
     hosts: tuple[str, ...] = setting(
         (), "names under which it is reached, beside addresses, localhost and the machine's own name; * for any"
@@ -233,6 +238,7 @@ class ServeSettings(SettingsSection):
         "empty: a port of its own, for readers on this machine; none: scripts never run",
     )
     replay_port: int = setting(0, "port of the replay origin; 0: the next one, or a free one")
+    statistics: bool = setting(True, "count by day how often the archive is used; never by whom or for which words")
     access_log: str = setting("", "file that gets a line for every request (combined log format); empty: none")
     max_upload: int = setting(1024 * MiB, "largest file that an owner imports through HTTP, 0 for none", "bytes")
     checks_a_day: int = setting(
@@ -262,8 +268,14 @@ class ClusterSettings(SettingsSection):
     address: str = setting("", "scheduler of a Dask cluster (tcp://...); empty: work here")
 
 
+SettingSource = Literal["default", "archive", "file", "environment", "command line"]
+"""Where a setting was set; in the archive are those that its owners changed while it ran."""
+
+
 class Settings(SettingsSection):
-    """All settings of one run."""
+    """All settings of one run; where each was set is told beside, and makes no two of them different."""
+
+    __slots__ = ("_sources",)
 
     archive: ArchiveSettings = ArchiveSettings()
     store: StoreSettings = StoreSettings()
@@ -278,6 +290,25 @@ class Settings(SettingsSection):
     serve: ServeSettings = ServeSettings()
     jobs: JobsSettings = JobsSettings()
     cluster: ClusterSettings = ClusterSettings()
+
+    def __getstate__(self) -> dict[str, object]:
+        """Values alone go to other processes."""
+        return dict(vars(self))
+
+    def source_of(self, name: str) -> SettingSource:
+        """Where a setting was set, of those that were loaded."""
+        return self.sources.get(name, "default")
+
+    @property
+    def sources(self) -> Mapping[str, SettingSource]:
+        """Where those that were loaded were set, by name."""
+        found: Mapping[str, SettingSource] = getattr(self, "_sources", {})
+        return found
+
+    def with_sources(self, sources: Mapping[str, SettingSource]) -> Settings:
+        """The same, which tells where its values come from."""
+        object.__setattr__(self, "_sources", sources)
+        return self
 
 
 class Setting(NamedTuple):
@@ -319,3 +350,15 @@ def _section_rows(section: str) -> dict[str, Setting]:
 def settings_table() -> dict[str, Setting]:
     """Every setting by its full name, in the order of the sections."""
     return {name: row for section in _SECTION_TYPES for name, row in _section_rows(section).items()}
+
+
+def setting_value(settings: Settings, name: str) -> Any:
+    """The value of a setting by its full name."""
+    section, _, key = name.partition(".")
+    return getattr(getattr(settings, section), key)
+
+
+def changed_settings(settings: Settings) -> dict[str, object]:
+    """Settings that differ from their defaults, by name: what another process needs to have the same."""
+    values = {name: setting_value(settings, name) for name in settings_table()}
+    return {name: value for name, value in values.items() if value != settings_table()[name].default}

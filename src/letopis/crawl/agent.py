@@ -21,7 +21,7 @@ from letopis.frontier import Frontier, LeaseManager, NewUrl, Ticket
 from letopis.look import KnownVersion, LookOptions, NoTurn, Patience, VisitAnswer, Visitor, known_version
 from letopis.look.politeness import fetch_result
 from letopis.look.robots import Robots
-from letopis.look.visitor import wait_to_record
+from letopis.look.visitor import turn_to_record
 from letopis.model import Response, from_millis, to_millis
 from letopis.schedule import RevisitPolicy
 from letopis.urls import host as host_of
@@ -163,8 +163,8 @@ class Agent:
             if self._done.is_due:
                 self._done.work()
             if self._must_commit(committed):
-                await wait_to_record(self._archive)
-                self._commit()
+                async with turn_to_record(self._archive):
+                    self._commit()
                 committed = time.monotonic()
                 progress(self.figures)
         await self._settle()
@@ -183,8 +183,8 @@ class Agent:
 
     async def _commit_all(self) -> None:
         """What is left, as long as that takes."""
-        await wait_to_record(self._archive)
-        self._commit()
+        async with turn_to_record(self._archive):
+            self._commit()
         while self._committer.is_waiting:
             await asyncio.sleep(RETRY_SECONDS)
             self._tend()
@@ -253,16 +253,16 @@ class Agent:
             return False
         limits = self._limits
         if self._is_used_up(limits) and self._done:
-            await wait_to_record(self._archive)
-            self._commit()  # some of it may have been asked of nobody, and counts for nothing
+            async with turn_to_record(self._archive):
+                self._commit()  # some of it may have been asked of nobody, and counts for nothing
         if self._stopping or self._is_used_up(limits):
             return True
         # What is not yet recorded may bring new links, so it is recorded before the question is asked.
         if self._done and self._goes_on():
             return False
         if self._done or self._committer.is_waiting:
-            await wait_to_record(self._archive)
-            self._commit()
+            async with turn_to_record(self._archive):
+                self._commit()
             return False
         return limits.ends_idle and self._nothing_due()
 

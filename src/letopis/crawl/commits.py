@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from letopis.archive import Archive
 from letopis.archive.queues import FrontierQueue, FrontierState, LeasesLost, PlannedUrl, QueueUpdate
@@ -22,6 +22,7 @@ from letopis.frontier import FetchResult, Frontier, HostUpdate, LeaseManager, Ne
 from letopis.look import KnownVersion, LookOptions, Visitor
 from letopis.model import Observation, Outcome, Response, rfc3339, to_millis
 from letopis.schedule import OptimalPolicy, RevisitPolicy, VisitResult, VisitState
+from letopis.tuples import NamedTuple
 
 
 class CrawlPause(NamedTuple):
@@ -417,7 +418,7 @@ class BatchCommitter:
             self._limits.spent(),
             self._linked,
         )
-        self._visitor.record([each.done.look for each in batch], update.write)
+        self._visitor.record([each.done.look for each in batch], update.write, update.hosts)
         return update.noticed
 
     def _let_go(self, hosts: set[int]) -> None:

@@ -23,7 +23,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import reduce
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 from letopis.archive import Archive
@@ -33,6 +33,7 @@ from letopis.crawl.agent import Agent, CrawlLimits
 from letopis.crawl.commits import CrawlStats, earliest_pause
 from letopis.crawl.runner import CrawlOptions, crawl, crawl_lock, enqueue_seeds
 from letopis.errors import LetopisError, NotReady, UsageError, shell_words
+from letopis.tuples import NamedTuple
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _AGENT = "from letopis.crawl.fleet import run_agent; run_agent()"

@@ -2,19 +2,23 @@
 
 It keeps a list of its own, so that it touches nothing but what was asked for,
 whatever else is planned in the archive, and is over when its last level is.
+With a journal it goes on where an earlier run of it was cut off: every batch
+of looks is recorded together with what it asked for and what it found.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
 
 from letopis.archive import Archive, RecordedCapture
-from letopis.archive.page_memory import RecordExtension
+from letopis.archive.job_control import CrawlJournal
+from letopis.archive.page_memory import RecordExtension, in_one_transaction
 from letopis.crawl.agent import CrawlLimits
 from letopis.crawl.commits import CrawlStats
 from letopis.crawl.runner import crawl_visitor, open_client
@@ -23,8 +27,9 @@ from letopis.crawl.whole_pages import CaptureMode
 from letopis.fetch.client import limits_of
 from letopis.frontier import Bandwidth, NewUrl, politeness_of
 from letopis.look import LookOptions, NoTurn, Patience, Visitor, known_version
-from letopis.look.visitor import wait_to_record
+from letopis.look.visitor import turn_to_record
 from letopis.model import Observation, Outcome, to_millis
+from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
 from letopis.urls import parse_user_url, url_key
 
@@ -46,13 +51,39 @@ class CrawlLevel(NamedTuple):
 class LevelHooks(NamedTuple):
     """What whoever started the crawl hears and says while it runs.
 
-    `page` hears how many pages of how many of a level are done; `extend` writes in the transaction of a batch.
+    `page` hears how many pages of how many of a level are done, and how many of the crawl; `look` of each look, as it
+    is; `extend` writes in the transaction of a batch.
     """
 
     level: Callable[[CrawlLevel], None] = lambda level: None
-    page: Callable[[int, int], None] = lambda done, of: None
+    page: Callable[[int, int, int], None] = lambda done, of, asked: None
     stop: Callable[[], bool] = lambda: False
     extend: RecordExtension | None = None
+    look: Callable[[Observation], None] = lambda look: None
+
+
+@dataclass(slots=True)
+class CrawlProgress:
+    """How far a crawl is: addresses asked for by their level, those that wait, its figures, its bytes and seconds."""
+
+    asked: dict[str, int] = field(default_factory=dict)
+    waiting: dict[str, NewUrl] = field(default_factory=dict)
+    figures: CrawlStats = field(default_factory=CrawlStats)
+    taken: int = 0
+
+    @classmethod
+    def read(cls, entries: Iterable[bytes]) -> CrawlProgress:
+        """What the entries of a journal tell, one after the other."""
+        found = cls()
+        for entry in entries:
+            row = json.loads(entry)
+            found.asked |= dict(row["asked"])
+            for url, host, depth, priority in row["found"]:
+                found.waiting.setdefault(url, NewUrl(url_key(url), url, host, depth, priority))
+            found.figures = CrawlStats.from_row(row["figures"])
+            found.taken = row["taken"]
+        found.waiting = {url: one for url, one in found.waiting.items() if url not in found.asked}
+        return found
 
 
 class LevelCrawl:
@@ -60,9 +91,12 @@ class LevelCrawl:
 
     def __init__(
         self, archive: Archive, visitor: Visitor, selection: CrawlSelection, options: LookOptions, hooks: LevelHooks,
-        limits: CrawlLimits = NO_LIMITS,
+        limits: CrawlLimits = NO_LIMITS, journal: CrawlJournal | None = None,
     ) -> None:  # fmt: skip
         self._archive = archive
+        self._journal = journal
+        self._told: set[str] = set()
+        self._before: Counter[int] = Counter()
         self._visitor = visitor
         self._selection = selection
         self._options = options
@@ -86,7 +120,13 @@ class LevelCrawl:
         """All levels, or those up to where it was stopped; everything fetched is recorded."""
         addresses = (self._selection.address(parse_user_url(seed)) for seed in seeds)
         waiting = [NewUrl(url_key(url), url, host_of(url), 0) for url in addresses if url is not None]
-        number = pages = 0
+        if self._journal is not None:
+            self._journal.prepare()
+            waiting = self._resumed(CrawlProgress.read(self._journal.entries()), waiting)
+        number = min((url.depth for url in waiting), default=len(self._before))
+        for done in range(number):
+            self._hooks.level(CrawlLevel(done, self._before[done], self.figures))
+        pages = self._before[number]
         while waiting and not self._is_over():
             here = self._unseen([url for url in waiting if url.depth <= number])
             later = [url for url in waiting if url.depth > number]
@@ -94,8 +134,20 @@ class LevelCrawl:
             waiting = later + await self._level(here)
             if not any(url.depth <= number for url in waiting):
                 self._hooks.level(CrawlLevel(number, pages, self.figures))
-                number, pages = number + 1, 0
+                number, pages = number + 1, self._before[number + 1]
         return self.figures
+
+    def _resumed(self, before: CrawlProgress, seeds: list[NewUrl]) -> list[NewUrl]:
+        """What waits after an earlier run."""
+        self.figures, self._taken = before.figures, before.taken
+        self._started -= before.figures.seconds
+        self._told = {*before.asked, *before.waiting}
+        self._before.update(before.asked.values())
+        for url in before.asked:
+            self._seen.add(url_key(url))
+            self._begun[host_of(url)] += 1
+        found = self._decisions.schedules(list(before.waiting.values()), self._archive.clock())
+        return [url for url in seeds if url.key not in self._seen] + found
 
     def _is_over(self) -> bool:
         """Whether nobody wants the crawl any more, or its bytes or its time are used up."""
@@ -127,9 +179,9 @@ class LevelCrawl:
         except ExceptionGroup as several:
             # What went wrong first has stopped the others; people get its sentence.
             raise several.exceptions[0] from None
-        await wait_to_record(self._archive)
-        found += self._commit()
-        return self._decisions.schedules(self._selection.admitted(_each_once(found)), self._archive.clock())
+        async with turn_to_record(self._archive):
+            found += self._commit()
+        return self._decisions.schedules(_each_once(found), self._archive.clock())
 
     async def _host(self, urls: Sequence[NewUrl], found: list[NewUrl], of: int) -> None:
         for url in urls:
@@ -140,12 +192,13 @@ class LevelCrawl:
             except NoTurn:
                 return
             self._finished.append((url, look))
+            self._hooks.look(look)
             late = time.monotonic() - self._committed >= self._settings.commit_every
             if late or len(self._finished) >= BATCH:
-                await wait_to_record(self._archive)
-                found += self._commit()
+                async with turn_to_record(self._archive):
+                    found += self._commit()
             self._looked += 1
-            self._hooks.page(self._looked, of)
+            self._hooks.page(self._looked, of, len(self._seen) - of + self._looked)
 
     async def _look(self, url: NewUrl) -> Observation:
         """One look; NoTurn when the crawl was stopped before it came to it."""
@@ -179,22 +232,46 @@ class LevelCrawl:
         return to_millis(self._archive.clock())
 
     def _commit(self) -> list[NewUrl]:
-        """Records finished looks; answers the links they brought."""
+        """Records finished looks; answers the addresses they brought that may be asked for."""
         batch, self._finished = self._finished, []
         self._committed = time.monotonic()
         self.figures.seconds = self._committed - self._started
         if not batch:
             return []
-        done = self._visitor.record([look for _, look in batch], self._hooks.extend)
-        return [link for (url, look), row in zip(batch, done, strict=True) for link in self._links(url, look, row)]
+        found = [self._links(url, look) for url, look in batch]
 
-    def _links(self, url: NewUrl, look: Observation, row: RecordedCapture) -> list[NewUrl]:
-        links: list[NewUrl] = []
-        if self._selection.max_depth is None or url.depth <= self._selection.max_depth:
-            whole = self._visitor.reread(look, look.response.url, self._options)
-            links = self._decisions.links(whole, self._selection.links(whole, url.depth), url.depth, url.priority)
-        self.figures.count(look, row.first, len(links))
+        def counted(done: Sequence[RecordedCapture]) -> CrawlStats:
+            figures = self.figures.plus(CrawlStats())
+            for (_, look), row, links in zip(batch, done, found, strict=True):
+                figures.count(look, row.first, len(links))
+            return figures
+
+        links = self._selection.admitted(_each_once(link for some in found for link in some))
+        extend = self._hooks.extend
+        if self._journal is not None:
+            asked, untold = [url for url, _ in batch], [link for link in links if link.url not in self._told]
+            entry = self._journal.written_with(lambda done: _entry(asked, untold, counted(done), self._taken))
+            self._told.update(link.url for link in untold)
+            extend = in_one_transaction(extend, entry)
+        self.figures = counted(self._visitor.record([look for _, look in batch], extend))
         return links
+
+    def _links(self, url: NewUrl, look: Observation) -> list[NewUrl]:
+        if self._selection.max_depth is not None and url.depth > self._selection.max_depth:
+            return []
+        whole = self._visitor.reread(look, look.response.url, self._options)
+        return self._decisions.links(whole, self._selection.links(whole, url.depth), url.depth, url.priority)
+
+
+def _entry(asked: Iterable[NewUrl], found: Iterable[NewUrl], figures: CrawlStats, taken: int) -> bytes:
+    """What a batch adds to the journal."""
+    row = {
+        "asked": [(url.url, url.depth) for url in asked],
+        "found": [(url.url, url.host, url.depth, url.priority) for url in found],
+        "figures": replace(figures, pause=None).row(),
+        "taken": taken,
+    }
+    return json.dumps(row).encode()
 
 
 def _each_once(urls: Iterable[NewUrl]) -> list[NewUrl]:
@@ -204,26 +281,31 @@ def _each_once(urls: Iterable[NewUrl]) -> list[NewUrl]:
 @asynccontextmanager
 async def open_level_crawl(
     archive: Archive, selection: CrawlSelection, hooks: LevelHooks, *, private_ok: bool, limits: CrawlLimits,
-    capture: CaptureMode | None = None,
+    capture: CaptureMode | None = None, journal: CrawlJournal | None = None, delay: float = 0.0,
 ) -> AsyncIterator[LevelCrawl]:  # fmt: skip
-    """A crawl by levels with its own connections; the depth is that of the selection."""
+    """A crawl by levels with its own connections; the depth is that of the selection.
+
+    `delay` are seconds between two requests to a host, where that is more than the setting.
+    """
     options = LookOptions(limits_of(archive.settings.fetch), private_ok, follow=False)
     options = options._replace(**(capture or CaptureMode())._asdict())
     politeness = politeness_of(archive.settings.crawl)
+    politeness = replace(politeness, delay=max(politeness.delay, delay), ip_delay=max(politeness.ip_delay, delay))
     async with (
         open_client(archive) as (client, name),
         crawl_visitor(archive, client, name, politeness) as (visitor, _),
     ):
-        yield LevelCrawl(archive, visitor, selection, options, hooks, limits)
+        yield LevelCrawl(archive, visitor, selection, options, hooks, limits, journal)
 
 
 async def crawl_levels(
     archive: Archive, seeds: Sequence[str], selection: CrawlSelection, hooks: LevelHooks | None = None, *,
     private_ok: bool = True, limits: CrawlLimits = NO_LIMITS, capture: CaptureMode | None = None,
+    journal: CrawlJournal | None = None, delay: float = 0.0,
 ) -> CrawlStats:  # fmt: skip
     """Crawls from the start pages to the depth of the selection, level by level, within the limits."""
     hooks = hooks or LevelHooks()
     async with open_level_crawl(
-        archive, selection, hooks, private_ok=private_ok, limits=limits, capture=capture
+        archive, selection, hooks, private_ok=private_ok, limits=limits, capture=capture, journal=journal, delay=delay
     ) as worker:
         return await worker.run(seeds)

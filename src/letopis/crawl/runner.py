@@ -18,21 +18,20 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from letopis.archive import Archive
+from letopis.archive.crawl_status import bring_back_visits, policy_memory, visit_samples
 from letopis.archive.link_cache import LinkCacheWriter
 from letopis.archive.queues import (
     CrawlPlan,
     FrontierQueue,
     HostState,
     Shard,
-    bring_back_visits,
     crawl_plans,
     enqueue_crawl,
     host_leases,
     is_within_reach,
     leases_hosts,
-    policy_memory,
     queue_counts,
-    visit_samples,
+    take_in_links,
 )
 from letopis.binary import exclusive_lock
 from letopis.config import FetchSettings
@@ -53,7 +52,6 @@ from letopis.errors import Busy, LetopisError, NotReady, Remedy, UsageError
 from letopis.fetch import Origin
 from letopis.fetch.browser import BrowserFetcher, require_browser
 from letopis.fetch.client import Client, Transport, limits_of
-from letopis.fetch.curl import CookieJar, CurlTransport
 from letopis.fetch.page_steps import parse_steps
 from letopis.frontier import Frontier, LeaseManager, Politeness, politeness_of
 from letopis.lazy import lazy
@@ -68,9 +66,11 @@ from letopis.urls import parse_user_url
 from letopis.urls.scope import Scope, ScopeKind, Scopes
 
 if TYPE_CHECKING:
+    from letopis.fetch import curl
     from letopis.schedule import freshness as estimates
 else:
     estimates = lazy("letopis.schedule.freshness")  # needs numpy, and no visit does
+    curl = lazy("letopis.fetch.curl")
 
 _PAUSE_SECONDS = 1.0
 _MAX_TRIES = 300
@@ -163,8 +163,8 @@ def enqueue_seeds(archive: Archive, options: CrawlOptions) -> int:
 async def open_client(archive: Archive) -> AsyncIterator[tuple[Client, str]]:
     """A client as a crawl wants it, and the name that it gives to servers."""
     settings = archive.settings
-    jar = CookieJar() if settings.fetch.cookies else None
-    transport = CurlTransport(_without_retries(settings.fetch), clock=archive.clock, jar=jar)
+    jar = curl.CookieJar() if settings.fetch.cookies else None
+    transport = curl.CurlTransport(_without_retries(settings.fetch), clock=archive.clock, jar=jar)
     try:
         yield crawl_client(archive, transport)
     finally:
@@ -215,6 +215,7 @@ async def open_agent(
     """An agent with its own connections, ready to run; for all hosts unless it has a shard of them."""
     settings = archive.settings
     bring_back_visits(archive)
+    take_in_links(archive)
     leases = LeaseManager.named(host_leases(archive), settings.crawl.lease) if leases_hosts(archive) else None
     politeness = politeness_of(settings.crawl)
     if leases is not None:

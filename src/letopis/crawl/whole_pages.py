@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 from letopis.archive import Archive
 from letopis.archive.queues import crawl_plans
 from letopis.crawl.selection import plan_scopes
 from letopis.fetch.page_steps import PageStep, parse_steps
+from letopis.tuples import NamedTuple
 from letopis.urls.scope import Scope
 
 _READ_AGAIN_SECONDS = 5.0

@@ -5,14 +5,13 @@ A list has no captures. What it names is watched, or crawled. The folders of boo
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator
 from html import escape, unescape
 from itertools import islice
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
-
-from lxml import etree
 
 from letopis.archive import Archive
 from letopis.errors import UsageError
@@ -22,10 +21,12 @@ from letopis.exchange.sources import MOST_WATCHES, ImportedWatch
 from letopis.extract.charsets import decode
 from letopis.extract.feeds import sitemap_entries
 from letopis.extract.xml import local_name, parse_xml
+from letopis.lazy import etree
 
 _MOST_LIST = 64 * 1024 * 1024
 _MOST_DEPTH = 64
 _WEB = ("http://", "https://")
+_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _OPML_HEAD = re.compile(rb"(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<opml[\s>]", re.IGNORECASE | re.DOTALL)
 _SITEMAP_HEAD = re.compile(
     rb"(?:<\?xml[^>]*>\s*)?(?:<\?[^>]*>\s*|<!--.*?-->\s*)*<(?:\w+:)?(?:urlset|sitemapindex)[\s>]", re.DOTALL
@@ -97,9 +98,11 @@ def sitemap_watches(file: Path) -> Iterator[ImportedWatch]:
 
 
 def _is_list(head: bytes) -> bool:
-    lines = (line.strip() for line in head.splitlines())
-    first = next((line for line in lines if line and not line.startswith(b"#")), b"")
-    return first.lower().startswith((b"http://", b"https://"))
+    """As editors write it, some of them in two bytes a character."""
+    text = head.decode("utf-16" if head.startswith(_WIDE) else "latin-1", "replace")
+    lines = (line.strip() for line in text.splitlines())
+    first = next((line for line in lines if line and not line.startswith("#")), "")
+    return first.lower().startswith(_WEB)
 
 
 LIST_READERS = (

@@ -5,14 +5,17 @@ Codings are undone within bounds, in the order in which they were applied.
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hashlib
 import zlib
 from collections.abc import Callable
-from typing import NamedTuple
 
 import brotli
 
 from letopis.errors import DocumentTooLarge
 from letopis.model import Headers
+from letopis.tuples import NamedTuple
 from letopis.zstandard import zstd
 
 MAX_BODY = 256 * 1024 * 1024
@@ -29,15 +32,17 @@ class DecodedBody(NamedTuple):
     problem: str = ""
 
 
-def decoded_body(headers: Headers, raw: bytes) -> DecodedBody:
+def decoded_body(headers: Headers, raw: bytes, digest: str = "") -> DecodedBody:
     """The body that a message means: chunks joined, what lies behind its length cut off, codings undone.
 
-    A body that is no longer coded, though its headers say so, has a length
-    of its own: then the one in its headers is not applied.
+    A body that is no longer coded, though its headers say so, has a length of its own: then the one in its headers is
+    not applied. Nor is it to a body that is the payload by the digest in its record: writers undo codings and leave the
+    length as it was sent.
     """
     chunked, codings, length = _framing(headers)
     body = unchunked(raw) if chunked else raw
-    cut = body[:length] if length is not None and not chunked and length < len(body) else body
+    longer = length is not None and not chunked and length < len(body) and not is_digest_of(digest, body)
+    cut = body[:length] if longer else body
     if not codings:
         return DecodedBody(cut)
     problem = ""
@@ -49,6 +54,21 @@ def decoded_body(headers: Headers, raw: bytes) -> DecodedBody:
         except ValueError:
             problem = f"a body labelled {', '.join(codings)} is not; stored as it came"
     return DecodedBody(body, problem)
+
+
+def is_digest_of(digest: str, body: bytes) -> bool:
+    """Whether a digest as records name it, such as `sha1:` in base32 or `sha-256:` in hex, is that of a body."""
+    label, _, value = digest.partition(":")
+    kind = label.lower().replace("-", "")
+    if kind not in ("sha1", "sha256", "sha512", "md5"):
+        return False
+    made = hashlib.new(kind, body, usedforsecurity=False)
+    if value.lower() == made.hexdigest():
+        return True
+    try:
+        return base64.b32decode(value.upper()) == made.digest()
+    except (binascii.Error, ValueError):
+        return False
 
 
 def _framing(headers: Headers) -> tuple[bool, list[str], int | None]:

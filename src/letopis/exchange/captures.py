@@ -19,7 +19,8 @@ from letopis.archive.imported import (
     mistaken_for_page,
     unrecorded_captures,
 )
-from letopis.archive.records import CaptureSource, headers_from_outside, status_from_outside
+from letopis.archive.outside_values import headers_from_outside, status_from_outside
+from letopis.archive.records import CaptureSource
 from letopis.errors import BadUrl, Damaged, LetopisError
 from letopis.exchange.body_codings import DecodedBody, decoded_body
 from letopis.exchange.revisits import Arrival, Revisit, digest_key, resolve_revisits, waiting_row
@@ -117,6 +118,8 @@ def _arrivals(found: Iterable[ImportedCapture], name: str, report: ImportReport)
         arrival = _arrival(imported, report, name)
         if arrival is None:
             continue
+        if imported.record is not None:
+            report.beside += imported.record.pages_beside
         if imported.facts is not None and waiting is not None and _same_check(waiting, arrival):
             details = arrival.capture.details
             waiting = waiting._replace(capture=waiting.capture._replace(details=details))
@@ -153,10 +156,13 @@ def _arrival(imported: ImportedCapture, report: ImportReport, where: str) -> Arr
     if imported.revisits is not None:
         source = _source(imported, None)
         capture = NewCapture(
-            url, moment, imported.status, headers, None, Outcome.UNCHANGED, versioned=False, dated=True, source=source
-        )
+            url, moment, imported.status, headers, None, Outcome.UNCHANGED, versioned=False, dated=True, source=source,
+            request=imported.request,
+        )  # fmt: skip
         return Arrival(capture, _revisit(imported.revisits))
-    decoded = DecodedBody(imported.body) if imported.decoded else decoded_body(imported.headers, imported.body)
+    decoded = DecodedBody(imported.body)
+    if not imported.decoded:
+        decoded = decoded_body(imported.headers, imported.body, imported.digest)
     if decoded.problem:
         report.refuse(decoded.problem, f"{where} {imported.url[:100]}")
     return Arrival(_with_body(imported, url, moment, headers, decoded.body), page=imported.page)
@@ -167,7 +173,7 @@ def _with_body(imported: ImportedCapture, url: str, moment: int, headers: Header
     outcome = Outcome.NEW if is_page else Outcome.UNCHANGED if imported.status < 400 else Outcome.UNAVAILABLE
     return NewCapture(
         url, moment, imported.status, headers, body if is_page or body else None, outcome,
-        versioned=is_page, dated=True, source=_source(imported, body),
+        versioned=is_page, dated=True, source=_source(imported, body), request=imported.request,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from heapq import merge
 from itertools import islice
-from typing import IO, BinaryIO, NamedTuple
+from typing import IO, BinaryIO
 
 from letopis.archive import Archive
 from letopis.archive.captures import REPEAT, TOO_LARGE, UNKNOWN_TYPE, VERSION, CaptureList, ListedCapture, digest_texts
@@ -20,6 +20,7 @@ from letopis.exchange.selection import ExportPart, ExportSelection, export_parts
 from letopis.exchange.warc_records import WarcRecord, is_revisit
 from letopis.model import Check, Hop, header, stamp14
 from letopis.model.times import timestamp
+from letopis.tuples import NamedTuple
 from letopis.urls import surt
 
 FIELDS = ("urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length")

@@ -18,8 +18,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from letopis.archive import Archive
 from letopis.config import FetchSettings
@@ -30,6 +29,7 @@ from letopis.exchange.remote_file import source_of
 from letopis.exchange.request_keys import indexed_url
 from letopis.exchange.sources import ImportedCapture, ImportReport
 from letopis.exchange.warc_import import record_captures
+from letopis.tuples import NamedTuple
 from letopis.zrec import NoRanges, RangeSource
 
 LINES_AT_ONCE = 10_000
@@ -166,7 +166,10 @@ class _CdxImport:
     async def _open(self, where: str) -> RangeSource:
         if where not in self._sources:
             settings: FetchSettings = self._archive.settings.fetch
-            opened = source_of(where, settings, self._archive.clock)
+            # An index of somebody else must not lead into the network of whoever takes it in.
+            named = any(urlsplit(where).netloc == urlsplit(one).netloc for one in (self._base, self._address))
+            private = named or settings.private == "always"
+            opened = source_of(where, settings, self._archive.clock, private_ok=private)
             self._sources[where] = await self._stack.enter_async_context(opened)
         return self._sources[where]
 

@@ -6,6 +6,7 @@ Whatever the format, a file is a plain one, is not larger than its bound, and ma
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ MOST_HEAD = 64 * 1024
 _GZIP = b"\x1f\x8b"
 _PIECE = 64 * 1024
 _BLANK = b"\xef\xbb\xbf \t\r\n"
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+_ESCAPE = re.compile(r"\\(?:u(d[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})|u(d[89a-f][0-9a-f]{2})|.)", re.I | re.DOTALL)
+"""In a text of JSON: the two halves of a character, half a character alone, or anything else behind a backslash."""
 
 CaptureSourceReader = Callable[[Path, SourceHints, ImportReport], Iterator[ImportedCapture]]
 WatchSourceReader = Callable[[Path], Iterator[ImportedWatch]]
@@ -77,10 +81,20 @@ def read_whole(file: Path, most: int = MOST_READ) -> bytes:
         raise UsageError(f"cannot read {file}: {error.strerror}; give a readable file") from None
 
 
+def parse_json(data: bytes | str) -> Any:
+    """What JSON says; ValueError or RecursionError when it is none. Half a character, which no file can hold, becomes
+    U+FFFD.
+    """
+    text = data if isinstance(data, str) else data.decode(json.detect_encoding(data), "replace")
+    if _HALF.search(text):
+        text = _ESCAPE.sub(lambda found: "\\ufffd" if found[2] else found[0], text)
+    return json.loads(text)
+
+
 def read_json(file: Path) -> Any:
     """What a file of JSON says; UsageError when it is none."""
     try:
-        return json.loads(read_whole(file).lstrip(_BLANK))
+        return parse_json(read_whole(file).lstrip(_BLANK))
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{file} is no JSON that can be read ({str(error)[:100]}); correct it") from None
 

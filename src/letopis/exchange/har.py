@@ -9,7 +9,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -138,8 +138,7 @@ HAR = FileReader("har", 60, lambda head: bool(_HEAD.match(head)), har_captures)
 
 def har_pieces(archive: Archive, selected: ExportSelection, progress: Callable[[int], None]) -> Iterator[bytes]:
     """The captures that are meant as one HAR 1.2, entry by entry; checks that found a version again refer to it."""
-    creator = {"name": "Letopis", "version": __version__}
-    yield f'{{"log":{{"version":"1.2","creator":{json.dumps(creator)},"pages":[],"entries":['.encode()
+    yield har_head()
     comma, entry = b"", None
     for count, exported in enumerate(exported_records(archive, selected), 1):
         progress(count)
@@ -153,6 +152,13 @@ def har_pieces(archive: Archive, selected: ExportSelection, progress: Callable[[
     if entry is not None:
         yield comma + b"\n" + json.dumps(entry).encode()
     yield b"\n]}}\n"
+
+
+def har_head(pages: Sequence[Mapping[str, Any]] = ()) -> bytes:
+    """What a HAR begins with, up to its entries; `pages` are those that they may belong to."""
+    creator = {"name": "Letopis", "version": __version__}
+    said = f'"version":"1.2","creator":{json.dumps(creator)},"pages":{json.dumps(pages)},"entries":['
+    return f'{{"log":{{{said}'.encode()
 
 
 def _asked(record: WarcRecord) -> dict[str, Any]:
@@ -170,6 +176,14 @@ def _asked(record: WarcRecord) -> dict[str, Any]:
     if request.body:
         found["postData"] = {"mimeType": request.content_type, "text": request.body.decode("utf-8", "replace")}
     return found
+
+
+def har_entry(exported: ExportedRecord, asked: WarcRecord | None = None) -> dict[str, Any]:
+    """The entry of an answer, with its request where that was kept."""
+    entry = _entry(exported)
+    if asked is not None:
+        entry["request"] |= _asked(asked)
+    return entry
 
 
 def _entry(exported: ExportedRecord) -> dict[str, Any]:

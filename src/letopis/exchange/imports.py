@@ -172,6 +172,16 @@ def _import_from_tool(
 def watches_of_source(source: str, kind: str | None, hints: SourceHints) -> Iterator[ImportedWatch]:
     """The pages that the tool behind a source watches; UsageError for sources that have no such thing."""
     found = kind or source_kind(source)
+    if (
+        found == WARC
+        and kind is None
+        and not Path(source).is_dir()
+        and not file_head(Path(source)).startswith(_RECORDS)
+    ):
+        raise UsageError(
+            f"{source} is no list that import knows; write one address a line, each with https:// before it, "
+            "or say which kind it is"
+        )
     if found in FILE_KINDS:
         raise UsageError(f"{source} has no watches; import it without them")
     return known_reader(found).watches(Path(source), hints)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from letopis.archive import Archive
 from letopis.exchange.selection import ExportSelection
@@ -14,6 +13,7 @@ from letopis.exchange.static_names import file_name
 from letopis.extract import format_for, read_page
 from letopis.extract.detection import bare_type
 from letopis.extract.main_content import content_text
+from letopis.tuples import NamedTuple
 
 
 class MarkdownDocument(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -66,6 +67,13 @@ def export_parquet(
         for table in tables.values():
             table.flush()
     return {name: table.count for name, table in tables.items()}
+
+
+def table_file(columns: dict[str, list[Any]]) -> bytes:
+    """The bytes of one file with these columns; the type of a column is that of its values."""
+    arrow, out = _arrow(), io.BytesIO()
+    arrow.parquet.write_table(arrow.table(columns), out, compression="zstd")
+    return out.getvalue()
 
 
 def _arrow() -> Any:

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from letopis.errors import Damaged
+from letopis.exchange.warc_records import parse_fields
 from letopis.lazy import lazy
 from letopis.model import Headers
+from letopis.tuples import NamedTuple
 from letopis.zstandard import zstd
 
 if TYPE_CHECKING:
-    from fastwarc import stream_io
+    from lz4 import frame as lz4_frame
 else:
-    stream_io = lazy("fastwarc.stream_io")
+    lz4_frame = lazy("lz4.frame")
 
 MAX_BLOCK = 256 * 1024 * 1024
 """Larger blocks are passed over, and told."""
@@ -28,10 +30,11 @@ BREAKS_OFF = "the record breaks off before its end"
 WRONG_LENGTH = "its length is wrong; it was read up to the next record"
 TOO_LARGE = "larger than 256 MiB"
 NO_RECORD = "bytes that belong to no record"
-DAMAGED_MEMBER = "a compressed part is damaged; the records in it are lost"
+DAMAGED_MEMBER = "a compressed part is damaged or breaks off; what follows in it is lost"
 
 _MAX_FIELDS = 1024 * 1024
 _PIECE = 1024 * 1024
+_BETWEEN = b"\r\n\x00"
 _GZIP, _ZSTD, _LZ4 = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18"
 _ZSTD_DICTIONARY = b"\x5d\x2a\x4d\x18"
 
@@ -83,24 +86,23 @@ class _GzipMembers:
     def _pieces(self) -> Iterator[bytes]:
         """As far as members are sound; the bytes from the damaged one on stay."""
         while self._data.startswith(_GZIP):
-            inflate, data, found = zlib.decompressobj(31), self._data, False
+            inflate, data = zlib.decompressobj(31), self._data
             self._data = data[1:]
             try:
                 while data and not inflate.eof:
-                    piece = inflate.decompress(data, _PIECE)
-                    found = found or bool(piece)
-                    yield piece
+                    yield inflate.decompress(data, _PIECE)
                     data = inflate.unconsumed_tail or (b"" if inflate.eof else self._file.read(_PIECE))
                     self._data = data or self._data
             except zlib.error:
                 raise _DamagedMember from None
             if not inflate.eof:
                 self._data = b""
-                if not found:
-                    raise _DamagedMember
-                return
-            rest = inflate.unused_data.lstrip(b"\x00")
-            self._data = rest if len(rest) >= len(_GZIP) else rest + self._file.read(_PIECE)
+                raise _DamagedMember
+            self._data = inflate.unused_data.lstrip(_BETWEEN)
+            while len(self._data) < len(_GZIP) and (more := self._file.read(_PIECE)):
+                self._data = (self._data + more).lstrip(_BETWEEN)
+        if self._data:
+            raise _DamagedMember
 
     def _from_next_member(self, data: bytes) -> bytes:
         while (start := data.find(_GZIP)) < 0:
@@ -113,17 +115,38 @@ class _GzipMembers:
 
 def _zstd_pieces(file: BinaryIO) -> Iterator[bytes]:
     dictionary, data = _zstd_dictionary(file)
+    return _frame_pieces(file, data, lambda: zstd.ZstdDecompressor(zstd_dict=dictionary), zstd.ZstdError)
+
+
+def _lz4_pieces(file: BinaryIO) -> Iterator[bytes]:
+    return _frame_pieces(file, b"", lz4_frame.LZ4FrameDecompressor, RuntimeError)
+
+
+class _Inflate(Protocol):
+    """A decompressor of one frame, as those of the standard library are."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes | None: ...
+    def decompress(self, data: bytes, max_length: int = -1, /) -> bytes: ...
+
+
+def _frame_pieces(file: BinaryIO, data: bytes, new: Callable[[], _Inflate], fault: type[Exception]) -> Iterator[bytes]:
+    """Frames one after another, of which `data` was read already; a damaged one ends the stretch."""
     while data or (data := file.read(_PIECE)):
-        inflate = zstd.ZstdDecompressor(zstd_dict=dictionary) if dictionary else zstd.ZstdDecompressor()
+        inflate = new()
         try:
             while not inflate.eof:
                 if inflate.needs_input and not data and not (data := file.read(_PIECE)):
-                    return
+                    raise _DamagedMember
                 yield inflate.decompress(data, _PIECE)
                 data = b""
-        except zstd.ZstdError:
+        except fault:
             raise _DamagedMember from None
-        data = inflate.unused_data
+        data = inflate.unused_data or b""
 
 
 def _zstd_dictionary(file: BinaryIO) -> tuple[zstd.ZstdDict | None, bytes]:
@@ -136,12 +159,6 @@ def _zstd_dictionary(file: BinaryIO) -> tuple[zstd.ZstdDict | None, bytes]:
         return zstd.ZstdDict(zstd.decompress(stored) if stored.startswith(_ZSTD) else stored), b""
     except (zstd.ZstdError, ValueError):
         raise Damaged("its dictionary cannot be read; fetch it again") from None
-
-
-def _lz4_pieces(file: BinaryIO) -> Iterator[bytes]:
-    stream = stream_io.Lz4Reader(file)
-    while piece := stream.read(_PIECE):
-        yield piece
 
 
 def _stretches(file: BinaryIO) -> Iterator[Iterator[bytes]]:
@@ -213,7 +230,7 @@ class _Window:
 _NEXT_WARC = re.compile(rb"(?<![^\n])WARC/\d+\.\d+[ \t]*\r*\n")
 _BLANK_LINE = re.compile(rb"\n\r*\n")
 _LAST_BREAKS = re.compile(rb"(?:\r*\n){0,2}\Z")
-_BETWEEN = b"\r\n\x00"
+_BREAKS = re.compile(rb"[\r\n\x00]+")
 _LOOK_AHEAD = 64
 
 
@@ -248,7 +265,8 @@ def _go_to_record(window: _Window) -> int:
 
 def _pass_breaks(window: _Window) -> None:
     while window.need(1) and window.data[window.at] in _BETWEEN:
-        window.at += 1
+        breaks = _BREAKS.match(window.data, window.at)
+        window.at = breaks.end() if breaks else window.at + 1
 
 
 def _record(window: _Window) -> SourceRecord:
@@ -263,7 +281,7 @@ def _record(window: _Window) -> SourceRecord:
     length = named.get("content-length", "")
     if not (length.isascii() and length.isdigit()) or len(length) > 18:
         return _up_to_next(window, version, fields, 0)
-    record = _sized_record(window, version, fields, int(length))._replace(named=named)
+    record = _sized_record(window, version, fields, int(length), named)
     # Who takes the carriage returns out of a file makes all of its records shorter than they say.
     if record.fault == BREAKS_OFF and b"\r" not in head and record.block.endswith(b"\n\n"):
         block = record.block[:-2]
@@ -273,27 +291,21 @@ def _record(window: _Window) -> SourceRecord:
 
 def _fields(head: bytes) -> tuple[str, Headers]:
     first, *lines = head.decode("utf-8", "surrogateescape").split("\n")
-    fields: list[tuple[str, str]] = []
-    for line in lines:
-        if line[:1] in (" ", "\t") and fields:
-            fields[-1] = (fields[-1][0], f"{fields[-1][1]} {line.strip()}")
-            continue
-        name, colon, value = line.partition(":")
-        if colon:
-            fields.append((name.strip(), value.strip()))
-    return first.strip(), tuple(fields)
+    return first.strip(), parse_fields(lines)
 
 
-def _sized_record(window: _Window, version: str, fields: Headers, length: int) -> SourceRecord:
+def _sized_record(
+    window: _Window, version: str, fields: Headers, length: int, named: Mapping[str, str]
+) -> SourceRecord:
     if length > MAX_BLOCK:
         window.skip(length)
-        return SourceRecord(version, fields, b"", TOO_LARGE)
+        return SourceRecord(version, fields, b"", TOO_LARGE, named)
     window.need(length + _LOOK_AHEAD)
     behind = window.data[window.at + length : window.at + length + _LOOK_AHEAD].lstrip(_BETWEEN)
     if window.left >= length and b"WARC/".startswith(behind[:5]):
         block = window.data[window.at : window.at + length]
         window.at += length
-        return SourceRecord(version, fields, block)
+        return SourceRecord(version, fields, block, "", named)
     return _up_to_next(window, version, fields, length)
 
 
@@ -328,15 +340,16 @@ def is_arc(file: BinaryIO) -> bool:
 def read_arc_records(file: BinaryIO) -> Iterator[SourceRecord]:
     """The records of an ARC file behind its description; fields are called as the format calls them."""
     for pieces in _stretches(file):
-        window = _Window(pieces)
+        window, fault = _Window(pieces), ""
         while _go_to_arc_record(window):
             line_end = window.data.index(b"\n", window.at)
             line = window.data[window.at : line_end].decode("utf-8", "surrogateescape").strip()
             window.at = line_end + 1
             record = _arc_record(window, dict(zip(_ARC_FIELDS, _arc_values(line), strict=True)))
+            fault = record.fault
             if not line.startswith("filedesc:"):
                 yield record
-        if window.is_damaged:
+        if window.is_damaged and not fault:
             yield SourceRecord("ARC/1", (), b"", DAMAGED_MEMBER)
 
 

@@ -8,14 +8,15 @@ from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from letopis.archive import utc_now
 from letopis.config import FetchSettings
 from letopis.errors import NotFound, RemoteChanged, Unavailable
 from letopis.fetch.client import Client
-from letopis.fetch.curl import CurlTransport
 from letopis.fetch.ranges import CutShort, RangePart, RangeReader, RangesIgnored
+from letopis.lazy import lazy
 from letopis.zrec import (
     FileSource,
     NoRanges,
@@ -29,6 +30,11 @@ from letopis.zrec import (
 )
 from letopis.zrec.header import MAX_RELEASE
 from letopis.zrec.published_file import limit_ranges
+
+if TYPE_CHECKING:
+    from letopis.fetch import curl
+else:
+    curl = lazy("letopis.fetch.curl")
 
 _SUFFIX = ".release"
 _BLOCK = 16 * 1024
@@ -125,16 +131,18 @@ def _local_path(address: str) -> Path:
 
 
 @asynccontextmanager
-async def source_of(address: str, settings: FetchSettings, clock: Callable[[], datetime]) -> AsyncIterator[RangeSource]:
+async def source_of(
+    address: str, settings: FetchSettings, clock: Callable[[], datetime], *, private_ok: bool = True
+) -> AsyncIterator[RangeSource]:
     """The source that an address names: http, https, file, or a plain path."""
     if not address.startswith(("http://", "https://")):
         yield FileSource(_local_path(address))
         return
-    transport = CurlTransport(settings, clock=clock)
+    transport = curl.CurlTransport(settings, clock=clock)
     # The fewest bytes: a static server needs none of the headers that a browser sends.
     client = Client(transport, settings, user_agent="Letopis", clock=clock, default_headers=())
     try:
-        yield RemoteFile(RangeReader(client), address)
+        yield RemoteFile(RangeReader(client, private_ok=private_ok), address)
     finally:
         await transport.close()
 

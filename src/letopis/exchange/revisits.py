@@ -12,7 +12,7 @@ import json
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any
 
 from letopis.archive import Archive, Identity, NewCapture, identify
 from letopis.archive.imported import (
@@ -26,7 +26,8 @@ from letopis.archive.imported import (
 )
 from letopis.archive.records import CaptureSource
 from letopis.exchange.sources import ImportReport
-from letopis.model import Outcome
+from letopis.model import Outcome, SentRequest
+from letopis.tuples import NamedTuple
 from letopis.urls import url_key
 
 NO_BODY = "a revisit whose capture is not here; it is kept, and recorded when that comes"
@@ -186,7 +187,7 @@ def waiting_row(arrival: Arrival, run: str) -> WaitingRevisit:
     facts = {
         "url": capture.url, "status": capture.status, "headers": capture.headers, "run": run,
         "refers": [revisits.url, revisits.time],
-        "source": [source.record, source.data.decode("latin-1")],
+        "source": [source.record, source.data.decode("latin-1")], "request": capture.request,
     }  # fmt: skip
     data = zlib.compress(json.dumps(facts, separators=(",", ":")).encode())
     return WaitingRevisit(url_key(capture.url), capture.time, revisits.digest, data)
@@ -206,9 +207,17 @@ def read_waiting(row: WaitingRevisit) -> WaitingFacts:
     capture = NewCapture(
         facts["url"], row.time, facts["status"], tuple(map(tuple, facts["headers"])), None, Outcome.UNCHANGED,
         versioned=False, dated=True, source=CaptureSource(record, data.encode("latin-1")) if data else None,
+        request=_request(facts.get("request")),
     )  # fmt: skip
     url, time = facts["refers"]
     return WaitingFacts(Arrival(capture, Revisit(row.digest, url, time)), facts["run"])
+
+
+def _request(values: list[Any] | None) -> SentRequest | None:
+    if values is None:
+        return None
+    method, headers, version, address = values
+    return SentRequest(method, tuple(map(tuple, headers)), version, address)
 
 
 def complete_waiting(archive: Archive, report: ImportReport) -> None:

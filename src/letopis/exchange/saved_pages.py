@@ -13,12 +13,12 @@ from email import policy
 from email.errors import MessageError
 from email.message import Message
 from email.parser import BytesParser
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 from letopis.errors import UsageError
 from letopis.exchange.file_readers import MOST_HEAD, FileReader, read_whole
 from letopis.exchange.sources import ImportedCapture, ImportReport, SourceHints
+from letopis.extract.metadata import read_date
 
 _MOST_PARTS = 100_000
 _WEB = ("http://", "https://")
@@ -58,7 +58,10 @@ def mhtml_captures(file: Path, hints: SourceHints, report: ImportReport) -> Iter
 
 
 def _mail_date(text: str) -> str:
-    return parsedate_to_datetime(text).isoformat()
+    moment = read_date(text)
+    if moment is None:
+        raise ValueError(f"its date is '{text[:40]}'")
+    return moment.isoformat()
 
 
 def _part_headers(part: Message) -> tuple[tuple[str, str], ...]:
@@ -71,7 +74,8 @@ def _part_body(part: Message) -> bytes:
     return body if isinstance(body, bytes) else b""
 
 
-def _is_singlefile(head: bytes) -> bool:
+def is_singlefile(head: bytes) -> bool:
+    """Whether a page begins like a file of SingleFile."""
     return _SINGLEFILE.search(head) is not None
 
 
@@ -101,5 +105,5 @@ def _browser_date(text: str) -> str:
 
 PAGE_READERS = (
     FileReader("mhtml", 61, _is_mhtml, mhtml_captures),
-    FileReader("singlefile", 62, _is_singlefile, singlefile_captures),
+    FileReader("singlefile", 62, is_singlefile, singlefile_captures),
 )

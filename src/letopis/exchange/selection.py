@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
 from letopis.archive import Archive
 from letopis.archive.accounts import project_pages, projects_of
 from letopis.archive.captures import VERSION, CaptureList, ListedCapture, ResourceRow, TimeRange, checked_urls
 from letopis.archive.index_facts import require_site
 from letopis.model import Check, Outcome, from_millis, to_millis
+from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
 from letopis.urls import site as site_of
 

@@ -1,13 +1,15 @@
 """Capture sets in WARC files: the picture, the text and what a page loaded, as records beside those of the page.
 
 They are `resource` records under the addresses that other tools use: `urn:view:` for the picture, `urn:text:` for the
-text as shown, `urn:pageinfo:` for the resources of the page. The page's own records carry its `WARC-Page-ID`.
+text as shown, `urn:pageinfo:` for the resources of the page. The records of the page and of what it loaded carry its
+`WARC-Page-ID`; what several looks used belongs to the first.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
 
 from letopis.archive import Archive, identify
 from letopis.archive.sets import CaptureSet
@@ -23,9 +25,9 @@ def page_id(url: str, moment: str) -> str:
     return stable_id("page", url, moment)
 
 
-def with_page_id(record: WarcRecord, found: CaptureSet) -> WarcRecord:
-    """A record of a page with the id of its set."""
-    field = (PAGE_ID, page_id(found.url, rfc3339(found.time)))
+def with_page_id(record: WarcRecord, url: str, time: datetime) -> WarcRecord:
+    """A record of a page, or of a resource that it loaded, with the id of that look at the page."""
+    field = (PAGE_ID, page_id(url, rfc3339(time)))
     return WarcRecord((*record.headers, field), record.block, record.version)
 
 

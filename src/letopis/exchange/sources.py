@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from letopis.errors import MissingExtra, UsageError
 from letopis.exchange.kept_records import KeptRecord
-from letopis.model import Headers
+from letopis.model import Headers, SentRequest
 from letopis.plugins import entry_points_of
+from letopis.tuples import NamedTuple
 
 WARC, WACZ, CDXJ = FILE_KINDS = ("warc", "wacz", "cdxj")
 """Kinds of archives, which are more than one file that is read whole."""
@@ -96,6 +97,7 @@ class ImportedCapture:
     digest: str = ""
     record: KeptRecord | None = None
     page: str = ""
+    request: SentRequest | None = None
 
 
 def failed_capture(url: str, date: str, why: str) -> ImportedCapture:
@@ -112,6 +114,7 @@ _OTHERS = "other reasons"
 @dataclass(slots=True)
 class ImportReport:
     """`same` counts captures that the archive already had, `waiting` revisits that wait for the capture they refer to;
+    `beside` records without a web address, which are kept with the capture that they stand beside;
     the first refusals are named.
 
     `empty` are the sources of which nothing could be taken in, `lists` those that only name pages, `cut` those that
@@ -124,6 +127,7 @@ class ImportReport:
     checks: int = 0
     same: int = 0
     waiting: int = 0
+    beside: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from html import escape, unescape
 from pathlib import Path
-from typing import NamedTuple
 
 from letopis.archive import Archive
 from letopis.errors import NotFound, NotReady, UsageError
@@ -18,10 +17,11 @@ from letopis.exchange.selection import ExportSelection
 from letopis.exchange.static_names import file_name, is_file_name, link_to
 from letopis.extract import decode, read_page
 from letopis.extract.charsets import in_page_charset, python_codec
-from letopis.extract.detection import bare_type
+from letopis.extract.detection import HTML_TYPES, bare_type
 from letopis.extract.pages import charset_of
 from letopis.extract.rewriter import ATTRIBUTE_VALUE, Rewriter, quoted_attribute
 from letopis.model import Check, Outcome, header, rfc3339
+from letopis.tuples import NamedTuple
 from letopis.urls import join
 
 COPY_LIST = "letopis-copy.txt"
@@ -189,10 +189,11 @@ def _list_name(number: int) -> str:
 
 
 _CHARSET = re.compile(r"<meta[^>]{0,400}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
-_HEAD = re.compile(
-    r"(?:\ufeff?+\s*+(?><!--.*?-->\s*+)*+<!doctype[^>]*+>)?+(?:\s*+<html\b[^>]*+>)?+(?:\s*+<head\b[^>]*+>)?+",
+HEAD = re.compile(
+    r"(?>\ufeff?+\s*+(?><!--.*?-->\s*+)*+<!doctype[^>]*+>)?+(?>\s*+<html\b[^>]*+>)?+(?>\s*+<head\b[^>]*+>)?+",
     re.IGNORECASE | re.DOTALL,
 )
+"""What a page begins with, up to where its own metadata may stand."""
 _PLACE = re.compile(r"([\s\"'/])(href)" + ATTRIBUTE_VALUE, re.IGNORECASE)
 _POLICY = re.compile(r"([\s\"'/])(http-equiv)" + ATTRIBUTE_VALUE, re.IGNORECASE)
 
@@ -200,13 +201,16 @@ _POLICY = re.compile(r"([\s\"'/])(http-equiv)" + ATTRIBUTE_VALUE, re.IGNORECASE)
 class FileRewriter(Rewriter):
     """Rewrites one page or style sheet for a folder of files."""
 
+    unfit: tuple[str, ...] = ("content-security-policy",)
+    """What a page can no longer ask of a browser."""
+
     def page(self, text: str, charset: str) -> str:
         """A page, which says its charset itself: there is no server any more to say it."""
         changed = self.html(text)
         declared = _CHARSET.search(changed[:1024])
         if declared and declared[1].lower() == charset.lower():
             return changed
-        at = _HEAD.match(changed)
+        at = HEAD.match(changed)
         place = at.end() if at else 0
         return f'{changed[:place]}<meta charset="{charset}">{changed[place:]}'
 
@@ -215,7 +219,7 @@ class FileRewriter(Rewriter):
         kind = name.lower()
         if kind == "base":
             return _PLACE.sub(_kept, tag)
-        if kind == "meta" and "content-security-policy" in tag.lower():
+        if kind == "meta" and any(word in tag.lower() for word in self.unfit):
             return _POLICY.sub(_kept, tag)
         return super()._attributes(tag, name)
 
@@ -226,7 +230,6 @@ def _kept(match: re.Match[str]) -> str:
     return f"{lead}data-kept-{attribute}{equals}{quoted_attribute(value)}"
 
 
-_HTML = ("text/html", "application/xhtml+xml")
 _NEWS = (Outcome.NEW, Outcome.CHANGED)
 _REMEMBERED = 50_000
 
@@ -301,7 +304,7 @@ class _CopyRun:
         assert check.version is not None
         body = self._archive.get(check.url, version=check.version).body
         kind = bare_type(check.content_type)
-        if kind in _HTML:
+        if kind in HTML_TYPES:
             title = read_page(body, check.url, check.headers, mode="basic").title or check.url
             self._listing.add(ListedPage(shown.name, check.url, title, rfc3339(check.checked_at)))
             body = self._rewritten(shown, body, is_page=True)

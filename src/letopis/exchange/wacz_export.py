@@ -23,15 +23,15 @@ from letopis.archive.captures import last_check_time
 from letopis.archive.cluster import PieceRunner
 from letopis.binary import atomic_file
 from letopis.exchange.cdx import RecordLocation, SortedLines, record_line, resource_line
+from letopis.exchange.exported_places import ExportIndexWriter
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.set_records import TEXT, page_id
-from letopis.exchange.warc_export import SOFTWARE, ExportedRecord, exported_records, info_record
-from letopis.exchange.warc_records import WarcRecord, WarcWriter, gzip_member
+from letopis.exchange.warc_export import SOFTWARE, ExportedRecord, exported_records, info_record, is_listed_capture
+from letopis.exchange.warc_records import WarcPlace, WarcRecord, WarcWriter, gzip_member
 from letopis.extract import read_page
-from letopis.extract.detection import bare_type
-from letopis.model import Check, Outcome, Page, header, rfc3339
+from letopis.extract.detection import HTML_TYPES, bare_type
+from letopis.model import Check, Outcome, Page, header, rfc3339, to_millis
 
-_HTML = ("text/html", "application/xhtml+xml")
 _MOST_TEXT = 1024 * 1024
 
 
@@ -55,7 +55,7 @@ class WaczPageList:
             self._take_shown(exported)
         if exported.record.kind != "response" or check.outcome not in (Outcome.NEW, Outcome.CHANGED):
             return
-        if bare_type(check.content_type) not in _HTML:
+        if bare_type(check.content_type) not in HTML_TYPES:
             return
         if self.main is None:
             self.main = check
@@ -166,20 +166,24 @@ def export_wacz(
     spread: PieceRunner | None = None,
     *,
     warc_bytes: int = WARC_BYTES,
+    places: ExportIndexWriter | None = None,
 ) -> int:
-    """Writes the selected part to a file that is there whole or not at all; answers how many records."""
+    """Writes the selected part to a file that is there whole or not at all; answers how many records.
+
+    `places` takes where the captures lie.
+    """
     with atomic_file(target) as out, tempfile.TemporaryFile() as text:
-        package, index, pages = WaczPackage(out), SortedLines(), WaczPageList(text)
+        package, index, pages = WaczPackage(out), _WaczIndex(places), WaczPageList(text)
         try:
             counted = _Counted(exported_records(archive, selected, spread), pages, progress)
             _write_warcs(package, counted, index, warc_bytes, info_record(last_check_time(archive)))
-            _write_index(package, index)
+            _write_index(package, index.lines)
             pages.close()
             _write_file(package, "pages/pages.jsonl", text, deflated=True)
             package.close(_description(archive, selected, counted.newest, pages))
         finally:
             package.release()
-            index.close()
+            index.lines.close()
     return counted.count
 
 
@@ -206,38 +210,55 @@ class _Counted:
 
 
 def _write_warcs(
-    package: WaczPackage, records: Iterator[ExportedRecord], index: SortedLines, most: int, info: WarcRecord
+    package: WaczPackage, records: Iterator[ExportedRecord], index: _WaczIndex, most: int, info: WarcRecord
 ) -> None:
     """At least one file, also of an empty selection: the format asks for it."""
     first = next(records, None)
     number = 0
     while number == 0 or first is not None:
         name = f"data-{number:05}.warc.gz"
+        index.enter(name)
         with package.member(f"archive/{name}") as out:
             writer = WarcWriter(out)
             writer.write(info)
-            first = _fill(writer, name, first, records, index, most)
+            first = _fill(writer, first, records, index, most)
         number += 1
 
 
 def _fill(
-    writer: WarcWriter,
-    name: str,
-    first: ExportedRecord | None,
-    records: Iterator[ExportedRecord],
-    index: SortedLines,
-    most: int,
+    writer: WarcWriter, first: ExportedRecord | None, records: Iterator[ExportedRecord], index: _WaczIndex, most: int
 ) -> ExportedRecord | None:
     """Writes records until the file is large enough; answers with the first one of the next file."""
     exported = first
     while exported is not None and writer.size < most:
-        place = writer.write(exported.record)
-        if exported.record.kind in ("response", "revisit"):
-            index.add(record_line(exported.check, _digest(exported), RecordLocation(name, *place)))
-        elif header(exported.record.headers, "warc-target-uri").startswith("urn:"):
-            index.add(resource_line(exported.check, exported.record, RecordLocation(name, *place)))
+        index.take(exported, writer.write(exported.record))
         exported = next(records, None)
     return exported
+
+
+class _WaczIndex:
+    """The lines of the index of a package, and what the archive itself remembers of it."""
+
+    def __init__(self, places: ExportIndexWriter | None) -> None:
+        self.lines = SortedLines()
+        self._places = places
+        self._name = ""
+
+    def enter(self, name: str) -> None:
+        """What follows lies in this WARC file."""
+        self._name = name
+        if self._places is not None:
+            self._places.enter(name)
+
+    def take(self, exported: ExportedRecord, place: WarcPlace) -> None:
+        """Notes where a record lies, when it is a capture or a resource of one."""
+        record, check, _ = exported
+        if record.kind in ("response", "revisit"):
+            self.lines.add(record_line(check, _digest(exported), RecordLocation(self._name, *place)))
+        elif header(record.headers, "warc-target-uri").startswith("urn:"):
+            self.lines.add(resource_line(check, record, RecordLocation(self._name, *place)))
+        if self._places is not None and is_listed_capture(exported):
+            self._places.add(check.url, to_millis(check.checked_at), *place)
 
 
 def _digest(exported: ExportedRecord) -> str:

@@ -5,7 +5,6 @@ that holds them or as a list of files beside it.
 from __future__ import annotations
 
 import hashlib
-import json
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ from typing import IO, Any
 from letopis.archive import Archive
 from letopis.errors import Damaged
 from letopis.exchange.captures import import_captures
-from letopis.exchange.file_readers import read_whole
+from letopis.exchange.file_readers import parse_json, read_whole
 from letopis.exchange.sources import ImportReport
 from letopis.exchange.warc_import import warc_captures
 from letopis.exchange.warc_records import WARC_SUFFIXES
@@ -174,7 +173,7 @@ def _read(package: zipfile.ZipFile, name: str) -> bytes | None:
 
 def _object(text: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        found = parse_json(text)
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -1,34 +1,29 @@
-"""WARC 1.1 out: an export that is deterministic and streamed, and files written beside the archive as a crawl records.
+"""WARC 1.1 out: an export that is deterministic and streamed.
 
 A version is a `response`; a check that found it again is a `revisit` that refers to it; a check without an answer
-that could be kept is a `metadata` record. Where a browser made a version, the `response` is what the server sent, and
-the page as it was shown is a `conversion` of it. What an import brought goes out as the record that it came in.
-Exporting the same part of the same archive twice gives the same bytes. Files beside the archive follow its commits:
-nothing is ever in them that the archive does not have, and one that is still written ends in `.open`.
+that could be kept is a `metadata` record. Beside an answer stands its `request` as it was sent. Where a browser made a
+version, the `response` is what the server sent, and the page as it was shown is a `conversion` of it. What an import
+brought goes out as the record that it came in. Exporting the same part of the same archive twice gives the same bytes.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
-from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from letopis import __version__
-from letopis.archive import Archive, RecordedCapture, identify
-from letopis.archive.captures import last_check_time, version_time
+from letopis.archive import Archive, identify
+from letopis.archive.captures import last_check_time
 from letopis.archive.cluster import PieceRunner
 from letopis.archive.imported import StoredSource, sources_of, waiting_revisits
+from letopis.archive.requests import StoredExchange
 from letopis.archive.sets import CaptureSet
-from letopis.errors import NotReady
 from letopis.exchange.kept_records import KeptRecord
+from letopis.exchange.request_keys import exchange_fields, request_record
 from letopis.exchange.revisits import read_waiting
 from letopis.exchange.selection import ExportPart, ExportSelection, export_parts
 from letopis.exchange.set_records import set_records, with_page_id
@@ -37,14 +32,14 @@ from letopis.exchange.warc_records import (
     SOFTWARE_NAME,
     WarcCompression,
     WarcRecord,
-    WarcWriter,
     compressed_record,
     is_revisit,
     record_id,
     response_head,
     stable_id,
 )
-from letopis.model import Check, Outcome, Version, rfc3339, stamp14, to_millis
+from letopis.model import Check, Outcome, Version, from_millis, header, rfc3339, to_millis
+from letopis.tuples import NamedTuple
 
 SOFTWARE = f"Letopis/{__version__}"
 _PROFILE_SAME = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
@@ -61,7 +56,8 @@ class OriginalCapture(NamedTuple):
     digest: str
 
 
-def _original_of(archive: Archive, check: Check, source: StoredSource | None) -> OriginalCapture:
+def original_of(archive: Archive, check: Check, source: StoredSource | None) -> OriginalCapture:
+    """How later records refer to the check that brought a version."""
     date = rfc3339(check.checked_at)
     if source is None:
         digest = archive.answers.sent_digest(check.url, check.version or 0) or check.digest
@@ -105,28 +101,59 @@ def warc_members(
     spread: PieceRunner | None = None,
 ) -> Iterator[bytes]:
     """The same piece by piece: what the file is, then its records."""
+    return (member.data for member in located_members(archive, selected, compression, progress, spread))
+
+
+class WarcMember(NamedTuple):
+    """A record as it stands in a file; of a capture also its URL and the time of its check in milliseconds."""
+
+    data: bytes
+    url: str = ""
+    time: int = 0
+
+
+def located_members(
+    archive: Archive,
+    selected: ExportSelection,
+    compression: WarcCompression = "gzip",
+    progress: Callable[[int], None] = lambda done: None,
+    spread: PieceRunner | None = None,
+) -> Iterator[WarcMember]:
+    """The same, and which captures they are."""
     members = _members(archive, selected, compression, spread)
-    yield compressed_record(info_record(last_check_time(archive)), compression)
+    yield WarcMember(compressed_record(info_record(last_check_time(archive)), compression))
     for count, member in enumerate(members, 2):
         yield member
         progress(count)
 
 
+def _member(exported: ExportedRecord, compression: WarcCompression) -> WarcMember:
+    data = compressed_record(exported.record, compression)
+    if not is_listed_capture(exported):
+        return WarcMember(data)
+    return WarcMember(data, exported.check.url, to_millis(exported.check.checked_at))
+
+
+def is_listed_capture(exported: ExportedRecord) -> bool:
+    """Whether a record is what lists of captures mean: what a redirect led to is another one than the redirect."""
+    return exported.record.kind in ("response", "revisit") and not exported.check.redirects
+
+
 def _members(
     archive: Archive, selected: ExportSelection, compression: WarcCompression, spread: PieceRunner | None
-) -> Iterator[bytes]:
+) -> Iterator[WarcMember]:
     """The records as they stand in a file; from here they come one by one, from elsewhere piece by piece."""
-    waiting = (compressed_record(record, compression) for record in _waiting_records(archive, selected))
+    waiting = (WarcMember(compressed_record(record, compression)) for record in _waiting_records(archive, selected))
     if spread is None:
-        here = (compressed_record(one.record, compression) for one in exported_records(archive, selected))
+        here = (_member(one, compression) for one in exported_records(archive, selected))
         return chain(here, waiting)
     pieces = ((compression, part) for part in export_parts(archive, selected))
     return chain(chain.from_iterable(spread.each(_part_members, pieces)), waiting)
 
 
-def _part_members(archive: Archive, piece: tuple[WarcCompression, ExportPart]) -> list[bytes]:
+def _part_members(archive: Archive, piece: tuple[WarcCompression, ExportPart]) -> list[WarcMember]:
     compression, part = piece
-    return [compressed_record(one.record, compression) for one in _part_records(archive, part)]
+    return [_member(one, compression) for one in _part_records(archive, part)]
 
 
 def exported_records(
@@ -155,13 +182,15 @@ def records_of(
     originals: dict[int, OriginalCapture] = {}
     sources = sources_of(archive, checks[0].url) if checks else {}
     sets = {one.time: one for one in archive.sets.of(checks[0].url)} if checks else {}
+    exchanges = archive.answers.exchanges(checks[0].url) if checks else {}
     for place, check in enumerate(checks[:end]):
         original = originals.get(check.version) if check.version is not None else None
         source = sources.get(to_millis(check.checked_at))
         if check.outcome in _NEWS and check.version is not None:
-            originals[check.version] = _original_of(archive, check, source)
+            originals[check.version] = original_of(archive, check, source)
         if place >= start and source is None:
-            yield from check_records(archive, check, original, sets.get(check.checked_at))
+            came = exchanges.get(to_millis(check.checked_at))
+            yield from check_records(archive, check, original, sets.get(check.checked_at), came)
         elif place >= start and source is not None:
             yield from _records_as_they_came(archive, check, source)
 
@@ -192,16 +221,38 @@ def _waiting_records(archive: Archive, selected: ExportSelection) -> Iterator[Wa
 
 
 def check_records(
-    archive: Archive, check: Check, original: OriginalCapture | None, found: CaptureSet | None = None
+    archive: Archive,
+    check: Check,
+    original: OriginalCapture | None,
+    found: CaptureSet | None = None,
+    came: StoredExchange | None = None,
 ) -> Iterator[ExportedRecord]:
     """The records of one check; `original` is what brought the version which this one found again.
 
-    `found` is the set of a page that was captured whole.
+    `found` is the set of a page that was captured whole, `came` how the capture came to be.
     """
-    for exported in _own_records(archive, check, original):
-        yield exported if found is None else exported._replace(record=with_page_id(exported.record, found))
+    page = (found.url, found.time) if found is not None else None
+    if page is None and came is not None and came.page:
+        page = (came.page, from_millis(came.page_time))
+    for exported in _with_request(_own_records(archive, check, original), came):
+        yield exported if page is None else exported._replace(record=with_page_id(exported.record, *page))
     for record in set_records(archive, found) if found is not None else ():
         yield ExportedRecord(record, check, record.block)
+
+
+def _with_request(records: Iterator[ExportedRecord], came: StoredExchange | None) -> Iterator[ExportedRecord]:
+    """The records of a check, behind its answer the request; both name the address of the server."""
+    for exported in records:
+        record, check, _ = exported
+        sent = came.request(check.headers) if came is not None and record.kind in ("response", "revisit") else None
+        if sent is None:
+            yield exported
+            continue
+        place = next(place for place, (name, _) in enumerate(record.headers, 1) if name == "WARC-Target-URI")
+        fields = (*record.headers[:place], *exchange_fields(sent), *record.headers[place:])
+        yield exported._replace(record=replace(record, headers=fields))
+        answer, date = header(record.headers, "warc-record-id"), rfc3339(check.checked_at)
+        yield ExportedRecord(request_record(sent, check.url, check.final_url, date, answer), check)
 
 
 def _own_records(archive: Archive, check: Check, original: OriginalCapture | None) -> Iterator[ExportedRecord]:
@@ -222,7 +273,7 @@ def _version_records(check: Check, version: Version, archive: Archive) -> Iterat
     if sent is version:
         yield ExportedRecord(_response(check, version.body), check, version.body)
         return
-    as_sent = replace(check, headers=sent.headers, digest=sent.digest, content_type=sent.content_type)
+    as_sent = check._replace(headers=sent.headers, digest=sent.digest, content_type=sent.content_type)
     yield ExportedRecord(_response(as_sent, sent.body), as_sent, sent.body)
     yield ExportedRecord(_conversion(check, version.body), check)
 
@@ -321,140 +372,3 @@ def _metadata(check: Check) -> WarcRecord:
     block = json.dumps(facts, ensure_ascii=False, sort_keys=True).encode()
     digest = ("WARC-Block-Digest", _digest(block))
     return WarcRecord((*_common_headers("metadata", check), digest, ("Content-Type", CHECK_TYPE)), block)
-
-
-FILE_BYTES = 1024 * 1024 * 1024
-"""A file is closed when it has grown beyond this."""
-_OPEN = ".open"
-_PIECE = 1024 * 1024
-
-
-@contextmanager
-def recording_to_warc(archive: Archive, folder: Path, *, most: int = FILE_BYTES) -> Iterator[None]:
-    """While it lasts, whatever this archive object records also goes to WARC files in a folder."""
-    direct = CrawlWarcWriter(archive, folder, most=most)
-    archive.followers.append(direct.take)
-    try:
-        yield
-    finally:
-        archive.followers.remove(direct.take)
-        direct.close()
-
-
-class CrawlWarcWriter:
-    """Appends what was recorded; several may share a folder, each with files of its own."""
-
-    def __init__(self, archive: Archive, folder: Path, *, most: int = FILE_BYTES) -> None:
-        self._archive = archive
-        self._folder = folder
-        self._most = most
-        self._file: BinaryIO | None = None
-        self._writer: WarcWriter | None = None
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            for left in sorted(folder.glob(f"*{_OPEN}")):
-                _recover(left)
-        except OSError as error:
-            raise _cannot_write(folder, error) from None
-
-    def take(self, recorded: Sequence[RecordedCapture]) -> None:
-        """Appends the records of a batch; they are durable when it returns."""
-        try:
-            for done in recorded:
-                check = self._check(done)
-                if check is not None:
-                    self._append(check, done)
-            if self._file is not None:
-                self._file.flush()
-                os.fsync(self._file.fileno())
-        except OSError as error:
-            raise _cannot_write(self._folder, error) from None
-
-    def close(self) -> None:
-        """Gives the last file its name."""
-        if self._file is not None:
-            path = Path(self._file.name)
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            path.rename(path.with_suffix(""))
-            self._file.close()
-            self._file = self._writer = None
-
-    def _append(self, check: Check, done: RecordedCapture) -> None:
-        writer = self._writer or self._begin()
-        found = next(iter(self._archive.sets.of(check.url, check.checked_at, check.checked_at)), None)
-        for exported in check_records(self._archive, check, self._original(check, done), found):
-            writer.write(exported.record)
-        if writer.size >= self._most:
-            self.close()
-
-    def _begin(self) -> WarcWriter:
-        """A new file under the first free name; the lock says that somebody is at work on it."""
-        stamp = stamp14(self._archive.clock())
-        for number in range(100_000):
-            path = self._folder / f"letopis-{stamp}-{number:05}.warc.gz"
-            if path.exists():
-                continue
-            try:
-                self._file = path.with_name(path.name + _OPEN).open("xb")
-            except FileExistsError:
-                continue
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            break
-        if self._file is None:
-            raise NotReady(f"{self._folder} holds too many files of this second; name another folder")
-        self._writer = WarcWriter(self._file)
-        self._writer.write(info_record(last_check_time(self._archive)))
-        return self._writer
-
-    def _check(self, done: RecordedCapture) -> Check | None:
-        """The check as it was recorded: nearly always the last one of its URL."""
-        last = self._archive.answers.last_check(done.url)
-        if last is not None and to_millis(last.checked_at) == done.time:
-            return last
-        history = self._archive.answers.history(done.url)
-        return next((check for check in history if to_millis(check.checked_at) == done.time), None)
-
-    def _original(self, check: Check, done: RecordedCapture) -> OriginalCapture | None:
-        if not is_revisit(check) or check.version is None:
-            return None
-        began = version_time(self._archive, done.resource, check.version)
-        if began is None:
-            return None
-        source = sources_of(self._archive, check.url).get(to_millis(began))
-        return _original_of(self._archive, replace(check, checked_at=began), source)
-
-
-def _recover(left: Path) -> None:
-    """Cuts what a crash left half written, and gives the file its name; one that is in use is left alone."""
-    with left.open("r+b") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return
-        file.truncate(_whole_members(file))
-        left.rename(left.with_suffix(""))
-
-
-def _whole_members(file: BinaryIO) -> int:
-    """How far a file consists of whole gzip members."""
-    end = position = 0
-    press = zlib.decompressobj(31)
-    while piece := file.read(_PIECE):
-        try:
-            while piece:
-                press.decompress(piece)
-                position += len(piece) - len(press.unused_data)
-                piece = press.unused_data
-                if press.eof:
-                    end, press = position, zlib.decompressobj(31)
-        except zlib.error:
-            break
-    return end
-
-
-def _cannot_write(folder: Path, error: OSError) -> NotReady:
-    return NotReady(
-        f"cannot write WARC files to {folder}: {error.strerror}; what was recorded is in the archive, "
-        "make room or name another folder"
-    )

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from letopis.errors import UsageError
 from letopis.exchange.captures import parse_check_facts
-from letopis.exchange.kept_records import MAX_BESIDE, KeptRecord
+from letopis.exchange.kept_records import CAPTURE_TYPES, MAX_BESIDE, KeptRecord
 from letopis.exchange.record_stream import (
     BREAKS_OFF,
     DAMAGED_MEMBER,
@@ -26,7 +26,8 @@ from letopis.exchange.record_stream import (
     read_arc_records,
     read_records,
 )
-from letopis.exchange.request_keys import parse_request, record_url, request_url
+from letopis.exchange.request_keys import parse_request, record_url, request_url, sent_request
+from letopis.exchange.set_records import PAGE_ID
 from letopis.exchange.sources import ImportedCapture, ImportReport, RevisitTarget
 from letopis.exchange.warc_records import (
     CHECK_TYPE,
@@ -37,7 +38,7 @@ from letopis.exchange.warc_records import (
     record_id,
     restored_headers,
 )
-from letopis.model import Headers, header
+from letopis.model import Headers, SentRequest, header
 
 
 def warcs_in_folder(folder: Path) -> list[Path]:
@@ -46,7 +47,6 @@ def warcs_in_folder(folder: Path) -> list[Path]:
 
 
 MAX_FACTS = 1024 * 1024
-_CAPTURES = ("response", "revisit", "resource")
 _WEB = re.compile(r"<?\s*https?:", re.IGNORECASE)
 _MADE = re.compile(r"([a-z][a-z0-9.+-]*(?::[a-z0-9.+-]+)*):(https?://.*)", re.IGNORECASE | re.DOTALL)
 _MOST_HELD = 8
@@ -77,8 +77,8 @@ def record_captures(stream: BinaryIO, report: ImportReport) -> Iterator[Imported
             yield from group.released(0, report)
             facts = parse_check_facts(sound.block[:MAX_FACTS]) or {}
             yield ImportedCapture(_target(sound), sound.field("warc-date"), 0, (), b"", facts=facts)
-        elif (kind in _CAPTURES and _WEB.match(sound.field("warc-target-uri"))) or made_of_page(sound):
-            group.add(sound)
+        elif (kind in CAPTURE_TYPES and _WEB.match(sound.field("warc-target-uri"))) or made_of_page(sound):
+            group.add(sound, report)
             yield from group.released(_MOST_HELD, report)
         elif not (kind == "warcinfo" and SOFTWARE_NAME.encode() in sound.block[:200]):
             group.add_beside(sound, report)
@@ -150,12 +150,12 @@ class _RecordGroup:
         self._early: OrderedDict[int, SourceRecord] = OrderedDict()
         self._count = 0
 
-    def add(self, record: SourceRecord) -> None:
+    def add(self, record: SourceRecord, report: ImportReport) -> None:
         """A capture, with what came before it and belongs to it."""
         held = _HeldCapture(record)
         for number, early in list(self._early.items()):
             if _belong_together(record, early) or early.field("warc-type") != "request":
-                self._attach(held, self._early.pop(number))
+                self._attach(held, self._early.pop(number), report)
         self._held.append(held)
 
     def add_beside(self, record: SourceRecord, report: ImportReport) -> None:
@@ -168,18 +168,20 @@ class _RecordGroup:
         if owner is None and record.field("warc-type") not in ("request", "warcinfo") and self._held:
             owner = self._held[-1]
         if owner is not None:
-            self._attach(owner, record)
+            self._attach(owner, record, report)
             return
         self._count += 1
         self._early[self._count] = record
         if len(self._early) > _MOST_REQUESTS:
             self._refuse(self._early.popitem(last=False)[1], report)
 
-    def _attach(self, held: _HeldCapture, record: SourceRecord) -> None:
+    def _attach(self, held: _HeldCapture, record: SourceRecord, report: ImportReport) -> None:
         if record.field("warc-type") == "request" and held.request is None and _belong_together(held.record, record):
             held.request = record
         if len(held.beside) < _MOST_BESIDE:
             held.beside.append(record)
+        else:
+            report.refuse(f"more than {_MOST_BESIDE} records beside one capture", _target(record))
 
     def released(self, most: int, report: ImportReport) -> Iterator[ImportedCapture]:
         """Those that wait no longer, in their order."""
@@ -187,7 +189,7 @@ class _RecordGroup:
             held = self._held.popleft()
             if not most and not self._held:
                 for number in list(self._early):
-                    self._attach(held, self._early.pop(number))
+                    self._attach(held, self._early.pop(number), report)
             yield _capture(held)
 
     def refuse_left(self, report: ImportReport) -> None:
@@ -199,7 +201,7 @@ class _RecordGroup:
         kind = record.field("warc-type")
         if kind == "request":
             report.refuse("a request without its answer", _target(record))
-        elif kind in _CAPTURES:
+        elif kind in CAPTURE_TYPES:
             report.refuse("no web address (http or https)", _target(record))
 
 
@@ -223,7 +225,9 @@ def _capture(held: _HeldCapture) -> ImportedCapture:
         status, headers, body = 200, _resource_headers(content_type), record.block
     else:
         status, headers, body = _answer(record.block)
-    request = parse_request(held.request.block) if held.request is not None else None
+    own = _is_own(record)
+    asked = _own_request(held) if own else None
+    request = parse_request(held.request.block) if held.request is not None and asked is None else None
     head = record.block[: len(record.block) - len(body)]
     revisits = None
     if kind == "revisit":
@@ -236,16 +240,22 @@ def _capture(held: _HeldCapture) -> ImportedCapture:
     target = _target(record)
     made = made_of_page(record)
     url = made or request_url(target, request)
+    beside = [one for one in held.beside if asked is None or one is not held.request]
+    is_made_anew = own and not beside and not record.field(PAGE_ID.lower())
+    # An address without a request of ours is one that another source told.
+    is_made_anew = is_made_anew and (asked is not None or not record.field("warc-ip-address"))
+    kept = None if is_made_anew else KeptRecord(record.version, record.fields, head, tuple(beside))
     return ImportedCapture(
         url,
         record.field("warc-date"),
         status,
-        restored_headers(headers) if held.beside and _is_own(record) else headers,
+        restored_headers(headers) if kept is not None and own else headers,
         body,
         revisits,
         digest=record.field("warc-payload-digest"),
-        record=_kept(record, head, held.beside),
+        record=kept,
         page=target if url != target and not made else "",
+        request=asked if kept is None else None,
     )
 
 
@@ -261,11 +271,11 @@ def _answer(block: bytes) -> tuple[int, Headers, bytes]:
     return *parse_response(block + b"\r\n\r\n")[:2], b""
 
 
-def _kept(record: SourceRecord, head: bytes, beside: list[SourceRecord]) -> KeptRecord | None:
-    """What is kept of a record; nothing of our own, which are made anew just so."""
-    if not beside and _is_own(record):
+def _own_request(held: _HeldCapture) -> SentRequest | None:
+    """The request of an answer of ours; None where it is that of somebody else."""
+    if held.request is None or not _is_own(held.request) or held.record.field(PAGE_ID.lower()):
         return None
-    return KeptRecord(record.version, record.fields, head, tuple(beside))
+    return sent_request(held.request, held.record.field("warc-record-id"))
 
 
 def _is_own(record: SourceRecord) -> bool:

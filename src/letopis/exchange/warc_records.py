@@ -12,9 +12,11 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import BinaryIO, Literal, NamedTuple
+from operator import methodcaller
+from typing import BinaryIO, Literal
 
 from letopis.model import Check, Headers, Outcome, header
+from letopis.tuples import NamedTuple
 from letopis.zstandard import zstd
 
 CHECK_TYPE = "application/vnd.letopis.check+json"
@@ -102,7 +104,7 @@ def parse_response(block: bytes) -> tuple[int, Headers, bytes]:
     words = first.split(None, 2)
     if not start or len(words) < 2 or not (words[1].isascii() and words[1].isdigit() and len(words[1]) == 3):
         return 0, (), block
-    return int(words[1]), tuple(_fields(lines)), block[start:]
+    return int(words[1]), parse_fields(lines), block[start:]
 
 
 def head_end(block: bytes) -> tuple[int, int]:
@@ -124,16 +126,24 @@ def _text(head: bytes) -> str:
         return head.decode("latin-1")
 
 
-def _fields(lines: list[str]) -> list[tuple[str, str]]:
+_BLANKS = (" ", "\t")
+_AT_COLON = methodcaller("partition", ":")
+_IS_FOLDED = methodcaller("startswith", _BLANKS)
+
+
+def parse_fields(lines: list[str]) -> Headers:
+    """Names and values of the lines of a head; a line that begins with a blank goes on with the field before."""
+    if not any(map(_IS_FOLDED, lines)):
+        return tuple([(name.strip(), value.strip()) for name, colon, value in map(_AT_COLON, lines) if colon])
     found: list[tuple[str, str]] = []
     for line in lines:
-        if line[:1] in (" ", "\t") and found:
+        if line.startswith(_BLANKS) and found:
             found[-1] = (found[-1][0], f"{found[-1][1]} {line.strip()}")
             continue
         name, colon, value = line.partition(":")
         if colon:
             found.append((name.strip(), value.strip()))
-    return found
+    return tuple(found)
 
 
 WarcCompression = Literal["gzip", "zstd", "none"]

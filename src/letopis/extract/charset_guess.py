@@ -13,10 +13,14 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import islice
 
+from letopis.tuples import NamedTuple
+
 _SAMPLE = 16 * 1024
 _MOST_WORDS = 400
 _MOST_LETTERS = 40
 _WORD = re.compile(r"[^\s<>\"=]+")
+_BYTE_WORD = re.compile(rb"[^\t-\r\x1c-\x20<>\"=]+")
+"""A word as far as bytes tell; in a charset whose blanks are beyond ASCII it may be several."""
 # Letters beyond ASCII, the most frequent ones first.
 _LANGUAGES = (
     "íáéěřýšůčžúóťňď",  # Czech
@@ -78,49 +82,83 @@ _MARKS = range(0x0300, 0x0370)
 def guess_charset(body: bytes, preferred: Sequence[str] = ()) -> str:
     """The charset in which bytes read best; of two that read alike the one named first."""
     sample = _sample(body)
+    words = _words_beyond_ascii(sample)
     best, found = -math.inf, "windows-1252"
     known = {**_WESTERN, **_EASTERN_CODECS}
     for name in dict.fromkeys((*(name for name in preferred if name in known), *known)):
-        score = _eastern_score(sample, name) if name in _FREQUENT else charset_score(sample, _WESTERN[name])
-        if score > best + 0.001:
+        above = best + 0.001
+        score = _eastern_score(sample, name) if name in _FREQUENT else _score(words, _WESTERN[name], above)
+        if score > above:
             best, found = score, name
     return found
 
 
-def charset_score(body: bytes, codec: str) -> float:
-    """How much the text beyond ASCII looks like words of one language, about -5 to 1."""
+def clearly_better(body: bytes, codec: str, rivals: Sequence[str], margin: float) -> str:
+    """The one of several charsets, all of a byte a character, in which bytes read better by so much; else `codec`."""
+    words = _words_beyond_ascii(_sample(body))
+    least = _score(words, codec, -math.inf) + margin
+    best, rival = max((_score(words, rival, least), rival) for rival in rivals)
+    return rival if best > least else codec
+
+
+def _score(sample: bytes, codec: str, above: float) -> float:
+    """How much the text beyond ASCII looks like words of one language, about -5 to 1.
+
+    Where it cannot be higher than `above`, anything that is not either.
+    """
     try:
-        high = _high_words(_sample(body).decode(codec, "replace"))
+        high = _high_words(sample.decode(codec, "replace"))
     except LookupError:
         return -5.0
-    count = sum(1 for char in high if char > "\x7f")
+    letters = {char: number for char, number in Counter(high).items() if char > "\x7f"}
+    count = sum(letters.values())
     if not count:
         return 0.0
+    broken = letters.get("\ufffd", 0) + sum(number for char, number in letters.items() if char < "\u00a0")
+    if 1.0 - (5 * broken - 0.5 * (count - broken)) / count <= above:
+        return above
     faults = sum(_fault(before, char) for before, char in zip(" " + high, high, strict=False) if char > "\x7f")
-    letters = Counter(char for char in high.lower() if char > "\x7f" and (char.isalpha() or ord(char) in _MARKS))
-    return _likeness(letters, count) - faults / count
+    if 1.0 - faults / count <= above:
+        return above
+    small = Counter(char for char in high.lower() if char > "\x7f" and (char.isalpha() or ord(char) in _MARKS))
+    return _likeness(small, count) - faults / count
 
 
 def _likeness(letters: Counter[str], count: int) -> float:
     """Half by the share of letters that a language has, half by how they are spread; of the language that fits best."""
     length = math.sqrt(sum(number * number for number in letters.values())) or 1.0
+    models = _models()
+    found, weighed = [0] * len(models.norms), [0.0] * len(models.norms)
+    for char, number in letters.items():
+        for language, weight in models.uses.get(char, ()):
+            found[language] += number
+            weighed[language] += number * weight
     best = 0.0
-    for weights, norm in _models():
-        share = sum(number for char, number in letters.items() if char in weights) / count
+    for known, weight, norm in zip(found, weighed, models.norms, strict=True):
+        share = known / count
         if share > best:
-            spread = sum(number * weights.get(char, 0.0) for char, number in letters.items()) / (length * norm)
-            best = max(best, (share + spread) / 2)
+            best = max(best, (share + weight / (length * norm)) / 2)
     return best
 
 
+class _Models(NamedTuple):
+    """By letter, the languages that have it, each with its weight, which falls with its rank; by language, the length
+    of all its weights as a vector.
+    """
+
+    uses: dict[str, list[tuple[int, float]]]
+    norms: list[float]
+
+
 @cache
-def _models() -> list[tuple[dict[str, float], float]]:
-    """By language, the weight of each letter, falling with its rank, and the length of all of them as a vector."""
-    found = []
-    for letters in _LANGUAGES:
-        weights = {char: math.exp(-3 * rank / len(letters)) for rank, char in enumerate(letters)}
-        found.append((weights, math.sqrt(sum(weight * weight for weight in weights.values()))))
-    return found
+def _models() -> _Models:
+    models = _Models({}, [])
+    for language, letters in enumerate(_LANGUAGES):
+        weights = [math.exp(-3 * rank / len(letters)) for rank in range(len(letters))]
+        models.norms.append(math.sqrt(sum(weight * weight for weight in weights)))
+        for char, weight in zip(letters, weights, strict=True):
+            models.uses.setdefault(char, []).append((language, weight))
+    return models
 
 
 def _eastern_score(sample: bytes, name: str) -> float:
@@ -141,6 +179,11 @@ def _sample(body: bytes) -> bytes:
     found = re.search(rb"[\x80-\xff]", body)
     start = max(0, (found.start() if found else 0) - 64)
     return body[start : start + _SAMPLE]
+
+
+def _words_beyond_ascii(sample: bytes) -> bytes:
+    """The words that a charset makes a difference to, where it has ASCII and a byte a character."""
+    return b" ".join([word for word in _BYTE_WORD.findall(sample) if not word.isascii()])
 
 
 def _high_words(text: str) -> str:

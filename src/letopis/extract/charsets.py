@@ -11,10 +11,10 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable
-from typing import NamedTuple
 from urllib.parse import quote_from_bytes
 
-from letopis.extract.charset_guess import charset_score, guess_charset
+from letopis.extract.charset_guess import clearly_better, guess_charset
+from letopis.tuples import NamedTuple
 
 _LABELS = {
     "utf-8": "unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf8 x-unicode20utf8",
@@ -92,6 +92,7 @@ _MOST_UNDEFINED = 0.02
 _SAMPLE = 16 * 1024
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"))
 _TAG = re.compile(rb"<[a-zA-Z!/?]")
+_UNDEFINED = re.compile("[\x80-\x9f\ufffd]")
 _WHITE = "\t\n\f\r "
 
 
@@ -180,15 +181,8 @@ def _best_charset(body: bytes, declared: str) -> str:
         return guess_charset(body, [*named, *_DOUBTED])
     if possible[0] not in _DOUBTED:
         return possible[0]
-    return _undoubted(body, possible[0])
-
-
-def _undoubted(body: bytes, name: str) -> str:
-    """A charset declared by default, unless one of its rivals gives clearly better words."""
-    score = charset_score(body, python_codec(name))
-    rivals = [(charset_score(body, python_codec(rival)), rival) for rival in _DOUBTED if rival != name]
-    best, rival = max(rivals)
-    return rival if best > score + _CLEARLY else name
+    # Declared by default: unless one of its rivals gives clearly better words.
+    return clearly_better(body, possible[0], [name for name in _DOUBTED if name != possible[0]], _CLEARLY)
 
 
 def _is_possible(body: bytes, name: str) -> bool:
@@ -198,17 +192,20 @@ def _is_possible(body: bytes, name: str) -> bool:
     found = re.search(rb"[\x80-\xff]", body)
     start = max(0, (found.start() if found else 0) - 64)
     text = body[start : start + _SAMPLE].decode(python_codec(name), "replace")
-    high = [char for char in text if char > "\x7f"]
-    undefined = sum(1 for char in high if char < "\u00a0" or char == "\ufffd")
     cut = 1 if name in _MULTIBYTE else 0  # a character at the end of the sample
-    return undefined <= cut + len(high) * _MOST_UNDEFINED
+    return len(_UNDEFINED.findall(text)) <= cut + _high_count(text) * _MOST_UNDEFINED
+
+
+def _high_count(text: str) -> int:
+    """How many characters are beyond ASCII."""
+    return len(text) - len(text.encode("ascii", "ignore"))
 
 
 def _nearly_utf8(body: bytes) -> bool:
     """UTF-8 with a few broken characters, as after a cut or a paste."""
     text = body[:_SAMPLE].decode("utf-8", "replace")
     broken = text.count("\ufffd")
-    high = sum(1 for char in text if char > "\x7f")
+    high = _high_count(text)
     return broken <= 1 + (high - broken) // 20 and high > broken
 
 

@@ -40,10 +40,29 @@ _CONTROL = bytes((*range(0x09), *range(0x0E, 0x1B)))
 _TYPE_SAMPLE = 4096
 _VAGUE_TYPES = ("", "text/plain", "application/octet-stream", "application/xml", "text/xml", "unknown/unknown", "*/*")
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
-OFFICE_TYPES = {
-    b"word/": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    b"mimetypeapplication/vnd.oasis.opendocument.text": "application/vnd.oasis.opendocument.text",
-}
+HTML_TYPES = ("text/html", "application/xhtml+xml")
+_OOXML = "application/vnd.openxmlformats-officedocument."
+_ZIPPED_TYPES = (
+    (b"mimetypeapplication/vnd.oasis.opendocument.text", "application/vnd.oasis.opendocument.text"),
+    (b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet", "application/vnd.oasis.opendocument.spreadsheet"),
+    (b"mimetypeapplication/vnd.oasis.opendocument.presentation", "application/vnd.oasis.opendocument.presentation"),
+    (b"mimetypeapplication/epub+zip", "application/epub+zip"),
+)
+"""What a zip archive is by its first entry, which these formats keep there on purpose."""
+_ZIPPED_PARTS = (
+    (b"word/document.xml", _OOXML + "wordprocessingml.document"),
+    (b"ppt/presentation.xml", _OOXML + "presentationml.presentation"),
+    (b"xl/workbook.xml", _OOXML + "spreadsheetml.sheet"),
+    (b"META-INF/container.xml", "application/epub+zip"),
+)
+"""What it is by a part that it has; texts and slides may hold sheets."""
+_MAILBOX = re.compile(rb"From [^\r\n]{1,200} [12]\d{3}\r?\n[!-9;-~]+:")
+_MESSAGE = re.compile(
+    rb"(?:return-path|received|delivered-to|message-id|mime-version|from|date|subject|to|x-[\w-]+):", re.IGNORECASE
+)
+_MESSAGE_FIELD = re.compile(rb"^(from|date|subject|message-id|mime-version|received):", re.IGNORECASE | re.MULTILINE)
+_NEEDED_FIELDS = 3
+_JSON_FEED = b"jsonfeed.org/version/"
 
 
 def bare_type(content_type: str) -> str:
@@ -57,11 +76,11 @@ def sniff(body: bytes, claimed: str = "") -> str:
     found = _by_magic(body, claim)
     if found:
         return found
-    if claim in ("text/html", "application/xhtml+xml"):
+    if claim in HTML_TYPES:
         return _of_claimed_html(body, claimed)
     if claim in _VAGUE_TYPES:
         return _by_text(body, claim)
-    return claim
+    return _of_json(body[:_TYPE_SAMPLE]) if claim == "application/json" else claim
 
 
 def _by_magic(body: bytes, claim: str) -> str:
@@ -78,15 +97,27 @@ def _by_magic(body: bytes, claim: str) -> str:
 
 
 def _of_zip(body: bytes, claim: str) -> str:
-    # The first entries are named near the start; ODF keeps its type there on purpose.
-    for mark, name in OFFICE_TYPES.items():
-        if mark in body[:_TYPE_SAMPLE] or claim == name:
+    for mark, name in _ZIPPED_TYPES:
+        if mark in body[:_TYPE_SAMPLE]:
             return name
-    return (
-        "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-        if b"word/document.xml" in body
-        else "application/zip"
-    )
+    if any(claim == name for _, name in (*_ZIPPED_TYPES, *_ZIPPED_PARTS)):
+        return claim
+    return next((name for part, name in _ZIPPED_PARTS if part in body), "application/zip")
+
+
+def _of_json(start: bytes) -> str:
+    return "application/feed+json" if _JSON_FEED in start else "application/json"
+
+
+def _of_mail(start: bytes) -> str:
+    """The type of a message or a mailbox, or nothing: a head of at least three fields that mail has."""
+    if _MAILBOX.match(start):
+        return "application/mbox"
+    if not _MESSAGE.match(start):
+        return ""
+    head = re.split(rb"\r?\n\r?\n", start, maxsplit=1)[0]
+    fields = {name.lower() for name in _MESSAGE_FIELD.findall(head)}
+    return "message/rfc822" if len(fields) >= _NEEDED_FIELDS else ""
 
 
 def _of_claimed_html(body: bytes, claimed: str) -> str:
@@ -94,23 +125,23 @@ def _of_claimed_html(body: bytes, claimed: str) -> str:
     root = _by_root_element(body)
     if root and root != "text/html" and not root.startswith("image/"):
         return root
-    is_binary = _is_binary(body) and "utf-16" not in claimed.lower()
+    is_binary = _is_binary(body) and "utf-16" not in claimed.lower() and not _MARKUP.match(_start(body))
     return "application/octet-stream" if is_binary else "text/html"
 
 
 def _by_text(body: bytes, claim: str) -> str:
-    if _is_binary(body):
+    start = _start(body)
+    if _is_binary(body) and not _MARKUP.match(start):
         return "application/octet-stream" if claim in ("", "text/plain") else claim
-    start = body[:_TYPE_SAMPLE].removeprefix(b"\xef\xbb\xbf").lstrip()
-    root = _by_root_element(start)
-    if root:
-        return root
+    known = _by_root_element(start) or _of_mail(start)
+    if known:
+        return known
     if start.startswith(b"<?xml"):
         return "application/xml"
     if _MARKUP.match(start) and not claim.endswith("/xml"):
         return "text/html"
     if start[:1] in (b"{", b"[") and claim != "text/plain":
-        return "application/json"
+        return _of_json(start)
     return claim if claim.endswith("/xml") else "text/plain"
 
 
@@ -126,7 +157,11 @@ def _by_root_element(body: bytes) -> str:
     return ""
 
 
+def _start(body: bytes) -> bytes:
+    return body[:_TYPE_SAMPLE].removeprefix(b"\xef\xbb\xbf").lstrip()
+
+
 def _is_binary(body: bytes) -> bool:
-    """Bytes that no text has, UTF-16 aside."""
+    """Bytes that no text has, UTF-16 aside; a page that begins with markup may have some by mistake."""
     head = body[:512]
     return len(head.translate(None, _CONTROL)) < len(head) and not head.startswith(_BOMS)

@@ -12,7 +12,7 @@ from typing import Any
 
 from letopis.bounded import MAX_SECONDS, run_bounded
 from letopis.errors import MissingExtra, TooCostly
-from letopis.extract.detection import sniff
+from letopis.extract.detection import HTML_TYPES, sniff
 from letopis.extract.formats import Format, format_for
 from letopis.extract.metadata import language_of, primary_language, read_date, robots_directives
 from letopis.extract.pages import Mode, PageDraft, Source, charset_of, page_from_json, page_to_json
@@ -26,7 +26,7 @@ _MOST_DEPTH = 512
 _MOST_ATTRIBUTES = 256
 _CLIMBED = 32
 _LONG_TAG = re.compile(rb"<[a-zA-Z][^>]{4096}")
-_TAG = re.compile(rb"""<(?:(!--)|(/?)([a-z][^\s/>]*)([^>"']*+(?:"[^"]*+"[^>"']*+|'[^']*+'[^>"']*+)*+))""")
+_TAG = re.compile(rb"""<(?:(!--)|(/?)([a-z][^\s/>]*)([^>"']*+(?>"[^"]*+"[^>"']*+|'[^']*+'[^>"']*+)*+))""")
 _OPENED = re.compile(rb"<[a-z]")
 _BLANKS = re.compile(rb"[\s/]+")
 _RAW_ELEMENTS = frozenset(b"script style title textarea xmp iframe noembed noframes".split())
@@ -129,9 +129,6 @@ def _failed(source: Source, reason: str) -> Page:
     return draft.page()
 
 
-_HTML_TYPES = ("text/html", "application/xhtml+xml")
-
-
 def read_page(
     body: bytes,
     url: str,
@@ -154,7 +151,7 @@ def read_page(
         draft = PageDraft(source)
         draft.charset = charset_of(source.header("content-type"))
         return _finished(source, draft, detect_language=False)
-    if apart and (found.risky or (source.content_type in _HTML_TYPES and needs_own_process(body))):
+    if apart and (found.risky or (source.content_type in HTML_TYPES and needs_own_process(body))):
         return read_in_own_process(source, detect_language=detect_language)
     return read_in_this_process(source, found, detect_language=detect_language)
 

@@ -1,19 +1,20 @@
-"""RSS and Atom feeds, sitemaps and their indexes: lists of addresses with titles and dates."""
+"""RSS, Atom and JSON feeds, sitemaps and their indexes: lists of addresses with titles and dates."""
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from itertools import islice
-from typing import NamedTuple
 
-from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
 from letopis.errors import BadUrl
 from letopis.extract.metadata import primary_language, read_date
 from letopis.extract.pages import PageDraft, Source
 from letopis.extract.xml import gunzipped, inner_text, local_name, parse_xml
+from letopis.lazy import etree
 from letopis.model import BlockKind, LinkType
+from letopis.tuples import NamedTuple
 from letopis.urls import normalize
 
 _MOST_ENTRIES = 10_000
@@ -59,6 +60,43 @@ def _read_feed_entry(entry: etree._Element, source: Source, draft: PageDraft) ->
         draft.block(BlockKind.ITEM, title)
         draft.block(BlockKind.PARAGRAPH, _without_markup(_child_text(entry, _TEXT_ELEMENTS)))
     return moment
+
+
+def read_json_feed(source: Source, draft: PageDraft) -> None:
+    """Reads a JSON Feed. Raises ValueError when it is none."""
+    decoded = source.decoded()
+    draft.charset = decoded.charset
+    feed = json.loads(decoded.text)
+    if not isinstance(feed, dict):
+        raise ValueError("the feed is no JSON object")
+    draft.head(title=_text(feed, "title"), description=_text(feed, "description"))
+    draft.declared_language = primary_language(_text(feed, "language"))
+    if _text(feed, "home_page_url"):
+        draft.link(_text(feed, "home_page_url"), LinkType.A, text=draft.title)
+    items = feed.get("items")
+    entries = [one for one in items[:_MOST_ENTRIES] if isinstance(one, dict)] if isinstance(items, list) else []
+    dates = [_read_json_entry(one, source, draft) for one in entries]
+    draft.published = max(filter(None, dates), default=None)
+
+
+def _read_json_entry(entry: dict[str, object], source: Source, draft: PageDraft) -> datetime | None:
+    title, moment = _text(entry, "title"), read_date(_text(entry, "date_published", "date_modified"))
+    address = _text(entry, "url", "external_url")
+    if address:
+        draft.link(address, LinkType.A, text=title, rel="entry", title=moment.isoformat() if moment else "")
+    attached = entry.get("attachments")
+    for one in attached[:_MOST_ENTRIES] if isinstance(attached, list) else ():
+        if isinstance(one, dict) and _text(one, "url"):
+            draft.link(_text(one, "url"), LinkType.MEDIA)
+    if source.mode == "full":
+        draft.block(BlockKind.ITEM, title)
+        draft.block(BlockKind.PARAGRAPH, _without_markup(_text(entry, "content_html", "content_text", "summary")))
+    return moment
+
+
+def _text(data: dict[str, object], *names: str) -> str:
+    """The first of the values that is a text and says something."""
+    return next((value for name in names if isinstance(value := data.get(name), str) and value), "")
 
 
 def _child_text(element: etree._Element, names: tuple[str, ...]) -> str:

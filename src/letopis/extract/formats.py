@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from typing import NamedTuple
 
 from letopis.extract.pages import PageDraft, Source
 from letopis.plugins import entry_points_of
+from letopis.tuples import NamedTuple
 
 ENTRY_POINT_GROUP = "letopis.formats"
 
@@ -42,7 +42,8 @@ class _BuiltInFormat(NamedTuple):
     risky: bool = False
 
 
-_WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+_OOXML = "application/vnd.openxmlformats-officedocument."
+_ODF = "application/vnd.oasis.opendocument."
 _BUILT_IN_FORMATS = (
     _BuiltInFormat("html", "read_html", ("text/html", "application/xhtml+xml")),
     _BuiltInFormat(
@@ -51,18 +52,24 @@ _BUILT_IN_FORMATS = (
         ("text/plain", "text/markdown", "text/csv", "text/tab-separated-values", "text/x-log"),
     ),
     _BuiltInFormat("simple_formats", "read_css", ("text/css",)),
-    _BuiltInFormat(
-        "simple_formats", "read_json", ("application/json", "application/ld+json", "application/feed+json", "text/json")
-    ),
+    _BuiltInFormat("simple_formats", "read_json", ("application/json", "application/ld+json", "text/json")),
+    _BuiltInFormat("feeds", "read_json_feed", ("application/feed+json",)),
     _BuiltInFormat("feeds", "read_feed", ("application/rss+xml", "application/atom+xml")),
     _BuiltInFormat("feeds", "read_sitemap", ("application/sitemap+xml", "application/gzip", "application/x-gzip")),
     _BuiltInFormat("xml", "read_xml", ("application/xml", "text/xml", "image/svg+xml")),
     _BuiltInFormat("simple_formats", "read_image", ("image/png", "image/jpeg", "image/gif", "image/webp")),
     _BuiltInFormat("pdf", "read_postscript", ("application/postscript",)),
     _BuiltInFormat("pdf", "read_pdf", ("application/pdf",), risky=True),
-    _BuiltInFormat("office", "read_docx", (_WORD,), risky=True),
-    _BuiltInFormat("office", "read_odt", ("application/vnd.oasis.opendocument.text",), risky=True),
-    _BuiltInFormat("pdf", "read_rtf", ("application/rtf", "text/rtf"), risky=True),
+    _BuiltInFormat("ooxml", "read_docx", (_OOXML + "wordprocessingml.document",), risky=True),
+    _BuiltInFormat("ooxml", "read_xlsx", (_OOXML + "spreadsheetml.sheet",), risky=True),
+    _BuiltInFormat("ooxml", "read_pptx", (_OOXML + "presentationml.presentation",), risky=True),
+    _BuiltInFormat(
+        "opendocument", "read_opendocument", (_ODF + "text", _ODF + "spreadsheet", _ODF + "presentation"), risky=True
+    ),
+    _BuiltInFormat("epub", "read_epub", ("application/epub+zip",), risky=True),
+    _BuiltInFormat("mail", "read_message", ("message/rfc822", "multipart/related"), risky=True),
+    _BuiltInFormat("mail", "read_mailbox", ("application/mbox",), risky=True),
+    _BuiltInFormat("rtf", "read_rtf", ("application/rtf", "text/rtf"), risky=True),
 )
 
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Callable, Iterable, Mapping
-from itertools import islice
+from collections.abc import Iterable, Mapping
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
 from letopis.extract.html_elements import (
     ANCHOR,
@@ -29,16 +28,25 @@ from letopis.extract.html_elements import (
     is_marked_frame,
     tags_of,
 )
-from letopis.extract.html_links import ELEMENT_METHODS, REFERRING, REFERRING_SELECTOR, LinkCollector
-from letopis.extract.pages import MAX_BLOCKS, MAX_LINKS, MAX_TEXT, PageDraft, Source, charset_of, fold_whitespace
+from letopis.extract.html_links import (
+    ELEMENT_METHODS,
+    ElementMethod,
+    LinkCollector,
+    leads_to_feed,
+)
+from letopis.extract.metadata import says_little
+from letopis.extract.pages import MAX_BLOCKS, MAX_LINKS, MAX_TEXT, PageDraft, Source, charset_of, has_odd_blank
 from letopis.model import Block, BlockKind, Link, LinkType
 
 _LINK_TAGS = frozenset((ANCHOR, AREA))
 _SKIM_ACTIONS = (ElementAction.LINK, ElementAction.META, ElementAction.FRAME)
 _SKIM_TAGS = _LINK_TAGS | {BASE} | {tag for action in _SKIM_ACTIONS for tag in tags_of(action)}
+_SKIM_HEAD = frozenset((*tags_of(ElementAction.LINK), *tags_of(ElementAction.META)))
+_WITHOUT_EVENTS = int(LexborDocumentOptions.WO_EVENTS)
 _A, _AREA = LinkType.A, LinkType.AREA
 _UNLIKE_ASCII = ("utf-16", "utf-7", "iso-2022", "hz")
 """Charsets in which the bytes of plain letters mean something else."""
+_TEMPLATE_TAG = re.compile(rb"<(/?)template\b", re.IGNORECASE)
 _new_link = tuple.__new__
 
 
@@ -61,7 +69,8 @@ def skim_html(source: Source, draft: PageDraft) -> None:
 
 def parse_html(body: bytes) -> LexborHTMLParser:
     """The tree of a page in UTF-8."""
-    return LexborHTMLParser(body.removeprefix(BOM_UTF8))
+    # Events serve menus of forms that mirror what is chosen in them, which nobody reads here.
+    return LexborHTMLParser(body.removeprefix(BOM_UTF8), options=_WITHOUT_EVENTS)
 
 
 def _is_unlike_ascii(source: Source) -> bool:
@@ -75,14 +84,13 @@ def _read_links(tree: LexborHTMLParser, draft: PageDraft) -> bool:
     root = tree.root
     if root is None:
         return True
-    nodes = list(islice((node for node in root.traverse() if node.tag_id in _SKIM_TAGS), MAX_LINKS + 1))
-    finder = LinkCollector(tree, draft, alts=False, base=_base_element(nodes))
+    nodes = [(tag, node) for node in root.traverse() if (tag := node.tag_id) in _SKIM_TAGS]
+    finder = LinkCollector(draft, alts=False, base=_base_element(nodes))
     links, join = draft.links, finder.join
     plain = True
-    for node in nodes:
-        tag = node.tag_id
+    for tag, node in nodes[: MAX_LINKS + 1]:
+        attributes = node.attributes
         if tag in _LINK_TAGS:
-            attributes = node.attributes
             href = attributes.get("href")
             if href is None:
                 continue
@@ -91,29 +99,36 @@ def _read_links(tree: LexborHTMLParser, draft: PageDraft) -> bool:
             if target is not None:
                 kind = _AREA if tag == AREA else _A
                 links.append(_new_link(Link, (target, kind, "", attributes.get("rel") or "", "")))
-        else:
-            plain = plain and _is_ascii(node)
+        elif tag not in _SKIM_HEAD or _is_leading(attributes):
+            plain = plain and _is_ascii(attributes)
             if tag != BASE:
-                ELEMENT_METHODS[tag](finder, node)
+                ELEMENT_METHODS[tag](finder, node, attributes)
     finder.settle_leading()
     return plain
 
 
-def _is_ascii(node: LexborNode) -> bool:
+def _is_leading(attributes: Mapping[str, str | None]) -> bool:
+    """Whether a `<link>` or a `<meta>` says where the page leads, or what robots may do."""
+    rel = attributes.get("rel")
+    if rel:
+        rel = rel.lower()
+        return rel in ("canonical", "sitemap") or leads_to_feed(rel, attributes)
+    return "http-equiv" in attributes or (attributes.get("name") or "").strip().lower() == "robots"
+
+
+def _is_ascii(attributes: Mapping[str, str | None]) -> bool:
     """Whether what a base, another element of the head or a frame leads to is ASCII."""
-    attributes = node.attributes
     content = attributes.get("content") if "http-equiv" in attributes else None
     return all((ref or "").isascii() for ref in (attributes.get("href"), attributes.get("src"), content))
 
 
-def _base_element(nodes: Iterable[LexborNode]) -> LexborNode | None:
-    return next((node for node in nodes if node.tag_id == BASE and "href" in node.attributes), None)
+def _base_element(nodes: Iterable[tuple[int, LexborNode]]) -> LexborNode | None:
+    return next((node for tag, node in nodes if tag == BASE and "href" in node.attributes), None)
 
 
-# The block element that holds some text: what kind of text that is, and whether it is part of the page's frame.
-# Places are told apart by identity: no two elements share one.
-_Place = tuple[BlockKind, bool]
-_HIDDEN: _Place = (BlockKind.PARAGRAPH, False)
+# The block element that holds some text: its number in memory, and what kind of text that is.
+_Holder = tuple[int, BlockKind]
+_NOWHERE = -1
 """Where text stands that nobody reads: menus of forms, drawings, what is meant for other programs."""
 # Looking a member up in its enumeration is slow in Python 3.11: done once.
 _PARAGRAPH = BlockKind.PARAGRAPH
@@ -124,13 +139,12 @@ _BREAK = "\n"
 _PART = "\x1e"
 _MOST_CLIMBED = 64
 _MOST_NAMED = 256
-_MARKED_SELECTOR = f'base[href],[style*="url("],{REFERRING_SELECTOR},{FRAME_SELECTOR}'
+_SHOWN_SELECTOR = '[style*="url("],[background]'
+_MARKED_SELECTOR = f"base[href],{_SHOWN_SELECTOR},{FRAME_SELECTOR}"
 _RAW_TAGS = (*tags_of(ElementAction.SCRIPT), *tags_of(ElementAction.STYLE), *tags_of(ElementAction.TITLE))
-_REFERS = re.compile(rb"\s(?:data|background|cite|formaction|longdesc)\s*=", re.IGNORECASE)
-_HIDING_TAGS = tags_of(ElementAction.HIDE)
-_FRAMING_TAGS = tags_of(ElementAction.FRAMING)
 _BASIC_TAGS = frozenset(ELEMENT_METHODS) | {BASE}
-_KNOWN_KINDS = frozenset(KIND_OF) - {PARAGRAPH}
+_HEAD = (BlockKind.TITLE, BlockKind.DESCRIPTION, BlockKind.KEYWORDS)
+_KNOWN_KINDS = {tag: kind for tag, kind in KIND_OF.items() if tag != PARAGRAPH}
 _new_block = tuple.__new__
 """Makes a named tuple somewhat faster than its constructor; a page has hundreds."""
 
@@ -147,8 +161,39 @@ def read_html(source: Source, draft: PageDraft) -> None:
         return
     if source.mode == "full":
         _read_full(tree, root, draft)
+        if b"<template" in body and says_little(draft.blocks):
+            _read_templates(body, source, draft)
         return
-    _read_basic(body, tree, root, draft)
+    _read_basic(tree, root, draft)
+
+
+def with_open_templates(body: bytes) -> bytes:
+    """The page as its script would show it: what stands in its templates stands in the page."""
+    return _TEMPLATE_TAG.sub(rb"<\1div", body)
+
+
+def _read_templates(body: bytes, source: Source, draft: PageDraft) -> None:
+    """Takes the text of a page that says nothing by itself from its templates, which a script fills in."""
+    shown = PageDraft(source)
+    shown.charset = draft.charset
+    tree = parse_html(with_open_templates(body))
+    if tree.root is not None:
+        _read_full(tree, tree.root, shown)
+        draft.blocks, draft.frame = shown.blocks, shown.frame
+
+
+def read_embedded_html(body: bytes, url: str, draft: PageDraft, content_type: str, *, inside: str) -> None:
+    """Adds the text of a page that is part of another document, and those of its links that lead out of `inside`."""
+    source = Source(body, url, "text/html", (("Content-Type", content_type),))
+    page = PageDraft(source)
+    read_html(source, page)
+    for kind, text in page.blocks:
+        if kind not in _HEAD:
+            draft.block(kind, text)
+    for link in page.links:
+        if not link.target.startswith(inside):
+            draft.link(*link)
+    draft.declared_language = draft.declared_language or page.declared_language
 
 
 def _read_full(tree: LexborHTMLParser, root: LexborNode, draft: PageDraft) -> None:
@@ -156,7 +201,7 @@ def _read_full(tree: LexborHTMLParser, root: LexborNode, draft: PageDraft) -> No
     base: LexborNode | None = None
     styled: list[str] = []
     frames: list[LexborNode] = []
-    referring: list[Mapping[str, str | None]] = []
+    backgrounds: list[str] = []
     last = 0
     for node in tree.css(_MARKED_SELECTOR):
         if node.mem_id == last:  # chosen by several of the selectors
@@ -165,46 +210,43 @@ def _read_full(tree: LexborHTMLParser, root: LexborNode, draft: PageDraft) -> No
         attributes = node.attributes
         if "url(" in (attributes.get("style") or ""):
             styled.append(attributes["style"] or "")
-        if not REFERRING.isdisjoint(attributes) and len(referring) < MAX_LINKS:
-            referring.append(attributes)
+        if "background" in attributes and len(backgrounds) < MAX_LINKS:
+            backgrounds.append(attributes["background"] or "")
         if base is None and node.tag_id == BASE and "href" in attributes:
             base = node
         elif len(frames) < _MOST_NAMED and is_marked_frame(node, attributes):
             frames.append(node)
-    finder = LinkCollector(tree, draft, alts=True, base=base)
-    walk = _Walk(draft, finder, root)
+    walk = _Walk(draft, root, base)
     walk.frame(frames)
     walk.run()
-    finder.styled(styled)
-    finder.referring(referring)
-    finder.settle()
+    walk.styled(styled)
+    walk.backgrounds(backgrounds)
+    walk.settle()
 
 
-def _read_basic(body: bytes, tree: LexborHTMLParser, root: LexborNode, draft: PageDraft) -> None:
-    """Title and links. The parser is asked to choose only what the page may have, as every choice costs a walk."""
+def _read_basic(tree: LexborHTMLParser, root: LexborNode, draft: PageDraft) -> None:
+    """Title and links. What attributes single out is chosen by the parser in one go, as every choice costs a walk."""
     nodes = [(tag, node) for node in root.traverse() if (tag := node.tag_id) in _BASIC_TAGS]
-    base = next((node for tag, node in nodes if tag == BASE and "href" in node.attributes), None)
-    finder = LinkCollector(tree, draft, alts=False, base=base)
+    finder = LinkCollector(draft, alts=False, base=_base_element(nodes))
     for tag, node in nodes:
         if tag != BASE:
-            ELEMENT_METHODS[tag](finder, node)
-    if b"url(" in body:
-        finder.style_attributes()
-    if _REFERS.search(body):
-        finder.referring([node.attributes for node in tree.css(REFERRING_SELECTOR)[:MAX_LINKS]])
+            ELEMENT_METHODS[tag](finder, node, node.attributes)
+    marked = {node.mem_id: node.attributes for node in tree.css(_SHOWN_SELECTOR)}.values()
+    finder.styled([style for one in marked if "url(" in (style := one.get("style") or "")])
+    finder.backgrounds([one["background"] or "" for one in marked if "background" in one][:MAX_LINKS])
     finder.settle_basic()
 
 
-class _Walk:
-    """The blocks of one page. Used once."""
+class _Walk(LinkCollector):
+    """The blocks and links of one page. Used once."""
 
-    def __init__(self, draft: PageDraft, finder: LinkCollector, root: LexborNode) -> None:
-        self._draft = draft
-        self._finder = finder
+    def __init__(self, draft: PageDraft, root: LexborNode, base: LexborNode | None) -> None:
+        super().__init__(draft, alts=True, base=base)
         self._blocks = draft.blocks
         self._nodes = root.traverse(include_text=True, skip_empty=True)
         self._pieces: list[str] = []
-        self._places: dict[int, _Place] = {}
+        self._holders: dict[int, _Holder] = {}
+        self._hidden: set[int] = set()
         self._framed: set[int] = set()
         self._room = MAX_TEXT
 
@@ -212,139 +254,156 @@ class _Walk:
         """All text in these elements is part of the page's frame."""
         for node in nodes:
             if node.mem_id not in self._framed:
-                self._framed.update(inner.mem_id for inner in node.traverse())
+                self._framed.update([inner.mem_id for inner in node.traverse()])
 
     def run(self) -> None:
         """The hot loop: every node of the page passes here once."""
-        pieces, places, blocks = self._pieces, self._places, BLOCKS
-        handlers = self._handlers()
-        current = _HIDDEN
+        pieces, holders, hidden, flush = self._pieces, self._holders, self._hidden, self._flush
+        blocks, kinds, methods = BLOCKS, _KNOWN_KINDS, _WALK_METHODS
+        current, kind = _NOWHERE, _PARAGRAPH
         for node in self._nodes:
             tag = node.tag_id
             if tag == TEXT:
                 text = node.text_content or " "
                 parent = node.parent or node
-                place = places.get(parent.mem_id) or self._place(parent)
-                if place is not current:
+                number, tag = parent.mem_id, parent.tag_id
+                if number in hidden:
+                    number, around = _NOWHERE, _PARAGRAPH
+                elif tag in kinds:
+                    around = kinds[tag]
+                elif number in holders:
+                    number, around = holders[number]
+                else:
+                    number, around = self._holder(parent, number, tag)
+                if number != current:
                     if pieces:
-                        self._flush(current)
-                    current = place
+                        flush(current, kind)
+                    current, kind = number, around
                 elif pieces and not (text[0].isspace() or pieces[-1][-1].isspace()) and _has_blank_before(node):
                     pieces.append(" ")
                 pieces.append(text)
-            elif tag in handlers:
-                handlers[tag](node)
-            elif pieces and tag in blocks:
-                self._flush(current)
-        self._flush(current)
+            else:
+                if pieces and tag in blocks:
+                    flush(current, kind)
+                if tag in methods:
+                    methods[tag](self, node, node.attributes)
+        if pieces:
+            flush(current, kind)
         self._show_alts()
 
-    def _handlers(self) -> dict[int, Callable[[LexborNode], None]]:
-        """Those of the finder, and what the walk itself does at an element."""
-        found = self._finder.handlers()
-        found.update((tag, self._raw(found[tag])) for tag in _RAW_TAGS)
-        found.update((tag, self._break) for tag in tags_of(ElementAction.BR))
-        found.update((tag, self._hide) for tag in _HIDING_TAGS)
-        found.update((tag, self._frame) for tag in _FRAMING_TAGS)
-        return found
-
-    def _raw(self, handler: Callable[[LexborNode], None]) -> Callable[[LexborNode], None]:
+    def _pass_raw(self, node: LexborNode) -> None:
         """Passes over the text of a script, a style sheet, a title: it is not text of the page."""
+        text = node.child
+        if text is not None and text.tag_id == TEXT and not text.is_empty_text_node:
+            next(self._nodes, None)
 
-        def handle(node: LexborNode) -> None:
-            handler(node)
-            text = node.child
-            if text is not None and text.tag_id == TEXT and not text.is_empty_text_node:
-                next(self._nodes, None)
+    def _hide(self, node: LexborNode, attributes: object) -> None:
+        if node.mem_id not in self._hidden:
+            self._hidden.update([inner.mem_id for inner in node.traverse()])
 
-        return handle
-
-    def _hide(self, node: LexborNode) -> None:
-        if self._places.get(node.mem_id) is not _HIDDEN:
-            self._places.update((inner.mem_id, _HIDDEN) for inner in node.traverse())
-
-    def _frame(self, node: LexborNode) -> None:
+    def _framing(self, node: LexborNode, attributes: object) -> None:
         """Menus wherever they stand; side columns, header and footer of the page, though not of an article."""
         if is_frame(node):
             self.frame((node,))
 
-    def _break(self, node: LexborNode) -> None:
+    def _break(self, node: LexborNode, attributes: object) -> None:
         """One line break is a blank; two in a row end a paragraph, as old pages write them."""
         if self._pieces:
             self._pieces.append(_PART if self._pieces[-1] == _BREAK else _BREAK)
 
-    def _flush(self, place: _Place) -> None:
-        """Ends the block that the pieces make."""
+    def _flush(self, number: int, kind: BlockKind) -> None:
+        """Ends the block that the pieces make, all of which one element holds."""
         pieces = self._pieces
-        joined = pieces[0] if len(pieces) == 1 else "".join(pieces)
+        text = pieces[0] if len(pieces) == 1 else "".join(pieces)
         pieces.clear()
-        if place is _HIDDEN:
+        if number == _NOWHERE:
             return
-        blocks, finder = self._blocks, self._finder
-        kind, framed = place
-        for part in joined.split(_PART) if _PART in joined else (joined,):
-            text = fold_whitespace(part)
-            if not text:
+        for part in text.split(_PART) if _PART in text else (text,):
+            # As `fold_whitespace`, without the call: pages have hundreds of blocks.
+            said = " ".join(part.split()) if "  " in part or has_odd_blank(part) else part.strip(" ")
+            if not said:
                 continue
-            count = len(blocks)
-            self._room -= len(text)
-            if self._room < 0 or count >= MAX_BLOCKS:
+            self._room -= len(said)
+            if self._room < 0 or len(self._blocks) >= MAX_BLOCKS:
                 self._draft.warn("the text is longer than what is kept; the rest was left out")
                 return
-            if framed:
-                self._draft.frame.add(count)
-            is_link = kind is _PARAGRAPH and text == finder.anchor
-            blocks.append(_new_block(Block, (_LINK if is_link else kind, text)))
-        if finder.alts:
+            if number in self._framed:
+                self._draft.frame.add(len(self._blocks))
+            is_link = kind is _PARAGRAPH and said == self.anchor
+            self._blocks.append(_new_block(Block, (_LINK if is_link else kind, said)))
+        if self.alts:
             self._show_alts()
 
     def _show_alts(self) -> None:
         """Texts of pictures follow the block in which the pictures stood."""
-        for alt in self._finder.alts:
+        for alt in self.alts:
             self._room -= len(alt)
             if self._room >= 0 and len(self._blocks) < MAX_BLOCKS:
                 self._blocks.append(Block(_ALT, alt))
-        self._finder.alts.clear()
+        self.alts.clear()
 
-    def _place(self, node: LexborNode) -> _Place:
-        """The block that holds the text under `node`. Each element is climbed once a page."""
-        places = self._places
-        tag = node.tag_id
-        if tag in _KNOWN_KINDS:
-            number = node.mem_id
-            found = places[number] = (KIND_OF[tag], number in self._framed)
-            return found
+    def _holder(self, node: LexborNode, number: int, tag: int) -> _Holder:
+        """The block that holds the text under an element, which is none of a kind of its own."""
         above = node.parent
-        if above is not None and tag not in BLOCKS and (around := above.tag_id) in _KNOWN_KINDS:
-            # A link or a word in bold right inside an item, a heading, a cell: most of all that is climbed.
-            number = above.mem_id
-            place = places.get(number)
-            if place is None:
-                place = places[number] = (KIND_OF[around], number in self._framed)
-            places[node.mem_id] = place
-            return place
-        return self._climbed(node)
+        if above is None:
+            found = (number, _PARAGRAPH) if tag in BLOCKS else (0, _PARAGRAPH)
+        else:
+            upper, around = above.mem_id, above.tag_id
+            if around in _KNOWN_KINDS:
+                # A link or a word in bold right inside an item, a heading, a cell: most of all that is climbed.
+                found = (upper, _KNOWN_KINDS[around])
+            elif upper in self._holders:
+                found = self._holders[upper]
+            else:
+                found = self._climbed(above)
+            if tag in BLOCKS:
+                found = (number, _kind(tag, found[1]))
+        self._holders[number] = found
+        return found
 
-    def _climbed(self, node: LexborNode) -> _Place:
+    def _climbed(self, node: LexborNode) -> _Holder:
         """The same for any depth; every element on the way is settled, too."""
         path: list[tuple[int, int]] = []
-        place: _Place | None = None
+        found: _Holder = (0, _PARAGRAPH)
         climbed: LexborNode | None = node
         while climbed is not None:
             number, tag = climbed.mem_id, climbed.tag_id
-            place = self._places.get(number)
-            if place is not None:
+            if number in self._holders:
+                found = self._holders[number]
                 break
             path.append((number, tag))
             if tag in _KNOWN_KINDS:
                 break
             climbed = climbed.parent
-        place = place or (_PARAGRAPH, False)
         for number, tag in reversed(path):
-            if tag in BLOCKS and place is not _HIDDEN:
-                place = (_kind(tag, place[0]), number in self._framed)
-            self._places[number] = place
-        return place
+            if tag in BLOCKS:
+                found = (number, _kind(tag, found[1]))
+            self._holders[number] = found
+        return found
+
+
+def _hidden_object(walk: _Walk, node: LexborNode, attributes: dict[str, str | None]) -> None:
+    walk._object(node, attributes)
+    walk._hide(node, attributes)
+
+
+def _raw(method: ElementMethod) -> ElementMethod:
+    def take(walk: _Walk, node: LexborNode, attributes: dict[str, str | None]) -> None:
+        method(walk, node, attributes)
+        walk._pass_raw(node)
+
+    return take
+
+
+_WALK_METHODS: dict[int, ElementMethod] = {
+    **ELEMENT_METHODS,
+    **{tag: _raw(ELEMENT_METHODS[tag]) for tag in _RAW_TAGS},
+    **dict.fromkeys(tags_of(ElementAction.BR), _Walk._break),
+    **dict.fromkeys(tags_of(ElementAction.HIDE), _Walk._hide),
+    **dict.fromkeys(tags_of(ElementAction.OBJECT), _hidden_object),
+    **dict.fromkeys(tags_of(ElementAction.FRAMING), _Walk._framing),
+}
+"""What the walk does at an element: what the collector of links does, and more."""
 
 
 def _has_blank_before(node: LexborNode) -> bool:

@@ -42,7 +42,6 @@ _HIDDEN_ELEMENTS = [
     "noframes",
     "noembed",
     "template",
-    "object",
 ]
 _ELEMENT_ACTIONS = {
     "a": "a",
@@ -70,6 +69,12 @@ _ELEMENT_ACTIONS = {
     "footer": "framing",
     "aside": "framing",
     "menu": "framing",
+    "blockquote": "cited",
+    "q": "cited",
+    "ins": "cited",
+    "del": "cited",
+    "button": "button",
+    "object": "object",
 }
 
 
@@ -93,6 +98,9 @@ class ElementAction(IntEnum):
     ROOT = 14
     HIDE = 15
     FRAMING = 16
+    CITED = 17
+    BUTTON = 18
+    OBJECT = 19
 
 
 _TABLE_MARKUP = (
@@ -123,6 +131,7 @@ BLOCKS: frozenset[int] = frozenset(_TAG_NUMBERS[name] for name in (*ELEMENT_KIND
 PARAGRAPH: int = _TAG_NUMBERS["p"]
 ANCHOR: int = _TAG_NUMBERS["a"]
 AREA: int = _TAG_NUMBERS["area"]
+BREAK: int = _TAG_NUMBERS["br"]
 BASE: int = _TAG_NUMBERS["base"]
 CONTENT: frozenset[int] = frozenset(_TAG_NUMBERS[name] for name in ("article", "main"))
 """Elements whose own header and footer belong to what a page says."""

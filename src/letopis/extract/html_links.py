@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborNode
 
 from letopis.extract.charsets import in_page_charset
-from letopis.extract.html_elements import ACTIONS, AREA, ElementAction, tags_of
+from letopis.extract.html_elements import ACTIONS, AREA, BLOCKS, BREAK, TEXT, ElementAction, tags_of
 from letopis.extract.metadata import HtmlHead, primary_language
 from letopis.extract.pages import MAX_BLOCKS, MAX_FIELD, MAX_LINKS, PageDraft, fold_whitespace
 from letopis.extract.simple_formats import css_refs
@@ -19,6 +20,10 @@ _SRCSET_LIMIT = 16 * 1024
 _LD_LIMIT = 64 * 1024
 _LAZY = ("data-src", "data-original", "data-lazy-src")
 _FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
+_JOINT = "\x1f"
+"""Stands between the texts of a link while it is seen whether there are several."""
+_MOST_CLIMBED = 64
+_HIDING = (ElementAction.HIDE, ElementAction.OBJECT)
 _new_link = tuple.__new__
 # Looking a member up in its enumeration is slow in Python 3.11: done once.
 _A = LinkType.A
@@ -34,9 +39,6 @@ _SCRIPT = LinkType.SCRIPT
 _SITEMAP = LinkType.SITEMAP
 
 
-REFERRING_SELECTOR = "object[data],[background],[cite],[formaction],[longdesc]"
-REFERRING = frozenset(("data", "background", "cite", "formaction", "longdesc"))
-"""Attributes that refer to other documents on elements that are walked for other reasons, or not at all."""
 CITED = "cite"
 """The relation of a source that a quotation names: nothing that the page needs."""
 
@@ -56,11 +58,10 @@ class LinkCollector:
     since somebody cleared them, `join` what makes addresses of references.
     """
 
-    def __init__(self, tree: LexborHTMLParser, draft: PageDraft, *, alts: bool, base: LexborNode | None) -> None:
+    def __init__(self, draft: PageDraft, *, alts: bool, base: LexborNode | None) -> None:
         self.anchor = ""
         self.alts: list[str] = []
         self._keep_alts = alts
-        self._tree = tree
         self._draft = draft
         self._links = draft.links
         self._head = HtmlHead()
@@ -68,27 +69,15 @@ class LinkCollector:
         self._base(base)
         self.join = _reference_joiner(draft)
 
-    def handlers(self) -> dict[int, Callable[[LexborNode], None]]:
-        """What takes in an element, by the parser's number of the element."""
-        return {tag: method.__get__(self) for tag, method in ELEMENT_METHODS.items()}
-
-    def style_attributes(self) -> None:
-        """Links in the style attributes of any element."""
-        self.styled([node.attributes.get("style") or "" for node in self._tree.css('[style*="url("]')])
-
     def styled(self, styles: Sequence[str]) -> None:
-        """Links in style attributes that were found already."""
+        """Links in style attributes."""
         for style in styles[:MAX_LINKS]:
             self._styles(style)
 
-    def referring(self, found: Sequence[Mapping[str, str | None]]) -> None:
-        """Links in attributes that elements of many kinds have; see `REFERRING`."""
-        for attributes in found:
-            self._add(attributes.get("data"), _MEDIA)
-            self._add(attributes.get("background"), _IMG, rel="background")
-            self._add(attributes.get("formaction"), _FORM)
-            self._add(attributes.get("cite"), _LINK, rel=CITED)
-            self._add(attributes.get("longdesc"), _LINK, rel=CITED)
+    def backgrounds(self, found: Sequence[str]) -> None:
+        """Pictures that elements of any kind lie on."""
+        for ref in found:
+            self._add(ref, _IMG, rel="background")
 
     def settle(self) -> None:
         """Puts into the draft what only the whole page can tell."""
@@ -122,21 +111,27 @@ class LinkCollector:
         if target is None:
             return ""
         if len(self._links) <= MAX_LINKS:
-            self._links.append(Link(target, type, text, rel or "", title or ""))
+            self._links.append(_new_link(Link, (target, type, text, rel or "", title or "")))
         return target
 
-    def _a(self, node: LexborNode) -> None:
-        attributes = node.attributes
+    def _a(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
         href = attributes.get("href")
         if href is None:
             return
-        text = fold_whitespace(node.text()[:MAX_FIELD])
+        text = node.text(separator=_JOINT)
+        if len(text) > MAX_FIELD:
+            text = text[:MAX_FIELD]
+        # As `fold_whitespace`, without the call: pages have hundreds of links.
+        if "  " in text or not text.isprintable():
+            text = " ".join((_spaced_text(node) if _JOINT in text else text).split())
+        else:
+            text = text.strip(" ")
         self.anchor = text
         target = self.join(href)
         if target is None or len(self._links) > MAX_LINKS:
             return
         kind = _AREA if node.tag_id == AREA else _A
-        if len(attributes) == 1 and text:  # nothing but an address, as most links
+        if text and len(attributes) == 1:  # nothing but an address, as most links
             self._links.append(_new_link(Link, (target, kind, text, "", "")))
             return
         if not text:
@@ -145,21 +140,30 @@ class LinkCollector:
         rel, title = attributes.get("rel") or "", attributes.get("title") or ""
         self._links.append(_new_link(Link, (target, kind, text, rel, title)))
 
-    def _img(self, node: LexborNode) -> None:
-        attributes = node.attributes
-        alt = fold_whitespace((attributes.get("alt") or "")[:MAX_FIELD])
+    def _img(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
+        alt = attributes.get("alt") or ""
+        if alt:
+            alt = fold_whitespace(alt[:MAX_FIELD])
         src = attributes.get("src")
         if not src or src.startswith("data:"):
             src = next((attributes[name] for name in _LAZY if attributes.get(name)), src)
-        target = self._add(src, _IMG, alt, title=attributes.get("title"))
+        target = self._add(src, _IMG, alt, "", attributes.get("title"))
         srcset = attributes.get("srcset")
-        for ref in srcset_urls(srcset) if srcset else ():
-            if self.join(ref) != target:
-                self._add(ref, _IMG, alt, rel="srcset")
+        if srcset:
+            self._sizes(srcset, alt, target)
+        if "longdesc" in attributes:
+            self._add(attributes["longdesc"], _LINK, rel=CITED)
         if alt and self._bare and _is_inside(node, self._bare):
             self._name_link(alt)
         if alt and self._keep_alts and len(self.alts) < MAX_BLOCKS:
             self.alts.append(alt)
+
+    def _sizes(self, srcset: str, alt: str, shown: str) -> None:
+        """The same picture in other sizes, but for the one that is shown anyway."""
+        for ref in srcset_urls(srcset):
+            target = self.join(ref)
+            if target is not None and target != shown and len(self._links) <= MAX_LINKS:
+                self._links.append(_new_link(Link, (target, _IMG, alt, "srcset", "")))
 
     def _name_link(self, alt: str) -> None:
         """A link that shows only a picture is called what the picture is called."""
@@ -168,61 +172,67 @@ class LinkCollector:
             self._links[last] = self._links[last]._replace(text=alt)
         self._bare = 0
 
-    def _media(self, node: LexborNode) -> None:
-        attributes = node.attributes
+    def _media(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
         self._add(attributes.get("src"), _MEDIA)
         self._add(attributes.get("poster"), _IMG)
         for ref in srcset_urls(attributes.get("srcset") or ""):
             self._add(ref, _IMG, rel="srcset")
 
-    def _input(self, node: LexborNode) -> None:
-        attributes = node.attributes
+    def _input(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
         self._add(attributes.get("src"), _IMG, fold_whitespace((attributes.get("alt") or "")[:MAX_FIELD]))
+        self._add(attributes.get("formaction"), _FORM)
 
-    def _frame(self, node: LexborNode) -> None:
-        attributes = node.attributes
+    def _cited(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
+        self._add(attributes.get("cite"), _LINK, rel=CITED)
+
+    def _button(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
+        self._add(attributes.get("formaction"), _FORM)
+
+    def _object(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
+        self._add(attributes.get("data"), _MEDIA)
+
+    def _frame(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
         self._add(attributes.get("src"), _IFRAME, title=attributes.get("title"))
+        self._add(attributes.get("longdesc"), _LINK, rel=CITED)
 
-    def _form(self, node: LexborNode) -> None:
-        attributes = node.attributes
+    def _form(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
         self._add(attributes.get("action"), _FORM)
 
-    def _link(self, node: LexborNode) -> None:
-        attributes = node.attributes
+    def _link(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
+        href = attributes.get("href")
+        target = self.join(href) if href else None
+        if target is None:
+            return
         rel = (attributes.get("rel") or "").lower()
-        kind = _LINK
-        if "alternate" in rel and (attributes.get("type") or "").lower() in _FEEDS:
-            kind = _FEED
-        elif rel == "sitemap":
-            kind = _SITEMAP
-        target = self._add(attributes.get("href"), kind, rel=rel, title=attributes.get("title"))
+        kind = _FEED if leads_to_feed(rel, attributes) else _SITEMAP if rel == "sitemap" else _LINK
+        if len(self._links) <= MAX_LINKS:
+            self._links.append(_new_link(Link, (target, kind, "", rel, attributes.get("title") or "")))
         if rel == "canonical" and not self._draft.canonical:
             self._draft.canonical = target
 
-    def _script(self, node: LexborNode) -> None:
-        attributes = node.attributes
-        self._add(attributes.get("src"), _SCRIPT)
+    def _script(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
+        src = attributes.get("src")
+        if src:
+            self._add(src, _SCRIPT)
         if attributes.get("type") == "application/ld+json" and len(self._head.ld) < 32:
             self._head.ld.append(node.text()[:_LD_LIMIT])
 
-    def _meta(self, node: LexborNode) -> None:
-        self._head.add(node.attributes)
+    def _meta(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
+        self._head.add(attributes)
 
-    def _title(self, node: LexborNode) -> None:
-        if ACTIONS.get(node.parent.tag_id if node.parent else 0) is not ElementAction.HIDE:
+    def _title(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
+        if ACTIONS.get(node.parent.tag_id if node.parent else 0) not in _HIDING:
             self._draft.head(title=node.text())
 
-    def _time(self, node: LexborNode) -> None:
-        attributes = node.attributes
+    def _time(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
         stamp = attributes.get("datetime")
         if stamp and len(self._head.times) < 8:
             self._head.times.append(stamp)
 
-    def _root(self, node: LexborNode) -> None:
-        attributes = node.attributes
+    def _root(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
         self._draft.declared_language = primary_language(attributes.get("lang") or attributes.get("xml:lang") or "")
 
-    def _style(self, node: LexborNode) -> None:
+    def _style(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
         self._styles(node.text())
 
     def _styles(self, text: str) -> None:
@@ -230,7 +240,8 @@ class LinkCollector:
             self._add(ref, _CSS)
 
 
-ELEMENT_METHODS: dict[int, Callable[[LinkCollector, LexborNode], None]] = {
+ElementMethod = Callable[[Any, LexborNode, dict[str, str | None]], None]
+ELEMENT_METHODS: dict[int, ElementMethod] = {
     tag: method
     for action, method in (
         (ElementAction.A, LinkCollector._a),
@@ -246,10 +257,50 @@ ELEMENT_METHODS: dict[int, Callable[[LinkCollector, LexborNode], None]] = {
         (ElementAction.STYLE, LinkCollector._style),
         (ElementAction.TIME, LinkCollector._time),
         (ElementAction.ROOT, LinkCollector._root),
+        (ElementAction.CITED, LinkCollector._cited),
+        (ElementAction.BUTTON, LinkCollector._button),
+        (ElementAction.OBJECT, LinkCollector._object),
     )
     for tag in tags_of(action)
 }
 """What takes in an element, by the parser's number of the element."""
+
+
+def leads_to_feed(rel: str, attributes: Mapping[str, str | None]) -> bool:
+    """Whether a `<link>` of this relation, in lower case, names a feed."""
+    return "alternate" in rel and (attributes.get("type") or "").lower() in _FEEDS
+
+
+def _spaced_text(node: LexborNode) -> str:
+    """The text of a link that holds several, with a blank where a line or a block ends between them."""
+    pieces: list[str] = []
+    room, last = MAX_FIELD, 0
+    for inner in node.traverse(include_text=True):
+        tag = inner.tag_id
+        if tag == BREAK:
+            pieces.append(" ")
+        elif tag == TEXT:
+            block = _block_inside(inner, node.mem_id)
+            if block != last and pieces:
+                pieces.append(" ")
+            last = block
+            pieces.append((inner.text_content or "")[:room])
+            room -= len(pieces[-1])
+        if room <= 0:
+            break
+    return "".join(pieces)
+
+
+def _block_inside(text: LexborNode, outer: int) -> int:
+    """The nearest block element around a text inside of a link, or the link."""
+    above = text.parent
+    for _ in range(_MOST_CLIMBED):
+        if above is None or above.mem_id == outer:
+            break
+        if above.tag_id in BLOCKS:
+            return above.mem_id
+        above = above.parent
+    return outer
 
 
 def _is_inside(node: LexborNode, outer: int) -> bool:

@@ -6,16 +6,16 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from html import unescape
-from typing import NamedTuple
 from urllib.parse import unquote
 
 from letopis.extract.charsets import in_page_charset
 from letopis.extract.html_links import srcset_urls
 from letopis.extract.rewriter import ATTRIBUTE_VALUE
 from letopis.extract.simple_formats import css_refs
+from letopis.tuples import NamedTuple
 from letopis.urls import joiner
 
-_ENDS = r"(?:[^>\"']|\"[^\"]*\"|'[^']*')*+>?"
+_ENDS = r"(?>[^>\"']++|\"[^\"]*\"|'[^']*')*+>?"
 _TAG = re.compile(
     rf"<(?:!--.*?(?:-->|\Z)|(?P<raw>script|style|textarea|title|xmp)\b(?P<head>{_ENDS}).*?(?=</(?P=raw)|\Z)"
     rf"|(?P<name>[a-z][a-z0-9]*)(?=[\s/])(?P<rest>{_ENDS}))",

@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from letopis.extract.extraction import needs_own_process
-from letopis.extract.html import parse_html
+from letopis.extract.html import parse_html, with_open_templates
 from letopis.extract.html_elements import ANCHOR, ELEMENT_KINDS, FRAME_SELECTOR, TEXT, is_marked_frame
+from letopis.extract.metadata import says_little
 from letopis.extract.pages import Source, fold_whitespace
 from letopis.model import Block, BlockKind, Headers, Page, rfc3339
+from letopis.tuples import NamedTuple
 from letopis.urls import join
 
 ContentForm = Literal["markdown", "text"]
@@ -37,7 +39,7 @@ _FRAME_WORDS = re.compile(
     r"|disqus\w*|respond|newsletter|subscribe|subscription|signup|login|popup|modal|widgets?|pagination|pager|toolbar"
     r"|skip-?link|screen-reader\w*|visually-hidden|hidden|print-only|tags?|tag-?list|meta|byline|author-?box|rating"
     r"|toc|masthead|topbar|top-bar|header-?menu|site-?header|page-?header|search\w*|copyright|outbrain|taboola"
-    r"|jp-relatedposts|post-?nav\w*|nav-?links|read-?more|more-?links|mw-editsection|catlinks|noprint)(?:$|[\s_-])",
+    r"|forum-(?:message|fil|chapo|titre|texte)|jp-relatedposts|post-?nav\w*|nav-?links|read-?more|more-?links|mw-editsection|catlinks|noprint)(?:$|[\s_-])",
     re.IGNORECASE,
 )
 _MAIN_SELECTOR = (
@@ -55,20 +57,28 @@ _CONTAINERS = frozenset((
     "tfoot", "fieldset", "form", "details", "dl", "ul", "ol", "tr", "td", "th", "hgroup", "summary", "blockquote",
 ))  # fmt: skip
 _HEADINGS = frozenset(BlockKind(f"h{level}") for level in range(1, 7))
+_HEADING_SELECTOR = ",".join(_HEADINGS)
+_MAY_BE_LINKS = _HEADINGS | {BlockKind.ITEM}
 _NOT_SAID = (BlockKind.TITLE, BlockKind.KEYWORDS, BlockKind.DESCRIPTION, BlockKind.ALT, BlockKind.LINK)
 _LISTS = frozenset(("ul", "ol", "dl", "table"))
 _INLINE_MARKS = {"b": "**", "strong": "**", "i": "*", "em": "*", "code": "`", "tt": "`", "kbd": "`"}
 _MOST_LINKED = 0.6
 _MOST_LINKED_BLOCK = 0.9
-_NAMED_SHARE = 0.4
+_NAMED_SHARE = 0.3
 """The share of a page's prose from which on an element that calls itself its content is believed."""
 _FOLLOWED_SHARE = 0.72
 """The share of prose with which a part is followed down."""
-_NEVER_FRAME = 0.35
+_NEVER_FRAME = 0.5
 """The share of a page's prose from which on no name makes an element frame."""
 _LEAST_LEFT = 0.08
 _LEAST_FOUND = 0.1
 _LEAST_RUN = 2
+_LEAST_TEASERS = 3
+_MOST_TEASERS = 0.5
+"""The share of a part's prose from which on announcements of other pages are what it says."""
+_LEAST_COPY = 400
+_LEAST_COPIED = 0.15
+"""Characters, and the share of a page's text, of a run of blocks that is left out where it stands there before."""
 _DEEPEST = 120
 _ESCAPED = re.compile(r"([\\`*_\[\]<>])")
 _LINE_START = re.compile(r"^(#{1,6}\s|[-+]\s|\d+[.)]\s|>|~~~|={3,}$|-{3,}$)")
@@ -88,9 +98,37 @@ def main_content(page: Page, body: bytes, headers: Headers, form: ContentForm) -
     if page.content_type not in ("text/html", "application/xhtml+xml") or needs_own_process(body):
         return whole
     decoded, _ = Source(body, page.url, page.content_type, headers).utf8()
-    prose = _main_prose(decoded)
-    found = list(_Writer(page.url, form, prose).blocks(prose.main_part())) if prose else []
+    found = _main_blocks(decoded, page.url, form)
+    if b"<template" in decoded and says_little([Block(block.kind, block.text) for block in found]):
+        found = _main_blocks(with_open_templates(decoded), page.url, form)
     return found if _length(found) >= _LEAST_FOUND * _length(whole) else whole
+
+
+def _main_blocks(body: bytes, url: str, form: ContentForm) -> list[ContentBlock]:
+    prose = _main_prose(body)
+    return _said_once(list(_Writer(url, form, prose).blocks(prose.main_part()))) if prose else []
+
+
+def _said_once(blocks: list[ContentBlock]) -> list[ContentBlock]:
+    """Without long runs that stand there again, as in pages with one article for wide and one for narrow screens."""
+    least = max(_LEAST_COPY, _LEAST_COPIED * _length(blocks))
+    first: dict[ContentBlock, int] = {}
+    found: list[ContentBlock] = []
+    at = 0
+    while at < len(blocks):
+        run = blocks[at : at + max(1, _copied(blocks, first.setdefault(blocks[at], at), at))]
+        if _length(run) < least or first[blocks[at]] == at:
+            found += run
+        at += len(run)
+    return found
+
+
+def _copied(blocks: list[ContentBlock], before: int, at: int) -> int:
+    """How many blocks from a place on are those from an earlier place on."""
+    length = 0
+    while before + length < at and at + length < len(blocks) and blocks[before + length] == blocks[at + length]:
+        length += 1
+    return length
 
 
 def _length(blocks: list[ContentBlock]) -> int:
@@ -124,18 +162,29 @@ def _main_prose(body: bytes) -> _Prose | None:
 
 
 def _strip_frame(tree: LexborHTMLParser, prose: _Prose) -> None:
-    """Takes out what is frame by its role or its names, but never what holds much of the page's prose."""
+    """Takes out what is frame by its role or its names, but never what holds much of the page's prose.
+
+    Inline elements of the same names are judged together: what a note in each cell of a table is called is no frame.
+    """
     most = _NEVER_FRAME * prose.of(prose.body)
+    held: dict[str, int] = defaultdict(int)
+    frame: list[tuple[LexborNode, str]] = []
     for node in tree.css(_MARKED):
-        if node.tag not in ("html", "body", "article", "main") and prose.of(node) < most and _is_frame(node):
+        if node.tag not in ("html", "body", "article", "main") and prose.of(node) < most:
+            attributes = node.attributes
+            names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
+            if _is_frame(node, attributes, names):
+                is_block = node.tag in _CONTAINERS or node.tag in _BLOCK_KINDS
+                held[names] += 0 if is_block else prose.of(node)
+                frame.append((node, names))
+    for node, names in reversed(frame):  # what is inside goes before what is around it
+        if held[names] < most:
             node.decompose()
 
 
-def _is_frame(node: LexborNode) -> bool:
-    attributes = node.attributes
+def _is_frame(node: LexborNode, attributes: dict[str, str | None], names: str) -> bool:
     if "hidden" in attributes or "display:none" in (attributes.get("style") or "").replace(" ", ""):
         return True
-    names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
     return bool(_FRAME_WORDS.search(names)) or is_marked_frame(node, attributes)
 
 
@@ -186,14 +235,51 @@ class _Prose:
             here = below
 
 
+def _teasers(part: LexborNode, prose: _Prose) -> frozenset[int]:
+    """Elements that announce other pages, each under a heading that is a link, where more is said beside them."""
+    headings = part.css(_HEADING_SELECTOR)
+    linked = [node for node in headings if _leads_elsewhere(node, prose)]
+    if len(linked) < _LEAST_TEASERS:
+        return frozenset()
+    headed = Counter(above.mem_id for node in headings for above in _around(node, part))
+    found = {}
+    for node in linked:
+        alone = [above for above in _around(node, part) if headed[above.mem_id] == 1]
+        found[alone[-1].mem_id] = prose.of(alone[-1])
+    return frozenset(found) if sum(found.values()) < _MOST_TEASERS * prose.of(part) else frozenset()
+
+
+def _around(node: LexborNode, part: LexborNode) -> Iterator[LexborNode]:
+    """An element and those around it, from inside out, up to a part of the page."""
+    here: LexborNode | None = node
+    for _ in range(_DEEPEST):
+        if here is None or here.mem_id == part.mem_id:
+            break
+        yield here
+        here = here.parent
+
+
+def _leads_elsewhere(heading: LexborNode, prose: _Prose) -> bool:
+    """Whether a heading is a link to another page."""
+    link: LexborNode | None = None
+    if prose.linked_share(heading) > _MOST_LINKED_BLOCK:
+        link = heading.css_first("a[href]")
+    elif prose.text[heading.mem_id]:
+        above = [heading.parent, heading.parent.parent if heading.parent else None]
+        link = next((node for node in above if node is not None and node.tag_id == ANCHOR), None)
+    return link is not None and "#" not in (link.attributes.get("href") or "#")
+
+
 class _Writer:
     """Writes the blocks of one part of a page."""
 
     def __init__(self, url: str, form: ContentForm, prose: _Prose) -> None:
         self._url, self._marked, self._prose = url, form == "markdown", prose
+        self._teasers: frozenset[int] = frozenset()
 
     def blocks(self, part: LexborNode) -> Iterator[ContentBlock]:
         """All blocks of an element that say something."""
+        self._teasers = _teasers(part, self._prose)
         yield from self._children(part, BlockKind.PARAGRAPH, 0, 0)
 
     def _children(self, node: LexborNode, around: BlockKind, depth: int, items: int) -> Iterator[ContentBlock]:
@@ -204,7 +290,8 @@ class _Writer:
             if depth < _DEEPEST and (tag in _CONTAINERS or tag in _BLOCK_KINDS):
                 yield from self._paragraph(run, around, items)
                 run = []
-                yield from self._element(child, tag, around, depth + 1, items)
+                if child.mem_id not in self._teasers:
+                    yield from self._element(child, tag, around, depth + 1, items)
             else:
                 run.append(child)
         yield from self._paragraph(run, around, items)
@@ -241,7 +328,7 @@ class _Writer:
         text = fold_whitespace(self._inline(run))
         if not text or (node is None and self._is_mostly_links(run, text)):
             return
-        if node is not None and kind is not BlockKind.ITEM and self._prose.linked_share(node) > _MOST_LINKED_BLOCK:
+        if node is not None and kind not in _MAY_BE_LINKS and self._prose.linked_share(node) > _MOST_LINKED_BLOCK:
             return
         yield ContentBlock(kind, text, level)
 
@@ -264,7 +351,9 @@ class _Writer:
             inside = list(node.iter(include_text=True))
             is_plain = depth >= _DEEPEST or (self._marked and _INLINE_MARKS.get(tag) == "`")
             inner = node.text(deep=True) if is_plain else self._inline(inside, depth + 1)
-            yield self._marked_up(node, tag, inner) if self._marked and inner.strip() else inner
+            shown = self._marked_up(node, tag, inner) if self._marked and inner.strip() else inner
+            # A block in a cell, in a link: its text is not glued to what stands around it.
+            yield f" {shown} " if tag in _CONTAINERS or tag in _BLOCK_KINDS else shown
 
     def _escaped(self, text: str) -> str:
         return _ESCAPED.sub(r"\\\1", text) if self._marked else text

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
+from html import unescape
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -75,11 +77,14 @@ _COMMON_WORDS = {
     "de": "der die und das ist nicht mit den von für auf ein eine zu im dem sich des auch werden",
     "ru": "и в не на что с по это как из для от его но они был а также к или",
     "pl": "w i na nie się z do jest to że od przez po jak ale dla oraz jego są przy",
-    "fr": "le la les des et est une dans que pour qui sur pas par avec au ce il sont du",
+    "fr": "le la les des et est une dans que pour qui sur pas par avec au ce il sont du de un en nous vous",
     "es": "el la los las de que y en un una por con para es del se al lo como más",
     "it": "il di che la è e per un una del con non sono della dei si le da nel più",
 }
 _NEEDED_SHARE = 0.10
+_LEAST_WORDS = 12
+_CLEARLY = 1.5
+"""How much more common words than needed tell a language that nobody declared."""
 _NOT_PROSE = (BlockKind.KEYWORDS, BlockKind.ALT, BlockKind.CODE)
 
 
@@ -94,7 +99,10 @@ def language_of(blocks: Sequence[Block], declared: str = "") -> str:
     text = _prose(blocks)
     if len(text) < _LEAST_PROSE:
         return declared
-    return declared if _agrees(text, declared) else _language_model()(text)
+    words = _WORD.findall(text.lower())
+    if _agrees(words, declared):
+        return declared
+    return _language_by_words(words) or _language_model()(text)
 
 
 def _prose(blocks: Sequence[Block]) -> str:
@@ -120,14 +128,25 @@ def _common_words(language: str) -> frozenset[str]:
     return own - frozenset(_COMMON_WORDS.get(neighbour, "").split())
 
 
-def _agrees(text: str, language: str) -> bool:
+def _agrees(words: Sequence[str], language: str) -> bool:
     """Whether the words confirm the declared language, so that the model is not asked."""
-    if language not in _COMMON_WORDS:
-        return False
-    words = _WORD.findall(text.lower())
-    needed = _NEEDED_SHARE / 2 if language in ("cs", "sk") else _NEEDED_SHARE
+    return language in _COMMON_WORDS and len(words) >= _LEAST_WORDS and _likeness(words, language) >= 1.0
+
+
+def _likeness(words: Sequence[str], language: str) -> float:
+    """The share of words that a text of the language can hardly avoid, by the share that it needs."""
     common = _common_words(language)
-    return len(words) >= 12 and sum(word in common for word in words) >= needed * len(words)
+    needed = _NEEDED_SHARE / 2 if language in ("cs", "sk") else _NEEDED_SHARE
+    return sum(word in common for word in words) / (needed * len(words))
+
+
+def _language_by_words(words: Sequence[str]) -> str:
+    """The language whose common words stand out in a text; nothing where none does, or several do."""
+    if len(words) < _LEAST_WORDS:
+        return ""
+    likeness = sorted(((_likeness(words, language), language) for language in _COMMON_WORDS), reverse=True)
+    (best, found), (second, _) = likeness[:2]
+    return found if best >= _CLEARLY and best >= 2 * second else ""
 
 
 @lru_cache(maxsize=1)
@@ -141,6 +160,11 @@ _REFRESH = re.compile(r"\s*(\d{0,9})(?:\.\d*)?\s*(?:[;,\s]\s*(?:url\s*=\s*)?(.*)
 _LD_PUBLISHED = re.compile(r'"datePublished"\s*:\s*"([^"]{4,40})"')
 _LD_MODIFIED = re.compile(r'"dateModified"\s*:\s*"([^"]{4,40})"')
 _LD_LIMIT = 256 * 1024
+_LD_VALUES = 5000
+_LITTLE_TEXT = 250
+"""A page that says less by itself is filled by its script: the text that its data has is taken."""
+_OG_LINKS = ("og:image", "og:video", "og:audio")
+_SAID = (BlockKind.PARAGRAPH, BlockKind.ITEM, BlockKind.CELL, BlockKind.QUOTE)
 _PUBLISHED_NAMES = (
     "article:published_time",
     "datepublished",
@@ -184,16 +208,42 @@ class HtmlHead:
             draft.head(
                 description=meta.get("description") or meta.get("og:description", ""), keywords=meta.get("keywords", "")
             )
-            self.settle_basic(draft)
+        self.settle_basic(draft)
+        if self.ld:
+            self._described(draft)
         if meta or self.ld or self.times:
             self._dates(draft)
 
     def settle_basic(self, draft: PageDraft) -> None:
         """The same without description and dates."""
+        if not draft.title:
+            draft.head(title=self.meta.get("og:title") or self._from_data("headline"))
+        if not self.meta:
+            return
         self.settle_leading(draft)
+        for name in _OG_LINKS:
+            if name in self.meta:
+                draft.link(self.meta[name], LinkType.LINK, rel=name)
         if not draft.declared_language:
             said = self.meta.get("http-equiv:content-language") or self.meta.get("og:locale", "")
             draft.declared_language = primary_language(said) if said else ""
+
+    def _described(self, draft: PageDraft) -> None:
+        """Description, key words and text from JSON-LD, where the page has none by itself."""
+        if not draft.description:
+            draft.head(description=self._from_data("description"), keywords=self._from_data("keywords"))
+        text = self._from_data("articleBody")
+        if text and says_little(draft.blocks):
+            for paragraph in text.split("\n"):
+                draft.block(BlockKind.PARAGRAPH, paragraph)
+
+    def _from_data(self, name: str) -> str:
+        """The first text that JSON-LD has under a name, whatever the nesting."""
+        for text in self.ld:
+            found = _value_of(text, name) if f'"{name}"' in text else ""
+            if found:
+                return found
+        return ""
 
     def settle_leading(self, draft: PageDraft) -> None:
         """Only what matters for where the page leads: what robots may do, and another address to go to."""
@@ -211,6 +261,32 @@ class HtmlHead:
             modified += _LD_MODIFIED.findall(ld)[:4]
         draft.published = next(filter(None, map(read_date, [*published, *self.times])), None)
         draft.modified = next(filter(None, map(read_date, modified)), None)
+
+
+def says_little(blocks: Sequence[Block]) -> bool:
+    """Whether a page has hardly any text by itself: a script fills it."""
+    return sum(len(said) for kind, said in blocks if kind in _SAID) < _LITTLE_TEXT
+
+
+def _value_of(text: str, name: str) -> str:
+    """The first value of a name in a JSON text that is a string, or a list of some."""
+    try:
+        waiting = [json.loads(text)]
+    except (ValueError, RecursionError):
+        return ""
+    for _ in range(_LD_VALUES):
+        if not waiting:
+            break
+        data = waiting.pop(0)
+        if isinstance(data, dict):
+            said = data.get(name)
+            parts = [part for part in (said if isinstance(said, list) else [said]) if isinstance(part, str)]
+            if parts:
+                return unescape(", ".join(parts))
+            waiting.extend(data.values())
+        elif isinstance(data, list):
+            waiting.extend(data)
+    return ""
 
 
 def robots_directives(text: str) -> set[str]:

@@ -10,18 +10,12 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from letopis.extract.charsets import DecodedText, decode
-from letopis.lazy import lazy
+from letopis.lazy import etree
 from letopis.model import Block, BlockKind, Headers, Link, LinkType, Page, header, rfc3339
 from letopis.urls import join
-
-if TYPE_CHECKING:
-    from lxml import etree
-else:
-    etree = lazy("lxml.etree")
-
 
 Mode = Literal["skim", "basic", "full"]
 
@@ -72,10 +66,14 @@ MAX_TEXT = 8 * 1024 * 1024
 """Characters of text kept of one document, all blocks together."""
 MAX_FIELD = 4096
 """Characters kept of a title, a description, a link's text."""
+MAX_TITLE = 200
+"""Characters of a title that was taken from the text."""
 
 
+_LONG_TEXT = 100
 _HEAD_KINDS = (BlockKind.TITLE, BlockKind.DESCRIPTION, BlockKind.KEYWORDS)
 _HEAD_NAMES = ("title", "description", "keywords")
+_HEADINGS = frozenset((BlockKind.H1, BlockKind.H2, BlockKind.H3, BlockKind.H4, BlockKind.H5, BlockKind.H6))
 
 
 class PageDraft:
@@ -137,6 +135,19 @@ class PageDraft:
                 setattr(self, name, text)
                 self.blocks.append(Block(kind, text))
 
+    @property
+    def is_full(self) -> bool:
+        """Whether no more text is kept."""
+        return self._room <= 0 or len(self.blocks) >= MAX_BLOCKS
+
+    def settle_document(self, mode: Mode) -> None:
+        """Calls a document without a title by its first heading; outside of mode `full` nothing but the head stays."""
+        if not self.title:
+            headings = (text for kind, text in self.blocks if kind in _HEADINGS)
+            self.title = next(headings, "")[:MAX_TITLE]
+        if mode != "full":
+            self.blocks = [block for block in self.blocks if block.kind in _HEAD_KINDS]
+
     def warn(self, sentence: str) -> None:
         """Adds a warning once."""
         if sentence not in self.warnings:
@@ -167,10 +178,20 @@ class PageDraft:
 
 def fold_whitespace(text: str) -> str:
     """Text with each run of white space as one blank, none at the ends."""
-    # All white space but the plain blank counts as not printable: most text needs no splitting.
-    if "  " in text or not text.isprintable():
-        return " ".join(text.split())
-    return text.strip(" ")
+    return " ".join(text.split()) if "  " in text or has_odd_blank(text) else text.strip(" ")
+
+
+def has_odd_blank(text: str) -> bool:
+    """Whether a text may have white space other than the plain blank.
+
+    All of it counts as not printable; in long ASCII texts looking for each sign is several times faster.
+    """
+    if len(text) < _LONG_TEXT or not text.isascii():
+        return not text.isprintable()
+    return (
+        "\n" in text or "\t" in text or "\r" in text or "\v" in text or "\f" in text
+        or "\x1c" in text or "\x1d" in text or "\x1e" in text or "\x1f" in text
+    )  # fmt: skip
 
 
 _TEXT_FIELDS = (

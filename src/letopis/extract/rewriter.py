@@ -20,7 +20,7 @@ RewriteLink = Callable[[str, bool], str | None]
 
 # Every pattern here runs on hostile pages: each takes its text in one way only, so that time grows with size.
 ATTRIBUTE_VALUE = r"(\s*+=\s*+)(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>\"']++))"
-_ENDS = r"(?:[^>\"']|\"[^\"]*+\"|'[^']*+')*+>?"
+_ENDS = r"(?>[^>\"']++|\"[^\"]*+\"|'[^']*+')*+>?"
 _LINKING = (
     "a|area|audio|base|blockquote|body|button|del|embed|form|frame|iframe|image|img|input|ins|link|meta|object|q|source"
     "|table|td|th|track|use|video"
@@ -48,13 +48,13 @@ _ATTRIBUTE = re.compile(
 _DATA = re.compile(r"([\s\"'/])(data)" + ATTRIBUTE_VALUE, re.IGNORECASE)
 _CONTENT = re.compile(r"([\s\"'/])(content)" + ATTRIBUTE_VALUE, re.IGNORECASE)
 _CSS = re.compile(
-    r"(url\(\s*+)(?:\"([^\"\n\\]*+(?:\\.[^\"\n\\]*+)*+)\"|'([^'\n\\]*+(?:\\.[^'\n\\]*+)*+)'|([^\"'()\s]++))(\s*+\))"
+    r"(url\(\s*+)(?:\"([^\"\n\\]*+(?>\\.[^\"\n\\]*+)*+)\"|'([^'\n\\]*+(?>\\.[^'\n\\]*+)*+)'|([^\"'()\s]++))(\s*+\))"
     r"|(@import\s*+)(?:\"([^\"\n]*+)\"|'([^'\n]*+)')",
     re.IGNORECASE | re.DOTALL,
 )
-_REFRESH = re.compile(r"(\s*+[\d.]++\s*+[;,]\s*+(?:url\s*+=\s*+)?+[\"']?+)([^\"']*+)(.*+)", re.IGNORECASE | re.DOTALL)
+_REFRESH = re.compile(r"(\s*+[\d.]++\s*+[;,]\s*+(?>url\s*+=\s*+)?+[\"']?+)([^\"']*+)(.*+)", re.IGNORECASE | re.DOTALL)
 # An address that ends with a comma has no width behind it: the next address follows.
-_CANDIDATE = re.compile(r"([^\s,]\S*+)((?:(?<!,)[^,]++)?+)")
+_CANDIDATE = re.compile(r"([^\s,]\S*+)((?>(?<!,)[^,]++)?+)")
 _BASE = re.compile(r"<base\s", re.IGNORECASE)
 _BASE_TAGS = _tag_pattern("base")
 _BASE_HREF = re.compile(r"[\s\"'/]href" + ATTRIBUTE_VALUE, re.IGNORECASE)
@@ -219,14 +219,35 @@ def carried_text(body: bytes, content_type: str) -> tuple[str, str, Callable[[st
     return body.decode("latin-1"), "latin-1", read
 
 
+def with_absolute_base(url: str, body: bytes, content_type: str) -> bytes:
+    """A page found at `url` whose `<base>` does not lean on that address; all other bytes stay."""
+    text, carrier, read = carried_text(body, content_type)
+    found = _base_in(text)
+    if found is None:
+        return body
+    tag, href = found
+    value = unescape(_value(href.groups()[1:]))
+    target = joiner(url)(read(value))
+    if target is None or value.lower().startswith(("http://", "https://")):
+        return body
+    start, end = tag.start() + href.start(1), tag.start() + href.end()
+    return f"{text[:start]}={quoted_attribute(target)}{text[end:]}".encode(carrier, "surrogateescape")
+
+
 def _base_of(text: str) -> str | None:
     """What the first `<base>` with an address says; None where there is none."""
+    found = _base_in(text)
+    return unescape(_value(found[1].groups()[1:])) if found else None
+
+
+def _base_in(text: str) -> tuple[re.Match[str], re.Match[str]] | None:
+    """The first `<base>` with an address, and that attribute in it."""
     if not _BASE.search(text):
         return None
     for tag in _BASE_TAGS.finditer(text):
         href = _BASE_HREF.search(tag[0]) if tag["name"] else None
         if href:
-            return unescape(_value(href.groups()[1:]))
+            return tag, href
     return None
 
 

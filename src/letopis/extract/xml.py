@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import gzip
 import io
+import struct
 import zipfile
 import zlib
 
-from lxml import etree
-
-from letopis.extract.metadata import primary_language
+from letopis.extract.metadata import primary_language, read_date
 from letopis.extract.pages import PageDraft, Source
+from letopis.lazy import etree
 from letopis.model import BlockKind, LinkType
 
 MAX_XML = 64 * 1024 * 1024
 """Most bytes of XML that are read, after unpacking."""
+_ZIP_FAULTS = (
+    KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, RuntimeError, OSError, struct.error,
+    UnicodeDecodeError,
+)  # fmt: skip
+"""What the library says of archives that are damaged, encrypted or packed in ways that it does not know."""
 
 
 def parse_xml(data: bytes) -> etree._Element | None:
@@ -45,20 +50,60 @@ def inner_text(element: etree._Element) -> str:
     return "".join(part for part in element.itertext() if isinstance(part, str))
 
 
-def unzipped_part(archive: bytes, name: str) -> bytes:
-    """One file of a zip archive. Raises ValueError when it is too large or absent, before unpacking it."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(archive)) as opened:
-            size = opened.getinfo(name).file_size
-            if size > MAX_XML:
+class ZipParts:
+    """The files of a zip archive that a document is made of. Used once; all that is unpacked is bounded together."""
+
+    def __init__(self, archive: bytes) -> None:
+        """Raises ValueError for what is no zip archive."""
+        try:
+            self._archive = zipfile.ZipFile(io.BytesIO(archive))
+        except _ZIP_FAULTS as fault:
+            raise ValueError(f"the archive is damaged ({fault})") from None
+        self._room = MAX_XML
+
+    def data(self, name: str) -> bytes:
+        """One file. Raises ValueError when it is absent or too large, before unpacking it."""
+        try:
+            size = self._archive.getinfo(name).file_size
+            if size > self._room:
                 raise ValueError(f"{name} unpacks to {size} bytes, more than is read")
-            with opened.open(name) as part:
-                data = part.read(MAX_XML + 1)
-    except (KeyError, zipfile.BadZipFile, NotImplementedError, EOFError) as fault:
-        raise ValueError(f"the archive holds no readable {name} ({fault})") from None
-    if len(data) > MAX_XML:
-        raise ValueError(f"{name} unpacks to more than it says")
-    return data
+            with self._archive.open(name) as part:
+                found = part.read(self._room + 1)
+        except _ZIP_FAULTS as fault:
+            raise ValueError(f"the archive holds no readable {name} ({fault})") from None
+        if len(found) > self._room:
+            raise ValueError(f"{name} unpacks to more than it says")
+        self._room -= len(found)
+        return found
+
+    def xml(self, name: str) -> etree._Element:
+        """The root of one file. Raises ValueError when it is absent, too large or no XML."""
+        root = parse_xml(self.data(name))
+        if root is None:
+            raise ValueError(f"{name} is not XML")
+        return root
+
+    def xml_or_none(self, name: str) -> etree._Element | None:
+        """The root of a file that a document may lack."""
+        try:
+            return self.xml(name)
+        except ValueError:
+            return None
+
+
+def read_properties(
+    root: etree._Element | None, draft: PageDraft, *, created: str, changed: str, keywords: str
+) -> None:
+    """Title, dates and language that an office document may state, some of them under names of its format."""
+    said: dict[str, str] = {}
+    for element in root.iter() if root is not None else ():
+        text = (element.text or "").strip()
+        if text:
+            said.setdefault(local_name(element), text)
+    draft.charset = "utf-8"
+    draft.head(said.get("title", ""), said.get("description") or said.get("subject", ""), said.get(keywords, ""))
+    draft.published, draft.modified = read_date(said.get(created, "")), read_date(said.get(changed, ""))
+    draft.declared_language = primary_language(said.get("language", ""))
 
 
 def gunzipped(data: bytes) -> bytes:

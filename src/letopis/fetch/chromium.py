@@ -16,18 +16,36 @@ from letopis.errors import Unavailable
 
 _PATIENCE_SECONDS = 5.0
 _LOST = "Connection closed while reading from the driver"
+_NOWHERE = "MAP * ~NOTFOUND"
 _FLAGS = (
-    "--host-resolver-rules=MAP * ~NOTFOUND",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--disable-gpu",
     "--disable-quic",
+    "--disable-checker-imaging",
     "--no-first-run",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
     "--js-flags=--max-old-space-size=512",
 )
-"""No name and no address leads anywhere from inside the browser, and it asks for nothing of its own."""
+"""With `_NOWHERE` no name and no address leads anywhere from inside the browser; it asks for nothing of its own.
+
+The two names of the rule about WebRTC are those of Chromium and of the one without a window, which knows no other.
+No picture of a page is taken before the images in it are decoded.
+"""
+_WITHOUT = (
+    # The suggestions below an address bar that nobody sees are pages of their own, dearer than most pages of the web.
+    "WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup",
+    # A process that waits for a next site; a page here is thrown away with all of its processes.
+    "SpareRendererForSitePerProcess",
+    # What playwright switches off for itself, which a list of ours replaces.
+    "AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades",
+    "HttpsFirstBalancedModeAutoEnable", "LensOverlay", "MediaRouter", "PaintHolding", "ThirdPartyStoragePartitioning",
+    "AvoidCorsURLLoaderRestartOnRedirect", "TcpPortRandomizationWin", "OptimizationHints",
+    "NetworkTimeServiceQuerying", "AimEnabled", "PreconnectToSearch",
+)  # fmt: skip
+"""Features of Chromium that cost processor time and show nothing."""
 
 
 class Chromium:
@@ -38,15 +56,17 @@ class Chromium:
         self.browser = browser
 
     @classmethod
-    async def start(cls, executable: str) -> Chromium:
-        """A new one, or Unavailable."""
+    async def start(cls, executable: str, host: str = "") -> Chromium:
+        """A new one, or Unavailable. Only `host` and names below it lead anywhere: to this machine."""
         _silence_lost_driver(asyncio.get_running_loop())
         playwright: Playwright | None = None
         try:
             playwright = await async_playwright().start()
             # Root has no sandbox to go into; everybody else has.
             browser = await playwright.chromium.launch(
-                executable_path=executable, args=list(_FLAGS), chromium_sandbox=os.geteuid() != 0
+                executable_path=executable,
+                args=[*_FLAGS, f"--disable-features={','.join(_WITHOUT)}", _resolver(host)],
+                chromium_sandbox=os.geteuid() != 0,
             )
         except BaseException as error:
             if playwright is not None:
@@ -70,6 +90,11 @@ class Chromium:
         with contextlib.suppress(Exception):  # as above
             await asyncio.wait_for(self.browser.close(), _PATIENCE_SECONDS)
         await _stopped(self._playwright)
+
+
+def _resolver(host: str) -> str:
+    known = f"MAP {host} 127.0.0.1, MAP *.{host} 127.0.0.1, " if host else ""
+    return f"--host-resolver-rules={known}{_NOWHERE}"
 
 
 async def _stopped(playwright: Playwright) -> None:

@@ -17,7 +17,6 @@ from urllib.parse import urldefrag, urlsplit
 
 from letopis.config.settings import FetchSettings
 from letopis.fetch.content_coding import ACCEPTED
-from letopis.fetch.curl import CookieJar, CurlTransport
 from letopis.fetch.headers import headers_from_settings, is_sendable_header, merge_headers
 from letopis.lazy import lazy
 from letopis.model.web import Failure, FailureKind, Headers, Hop, Limits, Request, Response
@@ -26,9 +25,12 @@ if TYPE_CHECKING:
     from email import utils as email_utils
 
     import ada_url
+
+    from letopis.fetch import curl
 else:
     ada_url = lazy("ada_url")
     email_utils = lazy("email.utils")
+    curl = lazy("letopis.fetch.curl")
 
 
 class Transport(Protocol):
@@ -363,8 +365,8 @@ def fetch_once(request: Request, settings: FetchSettings | None = None, *, user_
 
 
 async def _fetch_once(request: Request, settings: FetchSettings, user_agent: str) -> Response:
-    jar = CookieJar() if settings.cookies else None
-    transport = CurlTransport(settings, clock=_now, jar=jar)
+    jar = curl.CookieJar() if settings.cookies else None
+    transport = curl.CurlTransport(settings, clock=_now, jar=jar)
     try:
         return await Client(transport, settings, user_agent=user_agent, clock=_now).fetch(request)
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import socket
 import ssl
 import time
@@ -19,9 +20,9 @@ from letopis.binary import make_private_file
 from letopis.config.settings import FetchSettings
 from letopis.fetch.addresses import FORBIDDEN_ADDRESS, is_public
 from letopis.fetch.curl_multi import CurlMulti, TransferWaiter
-from letopis.fetch.headers import header_lines
+from letopis.fetch.headers import header_lines, recordable_headers
 from letopis.fetch.transfer import Transfer, TransferTimeouts
-from letopis.model.web import Failure, FailureKind, Headers, Request, Response
+from letopis.model.web import Failure, FailureKind, Headers, Request, Response, SentRequest
 
 _HTTP2_STREAM = 92
 _TOO_LARGE = 100
@@ -64,6 +65,7 @@ _SENTENCES = {
 }
 
 
+_TRIED = re.compile(r" after \d+ ms", re.ASCII)
 _REFUSE_SOCKET: int = pycurl.SOCKET_BAD
 _GO_ON: int = pycurl.PREREQFUNC_OK
 _ABORT: int = pycurl.PREREQFUNC_ABORT
@@ -120,7 +122,8 @@ def curl_failure(code: int, words: str) -> Failure:
     kind = _KIND_BY_CODE.get(code, FailureKind.OTHER)
     if kind is FailureKind.RESET and any(word in words for word in _NOT_A_RESET):
         kind = FailureKind.PROTOCOL
-    detail = words or pycurl.easy_strerror(code)
+    # How long it tried is another number each time, and the sentence is kept with the check.
+    detail = _TRIED.sub("", words) or pycurl.easy_strerror(code)
     return Failure(kind, f"{_SENTENCES[kind]} ({detail})")
 
 
@@ -390,22 +393,31 @@ class CurlTransport:
         body = b"" if transfer.skipped else transfer.body()
         if transfer.cookies and self._jar is not None:
             self._jar.note(transfer.cookies)
+        asked, address = transfer.request, easy.getinfo(pycurl.PRIMARY_IP) or ""
         return Response(
-            url=transfer.request.url,
-            final_url=transfer.request.url,
+            url=asked.url,
+            final_url=asked.url,
             status=transfer.status,
             headers=transfer.headers,
             body=body,
             at=transfer.header_at or self._clock(),
             seconds=time.monotonic() - transfer.started,
-            ip=easy.getinfo(pycurl.PRIMARY_IP) or "",
+            ip=address,
             failure=transfer.failure,
             skipped=transfer.skipped,
             wire_bytes=transfer.received,
             warnings=transfer.warnings,
             http_version=transfer.http_version,
-            wire_body=transfer.wire_body() if transfer.request.keep_wire else b"",
+            wire_body=transfer.wire_body() if asked.keep_wire else b"",
             sent_bytes=easy.getinfo(pycurl.REQUEST_SIZE),
+            request=None
+            if asked.body
+            else SentRequest(
+                asked.method,
+                recordable_headers(asked.headers),
+                transfer.http_version,
+                "" if self._settings.proxy else address,
+            ),
         )
 
     async def _pinned(self, url: str) -> str | Failure:

@@ -8,10 +8,10 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import NamedTuple
 
 from letopis.errors import SettingError
 from letopis.model.web import Headers, header
+from letopis.tuples import NamedTuple
 
 _LINE_BREAKS = re.compile(r"[\r\n\0]")
 
@@ -64,6 +64,26 @@ def _header_line(name: str, value: str) -> bytes:
     """Remembered: nearly all requests send the same fields."""
     line = f"{name}: {value}" if value else f"{name};"
     return line.encode("latin-1", "replace")
+
+
+_SAYS_WHAT_IS_WANTED = frozenset(
+    {
+        "accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "connection",
+        "content-type", "dnt", "from", "host", "if-modified-since", "if-none-match", "origin", "pragma", "priority",
+        "range", "referer", "te", "upgrade-insecure-requests", "user-agent",
+    }
+)  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def _may_be_kept(name: str) -> bool:
+    lower = name.lower()
+    return lower in _SAYS_WHAT_IS_WANTED or lower.startswith("sec-")
+
+
+def recordable_headers(headers: Headers) -> Headers:
+    """Request fields that may be kept: those known to say what is wanted. Any other may prove who asks."""
+    return tuple([field for field in headers if _may_be_kept(field[0])])
 
 
 def is_sendable_header(name: str, value: str) -> bool:

@@ -6,7 +6,6 @@ Whatever the page does, it ends at its deadline, and asks nobody but whoever ans
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import time
 from collections.abc import Awaitable, Callable
@@ -17,6 +16,7 @@ from playwright.async_api import Request as Asked
 
 from letopis.config import CaptureSettings
 from letopis.errors import UsageError
+from letopis.fetch.page_pictures import draw_at, take_screenshot
 from letopis.fetch.page_steps import PageStep
 from letopis.model.web import Failure, FailureKind, Headers, LoadedPage, Request, Response
 
@@ -24,6 +24,8 @@ AskResource = Callable[[Request], Awaitable[Response]]
 """Answers a request that a page makes; what went wrong stands in the answer."""
 
 _AT_ONCE = 6
+_UNSEEN = 0.1
+"""The scale at which a page is drawn while it loads and is scrolled, when nobody looks; the page does not notice."""
 _MAX_PART_BYTES = 16 * 1024 * 1024
 _MAX_SENT_BYTES = 1024 * 1024
 """Of a body that a page sends."""
@@ -47,7 +49,10 @@ _READ_DOCUMENT = """(() => {
   return text.length > %d ? null : text;
 })()"""
 _READ_TEXT = f"document.body ? document.body.innerText.slice(0, {_MAX_TEXT}) : ''"
-_SCROLL = """(async () => {
+_ICONS = """[...document.querySelectorAll("link[rel~=icon i][href]")].slice(0, 8)
+  .forEach((link) => { new Image().src = link.href; })"""
+"""A window would show them; a browser without one does not ask for them."""
+SCROLL = """(async () => {
   const step = Math.max(200, innerHeight), pause = () => new Promise(done => setTimeout(done, 50));
   for (let at = step, n = 0; at < document.documentElement.scrollHeight && n < 60; at += step, n++) {
     scrollTo(0, at); await pause();
@@ -100,11 +105,32 @@ class PageRenderer:
                 await _close(context)
 
     async def _run(self, context: BrowserContext) -> Response:
+        """As soon as the page has crashed what shows it, there is nothing left to wait for."""
         await context.route("**/*", self._answer)
         page = await context.new_page()
+        capture = asyncio.ensure_future(self._capture(page, await context.new_cdp_session(page)))
+        has_crashed = False
+
+        def end(_: Page) -> None:
+            nonlocal has_crashed
+            has_crashed = True
+            capture.cancel()
+
+        page.on("crash", end)
+        try:
+            return await capture
+        except asyncio.CancelledError:
+            if not has_crashed:
+                raise
+            return self._failed("the page could not be rendered: it crashed the browser; it may take all memory")
+        finally:
+            capture.cancel()
+
+    async def _capture(self, page: Page, session: CDPSession) -> Response:
+        if not self._job.steps:  # whose clicks are aimed at what is drawn
+            await draw_at(session, viewport_of(self._settings), _UNSEEN)
         await self._load_page(page)
         await self._take_steps(page)
-        session = await context.new_cdp_session(page)
         if self._settings.scroll:
             await self._scroll(page, session)
         return await self._read(session)
@@ -138,9 +164,11 @@ class PageRenderer:
     async def _scroll(self, page: Page, session: CDPSession) -> None:
         """Down to the end and up again: readers come by everything, and so does what loads only then."""
         before = self._requests
+        with contextlib.suppress(Error):
+            await self._evaluate(session, _ICONS)
         with contextlib.suppress(Error, TimeoutError):
             async with asyncio.timeout(min(self._settings.quiet, self._milliseconds() / 1000)):
-                await self._evaluate(session, _SCROLL)
+                await self._evaluate(session, SCROLL)
         if self._requests > before:
             await self._wait_for_quiet(page)
 
@@ -177,13 +205,8 @@ class PageRenderer:
         if self._settings.screenshot == "none":
             return b""
         try:
-            size = (await session.send("Page.getLayoutMetrics"))["cssContentSize"]
-            height = min(max(1, size["height"]), self._settings.screenshot_height)
-            clip = {"x": 0, "y": 0, "width": max(1, min(size["width"], 10_000)), "height": height, "scale": 1}
-            quality = {"quality": 75} if self._settings.screenshot == "webp" else {}
-            asked = {"format": self._settings.screenshot, "clip": clip, "captureBeyondViewport": True}
-            taken = await session.send("Page.captureScreenshot", asked | quality)
-            return base64.b64decode(taken["data"])
+            await draw_at(session, viewport_of(self._settings), 1)
+            return await take_screenshot(session, self._settings.screenshot, self._settings.screenshot_height)
         except Error as error:
             self._warn(f"no picture was taken: {str(error).splitlines()[0]}")
             return b""

@@ -1,24 +1,29 @@
-"""Steps that a browser takes on a page before it is kept: click, type, select, wait. Pure but for `take`.
+"""Steps that a browser takes on a page before it is kept: click, type, select, wait, scroll. Pure but for `take`.
 
-A step is a line: `click #more`, `type #q = brno`, `select [name=year] = 2024`, `wait 2`, `wait .results`.
+A step is a line: `click #more`, `type #q = brno`, `select [name=year] = 2024`, `wait 2`, `wait .results`,
+`scroll footer`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from letopis.errors import UsageError
+from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
 
-StepKind = Literal["click", "type", "select", "wait"]
+StepKind = Literal["click", "type", "select", "wait", "scroll"]
 MOST_STEPS = 50
-STEP_HELP = "In a browser: click, type, select or wait, such as 'click #more'; can be repeated."
+STEP_HELP = "In a browser: click, type, select, wait or scroll, such as 'click #more'; can be repeated."
 _LONGEST = 2000
 _LONGEST_WAIT = 60.0
-_HOW = "write 'click SELECTOR', 'type SELECTOR = TEXT', 'select SELECTOR = VALUE', 'wait SECONDS' or 'wait SELECTOR'"
+_HOW = (
+    "write 'click SELECTOR', 'type SELECTOR = TEXT', 'select SELECTOR = VALUE', 'wait SECONDS', 'wait SELECTOR' or "
+    "'scroll SELECTOR'"
+)
 
 
 class PageStep(NamedTuple):
@@ -37,6 +42,8 @@ class PageStep(NamedTuple):
             await page.fill(self.selector, self.value, timeout=timeout)
         elif self.kind == "select":
             await page.select_option(self.selector, self.value, timeout=timeout)
+        elif self.kind == "scroll":
+            await page.locator(self.selector).first.scroll_into_view_if_needed(timeout=timeout)
         elif self.selector:
             await page.wait_for_selector(self.selector, timeout=timeout)
         else:
@@ -56,8 +63,8 @@ def _parse_step(line: str) -> PageStep:
     rest = rest.strip()
     if not rest or len(rest) > _LONGEST:
         raise UsageError(f"{line[:100]!r} is no step; {_HOW}")
-    if kind == "click":
-        return PageStep("click", rest)
+    if kind in ("click", "scroll"):
+        return PageStep("click" if kind == "click" else "scroll", rest)
     if kind == "wait":
         return _parse_wait(rest)
     selector, equals, value = rest.partition(" = ")

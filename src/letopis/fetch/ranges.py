@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from letopis.errors import LetopisError, NotFound, Refused, RemoteChanged, Unavailable
 from letopis.fetch.client import Client
 from letopis.model.web import FailureKind, Headers, Limits, Request, Response
+from letopis.tuples import NamedTuple
 
 _CONTENT_RANGE = re.compile(r"bytes\s+(\d{1,19})-(\d{1,19})/(\d{1,19}|\*)", re.ASCII | re.IGNORECASE)
 _BOUNDARY = re.compile(r'boundary="?([^";,\s]{1,200})"?', re.IGNORECASE)

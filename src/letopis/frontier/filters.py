@@ -25,10 +25,11 @@ import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from letopis.bounded import BoundedPattern
 from letopis.errors import UsageError
+from letopis.tuples import NamedTuple
 
 _TEXTS = ("url", "host", "path", "type", "lang", "words")
 _NUMBERS = ("depth", "status", "bytes")

@@ -31,6 +31,8 @@ else:
 
 
 _MAX_IN_SET = 50_000
+_MOST_READ = 100_000
+"""Keys that are read when a frontier begins: a tenth of a second of reading."""
 
 
 class SeenUrls:
@@ -41,18 +43,25 @@ class SeenUrls:
     fifth of the memory. Both answer the same. Not shared between threads.
     """
 
-    def __init__(self, few: int = _MAX_IN_SET) -> None:
+    def __init__(self, few: int = _MAX_IN_SET, *, whole: bool = True) -> None:
+        """Not `whole`: URLs were met that it was never told of."""
         self._few = few
+        self._whole = whole
         self._keys: set[int] = set()
         self._sieve: sieves.Sieve | None = None
 
     @classmethod
-    def rebuilt(cls, parts: Iterable[Sequence[int]]) -> SeenUrls:
-        """One that has met all keys of a store."""
-        seen = cls()
-        for part in parts:
-            seen.unseen(part)
+    def rebuilt(cls, store: QueueStore, most: int = _MOST_READ) -> SeenUrls:
+        """One that has met the newest keys of a store: a start takes as long whatever has been met before."""
+        newest = store.newest_keys(most)
+        seen = cls(whole=newest.whole)
+        seen.unseen(newest.keys)
         return seen
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether a key that passes was never met; else the store has to be asked about it."""
+        return self._whole and (self._sieve is None or self._sieve.exact)
 
     def __len__(self) -> int:
         return len(self._keys) if self._sieve is None else len(self._sieve)
@@ -105,9 +114,9 @@ class Frontier:
     """Gives out tickets and takes them back. Not shared between threads."""
 
     def __init__(self, store: QueueStore, politeness: Politeness, seen: SeenUrls | None = None) -> None:
-        """What was seen is read from the store unless it is given."""
+        """What was seen last is read from the store unless it is given."""
         self._store, self._politeness = store, politeness
-        self._seen = seen if seen is not None else SeenUrls.rebuilt(store.seen_keys())
+        self._seen = seen if seen is not None else SeenUrls.rebuilt(store)
         self._bench = Workbench()
         self._hosts: dict[int, Host] = {}
         self._resting: list[tuple[int, int]] = []
@@ -140,11 +149,18 @@ class Frontier:
         """
         if not urls:
             return []
-        return [urls[place] for place in self._seen.unseen([url.key for url in urls])]
+        return self._never_planned([urls[place] for place in self._seen.unseen([url.key for url in urls])])
 
     def unseen(self, urls: Sequence[NewUrl]) -> list[NewUrl]:
         """The URLs never seen before; asking does not make them seen."""
-        return [urls[place] for place in self._seen.missing([url.key for url in urls])]
+        return self._never_planned([urls[place] for place in self._seen.missing([url.key for url in urls])])
+
+    def _never_planned(self, urls: list[NewUrl]) -> list[NewUrl]:
+        """What is left of URLs that memory does not know: it may not know all, and the store does."""
+        if self._seen.is_whole or not urls:
+            return urls
+        planned = self._store.planned([url.key for url in urls])
+        return [url for url in urls if url.key not in planned]
 
     def add(self, urls: Sequence[NewUrl], now: int) -> int:
         """Sift and store at once: seeds and sitemaps. How many hosts got a URL."""
@@ -452,8 +468,9 @@ class Frontier:
         if host is not None:
             host.empty_until = _UNKNOWN
             return not host.queues[kind] and self._top_up(host, now)
-        host = self._hosts[row.id] = Host(row)
-        self._bench.place(host, row.ip, row.ip_ready)
+        known = self._store.arrive(row)
+        host = self._hosts[row.id] = Host(known)
+        self._bench.place(host, known.ip, known.ip_ready)
         return self._top_up(host, now)
 
     def _top_up(self, host: Host | None, now: int) -> bool:

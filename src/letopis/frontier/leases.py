@@ -10,14 +10,16 @@ others join. Times are whole milliseconds.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 from uuid import uuid4
 
 from letopis.archive import Archive
 from letopis.archive.queues import HeldHosts, HostLeases, HostState, LeasedQueue
 from letopis.frontier.frontier import Frontier
 from letopis.frontier.queue import Ticket
+from letopis.tuples import NamedTuple
 
 
 class HostLease(NamedTuple):
@@ -164,6 +166,8 @@ class LeaseManager:
         self._keeper = LeaseKeeper(_LeaseRows(leases), owner, seconds)
         self._leaving: set[int] = set()
         self._next = 0
+        self._busy = 0
+        self._next_count = 0
 
     @classmethod
     def named(cls, leases: HostLeases, seconds: float) -> LeaseManager:
@@ -190,13 +194,22 @@ class LeaseManager:
             self._leases.extend(self.owner, now, now + self._span)
         agents = max(1, self._leases.agents(now))
         self._next = now + max(_TICK_MILLIS, _TICK_MILLIS_AN_AGENT * agents)
+        frontier.notice(host for host in self._leases.take_in() if self._holds(host))
         self._free(frontier, [host for host in self._leases.spent(self.owner, now) if frontier.idle(host)])
-        fair = min(_MAX_HOSTS, -(-self._leases.busy_hosts(now) // agents))
+        if now >= self._next_count:
+            self._count(now, agents)
+        fair = min(_MAX_HOSTS, -(-self._busy // agents))
         staying = [host for host in self._keeper.held if host not in self._leaving]
         self._share(frontier, staying, len(staying) - fair)
         wanted = fair - len(staying)
         if wanted > 0:
             frontier.notice(lease.host for lease in self._keeper.want(now, wanted))
+
+    def _count(self, now: int, agents: int) -> None:
+        """How many hosts are to be shared out; all agents together count for at most half of the time."""
+        began = time.monotonic()
+        self._busy = self._leases.busy_hosts(now)
+        self._next_count = now + round(2000 * agents * (time.monotonic() - began))
 
     def _share(self, frontier: Frontier, hosts: list[int], surplus: int) -> None:
         """Gives surplus hosts away, those with the least in memory first.
@@ -230,7 +243,7 @@ class LeaseManager:
 
     def finished(self, now: int) -> bool:
         """Whether no host of the whole fleet has anything due."""
-        return not self._leases.busy_hosts(now)
+        return self._leases.is_idle(now)
 
     def leave(self) -> None:
         """Gives everything back."""

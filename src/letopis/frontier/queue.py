@@ -15,10 +15,11 @@ are simply taken again. All times are whole milliseconds since 1970.
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
-from letopis.archive.queues import FrontierState, HostState, HostUpdate, NewUrl, QueuedUrl
+from letopis.archive.queues import FrontierState, HostState, HostUpdate, NewestKeys, NewUrl, QueuedUrl
+from letopis.tuples import NamedTuple
 
 
 class Ticket(NamedTuple):
@@ -51,6 +52,10 @@ class QueueStore(Protocol):
         """
         ...
 
+    def arrive(self, host: HostState, /) -> HostState:
+        """A host of `hosts_due` is taken up; the answer may know more of its pauses."""
+        ...
+
     def next_due(self, now: int) -> int | None:
         """The earliest time after `now` at which a URL gets due."""
         ...
@@ -63,8 +68,12 @@ class QueueStore(Protocol):
         """Store unseen URLs as NEW and due at once; known ones are passed over. Ids of the hosts that got any."""
         ...
 
-    def seen_keys(self) -> Iterator[Sequence[int]]:
-        """The keys of all URLs ever planned, in parts; what was seen is rebuilt from them."""
+    def newest_keys(self, most: int) -> NewestKeys:
+        """The keys of those of the last `most` URLs that were ever planned."""
+        ...
+
+    def planned(self, keys: Sequence[int]) -> set[int]:
+        """Those of the keys under which a URL was ever planned."""
         ...
 
 
@@ -92,6 +101,10 @@ class MemoryQueue:
                 break
         return found
 
+    def arrive(self, host: HostState, /) -> HostState:
+        """See `QueueStore.arrive`."""
+        return host
+
     def next_due(self, now: int) -> int | None:
         """See `QueueStore.next_due`."""
         place = bisect_right(self._due, (now, 1 << 62))
@@ -116,9 +129,13 @@ class MemoryQueue:
                 hosts[host] = None
         return list(hosts)
 
-    def seen_keys(self) -> Iterator[Sequence[int]]:
-        """See `QueueStore.seen_keys`."""
-        yield list(self._keys)
+    def newest_keys(self, most: int) -> NewestKeys:
+        """See `QueueStore.newest_keys`."""
+        return NewestKeys(list(self._keys)[-most:], len(self._keys) <= most)
+
+    def planned(self, keys: Sequence[int]) -> set[int]:
+        """See `QueueStore.planned`."""
+        return self._keys.keys() & set(keys)
 
     def host(self, name: str, ip: str = "") -> int:
         """The id of a host, made when it is new."""

@@ -13,7 +13,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import tantivy
 from tantivy import FieldType, Occur, Query
@@ -23,6 +23,7 @@ from letopis.archive.index_facts import VersionLog
 from letopis.index.query_language import QueryClause
 from letopis.index.word_snapshot import QueryBuilder, WordSnapshot, best_documents
 from letopis.lazy import lazy
+from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from letopis.index import anchors
@@ -175,6 +176,8 @@ class _AnchorVocabulary:
         self.bases_of = snapshot.bases_of
         self.other_bases = snapshot.other_bases
         self.forms_of = snapshot.forms_of
+        self.further_bases = snapshot.further_bases
+        self.further_forms = snapshot.further_forms
 
 
 def anchor_schema() -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tantivy
@@ -28,6 +28,7 @@ from letopis.index.page_text import nfc, split_words
 from letopis.index.url_table import GOOD
 from letopis.index.word_snapshot import WordSnapshot
 from letopis.model import LinkType
+from letopis.tuples import NamedTuple
 
 OPEN_END = 1 << 62
 """The end of what still stands."""

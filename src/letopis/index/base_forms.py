@@ -1,4 +1,7 @@
-"""Base forms of words: what people settled first, then affix files and the dictionaries of simplemma together."""
+"""Base forms of words: what people settled first, then affix files and the dictionaries of simplemma together.
+
+What a dictionary says is corrected by the endings of `word_endings`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 from xxhash import xxh3_64_hexdigest
 
@@ -14,26 +17,42 @@ from letopis.archive.index_facts import WordRow
 from letopis.config import SearchSettings
 from letopis.errors import SettingError
 from letopis.index.page_text import nfc
+from letopis.index.word_endings import (
+    BASE_ENDINGS,
+    FORM_ENDINGS,
+    PARTICIPLE_ENDINGS,
+    REFLEXIVE_ENDINGS,
+    VERB_ENDINGS,
+    EndingPairs,
+)
 
 if TYPE_CHECKING:
     from letopis.index.hunspell import HunspellDictionary
 
 _MAX_CACHED_FORMS = 500_000
-_COMBINATION = "affixes and dictionaries agree"
-"""Part of the signature where affix files are used; another one when they are used in another way."""
-LemmaFunction = Callable[[str, str], str]
+_METHOD = "affixes and dictionaries agree; endings 3"
+"""Part of the signature; another one when sources are used in another way."""
+_SHORTEST_STEM = 3
+"""Letters before an ending that is replaced."""
 
 
-def simplemma_base(form: str, language: str) -> str:
-    """The base form by simplemma, over tables in the cache folder of this user."""
-    return str(_lemmatizer().lemmatize(form, language))
+class LemmaSource(Protocol):
+    """Dictionaries of forms with their base forms."""
+
+    def lemmatize(self, form: str, language: str) -> str:
+        """The base form of a word; where no dictionary has it, a guess."""
+
+    def listed(self, form: str, language: str) -> str | None:
+        """The base form as the dictionary lists it; None where it does not have the form."""
 
 
 @lru_cache(maxsize=1)
-def _lemmatizer() -> Any:
+def simplemma_source() -> LemmaSource:
+    """Simplemma over tables in the cache folder of this user."""
     # A tenth of a second that questions answered by the index itself need not pay.
     tables = import_module("letopis.index.lemma_tables")
-    return tables.make_lemmatizer(tables.cache_folder())
+    source: LemmaSource = tables.SimplemmaSource(tables.cache_folder())
+    return source
 
 
 def _hunspell(file: Path) -> HunspellDictionary:
@@ -60,10 +79,13 @@ class BaseForms:
     """Finds base forms by language. Deterministic: equal sources have equal signatures and give equal answers."""
 
     def __init__(
-        self, settings: SearchSettings, settled_words: Iterable[WordRow] = (), lemmatize: LemmaFunction = simplemma_base
+        self,
+        settings: SearchSettings,
+        settled_words: Iterable[WordRow] = (),
+        source: Callable[[], LemmaSource] = simplemma_source,
     ) -> None:
         self.languages = settings.languages
-        self._lemmatize = lemmatize
+        self._source = source
         self._settled = {row.form: row.form if row.locked else row.base for row in settled_words}
         self._affix_files = dict(map(_affix_file, settings.affixes))
         self._tables: dict[str, _FormTable] = {}
@@ -72,7 +94,7 @@ class BaseForms:
     def _sign(self) -> str:
         """Names all sources: another signature means that base forms may differ."""
         files = [(language, _file_stamp(file)) for language, file in sorted(self._affix_files.items())]
-        sources = (self.languages, [_COMBINATION, *files] if files else [], sorted(self._settled.items()))
+        sources = (self.languages, [_METHOD, *files], sorted(self._settled.items()))
         return xxh3_64_hexdigest(repr(sources).encode())
 
     def of(self, language: str) -> Mapping[str, str]:
@@ -90,16 +112,50 @@ class BaseForms:
                 return self._settled[form]
             if not form.isalpha() or not (known or affixed is not None):
                 return form
-            lemma = self._lemmatize(form, language) if known else form
-            return _tidy(lemma if affixed is None else _agreed_base(form, lemma, affixed))
+            lemma = self._lemma(form, language) if known else form
+            return lemma if affixed is None else _tidy(_agreed_base(form, lemma, affixed))
 
         return find
+
+    def _lemma(self, form: str, language: str) -> str:
+        """What the dictionary says, corrected by endings."""
+        base = self._replaced(form, language, FORM_ENDINGS.get(language, ())) or self.listed(form, language)
+        if base is None:
+            base = _tidy(self._source().lemmatize(form, language))
+        if base.endswith(VERB_ENDINGS.get(language, ())):
+            base = _verbal_base(form, base, language)
+        return self._replaced(base, language, BASE_ENDINGS.get(language, ())) or base
+
+    def listed(self, form: str, language: str) -> str | None:
+        """The base form that the dictionary of a language lists, in lower case; None where it has no such form."""
+        found = self._source().listed(form, language)
+        noun = self._source().listed(form.capitalize(), language) if language in _CAPITAL_NOUNS or not found else None
+        # A noun without an ending is rather itself than the imperative of a verb: Besuch, besuchen.
+        if noun and (not found or found == f"{form}en" or (found == f"{form}n" and not form.endswith("e"))):
+            found = noun
+        return None if found is None else _tidy(found)
+
+    def is_settled(self, form: str) -> bool:
+        """Whether people said what its base form is."""
+        return form in self._settled
+
+    def _replaced(self, word: str, language: str, endings: EndingPairs) -> str | None:
+        for ending, other in endings:
+            stem = word.removesuffix(ending)
+            if len(stem) + len(ending) == len(word) and len(stem) >= _SHORTEST_STEM:
+                base = stem + other
+                if base != word and self.listed(base, language) == base:
+                    return base
+        return None
 
     def guesses(self, form: str, spoken: Container[str]) -> list[str]:
         """Base forms of a word of unknown language: one for each language that some page speaks, itself included."""
         asked = [language for language in (*self.languages, *self._affix_files) if language in spoken]
         found = dict.fromkeys(self.of(language)[form] for language in asked)
         return list(dict.fromkeys([*found, form]))
+
+
+_CAPITAL_NOUNS = frozenset({"de"})
 
 
 def _agreed_base(form: str, lemma: str, affixed: HunspellDictionary) -> str:
@@ -111,6 +167,18 @@ def _agreed_base(form: str, lemma: str, affixed: HunspellDictionary) -> str:
     if lemma != form and lemma.lower() in affixed:
         return lemma
     return affixed.base(form) or lemma
+
+
+def _verbal_base(form: str, verb: str, language: str) -> str:
+    """The verb to which a form belongs; participles and reflexive verbs are words of their own, listed or not."""
+    for ending, other in PARTICIPLE_ENDINGS.get(language, ()):
+        stem = form.removesuffix(ending)
+        if _SHORTEST_STEM <= len(stem) < len(form):
+            return stem + other
+    reflexive = REFLEXIVE_ENDINGS.get(language, ())
+    if form.endswith(reflexive) and not verb.endswith(reflexive):
+        return verb + ("сь" if verb.endswith("ти") else "ся")
+    return verb
 
 
 def _tidy(base: str) -> str:

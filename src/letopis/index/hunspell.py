@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 from letopis.errors import SettingError
 from letopis.index.page_text import nfc
+from letopis.tuples import NamedTuple
 
 
 class AffixRule(NamedTuple):

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any, TypeAlias
 
 from letopis.archive.link_cache import LINK_TYPES, TYPE_CODES
 from letopis.index.link_storage import SAME_LINKS, Bytes, Int32, Ints, LinkJournal, LinkSegment
 from letopis.index.url_table import GOOD, REDIRECT, UNKNOWN, UrlCheck, UrlRuleTargets, UrlStates, UrlTable
+from letopis.lazy import np, npt
 from letopis.model import LinkType
 from letopis.zstandard import zstd
 
-Mask = npt.NDArray[np.bool_]
+Mask: TypeAlias = "npt.NDArray[np.bool_]"
 
 MAX_REDIRECTS = 30
 """Redirects in a row that still lead somewhere."""

@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 from xxhash import xxh3_64_intdigest
 
 from letopis import extract
@@ -55,7 +54,9 @@ from letopis.index.link_storage import (
     unpack_segment,
 )
 from letopis.index.url_table import UrlTable, apply_url_rules, read_url_states
+from letopis.lazy import np
 from letopis.model import Page
+from letopis.tuples import NamedTuple
 from letopis.urls import url_key
 from letopis.zstandard import zstd
 
@@ -126,19 +127,7 @@ class _VersionRow(NamedTuple):
     links: int
 
 
-_ROW_TYPES = (
-    np.int64,
-    np.int32,
-    np.int64,
-    np.int16,
-    np.int64,
-    np.int64,
-    np.int64,
-    np.uint8,
-    np.uint8,
-    np.int32,
-    np.int32,
-)
+_ROW_TYPES = ("<i8", "<i4", "<i8", "<i2", "<i8", "<i8", "<i8", "<u1", "<u1", "<i4", "<i4")
 
 
 class LinkBatch(NamedTuple):

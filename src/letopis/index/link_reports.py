@@ -6,9 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from datetime import datetime
-from typing import NamedTuple
-
-import numpy as np
 
 from letopis.errors import UnknownUrl, check_remedy
 from letopis.index.link_graph import MAX_REDIRECTS, Graph, LinkSnapshot
@@ -16,7 +13,9 @@ from letopis.index.link_storage import Int32, Ints
 from letopis.index.page_ranks import PageRanks
 from letopis.index.site_maps import SiteMap, document_pages, edges_between
 from letopis.index.url_table import ERROR, IGNORED, NEVER, REDIRECT
+from letopis.lazy import np
 from letopis.model import from_millis
+from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url
 from letopis.urls import site as site_of
 
@@ -209,22 +208,20 @@ def site_findings(found: SiteMap) -> Iterator[SiteFinding]:
     """All findings but the depths, in the same order."""
     moment = found.moment
     pages = document_pages(moment, moment.graph.of_site(found.site))
-    yield from _orphans(found, pages)
+    yield from _orphans(found)
     yield from _chains(moment, found.site)
     segment, versions = moment.graph.segment, moment.version[pages]
     yield from _duplicates("duplicate-title", pages, [segment.titles[version] for version in versions.tolist()])
     yield from _duplicates("duplicate-content", pages, segment.digests[versions].tolist())
 
 
-def _orphans(found: SiteMap, pages: Int32) -> Iterator[SiteFinding]:
+def _orphans(found: SiteMap) -> Iterator[SiteFinding]:
     """Pages that no page of the site links to, and those that are linked but not from the home page on."""
     moment = found.moment
     sources, targets = edges_between(moment, moment.live)
     linked = np.zeros(len(moment.kind), bool)
     linked[targets[sources != targets]] = True
-    on_map = np.zeros(len(moment.kind), bool)
-    on_map[found.tree.pages] = True
-    outside = pages[~on_map[pages]]
+    outside = found.unreached()
     for page, is_linked in zip(outside.tolist(), linked[outside].tolist(), strict=True):
         yield SiteFinding("unreachable" if is_linked else "orphan", "", (page,))
 

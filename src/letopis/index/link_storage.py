@@ -20,14 +20,14 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from struct import Struct
 from struct import error as StructError
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
 from xxhash import xxh3_64_intdigest
 
 from letopis.binary import make_private_folder
 from letopis.errors import Damaged, NewerFormat, NotReady
+from letopis.lazy import np, npt
+from letopis.tuples import NamedTuple
 from letopis.zstandard import zstd
 
 JOURNAL_MAGIC = b"letopis links 2\n"
@@ -130,19 +130,14 @@ def _frame_checksum(frame: LinkFrame, payload: bytes) -> int:
     return xxh3_64_intdigest(payload, seed=xxh3_64_intdigest(_FRAME_HEAD.pack(*frame[1:])))
 
 
-Array = npt.NDArray[np.generic]
-Ints = npt.NDArray[np.int64]
+Array: TypeAlias = "npt.NDArray[np.generic]"
+Ints: TypeAlias = "npt.NDArray[np.int64]"
 
 COMPRESSION_LEVEL = 6
-_MAX_NARROW_BYTES = np.iinfo(np.uint32).max
+_MAX_NARROW_BYTES = 0xFFFF_FFFF
 """Bytes of texts whose places still fit four bytes."""
-COLUMN_TYPES: dict[bytes, np.dtype[Any]] = {
-    b"b": np.dtype("<u1"),
-    b"h": np.dtype("<i2"),
-    b"i": np.dtype("<i4"),
-    b"q": np.dtype("<i8"),
-}
-_TYPE_LETTERS = {kind: letter[0] for letter, kind in COLUMN_TYPES.items()}
+COLUMN_TYPES = {b"b": "<u1", b"h": "<i2", b"i": "<i4", b"q": "<i8"}
+_TYPE_LETTERS = {int(kind[2:]): letter[0] for letter, kind in COLUMN_TYPES.items()}
 _COLUMN_COUNT = Struct("<H")
 _COLUMN_HEAD = Struct("<BI")
 
@@ -222,7 +217,7 @@ def unpack_columns(data: bytes) -> list[Array]:
         for _ in range(count):
             letter, size = _COLUMN_HEAD.unpack_from(data, at)
             at += _COLUMN_HEAD.size
-            found.append(_unpack_column(COLUMN_TYPES[bytes((letter,))], data[at : at + size]))
+            found.append(_unpack_column(np.dtype(COLUMN_TYPES[bytes((letter,))]), data[at : at + size]))
             at += size
     except (KeyError, ValueError, StructError, zstd.ZstdError):
         raise Damaged("a frame of the index of links cannot be read; delete its folder, it is built again") from None
@@ -241,7 +236,7 @@ def _pack_column(array: Array, *, delta: bool = True) -> bytes:
         plain = np.concatenate([plain[:1], np.diff(plain)]).astype(kind)
     rows = plain.view("<u1").reshape(len(plain), kind.itemsize).T
     packed = zstd.compress(bytes([delta]) + np.ascontiguousarray(rows).tobytes(), COMPRESSION_LEVEL)
-    return _COLUMN_HEAD.pack(_TYPE_LETTERS[kind], len(packed)) + packed
+    return _COLUMN_HEAD.pack(_TYPE_LETTERS[kind.itemsize], len(packed)) + packed
 
 
 def _unpack_column(kind: np.dtype[Any], data: bytes) -> Array:
@@ -254,8 +249,8 @@ def _unpack_column(kind: np.dtype[Any], data: bytes) -> Array:
     return np.cumsum(plain, dtype=kind)
 
 
-Int32 = npt.NDArray[np.int32]
-Bytes = npt.NDArray[np.uint8]
+Int32: TypeAlias = "npt.NDArray[np.int32]"
+Bytes: TypeAlias = "npt.NDArray[np.uint8]"
 
 SAME_LINKS = -1
 """A count of links that stands for "those of the version of this page that was recorded before"."""
@@ -310,10 +305,10 @@ class LinkSegment:
 
 
 _FIELD_TYPES = {
-    "Ints": np.dtype("<i8"),
-    "Int32": np.dtype("<i4"),
-    "Bytes": np.dtype("<u1"),
-    "npt.NDArray[np.int16]": np.dtype("<i2"),
+    "Ints": "<i8",
+    "Int32": "<i4",
+    "Bytes": "<u1",
+    "npt.NDArray[np.int16]": "<i2",
 }
 
 

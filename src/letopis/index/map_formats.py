@@ -11,11 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from html import escape
 from itertools import islice
-from typing import NamedTuple
 
 from letopis.errors import UsageError
 from letopis.index.site_maps import MapPage, MapTotals, PageNode, SiteMap
 from letopis.model import rfc3339
+from letopis.model.printing import printable_json, printable_line
+from letopis.tuples import NamedTuple
 from letopis.urls import join
 
 SNIPPET_DEPTH = 2
@@ -30,24 +31,26 @@ def readable_size(count: int) -> str:
     return f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
 
 
-def page_notes(page: MapPage) -> list[str]:
+def page_notes(page: MapPage, spoken: MapLanguage | None = None) -> list[str]:
     """What stands beside a title."""
+    say = (spoken or MapLanguage()).say
     if page.time is None:
-        return [f"status {page.status}" if page.status else "no answer"]
-    pictures = f"{page.images} image{'s' if page.images != 1 else ''}" if page.images else ""
+        return [say("status {n}", n=page.status) if page.status else say("no answer")]
+    pictures = say("{n} images" if page.images != 1 else "{n} image", n=page.images) if page.images else ""
     return [note for note in (page.lang, readable_size(page.bytes), pictures) if note]
 
 
 def as_text(found: SiteMap) -> Iterator[str]:
     """One line a page, indented by its depth."""
     for node, page in found.pages():
-        title = page.title or "(no title)"
+        title = printable_line(page.title or "(no title)")
         yield f"{'  ' * node.depth}{title}  {page.url}  [{', '.join(page_notes(page))}]\n"
 
 
 def as_snippet(found: SiteMap) -> Iterator[str]:
     """A list of the upper levels, to be put into the page that a server shows for a missing one."""
-    yield f'<nav aria-label="Map of {escape(found.site)}" class="letopis-map">\n<ul>\n'
+    name = escape(MapLanguage.of(found.sums()).say("Map of {site}", site=found.site))
+    yield f'<nav aria-label="{name}" class="letopis-map">\n<ul>\n'
     for node, page in found.pages():
         yield f'<li><a href="{escape(page.url)}">{escape(page.title or page.url)}</a>'
         yield "\n<ul>\n" if node.children else "</li>\n" + "</ul></li>\n" * (node.closes - 1)
@@ -60,7 +63,7 @@ def as_svg(found: SiteMap) -> Iterator[str]:
     leaves = _leaf_counts([node for node, _ in pages])
     levels = 1 + max(node.depth for node, _ in pages)
     yield f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_SVG_WIDTH} {levels * _SVG_ROW}" role="img">'
-    yield f"<title>{escape(f'Map of {found.site}')}</title>\n"
+    yield f"<title>{escape(MapLanguage.of(found.sums()).say('Map of {site}', site=found.site))}</title>\n"
     yield '<g font-family="sans-serif" font-size="11" stroke="#fff" stroke-width=".5">\n'
     unit, places = _SVG_WIDTH / leaves[0], [0.0] * (levels + 1)
     for (node, page), count in zip(pages, leaves, strict=True):
@@ -85,7 +88,7 @@ def _leaf_counts(nodes: list[PageNode]) -> list[int]:
 
 
 def _svg_box(node: PageNode, page: MapPage, x: float, width: float) -> str:
-    name = page.title or page.url
+    name = _printable(page.title or page.url)
     shown = name[: int(width / 6.5)] if width > 30 else ""
     label = f'<text x="{x + 3:.1f}" y="{node.depth * _SVG_ROW + 15}" fill="#fff" stroke="none">{escape(shown)}</text>'
     colour = f"hsl({(node.depth * 47 + 205) % 360} 45% 42%)" if page.time else "hsl(0 60% 45%)"
@@ -161,21 +164,52 @@ def _ending(title: str) -> str:
     return title[len(title[: start.start()].rstrip()) :] if start else ""
 
 
+MAP_TEXTS = {
+    "cs": {
+        "Map of {site}": "Mapa webu {site}", "As of": "Stav k", "pages": "stránky", "pdf": "pdf", "image": "obrázek",
+        "sound": "zvuk", "video": "video", "feed": "kanál", "data": "data", "text": "text", "archive": "archiv",
+        "office": "dokument", "other": "jiné", "levels": "úrovně", "together": "celkem", "languages": "jazyky",
+        "images shown": "zobrazené obrázky", "with errors": "s chybami", "{n} below": "pod ní {n}",
+        "status {n}": "stav {n}", "no answer": "bez odpovědi", "{n} images": "obrázky: {n}",
+        "{n} image": "obrázek: {n}",
+    }
+}  # fmt: skip
+"""What a map says to the visitors of a site that is in another language than English."""
+
+
+class MapLanguage(NamedTuple):
+    """The language in which a map speaks: that of most pages of its site where there are texts for it."""
+
+    code: str = "en"
+
+    @classmethod
+    def of(cls, sums: MapTotals) -> MapLanguage:
+        """That of a map."""
+        named = next((name for name, _ in sums.languages.most_common() if name), "")
+        code = named.partition("-")[0].lower()
+        return cls(code if code in MAP_TEXTS else "en")
+
+    def say(self, text: str, **values: object) -> str:
+        """A text in that language."""
+        return MAP_TEXTS.get(self.code, {}).get(text, text).format(**values)
+
+
 def as_html(found: SiteMap) -> Iterator[str]:
     """A page that needs nothing else: what the site is in numbers, then its pages as a tree that folds."""
     sums = found.sums()
-    title = escape(f"Map of {found.site}")
-    yield f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+    spoken = MapLanguage.of(sums)
+    title = escape(spoken.say("Map of {site}", site=found.site))
+    yield f'<!DOCTYPE html>\n<html lang="{spoken.code}"><head><meta charset="utf-8"><title>{title}</title>'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
     yield f"<style>{_MAP_CSS}</style></head>\n<body><main><h1>{title}</h1>\n"
-    yield f'<p>As of <time datetime="{rfc3339(found.at)}">{found.at:%Y-%m-%d %H:%M} UTC</time></p>\n'
-    yield from _totals_html(sums)
+    yield f'<p>{spoken.say("As of")} <time datetime="{rfc3339(found.at)}">{found.at:%Y-%m-%d %H:%M} UTC</time></p>\n'
+    yield from _totals_html(sums, spoken)
     yield f'<nav aria-label="{title}">\n'
     yield from _nested_lists(found.pages(), _shared_parts(sums))
     yield "</nav></main></body></html>\n"
 
 
-def _totals_html(sums: MapTotals) -> Iterator[str]:
+def _totals_html(sums: MapTotals, spoken: MapLanguage) -> Iterator[str]:
     """The legend: how many of each kind, in how many levels and languages, how large together."""
     kinds: Counter[str] = Counter()
     for content_type, count in sums.types.items():
@@ -186,7 +220,8 @@ def _totals_html(sums: MapTotals) -> Iterator[str]:
     named += [("languages", languages)] if languages else []
     named += [("images shown", f"{sums.images:,}")] if sums.images else []
     named += [("with errors", f"{sums.errors:,}")] if sums.errors else []
-    yield "<dl>" + "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in named)
+    said = [(spoken.say(name), value) for name, value in named]
+    yield "<dl>" + "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in said)
     yield "</dl>\n"
 
 
@@ -196,12 +231,13 @@ class _SharedParts(NamedTuple):
     ending: str
     language: str
     unfolded: int
+    spoken: MapLanguage
 
 
 def _shared_parts(sums: MapTotals) -> _SharedParts:
     language = sums.languages.most_common(1)
     unfolded = _OPEN_LEVELS if sums.pages > _SMALL_MAP else sums.levels
-    return _SharedParts(shared_ending(sums.titles), language[0][0] if language else "", unfolded)
+    return _SharedParts(shared_ending(sums.titles), language[0][0] if language else "", unfolded, MapLanguage.of(sums))
 
 
 def _nested_lists(pages: Iterator[tuple[PageNode, MapPage]], common: _SharedParts) -> Iterator[str]:
@@ -222,15 +258,16 @@ def _page_html(node: PageNode, page: MapPage, common: _SharedParts) -> str:
     lang = f' lang="{escape(page.lang)}"' if page.lang else ""
     whole = f' title="{escape(page.title)}"' if name != page.title and page.title else ""
     word = type_word(page.type) if page.time else ""
-    badge = f"<b>{word}</b> " if word not in ("", "page") else ""
+    badge = f"<b>{common.spoken.say(word)}</b> " if word not in ("", "page") else ""
     link = f'<a class="d{min(node.depth, 2)}{mark}" href="{escape(page.url)}"{lang}{whole}>{escape(name)}</a>'
     return f"{badge}{link} <small>{escape(' · '.join(_notes_beside(node, page, common)))}</small>"
 
 
 def _notes_beside(node: PageNode, page: MapPage, common: _SharedParts) -> list[str]:
     """What stands beside a name; a language only where it is not that of most pages."""
-    notes = [note for note in page_notes(page) if page.time is None or note != common.language]
-    return [*notes, f"{node.children:,} below"] if node.children else notes
+    spoken = common.spoken
+    notes = [note for note in page_notes(page, spoken) if page.time is None or note != common.language]
+    return [*notes, spoken.say("{n} below", n=f"{node.children:,}")] if node.children else notes
 
 
 SITEMAP_URLS = 50_000
@@ -246,7 +283,7 @@ def as_json(found: SiteMap) -> Iterator[str]:
     for node, page in found.pages():
         own = {"url": page.url, "title": page.title, "status": page.status, "lang": page.lang, "bytes": page.bytes}
         more = {"type": page.type, "images": page.images, "time": rfc3339(page.time) if page.time else None}
-        text = json.dumps(own | more, ensure_ascii=False)
+        text = printable_json(json.dumps(own | more, ensure_ascii=False))
         yield f'{before}{text[:-1]}, "children": ['
         yield "]}" * node.closes
         before = ", " if node.closes else ""

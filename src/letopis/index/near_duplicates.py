@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from letopis import extract
 from letopis.archive import Archive
@@ -22,6 +21,7 @@ from letopis.change.duplicates import (
 )
 from letopis.errors import NotFound, UnknownUrl
 from letopis.model import Page, Version
+from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url
 from letopis.urls import site as site_of
 

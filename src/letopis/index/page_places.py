@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import lru_cache
 
-import numpy as np
-
 from letopis.archive import Archive
 from letopis.errors import NotFound
 from letopis.extract.charsets import DecodedText, decode
@@ -16,9 +14,11 @@ from letopis.extract.link_places import LinkPlace, leads_somewhere, link_places,
 from letopis.extract.pages import charset_of
 from letopis.index.link_graph import LinkSnapshot
 from letopis.index.link_reports import BrokenRow
+from letopis.lazy import np
 
 MOST_HELD = 256
 """Pages whose links and places are held at once."""
+_LONGEST_LINE = 160
 _PAGE_TYPES = ("text/html", "application/xhtml+xml")
 
 
@@ -39,6 +39,18 @@ class PageSources:
         """None for what is no page."""
         text = self._source(url).text
         return place_names(text) if text else None
+
+    def line(self, url: str, number: int, column: int = 1) -> str:
+        """One line of the source, from 1 on, as somebody sees it who changes the page; a long one around a column."""
+        lines = self._source(url).text.splitlines()
+        if not 0 < number <= len(lines):
+            return ""
+        text = lines[number - 1]
+        if len(text) <= _LONGEST_LINE:
+            return text.strip()
+        start = max(0, column - 1 - _LONGEST_LINE // 8)
+        shown = text[start : start + _LONGEST_LINE]
+        return f"{'…' if start else ''}{shown.strip()}{'…' if len(text) > start + _LONGEST_LINE else ''}"
 
     def _source(self, url: str) -> DecodedText:
         try:

@@ -11,10 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError
 from itertools import pairwise
-from typing import Any, NamedTuple
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any, TypeAlias
 
 from letopis.archive import Archive
 from letopis.archive.index_facts import all_page_ids
@@ -22,8 +19,10 @@ from letopis.index.link_graph import LinkSnapshot, Mask
 from letopis.index.link_storage import Int32
 from letopis.index.search_ranking import PageWeights
 from letopis.index.site_maps import document_pages, edges_between
+from letopis.lazy import np, npt
+from letopis.tuples import NamedTuple
 
-Ranks = npt.NDArray[np.float64]
+Ranks: TypeAlias = "npt.NDArray[np.float64]"
 
 DAMPING = 0.85
 TOLERANCE = 1e-8

@@ -10,9 +10,9 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from html import escape
 from itertools import islice
-from typing import NamedTuple
 
 from letopis.model import Block, BlockKind, Page
+from letopis.tuples import NamedTuple
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 """Scripts written without blanks: each character is a word, and a word of a question becomes a phrase."""
@@ -117,10 +117,21 @@ def one_line(text: str) -> str:
     return nfc(text if "\n" not in text else text.replace("\n", " "))
 
 
+_HEAD_LETTERS = frozenset("tkd")
+_RUN, _RUN_WORDS = 4, 400
+"""Words of a run, and words of a page of which runs are made."""
+
+
+def text_runs(text: str) -> frozenset[str]:
+    """Runs of words of a stored page's own text, by which pages with nearly the same text are told."""
+    own = (line[LINE_LEAD:] for line in text.split("\n") if line[1:LINE_LEAD] == BODY and line[0] not in _HEAD_LETTERS)
+    words = [word for line in own for word in split_words(line)][:_RUN_WORDS]
+    return frozenset(" ".join(words[at : at + _RUN]) for at in range(max(1, len(words) - _RUN + 1)) if words)
+
+
 _CONTEXT = 90
 """Characters shown on each side of a hit."""
 _MAX_SNIPPET = 240
-_HEAD_LETTERS = frozenset("tkd")
 _OWN_TEXT = re.compile(f"^.{BODY}", re.MULTILINE)
 _MAX_WEIGHED_HITS = 40
 """Hits of one page that are weighed against each other."""

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from letopis.archive import Archive
 from letopis.archive.index_facts import choice_counts
 from letopis.binary import make_private_folder
 from letopis.index.page_text import Snippet
+from letopis.tuples import NamedTuple
 
 PageWeight = Callable[[int], float]
 """The weight of a resource, 1 for an average one; a rank of pages can be mixed in with it."""
@@ -163,6 +164,7 @@ class SearchHit(NamedTuple):
     version: int
     language: str
     why: ScoreParts
+    similar: tuple[str, ...] = ()
 
     @property
     def score(self) -> float:
@@ -184,7 +186,11 @@ class ScoreReason:
 
 @dataclass(frozen=True, slots=True)
 class SearchRow:
-    """A hit as people's scripts rely on it; `snippet` is safe HTML with the words that were found in `<mark>`."""
+    """A hit as people's scripts rely on it; `snippet` is safe HTML with the words that were found in `<mark>`.
+
+    `gone` is since when its address answers no more; `similar` are pages with nearly the same text, where they
+    were collapsed.
+    """
 
     url: str
     title: str
@@ -195,11 +201,14 @@ class SearchRow:
     until: datetime | None
     language: str
     why: ScoreReason | None = None
+    gone: datetime | None = None
+    similar: tuple[str, ...] = ()
 
 
-def search_row(hit: SearchHit, explain: bool = False) -> SearchRow:
+def search_row(hit: SearchHit, explain: bool = False, gone: datetime | None = None) -> SearchRow:
     """The row of a hit."""
     why = ScoreReason(**hit.why._asdict(), found_as=hit.snippet.hits) if explain else None
     return SearchRow(
-        hit.url, hit.title, hit.snippet.html, round(hit.score, 4), hit.time, hit.version, hit.until, hit.language, why
-    )
+        hit.url, hit.title, hit.snippet.html, round(hit.score, 4), hit.time, hit.version, hit.until, hit.language, why,
+        gone, hit.similar,
+    )  # fmt: skip

@@ -6,16 +6,17 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 from letopis.index.anchor_index import MAX_PAGES, MAX_PAGES_OF_SEVERAL, AnchorMatch, AnchorReader
-from letopis.index.page_text import snippet
+from letopis.index.page_text import snippet, text_runs
 from letopis.index.query_language import WordQuery
 from letopis.index.search_ranking import PageWeight, ScoreParts, SearchHit, freshness, learned_weight
 from letopis.index.word_documents import OPEN_END
 from letopis.index.word_index import WordIndex
 from letopis.index.word_snapshot import AnchorScores, QueryBuilder, WordSnapshot, has_single_clause
 from letopis.model import from_millis, to_millis
+from letopis.tuples import NamedTuple
 
 _MOSTLY = 0.1
 """Share of newest versions from which on a moment is sifted out of all times."""
@@ -61,9 +62,9 @@ class AnchorMatches:
         if not self:
             return hits
         more = self._scored(snapshot, question, self._versions(snapshot, matcher, question))
-        known = {_document_place(address) for _, address in more}
-        both = [*more, *(hit for hit in hits if _document_place(hit[1]) not in known)]
-        return sorted(both, key=lambda hit: (-hit[0], _document_place(hit[1])))
+        # Each once: of a page that both have, the score with its names holds.
+        both = {_document_place(hit[1]): hit for hit in (*hits, *more)}
+        return [both[place] for _, place in sorted([(-hit[0], place) for place, hit in both.items()])]
 
     def _versions(self, snapshot: WordSnapshot, matcher: QueryBuilder, question: WordQuery) -> list[tuple[float, Any]]:
         """The versions of pages that are called so, with the score of what stands on them."""
@@ -119,6 +120,13 @@ def _document_place(address: Any) -> tuple[int, int]:
     return address.segment_ord, address.doc
 
 
+SearchOrder = Literal["relevance", "date", "rank"]
+MAX_SORTED = 10_000
+"""Pages, those that fit best, that are put into another order."""
+_UNCOLLAPSED = 3
+"""Times as many pages that are looked at where those with nearly the same text are collapsed."""
+_NEARLY = 0.9
+"""Share of common runs of words from which on two texts are nearly the same."""
 FACET_FIELDS = ("site", "language", "type")
 RERANK_WINDOW = 20
 """Neighbours, by words alone, among which freshness and rank may change the order."""
@@ -153,8 +161,13 @@ def search(
     rank: PageWeight | None = None,
     *,
     explain: bool = False,
+    order: SearchOrder = "relevance",
+    collapse: bool = False,
 ) -> list[SearchHit]:
     """The best pages, as of the question's moment; equal scores stand in the order of recording.
+
+    Other orders are by the date of the version, the latest first, or by rank, of the `MAX_SORTED` pages that fit
+    best. With `collapse` pages with nearly the same text stand under the first of them.
 
     Without `rank` the ranks that the archive keeps order the answer, where it has any. With `explain`
     hits tell what links call them, too.
@@ -164,12 +177,21 @@ def search(
     matcher = QueryBuilder(snapshot)
     called = anchor_matches(index, snapshot, question)
     moment = to_millis(question.at or question.until or index.archive.clock())
-    chosen = _best_candidates(snapshot, matcher, question, moment, offset + limit, rank, called)[offset:]
+    wanted = offset + limit
+    asked = (snapshot, matcher, question, moment, _UNCOLLAPSED * wanted if collapse else wanted, rank, called)
+    chosen = _best_candidates(*asked) if order == "relevance" else _sorted_candidates(*asked, order)
+    similar: dict[int, list[str]] = {}
+    if collapse:
+        chosen, similar = _collapsed(snapshot, chosen, wanted)
+    chosen = chosen[offset:]
     pattern = matcher.pattern(question)
     addresses = [candidate.address for candidate in chosen]
     ends, numbers = snapshot.numbers("until", addresses), snapshot.numbers("number", addresses)
     added = called.added(snapshot.numbers("resource", addresses), explain) if called else repeat(NO_ANCHOR)
-    return [_hit(snapshot, pattern, *row) for row in zip(chosen, ends, numbers, added, strict=False)]
+    hits = [_hit(snapshot, pattern, *row) for row in zip(chosen, ends, numbers, added, strict=False)]
+    if not similar:
+        return hits
+    return [hit._replace(similar=tuple(similar.get(one.id, ()))) for hit, one in zip(hits, chosen, strict=True)]
 
 
 def _hit(
@@ -206,6 +228,45 @@ def _best_candidates(
         if len(found) >= wanted or len(hits) < count:
             return found[:wanted]
         count *= 2
+
+
+def _sorted_candidates(
+    snapshot: WordSnapshot, matcher: QueryBuilder, question: WordQuery, moment: int, wanted: int,
+    rank: PageWeight | None, called: AnchorMatches, order: SearchOrder,
+) -> list[_Candidate]:  # fmt: skip
+    """All that fit, in another order; equal ones by how well they fit."""
+    hits = snapshot.hits(matcher.query(question, named=called.weights()), MAX_SORTED)
+    found = _ordered(snapshot, hits, moment, rank)
+    if question.spans:
+        found = _best_of_page(snapshot, found)
+    if order == "date":
+        found.sort(key=lambda candidate: -candidate.time)
+    else:
+        found.sort(key=lambda candidate: -candidate.rank)
+    return found[:wanted]
+
+
+def _collapsed(
+    snapshot: WordSnapshot, found: list[_Candidate], wanted: int
+) -> tuple[list[_Candidate], dict[int, list[str]]]:
+    """Candidates with different texts, and the addresses of those that are nearly the same as one of them."""
+    kept: list[tuple[_Candidate, frozenset[str]]] = []
+    similar: dict[int, list[str]] = {}
+    for candidate in found:
+        page = snapshot.stored(candidate.address)
+        runs = text_runs(page.text)
+        first = next((other for other, known in kept if _is_near(runs, known)), None)
+        if first is not None:
+            similar.setdefault(first.id, []).append(page.url)
+        elif len(kept) == wanted:
+            break
+        else:
+            kept.append((candidate, runs))
+    return [candidate for candidate, _ in kept], similar
+
+
+def _is_near(first: frozenset[str], second: frozenset[str]) -> bool:
+    return len(first & second) >= _NEARLY * len(first | second) > 0
 
 
 def _filtered_afterwards(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from datetime import datetime
 
 from selectolax.lexbor import LexborHTMLParser
 
@@ -17,6 +17,7 @@ from letopis.errors import LetopisError
 from letopis.index.link_reports import SiteFinding, site_findings
 from letopis.index.site_maps import MapPage, SiteMap, image_counts, map_page
 from letopis.model import BlockKind, Version
+from letopis.tuples import NamedTuple
 from letopis.urls import join
 
 LONGEST_TITLE = 60
@@ -101,8 +102,29 @@ def read_markup(version: Version) -> PageMarkup:
     )
 
 
+class MarkupReader:
+    """The markup of pages as they were at some time; a version that was read for one time is not read for another."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._read: dict[tuple[str, int], PageMarkup] = {}
+
+    def at(self, page: MapPage, when: datetime) -> PageMarkup:
+        """Of an error, and of a version that cannot be read, only what the map knows."""
+        if page.status >= 400:
+            return PageMarkup(page.title)
+        try:
+            version = self._archive.get(page.url, at=when)
+        except LetopisError:
+            return PageMarkup(page.title)
+        key = (page.url, version.number)
+        if key not in self._read:
+            self._read[key] = read_markup(version)
+        return self._read[key]
+
+
 def audit_site(
-    archive: Archive, found: SiteMap, most: int, progress: Callable[[int], None] = lambda done: None
+    reader: MarkupReader, found: SiteMap, most: int, progress: Callable[[int], None] = lambda done: None
 ) -> Iterator[AuditedPage]:
     """Every page of a map, in its order, then those that no way leads to; at most so many.
 
@@ -111,7 +133,7 @@ def audit_site(
     placed = _placed_pages(found, most)
     markups = []
     for number, (page, _) in enumerate(placed):
-        markups.append(_markup_of(archive, found, page))
+        markups.append(reader.at(page, found.at))
         progress(number + 1)
     titles = Counter(markup.title for markup in markups)
     descriptions = Counter(markup.description for markup in markups)
@@ -140,16 +162,6 @@ def _placed_pages(found: SiteMap, most: int) -> list[tuple[MapPage, int | None]]
     ]
     known = {page.url for page, _ in placed}
     return (placed + [(page, None) for page in outside if page.url not in known])[:most]
-
-
-def _markup_of(archive: Archive, found: SiteMap, page: MapPage) -> PageMarkup:
-    """Of an error, and of a version that cannot be read, only what the map knows."""
-    if page.status >= 400:
-        return PageMarkup(page.title)
-    try:
-        return read_markup(archive.get(page.url, at=found.at))
-    except LetopisError:
-        return PageMarkup(page.title)
 
 
 def _graph_issues(found: SiteMap) -> dict[str, set[str]]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from heapq import nsmallest
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from letopis.errors import NotFound, crawl_remedy
 from letopis.index.link_graph import Graph, LinkSnapshot, Mask
 from letopis.index.link_storage import Int32, Ints
 from letopis.index.site_maps import map_root, page_tree, urls_on_map
 from letopis.index.url_table import ERROR
+from letopis.lazy import np
+from letopis.tuples import NamedTuple
 from letopis.urls import site as site_of
 
 GONE_STATUSES = (404, 410)

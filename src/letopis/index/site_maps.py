@@ -7,16 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
-from typing import NamedTuple
-
-import numpy as np
 
 from letopis.archive.link_cache import TYPE_CODES
 from letopis.errors import NotFound, crawl_remedy
 from letopis.index.link_graph import NAVIGATION_TYPES, Graph, LinkSnapshot, Mask
 from letopis.index.link_storage import ROLE_DOCUMENT, Bytes, Int32, Ints
 from letopis.index.url_table import ERROR
+from letopis.lazy import np
 from letopis.model import LinkType, from_millis
+from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
 from letopis.urls import parse_user_url
 from letopis.urls import site as site_of
@@ -188,6 +187,14 @@ class SiteMap:
         pictures = image_counts(self.moment)
         for node in walk_tree(self.tree):
             yield node, map_page(self.moment, node.page, int(pictures[node.page]))
+
+    def unreached(self) -> Int32:
+        """Pages for people that the site has and the map does not show: nothing on it leads to them."""
+        pages = document_pages(self.moment, self.moment.graph.of_site(self.site))
+        on_map = np.zeros(len(self.moment.kind), bool)
+        on_map[self.tree.pages] = True
+        found: Int32 = pages[~on_map[pages]]
+        return found
 
     def sums(self) -> MapTotals:
         """What the pages of the map are together."""

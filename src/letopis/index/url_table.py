@@ -6,16 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
 
 from letopis.archive import Archive
 from letopis.archive.index_facts import TroubledCheck, VersionLog
 from letopis.errors import LetopisError
 from letopis.index.link_storage import Bytes, Int32, Ints, LinkSegment, TextColumn
+from letopis.lazy import np, npt
 from letopis.model import Outcome
+from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
 from letopis.urls import join, url_key
 from letopis.urls.rules import UrlRules

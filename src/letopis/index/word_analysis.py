@@ -2,9 +2,9 @@
 
 The key words of a page are the base forms that stand on it oftener than on
 the site as a whole (tf-idf). A category is a key word; the word that speaks
-for most of the pages that are still without a category is taken next, and
-its pages are those that have it among their key words. The same is done once
-more inside each category. The distance of two words is the number of words
+for most of the pages that are still without a category is taken next. A page
+is then in the category whose name weighs most among its key words. The same
+is done once more inside each category. The distance of two words is the number of words
 between them and one more.
 """
 
@@ -15,18 +15,30 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from tantivy import Occur, Order, Query
 
 from letopis.archive.index_facts import VersionLog
 from letopis.errors import NotFound, UsageError
-from letopis.index.page_text import FRAME, LINE_LEAD, MAX_WORD_LENGTH, WORD, StoredPage, lowered, nfc, split_words
+from letopis.index.page_text import (
+    FRAME,
+    KIND_LETTERS,
+    LINE_LEAD,
+    MAX_WORD_LENGTH,
+    WORD,
+    StoredPage,
+    lowered,
+    nfc,
+    split_words,
+)
 from letopis.index.query_language import FieldFilter, QueryClause, QueryTerm, WordQuery
-from letopis.index.word_documents import OPEN_END, STATE_NOW
+from letopis.index.stop_words import stop_words
+from letopis.index.word_documents import BLOCK_WEIGHTS, OPEN_END, STATE_NOW
 from letopis.index.word_index import WordIndex
 from letopis.index.word_snapshot import QueryBuilder, WordSnapshot
 from letopis.model import from_millis
+from letopis.tuples import NamedTuple
 from letopis.urls import site as site_of
 
 MIN_WORD_LENGTH = 2
@@ -54,7 +66,8 @@ def nearby_words(
 ) -> list[NearbyWord]:
     """The words nearest to a word, over all pages of the question's moment and place; most relevant first.
 
-    NotFound when none of those pages has the word.
+    Words that say nothing by themselves are left out, but count in distances. NotFound when none of those pages
+    has the word.
     """
     words = split_words(nfc(word))
     if len(words) != 1 or distance < 1:
@@ -71,7 +84,7 @@ def nearby_words(
         _add_page(sums, page, index, forms, targets, distance)
     if not pages:
         raise NotFound(f"no page that is known here has the word '{words[0][:70]}'; try another one, or crawl more")
-    found = [NearbyWord(base, round(relevance, 6)) for base, relevance in sums.items() if len(base) >= MIN_WORD_LENGTH]
+    found = [NearbyWord(base, round(relevance, 6)) for base, relevance in sums.items()]
     return sorted(found, key=lambda near: (-near.relevance, near.word))[:limit]
 
 
@@ -86,7 +99,7 @@ def _add_page(
     sums: defaultdict[str, float], page: StoredPage, index: WordIndex, forms: frozenset[str], targets: frozenset[str],
     distance: int,
 ) -> None:  # fmt: skip
-    bases = index.bases().of(page.language)
+    bases, stops = index.bases().of(page.language), targets | stop_words(page.language)
     for line in lowered(page.text).split("\n"):
         words = [word[:MAX_WORD_LENGTH] for word in WORD.findall(line, LINE_LEAD)]
         # Base forms are looked up only where one of the known forms stands.
@@ -95,15 +108,15 @@ def _add_page(
         found = [bases[word] for word in words]
         for place, base in enumerate(found):
             if base in targets:
-                _add_around(sums, found, place, targets, distance)
+                _add_around(sums, found, place, stops, distance)
 
 
 def _add_around(
-    sums: defaultdict[str, float], bases: list[str], place: int, targets: frozenset[str], distance: int
+    sums: defaultdict[str, float], bases: list[str], place: int, stops: frozenset[str], distance: int
 ) -> None:
     low = max(0, place - distance)
     for other, base in enumerate(bases[low : place + distance + 1], low):
-        if other != place and base not in targets:
+        if other != place and base not in stops and len(base) >= MIN_WORD_LENGTH:
             sums[base] += 1.0 / abs(other - place)
 
 
@@ -201,6 +214,8 @@ _MAX_KEYWORD_SHARE = 0.6
 _FRAME_SHARE = 0.3
 _MIN_KEYWORD_LENGTH = 3
 _MAX_CATEGORIES = 12
+_LINE_WEIGHTS = {KIND_LETTERS[kind]: weight for kind, weight in BLOCK_WEIGHTS.items()}
+"""A page speaks most about what its title and its heading name."""
 OTHER_CATEGORY = ""
 """The name of the rest, which no key word joins."""
 
@@ -253,8 +268,8 @@ def _frame_lines(pages: list[StoredPage]) -> frozenset[str]:
 def _word_counts(index: WordIndex, page: StoredPage, frame: frozenset[str]) -> Counter[str]:
     bases = index.bases().of(page.language)
     lines = [line[LINE_LEAD:] for line in page.text.split("\n") if line not in frame and line[1:LINE_LEAD] != FRAME]
-    words = (bases[word] for line in lines for word in split_words(line))
-    return Counter(word for word in words if len(word) >= _MIN_KEYWORD_LENGTH and word.isalpha())
+    words, stops = (bases[word] for line in lines for word in split_words(line)), stop_words(page.language)
+    return Counter(word for word in words if len(word) >= _MIN_KEYWORD_LENGTH and word.isalpha() and word not in stops)
 
 
 def _key_words(counted: Counter[str], found_on: Counter[str], pages: int) -> dict[str, float]:
@@ -271,11 +286,15 @@ def _key_words(counted: Counter[str], found_on: Counter[str], pages: int) -> dic
 
 def _split_pages(weights: KeywordWeights, depth: int, taken: frozenset[str] = frozenset()) -> list[PageCategory]:
     left = dict(weights)
-    found: list[PageCategory] = []
-    while len(found) < _MAX_CATEGORIES and (name := _strongest(left, taken)):
-        members = {url: words for url, words in left.items() if name in words}
-        found.append(_category(name, members, depth, taken | {name}))
+    names: list[str] = []
+    while len(names) < _MAX_CATEGORIES and (name := _strongest(left, taken)):
+        names.append(name)
         left = {url: words for url, words in left.items() if name not in words}
+    groups: dict[str, dict[str, Mapping[str, float]]] = {name: {} for name in names}
+    for url, words in weights.items():
+        if url not in left:
+            groups[max(names, key=lambda name: words.get(name, 0.0))][url] = words
+    found = [_category(name, members, depth, taken | {name}) for name, members in groups.items() if members]
     found.sort(key=lambda category: (-len(category.pages), category.name))
     if left:
         found.append(PageCategory(OTHER_CATEGORY, (), tuple(sorted(left))))

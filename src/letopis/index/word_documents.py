@@ -5,8 +5,8 @@ all cutting and all finding of base forms happens before.
 
     base       base forms, with frequencies: what plain words of a query are matched with
     exact      words as they stand, with positions: phrases and prefixes
-    placed     `kind=word`, with positions: phrases in a kind of block
-    placed_base  `kind=base`
+    placed     `kind=word`, with positions: words, in all their forms, and phrases in a kind of block
+    placed_base  empty: indexes of earlier releases have it, and answer until they are made anew
     forms      `>form=base` and `<base=form`: the dictionary in both directions
     page       stored: URL, title and language, then one line a block
 """
@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import tantivy
 
@@ -29,6 +28,7 @@ from letopis.errors import LetopisError
 from letopis.index.base_forms import BaseForms
 from letopis.index.page_text import StoredPage, one_line, split_words, stored_lines
 from letopis.model import BlockKind, LinkType, Page
+from letopis.tuples import NamedTuple
 from letopis.urls import host
 
 WORDS_FORMAT = 1
@@ -88,7 +88,7 @@ _TEXT_LINKS = (LinkType.A, LinkType.AREA)
 def with_title_alone(page: Page) -> Page:
     """The page as if nothing but its title stood on it."""
     titles = tuple(block for block in page.blocks if block.kind is BlockKind.TITLE)
-    return replace(page, blocks=titles, links=(), frame=frozenset())
+    return page._replace(blocks=titles, links=(), frame=frozenset())
 
 
 def document_fields(span: VersionSpan, page: Page, bases: Mapping[str, str]) -> dict[str, Any]:
@@ -119,24 +119,22 @@ def _word_fields(
 
     Texts of links stand inside other blocks already, so they only say where words stand.
     """
-    fields: dict[str, list[str]] = {"base": [], "exact": [], "placed": [], "placed_base": [], "forms": []}
+    fields: dict[str, list[str]] = {"base": [], "exact": [], "placed": [], "forms": []}
     pairs: dict[str, str] = {}
     for kind, words in blocks:
         found = [bases[word] for word in words]
         pairs.update(zip(words, found, strict=True))
         fields["exact"].append(" ".join(words))
         fields["base"] += [" ".join(found)] * BLOCK_WEIGHTS.get(kind, 1)
-        _place(fields, kind, words, found)
-    for words in links:
-        _place(fields, BlockKind.LINK, words, [bases[word] for word in words])
+        fields["placed"].append(_placed(kind, words))
+    fields["placed"] += [_placed(BlockKind.LINK, words) for words in links]
     fields["forms"].append(" ".join(_form_entries(pairs.items())))
     return fields
 
 
-def _place(fields: dict[str, list[str]], kind: BlockKind, words: list[str], bases: list[str]) -> None:
+def _placed(kind: BlockKind, words: list[str]) -> str:
     start = kind.value + "="
-    fields["placed"].append(" ".join([start + word for word in words]))
-    fields["placed_base"].append(" ".join([start + base for base in bases]))
+    return " ".join([start + word for word in words])
 
 
 def _form_entries(pairs: Iterable[tuple[str, str]]) -> list[str]:

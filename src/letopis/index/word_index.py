@@ -35,6 +35,7 @@ from letopis.binary import make_private_folder
 from letopis.errors import LetopisError, NotReady, SettingError, UsageError
 from letopis.index.anchor_index import AnchorIndex, AnchorReader
 from letopis.index.base_forms import BaseForms
+from letopis.index.learned_forms import LearnedForms
 from letopis.index.page_text import nfc, split_words
 from letopis.index.word_documents import (
     OPEN_END,
@@ -54,6 +55,8 @@ _WRITER_BYTES = 256_000_000
 _MAX_MARKS = 500
 """Marks that are left lying: to delete one makes every question look for deleted documents in its piece."""
 _PROGRESS_STEP = 100
+_LEARNED_PAGES = 20_000
+"""Pages whose words are learned from."""
 NO_STAMP = (0, 0)
 """The stamp of an index that is not there."""
 
@@ -75,27 +78,58 @@ class WordIndex:
         self._meta = str(self._data / "meta.json")
         self._schema = word_schema()
         self._turn = threading.RLock()
+        self._held = threading.local()
         self._index: Any = None
         self._snapshot: WordSnapshot | None = None
         self._bases: BaseForms | None = None
         self._mark = WordIndexMark()
         self._stamp = NO_STAMP
         self._names = AnchorIndex(archive, self._folder / "names")
+        self._learned = LearnedForms(self._folder / "forms")
 
     # Questions
 
     def snapshot(self, *, fresh: bool = True) -> WordSnapshot:
         """The index as it is now; `fresh` takes in what was recorded since."""
         with self._turn:
-            if fresh or self._snapshot is None:
+            if getattr(self._held, "back", False):
+                self._open_as_it_is()
+            elif fresh or self._snapshot is None:
                 self.catch_up()
             assert self._snapshot is not None
             return self._snapshot
 
+    def _refresh_forms(self) -> None:
+        """Learns word forms when enough was taken in since they were last learned."""
+        snapshot, bases, versions = self._snapshot, self.bases(), self._mark.versions
+        assert snapshot is not None
+        # Where nothing can be written, dictionaries have to do: learned forms only help.
+        with suppress(LetopisError):
+            if self._learned.is_stale(versions, bases.signature):
+                with self._writing():
+                    if self._learned.is_stale(versions, bases.signature):
+                        pages = partial(snapshot.vocabulary, bases.languages, _LEARNED_PAGES)
+                        self._learned.learn(pages, versions, bases)
+
+    @contextmanager
+    def as_it_is(self) -> Iterator[None]:
+        """Within the block, questions of this thread take nothing in: nobody waits for what was recorded since."""
+        self._held.back = True
+        try:
+            yield
+        finally:
+            self._held.back = False
+
+    def _open_as_it_is(self) -> None:
+        self._follow_disk()
+        if self._snapshot is None:
+            with self._writing():
+                self._open()
+
     def names(self, snapshot: WordSnapshot) -> AnchorReader | None:
         """What links call pages, looked after when something was taken in; None where there is nothing."""
         with self._turn:
-            if not self._names.is_settled(snapshot):
+            if not getattr(self._held, "back", False) and not self._names.is_settled(snapshot):
                 self._refresh_anchors(snapshot)
             return self._names.reader
 
@@ -115,10 +149,14 @@ class WordIndex:
         self._names.settle(snapshot)
 
     def lag(self) -> int:
-        """Versions recorded and not yet in the index; takes nothing in."""
+        """Versions recorded and not yet in the index; takes nothing in.
+
+        An index that was made with other base forms answers until it is made anew, and lacks all versions.
+        """
         with self._turn:
             self._follow_disk()
-            return self._log.count_since(self._mark.last)
+            is_older = self._mark.bases != self.bases().signature
+            return self._log.count_since(0 if is_older else self._mark.last)
 
     def bases(self) -> BaseForms:
         """Base forms as settings and people have settled them now."""
@@ -140,7 +178,9 @@ class WordIndex:
             with self._writing():
                 self._open()
                 self._check_log()
-                return self._take_all(progress, stop)
+                done = self._take_all(progress, stop)
+            self._refresh_forms()
+            return done
 
     def rebuild(
         self, progress: Callable[[int], None] = lambda done: None, stop: Callable[[], bool] = lambda: False
@@ -207,7 +247,8 @@ class WordIndex:
 
     def _see(self) -> None:
         self._index.reload()
-        self._snapshot = WordSnapshot(self._index.searcher(), self._schema, self.bases)
+        self._learned.open(self.bases().signature)
+        self._snapshot = WordSnapshot(self._index.searcher(), self._schema, self.bases, self._learned)
         self._mark = self._snapshot.mark()
 
     def _forget(self) -> None:

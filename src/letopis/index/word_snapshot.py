@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
@@ -11,7 +12,8 @@ from tantivy import FieldType, Occur, Query
 
 from letopis.errors import Damaged, Remedy
 from letopis.index.base_forms import BaseForms
-from letopis.index.page_text import StoredPage, is_cjk, unpack_stored_page
+from letopis.index.learned_forms import LearnedForms
+from letopis.index.page_text import LINE_LEAD, WORD, StoredPage, is_cjk, lowered, unpack_stored_page
 from letopis.index.query_language import FieldFilter, QueryClause, QueryTerm, WordQuery
 from letopis.index.vocabulary import accent_pattern, accent_variants
 from letopis.index.word_documents import STATE_MARK, STATE_NOW, WordIndexMark, unpack_mark
@@ -32,9 +34,17 @@ class Vocabulary(Protocol):
     def forms_of(self, base: str) -> tuple[str, ...]:
         """Words seen with that base form, itself first."""
 
+    def further_bases(self, form: str) -> tuple[str, ...]:
+        """Base forms that a word belongs to beside its own, as the archive has taught."""
+
+    def further_forms(self, form: str) -> tuple[str, ...]:
+        """Words that belong to a base form of this one beside their own."""
+
 
 _OTHER_ACCENTS = 0.5
 """What a word counts that differs from the one asked for in accents: the exact form comes first."""
+_FURTHER = 0.7
+"""What a word counts whose forms were learned from the archive, beside one that a dictionary joins."""
 AnchorScores = Mapping[int, float]
 """Pages that links call by the words of a clause, and what that adds to their score."""
 
@@ -45,6 +55,7 @@ class QueryBuilder:
     def __init__(self, snapshot: Vocabulary) -> None:
         self._snapshot = snapshot
         self._schema = snapshot.schema
+        self._made: dict[QueryClause, Any] = {}
 
     def query(self, question: WordQuery, *, timed: bool = True, named: Sequence[AnchorScores] = ()) -> Any:
         """The whole question as one query, or all of it but its time. Limits do not touch the score.
@@ -57,11 +68,10 @@ class QueryBuilder:
         """The same question of the pages alone that are named; of one clause, names are left to be added."""
         pages = sorted({page for clause in named for page in clause})
         some = _any_of([self._page(page) for page in pages])
-        clauses = self._clauses(question, named)
-        if has_single_clause(question):
-            clauses = [
-                (Occur.Should if occur is Occur.Must else occur, part) for occur, part in self._clauses(question)
-            ]
+        is_single = has_single_clause(question)
+        clauses = self._clauses(question, () if is_single else named)
+        if is_single:
+            clauses = [(Occur.Should if occur is Occur.Must else occur, part) for occur, part in clauses]
         return Query.boolean_query(
             [(Occur.Must, Query.const_score_query(some, 0.0)), *clauses, *self._around(question, timed)]
         )
@@ -112,25 +122,54 @@ class QueryBuilder:
         return Query.term_set_query(self._schema, field, values)
 
     def clause(self, clause: QueryClause) -> Any:
-        """One of its terms; only the very word is kept out, not those with other accents."""
-        return _any_of([self.term(term, accents=not clause.negated) for term in clause.alternatives])
+        """One of its terms; only the very word is kept out, not those that are widely the same."""
+        if clause not in self._made:
+            parts = [self.term(term, widely=not clause.negated) for term in clause.alternatives]
+            self._made[clause] = _any_of(parts)
+        return self._made[clause]
 
-    def term(self, term: QueryTerm, *, accents: bool = True) -> Any:
-        """One term, in its kinds of blocks where it names any, with `accents` also as words with other ones."""
+    def term(self, term: QueryTerm, *, widely: bool = True) -> Any:
+        """One term, in its kinds of blocks where it names any; `widely` with other accents and learned forms too."""
         if term.exact or term.prefix:
             return _any_of(
                 [self._exact(term, field, start) for field, start in _fields_of_term(term, "exact", "placed")]
             )
-        return _any_of(
-            [self._forms(term, field, start, accents) for field, start in _fields_of_term(term, "base", "placed_base")]
-        )
+        if term.blocks:
+            return _any_of([self._placed(term.words[0], f"{kind.value}=", widely) for kind in term.blocks])
+        return self._forms(term.words[0], widely)
 
-    def _forms(self, term: QueryTerm, field: str, start: str, accents: bool) -> Any:
-        found = self._snapshot.bases_of(term.words[0])
-        others = self._snapshot.other_bases(term.words[0]) if accents else ()
-        queries = [Query.term_query(self._schema, field, start + base, "freq") for base in found]
-        weaker = [Query.term_query(self._schema, field, start + base, "freq") for base in others if base not in found]
-        return _any_of([*queries, *(Query.boost_query(query, _OTHER_ACCENTS) for query in weaker)])
+    def _forms(self, word: str, widely: bool) -> Any:
+        known = self._snapshot
+        found = known.bases_of(word)
+        queries = self._terms("base", found)
+        if widely:
+            queries += self._weaker("base", known.other_bases(word), found, _OTHER_ACCENTS)
+            queries += self._weaker("base", known.further_bases(word), found, _FURTHER)
+            queries += self._weaker("exact", known.further_forms(word), (), _FURTHER)
+        return _any_of(queries)
+
+    def _placed(self, word: str, start: str, widely: bool) -> Any:
+        """The same in a kind of block, where words are kept as they stand: each form is asked for."""
+        known = self._snapshot
+        found = self._forms_of(known.bases_of(word), start)
+        queries = self._terms("placed", found)
+        if widely:
+            further = [start + form for form in known.further_forms(word)]
+            further += self._forms_of(known.further_bases(word), start)
+            queries += self._weaker("placed", self._forms_of(known.other_bases(word), start), found, _OTHER_ACCENTS)
+            queries += self._weaker("placed", further, found, _FURTHER)
+        return _any_of(queries)
+
+    def _forms_of(self, bases: Iterable[str], start: str) -> list[str]:
+        return list(dict.fromkeys(start + form for base in bases for form in self._snapshot.forms_of(base)))
+
+    def _terms(self, field: str, words: Iterable[str]) -> list[Any]:
+        return [Query.term_query(self._schema, field, word, "freq") for word in words]
+
+    def _weaker(self, field: str, words: Iterable[str], found: Sequence[str], weight: float) -> list[Any]:
+        """Words that are not asked for themselves."""
+        terms = self._terms(field, (word for word in words if word not in found))
+        return [Query.boost_query(term, weight) for term in terms]
 
     def _exact(self, term: QueryTerm, field: str, start: str) -> Any:
         words: list[Any] = [start + word for word in term.words]
@@ -153,8 +192,9 @@ class QueryBuilder:
             between = r"\W*" if any(map(is_cjk, term.words)) else r"\W+"
             first = accent_pattern(term.words[0]) if term.prefix and len(term.words) == 1 else term.words[0]
             return _word_pattern(first, between.join(("", *term.words[1:])) + (r"\w*" if term.prefix else ""))
-        bases = {*self._snapshot.bases_of(term.words[0]), *self._snapshot.other_bases(term.words[0])}
-        forms = {term.words[0], *(form for base in bases for form in self._snapshot.forms_of(base))}
+        known, word = self._snapshot, term.words[0]
+        bases = {*known.bases_of(word), *known.other_bases(word), *known.further_bases(word)}
+        forms = {word, *known.further_forms(word), *(form for base in bases for form in known.forms_of(base))}
         return "|".join(_word_pattern(form) for form in sorted(forms, key=lambda form: (-len(form), form)))
 
 
@@ -203,14 +243,17 @@ _MAX_FORMS = 64
 class WordSnapshot:
     """A searcher with its schema and its dictionary of word forms. Safe to share between threads."""
 
-    def __init__(self, searcher: Any, schema: Any, bases: Callable[[], BaseForms]) -> None:
+    def __init__(self, searcher: Any, schema: Any, bases: Callable[[], BaseForms], learned: LearnedForms) -> None:
         self.searcher = searcher
         self.schema = schema
         self._bases = bases
+        self._learned = learned
         self._newest = searcher.doc_freq("state", STATE_NOW)
         self._known: dict[str, tuple[str, ...]] = {}
         self._forms: dict[str, tuple[str, ...]] = {}
         self._others: dict[str, tuple[str, ...]] = {}
+        self._further: dict[str, tuple[str, ...]] = {}
+        self._members: dict[str, tuple[str, ...]] = {}
         self._languages: frozenset[str] | None = None
 
     def mark(self) -> WordIndexMark:
@@ -274,6 +317,30 @@ class WordSnapshot:
             found = self.searcher.terms_with_prefix("forms", start, limit=_MAX_FORMS)
             self._forms[base] = (base, *(term[len(start) :] for term, _ in found))
         return self._forms[base]
+
+    def further_bases(self, form: str) -> tuple[str, ...]:
+        """Base forms that a word belongs to beside its own, as the archive has taught."""
+        if form not in self._further:
+            self._further[form] = self._learned.bases_of(form)
+        return self._further[form]
+
+    def further_forms(self, form: str) -> tuple[str, ...]:
+        """Words that belong to a base form of this one beside their own."""
+        if form not in self._members:
+            found = (other for base in self.bases_of(form) for other in self._learned.members_of(base))
+            self._members[form] = tuple(dict.fromkeys(other for other in found if other != form))
+        return self._members[form]
+
+    def vocabulary(self, languages: Iterable[str], most_pages: int) -> dict[str, Counter[str]]:
+        """The words of the newest pages by language, of no more than so many pages."""
+        found: dict[str, Counter[str]] = {language: Counter() for language in languages}
+        newest = Query.term_query(self.schema, "state", STATE_NOW, "basic")
+        for _, address in self.hits(Query.const_score_query(newest, 1.0), most_pages):
+            page = self.stored(address)
+            if page.language in found:
+                for line in lowered(page.text).split("\n"):
+                    found[page.language].update(WORD.findall(line, LINE_LEAD))
+        return found
 
     def hits(self, query: Any, limit: int) -> list[tuple[float, Any]]:
         """The best documents of a query."""

@@ -10,22 +10,24 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
-
-from lxml import etree
+from typing import Any
 
 from letopis.errors import UsageError
+from letopis.lazy import etree
+from letopis.tuples import NamedTuple
 
 MAX_SECONDS = 60.0
 MAX_MEMORY = 4 * 1024**3
 MAX_OUTPUT = 1024**3
 MAX_STYLESHEET = 1024 * 1024
 _STOPPED_MESSAGE = "it took longer than {seconds:g} s or too much memory"
-# The stubs do not know the class's arguments.
-_AccessControl: Any = etree.XSLTAccessControl
-_NO_ACCESS = _AccessControl(
-    read_file=False, write_file=False, create_dir=False, read_network=False, write_network=False
-)
+_NO_ACCESS = {
+    "read_file": False,
+    "write_file": False,
+    "create_dir": False,
+    "read_network": False,
+    "write_network": False,
+}
 
 
 class XsltLimits(NamedTuple):
@@ -64,7 +66,8 @@ def apply_xslt(document: bytes, stylesheet: bytes) -> bytes:
     # The document is our own, and a map may be deeper than the parser's usual bound.
     trusted = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
     style = etree.fromstring(stylesheet, parser)
-    program = etree.XSLT(style, access_control=_NO_ACCESS)
+    control: Any = etree.XSLTAccessControl  # the stubs do not know the class's arguments
+    program = etree.XSLT(style, access_control=control(**_NO_ACCESS))
     try:
         return bytes(program(etree.fromstring(document, trusted)))
     except etree.XSLTApplyError as fault:

@@ -11,10 +11,9 @@ from io import BytesIO
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
-from lxml import etree
-
 from letopis.archive.jobs import DONE, JobRow
 from letopis.errors import UsageError
+from letopis.lazy import etree
 from letopis.model import from_millis, rfc3339
 
 MAX_XML_BYTES = 1024 * 1024

@@ -20,8 +20,11 @@ from pathlib import Path
 
 from letopis import errors
 from letopis.archive import Archive
+from letopis.archive.job_control import CrawlJournal
+from letopis.archive.job_folders import job_folder, saved_result
 from letopis.archive.jobs import (
     CANCELLED,
+    CANCELLED_WHILE_RUNNING,
     DONE,
     FAILED,
     JobClaim,
@@ -30,11 +33,9 @@ from letopis.archive.jobs import (
     JobQueue,
     Requester,
     claims_of,
-    job_folder,
-    saved_result,
 )
 from letopis.binary import atomic_file, make_private_folder
-from letopis.config import Settings, load_settings, settings_table
+from letopis.config import Settings, changed_settings, load_settings
 from letopis.errors import LetopisError, shell_words
 from letopis.fetch import Origin, private_ok
 from letopis.jobs.documents import result_xml
@@ -42,6 +43,11 @@ from letopis.jobs.heartbeat import GRACE_SECONDS, Heartbeat, JobProgress, JobTim
 from letopis.model import to_millis
 
 _SPARE_SECONDS = 30
+_PUT_BACK = {
+    StopReason.STOPPED: "stopped with its worker; it waits again: a crawl goes on where it was, others begin anew",
+    StopReason.PAUSED: "paused; when it is resumed, a crawl goes on where it was, others begin anew",
+}
+"""Reasons for which a job is not over, and what its log says."""
 
 
 def limit_memory(most: int) -> None:
@@ -84,19 +90,13 @@ class WorkOrder:
 
     def to_json(self) -> str:
         """One line."""
-        return json.dumps([self.package, self.holder, self.seconds, _changed_settings(self.settings)])
+        return json.dumps([self.package, self.holder, self.seconds, changed_settings(self.settings)])
 
     @classmethod
     def from_json(cls, line: str) -> WorkOrder:
         """The inverse of `to_json`."""
         package, holder, seconds, changed = json.loads(line)
         return cls(package, holder, seconds, load_settings(None, {}, changed))
-
-
-def _changed_settings(settings: Settings) -> dict[str, object]:
-    """Settings that differ from their defaults."""
-    values = {name: getattr(getattr(settings, name.split(".")[0]), name.split(".", 1)[1]) for name in settings_table()}
-    return {name: value for name, value in values.items() if value != settings_table()[name].default}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,8 @@ class JobContext:
     private_allowed: bool
     output: Path | None
     clock: Callable[[], datetime]
+    journal: Callable[[int], CrawlJournal] | None = None
+    """What the first, the second... crawl of the job did before it was cut off; None outside of a queue."""
 
     @property
     def user(self) -> str:
@@ -180,6 +182,7 @@ class Worker:
             self._timing,
             self._archive.clock,
             lambda reason: self._cut_short(claim, heartbeat, reason),
+            self._queue.log_so_far(claim.job),
         )
         self._heartbeat = heartbeat
         self._bound(self._timing.run_time)
@@ -233,15 +236,16 @@ class Worker:
             private_allowed=private_ok(self._archive.settings.fetch.private, origin),
             output=job_folder(self._archive, job.id),
             clock=self._archive.clock,
+            journal=partial(CrawlJournal, self._archive, job.id),
         )
         return self._language.parse(text), context
 
     def _cut_short(self, claim: JobClaim, heartbeat: Heartbeat, reason: StopReason) -> bool:
         """Writes what becomes of a job that was told to stop."""
-        if reason is StopReason.STOPPED:
-            heartbeat.log("stopped with its worker; it waits again and will begin anew")
-            return self._claims.put_back(claim, heartbeat.text)
-        state, message = CANCELLED, "cancelled while it ran; what it had recorded is kept"
+        if reason in _PUT_BACK:
+            heartbeat.log(_PUT_BACK[reason])
+            return self._claims.put_back(claim, self._now(), heartbeat.text)
+        state, message = CANCELLED, CANCELLED_WHILE_RUNNING
         if reason is StopReason.LATE:
             limit = self._timing.run_time
             state, message = FAILED, f"it ran longer than {limit:g} s; ask for less at once, or raise jobs.run_time"

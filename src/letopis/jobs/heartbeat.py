@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from letopis.archive.jobs import JobClaim, JobClaims, WorkerReport
+from letopis.archive.jobs import TO_CANCEL, TO_PAUSE, JobClaim, JobClaims, WorkerReport
 from letopis.errors import Busy
 from letopis.model import rfc3339, to_millis
 
@@ -31,8 +31,8 @@ class JobProgress(Protocol):
     def step(self, number: int, of: int, what: str) -> None:
         """A step begins, the first one being 1."""
 
-    def share(self, done: float) -> None:
-        """How much of the step is done, 0 to 1."""
+    def share(self, done: float, figures: str = "") -> None:
+        """How much of the step is done, 0 to 1; in figures, where there are some."""
 
     def log(self, line: str) -> None:
         """A line for whoever reads the log of the job."""
@@ -45,6 +45,7 @@ class StopReason(StrEnum):
     """Why a job has to stop before its end."""
 
     CANCELLED = "cancelled"
+    PAUSED = "paused"
     LATE = "late"
     STOPPED = "stopped"
 
@@ -82,16 +83,20 @@ class Heartbeat:
         timing: JobTiming,
         clock: Callable[[], datetime],
         give_up: Callable[[StopReason], object],
+        log: str = "",
     ) -> None:
-        """`give_up` is called when the work goes on though it was told to stop; the process ends after it."""
+        """`give_up` is called when the work goes on though it was told to stop; the process ends after it.
+
+        `log` is what the job had logged when it ran before.
+        """
         self._claims = claims
         self._claim = claim
         self._timing = timing
         self._clock = clock
         self._give_up = give_up
-        self._lines: list[str] = []
-        self._size = 0
-        self._step = ""
+        self._lines = log.splitlines(keepends=True)
+        self._size = len(log)
+        self._step = self._figures = ""
         self._share = 0.0
         self._position = (0, 1)
         self._reported = WorkerReport("", 0.0, None)
@@ -106,12 +111,12 @@ class Heartbeat:
 
     def step(self, number: int, of: int, what: str) -> None:
         """A step begins."""
-        self._position, self._share, self._step = (number, max(of, 1)), 0.0, f"{number}/{of} {what}"
+        self._position, self._share, self._step, self._figures = (number, max(of, 1)), 0.0, f"{number}/{of} {what}", ""
         self.log(f"step {number} of {of}: {what}")
 
-    def share(self, done: float) -> None:
+    def share(self, done: float, figures: str = "") -> None:
         """How much of the step is done."""
-        self._share = min(max(done, 0.0), 1.0)
+        self._share, self._figures = min(max(done, 0.0), 1.0), figures
 
     def log(self, line: str) -> None:
         """A line with its time; beyond the limit the middle of the log is left out."""
@@ -162,8 +167,9 @@ class Heartbeat:
                     kill_process_group()
 
     def _look(self) -> None:
-        if self._claims.unwanted(self._claim):
-            self.stop(StopReason.CANCELLED)
+        unwanted = self._claims.unwanted(self._claim)
+        if unwanted in (TO_CANCEL, TO_PAUSE):
+            self.stop(StopReason.CANCELLED if unwanted == TO_CANCEL else StopReason.PAUSED)
         if time.monotonic() - self._begun > self._timing.run_time:
             self.stop(StopReason.LATE)
         if self.reason is not None and time.monotonic() - self._stop_from > self._timing.grace:
@@ -184,4 +190,5 @@ class Heartbeat:
 
     def _report(self) -> WorkerReport:
         number, of = self._position
-        return WorkerReport(self._step, (max(number - 1, 0) + self._share) / of if number else 0.0, self.text)
+        step = f"{self._step}: {self._figures}" if self._figures else self._step
+        return WorkerReport(step, (max(number - 1, 0) + self._share) / of if number else 0.0, self.text)

@@ -17,14 +17,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from lxml import etree
-
 from letopis.archive.jobs import JobQuery
 from letopis.config import Settings
 from letopis.errors import NotFound, UsageError
 from letopis.index.xslt import XsltLimits, run_xslt
 from letopis.jobs.documents import MAX_XML_BYTES, read_schema, read_xml
 from letopis.jobs.execution import JobContext
+from letopis.lazy import etree
 
 STYLESHEETS = {
     "map-page": "a page with the hierarchical map of a site",

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from letopis.archive import Archive, Identity
 from letopis.archive.page_memory import CurrentVersion, PageMemory, newest_versions_of
 from letopis.model import BlockChange, Change, FailureKind, Headers, Response
+from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
 
 DIGEST_HEADERS = frozenset({"content-md5", "digest", "repr-digest"})

@@ -50,11 +50,11 @@ class NoiseMemory:
         return found
 
     def _shrink(self) -> None:
-        for name in list(self._profiles):
-            if len(self._profiles) <= _HOSTS_IN_MEMORY:
-                break
-            if name not in self._touched:
-                del self._profiles[name]
+        """Lets one go whose profile is in the record: those used last stand at the end, and few are not."""
+        if len(self._profiles) > _HOSTS_IN_MEMORY:
+            oldest = next((name for name in self._profiles if name not in self._touched), None)
+            if oldest is not None:
+                del self._profiles[oldest]
 
     def met(self, url: str, state: Fingerprint, before: Fingerprint | None = None) -> None:
         """A page of the host in its present state, in place of the state that was met before."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from xxhash import xxh3_64_intdigest
 
@@ -30,6 +30,7 @@ from letopis.fetch.client import retry_after
 from letopis.lazy import lazy
 from letopis.look.slots import MappedSlots, MemorySlots, RowSlots, Slot, Slots
 from letopis.model import NOT_ASKED, Response, to_millis
+from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from letopis.archive import queues

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+
+from letopis.tuples import NamedTuple
 
 MAX_LINE = 2083 * 8
 """Characters of a line that count; longer ones are cut."""

@@ -151,6 +151,7 @@ _MAGIC = b"letopis1"
 _HEADER = struct.Struct("<8sII")
 """Mark, number of slots, parties so far."""
 _COUNT = struct.Struct("<I")
+_MOST_PLACES = 8192
 _COUNT_AT = len(_MAGIC)
 _PARTY = struct.Struct("<I")
 _PARTY_BITS = 10
@@ -205,9 +206,11 @@ class MappedSlots:
                 self._map[:] = bytes(len(self._map))
                 _HEADER.pack_into(self._map, 0, _MAGIC, _FIRST_SLOTS, 0)
             self._count = self._written_count()
+            self._places: dict[int, int] = {}
+            """Where the slots of names were found last; another name may stand there by now."""
             self.token = self._join()
         finally:
-            self._free_lock()
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def _join(self) -> int:
         """Takes a byte that nobody has locked; its number and how often one was taken are the token."""
@@ -236,25 +239,23 @@ class MappedSlots:
         """See `Slots.change`."""
         self._take_lock()
         try:
-            if self._written_count() != self._count:
+            if _COUNT.unpack_from(self._map, _COUNT_AT)[0] != self._count:
                 self._map_again()
-            place = self._find(host, now)
-            slot = self._read(place, now)
+            place, slot = self._slot(host, now)
             address = address or slot.address
             if not address:
                 done = decide(slot, None)
             else:
-                count, other_place = self._count, self._find(address, now, place)
+                count = self._count
+                other_place, other = self._slot(address, now, place)
                 if self._count != count:  # the table grew, so everything has moved
-                    place = self._find(host, now, other_place)
-                    slot = self._read(place, now)
-                other = self._read(other_place, now)
+                    place, slot = self._slot(host, now, other_place)
                 done = decide(slot, other)
                 _SLOT.pack_into(self._map, other_place, *other.values())
             _SLOT.pack_into(self._map, place, *slot.values())
             return done
         finally:
-            self._free_lock()
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def close(self) -> None:
         """Gives the file back: others see that nobody is here any more."""
@@ -271,9 +272,6 @@ class MappedSlots:
             else:
                 return
 
-    def _free_lock(self) -> None:
-        fcntl.flock(self._fd, fcntl.LOCK_UN)
-
     def _written_count(self) -> int:
         return int(_COUNT.unpack_from(self._map, _COUNT_AT)[0])
 
@@ -281,11 +279,20 @@ class MappedSlots:
         self._map.close()
         self._map = mmap.mmap(self._fd, 0)
         self._count = self._written_count()
+        self._places.clear()
 
-    def _read(self, place: int, now: int) -> Slot:
-        slot = Slot(*_SLOT.unpack_from(self._map, place))
+    def _slot(self, key: int, now: int, never: int = -1) -> tuple[int, Slot]:
+        """The slot of a name and where it is; made, but never at one place, when there is none."""
+        place = self._places.get(key)
+        slot = Slot(*_SLOT.unpack_from(self._map, place)) if place is not None else None
+        if place is None or slot is None or slot.key != key:
+            place = self._find(key, now, never)
+            if len(self._places) >= _MOST_PLACES:
+                self._places.clear()
+            self._places[key] = place
+            slot = Slot(*_SLOT.unpack_from(self._map, place))
         slot.forget_future(now)
-        return slot
+        return place, slot
 
     def _find(self, key: int, now: int, never: int = -1) -> int:
         """Where the slot of a name is; made, but never at one place, when there is none."""
@@ -323,6 +330,7 @@ class MappedSlots:
         self._map.close()
         self._map = mmap.mmap(self._fd, 0)
         before, self._count = self._count, count
+        self._places.clear()
         for values in kept:
             place = self._find(values[0], now)
             _SLOT.pack_into(self._map, place, *values)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
 from letopis.archive import Archive, RecordedCapture, identify
@@ -42,6 +43,7 @@ from letopis.model import (
     rfc3339,
     to_millis,
 )
+from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
 from letopis.urls import join
 
@@ -175,8 +177,9 @@ class Visitor:
         refusal = self.refusal(url, robots)
         if refusal is not None:
             return self.judge(refusal, known, options)
-        await self.turn(host_of(url), robots, patience)
-        answer = await self.ask(url, known, options, robots, patience)
+        host = host_of(url)
+        await self.turn(host, robots, patience)
+        answer = await self.ask(url, known, options, robots, patience, host)
         return self.judge(answer.response, known, options)
 
     def known_robots(self, url: str, options: LookOptions) -> Robots | None:
@@ -385,11 +388,19 @@ class Visitor:
             self._reader = noise.PageReader(self._archive, self._memory)
         return self._reader
 
-    def record(self, looks: Sequence[Observation], extension: RecordExtension | None = None) -> list[RecordedCapture]:
-        """Commits looks, what they taught and what `extension` adds, as one; durable when it returns."""
+    def record(
+        self,
+        looks: Sequence[Observation],
+        extension: RecordExtension | None = None,
+        hosts: Collection[int] | None = None,
+    ) -> list[RecordedCapture]:
+        """Commits looks, what they taught and what `extension` adds, as one; durable when it returns.
+
+        `hosts` names those that `extension` changes, see `Archive.commit`.
+        """
         if self._reader is not None:
             self._reader.hand_over()
-        done = self._archive.record(looks, in_one_transaction(self._memory.write, extension))
+        done = self._archive.record(looks, in_one_transaction(self._memory.write, extension), hosts)
         if self._link_cache is not None:
             self._link_cache.add(looks, done)
         self._recent.keep(looks, done)
@@ -422,8 +433,11 @@ class _Exchange:
         return clock() - began
 
 
-async def wait_to_record(archive: Archive) -> None:
-    """Until nobody else writes, for a minute at most. The loop goes on meanwhile, which `Visitor.record` would stop:
+@asynccontextmanager
+async def turn_to_record(archive: Archive) -> AsyncIterator[None]:
+    """Waits until nobody else writes, for a minute at most; in the block, nobody comes before what is recorded there.
+
+    The loop goes on while this waits, which `Visitor.record` would stop:
     looks that are under way would seem to take as long, and fail for it.
     """
     clock = asyncio.get_running_loop().time
@@ -431,6 +445,7 @@ async def wait_to_record(archive: Archive) -> None:
     with archive.waiting_to_write() as is_next:
         while not is_next() and clock() < until:
             await asyncio.sleep(_WRITE_POLL)
+        yield
 
 
 def user_agent(archive: Archive) -> str:

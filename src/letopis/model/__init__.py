@@ -26,6 +26,7 @@ from letopis.model.times import (
     rfc3339,
     stamp14,
     to_millis,
+    written_duration,
 )
 from letopis.model.web import (
     NOT_ASKED,
@@ -38,6 +39,7 @@ from letopis.model.web import (
     LoadedPage,
     Request,
     Response,
+    SentRequest,
     header,
 )
 
@@ -68,6 +70,7 @@ __all__ = [
     "PutResult",
     "Request",
     "Response",
+    "SentRequest",
     "SetMember",
     "Stats",
     "Version",
@@ -83,4 +86,5 @@ __all__ = [
     "rfc3339",
     "stamp14",
     "to_millis",
+    "written_duration",
 ]

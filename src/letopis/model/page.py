@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from letopis.tuples import NamedTuple
 
 
 class BlockKind(StrEnum):
@@ -63,8 +64,7 @@ class Link(NamedTuple):
     title: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """Everything Letopis knows of one document after reading it.
 
     `content_type` is the type found by looking, not the one claimed.
@@ -119,8 +119,7 @@ class MutedBlock(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """How a new version differs from the one before.
 
     `same_bytes` implies `same_text`. `meaningful` says whether a person

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum, StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from letopis.model.page import Change, Page
 from letopis.model.times import Moment, rfc3339
 from letopis.model.web import Headers, Hop, Response
+from letopis.tuples import NamedTuple
 
 
 class Outcome(StrEnum):
@@ -29,8 +30,7 @@ class Outcome(StrEnum):
         return None if self is Outcome.REFUSED else self is not Outcome.UNAVAILABLE
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """One look at a URL, always recorded.
 
     `available` is None where nobody was asked: that robots.txt, a setting or a
@@ -71,8 +71,7 @@ class Check:
         return "noise" if self.outcome is Outcome.CHANGED and self.meaningful is False else str(self.outcome)
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
+class Version(NamedTuple):
     """Content that differs from the one before, with the span in which it was seen.
 
     `body` is empty in listings. `digest` is the base32 SHA-1 of the body, as
@@ -153,8 +152,7 @@ class Observation(NamedTuple):
     whole: WholePage | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Stats:
+class Stats(NamedTuple):
     """Totals of an archive. `links` are those of the versions that the index has taken in.
 
     `disk_bytes` is all that the archive takes: packs, catalogue and indexes.

@@ -30,6 +30,8 @@ END_OF_DAY = timedelta(days=1) - timedelta(milliseconds=1)
 """From the beginning of a day to its last moment."""
 LONGEST_DURATION = 10 * _UNITS["year"]
 """Seconds of the longest duration that anybody may ask for."""
+_MOST_SECONDS = 1000 * _UNITS["year"]
+"""What no calendar can be counted on for, and no number of milliseconds may be too small to hold."""
 AHEAD = timedelta(days=1)
 """A time further ahead of the clock than this was told by a wrong clock, or is meant to lie in the future."""
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.ASCII)
@@ -55,7 +57,18 @@ def parse_duration(text: str) -> float:
     parts = _AMOUNT.findall(compact)
     if not parts or _AMOUNT.sub("", compact).strip():
         raise UsageError(f"'{text}' is not a duration; write 500ms, 90s, 10m, 1h, 7d or 2 weeks")
-    return sum(float(amount) * _unit(unit or "s", text) for amount, unit in parts)
+    seconds = sum(float(amount) * _unit(unit or "s", text) for amount, unit in parts)
+    if seconds > _MOST_SECONDS:
+        raise UsageError(f"'{text[:70]}' is too long; write at most a thousand years, such as 1h or 7d")
+    return seconds
+
+
+def written_duration(seconds: float | None) -> str:
+    """As people write it, and exact: `90m` and not `1 h`; nothing where there is none."""
+    if not seconds:
+        return ""
+    unit, size = next((pair for pair in (("d", 86400), ("h", 3600), ("m", 60)) if seconds % pair[1] == 0), ("s", 1))
+    return f"{seconds / size:.15g}{unit}"
 
 
 def parse_time(text: str, now: datetime) -> datetime:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+
+from letopis.tuples import NamedTuple
 
 Headers = tuple[tuple[str, str], ...]
 """Header fields in the order they came, names as they came."""
@@ -100,6 +101,18 @@ class Request(NamedTuple):
     body: bytes = b""
 
 
+class SentRequest(NamedTuple):
+    """The head of a request as it went out, but for what may prove who asks, and the address of the server it went to.
+
+    `headers` are in their order, without Host; `address` is empty behind a proxy.
+    """
+
+    method: str
+    headers: Headers
+    http_version: str = "1.1"
+    address: str = ""
+
+
 class Hop(NamedTuple):
     """One redirect that was followed."""
 
@@ -130,7 +143,8 @@ class Response(NamedTuple):
     `wire_body` is the body before decoding when it was asked for. `at` is when the response header arrived,
     or when the failure was seen. `failure` may stand beside a status: a
     body that was too large keeps its headers. `as_sent` is the answer of the
-    server where a browser made this one of it, or failed to; `loaded` what came with a whole page.
+    server where a browser made this one of it, or failed to; `loaded` what came with a whole page. `request` is
+    what the last hop was asked; None for one with a body.
     """
 
     url: str
@@ -151,6 +165,7 @@ class Response(NamedTuple):
     sent_bytes: int = 0
     as_sent: Response | None = None
     loaded: LoadedPage | None = None
+    request: SentRequest | None = None
 
     @property
     def available(self) -> bool:

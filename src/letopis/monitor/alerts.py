@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import NamedTuple
 
 from letopis.model import Check, Outcome, from_millis, rfc3339, to_millis
 from letopis.monitor.watch import AlertKind, AlertRule, Watch
+from letopis.tuples import NamedTuple
 
 _JSON = json.JSONEncoder(separators=(",", ":")).encode
 _SAME_STATUS = {304: 200}

@@ -6,22 +6,28 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from letopis.archive import Archive
+from letopis.archive import Archive, RecordedCapture
 from letopis.archive.observers import ObserverMarks, ObserverState, last_checks_of
 from letopis.archive.page_memory import content_of_version
 from letopis.fetch.browser import BrowserFetcher
 from letopis.fetch.client import Client, limits_of
-from letopis.fetch.curl import CookieJar, CurlTransport
 from letopis.fetch.page_steps import PageStep
+from letopis.lazy import lazy
 from letopis.look import KnownVersion, LookOptions, NoTurn, Patience, Visitor, check_of_look, known_versions
 from letopis.look.politeness import Politeness, PolitenessBook, open_book
-from letopis.look.visitor import WebClient, user_agent, wait_to_record
+from letopis.look.visitor import WebClient, turn_to_record, user_agent
 from letopis.model import Check, Headers, Observation, Outcome, to_millis
 from letopis.urls import host as host_of
 from letopis.urls import parse_user_url
+
+if TYPE_CHECKING:
+    from letopis.fetch import curl
+else:
+    curl = lazy("letopis.fetch.curl")
 
 BATCH = 256
 """Looks that share one durable commit at most."""
@@ -107,14 +113,18 @@ class Checker:
         async for portion in self._portions(urls, known, options, deadline):
             late |= {url: look for url, look in portion.items() if isinstance(look, NoTurn)}
             looks = {url: look for url, look in portion.items() if not isinstance(look, NoTurn)}
-            if looks:
-                await wait_to_record(self._archive)
-            done = self._visitor.record(list(looks.values()), marks.moving_with(list(looks.values()))) if looks else []
+            done = await self._recorded_looks(list(looks.values()), marks)
             for (url, look), row in zip(looks.items(), done, strict=True):
                 news = self._news(url, seen.get(row.resource), row.version, row.outcome)
                 check = check_of_look(look, row, known.get(url), news)
-                answers[url] = check or replace(self._recorded(url), changed_for_you=news)
+                answers[url] = check or self._recorded(url)._replace(changed_for_you=news)
         return answers, late
+
+    async def _recorded_looks(self, looks: list[Observation], marks: ObserverMarks) -> Sequence[RecordedCapture]:
+        if not looks:
+            return ()
+        async with turn_to_record(self._archive):
+            return self._visitor.record(looks, marks.moving_with(looks))
 
     def _from_record(self, urls: Sequence[str], options: CheckOptions) -> dict[str, Check]:
         """Inside the minimum interval the last check is the answer, unless nobody was asked then.
@@ -132,7 +142,7 @@ class Checker:
             if check.outcome is Outcome.REFUSED or (check.outcome is Outcome.TOO_LARGE and options.force):
                 continue
             news = self._news(row.url, seen.get(row.resource), row.newest, check.outcome)
-            answers[row.url] = replace(check, cached=True, changed_for_you=news)
+            answers[row.url] = check._replace(cached=True, changed_for_you=news)
         marks.move_to_newest(url for url, check in answers.items() if check.available)
         return answers
 
@@ -175,20 +185,20 @@ class Checker:
 
         async def work() -> None:
             for host, part in waiting:
+                lock = self._locks.setdefault(host, asyncio.Lock())
                 for url in part:
                     if options.stopped is not None and options.stopped():
                         found[url] = NoTurn(host, to_millis(self._archive.clock()))
                         continue
                     patience = Patience(min(options.patience, deadline - clock()), options.stopped, tell)
-                    found[url] = await self._look(host, url, known.get(url), looking, patience)
+                    found[url] = await self._look(lock, url, known.get(url), looking, patience)
 
         await asyncio.gather(*(work() for _ in range(min(len(hosts), settings.monitor.concurrency))))
 
     async def _look(
-        self, host: str, url: str, known: KnownVersion | None, options: LookOptions, patience: Patience
+        self, lock: asyncio.Lock, url: str, known: KnownVersion | None, options: LookOptions, patience: Patience
     ) -> Observation | NoTurn:
         """One look; those of this process at one host come one after the other."""
-        lock = self._locks.setdefault(host, asyncio.Lock())
         async with lock:
             try:
                 return await self._visitor.look(url, known, options, patience)
@@ -206,13 +216,14 @@ class Checker:
     def _news(self, url: str, before: ObserverState | None, current: int | None, outcome: Outcome) -> bool | None:
         """Whether it changed for an observer, None at the first look. A, B, A since the last one is no change.
 
-        Of a document that is too large, whether its header named another one since.
+        Of a document that is too large, whether its header named another one since; None where it says nothing.
         """
         if before is None or not outcome.available:
             return None
         if outcome is Outcome.TOO_LARGE:
             since = self._archive.answers.checks(url, before.looked + 1)
-            return any(check.outcome is Outcome.TOO_LARGE and check.meaningful for check in since)
+            named = {check.meaningful for check in since if check.outcome is Outcome.TOO_LARGE}
+            return True if True in named else None if None in named else False
         if before.version == current:
             return False
         archive = self._archive
@@ -224,8 +235,8 @@ async def open_checker(archive: Archive) -> AsyncIterator[Checker]:
     """A checker with its own connections and the archive's cookies."""
     archive.require_writable()
     settings = archive.settings
-    jar = CookieJar(archive.folder / "cookies.txt") if settings.fetch.cookies else None
-    transport = CurlTransport(settings.fetch, clock=archive.clock, jar=jar)
+    jar = curl.CookieJar(archive.folder / "cookies.txt") if settings.fetch.cookies else None
+    transport = curl.CurlTransport(settings.fetch, clock=archive.clock, jar=jar)
     client = Client(transport, settings.fetch, user_agent=user_agent(archive), clock=archive.clock)
     browser = BrowserFetcher(client, executable=settings.fetch.chromium, settings=settings.capture)
     book = open_book(archive, Politeness(delay=settings.monitor.delay, ip_delay=0.0), crawls=False)

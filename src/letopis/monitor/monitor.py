@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
@@ -86,8 +86,12 @@ class Monitor:
     def check_multi(
         self, urls: Iterable[str], *, now: bool = False, progress: Callable[[int], None] = lambda done: None
     ) -> list[Check]:
-        """Checks many URLs at once; failures stand in the checks and are not raised."""
-        return self.look(list(urls), replace(self.options, now=now), progress)
+        """Checks many URLs at once; failures stand in the checks and are not raised, nor are texts that are no URLs."""
+        texts = list(urls)
+        addresses, found = usable_addresses(texts, self.archive.clock())
+        checks = self.look(list(addresses.values()), replace(self.options, now=now), progress)
+        found |= zip(addresses, checks, strict=True)
+        return [found[text] for text in texts]
 
     def check_uid(self) -> bool:
         """Whether this uid has been used before."""
@@ -143,6 +147,17 @@ def raise_for_check(check: Check) -> Check:
 
 NO_ADDRESS = "address"
 """The kind of failure of a text that cannot be fetched at all."""
+
+
+def usable_addresses(texts: Sequence[str], now: datetime) -> tuple[dict[str, str], dict[str, Check]]:
+    """The address that each text means; and the checks of those that mean none, which keep nobody from the others."""
+    addresses, unusable = dict[str, str](), dict[str, Check]()
+    for text in texts:
+        try:
+            addresses[text] = parse_user_url(text)
+        except BadUrl as error:
+            unusable[text] = Check(text, text, now, None, 0, Outcome.REFUSED, error=str(error), failure=NO_ADDRESS)
+    return addresses, unusable
 
 
 def error_of_check(check: Check) -> LetopisError | None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from string import Template
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from letopis.archive import Archive
@@ -20,14 +20,26 @@ from letopis.archive.watches import AlertRow, DeliveryRow, watches_of
 from letopis.config import FetchSettings, MonitorSettings
 from letopis.errors import LetopisError, MissingExtra, NotReady, Refused, UsageError
 from letopis.fetch import Origin
-from letopis.fetch.webhooks import post_webhook
+from letopis.lazy import lazy
 from letopis.model import from_millis, rfc3339, to_millis
 from letopis.monitor.watch_times import LONGEST_SNOOZE
+from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url
+
+if TYPE_CHECKING:
+    from letopis.fetch import webhooks
+else:
+    webhooks = lazy("letopis.fetch.webhooks")
+
+_MOST_SUMMARY = 200_000
+"""Characters of a summary; the alerts themselves are whole in the archive."""
 
 
 class Notification(NamedTuple):
-    """One alert for one target. `key` is the same at every try, so that receivers can drop a repeat."""
+    """One alert, or a summary of several, for one target.
+
+    `key` is the same at every try, so that receivers can drop a repeat.
+    """
 
     key: str
     title: str
@@ -58,6 +70,15 @@ def notification_of(alert: AlertRow, settings: MonitorSettings) -> Notification:
     title = Template(settings.title).safe_substitute(words).strip()
     body = Template(settings.message).safe_substitute(words).strip()
     return Notification(f"letopis-alert-{alert.id}", title, body, facts)
+
+
+def summary_of(alerts: Sequence[AlertRow], settings: MonitorSettings) -> Notification:
+    """One notification of several alerts: what each of them would say, one below the other."""
+    each = [notification_of(alert, settings) for alert in alerts]
+    body = "\n\n".join(f"{one.title}\n{one.body}".strip() for one in each)
+    facts = {"kind": "summary", "alerts": [one.facts for one in each]}
+    key = f"letopis-alerts-{alerts[0].id}-{alerts[-1].id}"
+    return Notification(key, f"{len(each)} alerts", body[:_MOST_SUMMARY], facts)
 
 
 def validate_target(target: str, origin: Origin, private: str) -> str:
@@ -99,7 +120,7 @@ def deliver(target: str, message: Notification, settings: FetchSettings, *, guar
 
 def _to_web(target: str, message: Notification, settings: FetchSettings, guarded: bool) -> None:
     headers = (("Content-Type", "application/json"), ("Idempotency-Key", message.key), ("User-Agent", "Letopis"))
-    status = post_webhook(target, message.to_json().encode(), headers, settings, private_ok=not guarded)
+    status = webhooks.post_webhook(target, message.to_json().encode(), headers, settings, private_ok=not guarded)
     if not 200 <= status < 300:
         raise NotReady(f"{target} answered with status {status}; it is tried again later")
 
@@ -139,6 +160,22 @@ def _new_apprise() -> Any:
 MAX_ATTEMPTS = 12
 _LEASE = timedelta(minutes=5)
 _AT_ONCE = 8
+_MOST_SUMMED = 100
+"""Alerts of one summary."""
+
+_Letter = list[tuple[DeliveryRow, AlertRow]]
+"""What goes to a target as one notification."""
+
+
+def _letters(rows: Sequence[tuple[DeliveryRow, AlertRow]]) -> list[_Letter]:
+    """Every delivery by itself, but those of summaries to one target together."""
+    found: dict[tuple[object, ...], _Letter] = {}
+    for row, alert in rows:
+        summed = json.loads(alert.facts).get("summary")
+        key = (row.target, row.guarded) if summed else (row.target, row.guarded, alert.id)
+        found.setdefault(key, []).append((row, alert))
+    return list(found.values())
+
 
 Deliver = Callable[[str, Notification, bool], None]
 """Target, message, guarded; raises when the target did not take it."""
@@ -213,23 +250,31 @@ class Outbox:
     async def send_due(self) -> int:
         """Tries everything whose time has come; answers how many were taken."""
         sent = 0
-        while rows := self._watches.waiting(to_millis(self._archive.clock()), _AT_ONCE):
-            results = await asyncio.gather(*(self._one(delivery, alert) for delivery, alert in rows))
-            sent += sum(results)
+        while rows := self._watches.waiting(to_millis(self._archive.clock()), _MOST_SUMMED):
+            letters = _letters(rows)
+            for start in range(0, len(letters), _AT_ONCE):
+                sent += sum(await asyncio.gather(*map(self._one, letters[start : start + _AT_ONCE])))
         return sent
 
-    async def _one(self, row: DeliveryRow, alert: AlertRow) -> bool:
+    async def _one(self, letter: _Letter) -> int:
+        """Sends one notification; answers how many deliveries that settles."""
         now = self._archive.clock()
-        if not self._watches.claim(row, to_millis(now + _LEASE)):
-            return False
-        message = notification_of(alert, self._archive.settings.monitor)
+        taken = [one for one in letter if self._watches.claim(one[0], to_millis(now + _LEASE))]
+        if not taken:
+            return 0
+        settings, (first, alert) = self._archive.settings.monitor, taken[0]
+        message = (
+            notification_of(alert, settings) if len(taken) == 1 else summary_of([one for _, one in taken], settings)
+        )
         try:
-            await asyncio.to_thread(self._send, row.target, message, bool(row.guarded))
+            await asyncio.to_thread(self._send, first.target, message, bool(first.guarded))
         except LetopisError as error:
-            self._failed(row, alert.url, error, now)
-            return False
-        self._watches.settle(row, "sent", to_millis(now), "")
-        return True
+            for row, about in taken:
+                self._failed(row, about.url, error, now)
+            return 0
+        for row, _ in taken:
+            self._watches.settle(row, "sent", to_millis(now), "")
+        return len(taken)
 
     def _failed(self, row: DeliveryRow, url: str, error: LetopisError, now: datetime) -> None:
         attempts = row.attempts + 1

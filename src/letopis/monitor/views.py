@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from letopis import extract
 from letopis.archive import Archive
@@ -24,6 +23,7 @@ from letopis.model.page import SAME_TEXT
 from letopis.monitor.alerts import WatchDifference
 from letopis.monitor.checker import Checker, CheckOptions
 from letopis.monitor.watch import Watch, parse_filters
+from letopis.tuples import NamedTuple
 
 _MOST_TEXT = 20_000
 _MOST_LINES = 2_000

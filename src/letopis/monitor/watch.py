@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from letopis.config import MonitorSettings
 from letopis.errors import UsageError
@@ -19,6 +19,7 @@ from letopis.fetch.page_steps import parse_steps
 from letopis.lazy import lazy
 from letopis.model import LONGEST_DURATION, Headers, from_millis, parse_duration
 from letopis.monitor.watch_times import Cron, WeeklyHours, parse_zone
+from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from letopis.change import filters
@@ -189,7 +190,8 @@ class WatchSpec:
     `origin` is who asked for the watch, `notify_origin` who gave its targets,
     where that was somebody else. It looks only within its `hours`, and its
     notifications wait while it is `quiet` and until the end of its `snooze`
-    (milliseconds); hours and cron times are those of its `zone`. `headers` go
+    (milliseconds), or for the times of a `summary`, at which all of them go to a target as one; hours and cron
+    times are those of its `zone`. `headers` go
     with every request for the page. `owner` may change it, beside administrators.
     """
 
@@ -211,14 +213,15 @@ class WatchSpec:
     headers: Headers = ()
     snooze: int | None = None
     owner: str = ""
+    summary: str = ""
 
     def __post_init__(self) -> None:
         if self.every is not None and self.every <= 0:
             raise UsageError("the interval of a watch must be longer than nothing; write 1h or 10m")
         if self.jitter is not None and self.jitter < 0:
             raise UsageError("the jitter of a watch cannot be negative")
-        if self.cron:
-            Cron.parse(self.cron)
+        for times in filter(None, (self.cron, self.summary)):
+            Cron.parse(times)
         parse_steps(self.steps)
         parse_zone(self.zone)
         for hours in filter(None, (self.hours, self.quiet)):
@@ -256,6 +259,7 @@ class WatchSpec:
             "headers": self.headers,
             "snooze": self.snooze,
             "owner": self.owner,
+            "summary": self.summary,
         }
         kept = {name: value for name, value in fields.items() if value not in (None, "", (), [])}
         return json.dumps(kept, separators=(",", ":"), ensure_ascii=False)
@@ -285,6 +289,7 @@ class WatchSpec:
             headers=tuple((name, value) for name, value in fields.get("headers", ())),
             snooze=fields.get("snooze"),
             owner=fields.get("owner", ""),
+            summary=fields.get("summary", ""),
         )
 
     def over(self, defaults: WatchSpec) -> WatchSpec:
@@ -315,6 +320,7 @@ class WatchSpec:
             zone=self.zone or defaults.zone,
             hours=self.hours or defaults.hours,
             quiet=self.quiet or defaults.quiet,
+            summary=self.summary or defaults.summary,
             headers=() if browser or self.steps or defaults.steps else self.headers or defaults.headers,
         )
 
@@ -335,7 +341,7 @@ class WatchSpec:
 
 SPEC_FIELDS = (
     "every", "cron", "jitter", "filters", "notify", "when", "conditions", "browser", "requisites", "steps", "zone",
-    "hours", "quiet", "headers", "snooze",
+    "hours", "quiet", "headers", "snooze", "summary",
 )  # fmt: skip
 """What may be said of a watch, and forgotten."""
 
@@ -366,6 +372,7 @@ class Watch(NamedTuple):
     headers: Headers = ()
     snooze: int | None = None
     owner: str = ""
+    summary: str = ""
 
     def next_time(self, now: datetime, chance: float) -> datetime:
         """When it is checked again, within its hours; `chance` (0..1) picks a point within the jitter."""
@@ -375,9 +382,14 @@ class Watch(NamedTuple):
         return WeeklyHours.parse(self.hours).next_within(later, zone) if self.hours else later
 
     def notifies_at(self, now: datetime) -> datetime:
-        """When notifications of something that is noticed now are sent: behind its snooze and its quiet hours."""
-        start = max(now, from_millis(self.snooze)) if self.snooze else now
-        return WeeklyHours.parse(self.quiet).ends(start, parse_zone(self.zone)) if self.quiet else start
+        """When notifications of something that is noticed now are sent.
+
+        Behind its snooze and its quiet hours, at the next time of its summary.
+        """
+        start, zone = max(now, from_millis(self.snooze)) if self.snooze else now, parse_zone(self.zone)
+        if self.summary:
+            start = Cron.parse(self.summary).after(start, zone)
+        return WeeklyHours.parse(self.quiet).ends(start, zone) if self.quiet else start
 
 
 class WatchedUrl(NamedTuple):
@@ -418,4 +430,5 @@ def settle_watch(named: WatchedUrl, spec: WatchSpec, tag: WatchSpec | None, sett
         headers=whole.headers,
         snooze=whole.snooze,
         owner=whole.owner,
+        summary=whole.summary,
     )

@@ -141,7 +141,7 @@ class WatchList:
             for url in filter(is_private_url, urls):
                 raise Refused(f"{url} is a private address; the owner can allow them with fetch.private")
         for target in spec.notify:
-            validate_target(target, spec.origin, fetch.private)
+            validate_target(target, spec.notify_origin or spec.origin, fetch.private)
         if spec.browser or spec.steps:
             require_browser(fetch.chromium)
 
@@ -151,7 +151,7 @@ class WatchList:
         watch = watch_of_row(new, tags, settings)
         for row in self._watches.of_page(new.url):
             other = watch_of_row(row, tags, settings)
-            if row.id != new.id and _way_of_looking(other) != _way_of_looking(watch):
+            if row.id != new.id and way_of_looking(other) != way_of_looking(watch):
                 raise UsageError(
                     f"the watch {row.id} looks at {new.url} in another way; all watches of a page use a browser, "
                     "or none does, and send the same headers"
@@ -346,5 +346,6 @@ def new_watch_row(named: WatchedUrl, spec: WatchSpec, now: int) -> WatchRow:
     return WatchRow(0, key, named.kind, named.tag, named.source, spec.to_json(), state, now, now)
 
 
-def _way_of_looking(watch: Watch) -> tuple[object, ...]:
+def way_of_looking(watch: Watch) -> tuple[object, ...]:
+    """What two watches have in common that one check can serve."""
     return watch.browser, watch.requisites, watch.steps, watch.headers

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import NamedTuple
-from zoneinfo import ZoneInfo
+from typing import TYPE_CHECKING
 
 from letopis.errors import UsageError
+from letopis.lazy import lazy
+from letopis.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    import zoneinfo
+else:
+    zoneinfo = lazy("zoneinfo")  # reads how Python was built; few watches name a zone
 
 LONGEST_SNOOZE = timedelta(days=30)
 """How long notifications of a watch may be held back."""
@@ -162,7 +168,7 @@ def parse_zone(name: str) -> tzinfo:
     if not name or name.upper() == "UTC":
         return UTC
     try:
-        return ZoneInfo(name)
+        return zoneinfo.ZoneInfo(name)
     except (ValueError, OSError, KeyError):
         raise UsageError(f"'{name[:70]}' is no time zone; write UTC or a name such as Europe/Prague") from None
 

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from letopis.archive import Archive
 from letopis.archive.observers import LastCheck, last_checks_of
@@ -28,7 +28,8 @@ from letopis.monitor.alerts import Alert, WatchDifference, WatchHistory, WatchSt
 from letopis.monitor.checker import Checker, CheckOptions, open_checker
 from letopis.monitor.notifications import FailedDelivery, Outbox
 from letopis.monitor.watch import AlertKind, Watch, WatchedUrl, WatchSpec
-from letopis.monitor.watch_list import WatchList, new_watch_row, watch_of_row
+from letopis.monitor.watch_list import WatchList, new_watch_row, watch_of_row, way_of_looking
+from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from letopis.monitor import views
@@ -143,11 +144,12 @@ class Watcher:
     async def _check(self, watches: Sequence[Watch], seconds: float) -> dict[str, Check]:
         """What came of those whose turn at their host came within some seconds."""
         answers: dict[str, Check] = {}
-        alike: dict[CheckOptions, list[str]] = {}
+        alike: dict[tuple[object, ...], list[Watch]] = {}
         for watch in watches:
-            alike.setdefault(self._options_of(watch), []).append(watch.url)
-        for options, urls in alike.items():
-            answers |= await self._checks.check_some(urls, options, seconds)
+            alike.setdefault((watch.origin, *way_of_looking(watch)), []).append(watch)
+        for part in alike.values():
+            urls = [watch.url for watch in part]
+            answers |= await self._checks.check_some(urls, self._options_of(part[0]), seconds)
         return answers
 
     def _options_of(self, watch: Watch) -> CheckOptions:
@@ -186,7 +188,7 @@ class Watcher:
     def _record(self, judged: Sequence[WatchResult], until: int) -> None:
         """State, alerts and their deliveries, all or nothing."""
         states = [JudgedWatch(one.state.to_json(), until, to_millis(one.due), one.row.id) for one in judged]
-        self._watches.save_judged(states, [alert for one in judged for alert in self._alerts(one)])
+        self._watches.save_judged(states, [alert for one in judged if one.alerts for alert in self._alerts(one)])
 
     def _alerts(self, one: WatchResult) -> Iterator[NewAlert]:
         guarded = not self._options(one.watch.notify_origin).private_ok
@@ -194,7 +196,7 @@ class Watcher:
             facts = {
                 "tag": one.watch.tag, "watch": one.row.id, "name": one.watch.name,
                 "version": one.check.version, "difference": alert.difference,
-                "score": alert.score, "reason": alert.reason,
+                "score": alert.score, "reason": alert.reason, "summary": bool(one.watch.summary),
             }  # fmt: skip
             row = AlertRow(0, one.watch.url, str(alert.kind), to_millis(alert.time), alert.message, json.dumps(facts))
             due = max(to_millis(one.watch.notifies_at(self._archive.clock())), to_millis(alert.time))

@@ -10,6 +10,7 @@ from letopis.archive import OWN, WRITE
 from letopis.archive.accounts import (
     User,
     accounts_of,
+    second_factors_of,
 )
 from letopis.archive.audit import AuditEntry, audit_entries
 from letopis.errors import NotFound, Refused, UsageError
@@ -45,10 +46,12 @@ class UserRow:
     email: str
     group: str
     created: datetime
+    two_factor: bool = False
 
 
-def _user_row(user: User) -> UserRow:
-    return UserRow(user.name, user.role, user.email, user.team, from_millis(user.created))
+def _user_row(context: Context, user: User) -> UserRow:
+    codes = second_factors_of(context.archive).is_on(user.id)
+    return UserRow(user.name, user.role, user.email, user.team, from_millis(user.created), codes)
 
 
 class AddUserCommand(Parameters):
@@ -81,7 +84,7 @@ def add_user(context: Context, asked: AddUserCommand) -> Value[UserRow]:
     user = accounts_of(context.archive).add(
         asked.name, asked.role, asked.password, now, email=asked.email or "", group=asked.group or ""
     )
-    return Value(_user_row(user))
+    return Value(_user_row(context, user))
 
 
 @operation(
@@ -90,7 +93,7 @@ def add_user(context: Context, asked: AddUserCommand) -> Value[UserRow]:
 )  # fmt: skip
 def list_users(context: Context, asked: AccountsQuery) -> Rows[UserRow]:
     """List users with their roles and groups."""
-    return Rows([_user_row(user) for user in accounts_of(context.archive).users()])
+    return Rows([_user_row(context, user) for user in accounts_of(context.archive).users()])
 
 
 class RemoveUserCommand(Parameters):
@@ -158,7 +161,7 @@ def set_password(context: Context, asked: SetPasswordCommand) -> Value[UserRow]:
     if needs_old and accounts.sign_in(user.name, asked.old or "") is None:
         raise UsageError("the old password is wrong; try again")
     accounts.set_password(user.name, asked.password)
-    return Value(_user_row(user))
+    return Value(_user_row(context, user))
 
 
 class SetRoleCommand(Parameters):
@@ -184,7 +187,7 @@ def set_role(context: Context, asked: SetRoleCommand) -> Value[UserRow]:
     """Change the role of a user; the last owner stays one."""
     accounts = accounts_of(context.archive)
     accounts.set_role(asked.name, asked.role)
-    return Value(_user_row(accounts.user(asked.name)))
+    return Value(_user_row(context, accounts.user(asked.name)))
 
 
 class SetGroupCommand(Parameters):
@@ -212,7 +215,7 @@ def set_group(context: Context, asked: SetGroupCommand) -> Value[UserRow]:
     """Change the group of a user; people of one group share their projects."""
     accounts = accounts_of(context.archive)
     accounts.set_group(asked.name, asked.group or "")
-    return Value(_user_row(accounts.user(asked.name)))
+    return Value(_user_row(context, accounts.user(asked.name)))
 
 
 class CreateTokenCommand(Parameters):

@@ -25,12 +25,17 @@ class AlertsQuery(Parameters):
 
     url: str | None = parameter("Only alerts of this page.", default=None, argument=True)
     limit: int = parameter("Most rows.", default=100, at_least=1, at_most=1000)
-    before: int | None = parameter("Only alerts older than the one with this id.", default=None, at_least=0)
+    before: int | None = parameter(
+        "Only alerts older than the one with this id.", default=None, at_least=0, at_most=2**63 - 1
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class AlertDetails:
-    """Something that a watch has noticed: its number and its tag then, `version` the number of what it saw."""
+    """Something that a watch has noticed: its number and its tag then, `version` the number of what it saw.
+
+    `difference` is what its filters let through of a change: lines that went (-) and came (+).
+    """
 
     id: int
     time: datetime
@@ -42,11 +47,12 @@ class AlertDetails:
     version: int | None
     score: float | None
     reason: str
+    difference: str
 
 
 @operation(
     "watch_alerts", right=READ, verb="watch alerts", route=("GET", "/watches/alerts"), listed="alerts", tool=True,
-    columns=("id", "time", "kind", "url", "message"),
+    row_key=("id",), columns=("id", "time", "kind", "url", "message"),
     examples=("letopis watch alerts", "letopis watch alerts https://example.org/ --limit 10 --json"),
 )  # fmt: skip
 def watch_alerts(context: Context, asked: AlertsQuery) -> Rows[AlertDetails]:
@@ -59,7 +65,7 @@ def _alert(row: AlertRow) -> AlertDetails:
     return AlertDetails(
         row.id, from_millis(row.time), row.kind, row.url, row.message, facts.get("tag", ""), facts.get("watch"),
         facts.get("version"),
-        facts.get("score"), facts.get("reason", ""),
+        facts.get("score"), facts.get("reason", ""), facts.get("difference", ""),
     )  # fmt: skip
 
 
@@ -139,4 +145,6 @@ def watch_test(context: Context, asked: WatchedUrls) -> Rows[TestedTarget]:
         error = send_test(archive, watch.url, target, guarded=guarded)
         rows.append(TestedTarget(watch.url, target if context.may(OWN) else shown_target(target), not error, error))
     failed = [row for row in rows if row.error]
-    return Rows(rows, faults=[NotReady(f"no test notification of {row.url} arrived: {row.error}") for row in failed])
+    return Rows(
+        rows, faults=[NotReady(f"a test notification of {row.url} did not arrive: {row.error}") for row in failed]
+    )

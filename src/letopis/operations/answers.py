@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from letopis.errors import LetopisError
+from letopis.tuples import NamedTuple
 
 R = TypeVar("R")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})

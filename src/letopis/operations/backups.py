@@ -5,6 +5,7 @@ from __future__ import annotations
 from letopis.archive import OWN
 from letopis.archive.backups import BackupReport, RestoreReport, back_up
 from letopis.archive.backups import restore as restore_archive
+from letopis.model.printing import counted
 from letopis.operations.answers import Value
 from letopis.operations.context import Context, LocalContext
 from letopis.operations.operation import operation
@@ -20,7 +21,8 @@ class BackupCommand(Parameters):
 
 
 def _backup_sentence(report: BackupReport) -> str:
-    return f"backup {report.serial}: {report.versions} versions; {report.packs_added} packs copied, checked"
+    versions, packs = counted(report.versions, "version"), counted(report.packs_added, "pack")
+    return f"backup {report.serial}: {versions}; {packs} copied, checked"
 
 
 @operation(
@@ -33,7 +35,7 @@ def _backup_sentence(report: BackupReport) -> str:
 )
 def backup(context: Context, asked: BackupCommand) -> Value[BackupReport]:
     """Bring a backup up to date: everything at one moment, accounts too; only new packs are copied."""
-    return Value(back_up(context.archive, asked.folder))
+    return Value(back_up(context.archive, asked.folder, context.counted_progress))
 
 
 class RestoreCommand(Parameters):
@@ -43,7 +45,7 @@ class RestoreCommand(Parameters):
 
 
 def _restore_sentence(report: RestoreReport) -> str:
-    return f"restored the archive of {report.time}: {report.versions} versions, every byte checked"
+    return f"restored the archive of {report.time}: {counted(report.versions, 'version')}, every byte checked"
 
 
 @operation(
@@ -55,4 +57,4 @@ def _restore_sentence(report: RestoreReport) -> str:
 )
 def restore(context: LocalContext, asked: RestoreCommand) -> Value[RestoreReport]:
     """Make an empty archive what a backup holds, and check every byte."""
-    return Value(restore_archive(asked.folder, context.settings))
+    return Value(restore_archive(asked.folder, context.settings, context.counted_progress))

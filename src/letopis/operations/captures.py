@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from base64 import b64encode
 from datetime import datetime
-from typing import NamedTuple
 
 from letopis.archive import READ
 from letopis.archive.sets import CaptureSet
@@ -16,6 +15,7 @@ from letopis.operations.checks import PageListQuery
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
+from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url
 
 

@@ -6,17 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Any, NamedTuple
+from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from letopis.archive import READ, WRITE, Archive
-from letopis.errors import BadUrl, UsageError
+from letopis.errors import BadUrl, PageChanged, UsageError
 from letopis.fetch.page_steps import MOST_STEPS, STEP_HELP, parse_steps
 from letopis.lazy import lazy
 from letopis.model import Check, Outcome, to_millis
 from letopis.operations.answers import Rows
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
-from letopis.operations.parameters import NOT_CLI, Parameters, parameter
+from letopis.operations.parameters import CLI_ONLY, NOT_CLI, Parameters, parameter
+from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url
 
 if TYPE_CHECKING:
@@ -49,6 +51,9 @@ class CheckCommand(Parameters):
     )
     requisites: bool = parameter("Fetch images, styles and scripts of the page too.", default=False)
     step: tuple[str, ...] = parameter(STEP_HELP, default=(), metavar="STEP", at_most=MOST_STEPS)
+    fail_if_changed: bool = parameter(
+        "End with status 8 if a page says something new since the last look.", default=False, doors=CLI_ONLY
+    )
 
 
 class FollowedRedirect(NamedTuple):
@@ -102,16 +107,21 @@ class CheckResult(NamedTuple):
     muted: tuple[str, ...]
 
 
+_fields_of_check = attrgetter(*CheckResult._fields)
+_REDIRECTS, _HEADERS = (CheckResult._fields.index(name) for name in ("redirects", "headers"))
+
+
 def check_result(check: Check) -> CheckResult:
     """A check as it is shown."""
-    hops = tuple(FollowedRedirect(hop.url, hop.status, hop.location) for hop in check.redirects)
-    fields: dict[str, Any] = {name: getattr(check, name) for name in CheckResult._fields}
-    return CheckResult(**fields | {"redirects": hops, "headers": shown_headers(check)})
+    values = list(_fields_of_check(check))
+    values[_REDIRECTS] = tuple([FollowedRedirect(hop.url, hop.status, hop.location) for hop in check.redirects])
+    values[_HEADERS] = shown_headers(check)
+    return CheckResult._make(values)
 
 
 def shown_headers(check: Check) -> tuple[HeaderField, ...]:
     """The header of the answer as it came, but for cookies, which are secrets of whoever asked."""
-    return tuple(HeaderField(*field) for field in check.headers if field[0].lower() not in _SECRET_FIELDS)
+    return tuple([HeaderField(*field) for field in check.headers if field[0].lower() not in _SECRET_FIELDS])
 
 
 def _sentence(check: CheckResult) -> str:
@@ -146,6 +156,7 @@ def _sentence(check: CheckResult) -> str:
         "letopis check https://example.org/ --browser",
         "letopis check https://example.org/news --step 'click #more' --step 'wait 2'",
         "letopis check https://example.org/ --requisites",
+        "letopis check https://example.org/terms --as ci --fail-if-changed",
     ),
     tool=True,
 )
@@ -164,38 +175,41 @@ def check(context: Context, asked: CheckCommand) -> Rows[CheckResult]:
     )  # fmt: skip
     checks = _check_each(context, asked.url, options)
     faults = [error for error in map(monitors.error_of_check, checks) if error is not None]
+    if asked.fail_if_changed:
+        faults += [
+            PageChanged(f"{one.url} has changed: {one.reason or 'new to you'}") for one in checks if _is_news(one)
+        ]
     return Rows(list(map(check_result, checks)), {"as": asked.uid}, faults)
+
+
+def _is_news(check: Check) -> bool:
+    """Whether whoever asked has looked before, and finds something new that is no noise."""
+    return bool(check.changed_for_you) and check.verdict != "noise"
 
 
 def _check_each(context: Context, urls: Sequence[str], options: CheckOptions) -> list[Check]:
     """One answer a text, in the order of asking; texts that are no addresses keep nobody from the others."""
-    addresses, unusable = dict[str, str](), dict[str, BadUrl]()
-    for text in urls:
-        try:
-            addresses[text] = parse_user_url(text)
-        except BadUrl as error:
-            unusable[text] = error
+    addresses, found = monitors.usable_addresses(urls, context.archive.clock())
     if not addresses:
-        raise next(iter(unusable.values()))
-    found = dict(zip(addresses, check_pages(context, list(addresses.values()), options), strict=True))
-    now = context.archive.clock()
-    for text, why in unusable.items():
-        found[text] = Check(text, text, now, None, 0, Outcome.REFUSED, error=str(why), failure=monitors.NO_ADDRESS)
+        raise BadUrl(next(iter(found.values())).error)
+    found |= zip(addresses, check_pages(context, list(addresses.values()), options), strict=True)
     return [found[text] for text in urls]
 
 
 def check_pages(context: Context, urls: Sequence[str], options: CheckOptions) -> list[Check]:
-    """Checks on behalf of whoever asks, counted against their quota; one answer a URL, in the order of asking."""
-    addresses = list(map(parse_user_url, urls))
+    """Checks on behalf of whoever asks, counted against their quota; one answer a URL, in the order of asking.
+
+    Addresses are in their normal form.
+    """
     if options.browser:
         browser.require_browser(context.archive.settings.fetch.chromium)
-    context.charge("checks", len(addresses))
+    context.charge("checks", len(urls))
     options = replace(options, waiting=context.progress.remark)
     monitor, done = context.archive.attached(_open_monitor), list[Check]()
-    for start in range(0, len(addresses), checker.BATCH):
+    for start in range(0, len(urls), checker.BATCH):
         context.raise_if_cancelled()
-        done += monitor.look(addresses[start : start + checker.BATCH], options)
-        context.progress.show(len(done), "pages", len(addresses))
+        done += monitor.look(list(urls[start : start + checker.BATCH]), options)
+        context.progress.show(len(done), "pages", len(urls))
     return done
 
 

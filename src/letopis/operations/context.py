@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, Protocol
 
 from letopis.archive import Archive
 from letopis.archive.audit import seconds_to_next_day, usage_of
@@ -14,6 +14,7 @@ from letopis.errors import LetopisError, QuotaUsedUp, Refused
 from letopis.fetch import Origin, is_private_url
 from letopis.model import to_millis
 from letopis.model.rights import OWN
+from letopis.tuples import NamedTuple
 
 
 class Cancelled(LetopisError):
@@ -61,7 +62,8 @@ class Context(NamedTuple):
     this door shows a document for which no format was asked. `address` is
     where a request came from, for the audit log. `offline` keeps operations
     that would look first to what is recorded: a request that only reads never
-    asks the web. `output` is the folder in which it may write files.
+    asks the web. `output` is the folder in which it may write files. An
+    `unseen` answer is shown to nobody: nothing is learned from it.
     """
 
     archive: Archive
@@ -74,6 +76,7 @@ class Context(NamedTuple):
     address: str = ""
     offline: bool = False
     output: Path | None = None
+    unseen: bool = False
 
     @property
     def settings(self) -> Settings:
@@ -116,12 +119,16 @@ class Context(NamedTuple):
             if not self.private_ok and is_private_url(url):
                 raise Refused(f"{url} is a private address; the owner can allow them with fetch.private")
 
-    def steps(self, what: str) -> Callable[[int], None]:
+    def counted_progress(self, done: int, of: int, what: str) -> None:
+        """For work that says itself what it counts."""
+        self.progress.show(done, what, of)
+
+    def steps(self, what: str, of: int = 0) -> Callable[[int], None]:
         """To be called with how many items are done; raises Cancelled when nobody wants the answer any more."""
 
         def show(done: int) -> None:
             self.raise_if_cancelled()
-            self.progress.show(done, what)
+            self.progress.show(done, what, of)
 
         return show
 
@@ -141,3 +148,7 @@ class LocalContext(NamedTuple):
     settings: Settings
     open_archive: Callable[[], Archive]
     progress: Progress = SILENT
+
+    def counted_progress(self, done: int, of: int, what: str) -> None:
+        """For work that says itself what it counts."""
+        self.progress.show(done, what, of)

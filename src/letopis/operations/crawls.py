@@ -24,6 +24,7 @@ from letopis.crawl import enqueue_seeds as enqueue
 from letopis.errors import NotFound
 from letopis.fetch.page_steps import MOST_STEPS, STEP_HELP
 from letopis.model import rfc3339
+from letopis.model.printing import counted
 from letopis.monitor.watch_list import WatchList
 from letopis.operations.answers import Value
 from letopis.operations.context import Context
@@ -92,7 +93,7 @@ class CrawlQueued:
     status=201,
     audited="crawl added",
     sentence=lambda row: (
-        f"{row.queued} pages wait for the crawl; 'letopis serve' or 'letopis run' takes them within seconds."
+        f"new to the crawl: {counted(row.queued, 'page')}; 'letopis serve' or 'letopis run' takes them within seconds."
     ),
     examples=(
         "letopis crawls add https://example.org/",
@@ -140,7 +141,7 @@ class SiteDropped:
     errors=(404,),
     creates=False,
     audited="site dropped",
-    sentence=lambda row: f"{row.dropped} planned visits of {row.site} were dropped; what was recorded stays.",
+    sentence=lambda row: f"dropped: {counted(row.dropped, 'planned visit')} of {row.site}; what was recorded stays.",
     examples=("letopis crawls drop example.org",),
 )
 def drop_site(context: Context, asked: DropSiteCommand) -> Value[SiteDropped]:
@@ -181,13 +182,13 @@ class CrawlStatus:
 
 
 def _status_sentence(row: CrawlStatus) -> str:
-    ready = "" if row.ready is None else f"; {row.ready} hosts may be asked now"
+    ready = "" if row.ready is None else f"; may be asked now: {counted(row.ready, 'host')}"
     fresh = "" if row.freshness is None else f"; {100 * row.freshness:.0f} % of the copies are fresh"
     lines = [
-        f"{row.fetched} fetches, {row.versions} versions; {row.new} pages wait for a first visit, "
-        f"{row.due} of {row.again} are due again{ready}{fresh}",
+        f"{counted(row.fetched, 'fetch', 'fetches')}, {counted(row.versions, 'version')}; waiting for a first visit: "
+        f"{counted(row.new, 'page')}, due again: {row.due} of {row.again}{ready}{fresh}",
         *(
-            f"{host.name}: {host.fetched} fetches, {host.failures} failures in a row"
+            f"{host.name}: {counted(host.fetched, 'fetch', 'fetches')}, {counted(host.failures, 'failure')} in a row"
             for host in row.hosts[:_SHOWN_HOSTS]
         ),
     ]
@@ -247,8 +248,8 @@ def _visit_sentence(row: VisitExplanation) -> str:
         span = format_span(row.interval_seconds)
         sentence += f"; next visit {rfc3339(row.next_visit)}, {span} after the last ({row.policy})"
     if row.visits:
-        sentence += f"; {row.visits} visits found {row.changes} changes"
-    return sentence + (f"; {row.failures} failures in a row" if row.failures else "")
+        sentence += f"; {counted(row.visits, 'visit')} of crawls found {counted(row.changes, 'change')}"
+    return sentence + (f"; {counted(row.failures, 'failure')} in a row" if row.failures else "")
 
 
 @operation(

@@ -40,6 +40,7 @@ class DuplicatesQuery(Parameters):
 @operation(
     "duplicates",
     right=READ,
+    row_key=("url", "other"),
     verb="duplicates",
     route=("GET", "/duplicates"),
     step="duplicates",

@@ -7,11 +7,11 @@ import shutil
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from letopis.archive import OWN, READ, Archive
 from letopis.archive.cluster import PieceRunner, spread_over
@@ -19,26 +19,37 @@ from letopis.archive.migration import MoveReport, move_archive
 from letopis.binary import atomic_file, write_errors
 from letopis.config import Settings, load_settings
 from letopis.errors import UsageError
+from letopis.exchange import page_export
 from letopis.exchange.address_lists import bookmark_list, opml_list, url_list
 from letopis.exchange.cdx import cdxj_lines
+from letopis.exchange.exported_places import ExportIndexWriter
 from letopis.exchange.har import har_pieces
 from letopis.exchange.markdown_export import export_markdown, markdown_documents
 from letopis.exchange.parquet_export import export_parquet
 from letopis.exchange.selection import ExportSelection
+from letopis.exchange.single_file import single_file
 from letopis.exchange.static_copy import export_static
 from letopis.exchange.wacz_export import export_wacz
-from letopis.exchange.warc_export import warc_members
+from letopis.exchange.warc_export import located_members, warc_members
 from letopis.exchange.warc_records import WarcCompression
+from letopis.model.printing import counted
 from letopis.operations.answers import Document, Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
+from letopis.tuples import NamedTuple
+from letopis.urls import parse_user_url, site
 
 ExportKind = Literal[
-    "warc", "wacz", "cdxj", "static", "parquet", "markdown", "har", "urls", "opml", "bookmarks",
+    "warc", "wacz", "cdxj", "static", "parquet", "markdown", "har", "mhtml", "singlefile", "urls", "opml",
+    "bookmarks",
 ]  # fmt: skip
 EXPORT_KINDS: tuple[str, ...] = get_args(ExportKind)
+_PAGE_KINDS = ("mhtml", "singlefile")
+PART_KINDS = tuple(kind for kind in EXPORT_KINDS if kind not in _PAGE_KINDS)
+"""Those that hold any part of the archive; the others hold a page."""
 
+_OF_A_PAGE = ("har", *_PAGE_KINDS)
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}", re.ASCII)
 _WARC_ENDINGS = {"gzip": ".warc.gz", "zstd": ".warc.zst", "none": ".warc"}
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
@@ -50,6 +61,10 @@ class ExportQuery(Parameters):
     """Which part of the archive, in which format."""
 
     kind: ExportKind = parameter(f"The format: {', '.join(EXPORT_KINDS)}.", argument=True)
+    url: str | None = parameter(
+        "har, mhtml, singlefile: one page, with all that a look at it used.", default=None, argument=True
+    )
+    at: datetime | None = parameter("With a page: the look nearest to this time; default: now.", default=None)
     site: str = parameter("Only this host or the host of this URL.", default="")
     project: str = parameter("Only pages of this project.", default="", metavar="NAME")
     start: datetime | None = parameter("Only checks from this time on.", default=None, named="from")
@@ -62,6 +77,14 @@ class ExportQuery(Parameters):
     def __post_init__(self) -> None:
         if self.compression is not None and self.kind != "warc":
             raise UsageError(f"compression is chosen for warc alone, not for {self.kind}; leave it out")
+        if self.kind in _PAGE_KINDS and self.url is None:
+            raise UsageError(f"{self.kind} holds one page; name its address")
+        if self.url is not None and self.kind not in _OF_A_PAGE:
+            raise UsageError(
+                f"{self.kind} is of a part of the archive; name one page for {' or '.join(_OF_A_PAGE)} alone"
+            )
+        if self.at is not None and self.url is None:
+            raise UsageError("at chooses a look at a page; name the address, or use from and to")
 
     @property
     def selected(self) -> ExportSelection:
@@ -72,7 +95,9 @@ class ExportQuery(Parameters):
 class ExportFileCommand(ExportQuery):
     """The same, written to a file of a job."""
 
-    file: str = parameter("Name of the file; default: export with the ending of its kind.", default="", longest=100)
+    file: str = parameter(
+        "Name of the file; default: the site and the day, with the ending of its kind.", default="", longest=100
+    )
 
     def __post_init__(self) -> None:
         # Not by super(): a dataclass with slots is another class than the one that its methods know.
@@ -103,7 +128,7 @@ class ExportReport(NamedTuple):
 
 
 def _export_sentence(done: Mapping[str, Any]) -> str:
-    counts = [f"{done[name]} {name}" for name in ExportReport._fields[3:] if name in done]
+    counts = [counted(done[name], name.removesuffix("s"), name) for name in ExportReport._fields[3:] if name in done]
     return f"{done['file']}: {', '.join(counts)}"
 
 
@@ -138,13 +163,30 @@ def _cdxj_pieces(export: _Export) -> Iterator[bytes]:
 def _wacz_pieces(export: _Export) -> Iterator[bytes]:
     """Through a file: the directory of a ZIP stands at its end, and its digests at the beginning."""
     with tempfile.TemporaryDirectory(prefix="letopis-export-") as folder:
-        _write_wacz(export, Path(folder) / "export.wacz")
-        with (Path(folder) / "export.wacz").open("rb") as file:
-            while piece := file.read(_PIECE):
+        with export.workers() as workers:
+            file = Path(folder) / "export.wacz"
+            export_wacz(export.context.archive, file, export.asked.selected, export.counted, workers)
+        with file.open("rb") as stream:
+            while piece := stream.read(_PIECE):
                 yield piece
 
 
+def _parts_of_page(export: _Export) -> list[page_export.PagePart]:
+    context, asked = export.context, export.asked
+    return page_export.page_parts(context.archive, parse_user_url(asked.url or ""), asked.at or context.archive.clock())
+
+
+def _mhtml_pieces(export: _Export) -> Iterator[bytes]:
+    return page_export.mhtml_pieces(_parts_of_page(export))
+
+
+def _single_file_pieces(export: _Export) -> Iterator[bytes]:
+    yield single_file(_parts_of_page(export))
+
+
 def _har_pieces(export: _Export) -> Iterator[bytes]:
+    if export.asked.url is not None:
+        return page_export.page_har(export.context.archive, _parts_of_page(export))
     return har_pieces(export.context.archive, export.asked.selected, export.counted)
 
 
@@ -170,9 +212,30 @@ def _write_pieces(export: _Export, target: Path) -> dict[str, int]:
     return {made.counted: count - made.around}
 
 
+def _write_warc(export: _Export, target: Path) -> dict[str, int]:
+    """With an index of what lies where, so that CDX answers can name the file."""
+    offset = count = 0
+    compression: WarcCompression = export.asked.compression or "gzip"
+    archive, selected = export.context.archive, export.asked.selected
+    with closing(ExportIndexWriter()) as index:
+        with export.workers() as workers, atomic_file(target) as out:
+            members = located_members(archive, selected, compression, export.counted, workers)
+            for count, member in enumerate(members, 1):  # noqa: B007 - the count is the answer
+                out.write(member.data)
+                if member.url:
+                    index.add(member.url, member.time, offset, len(member.data))
+                offset += len(member.data)
+        index.keep(archive, target)
+    return {"records": count}
+
+
 def _write_wacz(export: _Export, target: Path) -> dict[str, int]:
-    with export.workers() as workers:
-        count = export_wacz(export.context.archive, target, export.asked.selected, export.counted, workers)
+    """The same; the file that is named is the one inside, as the index of the package itself names it."""
+    archive = export.context.archive
+    with closing(ExportIndexWriter()) as index:
+        with export.workers() as workers:
+            count = export_wacz(archive, target, export.asked.selected, export.counted, workers, places=index)
+        index.keep(archive, target)
     return {"records": count}
 
 
@@ -211,13 +274,15 @@ class _Format(NamedTuple):
 
 
 _FORMATS: dict[ExportKind, _Format] = {
-    "warc": _Format(_write_pieces, _warc_pieces, "application/warc", "records"),
+    "warc": _Format(_write_warc, _warc_pieces, "application/warc", "records"),
     "wacz": _Format(_write_wacz, _wacz_pieces, "application/wacz"),
     "cdxj": _Format(_write_pieces, _cdxj_pieces, "text/x-cdxj; charset=utf-8"),
     "static": _Format(_write_static),
     "parquet": _Format(_write_parquet),
     "markdown": _Format(_write_markdown, _markdown_pieces, "text/markdown; charset=utf-8"),
     "har": _Format(_write_pieces, _har_pieces, "application/json", around=2),
+    "mhtml": _Format(_write_pieces, _mhtml_pieces, "multipart/related", "captures", around=2),
+    "singlefile": _Format(_write_pieces, _single_file_pieces, "text/html; charset=utf-8", "pages", ".html"),
     "urls": _Format(_write_pieces, _url_pieces, "text/plain; charset=utf-8", "pages", ".txt"),
     "opml": _Format(_write_pieces, _opml_pieces, "text/x-opml; charset=utf-8", "pages", around=2),
     "bookmarks": _Format(_write_pieces, _bookmark_pieces, "text/html; charset=utf-8", "pages", ".html", 2),
@@ -239,6 +304,8 @@ _FORMATS: dict[ExportKind, _Format] = {
         "letopis export static --site example.org -o copy",
         "letopis export markdown --site example.org -o texts",
         "letopis export har --site example.org --latest -o example.har",
+        "letopis export mhtml https://example.org/ --at 2024-03-01 -o page.mhtml",
+        "letopis export singlefile https://example.org/ -o page.html",
         "letopis export urls --project news",
         "letopis export warc -o all.warc.gz --cluster tcp://scheduler.example:8786",
     ),
@@ -248,10 +315,11 @@ def export(context: Context, asked: ExportQuery) -> Document:
 
     static and parquet are folders, and need a place to be written to, which
     makes markdown a folder of files as well; all others are one stream. urls,
-    opml and bookmarks list pages. A cluster reads and compresses pages for
+    opml and bookmarks list pages. mhtml and singlefile are one page with what
+    it loaded, and har can be: name its address. A cluster reads and compresses pages for
     warc, wacz, cdxj and parquet.
     """
-    asked.selected.resources(context.archive)
+    _require_known(context, asked)
     work = _Export(context, asked)
 
     def write(target: Path) -> dict[str, Any]:
@@ -259,8 +327,15 @@ def export(context: Context, asked: ExportQuery) -> Document:
         size = target.stat().st_size if target.is_file() else None
         return ExportReport(asked.kind, str(target), size, **counts).row()
 
-    headers = {"content-disposition": f'attachment; filename="{_file_name(asked)}"'}
+    headers = {"content-disposition": f'attachment; filename="{_file_name(context, asked)}"'}
     return Document(_stream(work), _FORMATS[asked.kind].media_type, headers, write=write)
+
+
+def _require_known(context: Context, asked: ExportQuery) -> None:
+    """NotFound before the first byte is written."""
+    asked.selected.resources(context.archive)
+    if asked.url is not None:
+        context.archive.answers.resource(parse_user_url(asked.url))
 
 
 def _stream(work: _Export) -> Iterator[bytes]:
@@ -270,25 +345,27 @@ def _stream(work: _Export) -> Iterator[bytes]:
     yield from pieces(work)
 
 
-def _file_name(asked: ExportQuery) -> str:
-    """The name of a file where nobody chose one."""
+def _file_name(context: Context, asked: ExportQuery) -> str:
+    """The name of a file where nobody chose one: what it is of, and of which day."""
+    place = asked.project or (site(asked.site or asked.url or "") if asked.site or asked.url else "archive")
+    name = f"{re.sub(r'[^A-Za-z0-9._-]+', '-', place)}-{context.moment():%Y-%m-%d}"
     if asked.kind == "warc":
-        return f"export{_WARC_ENDINGS[asked.compression or 'gzip']}"
+        return name + _WARC_ENDINGS[asked.compression or "gzip"]
     if not _FORMATS[asked.kind].pieces:
-        return f"export.{asked.kind}.zip"
-    return f"export{_FORMATS[asked.kind].ending or f'.{asked.kind}'}"
+        return f"{name}.{asked.kind}.zip"
+    return name + (_FORMATS[asked.kind].ending or f".{asked.kind}")
 
 
 @operation("export_file", right=READ, step="export")
 def export_file(context: Context, asked: ExportFileCommand) -> Value[ExportReport]:
     """Write the archive, or a part of it, to a file of a job; folders are zipped."""
-    asked.selected.resources(context.archive)
+    _require_known(context, asked)
     folder = context.output
     if folder is None:
         raise UsageError("this job may write no files; leave the export out or ask the owner of the archive")
     with write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    target, work = folder / (asked.file or _file_name(asked)), _Export(context, asked)
+    target, work = folder / (asked.file or _file_name(context, asked)), _Export(context, asked)
     if _FORMATS[asked.kind].pieces:
         counts = _FORMATS[asked.kind].write(work, target)
     else:

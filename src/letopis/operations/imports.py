@@ -8,29 +8,39 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from xml.etree import ElementTree
 
 from letopis.archive import OWN
+from letopis.archive.job_folders import incoming_file, sent_file
+from letopis.archive.jobs import JobQueue
 from letopis.crawl import CrawlOptions, enqueue_seeds
-from letopis.errors import Damaged, LetopisError, UsageError
+from letopis.errors import Damaged, LetopisError, NotFound, UsageError
 from letopis.exchange.imports import import_sources, source_kind, watches_of_source
 from letopis.exchange.sources import CDXJ, ImportedWatch, ImportReport, SourceHints
+from letopis.model.printing import counted
 from letopis.monitor.watch import WatchSpec, parse_filters
 from letopis.monitor.watch_list import WatchList
 from letopis.operations.answers import Value
-from letopis.operations.context import Context
+from letopis.operations.context import Cancelled, Context
 from letopis.operations.crawls import MAX_SEEDS, CrawlScope
+from letopis.operations.job_rows import Job, job_of, requester_of
+from letopis.operations.jobs import read_query
 from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
+from letopis.operations.watch_options import LONGEST_TAG
+from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url
 from letopis.urls.scope import ScopeKind
 
 STANDARD_INPUT = "-"
 _KIND = "What it is, if it is not seen: warc, wacz, cdxj, har, mhtml, urls, or a tool (dated, git, wget...)."
 _WATCHES = "Watch from now on what a list names, or another tool watched."
+_TAG = "Tag of these watches, where the list gives them none."
 _SEEDS = "Queue the addresses of a list for the crawl of the daemon, this far from each."
 _ODD = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
+_FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
 
 
 class ImportCommand(Parameters):
@@ -45,6 +55,7 @@ class ImportCommand(Parameters):
     path: tuple[str, ...] = parameter("Only these files or folders of a git history.", default=(), metavar="PATH")
     base: str = parameter("Folder or address of the WARC files that a CDXJ names.", default="", metavar="WHERE")
     watches: bool = parameter(_WATCHES, default=False)
+    tag: str = parameter(_TAG, default="", longest=LONGEST_TAG)
     seeds: CrawlScope | None = parameter(_SEEDS, default=None)
 
 
@@ -56,14 +67,17 @@ class UploadCommand(Parameters):
     kind: str | None = parameter(_KIND, default=None, longest=64)
     url: str = parameter("Page that it is, if it does not say so.", default="")
     watches: bool = parameter(_WATCHES, default=False)
+    tag: str = parameter(_TAG, default="", longest=LONGEST_TAG)
     seeds: CrawlScope | None = parameter(_SEEDS, default=None)
 
 
 class ImportAnswer(NamedTuple):
-    """What an import brought: `same` were there already, `refused` are reasons with their counts.
+    """What an import brought: `same` were there already, `refused` are faults of what was left out or mended, counted.
 
     `future` are those of the taken that lie more than a day ahead of the
-    clock; `queued` are pages that wait for a crawl and did not before.
+    clock; `queued` are pages that wait for a crawl and did not before;
+    `beside` are records without a web address, kept with the capture that
+    they stand beside.
     """
 
     records: int
@@ -76,13 +90,18 @@ class ImportAnswer(NamedTuple):
     watches: int | None
     future: int
     queued: int | None
+    beside: int
 
 
 def _import_sentence(done: ImportAnswer) -> str:
-    said = f"{done.records} records: {done.versions} versions, {done.checks} checks, {done.same} already there"
-    watches = "" if done.watches is None else f", {done.watches} watches"
-    queued = "" if done.queued is None else f", {done.queued} pages queued"
-    return f"{said}, {sum(done.refused.values())} refused{watches}{queued}"
+    said = (
+        f"{counted(done.records, 'record')}: {counted(done.versions, 'version')}, {counted(done.checks, 'check')}, "
+        f"{done.same} already there"
+    )
+    beside = f", {done.beside} without a web address kept beside them" if done.beside else ""
+    watches = "" if done.watches is None else f", {counted(done.watches, 'watch', 'watches')}"
+    queued = "" if done.queued is None else f", {counted(done.queued, 'page')} queued"
+    return f"{said}{beside}, {counted(sum(done.refused.values()), 'fault')}{watches}{queued}"
 
 
 @operation(
@@ -100,6 +119,7 @@ def _import_sentence(done: ImportAnswer) -> str:
         "letopis import site.git --url https://example.org/ --path public",
         "letopis import changedetection-data/ --watches",
         "letopis import bookmarks.html --seeds page",
+        "letopis import pages.txt --watches --tag news",
         "zcat crawl.warc.gz | letopis import -",
     ),
 )
@@ -117,7 +137,7 @@ def import_archives(context: Context, asked: ImportCommand) -> Value[ImportAnswe
     """
     hints = SourceHints(asked.url, Path(asked.urls) if asked.urls else None, asked.path)
     with _with_standard_input(asked.sources) as sources:
-        done = _Import(context, sources, asked.kind, hints, asked.watches, asked.seeds)
+        done = _Import(context, sources, asked.kind, hints, asked.watches, asked.seeds, asked.tag)
         return done.carried_out(base=asked.base)
 
 
@@ -148,17 +168,22 @@ def import_upload(context: Context, asked: UploadCommand) -> Value[ImportAnswer]
     An index names other files, so it is taken in where those are. The size of
     a file is bounded by the setting serve.max_upload.
     """
-    name = _ODD.sub("-", asked.name.replace("\\", "/").rpartition("/")[2]).strip(".-")[-100:]
+    name = plain_file_name(asked.name)
     file = asked.file.rename(asked.file.with_name(name)) if name else asked.file
     kind = asked.kind or source_kind(str(file))
     if kind == CDXJ:
         raise UsageError("an index names other files; import it with the command line, or send those files")
-    work = _Import(context, [str(file)], kind, SourceHints(asked.url), asked.watches, asked.seeds)
+    work = _Import(context, [str(file)], kind, SourceHints(asked.url), asked.watches, asked.seeds, asked.tag)
     answer = work.carried_out()
     for fault in answer.faults:
         if not answer.value.taken:
             raise fault
     return answer
+
+
+def plain_file_name(name: str) -> str:
+    """The name of a file that somebody sent, without folders and odd signs; empty where nothing is left."""
+    return _ODD.sub("-", name.replace("\\", "/").rpartition("/")[2])[-100:].strip(".-")
 
 
 class _Import(NamedTuple):
@@ -170,6 +195,7 @@ class _Import(NamedTuple):
     hints: SourceHints
     watches: bool
     seeds: CrawlScope | None
+    tag: str
 
     def carried_out(self, base: str = "") -> Value[ImportAnswer]:
         """Captures first, then what is watched or crawled from now on."""
@@ -179,9 +205,9 @@ class _Import(NamedTuple):
         queued = self._queued(report) if self.seeds else None
         answer = ImportAnswer(
             report.records, report.checks, report.checks, report.versions, report.same, dict(report.refused),
-            report.examples, watched, report.future, queued,
+            report.examples, watched, report.future, queued, report.beside,
         )  # fmt: skip
-        remark = "\n".join([*(f"refused: {example}" for example in report.examples), *_future_remarks(report)])
+        remark = "\n".join([*(f"fault: {example}" for example in report.examples), *_future_remarks(report)])
         return Value(answer, [] if watched or queued else self._faults(report), remark)
 
     def _named(self) -> Iterator[ImportedWatch]:
@@ -190,7 +216,8 @@ class _Import(NamedTuple):
 
     def _watched(self, report: ImportReport) -> int:
         watches = WatchList(self.context.archive)
-        return sum(_watch_imported(watches, self.context, wish, report) for wish in self._named())
+        wishes = (replace(wish, tag=wish.tag or self.tag) for wish in self._named())
+        return sum(_watch_imported(watches, self.context, wish, report) for wish in wishes)
 
     def _queued(self, report: ImportReport) -> int:
         """Seeds in as many crawls as their number needs."""
@@ -256,3 +283,69 @@ def _watch_imported(watches: WatchList, context: Context, wish: ImportedWatch, r
         report.refuse(f"its watch cannot be kept ({error})", wish.url)
         return False
     return True
+
+
+# Files that are sent, as runs
+
+
+class SendFile(Parameters):
+    """A file to take in, and what is known of it."""
+
+    file: Path = parameter("Its bytes.")
+    name: str = parameter("Its name, where that tells what it is.", default="", longest=200)
+    kind: str | None = parameter(_KIND, default=None, longest=64)
+
+
+@operation(
+    "start_import",
+    right=OWN,
+    route=("POST", "/runs/import"),
+    status=201,
+    errors=(413, 429),
+    audited="run started",
+    subject=lambda asked: f"import {asked.name}".strip(),
+)
+def start_import(context: Context, asked: SendFile) -> Value[Job]:
+    """Put the import of one file, which is the body of the request, into the queue.
+
+    The file is on disk before the job is queued, and is removed when the job has taken it in or is deleted. The size
+    of a file is bounded by the setting serve.max_upload.
+    """
+    context.archive.require_writable()
+    name = plain_file_name(asked.name) or "file"
+    query = ElementTree.Element("query", {"name": f"import of {name}"[:100]})
+    ElementTree.SubElement(query, "import", {"file": name, **({"kind": asked.kind} if asked.kind else {})})
+    read = read_query(context, ElementTree.tostring(query, encoding="utf-8"))
+    with incoming_file(context.archive, asked.file) as sent:
+        row = JobQueue(context.archive).submit(
+            read, requester_of(context), before=lambda number: sent.place(number, name)
+        )
+    return Value(job_of(row))
+
+
+class ImportSentFile(Parameters):
+    """Which of the files that were sent with the job."""
+
+    file: str = parameter("Name of the file.", longest=100)
+    kind: str | None = parameter(_KIND, default=None, longest=64)
+
+    def __post_init__(self) -> None:
+        if not _FILE_NAME.fullmatch(self.file):
+            raise UsageError(f"'{self.file[:70]}' is no name of a file that was sent; send one to /runs/import")
+
+
+@operation("import_sent_file", right=OWN, step="import")
+def import_sent_file(context: Context, asked: ImportSentFile) -> Value[ImportAnswer]:
+    """Take in the file that was sent with a job; it is removed afterwards, unless the job is to go on later."""
+    file = None if context.output is None else sent_file(context.output, asked.file)
+    if file is None or not file.is_file():
+        raise NotFound(f"no file '{asked.file}' was sent with this job; send it to /runs/import")
+    try:
+        answer = import_upload(context, UploadCommand(file=file, name=asked.file, kind=asked.kind))
+    except Cancelled:
+        raise
+    except LetopisError:
+        file.unlink(missing_ok=True)
+        raise
+    file.unlink(missing_ok=True)
+    return answer

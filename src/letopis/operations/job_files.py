@@ -16,7 +16,6 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import regex
-from lxml import etree
 
 from letopis.archive import OWN, utc_now
 from letopis.archive.jobs import REFRESH_BY_USE, JobQuery
@@ -33,6 +32,7 @@ from letopis.jobs.packages import (
     package_of_step,
     run_stylesheet,
 )
+from letopis.lazy import etree
 from letopis.model import parse_duration, parse_time
 from letopis.operations.operation import Operation
 from letopis.operations.parameters import Parameter, bind
@@ -339,7 +339,7 @@ def _checked_parts(element: etree._Element) -> Iterator[tuple[str, str, Callable
     for name in ("at", "from", "to"):
         if name in element.attrib:
             yield name, element.get(name, ""), _time
-    for name, usable in (("max_bytes", parse_size), ("max_time", parse_duration)):
+    for name, usable in (("max_bytes", parse_size), ("max_time", parse_duration), ("delay", parse_duration)):
         if element.tag == "download" and name in element.attrib:
             yield name, element.get(name, ""), usable
     if "url" in element.attrib:

@@ -29,7 +29,7 @@ from letopis.model.rights import READ
 from letopis.operations.answers import Document
 from letopis.operations.context import Context
 
-JobState = Literal["queued", "running", "done", "failed", "cancelled"]
+JobState = Literal["queued", "running", "paused", "done", "failed", "cancelled"]
 XML_TYPE = "application/xml"
 _POLL_SECONDS = 0.2
 

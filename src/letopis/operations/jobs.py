@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Literal
 
 from letopis.archive import OWN, READ, WRITE
-from letopis.archive.jobs import JobQuery, JobQueue, job_files, remove_old_jobs
-from letopis.errors import LetopisError, NotFound, UsageError
+from letopis.archive.job_folders import job_files, remove_old_jobs
+from letopis.archive.jobs import JobQuery, JobQueue
+from letopis.errors import NotFound, UsageError
 from letopis.jobs.documents import result_json, result_xml
 from letopis.jobs.packages import packages, stylesheet_named, transform_result
 from letopis.model import json_value
@@ -49,7 +50,7 @@ _FILE = "Job file: <query package=... name=...> around its steps; - for standard
 _WAIT = "Wait until it is worked off, and print the result."
 
 
-def _read(context: Context, data: bytes) -> JobQuery:
+def read_query(context: Context, data: bytes) -> JobQuery:
     """A query that whoever asks may have run; what they may not ask for is refused before it is queued."""
     settings = context.archive.settings
     query = parse_job_file(data, settings)
@@ -88,7 +89,7 @@ def submit_job(context: Context, asked: SubmitCommand) -> Value[Job] | Document:
     """
     requester = requester_of(context)
     requester = replace(requester, system=requester.system or asked.system)
-    job = job_of(JobQueue(context.archive).submit(_read(context, asked.xml), requester, keep=asked.keep))
+    job = job_of(JobQueue(context.archive).submit(read_query(context, asked.xml), requester, keep=asked.keep))
     return ended_result(context, job) if asked.wait else Value(job)
 
 
@@ -111,7 +112,7 @@ class KeepCommand(Parameters):
 def keep_query(context: Context, asked: KeepCommand) -> Value[StoredQuery]:
     """Store a query under its name without running it now; with a refresh it runs when its time comes."""
     return Value(
-        stored_query_of(JobQueue(context.archive).store_query(_read(context, asked.xml), requester_of(context)))
+        stored_query_of(JobQueue(context.archive).store_query(read_query(context, asked.xml), requester_of(context)))
     )
 
 
@@ -167,7 +168,7 @@ def refresh_favourite(context: Context, asked: FavouriteQuery) -> Value[Job]:
 def _refreshed(context: Context, what: int | str) -> Job:
     queue, requester = JobQueue(context.archive), requester_of(context)
     text = queue.stored_text(what, requester) if isinstance(what, str) else queue.text(what, requester)
-    return job_of(queue.refresh(what, _read(context, text), requester))
+    return job_of(queue.refresh(what, read_query(context, text), requester))
 
 
 # Lists; their routes stand before those of single jobs, whose paths fit all names
@@ -431,7 +432,7 @@ class JobFileQuery(Parameters):
     verb="jobs file",
     route=("GET", "/jobs/{id}/files/{name}"),
     errors=(404,),
-    examples=("letopis jobs file 7 export.warc.gz -o all.warc.gz",),
+    examples=("letopis jobs file 7 example.org-2026-03-01.warc.gz -o example.warc.gz",),
 )
 def job_file(context: Context, asked: JobFileQuery) -> Document:
     """Show a file that a job has written."""
@@ -454,37 +455,8 @@ def _pieces(file: Path) -> Iterator[bytes]:
             yield piece
 
 
-class CancelCommand(Parameters):
-    """Which jobs."""
-
-    ids: tuple[str, ...] = parameter("Numbers of jobs.", named="id", argument=True, metavar="ID...")
-
-
-@operation(
-    "cancel_jobs",
-    right=WRITE,
-    verb="jobs cancel",
-    route=("DELETE", "/jobs/{id}"),
-    listed="jobs",
-    single="id",
-    errors=(404,),
-    creates=False,
-    sentence=lambda job: f"job {job.id} {'is cancelled' if job.state == 'cancelled' else 'is told to stop'}",
-    examples=("letopis jobs cancel 7",),
-)
-def cancel_jobs(context: Context, asked: CancelCommand) -> Rows[Job]:
-    """Take jobs out of the queue; one that runs is told to stop, and keeps what it has recorded."""
-    numbers = [_number(text) for text in asked.ids]
-    cancelled, faults = list[Job](), list[LetopisError]()
-    for number in numbers:
-        try:
-            cancelled.append(job_of(JobQueue(context.archive).cancel(number, requester_of(context))))
-        except LetopisError as fault:
-            faults.append(fault)
-    return Rows(cancelled, faults=faults)
-
-
-def _number(text: str) -> int:
+def job_number(text: str) -> int:
+    """The number of a job that a text gives."""
     if not (text.isascii() and text.isdigit() and 0 < int(text) <= _MAX_NUMBER):
         raise UsageError(f"id: '{text[:70]}' is not the number of a job; the list of jobs shows them")
     return int(text)

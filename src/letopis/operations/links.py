@@ -8,10 +8,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
-from letopis.archive import OWN, READ
+from letopis.archive import OWN, READ, WRITE
 from letopis.archive.cluster import cluster_client, tasks_at_once
+from letopis.errors import Refused
 from letopis.index.link_graph import LinkSnapshot
 from letopis.index.link_reports import BrokenRow, LinkRow, RankRow, ReportRow, broken_links, links_for, rank_rows
 from letopis.index.link_reports import site_report as report_of
@@ -23,14 +22,16 @@ from letopis.index.site_maps import SiteMap
 from letopis.index.site_maps import site_map as map_of
 from letopis.index.url_table import UNKNOWN
 from letopis.index.xslt import run_xslt
+from letopis.lazy import np
 from letopis.model import to_millis
+from letopis.model.printing import counted
 from letopis.monitor import CheckOptions
 from letopis.operations.answers import Document, Rows
 from letopis.operations.checks import check_pages
 from letopis.operations.context import Context
 from letopis.operations.indexes import current_graph, known_site
 from letopis.operations.operation import operation
-from letopis.operations.parameters import CLI_ONLY, NOT_CLI, Parameters, parameter
+from letopis.operations.parameters import CLI_ONLY, NOT_CLI, NOT_HTTP, Parameters, parameter
 from letopis.urls import parse_user_url, site
 
 MapForm = Literal["text", "html", "json", "xml", "sitemap", "dot", "svg", "snippet"]
@@ -80,7 +81,11 @@ def site_map(context: Context, asked: SiteMapQuery) -> Document:
     A page hangs under the first page, breadth first from the home page, that links to it.
     """
     form = "xml" if asked.xslt else asked.format or context.form
-    found = site_map_value(context, asked, MAP_FORMATS[form].depth if asked.depth is None else asked.depth)
+    depth = MAP_FORMATS[form].depth if asked.depth is None else asked.depth
+    found = site_map_value(context, asked, depth)
+    if depth is None and (beside := len(found.unreached())):
+        pages = counted(beside, "further page")
+        context.progress.remark(f"no page of the map leads to {pages} of the site: 'letopis map report {found.site}'")
     if asked.xslt:
         data = "".join(MAP_FORMATS[form].write(found)).encode("utf-8", "replace")
         return Document([run_xslt(data, Path(asked.xslt).read_bytes())], "application/xml")
@@ -110,6 +115,7 @@ class SiteReportQuery(Parameters):
 @operation(
     "report",
     right=READ,
+    row_key=("finding", "detail", "urls"),
     verb="map report",
     route=("GET", "/map/report"),
     step="report",
@@ -140,6 +146,7 @@ class SiteEventsQuery(Parameters):
 @operation(
     "mapdiff",
     right=READ,
+    row_key=("event", "url", "to"),
     verb="map diff",
     route=("GET", "/map/diff"),
     step="mapdiff",
@@ -174,6 +181,7 @@ class LinksQuery(Parameters):
 @operation(
     "links",
     right=READ,
+    row_key=("source", "target", "type"),
     verb="links",
     route=("GET", "/links"),
     step="links",
@@ -228,13 +236,14 @@ class BrokenLinksQuery(Parameters):
     check: Literal["site", "all"] | None = parameter(
         "Check first what is linked and was never checked: on the site, or on other hosts as well.",
         default=None,
-        doors=CLI_ONLY,
+        doors=NOT_HTTP,
     )
 
 
 @operation(
     "broken",
     right=READ,
+    row_key=("source", "target"),
     verb="broken",
     route=("GET", "/broken"),
     step="broken",
@@ -250,7 +259,10 @@ class BrokenLinksQuery(Parameters):
     tool=True,
 )
 def broken(context: Context, asked: BrokenLinksQuery) -> Rows[BrokenRow]:
-    """List the links of a site that lead to an error: where they stand, since when, when it was last good."""
+    """List the links of a site that lead to an error: where they stand, since when, when it was last good.
+
+    Over HTTP a run of the kind `broken` checks first what was never checked.
+    """
     name, graph = known_site(context, asked.site)
     if asked.check:
         _check_unknown(context, graph.as_of(to_millis(context.moment(None)), name), name, asked.check == "all")
@@ -264,10 +276,16 @@ def broken(context: Context, asked: BrokenLinksQuery) -> Rows[BrokenRow]:
 
 def _check_unknown(context: Context, moment: LinkSnapshot, name: str, everywhere: bool) -> None:
     """Looks at linked addresses that no crawl came to: behind nofollow, in forms and objects, on other hosts."""
+    if not context.may(WRITE):
+        raise Refused("checks are recorded, and you may only read; ask an owner of this archive")
     targets = np.unique(moment.targets[moment.graph.of_site(name)[moment.sources]])
     unknown = targets[moment.kind[targets] == UNKNOWN]
     if not everywhere:
         unknown = unknown[moment.graph.of_site(name)[unknown]]
+    if len(unknown) > MAX_CHECKED:
+        context.progress.remark(
+            f"{len(unknown)} linked addresses were never checked; {MAX_CHECKED} of them are now, ask again for more"
+        )
     options = CheckOptions(uid="", head=True, private_ok=context.private_ok)
     check_pages(context, [moment.url(number) for number in unknown[:MAX_CHECKED]], options)
 

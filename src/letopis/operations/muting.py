@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import NamedTuple
 
 from letopis.archive import READ, WRITE
 from letopis.archive.mute_rules import MuteKind, MuteRule, MuteRuleBook
@@ -14,6 +13,7 @@ from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
+from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
 from letopis.urls import parse_user_url
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from letopis.archive import Archive
 from letopis.errors import LetopisError
 from letopis.model import parse_time, rfc3339
 from letopis.operations.parameters import Door
+from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url
 
 DEPRECATED_SINCE = datetime(2026, 11, 16, tzinfo=UTC)

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import UnionType
-from typing import Any, Generic, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from letopis.archive.audit import record_audit
 from letopis.model.rights import READ
 from letopis.operations.answers import Answer, Document, Rows, Value
 from letopis.operations.context import Context, LocalContext
 from letopis.operations.parameters import Door, Parameter, parameters_of
+from letopis.tuples import NamedTuple
 
 P = TypeVar("P")
 A = TypeVar("A", bound=Answer)
@@ -39,7 +40,8 @@ class Operation(NamedTuple, Generic[P, A]):
     of rows in JSON, `element` a row in the result of a job; `columns` are what
     a table shows of a row. `sentence` tells people of a row or of what a
     command did. `status` is that of a route that did what it was asked.
-    A `tool` is shown to assistants by the Model Context Protocol.
+    A `tool` is shown to assistants by the Model Context Protocol. `row_key`
+    names the fields that tell its rows apart: such a question can be saved.
     `on_cluster` gives the verb an option that names a cluster to work on.
     `single` names a list among the parameters: whoever gives one text for it
     over HTTP gets its row without a list around it.
@@ -48,7 +50,8 @@ class Operation(NamedTuple, Generic[P, A]):
     that `creates` nothing leaves a missing archive missing; where that depends
     on its parameters, `creates` is a function of them. `document_with` names
     flags with which it answers with a document instead of a value. A `local`
-    one takes a LocalContext: only the command line shows it.
+    one takes a LocalContext of the command line, which then needs no archive; only one that takes a Context as well
+    is shown by other doors.
     """
 
     name: str
@@ -76,6 +79,7 @@ class Operation(NamedTuple, Generic[P, A]):
     document_with: tuple[str, ...] = ()
     local: bool = False
     tool: bool = False
+    row_key: tuple[str, ...] = ()
 
     def __call__(self, context: Context | LocalContext, asked: P) -> A:
         """Runs it: pages and other operations call it like the function it is."""
@@ -141,6 +145,7 @@ def operation(
     creates: bool | Callable[[Any], bool] = True,
     document_with: tuple[str, ...] = (),
     tool: bool = False,
+    row_key: tuple[str, ...] = (),
 ) -> Callable[[Callable[[Any, P], A]], Operation[P, A]]:
     """Makes a function an operation; its parameter class and its rows are read from its annotations.
 
@@ -152,10 +157,11 @@ def operation(
         hints = get_type_hints(function)
         shape = next(hint for key, hint in hints.items() if key not in ("context", "return"))
         answer, row = _answer(hints["return"])
+        taken = hints["context"]
         return Operation(
             name, function, shape, answer, row, about or {}, right, verb, Route(*route) if route else None, step,
             listed or name, element, columns, examples, errors, status, on_cluster, sentence, single,
-            audited, subject, creates, document_with, hints["context"] is LocalContext, tool,
+            audited, subject, creates, document_with, LocalContext in (taken, *get_args(taken)), tool, row_key,
         )  # fmt: skip
 
     return made

@@ -5,26 +5,32 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
-from letopis import extract
 from letopis.archive import OWN, READ, WRITE
 from letopis.archive.observers import ObserverMarks
-from letopis.archive.verdicts import verdict_between
 from letopis.errors import DocumentTooLarge, Refused, Unavailable, UnknownUrl, UnknownVersion, UsageError, shell_words
+from letopis.lazy import lazy
 from letopis.model import Headers, Page, Version, rfc3339
 from letopis.model.times import AHEAD
-from letopis.monitor import CheckOptions
-from letopis.monitor.monitor import error_of_check
 from letopis.operations.answers import Document, Value
-from letopis.operations.checks import check_pages
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
 from letopis.operations.parameters import CLI_ONLY, Door, Parameters, parameter
+from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url
 
 if TYPE_CHECKING:
+    from letopis import extract
+    from letopis.archive import verdicts
     from letopis.extract.main_content import ContentForm
+    from letopis.monitor import checker
+    from letopis.monitor import monitor as monitors
+    from letopis.operations import checks
+else:  # who takes a page out of the record needs none of these
+    extract, verdicts = lazy("letopis.extract"), lazy("letopis.archive.verdicts")
+    checker, monitors = lazy("letopis.monitor.checker"), lazy("letopis.monitor.monitor")
+    checks = lazy("letopis.operations.checks")
 
 DiffFormat = Literal["unified", "words", "chars", "html", "visual", "links", "json", "binary"]
 _MEDIA_TYPES = {
@@ -53,8 +59,8 @@ def _may_check(context: Context, offline: bool) -> bool:
 
 def _require_available(context: Context, url: str, *, uid: str = "default", browser: bool = False) -> None:
     """Checks a page; raises what went wrong with that."""
-    options = CheckOptions(uid=uid, private_ok=context.private_ok, browser=browser)
-    error = error_of_check(check_pages(context, [url], options)[0])
+    options = checker.CheckOptions(uid=uid, private_ok=context.private_ok, browser=browser)
+    error = monitors.error_of_check(checks.check_pages(context, [url], options)[0])
     if error is not None:
         raise error
 
@@ -124,6 +130,10 @@ def get(context: Context, asked: GetQuery) -> Document:
     """
     asked.require_sense()
     found = _requested_version(context, asked)
+    if asked.at is not None and found.time > asked.at:
+        context.progress.remark(
+            f"no version is as old as {rfc3339(asked.at)}; this is the first, of {rfc3339(found.time)}"
+        )
     found = context.archive.as_sent(found) if asked.as_is else found
     body, kind, mark = found.body, found.content_type, ""
     if asked.format != "raw":
@@ -152,7 +162,9 @@ def _requested_version(context: Context, asked: GetQuery) -> Version:
         return archive.get(url, version=asked.version)
     if asked.last_available:
         if _may_check(context, asked.offline):
-            check_pages(context, [url], CheckOptions(private_ok=context.private_ok, browser=asked.browser))
+            checks.check_pages(
+                context, [url], checker.CheckOptions(private_ok=context.private_ok, browser=asked.browser)
+            )
         return archive.get(url)
     try:
         return version_at(context, url, asked.at, offline=asked.offline, browser=asked.browser)
@@ -343,7 +355,7 @@ def put(context: Context, asked: PutCommand) -> Value[StoredPut]:
         raise DocumentTooLarge(f"{asked.url}: {len(asked.file)} bytes are over fetch.max_bytes, which is {most}")
     done = archive.put(asked.url, asked.file, asked.at, asked.content_type)
     if done.stored and done.number:
-        verdict_between(
+        verdicts.verdict_between(
             archive, archive.get(done.url, version=done.number - 1), archive.get(done.url, version=done.number)
         )
     result: Literal["stored", "same"] = "stored" if done.stored else "same"

@@ -16,7 +16,6 @@ from typing import (
     TYPE_CHECKING,
     Any,
     Literal,
-    NamedTuple,
     TypeVar,
     Union,
     dataclass_transform,
@@ -29,6 +28,7 @@ from letopis.errors import DocumentTooLarge, UsageError
 from letopis.lazy import lazy
 from letopis.model import END_OF_DAY, LONGEST_DURATION, names_day, parse_duration, parse_time
 from letopis.model.frozen import FrozenFields
+from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:
     import difflib
@@ -43,6 +43,7 @@ Door = Literal["cli", "http", "job"]
 EVERYWHERE: frozenset[Door] = frozenset(("cli", "http", "job"))
 CLI_ONLY: frozenset[Door] = frozenset(("cli",))
 NOT_CLI: frozenset[Door] = frozenset(("http", "job"))
+NOT_HTTP: frozenset[Door] = frozenset(("cli", "job"))
 
 
 class Declared(NamedTuple):

@@ -21,6 +21,7 @@ from letopis.archive.queues import crawl_plans
 from letopis.crawl.selection import moved_seeds
 from letopis.errors import NotFound, Refused
 from letopis.model import from_millis, to_millis
+from letopis.model.printing import counted
 from letopis.operations.accounts import LONGEST_NAME, AccountsQuery, account_name
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
@@ -118,7 +119,7 @@ class AddToProjectCommand(Parameters):
     status=201,
     errors=(404,),
     audited="project added to",
-    sentence=lambda row: f"Project {row.name} has {row.pages} pages.",
+    sentence=lambda row: f"Project {row.name} has {counted(row.pages, 'page')}.",
     examples=(
         "letopis projects add news https://example.org/",
         "letopis projects add news --site example.org --prefix https://example.net/press/",
@@ -187,7 +188,7 @@ def _project_sentence(row: ProjectRow) -> str:
     examples=("letopis projects show news",),
 )
 def show_project(context: Context, asked: ProjectQuery) -> Value[ProjectRow]:
-    """Show the pages of a project."""
+    """Show what a project is made of: addresses, sites, prefixes, crawls."""
     return Value(_project_row(context.archive, projects_of(context.archive).show(asked.name)))
 
 

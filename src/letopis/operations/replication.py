@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
 
 from letopis.archive import OWN
 from letopis.errors import UsageError
@@ -14,10 +13,12 @@ from letopis.exchange.replica import publish as publish_archive
 from letopis.exchange.replica import pull as pull_archive
 from letopis.exchange.replica.publication import GRACE_SECONDS
 from letopis.model import to_millis
+from letopis.model.printing import counted
 from letopis.operations.answers import Value
 from letopis.operations.context import Context, LocalContext
 from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
+from letopis.tuples import NamedTuple
 
 _KEY = "File with the secret that signs releases."
 
@@ -30,9 +31,14 @@ class PublishCommand(Parameters):
     grace: timedelta | None = parameter("How long files of older releases stay; default: 1h.", default=None)
 
 
+def _held(report: PublishReport | CloneReport) -> str:
+    return f"{counted(report.versions, 'version')} of {counted(report.documents, 'document')}"
+
+
 def _publish_sentence(report: PublishReport) -> str:
-    added = f"{report.packs_added} files, {report.bytes_added} bytes of packs added" if report.new else "nothing new"
-    return f"release {report.serial}: {report.versions} versions of {report.documents} documents; {added}"
+    files = f"{counted(report.packs_added, 'file')}, {report.bytes_added} bytes of packs added"
+    added = files if report.new else "nothing new"
+    return f"release {report.serial}: {_held(report)}; {added}"
 
 
 @operation(
@@ -46,10 +52,11 @@ def _publish_sentence(report: PublishReport) -> str:
 def publish(context: Context, asked: PublishCommand) -> Value[PublishReport]:
     """Write the archive to DIR as files that any static server can hand out; only what is new is written."""
     grace = GRACE_SECONDS if asked.grace is None else asked.grace.total_seconds()
+    documents = context.archive.stats().documents
     return Value(
         publish_archive(
             context.archive, Path(asked.folder), key=_secret(asked.key), grace=grace,
-            progress=lambda done: context.progress.show(done, "documents"),
+            progress=lambda done: context.progress.show(done, "documents", documents),
         )
     )  # fmt: skip
 
@@ -74,8 +81,7 @@ def _clone_sentence(report: CloneReport | DetachedClone) -> str:
     state = f"release {report.serial} was here" if report.up_to_date else f"release {report.serial} is here now"
     rest = f", {report.absent} contents to be fetched when read" if report.absent else ""
     wire = report.bytes_downloaded + report.bytes_sent
-    counts = f"{report.versions} versions of {report.documents} documents{rest}"
-    return f"{state}: {counts}; {wire} bytes on the wire, {report.requests} requests"
+    return f"{state}: {_held(report)}{rest}; {wire} bytes on the wire, {counted(report.requests, 'request')}"
 
 
 @operation(

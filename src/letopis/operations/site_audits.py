@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from letopis.archive import READ
 from letopis.errors import UsageError
-from letopis.index.site_audit import AUDIT_ISSUES, AuditedPage, audit_site
+from letopis.index.site_audit import AUDIT_ISSUES, AuditedPage, MarkupReader, audit_site
 from letopis.index.site_maps import site_map
 from letopis.model import to_millis
 from letopis.operations.answers import Rows
@@ -14,6 +16,7 @@ from letopis.operations.context import Context
 from letopis.operations.indexes import known_site
 from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
+from letopis.tuples import NamedTuple
 
 
 class SiteAuditQuery(Parameters):
@@ -30,6 +33,7 @@ class SiteAuditQuery(Parameters):
 @operation(
     "site_audit",
     right=READ,
+    row_key=("url", "issues"),
     verb="map audit",
     route=("GET", "/map/audit"),
     step="audit",
@@ -53,8 +57,34 @@ def site_audit(context: Context, asked: SiteAuditQuery) -> Rows[AuditedPage]:
     name, graph = known_site(context, asked.site)
     when = context.moment(asked.at)
     found = site_map(graph, asked.site, to_millis(when), errors=True)
-    rows = list(audit_site(context.archive, found, asked.limit, context.steps("pages")))
-    counts = {issue: sum(issue in row.issues for row in rows) for issue in AUDIT_ISSUES}
-    about = {"site": name, "at": when, "issues": {issue: count for issue, count in counts.items() if count}}
+    rows = list(audit_site(MarkupReader(context.archive), found, asked.limit, context.steps("pages")))
+    about = {"site": name, "at": when, "issues": _issue_counts(rows)}
     kept = rows if asked.issue is None else [row for row in rows if asked.issue in row.issues]
     return Rows(kept, {**about, "pages": len(rows)}, remark="" if kept else "no page has such an issue")
+
+
+def _issue_counts(rows: Sequence[AuditedPage]) -> dict[str, int]:
+    """How many pages have each issue, those that none has left out."""
+    found = Counter(issue for row in rows for issue in row.issues)
+    return {issue: found[issue] for issue in AUDIT_ISSUES if issue in found}
+
+
+class AuditCounts(NamedTuple):
+    """An audit in figures: when, of how many pages, how many of them have issues, and how many have each."""
+
+    at: datetime
+    pages: int
+    faulty: int
+    issues: dict[str, int]
+
+
+def audit_history(context: Context, site: str, times: Iterable[datetime], most: int) -> list[AuditCounts]:
+    """The audits of a site at some times in figures; at most so many pages are read, each version of them once."""
+    _, graph = known_site(context, site)
+    reader = MarkupReader(context.archive)
+    found = []
+    for when in times:
+        rows = list(audit_site(reader, site_map(graph, site, to_millis(when), errors=True), most))
+        faulty = sum(bool(row.issues) for row in rows)
+        found.append(AuditCounts(when, len(rows), faulty, _issue_counts(rows)))
+    return found

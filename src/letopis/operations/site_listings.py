@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from heapq import nsmallest
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
-
-import numpy as np
 
 from letopis.archive.activity import DAY, HOUR, ChangeRow, HourRow
 from letopis.index.link_graph import Graph, GraphTimes, LinkSnapshot
@@ -21,8 +19,10 @@ from letopis.index.link_storage import Int32, Ints
 from letopis.index.page_ranks import SiteDiagram, rank_site, site_diagram
 from letopis.index.site_events import EVENT_KINDS, SiteChanges, SiteDifference, SiteEvent, site_changes
 from letopis.index.site_maps import MapOutline, map_outline, site_map
+from letopis.lazy import np
 from letopis.operations.context import Context
 from letopis.operations.indexes import current_graph
+from letopis.tuples import NamedTuple
 
 MOST_LISTED = 2_000
 """Rows of one kind that a list keeps; whoever wants all of them asks for the data."""
@@ -108,6 +108,12 @@ def drawn_site(graph: Graph, site: str, at: int, drawn: int) -> DrawnSite:
     moment = graph.as_of(at, site)
     diagram = site_diagram(moment, site, drawn, rank_site(moment, site))
     return DrawnSite(diagram, {url: _title(moment, url) for url in diagram.urls})
+
+
+def page_titles(graph: Graph, site: str, at: int, urls: Iterable[str]) -> dict[str, str]:
+    """What pages of a site were called then."""
+    moment = graph.as_of(at, site)
+    return {url: _title(moment, url) for url in urls}
 
 
 def _title(moment: LinkSnapshot, url: str) -> str:

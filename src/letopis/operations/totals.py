@@ -1,14 +1,17 @@
-"""The archive as a whole: make one, its totals, what takes space, its settings, and what is new to each client."""
+"""The archive as a whole: make one, its totals, what takes space, its use, its settings, what is new to each client."""
 
 from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from letopis.archive import OWN, READ, WRITE, Archive
 from letopis.archive.activity import (
+    DAY,
+    HostContents,
     LoggedChange,
     MethodRow,
     acknowledge_changes,
@@ -18,15 +21,21 @@ from letopis.archive.activity import (
     changes_since,
     spread_tables,
 )
+from letopis.archive.audit import DAYS_KEPT, use_by_day
+from letopis.archive.edited_settings import edited_settings_of
 from letopis.binary import disk_usage
-from letopis.config import Settings, settings_table
-from letopis.errors import UsageError
+from letopis.config import Settings, SettingSource, settings_table
+from letopis.config.editable import is_editable, pending_value
+from letopis.config.settings import setting_value
+from letopis.errors import NotFound, UsageError
+from letopis.model import from_millis, header
 from letopis.operations.answers import Rows, Value
-from letopis.operations.context import Context
+from letopis.operations.context import Context, LocalContext
 from letopis.operations.indexes import link_index
 from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
 from letopis.operations.words import word_index
+from letopis.tuples import NamedTuple
 
 
 class WholeArchive(Parameters):
@@ -85,7 +94,8 @@ _LARGER = (
 
 
 def _lines(totals: ArchiveTotals) -> str:
-    return "\n".join(f"{name.replace('_', ' '):26} {value}" for name, value in totals._asdict().items())
+    known = {name: value for name, value in totals._asdict().items() if value is not None}
+    return "\n".join(f"{name.replace('_', ' '):26} {value}" for name, value in known.items())
 
 
 @operation(
@@ -149,6 +159,71 @@ def storage(context: Context, asked: WholeArchive) -> Value[StorageOverview]:
     return Value(StorageOverview(_storage_parts(archive), tuple(activity_of(archive).methods()), free, total))
 
 
+class GrowthRow(NamedTuple):
+    """What a day brought: contents that were first seen then, as fetched and as stored now."""
+
+    day: str
+    contents: int
+    raw_bytes: int
+    stored_bytes: int
+
+
+@operation("storage_growth", right=READ, route=("GET", "/storage/growth"), listed="days")
+def storage_growth(context: Context, asked: WholeArchive) -> Rows[GrowthRow]:
+    """List how the archive grew, by the days (UTC) at which contents were first seen."""
+    found = activity_of(context.archive).growth()
+    return Rows([GrowthRow(from_millis(row.day * DAY).date().isoformat(), *row[1:]) for row in found])
+
+
+class SitesQuery(Parameters):
+    """How many sites."""
+
+    limit: int = parameter("Most sites.", default=50, at_least=1, at_most=1000)
+
+
+@operation("storage_sites", right=READ, route=("GET", "/storage/sites"), listed="sites")
+def storage_sites(context: Context, asked: SitesQuery) -> Rows[HostContents]:
+    """List the sites whose contents take most; a content that several sites have counts for each."""
+    return Rows(activity_of(context.archive).stored_by_host(asked.limit))
+
+
+ContentKind = Literal["html", "images", "styles", "scripts", "pdf", "other"]
+_KINDS: tuple[tuple[str, ContentKind], ...] = (
+    ("text/html", "html"), ("application/xhtml", "html"), ("image/", "images"), ("text/css", "styles"),
+    ("text/javascript", "scripts"), ("application/javascript", "scripts"), ("application/x-javascript", "scripts"),
+    ("text/ecmascript", "scripts"), ("application/ecmascript", "scripts"), ("application/pdf", "pdf"),
+)  # fmt: skip
+
+
+class KindContents(NamedTuple):
+    """What contents of a kind take: as fetched, and as stored now."""
+
+    kind: ContentKind
+    contents: int
+    raw_bytes: int
+    stored_bytes: int
+
+
+def content_kind(content_type: str) -> ContentKind:
+    """The kind that a Content-Type means."""
+    named = content_type.strip().lower()
+    return next((kind for start, kind in _KINDS if named.startswith(start)), "other")
+
+
+@operation("storage_kinds", right=READ, route=("GET", "/storage/kinds"), listed="kinds")
+def storage_kinds(context: Context, asked: WholeArchive) -> Rows[KindContents]:
+    """List what takes space by kind, the largest first: HTML, images, styles, scripts, PDF, other.
+
+    A content counts once, as what its server first called it.
+    """
+    found: dict[ContentKind, list[int]] = {}
+    for headers, *figures in activity_of(context.archive).stored_by_header():
+        kind = content_kind(header(headers, "content-type"))
+        found[kind] = [one + other for one, other in zip(found.get(kind, (0, 0, 0)), figures, strict=True)]
+    rows = [KindContents(kind, *sums) for kind, sums in found.items()]
+    return Rows(sorted(rows, key=lambda row: (-row.stored_bytes, row.kind)))
+
+
 class DiskRoom(NamedTuple):
     """Bytes of the disk that holds the archive."""
 
@@ -167,6 +242,46 @@ def _storage_parts(archive: Archive) -> tuple[StoragePart, ...]:
     return tuple(StoragePart(name, files, size, size / total) for name, (files, size) in sizes.items())
 
 
+class UsageQuery(Parameters):
+    """Of which days."""
+
+    days: int = parameter("The last days, today included.", default=30, at_least=1, at_most=DAYS_KEPT)
+
+
+class UsageDay(NamedTuple):
+    """How often the archive was used on a day (UTC).
+
+    `searches` through HTTP, of which `unanswered` found nothing; `clicks` from an answer to a page; `pages` of the web
+    interface; `replays` of archived pages; `requests` of programs; `jobs` that were started, from wherever.
+    """
+
+    day: str
+    searches: int = 0
+    unanswered: int = 0
+    clicks: int = 0
+    pages: int = 0
+    replays: int = 0
+    requests: int = 0
+    jobs: int = 0
+
+
+@operation(
+    "usage", right=OWN, verb="usage", route=("GET", "/usage"), step="usage", listed="days", element="day",
+    creates=False, about={"counted": bool}, examples=("letopis usage", "letopis usage --days 365 --json"),
+)  # fmt: skip
+def usage(context: Context, asked: UsageQuery) -> Rows[UsageDay]:
+    """List how often the archive was used by day, the newest first: searches, clicks, pages, replays, requests, jobs.
+
+    Nothing else is kept: no names, no addresses, no words. `serve.statistics` turns the counting off; days on which
+    nothing was counted are left out.
+    """
+    counted = context.settings.serve.statistics
+    found = use_by_day(context.archive, asked.days)
+    rows = [UsageDay(day.date().isoformat(), **counts) for day, counts in found.items()]
+    off = "" if counted else "nothing is counted any more; serve.statistics turns it on again"
+    return Rows(rows, {"counted": counted}, remark=off or ("" if rows else "nothing was counted in these days"))
+
+
 _SECRET = ("key", "password", "secret", "token", "headers")
 _PASSWORD = re.compile(r"(://[^/@:\s]*:)[^/@\s]+@")
 _PRIVATE = ("url", "path", "proxy", "endpoint", "ca_file", "address", "trusted_proxies")
@@ -174,7 +289,10 @@ _PRIVATE = ("url", "path", "proxy", "endpoint", "ca_file", "address", "trusted_p
 
 
 class SettingRow(NamedTuple):
-    """A setting: its value and its default as they are written, and the variable that sets it."""
+    """A setting: its value and its default as they are written, the variable that sets it, and where it was set.
+
+    An `editable` one can be changed by owners; `next` is what it will be from the next start on, where that differs.
+    """
 
     name: str
     value: str
@@ -183,6 +301,9 @@ class SettingRow(NamedTuple):
     changed: bool
     variable: str
     help: str
+    source: SettingSource = "default"
+    editable: bool = False
+    next: str | None = None
 
 
 @operation(
@@ -194,24 +315,41 @@ class SettingRow(NamedTuple):
     creates=False,
     examples=("letopis settings", "letopis settings --json"),
 )
-def settings(context: Context, asked: WholeArchive) -> Rows[SettingRow]:
-    """List the settings that hold here, with their defaults; secrets are never shown."""
-    return Rows(shown_settings(context.archive.settings, owner=context.may(OWN)))
+def settings(context: Context | LocalContext, asked: WholeArchive) -> Rows[SettingRow]:
+    """List the settings that hold here, with their defaults; secrets are never shown. Needs no archive."""
+    if isinstance(context, Context):
+        return Rows(_settings_of(context.archive, owner=context.may(OWN)))
+    try:
+        archive = context.open_archive()
+    except NotFound:
+        return Rows(shown_settings(context.settings, owner=True, edited={}))
+    with archive:
+        return Rows(_settings_of(archive, owner=True))
 
 
-def shown_settings(settings: Settings, *, owner: bool) -> list[SettingRow]:
-    """All settings; what only owners may see is masked for others."""
+def _settings_of(archive: Archive, *, owner: bool) -> list[SettingRow]:
+    edited = {name: one.value for name, one in edited_settings_of(archive).all().items()}
+    return shown_settings(archive.settings, owner=owner, edited=edited)
+
+
+def shown_settings(settings: Settings, *, owner: bool, edited: Mapping[str, str]) -> list[SettingRow]:
+    """All settings; what only owners may see is masked for others. `edited` are what owners have changed."""
     rows = []
     for row in settings_table().values():
-        section, _, name = row.name.partition(".")
-        value = getattr(getattr(settings, section), name)
+        name, value = row.name.partition(".")[2], setting_value(settings, row.name)
         text = _PASSWORD.sub(r"\1…@", _written(value))
         if value and any(word in name for word in _SECRET):
             text = "set"
         elif value and name in _PRIVATE and not owner:
             text = "set; only owners see it"
         default = _written(row.default)
-        rows.append(SettingRow(row.name, text, default, row.unit, value != row.default, row.variable, row.help))
+        source = settings.source_of(row.name)
+        editable = is_editable(settings, row)
+        later = _written(pending_value(row, edited.get(row.name)))
+        rows.append(SettingRow(
+            row.name, text, default, row.unit, value != row.default, row.variable, row.help, source, editable,
+            later if editable and later != text else None,
+        ))  # fmt: skip
     return rows
 
 

@@ -7,11 +7,10 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
-
-import pycurl
+from typing import TYPE_CHECKING
 
 from letopis.archive import OWN, Archive
 from letopis.archive.cluster import compact_jointly, spread_over
@@ -19,10 +18,18 @@ from letopis.archive.compaction import CompactReport
 from letopis.archive.integrity import RepairReport
 from letopis.config import Settings
 from letopis.errors import Damaged, LetopisError, NotReady, shell_words
+from letopis.lazy import lazy
+from letopis.model.printing import counted
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Cancelled, Context, LocalContext
 from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
+from letopis.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    import pycurl
+else:
+    pycurl = lazy("pycurl")
 
 # Verify
 
@@ -71,16 +78,33 @@ def _problems(
     """Problems as they are found; what sums them up is known at the end."""
     count = 0
     with context.open_archive() as archive:
-        for problem in archive.verify():
+        totals = cache(archive.stats)  # asked once the catalogue is known to be readable
+        for problem in archive.verify(lambda done: context.progress.show(done, "contents", totals().contents)):
             count += 1
             yield VerifyProblem(problem.where, problem.what)
-        found = archive.stats()
+        found = totals()
     if count:
         faults.append(Damaged(f"{count} problems found; 'letopis verify --repair' keeps what can be kept"))
     else:
         answer.remark = (
-            f"all is well: {found.versions} versions of {found.documents} documents, {found.pack_bytes} bytes of packs"
+            f"all is well: {counted(found.versions, 'version')} of {counted(found.documents, 'document')}, "
+            f"{found.pack_bytes} bytes of packs"
         )
+
+
+class VerifyArchive(Parameters):
+    """All of it."""
+
+
+@operation("verify_archive", right=OWN, step="verify", listed="problems", element="problem")
+def verify_archive(context: Context, asked: VerifyArchive) -> Rows[VerifyProblem]:
+    """Check every byte and every reference of the archive; lists what is not as it was written."""
+    found = []
+    totals = cache(context.archive.stats)
+    for problem in context.archive.verify(lambda done: context.steps("contents", totals().contents)(done)):
+        found.append(VerifyProblem(problem.where, problem.what))
+        context.raise_if_cancelled()
+    return Rows(found)
 
 
 # Compact
@@ -94,8 +118,8 @@ class CompactCommand(Parameters):
 
 def _compact_sentence(report: CompactReport) -> str:
     saved = report.bytes_before - report.bytes_after
-    parts = [f"{report.documents} documents", f"{report.moved} contents written anew"]
-    parts += [f"{report.dropped_versions} versions dropped"] if report.dropped_versions else []
+    parts = [counted(report.documents, "document"), f"{counted(report.moved, 'content')} written anew"]
+    parts += [f"{counted(report.dropped_versions, 'version')} dropped"] if report.dropped_versions else []
     parts.append(f"{report.bytes_after} bytes of packs")
     if saved < 0:
         parts.append(f"{-saved} more than before, so that newest versions that were slow to read are fast")
@@ -123,9 +147,10 @@ def _compact_sentence(report: CompactReport) -> str:
 def compact(context: Context, asked: CompactCommand) -> Value[CompactReport]:
     """Re-compress old versions, carry out retention, give space back. Ctrl-C stops; the rest comes next time."""
     archive, stop = context.archive, context.progress.cancelled
+    documents = archive.stats().documents
 
     def progress(done: int) -> None:
-        context.progress.show(done, "documents")
+        context.progress.show(done, "documents", documents)
 
     with spread_over(archive.settings, where_shared=True) as workers:
         if workers is None:
@@ -159,6 +184,9 @@ class DoctorFinding(NamedTuple):
     detail: str
 
 
+_HUNSPELL_FOLDERS = (Path("/usr/share/hunspell"), Path("/usr/share/myspell/dicts"), Path("/Library/Spelling"))
+
+
 def _finding_sentence(finding: DoctorFinding) -> str:
     mark = {True: "ok", False: "WRONG", None: "-"}[finding.ok]
     return f"{mark:6} {finding.name:15} {finding.detail}"
@@ -189,8 +217,24 @@ def _findings(settings: Settings) -> Iterator[DoctorFinding]:
     free = shutil.disk_usage(_existing(folder)).free
     yield DoctorFinding("disk", free > _LEAST_FREE, f"{free // 2**20} MiB free")
     yield _catalogue(settings)
+    yield from _dictionaries(settings)
     yield from (_optional(extra, module, f"letopis[{extra}]") for extra, module in _EXTRAS.items())
     yield from (_optional(package, module, package) for package, module in _PACKAGES.items())
+
+
+def _dictionaries(settings: Settings) -> Iterator[DoctorFinding]:
+    """Hunspell dictionaries of the system for languages whose word forms are joined, and whether they are used."""
+    search = settings.search
+    used = {text.partition("=")[0]: text.partition("=")[2] for text in search.affixes}
+    for language in search.languages:
+        files = [file for folder in _HUNSPELL_FOLDERS for file in folder.glob(f"{language}*.aff")]
+        installed = sorted(files, key=lambda file: (file.stem.lower() != f"{file.stem[:2]}_{file.stem[:2]}", file.name))
+        name = f"hunspell {language}"
+        if language in used:
+            exists = Path(used[language]).is_file()
+            yield DoctorFinding(name, exists, used[language] + (" is used" if exists else " is not there"))
+        elif installed:
+            yield DoctorFinding(name, None, f'installed, not used; add "{language}={installed[0]}" to search.affixes')
 
 
 def _libcurl() -> DoctorFinding:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from letopis.errors import UsageError
+from letopis.archive import OWN
+from letopis.errors import Refused, UsageError
 from letopis.fetch.page_steps import MOST_STEPS, STEP_HELP
 from letopis.monitor.watch import (
     ALERT_RULES,
@@ -92,9 +93,17 @@ class WatchOptions(Parameters):
         default=None,
         longest=200,
     )
+    summary: str | None = parameter(
+        "Times as cron writes them at which all alerts since go to a target as one notification.",
+        default=None, longest=200, metavar='"M H D M W"',
+    )  # fmt: skip
     headers: tuple[str, ...] | None = parameter(
         "A header 'Name: value' to send with requests for the page; can be repeated.", default=None,
         flags=("--header",), at_most=_MOST_ENTRIES, metavar="LINE",
+    )  # fmt: skip
+    private: bool | None = parameter(
+        "The page may be on a private network, unless fetch.private is 'never'; only owners say so.", default=None,
+        doors=NOT_CLI,
     )  # fmt: skip
 
 
@@ -115,12 +124,25 @@ def spec_of(context: Context, asked: WatchOptions) -> tuple[WatchSpec, list[str]
         "zone": asked.zone,
         "hours": asked.hours,
         "quiet": asked.quiet_hours,
+        "summary": asked.summary,
         "headers": None if asked.headers is None else tuple(map(_header, filter(None, asked.headers))),
     }
     given = {name: value for name, value in said.items() if value is not None}
-    return WatchSpec(**given, origin=context.origin, owner=context.user), [
+    return WatchSpec(**given, **_answered_for(context, asked), owner=context.user), [
         name for name, value in given.items() if value in ("", ())
     ]
+
+
+def _answered_for(context: Context, asked: WatchOptions) -> dict[str, Any]:
+    """Who asked, as far as private addresses go: an owner may stand in for whoever sits at the machine.
+
+    That is for the page alone; targets of notifications are held to what their door may.
+    """
+    if not asked.private:
+        return {"origin": context.origin}
+    if not context.may(OWN):
+        raise Refused("only owners let a watch look into a private network; ask one of them")
+    return {"origin": "cli", "notify_origin": context.origin}
 
 
 def filters_of(asked: WatchOptions) -> tuple[FilterText, ...] | None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from letopis.archive import OWN, READ, WRITE
 from letopis.archive.watches import UndeliveredAlerts, watch_key, watches_of
-from letopis.errors import Refused
+from letopis.errors import NotFound, Refused, UsageError
 from letopis.lazy import lazy
-from letopis.model import from_millis
+from letopis.model import from_millis, written_duration
 from letopis.monitor.watch import SPEC_FIELDS, AlertCondition, WatchSpec, parse_filters
 from letopis.monitor.watch_list import WatchEntry, WatchList
 from letopis.operations.answers import Rows, Value
@@ -55,7 +55,7 @@ class WatchDetails:
     conditions: tuple[AlertCondition, ...]
     browser: bool
     requisites: bool
-    step: tuple[str, ...]
+    step: tuple[str, ...] | None
     paused: bool
     due: datetime | None
     added: datetime
@@ -71,6 +71,7 @@ class WatchDetails:
     quiet_hours: str
     headers: tuple[str, ...] | None
     snoozed: datetime | None
+    summary: str
 
 
 def may_change(context: Context, owner: str) -> bool:
@@ -115,7 +116,7 @@ def _details(context: Context, entry: WatchEntry, undelivered: Mapping[str, Unde
         targets=len(watch.notify),
         when=",".join(map(str, watch.when)),
         conditions=watch.conditions,
-        browser=watch.browser, requisites=watch.requisites, step=watch.steps, paused=entry.paused,
+        browser=watch.browser, requisites=watch.requisites, step=watch.steps if own else None, paused=entry.paused,
         due=entry.due,
         added=entry.added,
         last_judged=entry.last_judged,
@@ -130,6 +131,7 @@ def _details(context: Context, entry: WatchEntry, undelivered: Mapping[str, Unde
         quiet_hours=watch.quiet,
         headers=tuple(": ".join(one) for one in watch.headers) if own else None,
         snoozed=from_millis(watch.snooze) if watch.snooze and from_millis(watch.snooze) > now else None,
+        summary=watch.summary,
     )  # fmt: skip
 
 
@@ -154,7 +156,7 @@ class AddWatches(WatchOptions):
 
 
 def _sentence(row: WatchDetails) -> str:
-    pace = f"at '{row.cron}'" if row.cron else f"every {row.every:g} s"
+    pace = f"at '{row.cron}'" if row.cron else f"every {written_duration(row.every)}"
     return f"{row.url} stays paused, then {pace}" if row.paused else f"watching {row.url}, {pace}"
 
 
@@ -343,6 +345,7 @@ class WatchListQuery(Parameters):
 
 @operation(
     "watch_list", right=READ, verb="watch list", route=("GET", "/watches"), listed="watches", tool=True,
+    row_key=("id",),
     columns=(
         "id", "url", "name", "owner", "every", "cron", "tag", "when", "paused", "due", "failures", "undelivered",
         "delivery_error",
@@ -399,14 +402,29 @@ def watch_resume(context: Context, asked: WatchedUrls) -> Rows[WatchDetails]:
     return _rows(context, WatchList(context.archive).resume(_own(context, asked.urls)))
 
 
+class WatchesToCheck(Parameters):
+    """Which watches: those that are named, and those of a tag."""
+
+    urls: tuple[str, ...] = parameter(_URLS, default=(), named="url", argument=True, metavar="[URL]...")
+    tag: str | None = parameter("All watches with this tag.", default=None, longest=LONGEST_TAG)
+
+
 @operation(
     "watch_check", right=WRITE, verb="watch check", route=("POST", "/watches/check"), listed="watches",
     single="url", audited="watch checked", creates=False, sentence=lambda row: f"due now: {row.url}", errors=(403, 404),
-    examples=("letopis watch check https://example.org/",),
+    examples=("letopis watch check https://example.org/", "letopis watch check --tag news"),
+    subject=lambda asked: " ".join(asked.urls) or f"tag {asked.tag}",
 )  # fmt: skip
-def watch_check(context: Context, asked: WatchedUrls) -> Rows[WatchDetails]:
+def watch_check(context: Context, asked: WatchesToCheck) -> Rows[WatchDetails]:
     """Make watches due now, paused ones too; whatever runs the watches checks them within seconds."""
-    return _rows(context, WatchList(context.archive).check_now(_own(context, asked.urls)))
+    if not asked.urls and asked.tag is None:
+        raise UsageError("name the watches to check, or their tag")
+    watches = WatchList(context.archive)
+    tagged = [] if asked.tag is None else refuse_others(context, watches.entries(asked.tag))
+    if asked.tag is not None and not tagged:
+        raise NotFound(f"no watch has the tag '{asked.tag}'; 'letopis watch tags' lists those that there are")
+    named = [*_own(context, asked.urls), *(str(entry.id) for entry in tagged)]
+    return _rows(context, watches.check_now(list(dict.fromkeys(named))))
 
 
 class TagWatches(Parameters):

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from html import unescape
+from itertools import count
 
 from letopis import extract
 from letopis.archive import READ, Archive
 from letopis.archive.accounts import project_pages, projects_of
+from letopis.archive.audit import UseCounter
 from letopis.archive.cluster import spread_over
-from letopis.archive.index_facts import record_choice, record_shown, require_site
+from letopis.archive.index_facts import gone_since, record_choice, record_shown, require_site
 from letopis.change.fingerprints import normalized_words
 from letopis.change.paragraphs import LONG_PARAGRAPH
 from letopis.index.query_language import WordQuery, field_filters, parse_word_query
 from letopis.index.search_ranking import SearchRow, search_row
-from letopis.index.search_results import SearchFacet, count_results, search_facets
+from letopis.index.search_results import MAX_SORTED, SearchFacet, SearchOrder, count_results, search_facets
 from letopis.index.search_results import search as best_pages
 from letopis.index.vocabulary import corrected_query
 from letopis.index.word_analysis import (
@@ -32,6 +36,7 @@ from letopis.index.word_analysis import (
 )
 from letopis.index.word_index import WordIndex
 from letopis.model import rfc3339
+from letopis.model.printing import Styled, bold, printable
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
@@ -44,7 +49,8 @@ _MAX_FILTERS = 100
 _MAX_PARAGRAPHS, _SHOWN_PARAGRAPH = 500, 200
 _AT = "As of this time; default: now."
 _SITE = "A host (host[:port]) or an address."
-_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+_BREATH = 0.01
+"""Seconds between two batches in which somebody else gets their turn."""
 
 
 def word_index(archive: Archive) -> WordIndex:
@@ -61,6 +67,19 @@ def current_words(context: Context, *, rebuild: bool = False) -> WordIndex:
         take_in(lambda done: context.progress.show(done, "versions"), context.progress.cancelled)
     context.raise_if_cancelled()
     return word_index(archive)
+
+
+def take_in_by_batches(context: Context) -> int:
+    """Brings the index up to date, a batch at a time, so that others may write in between; how many versions it took.
+
+    By a writer of its own: whoever asks meanwhile sees the index as it was, and waits for nothing.
+    """
+    index, done = WordIndex(context.archive), 0
+    while index.lag():
+        batches = count()
+        done += index.catch_up(stop=lambda batches=batches: next(batches) > 0)  # type: ignore[misc]
+        time.sleep(_BREATH)
+    return done
 
 
 def _sites_parameter() -> tuple[str, ...]:
@@ -102,7 +121,16 @@ class SearchQuery(Parameters):
     facets_alone: bool = parameter(
         "Count sites, languages and types of the answer instead.", default=False, flags=("--facets",), doors=CLI_ONLY
     )
+    sort: SearchOrder = parameter(
+        f"By how well pages fit, by the date of the version, or by rank; of the {MAX_SORTED} that fit best.",
+        default="relevance",
+    )
+    collapse: bool = parameter("Let pages with nearly the same text stand under the first of them.", default=False)
     explain: bool = parameter("Tell how each score comes about.", default=False)
+    fresh: bool = parameter(
+        "Take in first what was recorded since; else 'behind' tells how many versions are not found yet.",
+        default=True, doors=NOT_CLI,
+    )  # fmt: skip
     rebuild: bool = parameter("Build the index anew first.", default=False, doors=CLI_ONLY)
 
     def __post_init__(self) -> None:
@@ -123,13 +151,18 @@ class SearchQuery(Parameters):
         )  # fmt: skip
 
 
-def _shown_hit(row: SearchRow) -> str:
+def _shown_hit(row: SearchRow) -> Styled:
     """A hit for people at a terminal, with bold words."""
-    text = unescape(row.snippet.replace("<mark>", _BOLD).replace("</mark>", _PLAIN))
-    lines = [
-        f"{_BOLD}{row.title or row.url}{_PLAIN}", f"  {row.url}  {rfc3339(row.time)}  version {row.version}"
-    ]  # fmt: skip
-    return "\n".join([*lines, *_shown_reason(row), f"  {text}", ""])
+    gone = f"  gone since {rfc3339(row.gone)}" if row.gone else ""
+    more = f"  and {len(row.similar)} more with nearly the same text" if row.similar else ""
+    found = printable(f"  {row.url}  {rfc3339(row.time)}  version {row.version}{gone}{more}")
+    return Styled("\n".join([bold(row.title or row.url), found, *_shown_reason(row), f"  {_shown_snippet(row)}", ""]))
+
+
+def _shown_snippet(row: SearchRow) -> Styled:
+    """The words around; those between marks are bold."""
+    parts = [unescape(part) for part in re.split("</?mark>", row.snippet)]
+    return Styled("".join(bold(part) if odd % 2 else printable(part) for odd, part in enumerate(parts)))
 
 
 def _shown_reason(row: SearchRow) -> Iterator[str]:
@@ -137,7 +170,7 @@ def _shown_reason(row: SearchRow) -> Iterator[str]:
     if why is not None:
         fit = f"(words {why.words:.3f} + links {why.links:.3f})" if why.links else f"words {why.words:.3f}"
         named = f', called "{why.named}" by links' if why.links else ""
-        yield (
+        yield printable(
             f"  {row.score:.3f} = {fit} x freshness {why.freshness:.3f} x rank {why.rank:.3f}; "
             f"found as {', '.join(why.found_as) or 'nothing in the text'}{named}"
         )
@@ -146,12 +179,13 @@ def _shown_reason(row: SearchRow) -> Iterator[str]:
 @operation(
     "search",
     right=READ,
+    row_key=("url",),
     verb="search",
     route=("GET", "/search"),
     step="search",
     listed="results",
     element="hit",
-    about={"query": str, "total": int, "facets": list[SearchFacet], "suggestion": str},
+    about={"query": str, "total": int, "facets": list[SearchFacet], "suggestion": str, "behind": int},
     sentence=_shown_hit,
     on_cluster=True,
     errors=(404,),
@@ -172,26 +206,47 @@ def search(context: Context, asked: SearchQuery) -> Rows[SearchRow]:
     """
     _require_sites(context, asked.sites)
     pages = _project_pages(context.archive, asked.project)
+    if not asked.fresh:
+        with word_index(context.archive).as_it_is():
+            return _found(context, asked, word_index(context.archive), pages)
     index = current_words(context, rebuild=asked.rebuild)
-    if asked.only_rebuilds:
-        return Rows(())
+    return Rows(()) if asked.only_rebuilds else _found(context, asked, index, pages)
+
+
+def _found(context: Context, asked: SearchQuery, index: WordIndex, pages: frozenset[int] | None) -> Rows[SearchRow]:
     question = asked.question(pages)
     rows = [] if asked.facets_alone else _hits(context, index, question, asked)
     total = count_results(index, question)
     suggestion = "" if total else _suggested_query(index, asked, pages)
+    _count_search(context, asked, total)
     about = {
         "query": asked.query,
         "total": total,
         "facets": search_facets(index, question) if asked.facets or asked.facets_alone else [],
         "suggestion": suggestion,
+        "behind": 0 if asked.fresh else index.lag(),
     }
     return Rows(rows, about, remark="" if asked.facets_alone else _search_remark(index, asked, rows, suggestion))
 
 
+def _count_search(context: Context, asked: SearchQuery, total: int) -> None:
+    """One more search of somebody through HTTP; further pages of an answer are no search of their own."""
+    if context.origin == "http" and not context.unseen and not asked.offset:
+        counter = context.archive.attached(UseCounter)
+        counter.add("searches")
+        if not total:
+            counter.add("unanswered")
+
+
 def _hits(context: Context, index: WordIndex, question: WordQuery, asked: SearchQuery) -> list[SearchRow]:
-    found = best_pages(index, question, asked.limit, asked.offset, explain=asked.explain)
-    record_shown(context.archive, [hit.url for hit in found])
-    return [search_row(hit, asked.explain) for hit in found]
+    found = best_pages(
+        index, question, asked.limit, asked.offset, explain=asked.explain, order=asked.sort, collapse=asked.collapse
+    )
+    if not context.unseen:
+        record_shown(context.archive, [hit.url for hit in found])
+    newest = {} if question.at or question.spans else {hit.url: hit.time for hit in found}
+    gone = gone_since(context.archive, newest) if newest else {}
+    return [search_row(hit, asked.explain, gone.get(hit.url)) for hit in found]
 
 
 def _suggested_query(index: WordIndex, asked: SearchQuery, pages: frozenset[int] | None) -> str:
@@ -378,7 +433,7 @@ def _shown_category(category: PageCategory) -> str:
 def categories(context: Context, asked: CategoriesQuery) -> Rows[PageCategory]:
     """Sort the pages of a site into a tree by their key words.
 
-    A page is in a category because the category's name is among its own key words.
+    A page is in the category whose name weighs most among its own key words.
     """
     host = require_site(context.archive, asked.site)
     rows = site_categories(current_words(context), host, asked.at, asked.depth, context.steps("pages"))

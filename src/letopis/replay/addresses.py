@@ -76,7 +76,7 @@ def parse_http_date(text: str) -> int:
 _MEMENTO = re.compile(r"(\d{1,14})([a-z]{2}_)?/(.+)", re.ASCII | re.DOTALL)
 _TIMEMAP = re.compile(r"timemap/(link|json|cdxj)/(?:(\d{14})/)?(.+)", re.ASCII | re.DOTALL)
 _DIFF = re.compile(r"diff/(\d{1,14})/(\d{1,14})/(.+)", re.ASCII | re.DOTALL)
-_CALENDAR = re.compile(r"(?:\*|%2[aA])/(.+)", re.ASCII | re.DOTALL)
+_CALENDAR = re.compile(r"(\d{0,14})(?:\*|%2[aA])/(.+)", re.ASCII | re.DOTALL)
 # Some proxies and clients fold the two slashes after the scheme.
 _FOLDED = re.compile(r"(https?):/+(?=[^/])", re.IGNORECASE)
 _ESCAPED = re.compile(r"https?%3A(?:/|%2F)", re.IGNORECASE)
@@ -109,7 +109,7 @@ def parse_address(rest: str) -> ReplayAddress:
     if found := _TIMEMAP.fullmatch(rest):
         return ReplayAddress(ReplayKind.TIMEMAP, embedded_url(found[3]), (found[2],) if found[2] else (), found[1])
     if found := _CALENDAR.fullmatch(rest):
-        return ReplayAddress(ReplayKind.CALENDAR, embedded_url(found[1]))
+        return ReplayAddress(ReplayKind.CALENDAR, embedded_url(found[2]), (found[1],) if found[1] else ())
     if found := _DIFF.fullmatch(rest):
         return ReplayAddress(ReplayKind.DIFF, embedded_url(found[3]), (found[1], found[2]))
     return ReplayAddress(ReplayKind.TIMEGATE, embedded_url(rest))
@@ -180,7 +180,7 @@ def memento_links(web: ReplayUrls, named: list[tuple[str, TimelineCapture | None
         if moment is not None:
             relations.setdefault(moment, []).append(relation)
     return ", ".join(
-        f'<{web.memento(moment.time, moment.url)}>; rel="{" ".join([*words, "memento"]).strip()}"; '
+        f'<{web.memento(moment.time, moment.url)}>; rel="{" ".join([*filter(None, words), "memento"])}"; '
         f'datetime="{http_date(moment.time)}"'
         for moment, words in relations.items()
     )

@@ -21,6 +21,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
 from letopis.api.requests import http_status_of
+from letopis.api.sessions import cookie_of
 from letopis.archive import Archive
 from letopis.archive.accounts import accounts_of, session_rows_of
 from letopis.errors import LetopisError, UnknownUrl
@@ -40,7 +41,14 @@ from letopis.replay.frame import (
 )
 from letopis.replay.origin import ReplayOrigin, ReplaySite
 from letopis.replay.site_rewriting import OURS, browser_script
-from letopis.replay.sites import SiteRequest, common_fields, preflight, site_response
+from letopis.replay.sites import (
+    SiteRequest,
+    common_fields,
+    missing_mark,
+    missing_response,
+    preflight,
+    site_response,
+)
 from letopis.web.languages import language_of, use_language
 from letopis.web.pages import STATIC, environment
 
@@ -151,9 +159,9 @@ class ReplayApp:
     def _rendered(self, request: Request, text: Callable[[], str], status: int = 200) -> Response:
         base = self._origin.base
         policy = (
-            f"default-src 'none'; script-src {base}/static/; style-src {base}/static/; img-src {base}/static/; "
-            f"connect-src {base}/web/; frame-src {self._origin.sites}; form-action {base}/replay/; base-uri 'none'; "
-            "frame-ancestors 'none'"
+            f"default-src 'none'; script-src {base}/static/; style-src {base}/static/; img-src {base}/static/ "
+            f"{self._origin.sites}; connect-src {base}/web/; frame-src {self._origin.sites}; "
+            f"form-action {base}/replay/; base-uri 'none'; frame-ancestors 'none'"
         )
         with use_language(language_of(request)) as language:
             body = text()
@@ -176,8 +184,8 @@ class ReplayApp:
             cookies[REPLAY_COOKIE] = self._rows.begin(owner, "replay", now, REPLAY_LIFETIME)
         for name, value in cookies.items():
             answer.set_cookie(
-                name, value, max_age=REPLAY_LIFETIME, path="/", domain=self._origin.domain, httponly=True,
-                samesite="lax", secure=self._origin.scheme == "https",
+                cookie_of(request.scope, name), value, max_age=REPLAY_LIFETIME, path="/", domain=self._origin.domain,
+                httponly=True, samesite="lax", secure=self._origin.scheme == "https",
             )  # fmt: skip
         answer.headers["referrer-policy"] = "no-referrer"
         return answer
@@ -204,7 +212,7 @@ class ReplayApp:
     def _site_answer(self, request: Request, asked: SiteRequest) -> Response:
         path = request.scope["path"]
         if request.headers.get("service-worker"):
-            return _not_here("archived pages have no workers that outlive them", asked)
+            return PlainTextResponse("archived pages have no workers that outlive them", 404)
         if path.startswith(OURS):
             return self._own_file(path.removeprefix(OURS), asked)
         if asked.destination == "document":
@@ -217,9 +225,10 @@ class ReplayApp:
             return site_response(self._archive, asked)
         except UnknownUrl as error:
             if not asked.shows_page:
-                return _not_here(str(error), asked)
+                return missing_response(asked.key_url, str(error), common_fields(asked))
             answer = not_captured_page(request, asked.url)
             answer.headers.update(common_fields(asked) | {"content-security-policy": site_policy(self._origin)})
+            answer.headers["server-timing"] = missing_mark(asked.key_url)
             return answer
 
     def _own_file(self, name: str, asked: SiteRequest) -> Response:
@@ -228,12 +237,7 @@ class ReplayApp:
         if name == "full":
             fields = common_fields(asked) | {"clear-site-data": '"storage"'}
             return PlainTextResponse("This page stored too much; what it stored was deleted.", headers=fields)
-        return _not_here(name, asked)
-
-
-def _not_here(detail: str, asked: SiteRequest) -> Response:
-    """What is asked for is not in the archive; `Server-Timing` lets the page's own report count it."""
-    return PlainTextResponse(f"{detail}\n", 404, headers=common_fields(asked) | {"server-timing": "missing"})
+        return PlainTextResponse("there is no such file", 404)
 
 
 def _missing_bar(url: str, asked: int, home: str) -> str:
@@ -247,7 +251,7 @@ def _path_and_query(request: Request) -> str:
 
 def _cookie(request: Request, name: str) -> str:
     try:
-        found = SimpleCookie(request.headers.get("cookie", "")).get(name)
+        found = SimpleCookie(request.headers.get("cookie", "")).get(cookie_of(request.scope, name))
     except CookieError:
         return ""
     return found.value if found else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 from urllib.parse import quote
 
 from fastapi import Request, Response
@@ -15,6 +14,7 @@ from letopis.archive.captures import (
     CaptureList,
     CaptureNeighbours,
     TimelineCapture,
+    reads_at_once,
     timeline_of,
     timeline_of_key,
 )
@@ -46,6 +46,7 @@ from letopis.replay.frame import FRAME_TYPE, FramePlace, ShownPage, page_path, r
 from letopis.replay.fuzzy import similar_keys
 from letopis.replay.origin import ReplayDoor
 from letopis.replay.redirects import refresh_target, shown_capture
+from letopis.tuples import NamedTuple
 from letopis.urls import surt
 from letopis.web.languages import language_of, use_language
 
@@ -87,6 +88,8 @@ def rewritten_body(web: ReplayUrls, stored: ArchivedResponse, moment: TimelineCa
 
 
 RAW = "id_"
+_SENT_AT_ONCE, _REWRITTEN_AT_ONCE = 64 * 1024, 32 * 1024
+"""Bytes of a capture up to which no thread is needed; to read one makes at most 2 MB of coder output."""
 _ALWAYS = 2**62
 """A time after every capture."""
 
@@ -100,9 +103,9 @@ def not_captured(url: str) -> UnknownUrl:
 
 
 def captures_near(archive: Archive, url: str, time: int) -> CaptureNeighbours:
-    """The captures of an address around a time; of one that differs only by what gets past caches, if it has none."""
+    """The captures of an address around a time; if it has none, of one that means the same."""
     near = timeline_of(archive, url).around(time)
-    if near is None and "?" in url:
+    if near is None:
         keys = similar_keys(archive.attached(CaptureList), surt(url))
         near = timeline_of_key(archive, keys.low).around(time) if keys is not None else None
     if near is None:
@@ -128,17 +131,34 @@ def timegate(archive: Archive, web: ReplayUrls, address: ReplayAddress, scope: S
     return response
 
 
-def memento(archive: Archive, web: ReplayUrls, address: ReplayAddress, scope: Scope) -> Response:
-    """The capture of exactly this second, the last one if there are several; or the way to the closest one."""
-    digits = address.stamps[0]
-    end = latest_millis(digits)
+class FoundMemento(NamedTuple):
+    """The capture of exactly a second, the last one if there are several, else the closest one; and those around it."""
+
+    near: CaptureNeighbours
+    moment: TimelineCapture
+
+
+def find_memento(archive: Archive, address: ReplayAddress) -> FoundMemento:
+    """What an address names; UnknownUrl when it was never captured."""
+    end = latest_millis(address.stamps[0])
     near = captures_near(archive, address.url, end)
-    moment = near.upto if near.upto is not None and near.upto.time >= end - 999 else near.closest(end)
+    return FoundMemento(near, near.upto if near.upto is not None and near.upto.time >= end - 999 else near.closest(end))
+
+
+def is_short_work(archive: Archive, moment: TimelineCapture, asked: ReplayRequest) -> bool:
+    """Whether a capture is made ready in about a millisecond, which is less than a thread and what waits for it."""
+    most = _SENT_AT_ONCE if asked.form == RAW else _REWRITTEN_AT_ONCE
+    return not asked.wants_frame and reads_at_once(archive, moment, most)
+
+
+def memento(archive: Archive, web: ReplayUrls, found: FoundMemento, digits: str, asked: ReplayRequest) -> Response:
+    """The capture; or the way to it, if it is of another second."""
+    near, moment = found
     if timestamp(moment.time) != digits:
-        location = web.origin + web.inside(moment.time, moment.url, address.form)
-        fields = {"location": location, "link": resource_links(web, moment.url), **_readers(archive, scope)}
+        location = web.origin + web.inside(moment.time, moment.url, asked.form)
+        fields = {"location": location, "link": resource_links(web, moment.url), **_readers(archive, asked.scope)}
         return Response(status_code=302, headers=fields)
-    return _capture_response(archive, web, near, moment, ReplayRequest(scope, address.form))
+    return _capture_response(archive, web, near, moment, asked)
 
 
 def _readers(archive: Archive, scope: Scope) -> dict[str, str]:
@@ -194,12 +214,13 @@ def _capture_response(
             fields["refresh"] = f"{onward.delay}; url={web.origin}{web.inside(onward.time, onward.url)}"
         elif onward is not None and onward.delay <= _AT_ONCE:
             target, status = onward, 302
-    sandbox = sandbox_flags(archive)
     if target is not None:
         fields["location"] = web.origin + web.inside(target.time, target.url, asked.form)
     elif asked.wants_frame and is_page(stored):
         return _framed_response(archive, web, ShownPage(near, moment, moment.time), fields, asked.scope)
-    return _body_response(web, moment, replace(stored, status=status), fields, asked, sandbox)
+    if status != stored.status:
+        stored = replace(stored, status=status)
+    return _body_response(archive, web, moment, stored, fields, asked)
 
 
 def _framed_response(
@@ -239,11 +260,11 @@ def sendable_status(status: int) -> int:
 
 
 def _body_response(
-    web: ReplayUrls, moment: TimelineCapture, stored: ArchivedResponse, fields: dict[str, str], asked: ReplayRequest,
-    sandbox: str,
+    archive: Archive, web: ReplayUrls, moment: TimelineCapture, stored: ArchivedResponse, fields: dict[str, str],
+    asked: ReplayRequest,
 ) -> Response:  # fmt: skip
     raw = asked.form == RAW
-    fields["content-security-policy"] = RAW_POLICY if raw else replay_policy(web.origin, sandbox)
+    fields["content-security-policy"] = RAW_POLICY if raw else replay_policy(web.origin, sandbox_flags(archive))
     body, note = RewrittenBody(stored.body) if raw else rewritten_body(web, stored, moment)
     if note:
         fields["letopis-note"] = note

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from operator import itemgetter
-from typing import NamedTuple
+from typing import cast
 from urllib.parse import unquote_to_bytes
 
 from fastapi import Request, Response
@@ -21,7 +21,8 @@ from starlette.routing import Route
 from letopis.api.requests import archive_of, origin_of, streamed_response
 from letopis.errors import UsageError
 from letopis.exchange.cdx import FIELDS, CdxRow, cdxj_line
-from letopis.replay.cdx_filters import ELSEWHERE, FIELD_INDEXES, field_index
+from letopis.exchange.exported_places import ExportedPlaces
+from letopis.replay.cdx_filters import ELSEWHERE, FIELD_INDEXES, IN_FILE, field_index
 from letopis.replay.cdx_query import (
     CdxFinder,
     CdxParameters,
@@ -33,9 +34,10 @@ from letopis.replay.cdx_query import (
     resume_key,
     wayback_query,
 )
+from letopis.tuples import NamedTuple
 
 _ALL = tuple(range(7))
-_STATUSCODE = FIELDS.index("statuscode")
+_STATUSCODE, _LENGTH = FIELDS.index("statuscode"), FIELDS.index("length")
 _JSON_NAMES = ("urlkey", "timestamp", "url", "mime", "status", "digest", "length")
 
 
@@ -97,7 +99,8 @@ def chosen_cdxj_lines(batches: Iterator[list[CdxRow]], names: Sequence[str]) -> 
 
 
 def _object_places(names: Sequence[str]) -> dict[str, int]:
-    return {name: _JSON_NAMES.index(name) for name in names if name in _JSON_NAMES}
+    places = {name: at for at, name in enumerate(_JSON_NAMES)} | {name: 8 + at for at, name in enumerate(IN_FILE)}
+    return {name: places[name] for name in names if name in places}
 
 
 def _object(row: CdxRow, places: dict[str, int]) -> dict[str, object]:
@@ -132,7 +135,7 @@ def wayback(request: Request) -> Response:
     names = [*(name for name in parameters.get("fl").split(",") if name)] or list(FIELDS)
     names += [name for name in query.counts if name not in names]
     names += [name for name in _ORIGINALS if query.resolved is not None and name not in names]
-    table = _Table(names, _places(names, query), parameters.get("output") == "json")
+    table = _Table(names, _places(names, query), parameters.get("output") == "json", _exports(request, names))
     if parameters.flag("showResumeKey") and query.order == "forward" and (query.limit or 0) >= 0:
         return _resumable(finder, query, table)
     return table.response(finder.find(query))
@@ -144,7 +147,25 @@ _ORIGINALS = ("orig.length", "orig.offset", "orig.filename")
 def _places(names: Sequence[str], query: CdxQuery) -> list[int]:
     """Where the fields stand in the rows of an answer."""
     counted = {name: 8 + at for at, name in enumerate(query.counts)}
+    counted |= {name: 8 + len(query.counts) + at for at, name in enumerate(IN_FILE)}
     return [_NOWHERE if name in ELSEWHERE else counted.get(name) or field_index(name) for name in names]
+
+
+def _exports(request: Request, names: Sequence[str]) -> ExportedPlaces | None:
+    """The files that captures lie in, when somebody asks for them."""
+    return ExportedPlaces(archive_of(request)) if any(name in IN_FILE for name in names) else None
+
+
+def _located(batches: Iterator[list[CdxRow]], exports: ExportedPlaces | None) -> Iterator[list[CdxRow]]:
+    """Rows with file and offset behind their fields; the length is then that of the record in the file."""
+    return batches if exports is None else ([_in_file(row, exports) for row in rows] for rows in batches)
+
+
+def _in_file(row: CdxRow, exports: ExportedPlaces) -> CdxRow:
+    found = exports.find(row[2], row[7])
+    if found is None:
+        return cast(CdxRow, (*row, "-", "-"))
+    return cast(CdxRow, (*row[:_LENGTH], str(found.length), *row[_LENGTH + 1 :], found.filename, str(found.offset)))
 
 
 class _Table(NamedTuple):
@@ -153,9 +174,11 @@ class _Table(NamedTuple):
     names: list[str]
     places: list[int]
     as_json: bool
+    exports: ExportedPlaces | None
 
     def response(self, batches: Iterator[list[CdxRow]], resume: str = "") -> Response:
         """Rows, and the key with which to ask for more."""
+        batches = _located(batches, self.exports)
         if self.as_json:
             return streamed_response(json_table(batches, self.places, self.names, resume), "application/json")
         tail = [f"\n{resume}\n"] if resume else []
@@ -184,13 +207,13 @@ def pywb(request: Request) -> Response:
         pages = finder.pages(query)
         return JSONResponse({"pages": pages, "pageSize": query.page_size, "blocks": pages * query.page_size})
     _refuse_past_the_end(finder, query)
-    text, kind = _formatted(parameters)
-    return streamed_response(text(finder.find(query)), kind)
-
-
-def _formatted(parameters: CdxParameters) -> tuple[partial[Iterator[str]], str]:
     names = [name for name in parameters.get("fields", "fl").split(",") if name]
-    unknown = [name for name in names if name not in FIELD_INDEXES and name not in ELSEWHERE]
+    text, kind = _formatted(parameters, names)
+    return streamed_response(text(_located(finder.find(query), _exports(request, names))), kind)
+
+
+def _formatted(parameters: CdxParameters, names: Sequence[str]) -> tuple[partial[Iterator[str]], str]:
+    unknown = [name for name in names if name not in FIELD_INDEXES and name not in (*ELSEWHERE, *IN_FILE)]
     if unknown:
         raise UsageError(f"there is no field '{unknown[0][:40]}'; the fields are {', '.join(FIELD_INDEXES)}")
     output = parameters.get("output") or "cdxj"
@@ -200,10 +223,14 @@ def _formatted(parameters: CdxParameters) -> tuple[partial[Iterator[str]], str]:
     if output == "json":
         return (partial(json_lines, names=chosen) if chosen else partial(json_lines)), "application/x-ndjson"
     if output == "text" and names:
-        return partial(plain_lines, places=[FIELD_INDEXES.get(name, _NOWHERE) for name in names]), _PLAIN
+        return partial(plain_lines, places=[_text_place(name) for name in names]), _PLAIN
     if names:
         return partial(chosen_cdxj_lines, names=chosen), "text/x-cdxj; charset=utf-8"
     return partial(cdxj_lines), "text/x-cdxj; charset=utf-8"
+
+
+def _text_place(name: str) -> int:
+    return 8 + IN_FILE.index(name) if name in IN_FILE else FIELD_INDEXES.get(name, _NOWHERE)
 
 
 _OUTPUTS = ("cdxj", "json", "text")

@@ -28,8 +28,10 @@ FIELD_INDEXES: Mapping[str, int] = {name: place for place, name in enumerate(FIE
 """Where each field stands in a row, by all its names."""
 
 
-ELSEWHERE = ("offset", "filename", "redirect", "robotflags", "orig.length", "orig.offset", "orig.filename")
-"""Fields of indexes of files: what lies in an archive of ours is in no file, so they are `-` here."""
+ELSEWHERE = ("redirect", "robotflags", "orig.length", "orig.offset", "orig.filename")
+"""Fields that no capture has here: they are `-`."""
+IN_FILE = ("filename", "offset")
+"""Where a capture lies in a WARC file that was exported; `-` where there is no such file."""
 
 
 def field_index(name: str) -> int:

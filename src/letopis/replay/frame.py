@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from fastapi import Request, Response
@@ -14,11 +14,13 @@ from markupsafe import Markup
 
 from letopis.archive import Archive
 from letopis.archive.captures import VERSION, CaptureList, CaptureNeighbours, KeyRange, TimelineCapture
+from letopis.archive.sets import SetQuality
 from letopis.errors import UsageError
-from letopis.model import from_millis, rfc3339
+from letopis.model import from_millis, rfc3339, to_millis
 from letopis.model.times import timestamp
 from letopis.replay.addresses import embedded_url
 from letopis.schedule.policies import format_span
+from letopis.tuples import NamedTuple
 from letopis.urls import surt
 from letopis.web.languages import language_of, translatable, translate, use_language
 from letopis.web.pages import environment, short_time
@@ -84,7 +86,16 @@ def bar_values(archive: Archive, page: ShownPage, home: str = "") -> dict[str, A
         if page.near.last.number not in (None, moment.number)
         else "",
         "home": home,
+        "stamp": timestamp(page.asked),
+        "quality": _quality(archive, moment),
     }
+
+
+def _quality(archive: Archive, moment: TimelineCapture) -> SetQuality | None:
+    """What a replay of this very capture told, where it was captured whole and somebody looked."""
+    found = archive.sets.nearest(moment.url, from_millis(moment.time))
+    is_this = found is not None and to_millis(found.time) // 1000 == moment.time // 1000
+    return archive.sets.quality(found) if found is not None and is_this else None
 
 
 def replay_frame(archive: Archive, page: ShownPage, place: FramePlace) -> str:

@@ -6,6 +6,7 @@ Pages ask for `lib.js?_=1712345678901` with another number at every visit; witho
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from letopis.archive.captures import CaptureList, KeyRange
 
@@ -15,8 +16,17 @@ _NAMES = (
     "_", "cb", "cachebust", "cachebuster", "cache_buster", "nocache", "no_cache", "bust", "rand", "random", "rnd",
     "ord", "timestamp", "ts", "time", "tstamp", "uncache", "dc", "_dc", "_ts", "v_ts",
 )  # fmt: skip
-_BUSTER = re.compile(rf"(?:{'|'.join(_NAMES)})=(?:0?\.\d+|\d{{4,}})|utm_[a-z]+=[^&]*|(?:fbclid|gclid)=[^&]*", re.ASCII)
+_BUSTER = re.compile(
+    rf"(?:{'|'.join(_NAMES)})=(?:0?\.\d+|\d{{4,}})|(?:utm_[a-z]+|fbclid|gclid|ancestor_origins)=[^&]*", re.ASCII
+)
+"""A page does not choose in which frames it is shown, which `ancestor_origins` tells."""
 _CALLBACK = re.compile(r"(callback|jsonp|cb)=([a-z_.$]*?)[_\d]*\d{4,}", re.ASCII)
+_BY_SCHEME = {
+    "com,google-analytics)/": "com,google-analytics,ssl)/",
+    "com,quantserve,edge)/": "com,quantserve,secure)/",
+    "com,scorecardresearch,b)/": "com,scorecardresearch,sb)/",
+}
+"""Hosts of which scripts choose one by the scheme of their page, which at replay may be another: either is meant."""
 
 
 def fuzzy_key(key: str) -> str:
@@ -31,8 +41,21 @@ def fuzzy_key(key: str) -> str:
 def similar_keys(captures: CaptureList, key: str) -> KeyRange | None:
     """The captured key that means what this one means; None without one, or where nothing in it looks random."""
     wanted = fuzzy_key(key)
-    if wanted == key:
-        return None
+    found = _alike(captures, key, wanted) if wanted != key else None
+    return found or next(
+        (range_ for other in _other_hosts(key) if (range_ := _alike(captures, other, fuzzy_key(other))) is not None),
+        None,
+    )
+
+
+def _other_hosts(key: str) -> Iterator[str]:
+    for pair in _BY_SCHEME.items():
+        for one, other in (pair, pair[::-1]):
+            if key.startswith(one):
+                yield other + key.removeprefix(one)
+
+
+def _alike(captures: CaptureList, key: str, wanted: str) -> KeyRange | None:
     path = key.partition("?")[0]
     tried = 0
     for low in (path, path + "?"):

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Iterator
 from itertools import chain, groupby, islice
-from typing import NamedTuple
 from urllib.parse import urlencode
 
 from fastapi import Request, Response
@@ -19,7 +18,9 @@ from letopis.api.requests import archive_of, origin_of, streamed_response
 from letopis.archive import Archive
 from letopis.archive.accounts import session_rows_of
 from letopis.archive.captures import (
+    ALL_TIMES,
     TOO_LARGE,
+    VERSION,
     CaptureList,
     KeyRange,
     ListedCapture,
@@ -41,11 +42,20 @@ from letopis.replay.addresses import (
     parse_address,
     path_after,
 )
-from letopis.replay.captures import memento, not_captured, replay_door, timegate
+from letopis.replay.captures import (
+    ReplayRequest,
+    find_memento,
+    is_short_work,
+    memento,
+    not_captured,
+    replay_door,
+    timegate,
+)
 from letopis.replay.cdx import cdx_finder_of, cdxj_lines
 from letopis.replay.cdx_query import CdxFinder, CdxQuery
 from letopis.replay.csp import RAW_POLICY, SAFE_HEADERS
 from letopis.replay.frame import go_to_date, not_captured_page
+from letopis.tuples import NamedTuple
 from letopis.urls import surt
 from letopis.web.charts import CalendarCapture, CalendarDays, calendar_months
 from letopis.web.pages import render_page
@@ -138,15 +148,25 @@ def _cdxj(finder: CdxFinder, address: ReplayAddress, since: int) -> Response:
 
 
 MOST_CALENDAR_CAPTURES = 20_000
+_MOST_LISTED = 500
+"""Captures of a year that are listed below its sheet."""
 
 
 def calendar(archive: Archive, web: ReplayUrls, address: ReplayAddress, request: Request) -> Response:
-    """A page for people; at most `MOST_CALENDAR_CAPTURES` captures on it."""
-    batches = archive.attached(CaptureList).batches(KeyRange.exactly(surt(address.url)))
+    """A page for people, of all captures or of those whose time begins with some digits.
+
+    At most `MOST_CALENDAR_CAPTURES` are on it. Years with many are not listed: their days lead to pages of their own.
+    """
+    digits = address.stamps[0] if address.stamps else ""
+    span = TimeRange(earliest_millis(digits), latest_millis(digits)) if digits else ALL_TIMES
+    batches = archive.attached(CaptureList).batches(KeyRange.exactly(surt(address.url)), span)
     rows = list(islice((row for batch in batches for row in batch), MOST_CALENDAR_CAPTURES + 1))
     if not rows:
         raise not_captured(address.url)
-    captures = [(timestamp(row[2]), web.memento(row[2], row[1]), row[3]) for row in rows[:MOST_CALENDAR_CAPTURES]]
+    captures = [
+        (timestamp(row[2]), web.memento(row[2], row[1]), row[3], row[8] == VERSION)
+        for row in rows[:MOST_CALENDAR_CAPTURES]
+    ]
     return render_page(
         request,
         "calendar.html",
@@ -154,11 +174,13 @@ def calendar(archive: Archive, web: ReplayUrls, address: ReplayAddress, request:
         count=len(captures),
         more=len(rows) > MOST_CALENDAR_CAPTURES,
         timemap=web.timemap(address.url),
+        part=digits,
+        most=_MOST_LISTED,
         years=[(year, calendar_months(days), days) for year, days in _years(captures)],
     )
 
 
-def _years(captures: list[tuple[str, str, int]]) -> list[tuple[str, CalendarDays]]:
+def _years(captures: list[tuple[str, str, int, bool]]) -> list[tuple[str, CalendarDays]]:
     return [
         (
             year,
@@ -175,8 +197,8 @@ def _iso_day(digits: str) -> str:
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}"
 
 
-def _capture(at: str, address: str, status: int) -> CalendarCapture:
-    return CalendarCapture(f"{at[8:10]}:{at[10:12]}:{at[12:]}", address, status)
+def _capture(at: str, address: str, status: int, is_version: bool) -> CalendarCapture:
+    return CalendarCapture(f"{at[8:10]}:{at[10:12]}:{at[12:]}", address, status, is_version)
 
 
 def difference(archive: Archive, address: ReplayAddress) -> Response:
@@ -212,8 +234,8 @@ def enter(request: Request) -> Response:
 
 
 async def replay(request: Request) -> Response:
-    """Answers by what the address asks for; see `addresses`. Whatever opens a document or makes a list is done in
-    a thread: no document may hold up other requests.
+    """Answers by what the address asks for; see `addresses`. Whatever opens a document of some size or makes a list
+    is done in a thread: no document may hold up other requests.
     """
     archive = archive_of(request)
     address = parse_address(path_after(request.scope, "/web/"))
@@ -231,15 +253,22 @@ async def replay(request: Request) -> Response:
 
 
 async def _answered(request: Request, archive: Archive, address: ReplayAddress) -> Response:
-    if address.kind is ReplayKind.TIMEGATE and archive.reads_locally:
+    if archive.reads_locally and address.kind is ReplayKind.TIMEGATE:
         return _answer(request, archive, address)
+    if archive.reads_locally and address.kind is ReplayKind.MEMENTO:
+        found, asked = find_memento(archive, address), ReplayRequest(request.scope, address.form)
+        shown = archive, ReplayUrls(origin_of(request.scope)), found, address.stamps[0], asked
+        if is_short_work(archive, found.moment, asked):
+            return memento(*shown)
+        return await run_in_threadpool(memento, *shown)
     return await run_in_threadpool(_answer, request, archive, address)
 
 
 def _answer(request: Request, archive: Archive, address: ReplayAddress) -> Response:
     ours = ReplayUrls(origin_of(request.scope))
     if address.kind is ReplayKind.MEMENTO:
-        return memento(archive, ours, address, request.scope)
+        asked = ReplayRequest(request.scope, address.form)
+        return memento(archive, ours, find_memento(archive, address), address.stamps[0], asked)
     if address.kind is ReplayKind.TIMEMAP:
         return timemap(archive, cdx_finder_of(request), ours, address)
     if address.kind is ReplayKind.CALENDAR:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from urllib.parse import urlsplit
 
 from letopis.errors import SettingError
@@ -22,7 +23,7 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _TIME_DIGITS = 7
 _MOST_LABEL = 63
 _LABEL = re.compile(r"([sh])([0-9a-z]{7})-([a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)", re.ASCII)
-_PORT = re.compile(r"---(\d{1,5})\Z", re.ASCII)
+_PORT = re.compile(r"(?<!-)---(\d{1,5})\Z", re.ASCII)
 _WEB = re.compile(r"(?:(https?):)?//([^/?#\\]+)(?=[/?#]|\Z)", re.ASCII | re.IGNORECASE)
 _SCHEMES = {"s": "https", "h": "http"}
 _USUAL_PORTS = {"http": ":80", "https": ":443"}
@@ -114,6 +115,25 @@ class ReplayOrigin:
         found = _WEB.match(address)
         site = self.site_of(found[2]) if found is not None else None
         return f"{site.origin}{_behind_host(address)}" if site is not None else None
+
+    def restored(self, text: str) -> str:
+        """A query or a body in which scripts wrote where their page is, as they wrote it then."""
+        return _place_pattern(self.host).sub(_restored_place, text) if self.domain in text.lower() else text
+
+
+@cache
+def _place_pattern(host: str) -> re.Pattern[str]:
+    """An archived site's address or host inside a text, as it is or percent-encoded."""
+    name = re.escape(host).replace(":", "(?::|%3A)")
+    return re.compile(rf"(?:https?(:|%3A)(//|%2F%2F))?([sh][0-9a-z]{{7}}-[a-z0-9_-]{{1,63}})\.{name}", re.ASCII | re.I)
+
+
+def _restored_place(found: re.Match[str]) -> str:
+    site = site_of_label(found[3].lower())
+    if site is None:
+        return found[0]
+    colon = found[1] or ":"
+    return (f"{site.scheme}{colon}{found[2]}" if found[1] else "") + site.host.replace(":", colon)
 
 
 def site_of_url(url: str, time: int) -> ReplaySite | None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser
 
 from letopis.archive import Archive
 from letopis.archive.captures import ArchivedResponse, TimelineCapture, load_capture, timeline_of
 from letopis.model.times import timestamp
+from letopis.tuples import NamedTuple
 from letopis.urls import join, surt
 
 FOLLOWED_WITHIN = 60_000

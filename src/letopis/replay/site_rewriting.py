@@ -24,8 +24,8 @@ _POLICY = re.compile(r"http-equiv(?=\s*+=\s*+[\"']?\s*+content-security-policy)"
 _SANDBOX = re.compile(rf"([\s\"'/])(sandbox|csp)(?:{ATTRIBUTE_VALUE}|(?=[\s>/]))", re.IGNORECASE)
 _IMPORT = re.compile(r"(\b(?:from|import)\s*+\(?\s*+)([\"'])((?:https?:)?//[^\"'\s]++)(?=\2)", re.ASCII)
 _HEAD = re.compile(
-    r"(?:\xef\xbb\xbf)?+(?:\s++|<\?xml[^>]*+>|<!--.*?-->)*+(?:<!doctype[^>]*+>)?+(?:\s++|<!--.*?-->)*+(?:<html\b[^>]*+>)?+"
-    r"(?:\s++|<!--.*?-->)*+(?:<head(?=[\s>])[^>]*+>)?+",
+    r"(?>\xef\xbb\xbf)?+(?>\s++|<\?xml[^>]*+>|<!--.*?-->)*+(?><!doctype[^>]*+>)?+(?>\s++|<!--.*?-->)*+(?><html\b[^>]*+>)?+"
+    r"(?>\s++|<!--.*?-->)*+(?><head(?=[\s>])[^>]*+>)?+",
     re.IGNORECASE | re.DOTALL,
 )
 

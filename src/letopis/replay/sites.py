@@ -7,9 +7,10 @@ the browser. Whatever was not captured is 404; nothing is ever asked of the live
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from urllib.parse import quote, urlsplit
 
 from fastapi import Response
+from starlette.responses import PlainTextResponse
 from starlette.types import Scope
 
 from letopis.archive import Archive
@@ -25,6 +26,7 @@ from letopis.replay.csp import header_value, site_policy
 from letopis.replay.origin import ReplayOrigin, ReplaySite
 from letopis.replay.redirects import shown_capture
 from letopis.replay.site_rewriting import browser_script, rewrite_for_site, with_head_script
+from letopis.tuples import NamedTuple
 from letopis.urls import surt
 
 _QUICKLY_REWRITTEN = 256 * 1024
@@ -32,6 +34,7 @@ _FRAMES = ("iframe", "frame", "embed", "object")
 _WORKERS = ("worker", "sharedworker")
 _SCRIPT_TYPES = ("javascript", "ecmascript")
 _MOST_REDIRECTS = 10
+_IN_URL = ":/?#[]@!$&'()*+,;=%~"
 _KEPT_HEADERS = frozenset(
     {"content-language", "content-disposition", "etag", "last-modified", "age", "expires", "retry-after", "allow"}
 )
@@ -66,7 +69,8 @@ class SiteRequest(NamedTuple):
     @property
     def url(self) -> str:
         """The address that was asked once."""
-        return self.site.origin + "/" + path_after(self.scope, "/")
+        path, mark, query = path_after(self.scope, "/").partition("?")
+        return f"{self.site.origin}/{path}{mark}{self.origin.restored(query)}"
 
     @property
     def key_url(self) -> str:
@@ -74,7 +78,8 @@ class SiteRequest(NamedTuple):
         method = self.scope["method"]
         if method in ("GET", "HEAD"):
             return self.url
-        return request_url(self.url, HttpRequest(method, self.fields.header(b"content-type") or "", self.body))
+        body = self.origin.restored(self.body.decode("latin-1")).encode("latin-1")
+        return request_url(self.url, HttpRequest(method, self.fields.header(b"content-type") or "", body))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +130,19 @@ def common_fields(asked: SiteRequest) -> dict[str, str]:
         if sender != "null":
             fields["access-control-allow-credentials"] = "true"
     return fields
+
+
+def missing_mark(url: str) -> str:
+    """The value of `Server-Timing` by which pages, and whoever replays them, see what the archive does not have."""
+    return f'missing;desc="{quote(url, safe=_IN_URL)}"'
+
+
+def missing_response(url: str, detail: str = "", fields: dict[str, str] | None = None) -> Response:
+    """What is asked for is not in the archive. The icon that browsers ask every site for is answered with nothing."""
+    headers = (fields or {}) | {"server-timing": missing_mark(url)}
+    if urlsplit(url).path == "/favicon.ico":
+        return Response(status_code=204, headers=headers)
+    return PlainTextResponse(f"{detail or url}\n", 404, headers=headers)
 
 
 def preflight(asked: SiteRequest) -> Response:

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+
+from letopis.tuples import NamedTuple
 
 Belief = tuple[float, float]
 """Shape and scale (seconds)."""

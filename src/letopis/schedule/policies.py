@@ -11,10 +11,11 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from letopis.config.settings import ScheduleSettings
 from letopis.errors import REPAIR, Damaged
+from letopis.tuples import NamedTuple
 
 _FORMAT = struct.Struct("<BBHHdfffffff")
 _VERSION = 2

@@ -7,7 +7,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from letopis.model.times import parse_duration
 from letopis.schedule.freshness import Floats, optimal_rates
 from letopis.schedule.optimal import OptimalPolicy
 from letopis.schedule.policies import AdaptivePolicy, RevisitPolicy, UniformPolicy, VisitResult, VisitState
+from letopis.tuples import NamedTuple
 
 ChangePattern = Literal["poisson", "periodic", "exact"]
 

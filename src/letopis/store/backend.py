@@ -14,10 +14,11 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from letopis.binary import make_private_folder
 from letopis.errors import Busy, NotReady
+from letopis.tuples import NamedTuple
 
 
 class PackDraft(Protocol):
@@ -71,8 +72,14 @@ class Backend(Protocol):
     def number(self, last: int) -> int:
         """A pack number above `last` that no pack ever had."""
 
-    def list(self) -> Mapping[str, int]:
-        """Names and sizes of all finished objects and logs."""
+    def list(self, above: int = 0) -> Mapping[str, int]:
+        """Names and sizes of all finished objects and logs whose numbers are above one."""
+
+    def find(self, pack: int) -> str | None:
+        """The name of the finished object or log of a number, without a look at others."""
+
+    def size(self, name: str) -> int:
+        """Bytes of a finished object or log; FileNotFoundError when it is gone."""
 
     def read(self, name: str, offset: int, length: int) -> bytes:
         """Up to `length` bytes from `offset`; fewer only at the end of the object."""
@@ -114,6 +121,11 @@ _PART = ".part"
 _LOCK = "lock"
 _OPEN_FILES = 64
 _UNKNOWN = 1 << 62
+
+
+def behind(pack: int) -> str:
+    """What comes after all names of a pack and before those of the next, in the order of names."""
+    return f"{pack:08d}.~"
 
 
 class Disk:
@@ -187,15 +199,26 @@ class LocalBackend:
         """The next one: there is one writer, and it has seen all packs."""
         return last + 1
 
-    def list(self) -> Mapping[str, int]:
-        """Names and sizes of all packs; empty when there is no folder yet."""
+    def list(self, above: int = 0) -> Mapping[str, int]:
+        """Names and sizes of packs; empty when there is no folder yet."""
         found: dict[str, int] = {}
+        last = behind(above)
         with _disk_errors(self.where, "read"), suppress(FileNotFoundError), os.scandir(self._folder) as entries:
             for entry in entries:
-                if entry.name.endswith(_LISTED):
+                if entry.name.endswith(_LISTED) and entry.name > last:
                     with suppress(FileNotFoundError):
                         found[entry.name] = entry.stat().st_size
         return found
+
+    def find(self, pack: int) -> str | None:
+        """One of the two names that a pack may have."""
+        names = [f"{pack:08d}{suffix}" for suffix in _LISTED]
+        return next((name for name in names if (self._folder / name).exists()), None)
+
+    def size(self, name: str) -> int:
+        """As the folder has it now."""
+        with _disk_errors(self.where, "read"):
+            return (self._folder / name).stat().st_size
 
     def read(self, name: str, offset: int, length: int) -> bytes:
         """Bytes of a pack, by one pread in nearly all cases."""

@@ -141,10 +141,10 @@ class Bucket:
             retry_config=_TRIES,
         )
 
-    def sizes(self, prefix: str = "") -> dict[str, int]:
-        """Names and sizes of all objects whose path begins with a folder, or of all."""
+    def sizes(self, prefix: str = "", after: str = "") -> dict[str, int]:
+        """Names and sizes of all objects whose path begins with a folder, or of all that come after a name."""
         with self._told("read"):
-            parts = self._library.list(self._store, prefix or None, chunk_size=1000)
+            parts = self._library.list(self._store, prefix or None, offset=after or None, chunk_size=1000)
             return {row["path"]: row["size"] for part in parts for row in part}
 
     def size(self, name: str) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from letopis.binary import ByteReader
 from letopis.errors import Damaged, NewerFormat
@@ -30,6 +30,7 @@ from letopis.store.pack_format import (
 from letopis.store.packs import Packs, damaged_at
 from letopis.store.record_bodies import LARGE_CONTENT, FrameCoder, body_label, expand_body
 from letopis.store.values import ChainEntry, ContentPlace, DecodedContent, PackGone
+from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from letopis import codec as codecs
@@ -225,15 +226,16 @@ class PackReader:
 
     def _group(self, pack: int, record: PackRecord, coder: FrameCoder) -> _FrameContext:
         """What a frame needs from outside. Only what the frame asks for is read."""
-        head = parse_frame_head(record.head)
-        first = self._packs.record(pack, record.offset - head.back) if head.back else record
-        at = parse_frame_head(first.head).text if head.back else head.text
+        back, slots, _, at = parse_frame_head(record.head)
+        if back:
+            first = self._packs.record(pack, record.offset - back)
+            at = parse_frame_head(first.head).text
         known = self.texts.get(at) if at is not None and coder.needs_known(record.body) else b""
         made = text_read_cost(at, known)
-        if not head.back or not coder.needs_newest(record.body):
-            return _FrameContext(head.slots, None, known, made)
+        if not back or not coder.needs_newest(record.body):
+            return _FrameContext(slots, None, known, made)
         newest = record_bodies.frame_coder(first.method).decode(first.body, 0, None, known)
-        return _FrameContext(head.slots, newest.body, known, made + newest.decoded_bytes)
+        return _FrameContext(slots, newest.body, known, made + newest.decoded_bytes)
 
     def whole_frame(self, pack: int, record: PackRecord) -> list[bytes]:
         """All contents of a frame record, newest first."""

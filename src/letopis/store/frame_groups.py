@@ -19,6 +19,7 @@ from letopis.store.solid.frame_writer import (
     best_shared_text,
     encode_solid,
     encode_solid_behind,
+    frames_size,
     paying_shared_text,
 )
 from letopis.store.values import ChainEntry
@@ -86,10 +87,9 @@ def solid_frames(way: SolidOptions, growth: float) -> FrameEncoder:
 
     def framing(bodies: Sequence[bytes], texts: Sequence[SharedText]) -> FrameGroup:
         choice = (NO_TEXT, *texts)
-        best, size = best_shared_text(bodies[0], [one.text for one in choice])
-        known = choice[best]
+        known = choice[best_shared_text(bodies[0], [one.text for one in choice])]
         fast = record_bodies.encode_newest_run(bodies[0]) if growth else b""
-        if fast and len(fast) <= (1 + growth) * size:
+        if fast and len(fast) <= (1 + growth) * frames_size(encode_solid(bodies[:1], known=known.text)):
             behind = encode_solid_behind(bodies, bound=READ_BOUND, known=known.text, way=way)
             return FrameGroup(known, (CodedFrame(record_bodies.RUN_CODER, fast, 1), *_solid_coded(behind)))
         return FrameGroup(known, tuple(_solid_coded(encode_solid(bodies, bound=READ_BOUND, known=known.text, way=way))))
@@ -98,7 +98,7 @@ def solid_frames(way: SolidOptions, growth: float) -> FrameEncoder:
 
 
 def _solid_coded(frames: Iterable[SolidFrame]) -> Iterator[CodedFrame]:
-    return (CodedFrame(record_bodies.SOLID_CODER, frame.data, frame.count) for frame in frames)
+    return (CodedFrame(record_bodies.solid_coder(), frame.data, frame.count) for frame in frames)
 
 
 def frames_read_back(group: FrameGroup, bodies: Sequence[bytes]) -> bool:

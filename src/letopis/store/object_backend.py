@@ -18,12 +18,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import IO, NamedTuple
+from typing import IO
 from uuid import uuid4
 
 from letopis.errors import Busy
-from letopis.store.backend import WriteLease
+from letopis.store.backend import WriteLease, behind
 from letopis.store.bucket import BLOCK_BYTES, UPLOAD_PART_BYTES, BlockCache, Bucket
+from letopis.tuples import NamedTuple
 
 _LOG, _PACK = ".log", ".pack"
 _CLAIM = ".claim"
@@ -91,22 +92,34 @@ class ObjectBackend:
         """A pack number above `last` that nobody was ever given."""
         return self._sharing.number(last)
 
-    def list(self) -> Mapping[str, int]:
-        """Names and sizes of all packs and logs, from one listing of the bucket."""
+    def list(self, above: int = 0) -> Mapping[str, int]:
+        """Names and sizes of packs and logs, from one listing of the bucket that begins behind a number."""
         segments: dict[str, dict[int, int]] = {}
         found: dict[str, int] = {}
-        for path, size in self._bucket.sizes().items():
+        for path, size in self._bucket.sizes(after=behind(above)).items():
             name, _, offset = path.partition("/")
             if name.endswith(_LOG) and offset.isdecimal():
                 segments.setdefault(name, {})[int(offset)] = size
             elif name.endswith(_PACK) and not offset:
                 found[name] = size
         with self._guard:
-            self._sizes = dict(found)
+            self._sizes = self._sizes | found if above else dict(found)
             for name, parts in segments.items():
                 log = self._refreshed(name, parts)
                 found[name] = log.end
         return found
+
+    def find(self, pack: int) -> str | None:
+        """By the segments of a log, which whoever reads it needs, or else by one question for a finished pack."""
+        for name in (f"{pack:08d}{_LOG}", f"{pack:08d}{_PACK}"):
+            with suppress(FileNotFoundError):
+                self.size(name)
+                return name
+        return None
+
+    def size(self, name: str) -> int:
+        """A log is looked at again, since others may have extended it."""
+        return self._seen(name, self._logs.get(name)).end if name.endswith(_LOG) else self._size(name)
 
     def read(self, name: str, offset: int, length: int) -> bytes:
         """Bytes of a pack or log, by as few range requests as blocks are missing in the cache."""

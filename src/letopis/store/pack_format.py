@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from itertools import groupby, pairwise
 from math import gcd
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from xxhash import xxh3_64_intdigest
 
 from letopis.binary import MAX_VARINT_BYTES, ByteReader, decode_varint, encode_varint, encode_zigzag, length_prefixed
 from letopis.errors import Damaged, NewerFormat
+from letopis.tuples import NamedTuple
 
 PACK_MAGIC = b"\x89LPK\r\n"
 PACK_VERSION = 2
@@ -64,6 +65,8 @@ class RecordMethod(IntEnum):
         return self.name.lower()
 
 
+_tuple = tuple.__new__
+"""Makes a named tuple of its fields in half the time that its class takes: every read of a version makes ten."""
 # Looking a member up in its enumeration is slow in Python 3.11, and every read asks.
 _FIRST_KIND, _LAST_KIND = int(min(RecordKind)), int(max(RecordKind))
 _KINDS = {(kind, method): bytes((kind, method)) for kind in RecordKind for method in RecordMethod}
@@ -152,7 +155,7 @@ def record_extent(data: bytes, at: int = 0) -> RecordExtent | None:
         return None
     if head + body > MAX_RECORD_BYTES:
         return None
-    return RecordExtent(data[at + 5], data[at + 6], place, place + head, place + head + body)
+    return _tuple(RecordExtent, (data[at + 5], data[at + 6], place, place + head, place + head + body))
 
 
 def checked_record(data: bytes, at: int, found: RecordExtent, *, pack: int, offset: int) -> PackRecord | None:
@@ -163,7 +166,7 @@ def checked_record(data: bytes, at: int, found: RecordExtent, *, pack: int, offs
     check = xxh3_64_intdigest(memoryview(data)[at + _MARK.size : end], _check_seed(pack, offset)) & 0xFFFFFFFF
     if _MARK.unpack_from(data, at)[1] != check:
         return None
-    return PackRecord(offset, offset + end - at, kind, method, data[head_at:body_at], data[body_at:end])
+    return _tuple(PackRecord, (offset, offset + end - at, kind, method, data[head_at:body_at], data[body_at:end]))
 
 
 def is_known_record(record: PackRecord, name: str) -> bool:
@@ -213,17 +216,18 @@ def encode_frame_head(back: int, count: int, key: bytes, text_at: SharedTextRef 
 
 def parse_frame_head(head: bytes) -> FrameHead:
     """What the head of a frame record says."""
-    back, at = decode_varint(head, 0)
+    back, at = (0, 1) if head[:1] == b"\0" else decode_varint(head, 0)
     count, at = decode_varint(head, at)
     if back:
         return FrameHead(back, count, b"", None)
     end = at + _OWNER_BYTES
     if len(head) < end:
         raise Damaged("the head of a frame is cut short; run verify to see what is damaged")
-    if len(head) == end:
-        return FrameHead(0, count, head[at:end], None)
-    pack, after = decode_varint(head, end)
-    return FrameHead(0, count, head[at:end], SharedTextRef(pack, decode_varint(head, after)[0]))
+    text = None
+    if len(head) > end:
+        pack, after = decode_varint(head, end)
+        text = _tuple(SharedTextRef, (pack, decode_varint(head, after)[0]))
+    return _tuple(FrameHead, (0, count, head[at:end], text))
 
 
 def owner_mark(key: bytes) -> bytes:

@@ -6,7 +6,6 @@ Damage is named and passed over. A pack is removed only after the facts that it 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
@@ -32,6 +31,7 @@ from letopis.store.pack_format import (
 from letopis.store.packs import CHECKPOINT_NAME, Packs, parse_checkpoint
 from letopis.store.record_bodies import body_label, expand_body
 from letopis.store.values import ContentPlace, PackDamage, VersionFact
+from letopis.tuples import NamedTuple
 
 
 class _FrameSlot(NamedTuple):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple
 
 from xxhash import xxh3_64_hexdigest
 
@@ -31,6 +30,7 @@ from letopis.store.pack_format import (
 )
 from letopis.store.record_bodies import smallest_body
 from letopis.store.values import HighWaterMark, PackGone
+from letopis.tuples import NamedTuple
 
 LOG_SUFFIX, PACK_SUFFIX = ".log", ".pack"
 _START_READ = 1024
@@ -40,7 +40,10 @@ _LARGEST_GUESS = 1 << 20
 
 
 class Packs:
-    """Finds packs by number. Numbers only rise, so a number never means two different packs."""
+    """Finds packs by number. Numbers only rise, so a number never means two different packs.
+
+    Where machines share a place it may hold very many names: only those of packs that are read are asked for.
+    """
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
@@ -49,13 +52,14 @@ class Packs:
         self._last = 0
         self.floor: Callable[[], int] = lambda: 0
         """The highest number that was ever given out, as far as somebody else remembers it."""
-        self.refresh()
+        if not backend.shared:
+            self.refresh()
 
     def refresh(self) -> dict[int, int]:
         """Looks again; numbers and sizes of all packs, in order. Removed packs are let go, so that space comes back."""
-        sizes = {name: size for name, size in self.backend.list().items() if _pack_number(name) > 0}
+        sizes = {name: size for name, size in self.backend.list().items() if pack_number(name) > 0}
         gone = set(self._names.values()).difference(sizes)
-        self._names = {_pack_number(name): name for name in sorted(sizes)}
+        self._names = {pack_number(name): name for name in sorted(sizes)}
         for name in gone:
             self.backend.forget(name)
         self._last = max(self._last, *self._names, 0)
@@ -83,7 +87,7 @@ class Packs:
     def name(self, pack: int) -> str:
         """The pack's name; Moved when there is no such pack any more."""
         if pack not in self._names:
-            self.refresh()
+            self._look_for(pack)
         try:
             return self._names[pack]
         except KeyError:
@@ -91,9 +95,19 @@ class Packs:
                 f"pack {pack} is not in {self.backend.where}; look the content up again, or restore it"
             ) from None
 
+    def _look_for(self, pack: int) -> None:
+        if not self.backend.shared:
+            self.refresh()
+        elif name := self.backend.find(pack):
+            self.add(pack, name)
+
     def size(self, pack: int) -> int:
         """Bytes of a pack; PackGone when there is no such pack any more."""
-        return self.backend.list()[self.name(pack)]
+        name = self.name(pack)
+        try:
+            return self.backend.size(name)
+        except FileNotFoundError:
+            raise self._gone(name) from None
 
     def is_log(self, pack: int) -> bool:
         """Whether the pack waits for compaction."""
@@ -152,7 +166,8 @@ def damaged_at(name: str, offset: int, problem: str) -> Damaged:
     return Damaged(f"{name}, offset {offset}: {problem}; run verify to see what is affected")
 
 
-def _pack_number(name: str) -> int:
+def pack_number(name: str) -> int:
+    """The number in the name of a pack or log; 0 for names of other things."""
     stem, dot, suffix = name.partition(".")
     return int(stem) if dot + suffix in (LOG_SUFFIX, PACK_SUFFIX) and stem.isdecimal() else 0
 

@@ -9,23 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import brotli
 
 from letopis.binary import ByteReader, encode_varint, length_prefixed
-from letopis.errors import VERIFY, Damaged, UnknownVersion, UsageError
+from letopis.errors import VERIFY, Damaged, UsageError
 from letopis.lazy import lazy
 from letopis.store.pack_format import RecordMethod
 from letopis.store.values import DecodedContent
+from letopis.tuples import NamedTuple
 from letopis.zstandard import (
-    CompressionParameter,
     ZstdCompressor,
     ZstdDecompressor,
-    ZstdDict,
     ZstdError,
+    as_prefix,
     compress,
+    compress_behind,
     decompress,
 )
 
@@ -119,8 +119,6 @@ def smallest_body(body: bytes) -> tuple[RecordMethod, bytes]:
 _FIRST, _BEHIND, _ALONE = range(3)
 _RUN_LEVEL = 6
 _BEST_RUN_LEVEL = 20
-_LARGEST_WINDOW = 27
-_SHORTEST_PREFIX = 8
 RUN_READ_FACTOR = 8
 """Reading a content may cost this many times its size."""
 
@@ -225,22 +223,8 @@ def _affordable_run(output: int, length: int, bound: int) -> bool:
 
 def _joined_run(kind: int, chosen: list[bytes], first: bytes, rest: list[bytes], newest: bytes) -> bytes:
     lengths = b"".join(encode_varint(len(body)) for body in chosen)
-    return (
-        encode_varint(kind) + first + encode_varint(len(chosen)) + lengths + _compressed_behind(b"".join(rest), newest)
-    )
-
-
-def _compressed_behind(body: bytes, newest: bytes) -> bytes:
-    if not body:
-        return b""
-    window = min(_LARGEST_WINDOW, max(18, (len(body) + len(newest)).bit_length()))
-    options: dict[int, int] = {
-        CompressionParameter.compression_level: _RUN_LEVEL,
-        CompressionParameter.window_log: window,
-    }
-    return ZstdCompressor(options=options, zstd_dict=_newest_as_prefix(newest)).compress(
-        body, ZstdCompressor.FLUSH_FRAME
-    )
+    behind = compress_behind(b"".join(rest), newest, _RUN_LEVEL) if any(rest) else b""
+    return encode_varint(kind) + first + encode_varint(len(chosen)) + lengths + behind
 
 
 def _split_run(data: bytes) -> _RunParts:
@@ -268,15 +252,10 @@ def _decoded_behind(rest: bytes, newest: bytes | None, end: int) -> bytes:
         raise Damaged("a frame needs the newest content of its group, which is not there; run verify")
     if not end:
         return b""
-    output = ZstdDecompressor(zstd_dict=_newest_as_prefix(newest)).decompress(rest, end)
+    output = ZstdDecompressor(zstd_dict=as_prefix(newest)).decompress(rest, end)
     if len(output) < end:
         raise Damaged("a frame ends before its last content; run verify")
     return output
-
-
-def _newest_as_prefix(newest: bytes) -> tuple[ZstdDict, int] | None:
-    """The newest content as what came before, unless it is shorter than zstd takes."""
-    return ZstdDict(newest, is_raw=True).as_prefix if len(newest) >= _SHORTEST_PREFIX else None
 
 
 @contextmanager
@@ -310,32 +289,6 @@ class FrameCoder(NamedTuple):
         return own + [rest * (index + 1) // others - rest * index // others for index in range(others)]
 
 
-@cache
-def _solid_decode(data: bytes, slot: int, newest: bytes | None, known: bytes) -> DecodedContent:
-    try:
-        found: DecodedContent = solid_frames.decode(data, slot, newest, known)
-    except UnknownVersion as error:
-        raise Damaged(f"a solid frame has no slot {slot}; run verify") from error
-    return found
-
-
-def _solid_decode_all(data: bytes, newest: bytes | None, known: bytes) -> list[bytes]:
-    bodies: list[bytes] = solid_frames.decode_all(data, newest, known)
-    return bodies
-
-
-def _solid_needs_newest(data: bytes) -> bool:
-    return bool(solid_frames.needs_newest(data))
-
-
-def _solid_needs_known(data: bytes) -> bool:
-    return bool(solid_frames.needs_known(data))
-
-
-def _solid_newest_span(data: bytes) -> int:
-    return int(solid_frames.newest_span(data))
-
-
 RUN_CODER = FrameCoder(
     RecordMethod.RUN,
     lambda data, slot, newest, _: decode_run(data, slot, newest),
@@ -344,15 +297,27 @@ RUN_CODER = FrameCoder(
     lambda _: False,
     run_newest_span,
 )
-SOLID_CODER = FrameCoder(
-    RecordMethod.SOLID, _solid_decode, _solid_decode_all, _solid_needs_newest, _solid_needs_known, _solid_newest_span
-)
-_BY_METHOD: dict[int, FrameCoder] = {coder.method: coder for coder in (RUN_CODER, SOLID_CODER)}
+_BY_METHOD: dict[int, FrameCoder] = {RecordMethod.RUN: RUN_CODER}
+
+
+def solid_coder() -> FrameCoder:
+    """What reads solid frames. Made at its first use: most commands read none."""
+    made = FrameCoder(
+        RecordMethod.SOLID,
+        solid_frames.decode,
+        solid_frames.decode_all,
+        solid_frames.needs_newest,
+        solid_frames.needs_known,
+        solid_frames.newest_span,
+    )
+    return _BY_METHOD.setdefault(RecordMethod.SOLID, made)
 
 
 def frame_coder(method: int) -> FrameCoder:
     """The coder of a record's method."""
-    try:
-        return _BY_METHOD[method]
-    except KeyError:
-        raise Damaged(f"a frame names the unknown method {method}; run verify") from None
+    found = _BY_METHOD.get(method)
+    if found is not None:
+        return found
+    if method == RecordMethod.SOLID:
+        return solid_coder()
+    raise Damaged(f"a frame names the unknown method {method}; run verify")

@@ -205,12 +205,18 @@ class Store:
         log = self._writer()
         return HighWaterMark(self._packs.highest, log.pack, log.end if log.pack else 0)
 
-    def beyond(self, mark: HighWaterMark) -> dict[int, int]:
-        """The packs that hold more than a mark knows, and the offset from which on each of them does."""
-        found = {pack: HEADER_BYTES for pack in self._packs.refresh() if pack > mark.highest}
+    def beyond(self, mark: HighWaterMark, logs: Mapping[int, int] | None = None) -> dict[int, int]:
+        """The packs that hold more than a mark, or the ends of some logs, know; the offset from which on each does."""
+        sizes = self._packs.refresh()
+        found = {pack: HEADER_BYTES for pack in sizes if pack > mark.highest}
+        found |= {log: end for log, end in (logs or {}).items() if sizes.get(log, 0) > end}
         if self._size(mark.log) > mark.end:
             found[mark.log] = max(mark.end, HEADER_BYTES)
         return found
+
+    def has_beyond(self, newest: int, logs: Mapping[int, int]) -> bool:
+        """Whether there are packs above a number, or more in some logs than their ends tell; looks at no others."""
+        return bool(self._backend.list(newest)) or any(self._size(log) > end for log, end in logs.items())
 
     def _size(self, pack: int) -> int:
         try:
@@ -262,6 +268,10 @@ class Store:
     def sizes(self) -> dict[int, int]:
         """Size of each pack by its number; what the catalogue does not name in it is waste."""
         return self._packs.refresh()
+
+    def logs(self) -> set[int]:
+        """Numbers of the packs that wait for compaction."""
+        return {pack for pack in self._packs.refresh() if self._packs.is_log(pack)}
 
     def sparse(self, used: Mapping[int, int], share: float = 0.5) -> set[int]:
         """Compacted packs of whose contents less than a share is in use; `used` gives stored bytes by pack number."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from letopis.errors import Damaged
+from letopis.tuples import NamedTuple
 
 
 class PackGone(Damaged):

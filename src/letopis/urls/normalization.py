@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from xxhash import xxh3_64_intdigest
 
 from letopis.errors import BadUrl
 from letopis.lazy import lazy
+from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:
     import ada_url
@@ -35,17 +36,17 @@ _HINT = "write an address such as http://example.org/page"
 
 # Escapes that stay escaped: upper-case hex of anything but letters, digits, "-", ".", "_" and "~".
 _KEPT = r"%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])"
-_PATH = rf"/[\w~!$&'()*+,;=:@./\[\]|-]*+(?:{_KEPT}[\w~!$&'()*+,;=:@./\[\]|-]*+)*+"
-_QUERY = rf"(?:\?((?:{_KEPT})?[\w~!$&()*+,;=:@./?\[\]|-]*+(?:{_KEPT}[\w~!$&()*+,;=:@./?\[\]|-]*+)*+))?"
+_PATH = rf"/[\w~!$&'()*+,;=:@./\[\]|-]*+(?>{_KEPT}[\w~!$&'()*+,;=:@./\[\]|-]*+)*+"
+_QUERY = rf"(?:\?((?:{_KEPT})?[\w~!$&()*+,;=:@./?\[\]|-]*+(?>{_KEPT}[\w~!$&()*+,;=:@./?\[\]|-]*+)*+))?"
 # The last label starts with a letter, so the host is no number in disguise; xn-- is left to the full parser.
-_NAME = r"(?:(?!xn--)[a-z0-9][a-z0-9-]*+\.)*+(?!xn--)[a-z][a-z0-9-]*+"
+_NAME = r"(?>(?!xn--)[a-z0-9][a-z0-9-]*+\.)*+(?!xn--)[a-z][a-z0-9-]*+"
 _BYTE = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
 _HOST = rf"(?:{_NAME}|{_BYTE}(?:\.{_BYTE}){{3}}(?![\w.-]))"
 # Ports up to 65535 but those that a scheme means anyway.
 _NUMBER = r"(?:[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5]|[1-9]\d{1,3})(?!\d)"
 _PLAIN = re.compile(rf"(https?://{_HOST}(?::(?!(?:80|443)(?!\d)){_NUMBER})?)({_PATH})?{_QUERY}(?:#.*)?", re.ASCII)
 _ROOTED = rf"(?!//)({_PATH}){_QUERY}(?:#.*)?"
-_NESTED = rf"(?!\.)([\w~!$&'()*+,;=@.|-]++(?:{_KEPT}[\w~!$&'()*+,;=@.|-]*+)*+(?:{_PATH})?){_QUERY}(?:#.*)?"
+_NESTED = rf"(?!\.)([\w~!$&'()*+,;=@.|-]++(?>{_KEPT}[\w~!$&'()*+,;=@.|-]*+)*+(?:{_PATH})?){_QUERY}(?:#.*)?"
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})?")
 _DOTTED = re.compile(r"\.+(?=(?::\d+)?\Z)", re.ASCII)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.ASCII | re.IGNORECASE)
@@ -95,6 +96,8 @@ def normalize(url: str) -> str:
 def parse_user_url(text: str) -> str:
     """An address as people type it: `example.org/x` and `localhost:8080` get `http://`."""
     text = text.strip(_BLANK)
+    if text.startswith(("http://", "https://")):
+        return normalize(text)
     bare = not _SCHEME.match(text) or (_PORT.match(text) is not None and "://" not in text)
     if bare and text:
         text = "http://" + text.lstrip("/")

@@ -10,8 +10,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote, urlencode
+
+from letopis.tuples import NamedTuple
 
 _MOST_QUERY = 4096
 _MOST_FIELDS = 500

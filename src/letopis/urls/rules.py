@@ -12,10 +12,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import unquote_plus
 
 from letopis.errors import UsageError
+from letopis.tuples import NamedTuple
 from letopis.urls.normalization import normalize, parse_user_url
 
 # A session id is long and random; short values of the ambiguous names (`sid=12`) may choose the page.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from lxml import etree
-
 from letopis.errors import UsageError
+from letopis.lazy import etree
 from letopis.urls.rules import RedirectRule, UrlRules, Variable, VarList
 
 

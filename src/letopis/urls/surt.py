@@ -11,8 +11,9 @@ import re
 import socket
 import struct
 from functools import cache, lru_cache
-from typing import NamedTuple
 from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+from letopis.tuples import NamedTuple
 
 _SIMPLE = re.compile(r"https?://(?:www\d*\.)?([a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)+)((?:/[a-z0-9_~-][a-z0-9_.~-]*)*)/?")
 _SPLIT = re.compile(rb"(https?)://([^/?#]*)([^?#]*)(?:\?([^#]*))?", re.IGNORECASE | re.DOTALL)

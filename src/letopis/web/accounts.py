@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from itertools import islice
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -11,41 +14,58 @@ from fastapi.responses import RedirectResponse
 
 from letopis.api.access import principal_of
 from letopis.api.door import context_of
-from letopis.api.requests import http_status_of
-from letopis.archive.accounts import accounts_of
+from letopis.api.requests import http_status_of, origin_of
+from letopis.archive.accounts import accounts_of, project_pages, projects_of, second_factors_of
+from letopis.archive.watches import WatchedPage, watched_pages
 from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model.rights import OWN, ROLES, SCOPES
-from letopis.operations import Operation, bind, projects
+from letopis.operations import Context, Operation, bind, invitations, projects, two_factor
 from letopis.operations import accounts as operations
+from letopis.operations.two_factor import TwoFactorSecret, shown_secret
+from letopis.tuples import NamedTuple
 from letopis.web.languages import LANGUAGE_COOKIE, LANGUAGES, translatable
 from letopis.web.login import exact_form_of
 from letopis.web.pages import PageRoute, render_page
+from letopis.web.tables import TableAddress, TableColumn, TableView, make_table, table_download
 
 router = APIRouter(route_class=PageRoute)
 
 Form = dict[str, str]
+_MOST_PROJECT_PAGES = 100
 _DONE = {
     "user": translatable("Account created."),
     "user-removed": translatable("Account and tokens removed."),
     "role": translatable("Role changed."),
     "password": translatable("Password set; all sessions of the account have ended."),
     "group": translatable("Group changed."),
+    "invitation-revoked": translatable("Invitation revoked."),
+    "two-factor-off": translatable("Two-factor sign-in is off."),
     "token-revoked": translatable("Token revoked."),
     "project": translatable("Project saved."),
     "project-removed": translatable("Project removed; its pages stay in the archive."),
     "project-pages-removed": translatable("Pages removed from the project."),
     "language": translatable("Language changed."),
 }
-_AUDIT_LINES = 20
+_AUDIT_LINES, _MOST_AUDIT = 20, 1000
+AUDIT_LOG_COLUMNS = (
+    TableColumn("time", translatable("When"), "time"),
+    TableColumn("who", translatable("Who")),
+    TableColumn("action", translatable("What")),
+    TableColumn("subject", translatable("About")),
+    TableColumn("address", translatable("From"), hidden=True),
+)
 
 
 class AccountNotice(NamedTuple):
-    """What the page says at its top: how it went, or a token that is shown this once."""
+    """What the page says at its top: how it went, or a secret that is shown this once."""
 
     status: int = 200
     done: str = ""
     problem: str = ""
     token: str = ""
+    link: str = ""
+    secret: TwoFactorSecret | None = None
+    recovery_codes: tuple[str, ...] = ()
 
 
 @router.get("/accounts")
@@ -58,29 +78,65 @@ def _accounts_page(request: Request, notice: AccountNotice) -> Response:
     who, context = principal_of(request), context_of(request)
     everything, owner = operations.AccountsQuery(), who.may(OWN)
     listed = projects.list_projects(context, everything)
-    return render_page(
+    person = who.session.user if who.session else None
+    factors = second_factors_of(context.archive)
+    log = _audit_log(request, context) if owner else None
+    return table_download(log, "audit") or render_page(
         request,
         "accounts.html",
         notice.status,
         notice=notice,
         owner=owner,
-        person=who.session.user if who.session else None,
+        person=person,
+        has_factor=person is not None and factors.is_on(person.id),
+        recovery_left=factors.left(person.id) if person else 0,
+        invitations=list(invitations.list_invitations(context, everything)) if owner else [],
         users=list(operations.list_users(context, everything)) if owner else [],
         tokens=list(operations.list_tokens(context, everything)),
         projects=[(row, projects.may_change_project(context, row.owner)) for row in listed],
-        audit=list(operations.list_audit(context, operations.AuditQuery(limit=_AUDIT_LINES))) if owner else [],
+        audit=log,
         roles=list(ROLES),
         scopes=list(SCOPES),
     )
 
 
+def _audit_log(request: Request, context: Context) -> TableView:
+    found = list(operations.list_audit(context, operations.AuditQuery(limit=_MOST_AUDIT)))
+    return make_table(TableAddress("/accounts", request.query_params), AUDIT_LOG_COLUMNS, found, "log", _AUDIT_LINES)
+
+
 @router.get("/projects/{name}")
 def project(request: Request, name: str, done: str = "") -> Response:
-    """The pages of a project; whoever may change it takes some out."""
+    """The pages of a project, what changed of them last, and what can be done with all; some may change it."""
     context = context_of(request)
     row = projects.show_project(context, projects.ProjectQuery(name=name)).value
-    may_change = projects.may_change_project(context, row.owner)
-    return render_page(request, "project.html", project=row, may_change=may_change, done=_DONE.get(done, ""))
+    found = next(one for one in projects_of(context.archive).list() if one.name == row.name)
+    kept = (page.url for page in islice(project_pages(context.archive, found), _MOST_PROJECT_PAGES))
+    urls = list(dict.fromkeys((*kept, *row.urls)))[:_MOST_PROJECT_PAGES]
+    states = watched_pages(context.archive, urls)
+    table = make_table(request, PROJECT_COLUMNS, list(map(_project_page, urls, states)))
+    return table_download(table, f"project-{row.name}") or render_page(
+        request, "project.html", project=row, table=table, done=_DONE.get(done, ""),
+        may_change=projects.may_change_project(context, row.owner),
+    )  # fmt: skip
+
+
+PROJECT_COLUMNS = (
+    TableColumn("url", translatable("Page"), "custom"),
+    TableColumn("status", translatable("Status"), "custom"),
+    TableColumn("changed", translatable("Last change"), "ago"),
+    TableColumn("checked_at", translatable("Last check"), "ago"),
+    TableColumn("open", translatable("Actions"), "actions"),
+)
+
+
+def _project_page(url: str, page: WatchedPage) -> SimpleNamespace:
+    """A page of a project as the table shows it."""
+    last, change = page.last, page.change
+    return SimpleNamespace(
+        url=url, title=page.title, status=last and last.status, failure=last.failure if last else "",
+        changed=change.time if change and change.number else None, checked_at=last and last.checked_at,
+    )  # fmt: skip
 
 
 FormAction = Callable[[Request, Form], Response]
@@ -145,11 +201,44 @@ def _create_token(request: Request, form: Form) -> Response:
     return _accounts_page(request, AccountNotice(token=made.value.token))
 
 
+def _invite(request: Request, form: Form) -> Response:
+    """An invitation, whose link is shown this once."""
+    made = _run(request, invitations.invite_user, {name: value for name, value in form.items() if value}).value
+    return _accounts_page(request, AccountNotice(link=origin_of(request.scope) + made.path))
+
+
+def _begin_two_factor(request: Request, form: Form) -> Response:
+    """The secret of a second factor of one's own, for an app."""
+    made = _run(request, two_factor.begin_two_factor, {"name": principal_of(request).name}).value
+    return _accounts_page(request, AccountNotice(secret=made))
+
+
+def _confirm_two_factor(request: Request, form: Form) -> Response:
+    """The first code; a wrong one is asked for again, with the same secret."""
+    name = principal_of(request).name
+    try:
+        made = _run(request, two_factor.confirm_two_factor, {"name": name, "code": form.get("code", "")}).value
+    except UsageError as error:
+        archive = context_of(request).archive
+        user = accounts_of(archive).user(name)
+        pending = second_factors_of(archive).pending(user.id)
+        secret = shown_secret(user, pending) if pending else None
+        return _accounts_page(request, AccountNotice(422, problem=shell_words(error), secret=secret))
+    return _accounts_page(request, AccountNotice(recovery_codes=tuple(made.recovery_codes)))
+
+
+def _end_two_factor(request: Request, form: Form) -> Response:
+    """Switches it off: one's own with a code; owners that of somebody who is locked out."""
+    name = form.get("name") or principal_of(request).name
+    _run(request, two_factor.end_two_factor, {"name": name, "code": form.get("code", "")})
+    return _back("two-factor-off")
+
+
 def _add_project(request: Request, form: Form) -> Response:
     """A named set of pages, sites, folders and crawls, or more of them for one; several stand with blanks between."""
     several = {name: form.get(name, "").split() for name in ("urls", "site", "prefix", "crawl")}
-    _run(request, projects.add_to_project, {**form, **several})
-    return _back("project")
+    made = _run(request, projects.add_to_project, {**form, **several}).value
+    return RedirectResponse(f"/projects/{quote(made.name)}?done=project", 303)
 
 
 def _remove_project(request: Request, form: Form) -> Response:
@@ -177,6 +266,12 @@ for _path, _action in {
     "/accounts/users/role": _change(operations.set_role, "role"),
     "/accounts/users/password": _reset_password,
     "/accounts/users/group": _change(operations.set_group, "group"),
+    "/accounts/users/invite": _invite,
+    "/accounts/users/uninvite": _change(invitations.revoke_invitation, "invitation-revoked"),
+    "/accounts/users/two-factor": _end_two_factor,
+    "/accounts/two-factor": _begin_two_factor,
+    "/accounts/two-factor/confirm": _confirm_two_factor,
+    "/accounts/two-factor/off": _end_two_factor,
     "/accounts/password": _set_password,
     "/accounts/language": _set_language,
     "/accounts/tokens": _create_token,

@@ -13,9 +13,11 @@ import time
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, wait
 from queue import SimpleQueue
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from fastapi import Request
+
+from letopis.tuples import NamedTuple
 
 T = TypeVar("T")
 _MOST = 96
@@ -57,9 +59,9 @@ class BackgroundPool:
 
     def __init__(self, workers: int) -> None:
         self._workers, self._begun = workers, 0
-        self._waiting: SimpleQueue[tuple[Future[None], Callable[[], None]]] = SimpleQueue()
+        self._waiting: SimpleQueue[tuple[Future[None], Callable[[], object]]] = SimpleQueue()
 
-    def submit(self, work: Callable[[], None]) -> Future[None]:
+    def submit(self, work: Callable[[], object]) -> Future[None]:
         """Has something done; the future carries errors. For one caller at a time."""
         future: Future[None] = Future()
         self._waiting.put((future, work))
@@ -112,6 +114,17 @@ class PageCache:
                 return None
             self._raise_failure(key, making)
         return self.get(key, seconds, make, state)
+
+    def done_soon(self, key: Hashable, work: Callable[[], object], patience: float) -> bool:
+        """Has something done in the background, unless that is under way; whether it ended within some seconds."""
+        with self._guard:
+            making = self._making.get(key)
+            if making is None or making.done():
+                making = self._making[key] = self._background.submit(work)
+        ended = bool(wait([making], patience).done)
+        if ended:
+            making.result()
+        return ended
 
     def _known(self, key: Hashable) -> CachedValue | None:
         """What is kept of a key, which is moved behind all others."""

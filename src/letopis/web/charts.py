@@ -5,16 +5,18 @@ from __future__ import annotations
 import calendar
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from datetime import datetime
-from typing import NamedTuple
+from datetime import date, datetime
 from urllib.parse import urlsplit
 
 from letopis.archive.activity import DAY, ChangeRow, HourRow
 from letopis.model import Check, Outcome, from_millis
+from letopis.tuples import NamedTuple
 from letopis.web.pages import iso_day
 
 BAR_HEIGHT = 100.0
 _GAP = 0.18
+_MOST_POINTS = 600
+"""Of a line: a drawing has no more of them to show."""
 
 
 class Bar(NamedTuple):
@@ -29,6 +31,27 @@ class Bar(NamedTuple):
     lower_height: float
     upper_y: float
     upper_height: float
+
+    @property
+    def total(self) -> int:
+        """Both parts together."""
+        return self.lower + self.upper
+
+
+def growth_line(days: Sequence[tuple[str, int]]) -> str:
+    """The points of a line that rises, day by day, by what each of them brought, up to all of it."""
+    if not days:
+        return ""
+    first = date.fromisoformat(days[0][0]).toordinal()
+    span = max(date.fromisoformat(days[-1][0]).toordinal() - first, 1)
+    total, sum_so_far, points = sum(size for _, size in days) or 1, 0, ["0,100"]
+    for day, size in days:
+        x = 1000 * (date.fromisoformat(day).toordinal() - first) / span
+        points.append(f"{x:.1f},{100 - 100 * sum_so_far / total:.1f}")
+        sum_so_far += size
+        points.append(f"{x:.1f},{100 - 100 * sum_so_far / total:.1f}")
+    step = max(1, len(points) // _MOST_POINTS)
+    return " ".join([*points[::step], "1000,0"])
 
 
 def bars(rows: Sequence[tuple[str, int, int]]) -> list[Bar]:
@@ -138,12 +161,16 @@ def _brought(check: Check) -> bool:
     return check.outcome in (Outcome.NEW, Outcome.CHANGED)
 
 
+_ERROR = 400
+
+
 class CalendarCapture(NamedTuple):
-    """A capture as a list shows it: the time of day, where it is shown, and its status."""
+    """A capture as a list shows it: the time of day, where it is shown, its status, whether it brought a version."""
 
     time: str
     address: str
     status: int
+    is_version: bool = False
 
 
 CalendarDays = list[tuple[str, list[CalendarCapture]]]
@@ -151,12 +178,12 @@ CalendarDays = list[tuple[str, list[CalendarCapture]]]
 
 
 class CalendarDay(NamedTuple):
-    """A day of a sheet; those without captures lead nowhere."""
+    """A day of a sheet; those without captures lead nowhere. `kind` is version, same, or error for errors alone."""
 
     day: int
     name: str
     captures: int
-    shade: int
+    kind: str
     address: str
 
 
@@ -184,8 +211,11 @@ def _month(year: str, month: int, found: dict[str, list[CalendarCapture]]) -> Ca
 
 def _square(name: str, day: int, found: dict[str, list[CalendarCapture]]) -> CalendarDay:
     captures = found.get(name, [])
-    shade = min(4, len(captures).bit_length())
-    return CalendarDay(day, name, len(captures), shade, captures[0].address if captures else "")
+    kind = "version" if any(one.is_version for one in captures) else "same"
+    if captures and all(one.status >= _ERROR for one in captures):
+        kind = "error"
+    first = next((one for one in captures if one.is_version), captures[0] if captures else None)
+    return CalendarDay(day, name, len(captures), kind, first.address if first else "")
 
 
 MOST_WARM = 30
@@ -196,8 +226,9 @@ _CALM = 3
 
 
 class HeatCell(NamedTuple):
-    """Changes of a page on a day, and the shade that shows them."""
+    """Changes of a page on a day, which day that is of those that are shown, and the shade."""
 
+    at: int
     day: str
     changes: int
     shade: int
@@ -230,14 +261,16 @@ def heat_map(changes: Iterable[ChangeRow], first: int, last: int) -> HeatMap:
     most = max([_CALM, *(count for url in chosen for count in counts[url].values())])
     names = [iso_day(from_millis(number * DAY)) for number in range(first, last + 1)]
     rows = [
-        HeatRow(url, totals[url], [_cell(name, counts[url].get(first + at, 0), most) for at, name in enumerate(names)])
+        HeatRow(
+            url, totals[url], [_cell(at, name, counts[url].get(first + at, 0), most) for at, name in enumerate(names)]
+        )
         for url in chosen
     ]
     return HeatMap(rows, names, len(totals), sum(totals.values()))
 
 
-def _cell(name: str, count: int, most: int) -> HeatCell:
-    return HeatCell(name, count, -(-count * HEAT_STEPS // most) if count else 0)
+def _cell(at: int, name: str, count: int, most: int) -> HeatCell:
+    return HeatCell(at, name, count, -(-count * HEAT_STEPS // most) if count else 0)
 
 
 HOURS = 24

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import zip_longest
-from typing import Any, NamedTuple
-from urllib.parse import quote
+from typing import Any
+from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -18,7 +19,7 @@ from letopis.archive.differences import DiffSide, diff_side, diff_texts
 from letopis.archive.verdicts import verdict_between
 from letopis.change.diff_formats import link_changes, unified_diff
 from letopis.change.text_diff import DiffPiece, diff_pieces
-from letopis.change.visual_diff import visual_html_in_time
+from letopis.change.visual_diff import FIRST_CHANGE, visual_html_in_time, with_first_change
 from letopis.errors import UsageError
 from letopis.extract.rewriter import rewrite_under
 from letopis.model import Change, Version, rfc3339, stamp14
@@ -30,8 +31,9 @@ from letopis.operations import Context, bind
 from letopis.operations.muting import MuteCommand, mute_add
 from letopis.operations.pages import DiffQuery, diff_sides
 from letopis.replay.csp import SAFE_HEADERS
+from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
-from letopis.web.history import unread_marks
+from letopis.web.history import mark_seen, unread_marks
 from letopis.web.languages import translatable
 from letopis.web.pages import PageAddress, PageRoute, form_of, page_address, render_page, url_in_path
 from letopis.web.timebar import chosen_moment, chosen_time, time_bar
@@ -169,7 +171,8 @@ def _diff_rows(pieces: Sequence[DiffPiece]) -> Iterator[DiffRow]:
 
 def _level(old: _Side, new: _Side, changed: bool) -> Iterator[DiffRow]:
     for left, right in zip_longest(old.take(), new.take()):
-        yield DiffRow(left, right, changed)
+        same = left is not None and right is not None and left.runs == right.runs
+        yield DiffRow(left, right, changed and not same)
 
 
 def _shortened(rows: Sequence[DiffRow]) -> Iterator[DiffRow]:
@@ -200,6 +203,7 @@ COMPARE_VIEWS = {
     "words": translatable("Words"),
     "sides": translatable("Side by side"),
     "visual": translatable("As it looks"),
+    "pictures": translatable("Pictures"),
     "links": translatable("Links"),
     "raw": translatable("Source"),
 }
@@ -242,11 +246,11 @@ def comparison(request: Request) -> Response:
     chosen = asked.own.get("filter", "")
     pair, filters = _version_pair(context, asked, chosen_time(request)), _watch_filters(context, asked.url, chosen)
     sides = _sides_of(context, pair, filters if chosen else ())
+    pictures = _pictures(context, pair)
     if view == _FRAME:
         return _framed(sides.old, sides.new, origin_of(request.scope))
     now = context.moment()
-    if pair.after is None:
-        unread_marks(request, context).read([asked.url])
+    seen_now = pair.after is None and mark_seen(request, context, asked.url)
     return render_page(
         request,
         "compare.html",
@@ -255,16 +259,33 @@ def comparison(request: Request) -> Response:
         title=sides.new.page.title,
         pair=pair,
         view=view,
-        views=COMPARE_VIEWS,
+        views={name: label for name, label in COMPARE_VIEWS.items() if name != "pictures" or any(pictures)},
+        pictures=pictures,
+        first_change=FIRST_CHANGE,
         verdict=sides.verdict,
         filters=filters,
         filtered=chosen if sides.filters else "",
         may_write=principal_of(request).may(WRITE),
         link=f"from={rfc3339(pair.old.time)}&to={rfc3339(pair.new.time)}",
         choices=pair.choices[::-1],
+        seen_now=seen_now,
+        unread=bool(unread_marks(request, context).unread([asked.url])),
         bar=time_bar(request, chosen_moment(request, now), ((one.time, 1) for one in pair.choices), now),
         **_FILLED[view](sides.old, sides.new),
     )
+
+
+def _pictures(context: Context, pair: VersionPair) -> tuple[str, ...]:
+    """Addresses of the pictures that were kept of both versions while they were there; empty where none was."""
+    following = context.archive.answers.versions(pair.old.url, pair.old.number + 1, 1)
+    ends = (following[0].time if following else None, pair.after.time if pair.after is not None else None)
+    return tuple(_picture(context, one, end) for one, end in zip((pair.old, pair.new), ends, strict=True))
+
+
+def _picture(context: Context, version: Version, end: datetime | None) -> str:
+    found = context.archive.sets.of(version.url, version.time, end)
+    kept = [one for one in found if one.has_screenshot and (end is None or one.time < end)]
+    return f"/api/v1/screenshot?{urlencode({'url': version.url, 'at': rfc3339(kept[0].time)})}" if kept else ""
 
 
 def _watch_filters(context: Context, url: str, chosen: str) -> tuple[FilterText, ...]:
@@ -317,9 +338,10 @@ def _framed(old: DiffSide, new: DiffSide, ours: str) -> Response:
     """
     folder = f"/web/{stamp14(new.version.time)}/"
     before, after = (rewrite_under(folder, one.version.url, one.source, page=True) for one in (old, new))
-    text = visual_html_in_time(before, after, remote=True)
+    text = with_first_change(visual_html_in_time(before, after, remote=True))
     policy = (
-        f"sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src {ours}/web/ data:; font-src data:; "
+        f"sandbox; default-src 'none'; style-src 'unsafe-inline' {ours}/web/; img-src {ours}/web/ data:; "
+        f"font-src {ours}/web/ data:; "
         "form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
     )
     return Response(
@@ -372,6 +394,7 @@ _FILLED: dict[str, Callable[[DiffSide, DiffSide], dict[str, Any]]] = {
     "words": _words,
     "sides": _sides,
     "visual": lambda old, new: {},
+    "pictures": lambda old, new: {},
     "links": _links,
     "raw": _raw,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -14,11 +14,19 @@ from letopis.api.access import principal_of
 from letopis.api.door import context_of
 from letopis.api.requests import ArchiveDep, http_status_of
 from letopis.archive import Archive
+from letopis.archive.activity import is_checked
 from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model.rights import OWN
 from letopis.operations import bind, json_value
-from letopis.operations.crawls import CrawlScope, CrawlStatusQuery, EnqueueSeedsCommand, crawl_status, enqueue_seeds
+from letopis.operations.crawls import (
+    CrawlScope,
+    CrawlStatusQuery,
+    EnqueueSeedsCommand,
+    crawl_status,
+    enqueue_seeds,
+)
 from letopis.operations.watches import AddWatches, watch_add
+from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url
 from letopis.web.cache import page_cache_of
 from letopis.web.pages import PageRoute, form_of, render_page
@@ -78,12 +86,15 @@ def _cached_figures(request: Request) -> dict[str, Any]:
 
 @router.post("/crawl")
 async def enqueue(request: Request, archive: ArchiveDep) -> Response:
-    """Seeds from the form wait for the daemon; the gate lets only owners in here."""
+    """Seeds from the form, or all pages of a host, wait for the daemon; the gate lets only owners in here."""
     form = await form_of(request)
     return await run_in_threadpool(_enqueue, request, archive, form)
 
 
 def _enqueue(request: Request, archive: Archive, form: dict[str, str]) -> Response:
+    if host := form.get("host", ""):
+        scheme = "https" if is_checked(archive, f"https://{host}/") else "http"
+        form = {"seeds": f"{scheme}://{host}/", "requisites": "on", "revisit_now": "on"}
     try:
         queued = _queued(request, form)
     except LetopisError as error:

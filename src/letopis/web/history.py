@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
@@ -16,10 +20,12 @@ from letopis.monitor.watch_list import WatchList
 from letopis.operations import Context
 from letopis.operations.crawls import VisitQuery, explain_visit
 from letopis.schedule.policies import format_span
+from letopis.tuples import NamedTuple
 from letopis.urls import host
 from letopis.web.charts import availability_strip
 from letopis.web.languages import translatable
-from letopis.web.pages import ListPage, PageRoute, list_page, page_address, page_position, render_page
+from letopis.web.pages import PageRoute, page_address, render_page, url_in_path
+from letopis.web.tables import TableAddress, TableColumn, first_download, make_table, table_names
 from letopis.web.timebar import chosen_moment, time_bar
 
 router = APIRouter(route_class=PageRoute)
@@ -32,9 +38,25 @@ PLAN_STATES = (
     translatable("it was not there and is given up"),
 )
 """What `explain_visit` says of a page, for the translations."""
-_OWN = ("checks-page", "versions-page", "at")
+_OWN = ("at", *table_names("v"), *table_names("c"))
 _CHOICES = 200
-_VERSIONS = 25
+_SIZE = 25
+VERSION_COLUMNS = (
+    TableColumn("number", translatable("Version"), "custom"),
+    TableColumn("time", translatable("Seen from"), "time"),
+    TableColumn("verdict", translatable("What changed"), "custom"),
+    TableColumn("raw_bytes", translatable("Size"), "size"),
+    TableColumn("stored_bytes", translatable("Stored"), "size"),
+    TableColumn("method", translatable("Stored as"), hidden=True),
+    TableColumn("open", translatable("Open"), "actions"),
+)
+CHECK_COLUMNS = (
+    TableColumn("checked_at", translatable("When"), "time"),
+    TableColumn("verdict", translatable("Outcome"), "custom"),
+    TableColumn("status", translatable("Status"), "custom"),
+    TableColumn("version", translatable("Version"), "custom"),
+    TableColumn("remarks", translatable("Remarks")),
+)
 MOST_RECENT = 2000
 """The last checks that the strip and the list of checks show; `letopis history` lists all."""
 
@@ -43,6 +65,15 @@ def unread_marks(request: Request, context: Context) -> UnreadMarks:
     """What is new to whoever signed in."""
     principal = principal_of(request)
     return UnreadMarks(context.archive, f"web:{principal.name}" if principal.session is not None else "")
+
+
+def mark_seen(request: Request, context: Context, url: str) -> bool:
+    """Whoever opened a page has read what is new of it, alerts too; whether there was anything to be written down."""
+    marks, newest = unread_marks(request, context), WatchList(context.archive).alerts(url, 1)
+    unread = bool(marks.unread([url])) or any(marks.read_at([url]).get(url, row.time) < row.time for row in newest)
+    if unread:
+        marks.move_to_newest([url])
+    return unread
 
 
 @router.get("/url/{rest:path}")
@@ -55,8 +86,14 @@ def resource(request: Request) -> Response:
     row = answers.resource(asked.url)
     checks = answers.newest_checks(asked.url, MOST_RECENT)
     newest = answers.versions(asked.url, row.versions - MOST_RECENT)
-    versions = _versions_page(answers, asked.url, row.versions, asked.own.get("versions-page", ""))
-    unread_marks(request, context).read([asked.url])
+    place = TableAddress(f"/url/{url_in_path(asked.url)}", asked.own)
+    whole = partial(_with_verdicts, answers, asked.url)
+    versions = make_table(place, VERSION_COLUMNS, [VersionLine(*_facts(one), None) for one in newest[::-1]], "v", _SIZE)
+    listed = make_table(place, CHECK_COLUMNS, [CheckLine(check) for check in checks[::-1]], "c", _SIZE)
+    wanted = first_download({"versions": versions.with_rows(whole), "checks": listed})
+    if wanted is not None:
+        return wanted
+    mark_seen(request, context, asked.url)
     at, now = chosen_moment(request, context.moment(), asked.own.get("at", "")), context.moment()
     return render_page(
         request,
@@ -69,10 +106,10 @@ def resource(request: Request) -> Response:
         plan=explain_visit(context, VisitQuery(url=asked.url)).value,
         gap=_gap(checks),
         watch=WatchList(archive).find(asked.url),
-        versions=versions,
+        kept=row.versions,
+        versions=versions.with_part(whole),
         choices=newest[::-1][:_CHOICES],
-        verdicts=answers.checks_of_versions(asked.url, [version.number for version in versions.rows]),
-        checks=list_page(checks[::-1], asked.own.get("checks-page", ""), 50),
+        checks=listed,
         checked=answers.count_checks(asked.url),
         newest=newest[-1] if newest else None,
         then=_version_at(newest, at),
@@ -90,13 +127,45 @@ def _version_at(versions: list[Version], at: datetime | None) -> Version | None:
     return before[-1] if before else versions[0]
 
 
-def _versions_page(answers: RecordReader, url: str, count: int, wanted: str) -> ListPage[Version]:
-    """The versions of one page of the list, newest first, found by their numbers."""
-    number, pages = page_position(count, wanted, _VERSIONS)
-    start = (number - 1) * _VERSIONS
-    first = max(0, count - start - _VERSIONS)
-    rows = answers.versions(url, first, count - start - first)
-    return ListPage(rows[::-1], number, pages, count, start)
+class VersionLine(NamedTuple):
+    """A version as the table shows it; `found` is the check that brought it, once somebody looks at the row."""
+
+    number: int
+    time: datetime
+    raw_bytes: int
+    stored_bytes: int
+    method: str
+    found: Check | None
+
+    @property
+    def verdict(self) -> str:
+        """What the check that brought it said of the change."""
+        return "new" if self.number == 0 else self.found.verdict if self.found is not None else "changed"
+
+
+def _facts(version: Version) -> tuple[int, datetime, int, int, str]:
+    return version.number, version.time, version.raw_bytes, version.stored_bytes, version.method
+
+
+def _with_verdicts(answers: RecordReader, url: str, rows: Sequence[VersionLine]) -> list[VersionLine]:
+    found = answers.checks_of_versions(url, [row.number for row in rows])
+    return [row._replace(found=found.get(row.number)) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckLine:
+    """A check as the table shows it."""
+
+    check: Check
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.check, name)
+
+    @property
+    def remarks(self) -> str:
+        """What is said of it in words."""
+        hops = [f"{hop.status} → {hop.location}" for hop in self.check.redirects]
+        return "; ".join(filter(None, [self.check.error, *hops, *self.check.warnings]))
 
 
 def _saved(versions: list[Version]) -> float | None:

@@ -1,50 +1,109 @@
-"""`/jobs`: runs of all kinds, one of them with its result, how far they are as it happens, and forms to start some."""
+"""`/jobs`: runs of all kinds, one of them with its result, how far they are as it happens, and forms to start some.
+
+What is done to a run is done by the operations; a page only says which of them fit its state and who looks.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from typing import NamedTuple
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from itertools import islice
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, get_args
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse, StreamingResponse
-from lxml.etree import _Element
 
 from letopis.api.door import context_of, document_response
 from letopis.api.requests import http_status_of
+from letopis.archive.jobs import claims_of
 from letopis.errors import LetopisError, NotFound, UsageError, shell_words
 from letopis.jobs.documents import read_xml
 from letopis.jobs.packages import stylesheet_names
+from letopis.model import as_moment, to_millis
 from letopis.model.rights import OWN, WRITE
-from letopis.operations import Context, Document, Value, bind
+from letopis.operations import Context, Document, Rows, Value, bind
 from letopis.operations import jobs as operations
-from letopis.operations.exchange import EXPORT_KINDS
+from letopis.operations.crawls import CrawlScope
+from letopis.operations.exchange import PART_KINDS
 from letopis.operations.job_rows import Job, requester_of
-from letopis.operations.runs import StartRun, start_run
+from letopis.operations.runs import (
+    JobNumbers,
+    StartRun,
+    cancel_jobs,
+    delete_jobs,
+    pause_jobs,
+    resume_jobs,
+    start_run,
+)
 from letopis.schedule.policies import format_span
-from letopis.web.pages import PageRoute, form_of, render_page
+from letopis.tuples import NamedTuple
+from letopis.urls import site
+from letopis.web.languages import language_of, translatable, translate, use_language
+from letopis.web.pages import PageRoute, environment, form_of, render_page
+from letopis.web.tables import TableColumn, TableView, first_download, make_table, table_download
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
 
 router = APIRouter(route_class=PageRoute)
 
-_SIZE = 50
+_SIZE = 1000
 _SHOWN = 60_000
+_LAST_LOOKS = 20
+_MOST_FAILURES = 100
 _EXAMPLE = '<query package="mapgenerator" name="map of example.org">\n  <map site="example.org"/>\n</query>'
-_STATES = ("queued", "running", "done", "failed", "cancelled")
+_STATES = ("queued", "running", "paused", "done", "failed", "cancelled")
+_ACTIONS = {
+    "queued": ("pause", "cancel"),
+    "running": ("pause", "cancel"),
+    "paused": ("resume", "cancel", "delete"),
+    "done": ("refresh", "delete"),
+    "failed": ("resume", "refresh", "delete"),
+    "cancelled": ("resume", "refresh", "delete"),
+}
+"""What can be done to a run in each state."""
+RUN_COLUMNS = (
+    TableColumn("name", translatable("Run"), "custom"),
+    TableColumn("state", translatable("State"), "custom"),
+    TableColumn("package", translatable("Package"), "custom", hidden=True),
+    TableColumn("priority", translatable("Priority"), "number", hidden=True),
+    TableColumn("owner", translatable("Submitted by")),
+    TableColumn("submitted", translatable("Submitted"), "ago"),
+    TableColumn("took", translatable("Took")),
+    TableColumn("message", translatable("Message"), hidden=True),
+    TableColumn("actions", translatable("Actions"), "actions"),
+)
 
 
 class JobLine(NamedTuple):
-    """A job as the pages show it."""
+    """A job as the pages show it, with what whoever looks may do to it."""
 
     job: Job
+    name: str
+    state: str
+    package: str
+    priority: int
+    owner: str
+    submitted: datetime
     took: str
-    may_cancel: bool
+    message: str
+    actions: tuple[str, ...]
 
 
 def _line(context: Context, job: Job) -> JobLine:
     took = format_span((job.finished - job.started).total_seconds()) if job.started and job.finished else ""
-    return JobLine(job, took, not job.ended and context.may(WRITE) and requester_of(context).may_change(job.owner))
+    may = context.may(WRITE) and requester_of(context).may_change(job.owner)
+    actions = tuple(one for one in _ACTIONS[job.state] if may or (one == "refresh" and context.may(WRITE)))
+    return JobLine(
+        job, f"{job.id} {job.name}".strip(), job.state, job.package, job.priority, job.owner, job.submitted, took,
+        job.message, actions,
+    )  # fmt: skip
 
 
 class _Notice(NamedTuple):
@@ -68,20 +127,26 @@ def _list_page(request: Request, chosen: dict[str, str], notice: _Notice = _NO_N
     context = context_of(request)
     given = {name: text for name, text in chosen.items() if text}
     found = operations.list_jobs(context, bind(operations.JobsQuery, {**given, "limit": _SIZE}, context.moment()))
-    counts = operations.job_counts(context)
-    return render_page(
+    counts, settings = operations.job_counts(context), context.archive.settings
+    table = make_table(request, RUN_COLUMNS, [_line(context, job) for job in found])
+    return table_download(table, "runs") or render_page(
         request,
         "jobs.html",
         notice.status,
-        lines=[_line(context, job) for job in found],
+        table=table,
         older=found.about["next"],
         state=given.get("state", ""),
         package=given.get("package", ""),
+        site=request.query_params.get("site", "")[:2000],
         counts=[(name, counts.get(name, 0)) for name in _STATES],
         favourites=list(operations.list_favourites(context, operations.FavouritesQuery())),
         may_write=context.may(WRITE),
         may_own=context.may(OWN),
-        formats=EXPORT_KINDS,
+        formats=PART_KINDS,
+        format_names=_FORMAT_NAMES,
+        scopes=get_args(CrawlScope),
+        pause=settings.crawl.delay,
+        largest=settings.serve.max_upload,
         problem=notice.problem,
         text=notice.text,
     )
@@ -97,7 +162,8 @@ async def start(request: Request) -> Response:
 def _start(request: Request, form: dict[str, str]) -> Response:
     context = context_of(request)
     given: dict[str, str | bool] = {name: form[name] for name in _RUN_FIELDS if form.get(name)}
-    given |= {"requisites": form.get("requisites") == "1"} if form.get("kind") == "crawl" else {}
+    if form.get("kind") == "crawl":
+        given |= {name: form.get(name) == "1" for name in ("requisites", "browser")}
     try:
         made = start_run(context, bind(StartRun, given, context.moment(), door="http"))
     except LetopisError as error:
@@ -106,29 +172,37 @@ def _start(request: Request, form: dict[str, str]) -> Response:
     return _to_job(made)
 
 
-_RUN_FIELDS = ("kind", "site", "depth", "limit", "format")
+_FORMAT_NAMES = {
+    "wacz": "WACZ", "warc": "WARC", "cdxj": "CDXJ", "har": "HAR", "mhtml": "MHTML",
+    "static": "HTML (ZIP)", "parquet": "Parquet", "sqlite": "SQLite", "jsonl": "JSON Lines", "csv": "CSV",
+    "markdown": "Markdown",
+}  # fmt: skip
+"""What people call the formats of downloads; a format that is not named here has its own name."""
+_RUN_FIELDS = ("kind", "site", "scope", "depth", "limit", "delay", "format", "check")
 _MOST_LISTENERS = 200
 _POLL_SECONDS = 1.0
 _LONGEST_LISTENING = 3600
 
 
 @router.get("/jobs/events")
-async def progress(request: Request) -> Response:
-    """How far the jobs that are not done are, as server-sent events, while somebody looks."""
+async def progress(request: Request, run: str = "") -> Response:
+    """How far the jobs that are not done are, as server-sent events, while somebody looks; of one, its last looks."""
     state = request.app.state
     if state.listeners >= _MOST_LISTENERS:
         return Response(status_code=503, headers={"retry-after": "60"})
-    return StreamingResponse(_progress(request), media_type="text/event-stream", headers={"cache-control": "no-store"})
+    number = _number(run) if run else None
+    events = _progress(request, number)
+    return StreamingResponse(events, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
 
-async def _progress(request: Request) -> AsyncIterator[str]:
+async def _progress(request: Request, run: int | None) -> AsyncIterator[str]:
     state, before = request.app.state, ""
     state.listeners += 1
     try:
         for _ in range(_LONGEST_LISTENING):
             if state.stopping or await request.is_disconnected():
                 return
-            now = await run_in_threadpool(_open_jobs, request)
+            now = await run_in_threadpool(_open_jobs, request, run)
             yield f"data: {now}\n\n" if now != before else ": still here\n\n"
             before = now
             await asyncio.sleep(_POLL_SECONDS)
@@ -136,14 +210,61 @@ async def _progress(request: Request) -> AsyncIterator[str]:
         state.listeners -= 1
 
 
-def _open_jobs(request: Request) -> str:
-    context = context_of(request)
-    found = [
-        {"id": job.id, "state": job.state, "step": job.step, "progress": job.progress, "message": job.message}
+_CRAWL_FIGURES = translatable("{fetched} fetched, {waiting} waiting")
+_CRAWLED = re.compile(r"(\d+) fetched, (\d+) waiting")
+
+
+def _step(job: Job) -> str:
+    """The step of a job in words: its number where it has several, and how far a crawl is."""
+    name, _, figures = job.step.partition(": ")
+    known = _CRAWLED.fullmatch(figures)
+    said = translate(_CRAWL_FIGURES, fetched=known[1], waiting=known[2]) if known else figures
+    name = name.removeprefix("1/1 ")
+    return f"{name}: {said}" if said else name
+
+
+environment.filters["step"] = _step
+
+
+def _open_jobs(request: Request, run: int | None) -> str:
+    with use_language(language_of(request)):
+        return _open_jobs_in_words(context_of(request), run)
+
+
+def _open_jobs_in_words(context: Context, run: int | None) -> str:
+    found: list[dict[str, Any]] = [
+        {"id": job.id, "state": job.state, "step": _step(job), "progress": job.progress, "message": job.message}
         for wanted in ("queued", "running")
         for job in operations.list_jobs(context, operations.JobsQuery(state=wanted, limit=_SIZE))
     ]
+    for one in found:
+        if one["id"] == run:
+            log = _bytes(operations.job_log(context, operations.JobNumber(id=one["id"]))).decode("utf-8", "replace")
+            one["looks"] = [look._asdict() | {"failed": look.failed} for look in looks_of(log)[:_LAST_LOOKS]]
     return json.dumps(found)
+
+
+_LOOK_LINE = re.compile(
+    r"^\S+ (\d{3}|[a-z-]+) (new|changed|unchanged|unavailable|too-large|refused) (\S+)$", re.MULTILINE
+)
+
+
+class LoggedLook(NamedTuple):
+    """What the log of a crawl says of one address."""
+
+    status: str
+    outcome: str
+    url: str
+
+    @property
+    def failed(self) -> bool:
+        """Whether no page came of it."""
+        return not self.status.startswith(("2", "3"))
+
+
+def looks_of(log: str) -> list[LoggedLook]:
+    """The addresses that a log names, the last one first."""
+    return [LoggedLook(*found.groups()) for found in _LOOK_LINE.finditer(log)][::-1]
 
 
 @router.post("/jobs")
@@ -192,50 +313,98 @@ def show(request: Request, number: str, xslt: str = "") -> Response:
     job, text = found.value, _bytes(operations.job_query(context, wanted))
     styles = stylesheet_names(job.package, text, context.archive.settings)
     plain = job.ended and xslt not in styles
-    return render_page(
+    log = operations.job_log(context, wanted)
+    looks = looks_of(_bytes(log).decode("utf-8", "replace"))
+    result = operations.job_result(context, operations.ResultQuery(id=job.id)) if plain else None
+    tables = _tables(request, result) if result is not None else {}
+    return first_download({f"run-{job.id}-{step}": one for step, one in tables.items()}) or render_page(
         request,
         "job.html",
         line=_line(context, job),
-        result=_cut(operations.job_result(context, operations.ResultQuery(id=job.id))) if plain else "",
+        behind=_behind(context, job),
+        result=_cut(result) if result is not None else "",
         styles=styles,
         style=xslt if xslt in styles else "",
-        log=_cut(operations.job_log(context, wanted)),
+        log=_cut(log),
         text=_cut(operations.job_query(context, wanted)),
-        tables=_tables(operations.job_result(context, operations.ResultQuery(id=job.id))) if plain else [],
-        files=[file.name for file in operations.list_job_files(context, wanted)],
-        may_write=context.may(WRITE),
+        results=tables,
+        outcomes=Counter(look.outcome for look in looks),
+        site=_site(text),
+        looks=looks[:_LAST_LOOKS],
+        failures=[look for look in looks if look.failed][:_MOST_FAILURES],
+        files=list(operations.list_job_files(context, wanted)),
     )
 
 
-class ResultTable(NamedTuple):
-    """The rows of one step of a result: the names of its columns and the texts of its cells."""
-
-    step: str
-    columns: list[str]
-    rows: list[list[str]]
-    total: int
-
-
-_MOST_RESULT_ROWS = 200
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", re.ASCII)
+_FIELD_NAMES = {
+    "url": translatable("Page"),
+    "title": translatable("Title"),
+    "status": translatable("Status"),
+    "lang": translatable("Language"),
+    "bytes": translatable("Size"),
+    "type": translatable("Kind"),
+    "images": translatable("Images"),
+    "time": translatable("When"),
+    "source": translatable("Found on"),
+    "target": translatable("Leads to"),
+    "text": translatable("Text of the link"),
+    "since": translatable("Since"),
+    "issues": translatable("Issues"),
+    "depth": translatable("Clicks"),
+    "description": translatable("Description"),
+    "rank": translatable("Rank"),
+}
+"""What people call the fields of results; one that is not named here has its own name."""
+_MOST_RESULT_ROWS = 10_000
 _MOST_COLUMNS = 10
 
 
-def _tables(document: Document) -> list[ResultTable]:
+def _tables(request: Request, document: Document) -> dict[str, TableView]:
     """The steps of a result whose rows are a table; what is too large to be read here is shown as text."""
     try:
         root = read_xml(_bytes(document), "the result")
     except UsageError:
-        return []
-    return [table for step in root if len(step) and (table := _table(str(step.tag), list(step))) is not None]
+        return {}
+    found = {}
+    for number, step in enumerate(root, 1):
+        table = _table(request, step, f"t{number}") if len(step) else None
+        if table is not None:
+            found[f"{step.tag}" if f"{step.tag}" not in found else f"{step.tag}-{number}"] = table
+    return found
 
 
-def _table(step: str, rows: list[_Element]) -> ResultTable | None:
-    """None where the rows hold more than attributes: a map is a tree, no table."""
-    if any(len(row) for row in rows) or not any(row.attrib for row in rows):
+def _table(request: Request, step: _Element, key: str) -> TableView | None:
+    """The rows of a step, those of a tree in their order; None where rows hold more than attributes and such rows."""
+    tags = {row.tag for row in step}
+    rows = list(islice((row for row in step.iterdescendants() if row.tag in tags), _MOST_RESULT_ROWS))
+    if any(child.tag not in tags for row in rows for child in row) or not any(row.attrib for row in rows):
         return None
-    columns = list(dict.fromkeys(str(name) for row in rows[:_MOST_RESULT_ROWS] for name in row.attrib))[:_MOST_COLUMNS]
-    cells = [[str(row.get(name, "")) for name in columns] for row in rows[:_MOST_RESULT_ROWS]]
-    return ResultTable(step, columns, cells, len(rows))
+    names = list(dict.fromkeys(str(name) for row in rows for name in row.attrib))[:_MOST_COLUMNS]
+    cells = [{name: _cell(str(row.get(name, ""))) for name in names} for row in rows]
+    columns = [
+        TableColumn(name, _FIELD_NAMES.get(name, name), _kind(name, [row[name] for row in cells])) for name in names
+    ]
+    return make_table(request, columns, [SimpleNamespace(**row) for row in cells], key)
+
+
+def _cell(text: str) -> str | int | float | datetime:
+    """Numbers as numbers and times as times, so that they are sorted and written as such."""
+    if _TIME.fullmatch(text):
+        return as_moment(text, datetime.now(UTC))
+    if re.fullmatch(r"-?\d{1,15}", text, re.ASCII):
+        return int(text)
+    return float(text) if re.fullmatch(r"-?\d{1,15}\.\d{1,15}", text, re.ASCII) else text
+
+
+def _kind(name: str, values: list[str | int | float | datetime]) -> str:
+    known = [value for value in values if value != ""]
+    if known and all(isinstance(value, datetime) for value in known):
+        return "time"
+    if name == "bytes" and all(isinstance(value, int) for value in known):
+        return "size"
+    pages = all(value == "" or str(value).startswith(("http://", "https://")) for value in values)
+    return "page" if pages else "text"
 
 
 def _bytes(document: Document) -> bytes:
@@ -246,6 +415,39 @@ def _cut(document: Document) -> str:
     data = _bytes(document)
     text = data[:_SHOWN].decode("utf-8", "replace")
     return text + "\n…" if len(data) > _SHOWN else text
+
+
+def _site(text: bytes) -> str:
+    """The site that a job is about; empty where it is about none, or several."""
+    try:
+        steps = list(read_xml(text, "the query").iter())
+        found = {
+            site(place) for step in steps for place in (step.get("site"), step.tag == "url" and step.text) if place
+        }
+    except LetopisError:
+        return ""
+    return found.pop() if len(found) == 1 else ""
+
+
+class QueuedBehind(NamedTuple):
+    """What a job in the queue waits for: one that runs, how many others, and whether anybody works the queue off."""
+
+    running: Job | None
+    others: int
+    worked: bool
+
+
+def _behind(context: Context, job: Job) -> QueuedBehind | None:
+    if job.state != "queued":
+        return None
+    running, queued = (
+        list(operations.list_jobs(context, operations.JobsQuery(state=state, package=job.package, limit=_SIZE)))
+        for state in ("running", "queued")
+    )
+    turn = (-job.priority, job.submitted, job.id)
+    others = sum((-one.priority, one.submitted, one.id) < turn for one in queued)
+    worked = claims_of(context.archive).kept(to_millis(context.moment()))
+    return QueuedBehind(running[0] if running else None, others, worked)
 
 
 def _number(text: str) -> int:
@@ -261,18 +463,24 @@ def result(request: Request, number: str, xslt: str = "") -> Response:
     return document_response(operations.job_result(context_of(request), query), request)
 
 
-@router.post("/jobs/{number}/cancel")
-async def cancel(request: Request, number: str) -> Response:
-    """Takes a job out of the queue."""
-    command = operations.CancelCommand(ids=(str(_number(number)),))
-    answer = await run_in_threadpool(lambda: operations.cancel_jobs(context_of(request), command))
+_CHANGES: dict[str, Callable[[Context, str], Rows[Any]]] = {
+    "cancel": lambda context, number: cancel_jobs(context, JobNumbers(ids=(number,))),
+    "pause": lambda context, number: pause_jobs(context, JobNumbers(ids=(number,))),
+    "resume": lambda context, number: resume_jobs(context, JobNumbers(ids=(number,))),
+    "delete": lambda context, number: delete_jobs(context, JobNumbers(ids=(number,))),
+}
+
+
+@router.post("/jobs/{number}/{what}")
+async def change(request: Request, number: str, what: str) -> Response:
+    """Stops, pauses, resumes, deletes a run, or runs it again."""
+    wanted = str(_number(number))
+    if what == "refresh":
+        command = operations.RefreshCommand(what=wanted)
+        return _to_job(await run_in_threadpool(lambda: operations.refresh_job(context_of(request), command)))
+    if what not in _CHANGES:
+        raise NotFound(f"a run cannot be told to '{what[:40]}'; its page shows what can be done")
+    answer = await run_in_threadpool(lambda: _CHANGES[what](context_of(request), wanted))
     for fault in answer.faults:
         raise fault
-    return RedirectResponse(f"/jobs/{number}", 303)
-
-
-@router.post("/jobs/{number}/refresh")
-async def refresh(request: Request, number: str) -> Response:
-    """Runs it again."""
-    command = operations.RefreshCommand(what=str(_number(number)))
-    return _to_job(await run_in_threadpool(lambda: operations.refresh_job(context_of(request), command)))
+    return RedirectResponse("/jobs" if what == "delete" else f"/jobs/{number}", 303)

@@ -11,16 +11,18 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fastapi import Request
 from markupsafe import Markup, escape
 
 from letopis.api.access import principal_of
 from letopis.errors import Damaged
+from letopis.tuples import NamedTuple
 
 _LINE = re.compile(r'(msgid|msgid_plural|msgstr|msgstr\[(\d)\])?\s*("(?:[^"\\]|\\.)*")')
 
@@ -76,7 +78,11 @@ class PageLanguage:
     name: str
     form: Callable[[int], int]
     decimal: str = "."
-    known: Translations = field(default_factory=lambda: Translations({}, {}))
+
+    @property
+    def known(self) -> Translations:
+        """Its texts, read when a page is first made in it."""
+        return _translations(self.code)
 
     def text(self, message: str) -> str:
         """The text in this language; itself where there is no other."""
@@ -86,6 +92,11 @@ class PageLanguage:
         """The form that fits a count."""
         forms = self.known.plurals.get((one, many), (one, many))
         return forms[self.form(count)] if len(forms) > self.form(count) else many
+
+
+@cache
+def _translations(code: str) -> Translations:
+    return read_translations(_FOLDER / f"{code}.po") if code != ENGLISH.code else Translations({}, {})
 
 
 def _english(count: int) -> int:
@@ -99,7 +110,7 @@ def _czech(count: int) -> int:
 
 
 ENGLISH = PageLanguage("en", "English", _english)
-CZECH = PageLanguage("cs", "Čeština", _czech, ",", read_translations(_FOLDER / "cs.po"))
+CZECH = PageLanguage("cs", "Čeština", _czech, ",")
 LANGUAGES: Mapping[str, PageLanguage] = {language.code: language for language in (ENGLISH, CZECH)}
 _current: ContextVar[PageLanguage] = ContextVar("letopis_language", default=ENGLISH)
 

@@ -1,4 +1,4 @@
-"""`/login`, `/logout`, `/setup`: sessions and the first owner. `/language/<code>`: the reader's language."""
+"""`/login`, `/logout`, `/setup`, `/join`: sessions, the first owner, invitations. `/language/<code>`: the language."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -21,15 +21,28 @@ from letopis.api.requests import ArchiveDep, problem_response
 from letopis.api.sessions import (
     DEVICE_COOKIE,
     DEVICE_LIFETIME,
+    HALF_COOKIE,
+    HALF_LIFETIME,
     SESSION_COOKIE,
     SESSION_LIFETIME,
     LoginThrottle,
     Sessions,
+    cookie_of,
     login_keys,
     network_of,
 )
 from letopis.archive import Archive
-from letopis.archive.accounts import HASHINGS, Accounts, User, accounts_of, session_rows_of
+from letopis.archive.accounts import (
+    HASHINGS,
+    Accounts,
+    SecondFactors,
+    User,
+    accounts_of,
+    invitations_of,
+    second_factors_of,
+    session_rows_of,
+    wants_second_factor,
+)
 from letopis.archive.audit import record_audit
 from letopis.errors import Busy, NotFound, UsageError, shell_words
 from letopis.model import to_millis
@@ -67,6 +80,8 @@ class AuthState:
 
     sessions: Sessions
     accounts: Accounts
+    factors: SecondFactors
+    wants_factor: Callable[[User], bool]
     throttle: LoginThrottle = field(default_factory=LoginThrottle)
     hashing: HashingPool = field(default_factory=HashingPool)
     code: str = field(default_factory=lambda: secrets.token_urlsafe(9))
@@ -74,8 +89,12 @@ class AuthState:
     @classmethod
     def of(cls, archive: Archive) -> AuthState:
         """That of an archive."""
-        accounts = accounts_of(archive)
-        return cls(Sessions(accounts, session_rows_of(archive)), accounts)
+        accounts, factors = accounts_of(archive), second_factors_of(archive)
+        wants = partial(wants_second_factor, archive)
+        sessions = Sessions(
+            accounts, session_rows_of(archive), lacks_factor=lambda user: wants(user) and not factors.is_on(user.id)
+        )
+        return cls(sessions, accounts, factors, wants)
 
     def needs_owner(self) -> bool:
         """Whether nobody has an account yet."""
@@ -112,9 +131,9 @@ async def login(request: Request, archive: ArchiveDep) -> Response:
     """Opens a session; says neither whether the name nor whether the password was wrong."""
     form = await exact_form_of(request)
     auth, name = auth_state_of(request), form.get("name", "")
-    device = request.cookies.get(DEVICE_COOKIE, "")
+    device = request.cookies.get(cookie_of(request.scope, DEVICE_COOKIE), "")
     known = bool(device) and await run_in_threadpool(auth.sessions.is_device_of, name, device)
-    keys = login_keys(name, _address(request), device if known else "")
+    keys = login_keys(name, address_of(request), device if known else "")
     wait = auth.throttle.begin(*keys)
     if wait:
         answer = problem_response(429, "Too many tries", f"wait {wait} seconds before the next try")
@@ -134,12 +153,28 @@ async def login(request: Request, archive: ArchiveDep) -> Response:
 def _after_try(
     request: Request, archive: Archive, user: User | None, form: dict[str, str], known_device: bool
 ) -> Response:
-    auth, address = auth_state_of(request), _address(request)
     if user is None:
-        record_audit(archive, form.get("name", ""), "login failed", address=address)
+        record_audit(archive, form.get("name", ""), "login failed", address=address_of(request))
         return _login_page(request, 401, translatable("Name or password is wrong."))
-    record_audit(archive, user.name, "login", address=address)
-    return _signed_in(request, auth, user, form, known_device=known_device)
+    return _password_accepted(request, archive, user, form, known_device=known_device)
+
+
+def _password_accepted(
+    request: Request, archive: Archive, user: User, form: dict[str, str], *, known_device: bool = False
+) -> Response:
+    """Signs in, or asks for the code of whoever has a second factor, or has to get one now."""
+    auth = auth_state_of(request)
+    if not auth.factors.is_on(user.id):
+        if not auth.wants_factor(user):
+            record_audit(archive, user.name, "login", address=address_of(request))
+            return signed_in(request, user, form.get("next", ""), known_device=known_device)
+        auth.factors.begin(user.id)
+    answer = RedirectResponse(f"/login/code?next={quote(local_path(form.get('next', '')))}", 303)
+    answer.set_cookie(
+        cookie_of(request.scope, HALF_COOKIE), auth.sessions.password_given(user), max_age=HALF_LIFETIME, path="/login",
+        secure=request.scope["scheme"] == "https", httponly=True, samesite="strict",
+    )  # fmt: skip
+    return answer
 
 
 @router.post("/setup")
@@ -150,7 +185,7 @@ async def setup(request: Request, archive: ArchiveDep) -> Response:
 
 
 def _setup(request: Request, archive: Archive, form: dict[str, str]) -> Response:
-    auth, address = auth_state_of(request), _address(request)
+    auth, address = auth_state_of(request), address_of(request)
     if not auth.needs_owner():
         return problem_response(403, "Forbidden", "this archive already has accounts; sign in")
     wait = auth.throttle.begin(f"setup {network_of(address)}")
@@ -164,7 +199,38 @@ def _setup(request: Request, archive: Archive, form: dict[str, str]) -> Response
         return _login_page(request, 422, shell_words(error))
     auth.code = secrets.token_urlsafe(9)  # one owner a code, also when all accounts are removed one day
     record_audit(archive, user.name, "first owner", address=address)
-    return _signed_in(request, auth, user, form | {"next": "/welcome"})
+    return _password_accepted(request, archive, user, {"next": "/welcome"})
+
+
+def _join_page(request: Request, archive: Archive, token: str, status: int = 200, message: str = "") -> HTMLResponse:
+    invitation = invitations_of(archive).find(token, to_millis(archive.clock()))
+    return render_page(request, "join.html", status, invitation=invitation, token=token, message=message)
+
+
+join_router = APIRouter(route_class=PageRoute)
+
+
+@join_router.get("/join")
+def join_page(request: Request, archive: ArchiveDep, invitation: str = "") -> HTMLResponse:
+    """What an invitation gives, and the form that takes it; looking at it uses nothing up."""
+    return _join_page(request, archive, invitation)
+
+
+@join_router.post("/join")
+async def join(request: Request, archive: ArchiveDep) -> Response:
+    """Makes the account that an invitation is for, and signs it in."""
+    form = await exact_form_of(request)
+    return await auth_state_of(request).hashing.run(partial(_join, request, archive, form))
+
+
+def _join(request: Request, archive: Archive, form: dict[str, str]) -> Response:
+    token, now = form.get("invitation", ""), to_millis(archive.clock())
+    try:
+        user = invitations_of(archive).take(token, form.get("name", ""), form.get("password", ""), now)
+    except UsageError as error:
+        return _join_page(request, archive, token, 422, shell_words(error))
+    record_audit(archive, user.name, "invitation accepted", user.role, address=address_of(request))
+    return _password_accepted(request, archive, user, {})
 
 
 @router.post("/logout")
@@ -173,27 +239,31 @@ def logout(request: Request, archive: ArchiveDep, principal: PrincipalDep) -> Re
     auth = auth_state_of(request)
     if principal.session is not None:
         auth.accounts.end_sessions(principal.session.user.id)
-        record_audit(archive, principal.name, "logout", address=_address(request))
+        record_audit(archive, principal.name, "logout", address=address_of(request))
     answer = RedirectResponse("/", 303)
-    answer.delete_cookie(SESSION_COOKIE, path="/")
+    answer.delete_cookie(cookie_of(request.scope, SESSION_COOKIE), path="/")
     return answer
 
 
-def _signed_in(
-    request: Request, auth: AuthState, user: User, form: dict[str, str], *, known_device: bool = False
-) -> Response:
-    answer = RedirectResponse(local_path(form.get("next", "")), 303)
-    secure = request.scope["scheme"] == "https"
+def signed_in(request: Request, user: User, target: str, *, known_device: bool = False) -> Response:
+    """Leads to a path of ours with a fresh session."""
+    answer = RedirectResponse(local_path(target), 303)
+    begin_session(request, answer, user, known_device=known_device)
+    return answer
+
+
+def begin_session(request: Request, answer: Response, user: User, *, known_device: bool = False) -> None:
+    """Gives an answer the cookies of a fresh session."""
+    auth, secure = auth_state_of(request), request.scope["scheme"] == "https"
     if not known_device:
         answer.set_cookie(
-            DEVICE_COOKIE, auth.sessions.know_device(user), max_age=DEVICE_LIFETIME, path="/login", secure=secure,
-            httponly=True, samesite="strict",
+            cookie_of(request.scope, DEVICE_COOKIE), auth.sessions.know_device(user), max_age=DEVICE_LIFETIME,
+            path="/login", secure=secure, httponly=True, samesite="strict",
         )  # fmt: skip
     answer.set_cookie(
-        SESSION_COOKIE, auth.sessions.issue(user), max_age=SESSION_LIFETIME, path="/", secure=secure, httponly=True,
-        samesite="lax",
+        cookie_of(request.scope, SESSION_COOKIE), auth.sessions.issue(user), max_age=SESSION_LIFETIME, path="/",
+        secure=secure, httponly=True, samesite="lax",
     )  # fmt: skip
-    return answer
 
 
 def local_path(target: str) -> str:
@@ -216,7 +286,8 @@ async def exact_form_of(request: Request) -> dict[str, str]:
     return {name: values[0] for name, values in fields.items()}
 
 
-def _address(request: Request) -> str:
+def address_of(request: Request) -> str:
+    """Where a request came from, for the audit log."""
     return request.client.host if request.client else ""
 
 

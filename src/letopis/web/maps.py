@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
+from typing import TypeAlias
 
 from letopis.index.page_ranks import SiteDiagram
 from letopis.index.site_maps import MapOutline, MapPage
+from letopis.lazy import np, npt
+from letopis.tuples import NamedTuple
 from letopis.web.charts import section_of
 
-MOST_MAP_PAGES = 1500
-"""Pages that one drawing of a map shows; more would only be scrolled past."""
+MOST_MAP_PAGES = 350
+"""Pages that the tree of a map shows; more would only be scrolled past."""
+MOST_AREAS = 500
+"""The same of its picture, where smaller ones could not be seen."""
 MOST_MAP_DEPTH = 12
 _LABEL = 40
 _TREEMAP_DEPTH = 3
@@ -206,7 +207,7 @@ _LETTER, _LINE = 7.4, 17.0
 """What a letter and a line of a label take."""
 _DOT_LABEL = 26
 
-Points = npt.NDArray[np.float64]
+Points: TypeAlias = "npt.NDArray[np.float64]"
 
 
 class PageDot(NamedTuple):

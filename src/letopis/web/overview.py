@@ -1,10 +1,12 @@
-"""`/`: what the archive holds and what changed lately. `/find`, `/save`: to a page. `/storage`, `/settings`."""
+"""`/`: what the archive holds and what changed lately. `/find`, `/save`: to a page. `/storage`, `/settings` ..."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from itertools import groupby
-from typing import NamedTuple
-from urllib.parse import urlencode
+from types import SimpleNamespace
+from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -12,30 +14,61 @@ from fastapi.responses import RedirectResponse
 from markupsafe import Markup
 
 from letopis.api.door import context_of
-from letopis.api.requests import ArchiveDep
+from letopis.api.requests import ArchiveDep, http_status_of
 from letopis.archive import Archive
 from letopis.archive.activity import DAY, activity_of, busiest_hosts, is_checked, recent_versions
+from letopis.archive.audit import DAYS_KEPT
 from letopis.archive.crawl_status import crawl_figures
-from letopis.errors import BadUrl
+from letopis.errors import BadUrl, LetopisError, UsageError, shell_words
 from letopis.model import Outcome, from_millis, to_millis
 from letopis.model.rights import OWN
-from letopis.operations import bind
+from letopis.operations import Context, bind
+from letopis.operations.alerts import AlertsQuery, watch_alerts
 from letopis.operations.checks import CheckCommand, check
-from letopis.operations.totals import SettingRow, WholeArchive
+from letopis.operations.job_rows import Job
+from letopis.operations.jobs import JobsQuery, list_jobs
+from letopis.operations.setting_changes import ResetSettingCommand, SetSettingCommand, reset_setting, set_setting
+from letopis.operations.totals import (
+    SettingRow,
+    SitesQuery,
+    UsageQuery,
+    WholeArchive,
+    storage_growth,
+    storage_kinds,
+    storage_sites,
+    usage,
+)
 from letopis.operations.totals import settings as list_settings
 from letopis.operations.totals import storage as take_stock
+from letopis.operations.upkeep import DoctorFinding, WholeInstallation, doctor
 from letopis.schedule.policies import format_span
+from letopis.tuples import NamedTuple
 from letopis.urls import host, parse_user_url
+from letopis.web.alerts import alert_lines, with_texts
 from letopis.web.cache import page_cache_of
-from letopis.web.charts import Bar, bars
+from letopis.web.charts import Bar, bars, growth_line
 from letopis.web.languages import translatable
+from letopis.web.login import local_path
 from letopis.web.pages import PageRoute, form_of, human_size, iso_day, render_page, url_in_path
+from letopis.web.tables import MOST_ROWS, TableColumn, make_table, table_download
 
 router = APIRouter(route_class=PageRoute)
 
 DAYS = 30
 """Days that the overview looks back."""
-_LISTED = 30
+_LISTED = 20
+_ALERTS, _RUNS = 4, 4
+_LARGEST = 12
+"""Sites that the page about storage lists."""
+
+
+class StorageGrowth(NamedTuple):
+    """How an archive grew: the points of a line, its ends, and all of it in bytes."""
+
+    points: str
+    first: str
+    last: str
+    stored_bytes: int
 
 
 class CrawlBacklog(NamedTuple):
@@ -50,7 +83,7 @@ class CrawlBacklog(NamedTuple):
 @router.get("/")
 def overview(request: Request, archive: ArchiveDep, before: str = "") -> Response:
     """Totals, freshness, activity, hosts, latest changes; `before` goes further back in the list."""
-    known = page_cache_of(request)
+    known, context = page_cache_of(request), context_of(request)
     queue = known.get("queue", 2, lambda: _backlog(archive))
     changes = recent_versions(archive, _LISTED + 1, _position(before))
     return render_page(
@@ -64,7 +97,41 @@ def overview(request: Request, archive: ArchiveDep, before: str = "") -> Respons
         older=changes[_LISTED - 1].id if len(changes) > _LISTED else None,
         before=before,
         first_start=not changes and not before and queue.new == 0,
+        alerts=with_texts(archive, alert_lines(watch_alerts(context, AlertsQuery(limit=_ALERTS)))),
+        runs=_open_runs(context),
     )
+
+
+def _open_runs(context: Context) -> list[Job]:
+    """What runs or waits for its turn."""
+    return [job for state in ("running", "queued") for job in list_jobs(context, JobsQuery(state=state, limit=_RUNS))]
+
+
+SITE_COLUMNS = (
+    TableColumn("name", translatable("Site"), "custom"),
+    TableColumn("pages", translatable("Pages"), "number"),
+    TableColumn("changes", translatable("Changes"), "number"),
+    TableColumn("versions", translatable("Versions"), "number", hidden=True),
+    TableColumn("changed", translatable("Newest version"), "ago"),
+    TableColumn("checked", translatable("Last check"), "ago"),
+    TableColumn("stored_bytes", translatable("Stored"), "size"),
+    TableColumn("open", translatable("Open"), "actions"),
+)
+
+
+@router.get("/sites")
+def all_sites(request: Request, archive: ArchiveDep) -> Response:
+    """Every site, those with the most pages first."""
+    known, context = page_cache_of(request), context_of(request)
+    found = known.soon("sites", 30, lambda: busiest_hosts(archive, MOST_ROWS))
+    sizes = known.soon("sizes", 300, lambda: {row.site: row for row in storage_sites(context, SitesQuery(limit=1000))})
+    stored = {name: row.stored_bytes for name, row in (sizes or {}).items()}
+    lines = [
+        SimpleNamespace(**one._asdict(), changes=max(0, one.versions - one.pages), stored_bytes=stored.get(one.name))
+        for one in found or ()
+    ]
+    table = None if found is None else make_table(request, SITE_COLUMNS, lines)
+    return table_download(table, "sites") or render_page(request, "sites.html", table=table)
 
 
 def _position(text: str) -> int | None:
@@ -103,18 +170,20 @@ def find(archive: ArchiveDep, q: str = "") -> Response:
 
 @router.post("/save")
 async def save(request: Request) -> Response:
-    """Looks at an address that is not known yet, and leads to its page."""
+    """Looks at an address that is not known yet, and leads to its page, or back to a list with what came of it."""
     form = await form_of(request)
-    return await run_in_threadpool(_save, request, form.get("url", ""))
+    return await run_in_threadpool(_save, request, form.get("url", ""), form.get("back", ""))
 
 
-def _save(request: Request, url: str) -> Response:
+def _save(request: Request, url: str, back: str) -> Response:
     context = context_of(request)
     answer = check(context, bind(CheckCommand, {"url": [url], "as": "", "now": True}, context.moment(), door="http"))
     found = next(iter(answer), None)
     if found is None or found.outcome is Outcome.REFUSED:
         for fault in answer.faults:
             raise fault
+    if back:
+        return RedirectResponse(f"{local_path(back)}{'&' if '?' in back else '?'}checked={quote(url)}#checked", 303)
     return RedirectResponse(f"/url/{url_in_path(parse_user_url(url))}", 303)
 
 
@@ -146,6 +215,15 @@ _PARTS = {
     translatable("index"): translatable("Links and words; can be deleted and is built again"),
 }
 
+_KIND_NAMES = {
+    "html": translatable("HTML pages"),
+    "images": translatable("Images"),
+    "styles": translatable("Styles"),
+    "scripts": translatable("Scripts"),
+    "pdf": translatable("PDF documents"),
+    "other": translatable("Other"),
+}
+
 
 @storage_router.get("/storage")
 def storage(request: Request, archive: ArchiveDep) -> Response:
@@ -164,24 +242,105 @@ def storage(request: Request, archive: ArchiveDep) -> Response:
         fetch=archive.settings.fetch,
         serve=archive.settings.serve,
         room=found and found.room,
+        growth=known.soon("growth", 300, lambda: _growth(context)),
+        sites=known.soon("stored sites", 300, lambda: list(storage_sites(context, SitesQuery(limit=_LARGEST)))),
+        kinds=known.soon("stored kinds", 300, lambda: list(storage_kinds(context, WholeArchive()))),
+        kind_names=_KIND_NAMES,
+        health=known.soon("health", 60, partial(_health, context)) if context.may(OWN) else None,
         command=Markup("<code>letopis compact</code>"),
     )
 
 
+def _growth(context: Context) -> StorageGrowth:
+    rows = list(storage_growth(context, WholeArchive()))
+    ends = (rows[0].day, rows[-1].day) if rows else ("", "")
+    line = growth_line([(row.day, row.stored_bytes) for row in rows])
+    return StorageGrowth(line, *ends, sum(row.stored_bytes for row in rows))
+
+
+def _health(context: Context) -> list[DoctorFinding]:
+    return list(doctor(context, WholeInstallation()))
+
+
 settings_router = APIRouter(route_class=PageRoute)
+_DONE = {"changed": translatable("Changed. It holds from the next start of the service.")}
+_LONG_TEXTS = ("monitor.message",)
+_SECTION_NAMES = {
+    "archive": translatable("Archive"),
+    "store": translatable("Contents on disk"),
+    "database": translatable("Database"),
+    "fetch": translatable("Requests"),
+    "capture": translatable("Captures"),
+    "monitor": translatable("Watches"),
+    "change": translatable("What counts as a change"),
+    "crawl": translatable("Crawl"),
+    "schedule": translatable("When pages are visited again"),
+    "search": translatable("Search"),
+    "serve": translatable("This service"),
+    "jobs": translatable("Runs"),
+    "cluster": translatable("Several machines"),
+}
+_SETTINGS_FILE = Markup("<code>letopis.toml</code>")
 
 
 @settings_router.get("/settings")
-def settings(request: Request) -> Response:
-    """The settings this service runs with; secrets are never shown."""
-    rows = [_readable(row) for row in list_settings(context_of(request), WholeArchive())]
-    sections = [(name, list(group)) for name, group in groupby(rows, lambda row: row.name.partition(".")[0])]
-    return render_page(request, "settings.html", sections=sections, file=Markup("<code>letopis.toml</code>"))
+def settings(request: Request, q: str = "", only: str = "", done: str = "") -> Response:
+    """The settings this service runs with, all or those that fit; secrets are never shown."""
+    return _settings_page(request, q, only, done=_DONE.get(done, ""))
+
+
+def _settings_page(
+    request: Request, q: str = "", only: str = "", *, done: str = "", problem: str = "", status: int = 200
+) -> Response:
+    words = q.casefold().split()
+    fitting = [
+        row
+        for row in list_settings(context_of(request), WholeArchive())
+        if all(word in f"{row.name} {row.variable} {row.help}".casefold() for word in words)
+    ]
+    chosen = {
+        "": fitting,
+        "set": [row for row in fitting if row.source != "default" or row.changed or row.next is not None],
+        "editable": [row for row in fitting if row.editable],
+    }
+    rows = chosen.get(only, fitting)
+    written = {row.name: row.value if row.next is None else row.next for row in rows}
+    sections = [
+        (name, list(group)) for name, group in groupby(map(_readable, rows), lambda row: row.name.partition(".")[0])
+    ]
+    return render_page(
+        request, "settings.html", status, sections=sections, q=q[:200], only=only,
+        counts={name: len(found) for name, found in chosen.items()}, file=_SETTINGS_FILE, done=done,
+        problem=problem, written=written, long_texts=_LONG_TEXTS, section_names=_SECTION_NAMES,
+    )  # fmt: skip
+
+
+@settings_router.post("/settings")
+async def change_setting(request: Request) -> Response:
+    """A new value of a setting, or its default again."""
+    form = await form_of(request)
+    return await run_in_threadpool(_change_setting, request, form)
+
+
+def _change_setting(request: Request, form: Mapping[str, str]) -> Response:
+    context, name = context_of(request), form.get("name", "")
+    try:
+        if form.get("action") == "reset":
+            reset_setting(context, ResetSettingCommand(name=name))
+        else:
+            value = {"name": name, "value": form.get("value", "")}
+            set_setting(context, bind(SetSettingCommand, value, context.moment()))
+    except LetopisError as error:
+        refused = 422 if isinstance(error, UsageError) else http_status_of(error)
+        return _settings_page(request, name, problem=shell_words(error), status=refused)
+    return RedirectResponse(f"/settings?q={quote(name)}&done=changed", 303)
 
 
 def _readable(row: SettingRow) -> SettingRow:
     """A setting with its values in words and units that people read."""
-    return row._replace(value=_readable_value(row.value, row.unit), default=_readable_value(row.default, row.unit))
+    later = None if row.next is None else _readable_value(row.next, row.unit)
+    value, default = _readable_value(row.value, row.unit), _readable_value(row.default, row.unit)
+    return row._replace(value=value, default=default, next=later)
 
 
 def _readable_value(text: str, unit: str) -> str:
@@ -189,7 +348,29 @@ def _readable_value(text: str, unit: str) -> str:
         return _WORDS[text]
     if unit and text.replace(".", "", 1).isdigit() and float(text):
         return human_size(float(text)) if unit == "bytes" else format_span(float(text))
-    return text
+    return "0" if text == "0.0" else text
+
+
+_USE_COLUMNS = (
+    TableColumn("day", translatable("Day")),
+    TableColumn("searches", translatable("Searches"), "number"),
+    TableColumn("unanswered", translatable("Found nothing"), "number"),
+    TableColumn("clicks", translatable("Clicks"), "number"),
+    TableColumn("pages", translatable("Pages shown"), "number"),
+    TableColumn("replays", translatable("Replays"), "number"),
+    TableColumn("requests", translatable("Requests of programs"), "number"),
+    TableColumn("jobs", translatable("Runs"), "number"),
+)
+
+
+@settings_router.get("/statistics")
+def statistics(request: Request) -> Response:
+    """How often the archive was used by day; the gate lets only owners in here."""
+    found = usage(context_of(request), UsageQuery(days=DAYS_KEPT))
+    table = make_table(request, _USE_COLUMNS, list(found))
+    return table_download(table, "statistics") or render_page(
+        request, "statistics.html", table=table, counted=found.about["counted"]
+    )
 
 
 _WORDS = {"true": "yes", "false": "no", "": "none"}

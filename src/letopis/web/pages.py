@@ -52,7 +52,10 @@ def short_time(moment: datetime | None) -> str:
 _rendered_at: ContextVar[datetime | None] = ContextVar("letopis_rendered_at", default=None)
 _FAR = 32 * 86_400
 _JUST_NOW = 60
-_SAID_HERE = (translatable("just now"), translatable("{span} ago"), translatable("in {span}"))
+_SAID_HERE = (
+    translatable("just now"), translatable("in a moment"), translatable("due now"), translatable("{span} ago"),
+    translatable("in {span}"),
+)  # fmt: skip
 """For the translations."""
 
 
@@ -65,9 +68,15 @@ def relative_time(moment: datetime | None) -> str:
     if abs(seconds) > _FAR:
         return iso_day(moment)
     if abs(seconds) < _JUST_NOW:
-        return translate("just now")
+        return translate("just now" if seconds >= 0 else "in a moment")
     span = format_span(abs(seconds)).split(" ")
     return translate("{span} ago" if seconds > 0 else "in {span}", span=" ".join(span[:2]))
+
+
+def due_time(moment: datetime | None) -> str:
+    """When something is to come, in the same words."""
+    now = _rendered_at.get()
+    return translate("due now") if moment and now and moment <= now else relative_time(moment) or "–"
 
 
 def iso_day(moment: datetime | None) -> str:
@@ -131,6 +140,7 @@ environment.filters |= {
     "short": short_time,
     "day": iso_day,
     "ago": relative_time,
+    "due": due_time,
     "minute": input_minute,
     "size": human_size,
     "number": grouped,
@@ -204,7 +214,10 @@ def problem_page(request: Request, status: int, message: str) -> HTMLResponse:
     """The same of what is known by its status and a sentence; of an unknown address, what can be done with it."""
     title = _TITLES.get(status, translatable("Something went wrong"))
     unknown = _unknown_address(request) if status == 404 else ""
-    return render_page(request, "error.html", status, title=title, message=message, unknown=unknown)
+    nowhere = status == 404 and request.scope.get("route") is None and not unknown
+    if nowhere:
+        title = translatable("No such page")
+    return render_page(request, "error.html", status, title=title, message=message, unknown=unknown, nowhere=nowhere)
 
 
 def _unknown_address(request: Request) -> str:
@@ -213,6 +226,8 @@ def _unknown_address(request: Request) -> str:
         if request.url.path.startswith(prefix):
             path = path_after(request.scope, prefix)
             return _parsed_url(_STAMPED.sub("", path) if prefix == "/web/" else path.partition("?")[0]) or ""
+    if request.url.path.startswith("/site/"):
+        return _parsed_url(path_after(request.scope, "/site/").partition("?")[0]) or ""
     return ""
 
 

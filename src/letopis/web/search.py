@@ -1,4 +1,4 @@
-"""`/search`: words of all pages as of any date. `/duplicates`: one document under several addresses."""
+"""`/search`: words of all pages as of any date."""
 
 from __future__ import annotations
 
@@ -12,16 +12,13 @@ from fastapi.responses import RedirectResponse
 from starlette.datastructures import QueryParams
 
 from letopis.api.door import context_of
-from letopis.archive.activity import busiest_hosts
-from letopis.archive.index_facts import count_site_pages, require_site
-from letopis.errors import NotFound, UsageError, shell_words
-from letopis.index.near_duplicates import DuplicatePair
+from letopis.errors import BadUrl, NotFound, UsageError, shell_words
 from letopis.index.search_ranking import SearchRow
 from letopis.index.search_results import SearchFacet
 from letopis.index.word_analysis import NearbyWord, PhraseHistory
 from letopis.operations import Context, bind
-from letopis.operations.duplicates import CopiesQuery, DocumentCopies, DuplicatesQuery, copies, duplicates
 from letopis.operations.words import (
+    MAX_HITS,
     MAX_OFFSET,
     ChoiceCommand,
     NearWordsQuery,
@@ -30,19 +27,25 @@ from letopis.operations.words import (
     near,
     note_choice,
     search,
+    take_in_by_batches,
     when,
+    word_index,
 )
+from letopis.urls import parse_user_url
 from letopis.web.cache import page_cache_of
-from letopis.web.pages import ListPage, PageRoute, list_page, page_position, render_page, url_in_path
+from letopis.web.pages import ListPage, PageRoute, page_position, render_page, url_in_path
+from letopis.web.tables import FORMATS, TableColumn, make_table, table_download
 from letopis.web.timebar import chosen_moment, chosen_time, time_bar
 
 router = APIRouter(route_class=PageRoute)
 
 SIZE = 20
 _FACETS = 8
-_NEAR, _NEAR_CANDIDATES = 10, 60
-_SHORTEST = 4
-"""Shorter words seldom narrow anything."""
+_NEAR = 10
+_AT_ONCE = 200
+"""Versions that are taken into the index while somebody waits for an answer."""
+_PATIENCE = 0.5
+"""Seconds that a reader waits for more than that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +56,13 @@ class SearchForm:
     site: str = ""
     lang: str = ""
     block: str = ""
+    type: str = ""
     project: str = ""
     at: str = ""
     since: str = ""
+    sort: str = ""
+    collapse: str = ""
+    explain: str = ""
 
     @classmethod
     def of(cls, given: QueryParams) -> SearchForm:
@@ -67,11 +74,36 @@ class SearchForm:
         values = {one.name: getattr(self, one.name) for one in fields(self)} | changed
         return "/search?" + urlencode({name: value for name, value in values.items() if value})
 
+    def chosen(self, name: str, value: str) -> str:
+        """The address with one more value of a list, or without it where it stands there."""
+        values = getattr(self, name).split()
+        left = [one for one in values if one != value] if value in values else [*values, value]
+        return self.link(**{name: " ".join(left)})
+
+    @property
+    def chips(self) -> list[tuple[str, str]]:
+        """What narrows the question, each with the address of the question without it."""
+        lists = [(name, value) for name in ("site", "lang", "type") for value in getattr(self, name).split()]
+        return [(value, self.chosen(name, value)) for name, value in lists]
+
+    @property
+    def words(self) -> str:
+        """The question with its kinds of documents, as one asks in words."""
+        return " ".join([self.q, *(f"type:{value}" for value in self.type.split())])
+
+    @property
+    def save_link(self) -> str:
+        """Where the question is saved under a name, to be asked again; its dates are left out."""
+        pairs = [("with", f"{name}={value}") for name in ("site", "lang", "block", "project")
+                 for value in getattr(self, name).split()]  # fmt: skip
+        return "/saved/new?" + urlencode([("q", self.words), *pairs, ("page", self.link(at="", since=""))])
+
     def values(self) -> dict[str, Any]:
         """The same as parameters: with a day since when, the other one is the end."""
         lists = {"site": self.site.split(), "lang": self.lang.split(), "block": self.block.split()}
         times = {"from": self.since, "to": self.at} if self.since else {"at": self.at}
-        single = {"q": self.q, "project": self.project, **times}
+        order = {"sort": self.sort, "collapse": bool(self.collapse), "explain": bool(self.explain)}
+        single = {"q": self.words, "project": self.project, **order, **times}
         return {name: value for name, value in {**lists, **single}.items() if value}
 
 
@@ -86,22 +118,58 @@ def search_page(request: Request, page: str = "") -> Response:
     context = context_of(request)
     try:
         query = _page_query(context, form, 1)
-        hits, about = _hits(context, form, page)
+        if request.query_params.get("as"):
+            return _file(request, context, form)
+        fresh = _is_fresh(request, context)
+        hits, about = _hits(context, form, page, fresh)
     except UsageError as error:
         return _shown(request, form, 400, problem=shell_words(error))
     except NotFound as error:
         return _shown(request, form, 404, problem=shell_words(error))
     return _shown(
         request, form, learns=context.archive.settings.search.learn, hits=hits, facets=_grouped(about["facets"]),
-        suggestion=about["suggestion"], near=_near(context, query), stood=_phrase(context, query),
+        suggestion=about["suggestion"], behind=about["behind"],
+        near=_near(context, query) if fresh else [], stood=_phrase(context, query) if fresh else None,
     )  # fmt: skip
+
+
+def _is_fresh(request: Request, context: Context) -> bool:
+    """Whether the index has, or takes in at once, all that was recorded; more is taken in the background."""
+    index = word_index(context.archive)
+    if index.lag() > _AT_ONCE:
+        page_cache_of(request).done_soon("words", lambda: take_in_by_batches(context), _PATIENCE)
+    return index.lag() <= _AT_ONCE
+
+
+HIT_COLUMNS = tuple(
+    TableColumn(name, name) for name in ("url", "title", "time", "until", "gone", "version", "language", "snippet")
+)
+
+
+def _file(request: Request, context: Context, form: SearchForm) -> Response:
+    """The hits as a file, all that a search gives; the page of them for a format that is not known."""
+    found = search(context, bind(SearchQuery, {**form.values(), "limit": MAX_HITS}, context.moment()))
+    table = make_table(request, HIT_COLUMNS, list(found))
+    return table_download(table, "search") or RedirectResponse(form.link(), 303)
 
 
 def _shown(request: Request, form: SearchForm, status: int = 200, **values: Any) -> Response:
     now = context_of(request).moment()
     bar = time_bar(request, chosen_moment(request, now, "" if form.since else form.at), (), now)
     shown = {"hits": None, "facets": {}, "near": [], "stood": None, "suggestion": "", "problem": "", **values}
-    return render_page(request, "search.html", status, ask=form, bar=bar, **shown)
+    return render_page(request, "search.html", status, ask=form, bar=bar, formats=FORMATS, unknown=_address(form.q),
+                       **{"behind": 0, **shown})  # fmt: skip
+
+
+def _address(text: str) -> str:
+    """The address that was asked for in place of words; empty where it was none."""
+    is_field = "://" not in text and ":" in text and "." not in text.partition(":")[0]
+    if " " in text or is_field or "." not in text.strip("."):
+        return ""
+    try:
+        return parse_user_url(text)
+    except BadUrl:
+        return ""
 
 
 @router.get("/search/chosen")
@@ -111,19 +179,21 @@ def follow_hit(request: Request, url: str = "") -> Response:
     return RedirectResponse(f"/url/{url_in_path(target)}", 303)
 
 
-def _hits(context: Context, form: SearchForm, wanted: str) -> tuple[ListPage[SearchRow], Mapping[str, Any]]:
+def _hits(
+    context: Context, form: SearchForm, wanted: str, fresh: bool
+) -> tuple[ListPage[SearchRow], Mapping[str, Any]]:
     """The page of hits that is asked for, and what is said of all of them; too far is the last one."""
     number, _ = page_position(MAX_OFFSET, wanted, SIZE)
-    found = search(context, _page_query(context, form, number))
+    found = search(context, _page_query(context, form, number, fresh))
     total: int = found.about["total"]
     last, pages = page_position(min(total, MAX_OFFSET), wanted, SIZE)
     if last != number:
-        found = search(context, _page_query(context, form, last))
+        found = search(context, _page_query(context, form, last, fresh))
     return ListPage(list(found), last, pages, total, (last - 1) * SIZE), found.about
 
 
-def _page_query(context: Context, form: SearchForm, number: int) -> SearchQuery:
-    paging = {"facets": True, "limit": SIZE, "offset": (number - 1) * SIZE}
+def _page_query(context: Context, form: SearchForm, number: int, fresh: bool = True) -> SearchQuery:
+    paging = {"facets": True, "fresh": fresh, "limit": SIZE, "offset": (number - 1) * SIZE}
     return bind(SearchQuery, {**form.values(), **paging}, context.moment())
 
 
@@ -140,14 +210,11 @@ def _near(context: Context, query: SearchQuery) -> list[NearbyWord]:
     """Words that stand near a single word, to narrow the question by."""
     if not query.query.isalpha() or query.start is not None:
         return []
-    place = NearWordsQuery(
-        word=query.query, sites=query.sites, languages=query.languages, at=query.at, limit=_NEAR_CANDIDATES
-    )
+    place = NearWordsQuery(word=query.query, sites=query.sites, languages=query.languages, at=query.at, limit=_NEAR)
     try:
-        rows = list(near(context, place))
+        return list(near(context, place))
     except (NotFound, UsageError):
         return []
-    return [row for row in rows if len(row.word) >= _SHORTEST][:_NEAR]
 
 
 def _phrase(context: Context, query: SearchQuery) -> PhraseHistory | None:
@@ -159,40 +226,3 @@ def _phrase(context: Context, query: SearchQuery) -> PhraseHistory | None:
         return when(context, PhraseQuery(phrase=phrase, sites=query.sites)).value
     except (NotFound, UsageError):
         return None
-
-
-duplicates_router = APIRouter(route_class=PageRoute)
-
-_SIZE = 25
-_MOST_PAGES = 2000
-"""Pages of a site that are compared while somebody waits; larger ones are for the command line."""
-
-
-@duplicates_router.get("/duplicates")
-def duplicates_page(request: Request, site: str = "", page: str = "") -> Response:
-    """Exact copies in the whole archive, or exact and near ones within a site."""
-    context, known = context_of(request), page_cache_of(request)
-    name = require_site(context.archive, site) if site.strip() else ""
-    too_large = bool(name) and count_site_pages(context.archive, name, _MOST_PAGES + 1) > _MOST_PAGES
-    pairs = known.get(("duplicates", name), 60, lambda: _pairs(context, name)) if name and not too_large else None
-    groups = None if name else known.soon("copies", 30, lambda: _copies(context))
-    return render_page(
-        request,
-        "duplicates.html",
-        site=name,
-        too_large=too_large,
-        groups=None if groups is None else list_page(groups, page, _SIZE),
-        pairs=None if pairs is None else list_page(pairs, page, _SIZE),
-        hosts=known.soon("hosts", 10, lambda: busiest_hosts(context.archive, 12)) or [],
-    )
-
-
-def _pairs(context: Context, site: str) -> list[DuplicatePair]:
-    try:
-        return list(duplicates(context, DuplicatesQuery(site=site)))
-    except NotFound:  # Its pages were checked, and none of them ever was there.
-        return []
-
-
-def _copies(context: Context) -> list[DocumentCopies]:
-    return list(copies(context, CopiesQuery()))

@@ -6,25 +6,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 from weakref import ref
 
 from fastapi import APIRouter, Request, Response
 
 from letopis.api.door import context_of
+from letopis.api.requests import origin_of
 from letopis.archive import Archive
 from letopis.archive.activity import DAY, activity_of
 from letopis.archive.index_facts import require_site
-from letopis.errors import UsageError
+from letopis.errors import NotFound, UsageError
 from letopis.index.link_graph import Graph
-from letopis.index.link_reports import BrokenRow, RankRow
+from letopis.index.page_places import PageSources
 from letopis.index.site_audit import AuditedPage
 from letopis.index.site_maps import MapOutline
-from letopis.model import from_millis, parse_time, rfc3339, stamp14, to_millis
+from letopis.model import Check, from_millis, parse_time, rfc3339, to_millis
 from letopis.operations import Context, bind, site_listings
 from letopis.operations.links import RankQuery, SiteMapQuery, SiteReportQuery, rank, site_report
-from letopis.operations.site_audits import SiteAuditQuery, site_audit
+from letopis.operations.site_audits import AuditCounts, SiteAuditQuery, audit_history, site_audit
 from letopis.operations.site_listings import (
     MOST_RANKS,
     FindingRow,
@@ -33,10 +34,12 @@ from letopis.operations.site_listings import (
     findings_listing,
     timed_graph,
 )
+from letopis.tuples import NamedTuple
 from letopis.web.cache import PageCache, page_cache_of
-from letopis.web.charts import MOST_WARM, ChangesByHour, HeatMap, changes_by_hour, heat_map
+from letopis.web.charts import MOST_WARM, ChangesByHour, HeatMap, bars, changes_by_hour, heat_map
 from letopis.web.languages import translatable
 from letopis.web.maps import (
+    MOST_AREAS,
     MOST_DOTS,
     MOST_MAP_DEPTH,
     MOST_MAP_PAGES,
@@ -46,8 +49,25 @@ from letopis.web.maps import (
     map_tree,
     treemap,
 )
-from letopis.web.pages import ListPage, PageRoute, list_page, page_position, render_page
-from letopis.web.tables import TableColumn, make_table, table_download
+from letopis.web.pages import PageRoute, render_page, short_time
+from letopis.web.site_tables import (
+    AUDIT_COLUMNS,
+    BROKEN_COLUMNS,
+    EVENT_COLUMNS,
+    EVENT_NAMES,
+    FINDING_COLUMNS,
+    FINDING_NAMES,
+    ISSUE_NAMES,
+    LINK_COLUMNS,
+    PAGE_COLUMNS,
+    RANK_COLUMNS,
+    RankLine,
+    audit_table,
+    broken_line,
+    event_line,
+    with_lines,
+)
+from letopis.web.tables import TableQuestion, make_table, table_download
 from letopis.web.timebar import CountedTime, chosen_time, site_times, time_bar
 
 T = TypeVar("T")
@@ -62,76 +82,8 @@ SITE_VIEWS = {
     "changes": translatable("Changes"),
     "broken": translatable("Broken links"),
     "ranks": translatable("Ranks"),
-    "report": translatable("Findings"),
+    "report": translatable("Structure"),
     "audit": translatable("Audit"),
-}
-FINDING_NAMES = {
-    "orphan": translatable("nobody links to it"),
-    "unreachable": translatable("no way from the home page"),
-    "chain": translatable("long redirect"),
-    "loop": translatable("redirect in a circle"),
-    "duplicate-title": translatable("same title"),
-    "duplicate-content": translatable("same content"),
-}
-ISSUE_NAMES = {
-    "error": translatable("error status"),
-    "title-missing": translatable("title missing"),
-    "title-long": translatable("title too long"),
-    "title-duplicate": translatable("title of several pages"),
-    "description-missing": translatable("description missing"),
-    "description-long": translatable("description too long"),
-    "description-duplicate": translatable("description of several pages"),
-    "heading-missing": translatable("main heading missing"),
-    "headings-several": translatable("several main headings"),
-    "canonical-missing": translatable("canonical address missing"),
-    "canonical-elsewhere": translatable("canonical address is another"),
-    "hreflang-not-mutual": translatable("hreflang not answered"),
-    "image-without-alt": translatable("image without alt text"),
-    "mixed-content": translatable("loads parts without https"),
-    "large": translatable("very large"),
-    "deep": translatable("many clicks away"),
-    "orphan": translatable("nobody links to it"),
-    "unreachable": translatable("no way from the home page"),
-    "redirect-chain": translatable("long redirect"),
-    "redirect-loop": translatable("redirect in a circle"),
-    "content-duplicate": translatable("same content"),
-}
-AUDIT_COLUMNS = (
-    TableColumn("url", translatable("Page"), "page"),
-    TableColumn("status", translatable("Status"), "status"),
-    TableColumn("issues", translatable("Issues"), "badges"),
-    TableColumn("title", translatable("Title")),
-    TableColumn("description", translatable("Description")),
-    TableColumn("heading", translatable("Main heading"), hidden=True),
-    TableColumn("headings", translatable("Main headings"), "number", hidden=True),
-    TableColumn("canonical", translatable("Canonical address"), hidden=True),
-    TableColumn("alternates", translatable("Languages"), "number", hidden=True),
-    TableColumn("depth", translatable("Clicks"), "number"),
-    TableColumn("bytes", translatable("Size"), "size"),
-    TableColumn("images", translatable("Images"), "number", hidden=True),
-    TableColumn("without_alt", translatable("Images without alt text"), "number", hidden=True),
-    TableColumn("insecure", translatable("Parts without https"), "number", hidden=True),
-)
-BROKEN_COLUMNS = (
-    TableColumn("target", translatable("Leads to"), "page"),
-    TableColumn("status", translatable("Status"), "status"),
-    TableColumn("since", translatable("Since"), "time"),
-    TableColumn("source", translatable("Found on"), "page"),
-    TableColumn("text", translatable("Text of the link")),
-    TableColumn("last_good", translatable("Last good version"), "time"),
-)
-RANK_COLUMNS = (
-    TableColumn("url", translatable("Page"), "page"),
-    TableColumn("rank", translatable("Rank"), "decimal"),
-)
-EVENT_NAMES = {
-    "appeared": translatable("appeared"),
-    "vanished": translatable("vanished"),
-    "moved": translatable("moved"),
-    "renamed": translatable("renamed"),
-    "broken": translatable("broken"),
-    "mended": translatable("mended"),
-    "changed": translatable("changed"),
 }
 HEAT_DAYS = 42
 _SIZE = 50
@@ -140,6 +92,12 @@ _SORTED = 5_000
 
 Nobody waits for the views of a larger one either: the first of each is made in the background.
 """
+_SECTIONS = 12
+"""Largest parts of a site that stand beside its picture."""
+_AUDITS = 12
+"""Times at which the audit shows how many pages had issues."""
+_MOST_AUDITED_AGAIN = 500
+"""Pages up to which a site is audited at earlier times as well."""
 _FRESH = 5.0
 """Seconds for which a graph is good enough for a page."""
 
@@ -164,6 +122,7 @@ class SiteView:
     at: datetime
     since: datetime
     ask: SiteQuery
+    home: str = ""
 
     @property
     def archive(self) -> Archive:
@@ -246,14 +205,21 @@ def _answer(request: Request, where: str, ask: SiteQuery) -> Response:
     query = bind(SiteMapQuery, {"site": name, "at": ask.at or None}, now)
     seen_from = query.at or now
     before = parse_time(ask.since, now) if ask.since else seen_from - timedelta(days=7)
-    found = SiteView(context, page_cache_of(request), name, seen_from, before, ask)
+    found = SiteView(context, page_cache_of(request), name, seen_from, before, ask, origin_of(request.scope))
     filled = _FILLED[ask.view](found)
     if filled and "rows" in filled:
-        columns, rows = filled["columns"], filled["rows"]
-        wanted = table_download(request, columns, rows, f"{name}-{ask.view}")
+        asked = _QUESTIONS.get(ask.view)
+        question = asked and TableQuestion(asked[0], {"site": name, **asked[1]})
+        table = make_table(request, filled["columns"], filled["rows"], question=question)
+        wanted = table_download(table.with_rows(filled.get("whole", list)), f"{name}-{ask.view}")
         if wanted is not None:
             return wanted
-        filled |= {"table": make_table(request, columns, rows)}
+        filled |= {"table": table.with_part(filled.get("whole", list))}
+    if filled and filled.get("audits"):
+        filled |= {"over": make_table(request, *audit_table(filled["audits"]), key="over")}
+        wanted = table_download(filled["over"], f"{name}-issues-over-time")
+        if wanted is not None:
+            return wanted
     return render_page(
         request,
         "site.html",
@@ -268,22 +234,37 @@ def _answer(request: Request, where: str, ask: SiteQuery) -> Response:
         link=urlencode({"view": ask.view, "at": rfc3339(seen_from)}),
         kept=urlencode({name: value for name, value in (("at", ask.at), ("since", ask.since)) if value}),
         waiting=filled is None,
+        checked=_checked(context, request.query_params.get("checked", "")),
         **(filled or {}),
     )
 
 
-def _upper_map(graph: Graph, site: str, at: int) -> MapOutline:
-    return site_listings.upper_map(graph, site, at, MOST_MAP_DEPTH, MOST_MAP_PAGES)
+def _checked(context: Context, url: str) -> Check | None:
+    """The last check of an address that somebody had checked again from a list."""
+    try:
+        return context.archive.answers.newest_checks(url, 1)[-1] if url else None
+    except NotFound:
+        return None
+
+
+def _upper_map(view: SiteView, most: int) -> MapOutline | None:
+    return view.now(
+        f"map of {most}", lambda graph, site, at: site_listings.upper_map(graph, site, at, MOST_MAP_DEPTH, most)
+    )
 
 
 def _map(view: SiteView) -> dict[str, Any] | None:
-    found = view.now("map", _upper_map)
+    found = _upper_map(view, MOST_MAP_PAGES)
     return found and {"tree": map_tree(found)}
 
 
 def _picture(view: SiteView) -> dict[str, Any] | None:
-    found = view.now("map", _upper_map)
-    return found and {"picture": treemap(found)}
+    found = _upper_map(view, MOST_AREAS)
+    if found is None:
+        return None
+    tree = map_tree(found)
+    sections = sorted(tree.root.children, key=lambda one: -one.below)[:_SECTIONS]
+    return {"picture": treemap(found), "sections": sections, "in_all": tree.total}
 
 
 def _pages(view: SiteView) -> dict[str, Any]:
@@ -292,13 +273,11 @@ def _pages(view: SiteView) -> dict[str, Any]:
     if view.is_large():
         found = activity.pages_after(view.site, _SIZE + 1, number if ")" in number else "")
         rows = [row for _, row in found[:_SIZE]]
-        listed, after = ListPage(rows, 1, 1, len(rows), 0), found[_SIZE - 1][0] if len(found) > _SIZE else ""
+        after = found[_SIZE - 1][0] if len(found) > _SIZE else ""
     else:
-        total = view.count() or 0
-        at, pages = page_position(total, number, _SIZE)
-        start = (at - 1) * _SIZE
-        listed, after = ListPage(activity.pages(view.site, _SIZE, start), at, pages, total, start), ""
-    return {"listed": listed, "after": after, "named": TitleShortener(row.title for row in listed.rows).of}
+        rows, after = activity.pages(view.site, _SORTED, 0), ""
+    named = TitleShortener(row.title for row in rows).of
+    return {"columns": PAGE_COLUMNS, "rows": rows, "after": after, "named": named}
 
 
 def _changes(view: SiteView) -> dict[str, Any] | None:
@@ -307,11 +286,8 @@ def _changes(view: SiteView) -> dict[str, Any] | None:
         return None
     by_day, hours = _heat(view) or (None, None)
     shown = {"heat": by_day, "hours": hours}
-    return {"events": _listed(view, found), "events_called": EVENT_NAMES, **_kinds(view, found), **shown}
-
-
-def _listed(view: SiteView, found: SiteListing[T]) -> ListPage[T]:
-    return list_page(found.of(view.ask.kind), view.ask.page, _SIZE)
+    table = {"columns": EVENT_COLUMNS, "rows": list(map(event_line, found.of(view.ask.kind)))}
+    return {**table, "events_called": EVENT_NAMES, **_kinds(view, found), **shown}
 
 
 def _kinds(view: SiteView, found: SiteListing[Any]) -> dict[str, Any]:
@@ -343,36 +319,29 @@ def _drawing(graph: Graph, site: str, at: int) -> LinkDrawing:
 
 def _links(view: SiteView) -> dict[str, Any] | None:
     found = view.now("drawing", _drawing)
-    return found and {"drawing": found}
+    return found and {"drawing": found, "columns": LINK_COLUMNS, "rows": found.dots}
 
 
 def _broken(view: SiteView) -> dict[str, Any] | None:
     found = view.now("broken", site_listings.broken_listing)
     if found is None:
         return None
-    listed, rows = _listed(view, found), found.of("")
-    return {
-        "broken": listed,
-        "total": found.total(""),
-        "kept_copy": _kept_copy,
-        "columns": BROKEN_COLUMNS,
-        "rows": rows,
-    }
-
-
-def _kept_copy(row: BrokenRow) -> str:
-    """Where our archive shows what a broken link led to; empty when it never worked while we looked."""
-    return f"/web/{stamp14(row.last_good)}/{row.final or row.target}" if row.last_good else ""
+    rows = [broken_line(view.home, row) for row in found.of("")]
+    whole = partial(with_lines, PageSources(view.archive, view.at), view.archive.answers)
+    return {"total": found.total(""), "columns": BROKEN_COLUMNS, "rows": rows, "whole": whole}
 
 
 def _ranks(view: SiteView) -> dict[str, Any] | None:
-    def ranked(graph: Graph, site: str, at: int) -> list[RankRow]:
-        return list(rank(view.context, RankQuery(site=site, top=MOST_RANKS, at=from_millis(at))))
+    def ranked(graph: Graph, site: str, at: int) -> list[RankLine]:
+        found = list(rank(view.context, RankQuery(site=site, top=MOST_RANKS, at=from_millis(at))))
+        titles = site_listings.page_titles(graph, site, at, (row.url for row in found))
+        return [RankLine(row.url, titles[row.url], row.rank) for row in found]
 
     found = view.now("ranks", ranked)
     if found is None:
         return None
-    return {"columns": RANK_COLUMNS, "rows": found}
+    named = TitleShortener(row.title for row in found).of
+    return {"columns": RANK_COLUMNS, "rows": found, "named": named}
 
 
 def _report(view: SiteView) -> dict[str, Any] | None:
@@ -384,8 +353,8 @@ def _report(view: SiteView) -> dict[str, Any] | None:
     found, depths = view.now("findings", report), view.now("depths", site_listings.click_depths)
     if found is None or depths is None:
         return None
-    shown = {"findings": _listed(view, found), "findings_called": FINDING_NAMES, "depths": depths}
-    return {**shown, **_kinds(view, found)}
+    table = {"columns": FINDING_COLUMNS, "rows": found.of(view.ask.kind)}
+    return {**table, "findings_called": FINDING_NAMES, "depths": depths, **_kinds(view, found)}
 
 
 def _audit(view: SiteView) -> dict[str, Any] | None:
@@ -395,13 +364,24 @@ def _audit(view: SiteView) -> dict[str, Any] | None:
         return None
     rows, counts = found
     kept = [row for row in rows if not view.ask.kind or view.ask.kind in row.issues]
+    over_time = None if len(rows) > _MOST_AUDITED_AGAIN else view.soon("audits", lambda: _audits(view))
     return {
         "columns": AUDIT_COLUMNS,
         "rows": kept,
         "counts": counts,
+        "pages_in_all": len(rows),
         "kind": view.ask.kind,
         "issues_called": ISSUE_NAMES,
+        "audits": over_time or [],
+        "audit_bars": bars([(short_time(one.at), sum(one.issues.values()), 0) for one in over_time or []]),
     }
+
+
+def _audits(view: SiteView) -> list[AuditCounts]:
+    """The audits at some of the times at which the site changed, up to the one that is seen."""
+    times = [moment for moment, _ in view.times() if moment <= view.at]
+    step = max(1, -(-len(times) // _AUDITS))
+    return audit_history(view.context, view.site, times[::-1][::step][::-1], _MOST_AUDITED_AGAIN)
 
 
 def _audited(view: SiteView) -> tuple[list[AuditedPage], dict[str, int]]:
@@ -420,3 +400,10 @@ _FILLED: dict[str, Callable[[SiteView], dict[str, Any] | None]] = {
     "report": _report,
     "audit": _audit,
 }
+_QUESTIONS: dict[str, tuple[str, dict[str, str]]] = {
+    "changes": ("mapdiff", {"from": "7d ago"}),
+    "broken": ("broken", {}),
+    "report": ("report", {}),
+    "audit": ("site_audit", {}),
+}
+"""Views whose tables can be saved: the operation that answers the same, and its parameters beside the site."""

@@ -1,6 +1,7 @@
-"""One table for all lists: sorted, filtered, with the columns that are wanted, in pages, and as CSV or JSON.
+"""One table for all lists: sorted, filtered, with the columns that are wanted, in pages, and as CSV, JSON or Parquet.
 
-Everything that is chosen stands in the address, so that a link shows everybody the same table.
+Everything that is chosen stands in the address, so that a link shows everybody the same table. Where a page has
+several tables, each has a key, which stands before the names of its choices.
 """
 
 from __future__ import annotations
@@ -8,29 +9,43 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from functools import cache
+from importlib.util import find_spec
+from types import MappingProxyType
+from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import Request, Response
 
-from letopis.model import rfc3339
+from letopis.exchange.parquet_export import table_file
+from letopis.model.printing import plain_text
 from letopis.operations import json_value
+from letopis.tuples import NamedTuple
 from letopis.web.pages import ListPage, list_page
 
 PAGE_ROWS = 50
+MOST_ROWS = 10_000
+"""Rows that a page asks for at most; of a longer list these are sorted and filtered, and the page says so."""
 _MOST_FILTER = 200
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _OWN = ("sort", "filter", "page", "hide", "as")
+_NOT_DATA = "actions"
+_MEDIA_TYPES = {
+    "csv": "text/csv; charset=utf-8", "json": "application/json", "parquet": "application/vnd.apache.parquet",
+}  # fmt: skip
+FORMATS = tuple(name for name in _MEDIA_TYPES if name != "parquet" or find_spec("pyarrow") is not None)
+"""What a table can be taken along as; Parquet where its library is installed."""
 
 
 class TableColumn(NamedTuple):
     """A column: the field that it shows, its heading, and how its values are written.
 
-    `kind` is text, number, size, time, page (an address with its own page here), status or badges. One that is
-    `hidden` is shown when it is asked for.
+    `kind` is text, number, size, decimal, time, ago, due, page (an address with its own page here), link (any address),
+    site, job, state, outcome, status or badges; those of the kind 'custom' are drawn by the page, and so are
+    'actions', which are no data. One that is `hidden` is shown when it is asked for.
     """
 
     name: str
@@ -39,12 +54,20 @@ class TableColumn(NamedTuple):
     hidden: bool = False
 
 
+class TableQuestion(NamedTuple):
+    """What a table answers: an operation and its parameters, so that the table with its filter can be saved."""
+
+    operation: str
+    values: Mapping[str, str] = MappingProxyType({})
+
+
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """A table as its template wants it."""
+    """A table as its template wants it; `found` are all rows that fit, `part` the page of them that is shown."""
 
     columns: Sequence[TableColumn]
     shown: Sequence[TableColumn]
+    found: Sequence[Any]
     part: ListPage[Any]
     total: int
     sort: str
@@ -52,6 +75,23 @@ class TableView:
     filter: str
     kept: Mapping[str, str]
     link: Callable[..., str]
+    key: str
+    form: str
+    formats: Sequence[str] = FORMATS
+    question: TableQuestion | None = None
+
+    @property
+    def data_columns(self) -> list[TableColumn]:
+        """Those shown that hold data."""
+        return [column for column in self.shown if column.kind != _NOT_DATA]
+
+    def with_rows(self, make: Callable[[Sequence[Any]], Sequence[Any]]) -> TableView:
+        """The same with all its rows made whole, for a file."""
+        return replace(self, found=_Later(make, self.found))
+
+    def with_part(self, make: Callable[[Sequence[Any]], Sequence[Any]]) -> TableView:
+        """The same with the rows of its page made whole: what costs much is asked for those that are seen."""
+        return replace(self, part=replace(self.part, rows=make(self.part.rows)))
 
     def cell(self, row: Any, column: TableColumn) -> Any:
         """The value of a row in a column."""
@@ -68,6 +108,15 @@ class TableView:
             return ""
         return "descending" if self.descending else "ascending"
 
+    @property
+    def save_link(self) -> str:
+        """Where the table with its filter is saved under a name; empty for one that cannot be asked again."""
+        if self.question is None:
+            return ""
+        values = [("with", f"{name}={value}") for name, value in self.question.values.items()]
+        asked = [("question", self.question.operation), *values, ("filter", self.filter), ("page", self.link(page=""))]
+        return "/saved/new?" + urlencode([(name, value) for name, value in asked if value])
+
     def toggle_link(self, column: TableColumn) -> str:
         """Shows or hides a column."""
         names = [one.name for one in self.shown]
@@ -75,46 +124,84 @@ class TableView:
         return self.link(hide=",".join(one.name for one in self.columns if one.name not in wanted) or "none")
 
 
-def make_table(request: Request, columns: Sequence[TableColumn], rows: Sequence[Any]) -> TableView:
+class _Later(Sequence[Any]):
+    """Rows that are made when somebody reads them."""
+
+    def __init__(self, make: Callable[[Sequence[Any]], Sequence[Any]], rows: Sequence[Any]) -> None:
+        self._made = cache(lambda: make(rows))
+        self._length = len(rows)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._made()[at]
+
+
+class TableAddress(NamedTuple):
+    """Where a table stands: the address of its page, and the parameters of the page that are ours."""
+
+    path: str
+    query: Mapping[str, str]
+
+
+def table_names(key: str) -> tuple[str, ...]:
+    """The names of all choices of a table, as they stand in an address."""
+    return tuple(f"{key}.{name}" if key else name for name in _OWN)
+
+
+def make_table(
+    request: Request | TableAddress,
+    columns: Sequence[TableColumn],
+    rows: Sequence[Any],
+    key: str = "",
+    size: int = PAGE_ROWS,
+    question: TableQuestion | None = None,
+) -> TableView:
     """The table that an address asks for; what it asks wrongly is left out."""
-    asked = request.query_params
-    sort, wanted = asked.get("sort", ""), asked.get("filter", "")[:_MOST_FILTER].strip()
-    name, names = sort.removeprefix("-"), [column.name for column in columns]
-    hidden = asked["hide"].split(",") if asked.get("hide") else [column.name for column in columns if column.hidden]
+    where = request if isinstance(request, TableAddress) else TableAddress(request.url.path, request.query_params)
+    mark, own = f"{key}." if key else "", table_names(key)
+    asked = {name: where.query.get(mark + name, "") for name in _OWN}
+    data = [column for column in columns if column.kind != _NOT_DATA]
+    sort, wanted = asked["sort"], asked["filter"][:_MOST_FILTER].strip()
+    name, names = sort.removeprefix("-"), [column.name for column in data]
+    hidden = asked["hide"].split(",") if asked["hide"] else [column.name for column in columns if column.hidden]
     shown = [column for column in columns if column.name not in hidden] or list(columns[:1])
-    kept = {key: value for key, value in asked.items() if key not in _OWN}
+    kept = {name: value for name, value in where.query.items() if name not in (*own, "checked")}
 
     def link(**changed: str) -> str:
-        values = {key: asked.get(key, "") for key in _OWN if key != "as"} | changed
-        query = urlencode({**kept, **{key: value for key, value in values.items() if value}})
-        return f"{request.url.path}?{query}" if query else request.url.path
+        values = {name: asked[name] for name in _OWN if name != "as"} | changed
+        query = urlencode({**kept, **{mark + name: value for name, value in values.items() if value}})
+        return f"{where.path}?{query}" if query else where.path
 
-    found = [row for row in rows if not wanted or _holds(row, columns, wanted.casefold())]
+    found = [row for row in rows if not wanted or _holds(row, data, wanted.casefold())]
     if name in names:
         found.sort(key=lambda row: _sort_key(getattr(row, name)), reverse=sort.startswith("-"))
-    part = list_page(found, asked.get("page", ""), PAGE_ROWS)
+    part = list_page(found, asked["page"], size)
     chosen = name if name in names else ""
-    return TableView(columns, shown, part, len(rows), chosen, sort.startswith("-"), wanted, kept, link)
+    return TableView(
+        columns, shown, found, part, len(rows), chosen, sort.startswith("-"), wanted, kept, link, key, asked["as"],
+        question=question,
+    )  # fmt: skip
 
 
-def table_download(request: Request, columns: Sequence[TableColumn], rows: Sequence[Any], name: str) -> Response | None:
-    """The rows that the table shows, over all its pages, where the address asks for CSV or JSON."""
-    form = request.query_params.get("as", "")
-    if form not in ("csv", "json"):
+def table_download(table: TableView | None, name: str) -> Response | None:
+    """The rows and columns that a table shows, over all its pages, where the address asks for them as a file."""
+    if table is None or table.form not in table.formats:
         return None
-    table = make_table(request, columns, rows)
-    wanted, sort = table.filter.casefold(), table.sort
-    found = [row for row in rows if not wanted or _holds(row, columns, wanted)]
-    if sort:
-        found.sort(key=lambda row: _sort_key(getattr(row, sort)), reverse=table.descending)
-    text = "".join(_csv_lines(table.shown, found)) if form == "csv" else _json_text(table.shown, found)
-    media = "text/csv; charset=utf-8" if form == "csv" else "application/json"
+    form = table.form
     headers = {"content-disposition": f'attachment; filename="{name}.{form}"', "x-content-type-options": "nosniff"}
-    return Response(text, media_type=media, headers=headers)
+    return Response(_WRITERS[form](table), media_type=_MEDIA_TYPES[form], headers=headers)
+
+
+def first_download(tables: Mapping[str, TableView]) -> Response | None:
+    """The same of the first of several tables that the address asks for as a file; by the names of the files."""
+    found = (table_download(table, name) for name, table in tables.items())
+    return next((answer for answer in found if answer is not None), None)
 
 
 def _holds(row: Any, columns: Sequence[TableColumn], wanted: str) -> bool:
-    return any(wanted in _plain(getattr(row, column.name)).casefold() for column in columns)
+    return any(wanted in plain_text(getattr(row, column.name)).casefold() for column in columns)
 
 
 def _sort_key(value: Any) -> tuple[int, Any]:
@@ -123,33 +210,42 @@ def _sort_key(value: Any) -> tuple[int, Any]:
         return (2, "")
     if isinstance(value, int | float):
         return (0, value)
-    return (1, _plain(value).casefold())
+    return (1, plain_text(value).casefold())
 
 
-def _plain(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, datetime):
-        return rfc3339(value)
-    if isinstance(value, tuple | list):
-        return " ".join(map(str, value))
-    return str(value)
-
-
-def _csv_lines(columns: Sequence[TableColumn], rows: Sequence[Any]) -> Iterator[str]:
+def _csv_bytes(table: TableView) -> bytes:
     out = io.StringIO()
     writer = csv.writer(out)
-    writer.writerow([column.name for column in columns])
-    for row in rows:
-        writer.writerow([_safe_cell(getattr(row, column.name)) for column in columns])
-    yield out.getvalue()
+    writer.writerow([column.name for column in table.data_columns])
+    for row in table.found:
+        writer.writerow([_safe_cell(getattr(row, column.name)) for column in table.data_columns])
+    return out.getvalue().encode()
 
 
 def _safe_cell(value: Any) -> str:
     """A text from a page never becomes a formula of whoever opens the file."""
-    text = _plain(value)
+    text = plain_text(value)
     return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA) else text
 
 
-def _json_text(columns: Sequence[TableColumn], rows: Sequence[Any]) -> str:
-    return json.dumps([{one.name: json_value(getattr(row, one.name)) for one in columns} for row in rows], indent=1)
+def _json_bytes(table: TableView) -> bytes:
+    names = [column.name for column in table.data_columns]
+    return json.dumps(
+        [{name: json_value(getattr(row, name)) for name in names} for row in table.found], indent=1
+    ).encode()
+
+
+def _parquet_bytes(table: TableView) -> bytes:
+    """Each column with values of one kind: numbers as they are, times as times, everything else as text."""
+    columns = {}
+    for column in table.data_columns:
+        values = [getattr(row, column.name) for row in table.found]
+        same = {type(value) for value in values if value is not None}
+        plain = same <= {int, float} or same in ({bool}, {datetime})
+        columns[column.name] = values if plain else [None if value is None else plain_text(value) for value in values]
+    return table_file(columns)
+
+
+_WRITERS: dict[str, Callable[[TableView], bytes]] = {
+    "csv": _csv_bytes, "json": _json_bytes, "parquet": _parquet_bytes,
+}  # fmt: skip

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
 from letopis.api.requests import ArchiveDep
+from letopis.api.sessions import cookie_of
 from letopis.archive.activity import DAY, Activity
 from letopis.errors import UsageError
 from letopis.model import as_moment, from_millis, rfc3339, to_millis
+from letopis.tuples import NamedTuple
 from letopis.web.login import local_path
 from letopis.web.pages import PageRoute, short_time
 
@@ -61,7 +62,7 @@ class TimeBar(NamedTuple):
 
 def chosen_time(request: Request, given: str = "") -> str:
     """The moment that an address names, else the one that is kept; empty for now."""
-    return given or request.cookies.get(AS_OF_COOKIE, "")
+    return given or request.cookies.get(cookie_of(request.scope, AS_OF_COOKIE), "")
 
 
 def chosen_moment(request: Request, now: datetime, given: str = "") -> datetime | None:
@@ -136,11 +137,11 @@ def choose(request: Request, archive: ArchiveDep, at: str = "", back: str = "/")
     """Keeps a moment, or forgets it, and leads back."""
     answer = RedirectResponse(local_path(back), 303)
     if not at:
-        answer.delete_cookie(AS_OF_COOKIE, path="/")
+        answer.delete_cookie(cookie_of(request.scope, AS_OF_COOKIE), path="/")
         return answer
     moment = as_moment(at, archive.clock(), ends_day=True)
     answer.set_cookie(
-        AS_OF_COOKIE, rfc3339(moment), max_age=_LIFETIME, path="/", secure=request.scope["scheme"] == "https",
-        httponly=True, samesite="lax",
+        cookie_of(request.scope, AS_OF_COOKIE), rfc3339(moment), max_age=_LIFETIME, path="/",
+        secure=request.scope["scheme"] == "https", httponly=True, samesite="lax",
     )  # fmt: skip
     return answer

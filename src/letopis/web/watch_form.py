@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from letopis.model import written_duration
 from letopis.monitor.watch import AlertKind, AlertRule, WatchSpec
 from letopis.web.languages import translatable
 
-PLAIN_FIELDS = ("every", "cron", "jitter", "tag", "zone", "hours", "quiet_hours")
+PLAIN_FIELDS = ("every", "cron", "jitter", "tag", "zone", "hours", "quiet_hours", "summary")
 SUBJECTS = {
     "page": translatable("the whole page"),
     "part": translatable("a part of it"),
@@ -42,16 +43,21 @@ def said_in_form(form: Mapping[str, str], fields: Mapping[str, list[str]]) -> di
     lists = {
         "filters": _filters(form),
         "notify": form.get("notify", "").split(),
-        "headers": [line.strip() for line in form.get("headers", "").splitlines() if line.strip()],
+        "headers": _lines(form.get("headers", "")),
+        "step": _lines(form.get("steps", "")),
         "conditions": [
             *({"kind": kind, "value": form[kind]} for kind in CONDITION_NAMES if form.get(kind)),
             *_lines_of(form.get("conditions", ""), "value"),
         ],
     }
     plain = {name: form.get(name) for name in PLAIN_FIELDS}
-    flags = {name: form.get(name) == "yes" for name in ("browser", "requisites")}
+    flags = {name: form.get(name) == "yes" for name in ("browser", "requisites", "private")}
     values = {**plain, **lists, **flags, "when": _when(form, fields)}
     return {name: value for name, value in values.items() if value}
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def _when(form: Mapping[str, str], fields: Mapping[str, list[str]]) -> str:
@@ -74,7 +80,7 @@ def _filters(form: Mapping[str, str]) -> list[dict[str, str]]:
 
 def _lines_of(text: str, name: str) -> list[dict[str, str]]:
     """Lines such as `ignore [0-9]+ visitors` as objects: a kind, and what stands behind it."""
-    lines = [line.strip().partition(" ") for line in text.splitlines() if line.strip()]
+    lines = [line.partition(" ") for line in _lines(text)]
     return [{"kind": kind, name: rest.strip()} for kind, _, rest in lines]
 
 
@@ -83,15 +89,19 @@ def form_of_spec(spec: WatchSpec, tag: str, name: str) -> dict[str, str]:
     form = {
         "name": name,
         "tag": tag,
-        "every": _duration(spec.every),
+        "every": written_duration(spec.every),
         "cron": spec.cron,
-        "jitter": _duration(spec.jitter),
+        "jitter": written_duration(spec.jitter),
         "zone": spec.zone,
         "hours": spec.hours,
         "quiet_hours": spec.quiet,
+        "summary": spec.summary,
         "notify": "\n".join(spec.notify),
         "headers": "\n".join(": ".join(one) for one in spec.headers),
         "browser": "yes" if spec.browser else "",
+        "requisites": "yes" if spec.requisites else "",
+        "steps": "\n".join(spec.steps),
+        "private": "yes" if spec.origin == "cli" else "",
         **{f"alert-{rule.kind}": "yes" for rule in spec.when},
         **{str(rule.kind): _amount(rule) for rule in spec.when if rule.kind in _AMOUNTS},
     }
@@ -108,15 +118,7 @@ def form_of_spec(spec: WatchSpec, tag: str, name: str) -> dict[str, str]:
 
 
 def _amount(rule: AlertRule) -> str:
-    return f"{rule.amount:g}" if rule.kind is AlertKind.UNAVAILABLE else _duration(rule.amount)
-
-
-def _duration(seconds: float | None) -> str:
-    """As people write it, and exact: `90m` and not `1 h`."""
-    if not seconds:
-        return ""
-    unit, size = next((pair for pair in (("d", 86400), ("h", 3600), ("m", 60)) if seconds % pair[1] == 0), ("s", 1))
-    return f"{seconds / size:.15g}{unit}"
+    return f"{rule.amount:g}" if rule.kind is AlertKind.UNAVAILABLE else written_duration(rule.amount)
 
 
 def _first_of_each(pairs: Iterable[tuple[str, str]], inputs: Iterable[str]) -> tuple[dict[str, str], str]:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -16,6 +15,7 @@ from letopis.api.door import context_of
 from letopis.api.requests import http_status_of, origin_of
 from letopis.archive.differences import diff_side
 from letopis.archive.watches import watched_pages
+from letopis.change.offers import is_price
 from letopis.errors import LetopisError, NotFound, UsageError, shell_words
 from letopis.extract.rewriter import rewrite_under
 from letopis.model import stamp14
@@ -24,6 +24,8 @@ from letopis.operations import Context, alerts, bind
 from letopis.operations import watches as operations
 from letopis.replay.csp import SAFE_HEADERS, replay_policy
 from letopis.schedule.policies import format_span
+from letopis.tuples import NamedTuple
+from letopis.web.alerts import alert_lines, with_texts
 from letopis.web.history import unread_marks
 from letopis.web.pages import PageRoute, fields_of, render_page
 from letopis.web.watch_form import form_of_spec, said_in_form
@@ -33,7 +35,9 @@ router = APIRouter(route_class=PageRoute)
 
 _ALERTS = 50
 _SHOWN_TEXT = 4000
-_STAYS = ("check", "read", "pause", "resume", "snooze", "test")
+_CHECKS = ("added", "check", "resume")
+"""Actions after which the watch is checked at once."""
+_STAYS = ("check", "read", "unread", "pause", "resume", "snooze", "test")
 """Actions after which the page of the watch is shown again."""
 
 
@@ -43,6 +47,7 @@ class WatchNotice(NamedTuple):
     done: str = ""
     problem: str = ""
     form: Mapping[str, str] | None = None
+    checks: str = ""
 
 
 class Preview(NamedTuple):
@@ -62,9 +67,16 @@ def watch(request: Request, number: int, done: str = "", css: str = "") -> Respo
     entry = WatchList(context.archive).by_id(number)
     form = form_of_spec(entry.spec, entry.watch.tag, entry.watch.name)
     if css:
-        subject = form["subject"] if form["subject"] in ("price", "stock") else "part"
-        form |= {"css": css, "subject": subject, "picked": "yes"}
-    return _watch_page(request, number, WatchNotice(done_word(done), form=form))
+        form |= {"css": css, "subject": _subject_of(context, entry, css, form["subject"]), "picked": "yes"}
+    return _watch_page(request, number, WatchNotice(done_word(done), form=form, checks=done if done in _CHECKS else ""))
+
+
+def _subject_of(context: Context, entry: WatchEntry, css: str, stored: str) -> str:
+    """What of a part that was picked is watched: its price, where it says no more than that."""
+    if stored in ("price", "stock"):
+        return stored
+    seen = _preview(context, entry.watch.url, {"css": css, "subject": "part"})
+    return "price" if seen is not None and is_price(seen.text.strip()) else "part"
 
 
 def _watch_page(request: Request, number: int, notice: WatchNotice, status: int = 200) -> Response:
@@ -82,11 +94,12 @@ def _watch_page(request: Request, number: int, notice: WatchNotice, status: int 
         page=watched_pages(context.archive, [url])[0],
         rhythm=details.cron or format_span(details.every),
         others=[entry for entry in WatchList(context.archive).of_page(url) if entry.id != number],
-        alerts=[row for row in found if row.watch in (None, number)],
+        alerts=with_texts(context.archive, alert_lines(row for row in found if row.watch in (None, number))),
         deliveries=[row for row in sent if row.name == details.name],
         preview=_preview(context, url, form),
         unread=url in unread_marks(request, context).unread([url]),
         may_change=operations.may_change(context, details.owner),
+        waits=details.due is not None and details.due <= context.moment(),
         ask=notice,
         form=form,
         **form_words(),
@@ -155,7 +168,7 @@ def pick(request: Request, number: int) -> Response:
     archive = context_of(request).archive
     entry = WatchList(archive).by_id(number)
     version = archive.get(entry.watch.url)
-    return render_page(request, "pick.html", watch=entry.watch, number=number, version=version)
+    return render_page(request, "pick.html", watch=entry.watch, number=number, seen=version)
 
 
 @router.get("/watches/{number:int}/copy")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -21,15 +23,32 @@ from letopis.monitor.watch_list import WatchList
 from letopis.operations import Context, Operation, alerts, bind, watch_tags
 from letopis.operations import watches as operations
 from letopis.schedule.policies import format_span
+from letopis.tuples import NamedTuple
+from letopis.web.alerts import alert_lines, with_texts
 from letopis.web.history import unread_marks
 from letopis.web.languages import translatable
-from letopis.web.pages import ListPage, PageRoute, fields_of, page_position, render_page
+from letopis.web.pages import PageRoute, fields_of, render_page
+from letopis.web.tables import TableAddress, TableColumn, TableQuestion, make_table, table_download
 from letopis.web.watch_form import ALERT_NAMES, CONDITION_NAMES, SUBJECTS, said_in_form
 
 router = APIRouter(route_class=PageRoute)
 
 _SIZE = 40
-_ALERTS = 20
+_MOST = 2000
+"""Watches that are sorted and filtered; of more, those of a tag can be listed."""
+_ALERTS = 8
+WATCH_COLUMNS = (
+    TableColumn("url", translatable("Page"), "custom"),
+    TableColumn("state", translatable("State"), "custom"),
+    TableColumn("change", translatable("Last change"), "custom"),
+    TableColumn("rhythm", translatable("How often")),
+    TableColumn("due", translatable("Next check"), "due"),
+    TableColumn("name", translatable("Name"), hidden=True),
+    TableColumn("tag", translatable("Tag"), hidden=True),
+    TableColumn("owner", translatable("Owner"), hidden=True),
+    TableColumn("failures", translatable("Failures in a row"), "number", hidden=True),
+    TableColumn("undelivered", translatable("Not delivered"), "number", hidden=True),
+)
 _DONE = {
     "added": translatable("Watch saved; new ones are checked now."),
     "removed": translatable("Watches removed; what they recorded stays."),
@@ -38,6 +57,7 @@ _DONE = {
     "resume": translatable("Watches resumed; they are due now."),
     "tag": translatable("Tag changed."),
     "read": translatable("Everything is marked as read."),
+    "unread": translatable("Marked as unread."),
     "test": translatable("The test notification was delivered."),
     "snooze": translatable("Their notifications wait; what is noticed meanwhile is sent afterwards."),
     "saved": translatable("Watch saved."),
@@ -55,12 +75,29 @@ _ACTIONS: dict[str, Operation[Any, Any]] = {
 
 
 class WatchLine(NamedTuple):
-    """A watch as the list shows it."""
+    """A watch as the list shows it; what its page last showed is known of those that are seen."""
 
     watch: operations.WatchDetails
     rhythm: str
-    page: WatchedPage
-    unread: bool
+    page: WatchedPage | None = None
+    unread: bool = False
+
+    def __getattr__(self, name: str) -> Any:
+        """Fields of the watch are columns of the table."""
+        return getattr(self.watch, name)
+
+    @property
+    def state(self) -> str:
+        """In a word, for the filter and for files."""
+        if self.watch.paused:
+            return "paused"
+        return "snoozed" if self.watch.snoozed else "failing" if self.watch.failures else "active"
+
+    @property
+    def change(self) -> datetime | None:
+        """When its page changed last."""
+        found = self.page.change if self.page is not None else None
+        return found.time if found is not None and found.number else None
 
 
 class WatchesNotice(NamedTuple):
@@ -83,20 +120,24 @@ def _watches_page(request: Request, notice: WatchesNotice, status: int = 200) ->
     """The list, a page of it."""
     context = context_of(request)
     counts = {row.tag: row.watches for row in watch_tags.watch_tags(context, watch_tags.NoParameters()) if row.watches}
-    total = counts.get(notice.tag, 0) if notice.tag else sum(counts.values())
-    number, pages = page_position(total, notice.number, _SIZE)
-    first = (number - 1) * _SIZE
-    asked = operations.WatchListQuery(tag=notice.tag or None, limit=_SIZE, offset=first)
-    lines = _lines(request, context, list(operations.watch_list(context, asked)))
-    return render_page(
+    asked = operations.WatchListQuery(tag=notice.tag or None, limit=_MOST)
+    lines = [WatchLine(one, one.cron or format_span(one.every)) for one in operations.watch_list(context, asked)]
+    where = TableAddress("/watches", request.query_params)
+    question = TableQuestion("watch_list", {"tag": notice.tag} if notice.tag else {})
+    table = make_table(where, WATCH_COLUMNS, lines, size=_SIZE, question=question)
+    whole = partial(_whole_lines, request, context)
+    return table_download(table.with_rows(whole), "watches") or render_page(
         request,
         "watches.html",
         status,
-        watches=ListPage(lines, number, pages, total, first),
+        table=table.with_part(whole),
+        total=counts.get(notice.tag, 0) if notice.tag else sum(counts.values()),
         tags=[(name, count) for name, count in counts.items() if name],
         everything=sum(counts.values()),
         ask=notice,
-        alerts=list(alerts.watch_alerts(context, alerts.AlertsQuery(limit=_ALERTS))),
+        alerts=with_texts(
+            context.archive, alert_lines(alerts.watch_alerts(context, alerts.AlertsQuery(limit=_ALERTS)))
+        ),
         may_write=principal_of(request).may(WRITE),
         **form_words(),
     )
@@ -112,12 +153,12 @@ def form_words() -> dict[str, Any]:
     }
 
 
-def _lines(request: Request, context: Context, found: Sequence[operations.WatchDetails]) -> list[WatchLine]:
-    urls = [watch.url for watch in found]
+def _whole_lines(request: Request, context: Context, lines: Sequence[WatchLine]) -> list[WatchLine]:
+    urls = [line.watch.url for line in lines]
     unread = unread_marks(request, context).unread(urls)
     return [
-        WatchLine(watch, watch.cron or format_span(watch.every), page, watch.url in unread)
-        for watch, page in zip(found, watched_pages(context.archive, urls), strict=True)
+        line._replace(page=page, unread=line.watch.url in unread)
+        for line, page in zip(lines, watched_pages(context.archive, urls), strict=True)
     ]
 
 
@@ -195,9 +236,10 @@ def done_word(done: str) -> str:
 def carry_out(request: Request, urls: list[str], action: str, form: Mapping[str, str]) -> None:
     """One of the actions on some watches."""
     context = context_of(request)
-    if action == "read":
-        entries = WatchList(context.archive).known_entries(urls)
-        unread_marks(request, context).read([entry.watch.url for entry in entries])
+    if action in ("read", "unread"):
+        marks = unread_marks(request, context)
+        change = marks.move_to_newest if action == "read" else marks.keep_unread
+        change([entry.watch.url for entry in WatchList(context.archive).known_entries(urls)])
         return
     if action not in _ACTIONS:
         raise UsageError(f"there is no action '{action[:20]}'; choose one of {', '.join((*_ACTIONS, 'read'))}")

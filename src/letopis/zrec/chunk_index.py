@@ -9,17 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TypeAlias
 
 from letopis import binary
 from letopis.binary import MAX_VARINT_BYTES, sha256_digest
 from letopis.errors import Damaged
+from letopis.lazy import np, npt
 from letopis.zrec.header import MAX_AGE, MAX_CHUNK, MAX_CHUNKS, MAX_INDEX
 
 
-def decode_varint_column(data: bytes, at: int, count: int) -> tuple[NDArray[np.int64], int]:
+def decode_varint_column(data: bytes, at: int, count: int) -> tuple[npt.NDArray[np.int64], int]:
     """`count` values that follow each other, as one array; memory stays near that of the bytes."""
     if count == 0:
         return np.zeros(0, np.int64), at
@@ -35,8 +34,8 @@ def decode_varint_column(data: bytes, at: int, count: int) -> tuple[NDArray[np.i
 
 
 def _gather_varints(
-    window: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64]
-) -> NDArray[np.int64]:
+    window: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
     values = np.zeros(len(starts), np.int64)
     for step in range(int(lengths.max())):
         longer = lengths > step
@@ -64,8 +63,8 @@ def _group_size(hashes: Sequence[int], at: int, count: int) -> int:
     return 4
 
 
-Ints = NDArray[np.int64]
-Hashes = NDArray[np.uint32]
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+Hashes: TypeAlias = "npt.NDArray[np.uint32]"
 
 
 @dataclass(frozen=True, eq=False)

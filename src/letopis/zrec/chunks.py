@@ -9,11 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from letopis import binary
 from letopis.errors import Damaged, UsageError
+from letopis.lazy import np, npt
 from letopis.zrec.header import BLOCK_TEXT, MAX_DICTIONARY, MAX_TEXT, KiB, MiB
 from letopis.zstandard import CompressionParameter as Parameter
 from letopis.zstandard import zstd
@@ -130,7 +128,7 @@ def _chosen(texts: Sequence[bytes], size: int) -> bytes:
     return b"".join(piece for _, _, piece in sorted(pieces))[-size:]
 
 
-def _string_keys(joined: bytes) -> NDArray[np.int64]:
+def _string_keys(joined: bytes) -> npt.NDArray[np.int64]:
     """A 22-bit key for the 8 bytes at every position."""
     data = np.frombuffer(joined, np.uint8).astype(np.uint64)
     count = len(data) - _STRING + 1
@@ -142,7 +140,7 @@ def _string_keys(joined: bytes) -> NDArray[np.int64]:
     return keys.astype(np.int64)
 
 
-def _worth(keys: NDArray[np.int64], texts: Sequence[bytes]) -> NDArray[np.int64]:
+def _worth(keys: npt.NDArray[np.int64], texts: Sequence[bytes]) -> npt.NDArray[np.int64]:
     """For each key the number of records it occurs in, less one."""
     counts = np.zeros(1 << _TABLE_BITS, np.int64)
     start = 0
@@ -153,7 +151,7 @@ def _worth(keys: NDArray[np.int64], texts: Sequence[bytes]) -> NDArray[np.int64]
     return np.maximum(counts - 1, 0)
 
 
-def _best_window(worth: NDArray[np.int64]) -> tuple[int, int, int]:
+def _best_window(worth: npt.NDArray[np.int64]) -> tuple[int, int, int]:
     """(start, end, gain) of the best window, without worthless ends."""
     width = min(_WINDOW, len(worth))
     sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(worth)))

@@ -12,11 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from letopis import binary
 from letopis.errors import Damaged
+from letopis.lazy import np, npt
 from letopis.zrec import chunk_index
 from letopis.zrec.chunk_index import ChunkIndex, Hashes, Ints, group_borders
 from letopis.zrec.header import MAX_AGE, MAX_CHUNK, MAX_CHUNKS, MAX_HISTORY
@@ -121,7 +119,7 @@ def _group_keys(index: ChunkIndex) -> list[int]:
     return keys
 
 
-IndexColumn = TypeVar("IndexColumn", NDArray[np.int64], NDArray[np.uint32])
+IndexColumn = TypeVar("IndexColumn", "npt.NDArray[np.int64]", "npt.NDArray[np.uint32]")
 
 
 @dataclass(frozen=True, slots=True)

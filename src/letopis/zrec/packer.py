@@ -11,10 +11,9 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
-
 from letopis.binary import fsync_file, part_path, rename_durably, sha256_digest, write_errors
 from letopis.errors import Damaged, UsageError
+from letopis.lazy import np
 from letopis.zrec import chunk_index as indexes
 from letopis.zrec import chunks as dictionaries
 from letopis.zrec import header as heads
@@ -141,7 +140,7 @@ def _name_remarks(names: Sequence[bytes]) -> Iterator[str]:
     if twice is not None:
         several = sum(count > 1 for count in counts.values())
         shown = twice.decode(errors="replace")
-        yield f"{several} names stand for several records, {shown!r} for {counts[twice]}; 'get' prints the first"
+        yield f"names that stand for several records: {several}, {shown!r} for {counts[twice]}; 'get' prints the first"
 
 
 def _joined(records: list[bytes], separator: bytes) -> bytes:

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
-
 from letopis.binary import sha256_digest, write_at
 from letopis.errors import Damaged
+from letopis.lazy import np
 from letopis.zrec import chunk_index as indexes
 from letopis.zrec import header as heads
 from letopis.zrec import index_journal

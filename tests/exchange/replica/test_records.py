@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from letopis.archive import Archive
 from letopis.archive.replica import BesideRecord, CheckRecord, ContentRecord, RecordCounts
+from letopis.archive.requests import PageReference, RequestReference
 from letopis.config import Settings
 from letopis.errors import Damaged, NewerFormat, Refused
 from letopis.exchange.replica import clone, index_records, release
@@ -41,6 +42,8 @@ _BESIDE = st.lists(
     | st.builds(BesideRecord, st.sampled_from(["set", "screenshot", "text"]), _CONTENTS, st.none(), st.binary()),
     max_size=4,
 ).map(tuple)
+_ADDRESSES = st.integers(0, 2**32 - 1) | st.sampled_from(["", "::1", "2606:2800:220:1::1"])
+_REQUESTS = st.builds(RequestReference, _SMALL, _ADDRESSES, st.lists(st.text(max_size=8), max_size=2).map(tuple))
 _CHECKS = st.builds(
     CheckRecord,
     st.sampled_from(
@@ -56,6 +59,8 @@ _CHECKS = st.builds(
     st.none() | st.text(max_size=30),
     _CONTENTS,
     _BESIDE,
+    st.none() | _REQUESTS,
+    st.none() | st.builds(PageReference, _SMALL, st.integers(-(10**9), 10**9)),
 )
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from letopis.archive import OWN, READ, WRITE, Archive
 from letopis.archive.index_facts import set_url_rules
+from letopis.cli import main
 from letopis.crawl import CrawlOptions, enqueue_seeds
 from letopis.errors import NotFound
 from letopis.operations import Context, bind
@@ -62,6 +63,18 @@ def test_without_a_home_page_the_map_begins_where_most_can_be_reached(archive: A
 def test_without_a_home_page_the_map_begins_at_a_seed(archive: Archive) -> None:
     enqueue_seeds(archive, CrawlOptions((f"http://{HOST}/c",)))
     assert lines_of(archive)[0].startswith("/c ")
+
+
+def test_pages_that_nothing_on_the_map_leads_to_are_told_below_it(
+    archive: Archive, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--archive", str(archive.folder), "map", HOST]) == 0
+    assert capsys.readouterr().err == ""
+    put(archive, "/alone", 4)
+    assert main(["--archive", str(archive.folder), "map", HOST]) == 0
+    told = capsys.readouterr()
+    assert "alone" not in told.out
+    assert "no page of the map leads to 1 further page of the site: 'letopis map report x.example'" in told.err
 
 
 def test_a_page_that_hangs_under_another_one_has_moved(archive: Archive) -> None:

@@ -16,7 +16,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from letopis import Archive
-from letopis.api.door import operations_router
+from letopis.api.door import operation_routes
 from letopis.api.requests import install_problems
 from letopis.model import Observation, Outcome, Response
 from letopis.operations.registry import operations_in
@@ -32,7 +32,7 @@ def get(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Get]:
         app = FastAPI()
         app.state.archive = archive
         install_problems(app)
-        app.include_router(operations_router(operations_in("links").values()))
+        app.router.routes += operation_routes("", operations_in("links").values())
         server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
         thread = threading.Thread(target=server.run)
         thread.start()

@@ -11,7 +11,7 @@ from letopis.errors import UsageError
 from letopis.index.site_audit import AUDIT_ISSUES, AuditedPage, read_markup
 from letopis.operations import Context
 from letopis.operations.site_audits import SiteAuditQuery, site_audit
-from letopis.web.sites import AUDIT_COLUMNS, ISSUE_NAMES
+from letopis.web.site_tables import AUDIT_COLUMNS, ISSUE_NAMES
 
 SITE = "https://example.org"
 LONG = "A title that goes on and on and says far more than any list of results would ever show"

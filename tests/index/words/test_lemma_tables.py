@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simplemma.strategies.dictionaries import DefaultDictionaryFactory
 
-from letopis.index.lemma_tables import LemmaDictionaries, LemmaTable, cache_folder, make_lemmatizer, write_lemma_table
+from letopis.index.form_tables import LemmaTable, write_lemma_table
+from letopis.index.lemma_tables import LemmaDictionaries, SimplemmaSource, cache_folder
 
 SMALL = "ms"
 """A language with a small dictionary."""
@@ -30,11 +31,11 @@ def test_a_table_answers_as_the_dictionary_it_was_made_of(
 
 
 def test_words_have_the_lemmas_of_simplemma(tmp_path: Path) -> None:
-    lemmatizer = make_lemmatizer(tmp_path)
+    lemmatizer = SimplemmaSource(tmp_path)
     words = [*list(DefaultDictionaryFactory().get_dictionary("cs"))[::5000], "nezname", "Praha-západ", "o'Brien"]
     for _ in range(2):
         assert [lemmatizer.lemmatize(word, "cs") for word in words] == [simplemma.lemmatize(w, "cs") for w in words]
-        lemmatizer = make_lemmatizer(tmp_path)
+        lemmatizer = SimplemmaSource(tmp_path)
 
 
 def test_a_damaged_table_is_made_anew(tmp_path: Path) -> None:

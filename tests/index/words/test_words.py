@@ -65,6 +65,39 @@ def test_affix_files_give_base_forms() -> None:
     assert (base("nenovinkou"), base("nenovinka")) == ("novinka", "novinka")
 
 
+class ListedForms:
+    """A dictionary of some forms; words that it does not list are their own base forms."""
+
+    def __init__(self, **bases: str) -> None:
+        self._bases = bases | {base: base for base in bases.values()}
+
+    def lemmatize(self, form: str, language: str) -> str:
+        return self._bases.get(form, form)
+
+    def listed(self, form: str, language: str) -> str | None:
+        return self._bases.get(form)
+
+
+@pytest.mark.parametrize(
+    ("language", "listed", "bases"),
+    [
+        # Participles and reflexive verbs are words of their own; a gerund is not taken for a participle.
+        ("ru", {"работающих": "работать"}, {"работающих": "работающий", "работать": "работать"}),
+        ("ru", {"оставшиеся": "остаться"}, {"оставшиеся": "оставшийся"}),
+        ("ru", {"сделана": "сделать", "сделал": "сделать"}, {"сделана": "сделанный", "сделал": "сделать"}),
+        ("ru", {"определялись": "определять"}, {"определялись": "определяться"}),
+        ("ru", {"занимая": "занимать"}, {"занимая": "занимать"}),
+        # Short passives belong to the verb, whose last consonant they soften.
+        ("cs", {"odsouzena": "odsouzený", "soudí": "odsoudit"}, {"odsouzena": "odsoudit"}),
+        ("cs", {"zjištěno": "zjištěný", "zjistí": "zjistit"}, {"zjištěno": "zjistit"}),
+        ("cs", {"světlem": "světlo", "světlé": "světlý"}, {"světlem": "světlo"}),
+    ],
+)
+def test_endings_correct_what_the_dictionary_says(language: str, listed: dict[str, str], bases: dict[str, str]) -> None:
+    table = BaseForms(SearchSettings(), source=lambda: ListedForms(**listed)).of(language)
+    assert {form: table[form] for form in bases} == bases
+
+
 def test_forms_of_forms_lead_to_the_first_word() -> None:
     rules = "SET UTF-8\nSFX P Y 1\nSFX P ec cův/Y ec\nSFX Y Y 1\nSFX Y ův ova ův\n"
     assert [inflection(rules, "1\notec/P\n").base(form) for form in ("otcův", "otcova")] == ["otec", "otec"]

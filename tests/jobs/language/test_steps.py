@@ -104,12 +104,13 @@ def test_export_writes_a_file_of_the_job_and_needs_a_place_for_it(known: tuple[P
     folder, hosts = known
     with Archive(folder) as archive:
         for kind, compression, name in (
-            ("warc", ' compression="none"', "export.warc"), ("warc", "", "export.warc.gz"), ("cdxj", "", "export.cdxj"),
+            ("warc", ' compression="none"', "{}.warc"), ("warc", "", "{}.warc.gz"), ("cdxj", "", "{}.cdxj"),
             ("wacz", "", "mine.wacz"),
         ):  # fmt: skip
             file = ' file="mine.wacz"' if kind == "wacz" else ""
             text = f'<query><export kind="{kind}"{compression} site="{hosts[0]}"{file}/></query>'
             told = ask(archive, text, output=folder / "jobs" / "1").find("export")
+            name = name.format(f"{hosts[0].replace(':', '-')}-{archive.clock():%Y-%m-%d}")
             assert told.get("file") == f"jobs/1/{name}"
             assert (folder / "jobs" / "1" / name).stat().st_size == int(told.get("bytes")) > 0
         with pytest.raises(UsageError, match="step 1, <export>: this job may write no files"):
@@ -135,7 +136,8 @@ def test_folders_are_exported_as_one_file_with_the_same_bytes_each_time(known: t
                 assert inside in packed.namelist()
             ask(archive, text, output=job)
             assert (folder / told.get("file")).read_bytes() == made
-    assert sorted(file.name for file in job.iterdir()) == ["export.parquet.zip", "export.static.zip"]
+        stem = f"{hosts[0].replace(':', '-')}-{archive.clock():%Y-%m-%d}"
+    assert sorted(file.name for file in job.iterdir()) == [f"{stem}.parquet.zip", f"{stem}.static.zip"]
 
 
 class StoppedLater(Told):

@@ -5,11 +5,11 @@ from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from token_scripts import script_between
 
 from letopis.errors import Damaged
 from letopis.store import solid
 from letopis.store.solid import bulk, frame_format, frame_reader
-from letopis.store.solid.alignment import aligned_runs
 from letopis.store.solid.frame_writer import encode_solid
 
 MANY = 2000 if os.environ.get("LETOPIS_LONG") else 120
@@ -27,12 +27,6 @@ def plain(newest, scripts):
     return frame_format.join_tokens(form)
 
 
-def script_between(base, version):
-    known = {token: number for number, token in enumerate(dict.fromkeys([*base, *version]))}
-    runs = aligned_runs([known[token] for token in base], [known[token] for token in version])
-    return frame_format.encode_script(runs, version, len(base))
-
-
 def outcome(action):
     try:
         return action()
@@ -44,7 +38,7 @@ def outcome(action):
 @settings(max_examples=MANY, deadline=None)
 def test_any_chain_gives_the_same_as_token_by_token(forms):
     forms = [[*form, b"\n"] for form in forms]
-    scripts = [script_between(base, version) for base, version in pairwise(forms)]
+    scripts = [script_between(base, version, ENDS) for base, version in pairwise(forms)]
     newest = b"".join(forms[0])[:-1]
     assert bulk.apply_scripts(newest, scripts, ENDS) == plain(newest, scripts) == b"".join(forms[-1])[:-1]
 

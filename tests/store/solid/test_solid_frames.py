@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from letopis.errors import CodecRefused, UnknownVersion
+from letopis.errors import CodecRefused, Damaged
 from letopis.store import solid
 from letopis.store.solid.frame_writer import encode_solid, frames_size
 
@@ -116,6 +116,15 @@ def test_base64_text_is_opened_for_the_coder():
     assert frames_size(frames) < frames_size(encode_solid([inner.encode()])) + 100
 
 
+def test_much_change_takes_less_effort_and_comes_back_within_the_bound(monkeypatch):
+    bodies = pages(12)
+    whole = frames_size(encode_solid(bodies))
+    monkeypatch.setattr("letopis.store.solid.frame_writer._LARGE_RESIDUE", 100)
+    frames = encode_solid(bodies)
+    assert read_back(frames, bodies)
+    assert whole <= frames_size(frames) <= 1.1 * whole
+
+
 def test_versions_of_too_many_tokens_stand_alone(monkeypatch):
     monkeypatch.setattr("letopis.store.solid.frame_format.MAX_WRITTEN_TOKENS", 100)
     bodies = pages(4)
@@ -130,8 +139,8 @@ def test_a_version_beyond_the_format_is_refused(monkeypatch):
         encode_solid([bytes(51)])
 
 
-def test_asking_past_the_end_is_an_unknown_version():
+def test_asking_past_the_end_is_damage():
     data = encode_solid(pages(3))[0].data
     for slot in (-1, 3, 99):
-        with pytest.raises(UnknownVersion):
+        with pytest.raises(Damaged):
             solid.decode(data, slot)

@@ -3,9 +3,11 @@
 import os
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from token_scripts import script_between
 
 from letopis.errors import Damaged
 from letopis.store.solid import frame_format, stream
@@ -73,13 +75,13 @@ IDS = st.lists(st.integers(0, 6), max_size=40)
 @given(IDS, IDS)
 @settings(max_examples=MANY)
 def test_alignment_is_true_rising_and_without_overlap(base, version):
-    start = source = 0
-    for run in aligned_runs(base, version):
-        assert run.start >= start
-        assert run.source >= source
-        assert run.length > 0
-        assert version[run.start : run.start + run.length] == base[run.source : run.source + run.length]
-        start, source = run.start + run.length, run.source + run.length
+    end = source_end = 0
+    for start, source, length in aligned_runs(np.array(base, np.int32), np.array(version, np.int32)).tolist():
+        assert start >= end
+        assert source >= source_end
+        assert length > 0
+        assert version[start : start + length] == base[source : source + length]
+        end, source_end = start + length, source + length
 
 
 def test_huge_alignments_are_cut_at_unique_tokens(monkeypatch):
@@ -87,17 +89,16 @@ def test_huge_alignments_are_cut_at_unique_tokens(monkeypatch):
     rng = random.Random(7)
     base = [*range(500), *(rng.randrange(500) for _ in range(100))]
     version = [token for token in base if rng.random() < 0.9]
-    shared = sum(run.length for run in aligned_runs(base, version))
-    assert shared > 0.6 * len(version)
+    runs = aligned_runs(np.array(base, np.int32), np.array(version, np.int32))
+    assert runs[:, 2].sum() > 0.6 * len(version)
 
 
 @given(st.lists(st.sampled_from([b"a\n", b"b>", b'c"', b"\n"]), max_size=20), st.data())
 @settings(max_examples=MANY)
 def test_operations_make_the_version_in_place_and_anew(base, data):
-    version = data.draw(st.lists(st.sampled_from([b"a\n", b"b>", b'd"', b"\n"]), max_size=20))
-    ids = {token: number for number, token in enumerate({*base, *version})}
-    runs = aligned_runs([ids[token] for token in base], [ids[token] for token in version])
-    script = frame_format.encode_script(runs, version, len(base))
+    version = [*data.draw(st.lists(st.sampled_from([b"a\n", b"b>", b'd"', b"\n"]), max_size=20)), b"\n"]
+    base = [*base, b"\n"]
+    script = script_between(base, version, frame_format.TOKEN_END_SETS[0])
     assert frame_format.apply_script(list(base), script, 0, frame_format.TOKEN_END_SETS[0]) == version
 
 

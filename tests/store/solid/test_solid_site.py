@@ -77,8 +77,8 @@ def test_a_text_that_is_there_already_leaves_no_need_for_another():
 
 def test_a_page_leans_on_the_text_that_serves_it_best():
     page, other = newest(site())[0], newest(site(seed=7))[0]
-    assert best_shared_text(page, [b"", other, page])[0] == 2
-    assert best_shared_text(page, [b"", random.Random(1).randbytes(3000)])[0] == 0
+    assert best_shared_text(page, [b"", other, page]) == 2
+    assert best_shared_text(page, [b"", random.Random(1).randbytes(3000)]) == 0
 
 
 def test_reading_with_another_known_text_raises_damaged():

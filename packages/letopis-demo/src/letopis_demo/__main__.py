@@ -12,6 +12,7 @@ from pathlib import Path
 
 from letopis.errors import LetopisError
 from letopis_demo.server import Clock, DemoServer, SimulatedClock
+from letopis_demo.story_web import StoryWorld
 from letopis_demo.world import START, World
 
 
@@ -31,6 +32,9 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--bulk", type=float, default=1.0, help="how much longer than usual the texts are")
     parser.add_argument("--layout", choices=("addresses", "names", "ports"), default="addresses")
     parser.add_argument("--log", type=Path, help="file for one line a request")
+    parser.add_argument(
+        "--story", type=int, metavar="DAY", help="five small sites as they were on that day (0 to 364), by their names"
+    )
     return parser.parse_args(argv)
 
 
@@ -59,6 +63,9 @@ def main(argv: list[str]) -> int:
         bulk=options.bulk,
     )
     clock: Clock = SimulatedClock(START + timedelta(days=options.skip), options.speed)
+    if options.story is not None:
+        world, options.layout = StoryWorld(options.seed), "names"
+        clock = SimulatedClock(START + timedelta(days=options.story), speed=0)
     with ExitStack() as stack:
         log = stack.enter_context(options.log.open("w")) if options.log else None
         asyncio.run(_serve(DemoServer(world, clock, addresses=options.layout, port=options.port, log=log)))

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from html import escape
-from typing import NamedTuple
 from urllib.parse import urlencode
 
+from letopis.tuples import NamedTuple
 from letopis_demo.story_sites import DAYS, DEADLINE_DAY, GONE_DAY, MINISTRY, NEWS, SHOP, UNIVERSITY, WIKI
 
 _STYLE = (
@@ -43,7 +43,7 @@ def tour(now: datetime) -> list[Stop]:
         Stop("/search?" + urlencode({"q": '"třiceti dnů"', "at": then}), "A search as of that day",
              "Found then; take the date away and it is not found any more.",
              f"letopis search 'třiceti dnů' --at {then}"),
-        Stop(f"/site/{SHOP}?" + urlencode({"view": "changes", "from": before, "to": after}), "What changed on a site",
+        Stop(f"/site/{SHOP}?" + urlencode({"view": "changes", "since": before, "at": after}), "What changed on a site",
              "A product went, and the list of goods named it for five weeks more: a broken link.",
              f"letopis broken {SHOP} --at {after}"),
         Stop(f"/site/{UNIVERSITY}", "The map of a site", "A course moved; its old address leads there.",

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import exp, log
 from random import Random
-from typing import Literal, NamedTuple
+from typing import Literal
 
+from letopis.tuples import NamedTuple
 from letopis_demo.sites import BRANCH, NEWS, child_pages, kind_of
 from letopis_demo.streams import NEVER, Fixed, Periodic, Poisson, Stream, draw_bits, pick, random_source
 

@@ -8,11 +8,11 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from struct import pack
-from typing import NamedTuple
 
+from letopis.extract.metadata import read_date
 from letopis.model import Headers, from_millis, header, http_date, rfc3339
+from letopis.tuples import NamedTuple
 from letopis_demo.pages import title_of
 from letopis_demo.plans import WorldShape, articles_from, last_modified, plan_of
 from letopis_demo.sites import NEWS, SHOP, kind_of, mirrored_host, page_path
@@ -66,11 +66,7 @@ def _unchanged(answer: DemoResponse, dated: bool, asked: Mapping[str, str]) -> b
 
 def _date(text: str) -> datetime:
     """A time out of a header; a text that is none lies before everything, so that it never proves a page unchanged."""
-    try:
-        moment = parsedate_to_datetime(text)
-    except ValueError:
-        return datetime.min.replace(tzinfo=UTC)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return read_date(text) or datetime.min.replace(tzinfo=UTC)
 
 
 def conditional_response(held: TimedResponse, asked: Mapping[str, str]) -> DemoResponse:

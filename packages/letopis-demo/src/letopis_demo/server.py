@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from typing import IO, Literal, NamedTuple
+from typing import IO, Literal
 
 from letopis.errors import NotReady, UsageError
 from letopis.model import http_date, to_millis
+from letopis.tuples import NamedTuple
 from letopis_demo.resources import DemoResponse, TimedResponse, conditional_response
 from letopis_demo.world import World
 
@@ -163,12 +164,15 @@ class DemoConnection(asyncio.Protocol):
         if line[0] not in ("GET", "HEAD"):
             self._refuse(405)
             return False
-        fields = _fields(head)
+        fields, address = _fields(head), line[1]
+        if address.startswith("http://"):  # whoever asks us as a proxy gives the whole address
+            fields["host"], _, path = address.removeprefix("http://").partition("/")
+            address = f"/{path}"
         host = self._host_of(fields)
         if host < 0:
             self._refuse(421)
             return False
-        self._answer(host, line[1], fields, line[0] == "HEAD")
+        self._answer(host, address, fields, line[0] == "HEAD")
         connection = fields.get("connection", "").lower()
         return connection != "close" and (line[2] != "HTTP/1.0" or connection == "keep-alive")
 
@@ -256,8 +260,9 @@ class DemoServer:
 
     Layouts: `addresses` gives each host a loopback address of its own on one
     port, `ports` a port of its own on 127.0.0.1, and `names` keeps the
-    world's names and tells hosts apart by the Host field alone. Afterwards
-    `world` is the world under its real addresses. Belongs to one event loop.
+    world's names and tells hosts apart by the Host field, or by the whole
+    address that a client of a proxy sends. Afterwards `world` is the world
+    under its real addresses. Belongs to one event loop.
     """
 
     def __init__(
@@ -320,8 +325,10 @@ def running(server: DemoServer) -> Iterator[DemoServer]:
     thread.start()
     try:
         asyncio.run_coroutine_threadsafe(server.start(), loop).result()
-        yield server
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result()
+        try:
+            yield server
+        finally:
+            asyncio.run_coroutine_threadsafe(server.stop(), loop).result()
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -52,7 +53,8 @@ class _Telling:
         self._archive, self._seed, self._start = archive, seed, start
         self._known: dict[str, tuple[str, Page]] = {}
         self._waiting: list[Observation] = []
-        self._alerts: list[NewAlert] = []
+        self._alerts: list[tuple[str, str, datetime, str, dict[str, object]]] = []
+        self._versions: Counter[str] = Counter()
         self._down: set[str] = set()
         self.looks = 0
 
@@ -70,9 +72,16 @@ class _Telling:
         """Records the rest, and the watches with what they told."""
         self._record()
         watches = WatchList(self._archive)
-        watches.add(WATCHED, WatchSpec(every=7 * 86400.0), TAG)
+        entries = watches.add(WATCHED, WatchSpec(every=7 * 86400.0), TAG)
         watches.pause(WATCHED)  # there is nobody to ask at these addresses
-        watches_of(self._archive).save_judged([], self._alerts)
+        numbers = {entry.watch.url: entry.id for entry in entries}
+        told = [
+            NewAlert(
+                AlertRow(0, url, kind, to_millis(moment), message, json.dumps(facts | {"watch": numbers[url]})), []
+            )
+            for url, kind, moment, message, facts in self._alerts
+        ]
+        watches_of(self._archive).save_judged([], told)
 
     def _record(self) -> None:
         self._archive.record(self._waiting)
@@ -95,6 +104,7 @@ class _Telling:
         if before is None:
             return Observation(response, Outcome.NEW, page, dated=True)
         change = compare(page, [before[1]], same_bytes=False)
+        self._versions[shown.url] += 1
         if change.meaningful:
             came = sum(block.action == "added" for block in change.blocks)
             lines = f"{came} {'line' if came == 1 else 'lines'} added, {len(change.blocks) - came} removed"
@@ -108,6 +118,7 @@ class _Telling:
 
     def _alert(self, url: str, kind: str, moment: datetime, message: str, change: Change | None = None) -> None:
         if url in WATCHED:
-            facts = {"tag": TAG, "score": change.score, "reason": change.reason} if change else {"tag": TAG}
-            row = AlertRow(0, url, kind, to_millis(moment), message, json.dumps(facts))
-            self._alerts.append(NewAlert(row, []))
+            facts: dict[str, object] = {"tag": TAG}
+            if change:
+                facts |= {"score": change.score, "reason": change.reason, "version": self._versions[url]}
+            self._alerts.append((url, kind, moment, message, facts))

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import log
 from random import Random
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from xxhash import xxh3_64_intdigest
+
+from letopis.tuples import NamedTuple
 
 T = TypeVar("T")
 

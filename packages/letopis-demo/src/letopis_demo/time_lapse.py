@@ -10,9 +10,9 @@ import asyncio
 import selectors
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from letopis.model import Failure, FailureKind, Request, Response
+from letopis.tuples import NamedTuple
 from letopis_demo.server import Clock
 from letopis_demo.world import World
 

@@ -22,11 +22,14 @@ from letopis_demo.story_sites import DAYS
 
 DEMO_SETTINGS = {
     "crawl.delay": 0.05,
-    "schedule.interval": 30.0,
-    "schedule.min": 10.0,
-    "schedule.max": 600.0,
+    "schedule.interval": 180.0,
+    "schedule.min": 60.0,
+    "schedule.max": 900.0,
 }
-"""A web where an hour passes in a second is visited more often than a real one."""
+"""A web where an hour passes in a second is visited more often than a real one.
+
+Not so often that its changes hide those of the year beside it.
+"""
 
 
 async def run_demo(cli: CliContext, archive: Archive, hosts: int, seed: int) -> None:
@@ -44,7 +47,7 @@ async def run_demo(cli: CliContext, archive: Archive, hosts: int, seed: int) -> 
 
 def _tell(cli: CliContext, archive: Archive, seed: int) -> None:
     """The year before today, once an archive."""
-    with ProgressLine("days of a year are told", total=DAYS, quiet=cli.quiet) as line:
+    with ProgressLine("days of a year are told", total=DAYS, quiet=cli.is_unwatched) as line:
         looks = tell_story(archive, seed, line.show)
     if looks and not cli.quiet:
         click.echo(f"recorded a year of five sites: {looks} checks", err=True)
@@ -89,6 +92,9 @@ def demo_verb(cli: CliContext, host: str | None, port: int | None, hosts: int, s
     """
     for name, value in {"serve.host": host, "serve.port": port, **DEMO_SETTINGS}.items():
         cli.set(name, value)
+    if host in (None, "127.0.0.1", "::1", "localhost"):
+        # The sites of the demo have private addresses; whoever can reach its pages sits at this machine.
+        cli.set("fetch.private", "always")
     with cli.open() as archive:
         _tell(cli, archive, seed)
         if not only_story:

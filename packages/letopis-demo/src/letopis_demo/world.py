@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from letopis.errors import UnknownUrl, UsageError
 from letopis.model import Headers, from_millis, to_millis
+from letopis.tuples import NamedTuple
 from letopis_demo.pages import chain_of, reference_word, render_page, title_of
 from letopis_demo.plans import PagePlan, WorldShape, last_modified, plan_of, state_of, steady_until
 from letopis_demo.resources import (

@@ -6,13 +6,13 @@ releases keep all watches in `url-watches.json`, newer ones each in its own `wat
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from letopis.errors import DocumentTooLarge, UsageError
 from letopis.exchange.body_codings import undo_coding
+from letopis.exchange.file_readers import parse_json
 from letopis.exchange.sources import MOST_WATCHES, ImportedCapture, ImportedWatch, ImportReport
 from letopis_migrate.folders import SourceFolder, content_type_header, iso_time, sniffed_type
 
@@ -176,7 +176,7 @@ def _tags(folder: SourceFolder) -> dict[str, str]:
 
 def _json(folder: SourceFolder, path: str) -> dict[str, Any]:
     try:
-        found = json.loads(folder.read(path, _MOST_JSON) or b"{}")
+        found = parse_json(folder.read(path, _MOST_JSON) or b"{}")
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{folder.root / path} is no JSON that can be read ({error}); correct it") from None
     return found if isinstance(found, dict) else {}

@@ -14,16 +14,18 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate, parsedate_to_datetime
+from email.utils import parsedate
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 from urllib.parse import unquote
 
 from letopis.errors import Damaged
 from letopis.exchange.body_codings import MAX_BODY
 from letopis.exchange.sources import ImportedCapture, ImportReport, SourceHints
 from letopis.exchange.warc_records import is_warc_name, parse_response
+from letopis.extract.metadata import read_date
 from letopis.model import Headers, header
+from letopis.tuples import NamedTuple
 from letopis_migrate.folders import SourceFolder, content_type_header, file_url, iso_time
 
 _HOST = re.compile(r"(?:[a-z0-9-]+(?:\.[a-z0-9-]+)+|localhost)\.?(?:[:+][0-9]{1,5})?", re.IGNORECASE)
@@ -79,10 +81,8 @@ def split_saved_head(body: bytes) -> tuple[int, Headers, bytes]:
 
 
 def _header_date(text: str) -> str:
-    try:
-        return parsedate_to_datetime(text).isoformat() if text else ""
-    except ValueError:
-        return ""
+    moment = read_date(text)
+    return moment.isoformat() if moment is not None else ""
 
 
 def _url(root: Path, path: str, base: str) -> str:
@@ -286,14 +286,6 @@ def _from_pages(
         if not found:
             report.refuse("it does not say where it was mirrored from", path)
             continue
-        date = _mirrored_date(found[2].decode("ascii", "replace")) or iso_time(folder.mtime(path))
+        date = _header_date(found[2].decode("ascii", "replace")) or iso_time(folder.mtime(path))
         url = scheme + found[1].decode("utf-8", "surrogateescape")
         yield ImportedCapture(url, date, 200, content_type_header(path, body), body, decoded=True)
-
-
-def _mirrored_date(text: str) -> str:
-    try:
-        found = parsedate_to_datetime(text)
-    except ValueError:
-        return ""
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).isoformat()

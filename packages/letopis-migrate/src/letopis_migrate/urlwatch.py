@@ -18,7 +18,7 @@ import yaml
 
 from letopis.errors import Damaged, UsageError
 from letopis.exchange.body_codings import MAX_BODY
-from letopis.exchange.file_readers import file_head
+from letopis.exchange.file_readers import file_head, read_whole
 from letopis.exchange.sources import (
     MOST_WATCHES,
     ImportedCapture,
@@ -42,9 +42,8 @@ class _PlainLoader(yaml.SafeLoader):  # type: ignore[misc]
 def yaml_documents(file: Path) -> list[Any]:
     """All documents of a file; UsageError when it is no YAML."""
     try:
-        with file.open("rb") as stream:
-            return list(yaml.load_all(stream, Loader=_PlainLoader))
-    except (yaml.YAMLError, RecursionError, ValueError, OSError) as error:
+        return list(yaml.load_all(read_whole(file, _MOST_LIST), Loader=_PlainLoader))
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise UsageError(f"{file} is no list of jobs ({' '.join(str(error).split())}); correct it") from None
 
 
@@ -58,6 +57,7 @@ _KINDS = {
     "delete_lines_containing": ("exclude", ""), "grepi": ("exclude", ""),
 }  # fmt: skip
 _DEFAULTS = {"keep_lines_containing": "text", "delete_lines_containing": "text", "grep": "re", "grepi": "re"}
+_JOB_LIST = re.compile(r"(?>(?:#|---|%YAML)[^\n]*\n|\s*\n)*+[A-Za-z_]\w*:(?:\s|\Z)")
 _JOB_FIELD = re.compile(r"^(?:url|navigate|command):[ \t]+\S", re.MULTILINE)
 _MAIN = ("selector", "path", "text", "re")
 _HARMLESS = frozenset(("html2text", "strip", "beautify", "pretty-xml", "format-json", "striplines"))
@@ -79,8 +79,8 @@ def is_urlwatch(file: Path) -> bool:
 
 def is_job_list(file: Path) -> bool:
     """Whether a file begins like a list of jobs in YAML: a document whose fields name what is fetched."""
-    head = file_head(file)
-    return file.suffix in (".yaml", ".yml") and re.search(_JOB_FIELD, head.decode("utf-8", "replace")) is not None
+    head = file_head(file).decode("utf-8", "replace")
+    return _JOB_LIST.match(head) is not None and _JOB_FIELD.search(head) is not None
 
 
 def urlwatch_captures(file: Path, hints: SourceHints, report: ImportReport) -> Iterator[ImportedCapture]:
@@ -198,6 +198,4 @@ def _jobs(file: Path, hints: SourceHints) -> list[dict[str, Any]]:
         if hints.url:
             return []
         raise UsageError(f"{file} does not tell addresses; name the urls.yaml of urlwatch with --urls")
-    if found.stat().st_size > _MOST_LIST:
-        raise UsageError(f"{found} is larger than 4 MiB; split it")
     return [job for job in yaml_documents(found) if isinstance(job, dict)][:MOST_WATCHES]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections.abc import Iterator
 from itertools import islice
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from letopis.errors import UsageError
-from letopis.exchange.file_readers import read_json, read_whole
+from letopis.exchange.file_readers import parse_json, read_json, read_whole
 from letopis.exchange.sources import MOST_WATCHES, ImportedWatch
 
 _DISTILL = re.compile(rb'\{\s*"(?:client|data)"\s*:')
@@ -113,7 +112,7 @@ def _columns(line: bytes) -> dict[str, int]:
 def _embedded(value: Any) -> dict[str, Any]:
     """An object that stands as text inside JSON."""
     try:
-        return _object(json.loads(value)) if isinstance(value, str) else _object(value)
+        return _object(parse_json(value)) if isinstance(value, str) else _object(value)
     except (ValueError, RecursionError):
         return {}
 

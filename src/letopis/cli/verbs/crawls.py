@@ -34,12 +34,13 @@ from letopis.errors import UsageError
 from letopis.fetch import private_ok
 from letopis.lazy import lazy
 from letopis.model import parse_duration
+from letopis.model.printing import counted
 from letopis.urls.scope import ScopeKind
 
 if TYPE_CHECKING:
-    from letopis.exchange import warc_export
+    from letopis.exchange import crawl_warcs
 else:
-    warc_export = lazy("letopis.exchange.warc_export")
+    crawl_warcs = lazy("letopis.exchange.crawl_warcs")
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _MAX_FAILURE_KINDS = 4
@@ -117,22 +118,23 @@ def crawl_verb(
     if cli.settings().cluster.address:
         _print_figures(cli, _on_cluster(cli.settings(), options, agents, warc))
         return
-    with cli.open() as archive, ProgressLine("pages", total=limit, quiet=cli.quiet) as bar:
+    with cli.open() as archive, ProgressLine("pages", total=limit, quiet=cli.is_unwatched) as bar:
         archive.require_writable()
         for sentence in () if seeds else unusable_plans(archive):
             cli.output.remark(sentence)
+        show = _show_on(bar, cli, ends=once or limit is not None or max_bytes is not None)
         around = partial(_also_warc, folder=warc)
         if agents > 1:
-            fleet = Fleet(archive, options, agents, around, _show_on(bar, cli), cli.output.remark)
+            fleet = Fleet(archive, options, agents, around, show, cli.output.remark)
             figures = asyncio.run(fleet.run())
         else:
             with around(archive):
-                figures = asyncio.run(crawl(archive, options, _show_on(bar, cli), signals=STOP_SIGNALS))
+                figures = asyncio.run(crawl(archive, options, show, signals=STOP_SIGNALS))
     _print_figures(cli, figures)
 
 
 def _also_warc(archive: Archive, folder: Path | None) -> AbstractContextManager[None]:
-    return nullcontext() if folder is None else warc_export.recording_to_warc(archive, folder)
+    return nullcontext() if folder is None else crawl_warcs.recording_to_warc(archive, folder)
 
 
 def _on_cluster(settings: Settings, options: CrawlOptions, agents: int, warc: Path | None) -> CrawlStats:
@@ -144,17 +146,19 @@ def _on_cluster(settings: Settings, options: CrawlOptions, agents: int, warc: Pa
         return crawl_on_cluster(client, settings, options, agents if agents > 1 else tasks_at_once(client))
 
 
-def _show_on(bar: ProgressLine, cli: CliContext) -> Callable[[CrawlStats], None]:
-    """Figures as they grow; what a crawl waits for is said once."""
+def _show_on(bar: ProgressLine, cli: CliContext, ends: bool) -> Callable[[CrawlStats], None]:
+    """Figures as they grow; what a crawl waits for is said once. One that `ends` does not wait for pages to be due."""
     said: set[CrawlPause] = set()
+    hint = "Ctrl-C stops" if ends else "Ctrl-C stops; --once ends a crawl when nothing is due"
 
     def show(figures: CrawlStats) -> None:
         bar.show(figures.fetched, _figures_remark(figures))
-        if figures.pause is not None and figures.pause not in said:
+        pause = figures.pause
+        if pause is not None and pause not in said and not (ends and not pause.paused_hosts):
             said.clear()
-            said.add(figures.pause)
+            said.add(pause)
             bar.interrupt()
-            cli.output.remark(figures.pause.sentence + " (Ctrl-C stops; --once ends a crawl when nothing is due)")
+            cli.output.remark(f"{pause.sentence} ({hint})")
 
     return show
 
@@ -170,11 +174,14 @@ def _kinds(counted: Counter[str]) -> str:
 
 
 def _print_figures(cli: CliContext, figures: CrawlStats) -> None:
-    sentence = f"{figures.fetched} pages in {figures.seconds:.1f} s: {_figures_remark(figures)}{_kinds(figures.errors)}"
+    pages = counted(figures.fetched, "page")
+    sentence = f"{pages} in {figures.seconds:.1f} s: {_figures_remark(figures)}{_kinds(figures.errors)}"
     if figures.not_asked:
         sentence += f"; {sum(figures.not_asked.values())} not asked{_kinds(figures.not_asked)}"
     cli.output.row(figures.row(), sentence)
-    if not figures.fetched:
+    if not figures.fetched and figures.not_asked:
+        cli.output.remark("nothing that was due was asked for; 'letopis history URL' says why")
+    elif not figures.fetched:
         cli.output.remark(
             "nothing was due; --revisit-now asks at once, and 'letopis why URL' tells when a page is next"
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 from collections.abc import Callable
 
@@ -26,6 +25,7 @@ from letopis.daemon import Daemon, Service, log_event, open_event_log
 from letopis.errors import UsageError
 from letopis.fetch import private_ok
 from letopis.jobs.supervisor import Supervisor
+from letopis.operations.saved_looks import SavedSearchLoop
 from letopis.operations.upkeep import exposure_warning
 
 
@@ -68,14 +68,20 @@ def serve_verb(cli: CliContext, host: str | None, port: int | None, workers: int
         if not archive.settings.serve.work or not _takes_work(archive):
             run_serving(run_until_stopped(server, announce))
             return
-        log, jobs = open_event_log(cli.verbose, as_json=cli.as_json), Supervisor(archive)
-        services = [Service(jobs.run, jobs.stop), Service(lambda: server.run(announce), server.stop)]
+        log = open_event_log(cli.verbose, as_json=cli.as_json)
+        services = [*_workers(archive), Service(lambda: server.run(announce), server.stop)]
         run_serving(Daemon(archive, _planned(archive), log, services).run())
 
 
 def _takes_work(archive: Archive) -> bool:
     """Whether anything can be recorded: not in a clone, nor on a medium that cannot be written."""
-    return not archive.is_clone and os.access(archive.folder, os.W_OK)
+    return not archive.is_clone and not archive.is_read_only
+
+
+def _workers(archive: Archive) -> list[Service]:
+    """What works beside the crawl and the watches."""
+    jobs, searches = Supervisor(archive), SavedSearchLoop(archive)
+    return [Service(jobs.run, jobs.stop), Service(searches.run, searches.stop)]
 
 
 def _planned(archive: Archive) -> CrawlOptions:
@@ -128,7 +134,6 @@ async def run_daemon(
 ) -> None:
     """Crawl, watches, jobs and web interface until a signal; `ready` is called once requests are answered."""
     log = open_event_log(cli.verbose, as_json=cli.as_json)
-    jobs = Supervisor(archive)
     listening = listening or listen(archive.settings.serve.host, archive.settings.serve.port)
     server = Server(archive, listening, replay=listen_for_replay(archive, listening))
 
@@ -137,5 +142,5 @@ async def run_daemon(
         announce_address(server.address, server.setup_address)
         ready()
 
-    services = [Service(jobs.run, jobs.stop), Service(lambda: server.run(announce), server.stop)]
+    services = [*_workers(archive), Service(lambda: server.run(announce), server.stop)]
     await Daemon(archive, options, log, services).run()

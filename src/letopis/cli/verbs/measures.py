@@ -1,4 +1,4 @@
-"""Verbs that work without an archive: patch and extract files, simulate revisit policies, bench."""
+"""Verbs that need no archive: patch and extract files, simulate revisit policies, bench, complete words of a shell."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from dataclasses import asdict
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
+from click.shell_completion import get_completion_class
 
 import letopis
 from letopis import extract
@@ -36,6 +37,7 @@ from letopis.schedule.simulation import (
     simulate,
     study_coefficients,
 )
+from letopis.tuples import NamedTuple
 
 
 @verb("patch", "letopis diff URL --format binary > delta", "letopis patch old.pdf delta -o new.pdf")
@@ -249,3 +251,18 @@ def bench_verb(cli: CliContext, name: str, corpus: Path | None) -> int:
     chosen = known.values() if name == "all" else [known[name]]
     statuses = [subprocess.run([sys.executable, script, *words], check=False).returncode for script in chosen]  # noqa: S603
     return max(statuses, default=0)
+
+
+@verb(
+    "completion",
+    "letopis completion bash > ~/.local/share/bash-completion/completions/letopis",
+    "letopis completion fish | source",
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion_verb(cli: CliContext, shell: str) -> None:
+    """Print what completes verbs, options and their values in a shell; what is printed asks letopis itself."""
+    made = get_completion_class(shell)
+    assert made is not None, "click knows these shells"
+    program = click.get_current_context().find_root().command
+    completing = made(program, {}, "letopis", "_LETOPIS_COMPLETE")
+    cli.output.bytes([(completing.source_template % completing.source_vars()).encode()])

@@ -5,16 +5,24 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import click
 
 from letopis.archive import Archive
 from letopis.cli.context import CliContext, verb
 from letopis.cli.door import verb_of
+from letopis.lazy import lazy
 from letopis.model import rfc3339
+from letopis.model.printing import counted
 from letopis.monitor.notifications import FailedDelivery
 from letopis.monitor.watch_list import WatchList
 from letopis.monitor.watcher import Watcher, WatchResult, open_watcher, result_row
+
+if TYPE_CHECKING:
+    from letopis.operations import saved_looks
+else:
+    saved_looks = lazy("letopis.operations.saved_looks")  # the other commands of watches need no index
 
 
 @verb("run", "letopis watch run", "letopis watch run --once --json")
@@ -32,8 +40,8 @@ def run_verb(cli: CliContext, once: bool) -> None:
 
     with cli.open() as archive:
         cli.output.remark(_start_sentence(archive, once))
-        count = asyncio.run(_run(archive, report, undelivered, once))
-    cli.output.remark("1 check" if count == 1 else f"{count} checks")
+        checks, alerts = asyncio.run(_run(archive, report, undelivered, once))
+    cli.output.remark(f"{counted(checks, 'check')}: {counted(alerts, 'alert')}")
 
 
 def _start_sentence(archive: Archive, once: bool) -> str:
@@ -41,8 +49,7 @@ def _start_sentence(archive: Archive, once: bool) -> str:
     watched = sum(WatchList(archive).tag_counts().values())
     if not watched:
         return "nothing is watched yet; 'letopis watch add URL' begins" + ("" if once else ", also while this runs")
-    pages = "1 page" if watched == 1 else f"{watched} pages"
-    return f"watching {pages}" + ("" if once else "; changes are shown here, Ctrl-C stops")
+    return f"watching {counted(watched, 'page')}" + ("" if once else "; changes are shown here, Ctrl-C stops")
 
 
 async def _run(
@@ -50,27 +57,36 @@ async def _run(
     report: Callable[[WatchResult], None],
     undelivered: Callable[[FailedDelivery], None],
     once: bool,
-) -> int:
-    count = 0
+) -> tuple[int, int]:
+    """Until it is told to stop; answers how many checks were made, and how many alerts came of them."""
+    checks = alerts = 0
 
-    def counted(judged: WatchResult) -> None:
-        nonlocal count
-        count += 1
+    def judged_one(judged: WatchResult) -> None:
+        nonlocal checks, alerts
+        checks, alerts = checks + 1, alerts + len(judged.alerts)
         report(judged)
 
-    async with open_watcher(archive, counted, undelivered) as watcher:
-        loop = asyncio.get_running_loop()
+    async with open_watcher(archive, judged_one, undelivered) as watcher:
+        loop, searches = asyncio.get_running_loop(), saved_looks.SavedSearchLoop(archive)
+
+        def stop() -> None:
+            watcher.stop()
+            searches.stop()
+
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, watcher.stop)
-        await _until_done(watcher, once)
-    return count
+            loop.add_signal_handler(number, stop)
+        await _until_done(watcher, searches, once)
+    return checks, alerts
 
 
-async def _until_done(watcher: Watcher, once: bool) -> None:
-    if once:
+async def _until_done(watcher: Watcher, searches: saved_looks.SavedSearchLoop, once: bool) -> None:
+    """Once, saved searches see what the checks brought, and their alerts are sent as well."""
+    if not once:
+        await asyncio.gather(watcher.run(), searches.run())
+        return
+    await watcher.run_due()
+    if await asyncio.to_thread(searches.look_at_due):
         await watcher.run_due()
-    else:
-        await watcher.run()
 
 
 def _watch_verb() -> click.Command:

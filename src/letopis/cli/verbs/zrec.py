@@ -146,10 +146,10 @@ def _release(cli: CliContext, file: Path, key: Path | None) -> None:
 @click.option("--key", type=_FILE, help="Accept only a release signed with the secret in this file.")
 def _sync(cli: CliContext, url: str, out: Path, seed: Path | None, key: Path | None) -> None:
     """Bring OUT up to date from URL (http, https or file:), downloading only what changed."""
-    with ProgressLine("bytes", quiet=cli.quiet) as bar:
+    with ProgressLine("bytes", quiet=cli.is_unwatched) as bar:
         report = sync_file(
             url, out, seed=seed, key=_secret(key), settings=cli.settings().fetch,
-            progress=lambda done, total: bar.show(done),
+            progress=lambda done, total: bar.show(done, total=total),
         )  # fmt: skip
     spent = report.bytes_downloaded + report.bytes_sent
     cli.output.row(asdict(report), f"{out} is up to date: {spent} bytes on the wire, {report.requests} requests")

@@ -13,7 +13,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from letopis.archive import Archive, utc_now
 from letopis.archive.clones import CloneRecord, begin_clone_log, clone_settings
@@ -38,6 +37,7 @@ from letopis.exchange.replica.index_records import (
 from letopis.exchange.replica.origin import Origin, canonical_origin, open_origin
 from letopis.exchange.replica.pack_files import PackDemand, PackFetcher, PackFiles
 from letopis.exchange.replica.release import ArchiveRelease, CloneFolder
+from letopis.tuples import NamedTuple
 from letopis.zrec import RangeSource, Traffic, ZrecReader, encode_release, release_path, sync
 
 _EVERYTHING = b"all"

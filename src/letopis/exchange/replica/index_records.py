@@ -12,13 +12,15 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 from letopis.archive.records import CheckDetails
 from letopis.archive.replica import ABSENT, PUBLISHED_KINDS, BesideRecord, CheckRecord, ContentRecord
+from letopis.archive.requests import PageReference, RequestReference, parted_extra
 from letopis.errors import Damaged
 from letopis.exchange.replica.release import pack_file
 from letopis.model import Headers, from_millis, to_millis
+from letopis.tuples import NamedTuple
 from letopis.urls import surt
 from letopis.zrec import ZrecReader
 
@@ -82,6 +84,10 @@ def check_line(key: str, record: CheckRecord) -> bytes:
         fields["c"] = _content(record.content)
     if record.beside:
         fields["b"] = [[one.kind, _content(one.content), one.head, one.data.hex()] for one in record.beside]
+    if record.request is not None:
+        fields["r"] = record.request.values()
+    if record.page is not None:
+        fields["p"] = record.page
     return f"{key} {_stamp(record.time)} ".encode("utf-8", "surrogatepass") + _json(fields)
 
 
@@ -150,6 +156,8 @@ def _check(url: str, time: int, fields: dict[str, Any]) -> CheckRecord:
         title=_title(fields["t"]) if "t" in fields else None,
         content=None if content is None else _parsed_content(content),
         beside=tuple(_parsed_beside(row) for row in fields.get("b", ()) if row[0] in PUBLISHED_KINDS),
+        request=RequestReference.of_values(fields["r"]) if "r" in fields else None,
+        page=PageReference.of_values(fields["p"]) if "p" in fields else None,
     )
     if found.is_version and (found.content is None or found.head is None):
         raise ValueError("a version without a content")
@@ -205,7 +213,8 @@ def _extra(value: Any) -> str:
     """Details of a check, none of which could make a later answer fail."""
     text = _text(value)
     CheckDetails.from_outside(json.loads(text))
-    return text
+    # A number that stands there means a record of the origin's catalogue, not one of ours.
+    return parted_extra(text).extra or "{}"
 
 
 def _title(value: Any) -> str:

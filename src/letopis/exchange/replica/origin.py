@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from letopis.config import FetchSettings
@@ -15,10 +16,15 @@ from letopis.errors import NotFound, UsageError
 from letopis.exchange.remote_file import RemoteFile
 from letopis.exchange.replica.release import MOST_RELEASE_BYTES, PACKS, RELEASE
 from letopis.fetch.client import Client
-from letopis.fetch.curl import CurlTransport
 from letopis.fetch.ranges import RangeReader
+from letopis.lazy import lazy
 from letopis.model import Limits
 from letopis.zrec import FileSource, NoRanges, RangeSource, Traffic
+
+if TYPE_CHECKING:
+    from letopis.fetch import curl
+else:
+    curl = lazy("letopis.fetch.curl")
 
 _SPARE = 64 * 1024
 _SECONDS = 3600.0
@@ -128,7 +134,7 @@ async def open_origin(address: str, settings: FetchSettings, clock: Callable[[],
     if not address.startswith(("http://", "https://")):
         yield Origin(address, None)
         return
-    transport = CurlTransport(settings, clock=clock)
+    transport = curl.CurlTransport(settings, clock=clock)
     # The fewest bytes: a static server needs none of the headers that a browser sends.
     client = Client(transport, settings, user_agent="Letopis", clock=clock, default_headers=())
     try:

@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from letopis.archive import Archive
 from letopis.archive.replica import (
@@ -49,6 +48,7 @@ from letopis.exchange.replica.release import (
     segment_name,
 )
 from letopis.model import rfc3339
+from letopis.tuples import NamedTuple
 from letopis.zrec import ZrecReader, describe_release, release_path
 from letopis.zrec import pack as pack_records
 

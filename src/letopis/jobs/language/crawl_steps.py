@@ -26,7 +26,7 @@ from letopis.index.link_index import LinkIndex
 from letopis.index.word_index import WordIndex
 from letopis.jobs.documents import element, parent_element
 from letopis.jobs.language.steps import QueryRun, bool_attribute, child_texts, int_attribute
-from letopis.model import parse_duration
+from letopis.model import Observation, parse_duration
 from letopis.operations.job_files import UrlPattern
 from letopis.urls import host, hostname, parse_user_url, site
 from letopis.urls.rules import UrlRuleOutcome, UrlRules, UrlRuleVerdict
@@ -113,20 +113,23 @@ def download_step(step: etree._Element, run: QueryRun) -> bytes:
         levels.append(element("level", {"number": level.number, "pages": level.pages}))
         progress.log(f"level {level.number}: {level.pages} addresses, {level.figures.fetched} checks in all")
 
-    def page_done(done: int, of: int) -> None:
+    def page_done(done: int, of: int, asked: int) -> None:
         quota.charge()
         # Levels count alike, since nobody knows how many pages the next one has.
-        progress.share((len(levels) + done / of) / ((depth or len(levels)) + 1))
+        share = (len(levels) + done / of) / ((depth or len(levels)) + 1)
+        progress.share(share, f"{asked} fetched, {of - done} waiting")
 
     hooks = LevelHooks(
         level_done,
         page_done,
         lambda: progress.cancelled() or quota.fault is not None,
         index_titles_only(run.archive) if run.mode == "basic" else None,
+        lambda look: progress.log(_look_line(look)),
     )
     work = crawl_levels(
         run.archive, seeds, _selection(step, run, seeds), hooks, private_ok=run.context.private_allowed,
-        limits=_limits(step), capture=_capture_mode(step, run),
+        limits=_limits(step), capture=_capture_mode(step, run), journal=run.next_journal(),
+        delay=parse_duration(step.get("delay", "0")),
     )  # fmt: skip
     figures = asyncio.run(work)
     run.figures.add(figures)
@@ -138,6 +141,13 @@ def download_step(step: etree._Element, run: QueryRun) -> bytes:
     kinds = figures.errors + figures.not_asked
     parts = [element("failure", {"kind": kind, "count": count}) for kind, count in sorted(kinds.items())]
     return parent_element("download", {"maxlevel": depth, **row}, [*levels, *parts])
+
+
+def _look_line(look: Observation) -> str:
+    """What became of one address: its status or what went wrong, the outcome, and the address."""
+    response = look.response
+    said = response.failure.kind.value if response.failure else str(response.status)
+    return f"{said} {look.outcome.value} {response.url}"
 
 
 def _capture_mode(step: etree._Element, run: QueryRun) -> CaptureMode:

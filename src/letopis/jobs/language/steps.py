@@ -11,6 +11,7 @@ from typing import Any
 from lxml import etree
 
 from letopis.archive import Archive
+from letopis.archive.job_control import CrawlJournal
 from letopis.crawl import CrawlStats
 from letopis.index.link_graph import Graph
 from letopis.index.link_index import LinkIndex
@@ -50,7 +51,7 @@ class QueryRun:
     """What the steps of one query share.
 
     `mode` is how the query wants its pages indexed, `domains` what it took
-    from the cache, `figures` and `judged` what its downloads did so far.
+    from the cache, `figures` and `judged` what its downloads did so far, `crawls` how many they were.
     """
 
     context: JobContext
@@ -59,6 +60,12 @@ class QueryRun:
     domains: list[str] = field(default_factory=list)
     figures: CrawlStats = field(default_factory=CrawlStats)
     judged: dict[str, UrlRuleVerdict] = field(default_factory=dict)
+    crawls: int = 0
+
+    def next_journal(self) -> CrawlJournal | None:
+        """Of the crawl that begins now, which may have begun before."""
+        self.crawls += 1
+        return self.context.journal(self.crawls) if self.context.journal is not None else None
 
     @property
     def archive(self) -> Archive:

@@ -5,10 +5,12 @@
   "use strict";
   const own = self.document?.currentScript;
   const told = { time: own?.dataset.time ?? "", missing: own?.hasAttribute("data-missing") ?? false };
-  const here = new URL(own?.src || new URL(location.href).origin);
+  // By its attribute: in a frame that was reached before, `src` is told as it was then.
+  const here = new URL(own?.getAttribute("src") ?? "/", own ? location.href : new URL(location.href).origin);
   const label = here.host.split(".")[0];
   const base = here.host.slice(label.length + 1);
   const frame = `${here.protocol}//${base}`;
+  const [bare, port = ""] = base.split(":");
   const moment = label.slice(1, 8);
   const WEB = /^(?:(https?):)?\/\/([^/?#\\]+)(?=[/?#]|$)/i;
   own?.remove();
@@ -23,11 +25,13 @@
     const scheme = (found[1] || "https").toLowerCase();
     const host = found[2].replace(/^.*@/, "").toLowerCase().replace(scheme === "https" ? /:443$/ : /:80$/, "");
     if (isOurs(host)) return text;
-    const [name, port] = host.replace(/\.$/, "").split(":");
-    const made = `${scheme === "https" ? "s" : "h"}${moment}-` +
-      name.replace(/-/g, "--").replace(/\./g, "-") + (port ? `---${port}` : "");
-    if (made.length > 63) return text;
     const rest = text.slice(found[0].length);
+    // Of a script that made it from the name of its host, which tells no port.
+    if (host.endsWith(`.${bare}`)) return `${here.protocol}//${host}:${port}${rest}`;
+    const [name, at] = host.replace(/\.$/, "").split(":");
+    const made = `${scheme === "https" ? "s" : "h"}${moment}-` +
+      name.replace(/-/g, "--").replace(/\./g, "-") + (at ? `---${at}` : "");
+    if (made.length > 63) return text;
     return `${here.protocol}//${made}.${base}${rest.startsWith("/") ? rest : `/${rest}`}`;
   }
 
@@ -36,7 +40,7 @@
     const found = WEB.exec(String(address));
     const parts = found && /^([sh])[0-9a-z]{7}-(.+)$/.exec(found[2].slice(0, -base.length - 1));
     if (!parts || !found[2].endsWith(`.${base}`)) return address;
-    const port = /---(\d+)$/.exec(parts[2]);
+    const port = /(?<!-)---(\d+)$/.exec(parts[2]);
     const name = (port ? parts[2].slice(0, port.index) : parts[2]).replace(/--/g, "\0").replace(/-/g, ".").replace(/\0/g, "-");
     return `http${parts[1] === "s" ? "s" : ""}://${name}${port ? `:${port[1]}` : ""}${address.slice(found[0].length)}`;
   }
@@ -87,6 +91,29 @@
     if (realm[name]) realm[name] = new Proxy(realm[name], { construct: (made, given, target) => Reflect.construct(made, change(given), target) });
   };
 
+  // Windows of other archived sites. What is sent to one by the address it had then is led to where it is shown. One
+  // that scripts got hold of while it was of their own site stays as it is: they compare it with what they get later.
+  const windows = new WeakMap();
+  function reached(other) {
+    if (!other || other === topWindow || windows.has(other)) return windows.get(other) ?? other;
+    let shown = other;
+    try {
+      void (other.window ?? self).document;
+    } catch {
+      shown = new Proxy(other, {
+        get: (_, name) => {
+          const value = other[name];
+          if (name === "postMessage") return (message, to, ...rest) => other.postMessage(message, receiver(to), ...rest);
+          return ["blur", "close", "focus"].includes(name) ? value.bind(other) : value;
+        },
+        set: (_, name, value) => Reflect.set(other, name, name === "location" ? lead(value) : value),
+      });
+    }
+    windows.set(other, shown);
+    return shown;
+  }
+  const receiver = (to) => (typeof to === "string" ? lead(to) : to?.targetOrigin ? { ...to, targetOrigin: lead(to.targetOrigin) } : to);
+
   function network(realm) {
     const sent = (url, options) => isOurs(new URL(url, here).host) && new URL(url, here).host !== here.host && !options?.credentials
       ? { ...options, credentials: "include" } : options;
@@ -108,6 +135,7 @@
     property(realm.XMLHttpRequest?.prototype, "responseURL", { get: original });
     property(realm.Response?.prototype, "url", { get: original });
     property(realm.MessageEvent?.prototype, "origin", { get: (value) => original(`${value}/`).slice(0, -1) || value });
+    property(realm.MessageEvent?.prototype, "source", { get: reached });
     construct(realm, "EventSource", ([url, ...rest]) => [lead(url), ...rest]);
     construct(realm, "FontFace", ([name, source, ...rest]) => [name, typeof source === "string" ? inStyle(source) : source, ...rest]);
     wrap(realm.navigator && Object.getPrototypeOf(realm.navigator), "sendBeacon", ([url, ...rest]) => [lead(url), ...rest]);
@@ -155,8 +183,8 @@
       for (const name of names) property(realm[kind]?.prototype, name, { set: lead, get: original });
     for (const kind of ["HTMLImageElement", "HTMLSourceElement"]) property(realm[kind].prototype, "srcset", { set: inSet });
     property(realm.HTMLIFrameElement.prototype, "srcdoc", { set: document_ });
-    for (const name of ["contentWindow", "contentDocument"])
-      property(realm.HTMLIFrameElement.prototype, name, { get: (value) => (reach(), value) });
+    property(realm.HTMLIFrameElement.prototype, "contentDocument", { get: (value) => (reach(), value) });
+    property(realm.HTMLIFrameElement.prototype, "contentWindow", { get: (value) => (reach(), reached(value)) });
     for (const [name, at] of [["setAttribute", 0], ["setAttributeNS", 1]])
       wrap(realm.Element.prototype, name, function (given) {
         if (String(given[at]).toLowerCase() === "sandbox" && this.tagName === "IFRAME") given[at] = "data-archived-sandbox";
@@ -184,18 +212,19 @@
   // What parsers and other ways put into a page. The policy has kept it from loading; now it is led to where it lies.
   function observe(realm, reach) {
     const NAMES = ["src", "srcset", "poster", "data", "style"];
+    const WATCHED = { subtree: true, childList: true, characterData: true, attributes: true, attributeFilter: [...NAMES, "href"] };
     const check = (node) => {
       if (node.tagName === "STYLE") {
         const led = inStyle(node.textContent);
         if (led !== node.textContent) node.textContent = led;
       }
-      if (FOLLOWED.has(node.tagName) || !node.getAttribute) return;
+      if (!node.getAttribute) return;
       for (const name of node.tagName === "LINK" ? ["href"] : NAMES) {
         const value = node.getAttribute(name);
         if (value && /\/\//.test(value) && attribute(node, name, value) !== value) node.setAttribute(name, value);
       }
     };
-    new realm.MutationObserver((changes) => {
+    const observer = new realm.MutationObserver((changes) => {
       reach();
       for (const change of changes) {
         check(change.target.nodeType === 3 ? change.target.parentNode ?? change.target : change.target);
@@ -205,11 +234,20 @@
           node.querySelectorAll("[src],[srcset],[poster],[data],[style],link[href],style").forEach(check);
         }
       }
-    }).observe(realm.document, { subtree: true, childList: true, characterData: true, attributes: true, attributeFilter: [...NAMES, "href"] });
+    });
+    observer.observe(realm.document, WATCHED);
+    // A shadow tree is seen by whoever watches that tree itself.
+    const attach = realm.Element.prototype.attachShadow;
+    realm.Element.prototype.attachShadow = function (...given) {
+      const root = attach.apply(this, given);
+      observer.observe(root, WATCHED);
+      return root;
+    };
   }
 
   // The place of a page: its address, its cookies, which go nowhere, and the ways to other pages.
   function place(realm) {
+    property(realm, "parent", { get: reached });
     const page = realm.Document.prototype;
     property(page, "URL", { get: original });
     property(page, "documentURI", { get: original });
@@ -254,7 +292,10 @@
   const tell = (message) => topWindow?.postMessage({ letopis: message.what, ...message }, frame);
   function shown(realm) {
     if (realm !== self || parentWindow !== topWindow) return;
-    tell({ what: "shown", url: original(location.href), time: told.time, missing: told.missing, title: document.title });
+    const icons = document.readyState === "loading" ? [] : [...document.querySelectorAll("link[rel~=icon i][href]")].slice(0, 8)
+      .map((link) => ({ href: new URL(lead(link.getAttribute("href")), document.baseURI).href, sizes: link.getAttribute("sizes") ?? "" }));
+    if (document.readyState !== "loading" && !icons.length) icons.push({ href: `${here.origin}/favicon.ico`, sizes: "" });
+    tell({ what: "shown", url: original(location.href), time: told.time, missing: told.missing, title: document.title, icons });
   }
 
   function report() {

@@ -7,8 +7,8 @@ saves where there is little.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,10 @@ from letopis.errors import Damaged
 from letopis.store.solid import frame_format
 from letopis.store.solid.frame_format import MAX_TOKENS, script_misfit
 from letopis.store.solid.stream import MAX_BODY_BYTES
+from letopis.tuples import NamedTuple
 
 TokenPlaces = NDArray[np.int32]
-_DIGITS = bytes(min(rank, 255) for rank in frame_format.DIGIT_RANK)
-_MARKS = [bytes(int(value in ends) for value in range(256)) for ends in frame_format.TOKEN_END_SETS]
-_PADDING = frame_format.TOKEN_END * 2
+_DIGITS: NDArray[np.uint8] = np.array([min(rank, 255) for rank in frame_format.DIGIT_RANK], dtype=np.uint8)
 
 
 class _Script(NamedTuple):
@@ -41,8 +40,7 @@ class _Tokens:
         self.text = b"".join([part for text in texts for part in (text, frame_format.TOKEN_END)])
         if len(self.text) > MAX_BODY_BYTES:
             raise _too_large()
-        marked = self.text.translate(_MARKS[frame_format.TOKEN_END_SETS.index(ends)])
-        self.stops: TokenPlaces = np.flatnonzero(np.frombuffer(marked, dtype=np.bool_)).astype(np.int32) + 1
+        self.stops: TokenPlaces = _ends_in(self.text, ends) + 1
         self.starts: TokenPlaces = np.concatenate(([np.int32(0)], self.stops[:-1]))
         last = np.cumsum([len(text) + 1 for text in texts])
         self.bounds: list[int] = [0, *(np.searchsorted(self.stops, last) + 1).tolist()]
@@ -50,16 +48,16 @@ class _Tokens:
         """The first token of the scripts: only theirs begin with numbers."""
         self.heads = self._heads()
         plain = (self.heads.max(axis=0) < frame_format.SHORT_NUMBERS) & (self.heads[1] > 0)
-        steps = np.where(plain, np.arange(self.first, self.first + len(plain)) + self.heads[1], 0)
-        self.following = [*steps.tolist(), *bytes(frame_format.SHORT_NUMBERS)]
+        steps = np.zeros(len(plain) + frame_format.SHORT_NUMBERS, dtype=np.int32)
+        steps[: len(plain)] = np.where(plain, np.arange(self.first, self.first + len(plain)) + self.heads[1], 0)
+        self.following = steps.data
         """After a token whose operation is its first three bytes: where the next operation stands; 0 for others."""
 
     def _heads(self) -> NDArray[np.uint8]:
         """The first three bytes of each token of the scripts as digits: most operations are just these."""
-        begin = self.starts[self.first :]
-        origin = int(begin[0]) if len(begin) else 0
-        digits = np.frombuffer((self.text[origin:] + _PADDING).translate(_DIGITS), dtype=np.uint8)
-        return np.stack([digits[begin + shift] for shift in range(-origin, 3 - origin)])
+        values, begin = np.frombuffer(self.text, dtype=np.uint8), self.starts[self.first :]
+        # The last byte is no digit, so that reading on stops there.
+        return _DIGITS[np.stack([values[np.minimum(begin + shift, len(values) - 1)] for shift in range(3)])]
 
     def joined(self, form: TokenPlaces) -> bytes:
         """The text of a version without its closing newline; tokens that follow each other are taken in one go."""
@@ -71,6 +69,15 @@ class _Tokens:
         end = stops[np.concatenate((breaks, [len(form) - 1]))].tolist()
         text = self.text
         return b"".join([text[one:other] for one, other in zip(begin, end, strict=True)])[:-1]
+
+
+def _ends_in(text: bytes, ends: bytes) -> TokenPlaces:
+    """Where the bytes that end tokens stand: compared one by one, which is faster than one look-up for each byte."""
+    values = np.frombuffer(text, dtype=np.uint8)
+    found = values == ends[0]
+    for end in ends[1:]:
+        found |= values == end
+    return np.flatnonzero(found).astype(np.int32)
 
 
 def apply_scripts(newest: bytes, scripts: Sequence[bytes], ends: bytes) -> bytes:
@@ -87,9 +94,9 @@ def _operations(table: _Tokens, number: int) -> _Script:
     """Reads a script; where numbers stand before an inserted token, its beginning is moved behind them."""
     index, last, first = table.bounds[number], table.bounds[number + 1] - 1, table.first
     end = int(table.stops[last]) - 1
-    following, starts, text = table.following, table.starts, table.text
-    order: list[int] = []
-    others: list[tuple[int, int, int, int]] = []
+    following, starts, text = table.following, table.starts.data, table.text
+    rank, short, read = frame_format.DIGIT_RANK, frame_format.SHORT_NUMBERS, _number
+    order, others = array("i"), array("i")
     while True:
         # Most operations are three bytes before the first inserted token: those are read all at once below.
         while step := following[index - first]:
@@ -97,18 +104,21 @@ def _operations(table: _Tokens, number: int) -> _Script:
             index = step
         if index > last:
             raise _cut_off()
-        at, count = int(starts[index]), 0
+        at, count = starts[index], 0
         while not count and (index < last or at < end):
-            copied, count, seek, at = _operation(text, at)
+            # One-byte numbers are read in place: a call for each would take longer than the rest of it.
+            copied, at = (value, at + 1) if (value := rank[text[at]]) < short else read(text, at)
+            count, at = (value, at + 1) if (value := rank[text[at]]) < short else read(text, at)
+            seek, at = (value, at + 1) if (value := rank[text[at]]) < short else read(text, at)
             order.append(-1)
-            others.append((copied, count, seek, index))
+            others.extend((copied, count, seek, index))
         if not count:
             break
         starts[index] = at
         index += count
         if index > last:
             raise _cut_off()
-    return _script(table, np.array(order, dtype=np.int32), others, table.bounds[number])
+    return _script(table, np.frombuffer(order, np.int32), np.frombuffer(others, np.int32), table.bounds[number])
 
 
 def _too_large() -> Damaged:
@@ -119,24 +129,21 @@ def _cut_off() -> Damaged:
     return Damaged("inserted text is cut off in a difference; restore this pack from a copy")
 
 
-def _operation(text: bytes, at: int) -> tuple[int, int, int, int]:
-    copied, at = frame_format.read_number(text, at)
-    count, at = frame_format.read_number(text, at)
-    seek, at = frame_format.read_number(text, at)
-    if copied > MAX_TOKENS or count > MAX_TOKENS or seek > MAX_TOKENS:
+def _number(text: bytes, at: int) -> tuple[int, int]:
+    value, at = frame_format.read_number(text, at)
+    if value > MAX_TOKENS:
         raise script_misfit()
-    return copied, count, seek, at
+    return value, at
 
 
-def _script(table: _Tokens, order: TokenPlaces, others: list[tuple[int, int, int, int]], first: int) -> _Script:
+def _script(table: _Tokens, order: TokenPlaces, others: TokenPlaces, first: int) -> _Script:
     """All operations in their order; those of three bytes are looked up in the heads of their tokens."""
     plain = order >= 0
     found = order[plain]
     rows = np.empty((4, len(order)), dtype=np.int32)
     rows[:3, plain] = table.heads[:, found - table.first]
     rows[3, plain] = found
-    if others:
-        rows[:, ~plain] = np.array(others, dtype=np.int32).T
+    rows[:, ~plain] = others.reshape(-1, 4).T
     table.starts[found] += 3
     copied, counts, signed, literals = rows
     return _Script(copied, counts, np.where(signed & 1, -((signed + 1) >> 1), signed >> 1) + counts, literals - first)

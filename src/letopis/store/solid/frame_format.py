@@ -7,8 +7,7 @@ The format is written down in docs/internals/solid-frames.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from letopis.errors import Damaged
 
@@ -42,6 +41,8 @@ _BASE = len(_DIGITS)
 SHORT_NUMBERS, _LONG_NUMBERS = 185, 241
 _TWO_FROM = SHORT_NUMBERS
 _LONG_FROM = SHORT_NUMBERS + (_LONG_NUMBERS - SHORT_NUMBERS) * _BASE
+# The lengths of most pages are three bytes long: read without a loop.
+_THREE_BYTES = _LONG_NUMBERS + 1
 # Bytes that are no digit rank so high that reading stumbles over them.
 _NO_DIGIT = 1 << 80
 DIGIT_RANK = [_DIGITS.index(value) if value in _DIGITS else _NO_DIGIT for value in range(256)]
@@ -90,6 +91,10 @@ def read_number(text: bytes, at: int) -> tuple[int, int]:
             low = DIGIT_RANK[text[at + 1]]
             if low < _BASE:
                 return _TWO_FROM + (rank - SHORT_NUMBERS) * _BASE + low, at + 2
+        elif rank == _THREE_BYTES:
+            value = DIGIT_RANK[text[at + 1]] * _BASE + DIGIT_RANK[text[at + 2]]
+            if value < _NO_DIGIT:
+                return value + _LONG_FROM, at + 3
         elif rank < _NO_DIGIT:
             end = at + 2 + rank - _LONG_NUMBERS
             value = 0
@@ -131,14 +136,6 @@ def script_misfit() -> Damaged:
     return Damaged("a difference does not fit its base; restore this pack from a copy")
 
 
-class TokenRun(NamedTuple):
-    """`length` tokens at `start` of the version that stand at `source` of the base."""
-
-    start: int
-    source: int
-    length: int
-
-
 # From so many pieces on, building anew is faster than changing in place.
 _MANY_PIECES = 200
 _NO_TOKENS: list[bytes] = []
@@ -146,25 +143,6 @@ _NO_TOKENS: list[bytes] = []
 # only while they have at most half of it, so that changing one into another in place never meets the limit.
 MAX_TOKENS = 1 << 23
 MAX_WRITTEN_TOKENS = MAX_TOKENS // 2
-
-
-def encode_script(runs: Iterable[TokenRun], version: Sequence[bytes], base_count: int) -> bytes:
-    """The operations that make the version from its base, without reference and stop."""
-    out: list[bytes] = []
-    cursor = start = copied = 0
-    for run in [*runs, TokenRun(len(version), base_count, 0)]:
-        if run.start > start or run.source != cursor:
-            out.append(_encode_operation(copied, run.source - cursor, version[start : run.start]))
-            copied = 0
-        copied += run.length
-        cursor, start = run.source + run.length, run.start + run.length
-    return b"".join(out)
-
-
-def _encode_operation(copied: int, seek: int, literal: Sequence[bytes]) -> bytes:
-    count = len(literal)
-    # Most insertions replace as many tokens as they bring: that seek is written as 0.
-    return b"".join((encode_number(copied), encode_number(count), encode_signed(seek - count), *literal))
 
 
 def apply_script(form: list[bytes], script: bytes, at: int, ends: bytes) -> list[bytes]:

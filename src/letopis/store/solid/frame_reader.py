@@ -6,14 +6,15 @@ The format is written down in docs/internals/solid-frames.md.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from letopis.errors import Damaged, UnknownVersion
+from letopis.errors import Damaged
 from letopis.lazy import lazy
 from letopis.store.solid import frame_format, stream
 from letopis.store.solid.frame_format import TOKEN_END_SETS
 from letopis.store.solid.stream import MAX_BODY_BYTES, SolidFlags, SolidHead, frame_flags, known_text_check, parse_head
 from letopis.store.values import DecodedContent
+from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from letopis.store.solid import bulk
@@ -59,22 +60,27 @@ def decode(data: bytes, slot: int, newest: bytes | None = None, known: bytes = b
 
     `newest` is the body of the newest version, needed where `needs_newest`
     says so, and `known` the site's known text where `needs_known` does.
-    Raises UnknownVersion for a slot outside the frame.
+    Raises Damaged for a slot outside the frame.
     """
     head = parse_head(data)
     known = _fitting(head, known)
     if slot < 0:
-        raise UnknownVersion(f"a frame has no version {slot}; count from 0")
-    if slot == 0 and head.holds_newest:
+        raise _no_slot(slot)
+    if slot == 0 and head.flags & SolidFlags.HOLDS_NEWEST:
         part = memoryview(data)[head.start : head.start + head.newest_part]
         form = stream.decode_whole_stream(part, head.newest_length, known)
-        return DecodedContent(_newest_body(head, form), len(form) + stream.stream_overhead(known), METHOD_LABEL)
+        made = head.newest_length + (stream.stream_overhead(known) if known else 0)
+        return DecodedContent(_newest_body(head, form), made, METHOD_LABEL)
     # In a later frame the newest stands outside, so its first version is number 1 too.
     index = slot if head.holds_newest else slot + 1
     opened = _open_frame(data, head, newest, known, index)
     if index > len(opened.scripts):
-        raise UnknownVersion(f"the frame holds no version {slot}; ask for a smaller number")
+        raise _no_slot(slot)
     return DecodedContent(_version(opened, index), opened.made, METHOD_LABEL)
+
+
+def _no_slot(slot: int) -> Damaged:
+    return Damaged(f"a solid frame has no slot {slot}; run verify")
 
 
 def decode_known(data: bytes) -> bytes:

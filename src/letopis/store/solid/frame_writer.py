@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from letopis.errors import CodecRefused
 from letopis.store.solid import frame_format, stream
-from letopis.store.solid.alignment import TokenTable, kept_runs, runs_between
-from letopis.store.solid.frame_format import TokenRun
+from letopis.store.solid.alignment import TokenRuns, TokenTable, encode_script, kept_runs, runs_between
 from letopis.store.solid.stream import SolidFlags, known_text_check
+from letopis.tuples import NamedTuple
+from letopis.zstandard import compress_behind
 
 _SAMPLE_ENDS = frame_format.TOKEN_END_SETS[0]
 _SHARED_WINDOW = 4
@@ -83,7 +83,6 @@ def _shared_runs(sample: list[bytes], shared: set[TokenWindow]) -> list[bytes]:
 
 # Good enough to tell whether a text pays, at a tenth of the time.
 _TRIAL_QUALITY = 9
-_BEST_QUALITY = 11
 
 
 def paying_shared_text(pages: Sequence[bytes], texts: Sequence[bytes]) -> bytes:
@@ -102,11 +101,10 @@ def paying_shared_text(pages: Sequence[bytes], texts: Sequence[bytes]) -> bytes:
     return text if gain > len(encode_shared_text(text, texts[0] if texts else b"")) else b""
 
 
-def best_shared_text(page: bytes, texts: Sequence[bytes]) -> tuple[int, int]:
-    """Which of the texts makes a page smallest, of equal ones the first; and how small."""
+def best_shared_text(page: bytes, texts: Sequence[bytes]) -> int:
+    """Which of the texts makes a page smallest, as far as a trial tells; of equal ones the first."""
     form = stream.opened_form(page)
-    size, index = min((_coded_size(form, text, _BEST_QUALITY), index) for index, text in enumerate(texts))
-    return index, size
+    return min(range(len(texts)), key=lambda index: _coded_size(form, texts[index], _TRIAL_QUALITY))
 
 
 def encode_shared_text(text: bytes, known: bytes = b"") -> bytes:
@@ -121,16 +119,18 @@ def _coded_size(form: bytes, known: bytes, quality: int) -> int:
 
 
 _RECENT = frame_format.NEWEST_REFERENCE
-_SHARE = 6.0  # of the eight that a read may take: large pages that change much are read faster for 2 % more
+_READ_FACTOR = 8  # a read may take so many times the size of a version
+_ESTIMATE_LEVEL = 6
+_FEW_VERSIONS = 6
 _FULL_QUALITY = 11
-_FAST_QUALITY = 9
-# With so much residue a contest at full effort takes too long.
+# So much residue takes three times as long at full effort, for 2 % less.
+_FAST_QUALITY = 10
 _LARGE_RESIDUE = 1 << 20
 # Copies shorter than one of these are written as text: coarse differences often compress better.
 _SHORTEST_COPIES = (16, 64, 256)
 # Text that reads must pass through is weighed against stored bytes: a little growth buys much speed.
 _OUTPUT_WEIGHT = 0.001
-_CHAIN_WEIGHT = 0.02
+_CHAIN_WEIGHT = 0.1
 _CHAIN_STEP = 64
 
 
@@ -162,7 +162,7 @@ def encode_solid(
 ) -> list[SolidFrame]:
     """All versions of a document, newest first, as the frames to store in this order.
 
-    Reading any version makes at most the greater of `bound` and five times
+    Reading any version makes at most the greater of `bound` and eight times
     its size of coder output, unless the newest version alone is larger. With
     a `known` text, which readers must have too, what it shares costs little;
     that they may first have to decode it is counted in.
@@ -170,8 +170,7 @@ def encode_solid(
     if _too_large(bodies):
         # Each frame is then a document of its own and needs no other.
         return [_lone_frame(body, known) for body in bodies]
-    best = _best([_Document(bodies, bound, known, ends, way.chain) for ends in _ends_of(way)])
-    return best.frames(_shortest(best))
+    return _smallest_frames(_Document, _Versions.of(bodies, bound, known, way.chain), way)
 
 
 def encode_solid_behind(
@@ -180,8 +179,7 @@ def encode_solid_behind(
     """Frames of all versions but the newest, which stands elsewhere and is needed to read them."""
     if _too_large(bodies):
         return [_lone_frame(body, known) for body in bodies[1:]]
-    best = _best([_DocumentBehind(bodies, bound, known, ends, way.chain) for ends in _ends_of(way)])
-    return best.frames(_shortest(best))
+    return _smallest_frames(_DocumentBehind, _Versions.of(bodies, bound, known, way.chain), way)
 
 
 def _too_large(bodies: Sequence[bytes]) -> bool:
@@ -194,13 +192,20 @@ def _ends_of(way: SolidOptions) -> Sequence[int]:
     return [way.level - 1] if way.level else range(len(frame_format.TOKEN_END_SETS))
 
 
-def _best(cuts: Sequence[_Document]) -> _Document:
-    """The cut with the smallest frames: no single level ever beats the contest of levels."""
-    return min(cuts, key=lambda cut: cut.tried(_shortest(cut)).size)
-
-
-def _shortest(cut: _Document) -> int:
-    return min(_SHORTEST_COPIES, key=lambda least: cut.tried(least).score)
+def _smallest_frames(kind: type[_Document], versions: _Versions, way: SolidOptions) -> list[SolidFrame]:
+    """The frames of the cut and the shortest copy that come out smallest by estimate."""
+    ends = _ends_of(way)
+    few = versions.latest(_FEW_VERSIONS)
+    middle = kind(few, ends[len(ends) // 2])
+    least = _SHORTEST_COPIES[0]
+    # Where much changes, a few versions tell, and short copies pay; where little does, it differs from time to time.
+    if middle.residue(least) * len(versions.bodies) < _LARGE_RESIDUE * len(few.bodies):
+        few, middle = versions, middle if few is versions else kind(versions, middle.ends)
+        # Sets of ends hardly change which copies pay: those compete in one cut, then the cuts with the winner.
+        least = min(_SHORTEST_COPIES, key=middle.estimate)
+    cuts = [middle if one == middle.ends else kind(few, one) for one in ends]
+    best = min(cuts, key=lambda cut: cut.estimate(least))
+    return (best if few is versions else kind(versions, best.ends)).frames(least)
 
 
 def _lone_frame(body: bytes, known: bytes) -> SolidFrame:
@@ -224,11 +229,25 @@ def frames_size(frames: Sequence[SolidFrame]) -> int:
     return sum(len(frame.data) for frame in frames)
 
 
-class _Trial(NamedTuple):
-    """Bytes of all frames, and the same with a little added for the time of reads."""
+class _Versions(NamedTuple):
+    """The versions of a document, newest first, in their forms, and what reading them may take."""
 
-    size: int
-    score: float
+    bodies: Sequence[bytes]
+    forms: Sequence[bytes]
+    bound: int
+    known: bytes
+    chain: int
+
+    @classmethod
+    def of(cls, bodies: Sequence[bytes], bound: int, known: bytes, chain: int) -> _Versions:
+        """Versions whose forms are still to be made."""
+        return cls(bodies, [stream.opened_form(body) for body in bodies], bound, known, chain or len(bodies))
+
+    def latest(self, count: int) -> _Versions:
+        """At most so many of them, the latest ones."""
+        if len(self.bodies) <= count:
+            return self
+        return self._replace(bodies=self.bodies[:count], forms=self.forms[:count])
 
 
 @dataclass(slots=True)
@@ -256,35 +275,36 @@ class _VersionGroup:
 class _Document:
     """One document on its way into frames, cut in one way; alignments are made once for all variants."""
 
-    def __init__(self, bodies: Sequence[bytes], bound: int, known: bytes, ends: int, chain: int) -> None:
-        self._bodies = bodies
-        self._bound = bound
-        self._known = known
-        self._ends = ends
-        self._chain = chain or len(bodies)
-        self._forms = [stream.opened_form(body) for body in bodies]
-        self._flags = SolidFlags.KNOWN if known else 0
+    def __init__(self, versions: _Versions, ends: int) -> None:
+        self.ends = ends
+        self._bodies, self._forms, self._bound, self._known, self._chain = versions
+        self._flags = SolidFlags.KNOWN if self._known else 0
         # With nothing opened the newest is stored as it is, however many NULs it has.
-        self._newest = bodies[0]
-        if self._forms[0] != stream.escape_marks(bodies[0]):
+        self._newest = self._bodies[0]
+        if self._forms[0] != stream.escape_marks(self._newest):
             self._newest = self._forms[0]
             self._flags |= SolidFlags.OPENED
         self._texts = TokenTable(self._forms, frame_format.TOKEN_END_SETS[ends])
-        self._runs: dict[tuple[int, int], list[TokenRun]] = {}
-        self._tries: dict[int, _Trial] = {}
+        self._runs: dict[tuple[int, int], TokenRuns] = {}
+        self._made: dict[int, list[_VersionGroup]] = {}
 
-    def tried(self, least: int) -> _Trial:
-        """What writing copies of fewer than `least` bytes as text comes to."""
-        if least not in self._tries:
-            groups = self._groups(least)
-            output = sum(group.length for group in groups)
-            size = frames_size(self._written(groups, _FAST_QUALITY if output > _LARGE_RESIDUE else _FULL_QUALITY))
-            self._tries[least] = _Trial(size, size + _OUTPUT_WEIGHT * output)
-        return self._tries[least]
+    def residue(self, least: int) -> int:
+        """Bytes of all differences before they are compressed."""
+        return sum(group.length for group in self._groups(least))
+
+    def estimate(self, least: int) -> float:
+        """About what the differences take, with copies of fewer than `least` bytes written as text.
+
+        A fast coder tells it: sizes of the two differ, but not which variant is the smaller one.
+        """
+        residues = [b"".join(group.scripts) for group in self._groups(least)]
+        sizes = (len(compress_behind(text, self._forms[0], _ESTIMATE_LEVEL)) for text in residues)
+        return sum(sizes) + _OUTPUT_WEIGHT * self.residue(least)
 
     def frames(self, least: int) -> list[SolidFrame]:
         """The frames with copies of fewer than `least` bytes written as text."""
-        return self._written(self._groups(least), _FULL_QUALITY)
+        quality = _FAST_QUALITY if self.residue(least) > _LARGE_RESIDUE else _FULL_QUALITY
+        return self._written(self._groups(least), quality)
 
     def _written(self, groups: Sequence[_VersionGroup], quality: int) -> list[SolidFrame]:
         first, *later = groups
@@ -297,6 +317,11 @@ class _Document:
         return first, first + overhead + len(self._forms[0])
 
     def _groups(self, least: int) -> list[_VersionGroup]:
+        if least not in self._made:
+            self._made[least] = self._new_groups(least)
+        return self._made[least]
+
+    def _new_groups(self, least: int) -> list[_VersionGroup]:
         first, later = self._fronts()
         groups = [_VersionGroup(first)]
         room = self._room(0)
@@ -312,7 +337,7 @@ class _Document:
 
     def _room(self, index: int) -> int:
         """How much coder output reading this version may make."""
-        return max(self._bound, int(_SHARE * len(self._bodies[index])))
+        return max(self._bound, _READ_FACTOR * len(self._bodies[index]))
 
     def _script(self, group: _VersionGroup, index: int, least: int) -> tuple[int, bytes]:
         same = self._repeat(group, index)
@@ -321,14 +346,16 @@ class _Document:
         reference = frame_format.encode_reference(back, len(group.members) - 1)
         if same is not None:
             return base, reference + frame_format.VERSION_STOP
-        runs = self._kept_runs(base, index, least)
-        script = frame_format.encode_script(runs, self._texts.literal(index), len(self._texts.ids[base]))
+        offsets = self._texts.offsets(index)
+        runs = kept_runs(self._runs_between(base, index), offsets, least)
+        text = self._forms[index] + frame_format.TOKEN_END
+        script = encode_script(runs, text, offsets, len(self._texts.ids[base]))
         return base, reference + script + frame_format.VERSION_STOP
 
-    def _kept_runs(self, base: int, index: int, least: int) -> list[TokenRun]:
+    def _runs_between(self, base: int, index: int) -> TokenRuns:
         if (base, index) not in self._runs:
             self._runs[base, index] = runs_between(self._texts, base, index)
-        return kept_runs(self._texts, index, self._runs[base, index], least)
+        return self._runs[base, index]
 
     def _repeat(self, group: _VersionGroup, index: int) -> int | None:
         for member in reversed(group.members):
@@ -345,13 +372,13 @@ class _Document:
         parts = stream.encode_stream([self._newest, rest] if rest else [self._newest], self._known, quality)
         flags = self._flags | SolidFlags.HOLDS_NEWEST
         head = stream.SolidHead(
-            flags, self._ends, len(parts[0]), len(self._newest), len(rest), known_text_check(self._known)
+            flags, self.ends, len(parts[0]), len(self._newest), len(rest), known_text_check(self._known)
         )
         return SolidFrame(stream.encode_head(head) + b"".join(parts), 1 + len(group.scripts))
 
     def _later_frame(self, group: _VersionGroup, quality: int) -> SolidFrame:
         rest = b"".join(group.scripts)
-        head = stream.SolidHead(self._flags, self._ends, 0, 0, len(rest), known_text_check(self._known))
+        head = stream.SolidHead(self._flags, self.ends, 0, 0, len(rest), known_text_check(self._known))
         part = stream.encode_stream([rest], self._known + self._forms[0], quality)[0]
         return SolidFrame(stream.encode_head(head) + part, len(group.scripts))
 

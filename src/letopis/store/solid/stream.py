@@ -13,13 +13,14 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final
 
 import brotli
 
 from letopis.errors import Damaged, NewerFormat
 from letopis.store.solid import frame_format
 from letopis.store.solid.frame_format import TOKEN_END_SETS
+from letopis.tuples import NamedTuple
 
 _FRAME_FORMAT = 0x20
 _ENDS_SHIFT = 3
@@ -88,7 +89,7 @@ def parse_head(data: bytes) -> SolidHead:
     rest, at = frame_format.read_number(data, at)
     if length + rest > MAX_BODY_BYTES:
         raise Damaged("a solid frame declares impossible lengths; restore this pack from a copy")
-    return SolidHead(flags, ends, part, length, rest, check, at)
+    return tuple.__new__(SolidHead, (flags, ends, part, length, rest, check, at))
 
 
 _MARK = b"\x01"
@@ -303,14 +304,14 @@ def decode_whole_stream(stream: bytes | memoryview, length: int, known: bytes = 
     if length > _STEP:
         return b"".join(decode_stream(stream, length, known))
     # One call for a page of usual size: each read of a newest version comes through here.
-    coder, skip = _decoder_behind(known)
+    coder, skip = _decoder_behind(known) if known else (brotli.Decompressor(), 0)
     try:
         text: bytes = coder.process(b"".join((stream, _LAST)), output_buffer_limit=length + skip + 1)
     except brotli.error as error:
         raise _broken_stream() from error
     if len(text) != length + skip or not coder.is_finished():
         raise _wrong_length()
-    return text[skip:]
+    return text[skip:] if skip else text
 
 
 @lru_cache(maxsize=8)

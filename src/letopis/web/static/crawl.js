@@ -12,23 +12,26 @@ const decimal = (value) => value.toFixed(1).replace(".", box.dataset.decimal);
 const grouped = (count) => (count === null ? "–" : String(count).replace(/\B(?=(\d{3})+$)/g, "\u202f"));
 const percent = (share) => (share === null ? "–" : `${Math.round(100 * share)}\u00a0%`);
 
-function cell(tag, text, css) {
-  const made = document.createElement(tag);
-  made.textContent = text;
-  if (css) made.className = css;
+// Rows are copies of one that the page brings along, with its labels and its form.
+function hostRow(row) {
+  const made = document.querySelector("[data-host-row]").content.querySelector("tr").cloneNode(true);
+  const values = [null, grouped(row.fetched), row.failures, `${row.crawl_delay} s`];
+  values.forEach((value, at) => value !== null && (made.cells[at].textContent = value ?? "–"));
+  const link = made.querySelector("a");
+  link.href = `/site/${row.name}`;
+  link.textContent = row.name;
+  link.title = row.ip;
+  for (const field of made.querySelectorAll("[name=host]")) field.value = row.name;
+  for (const word of made.querySelectorAll(".unseen")) word.textContent = ` ${row.name}`;
   return made;
 }
 
-function hostRow(row) {
-  const made = document.createElement("tr");
-  const head = cell("th", "");
-  head.scope = "row";
-  const link = cell("a", row.name);
-  link.href = `/site/${row.name}`;
-  head.append(link);
-  made.append(head, cell("td", grouped(row.fetched), "right"), cell("td", row.failures, "right"));
-  made.append(cell("td", `${row.crawl_delay} s`, "right wide"), cell("td", row.ip, "wide"));
-  return made;
+function showHosts(hosts) {
+  const body = document.querySelector("[data-hosts]");
+  if (!body || body.contains(document.activeElement)) return;
+  for (const one of document.querySelectorAll("[data-some-hosts]")) one.hidden = !hosts.length;
+  for (const one of document.querySelectorAll("[data-no-hosts]")) one.hidden = hosts.length > 0;
+  body.replaceChildren(...hosts.map(hostRow));
 }
 
 function draw() {
@@ -45,7 +48,7 @@ function draw() {
 function show(figures) {
   for (const place of document.querySelectorAll("[data-value]")) place.textContent = grouped(figures[place.dataset.value]);
   for (const place of box.querySelectorAll("[data-percent]")) place.textContent = percent(figures[place.dataset.percent]);
-  document.querySelector("[data-hosts]")?.replaceChildren(...figures.hosts.map(hostRow));
+  showHosts(figures.hosts);
   if (before) {
     const seconds = (performance.now() - askedAt) / 1000;
     const rise = (name) => Math.max(0, figures[name] - before[name]);

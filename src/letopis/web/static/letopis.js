@@ -63,6 +63,26 @@ if (zoneChoice) {
   });
   if (localStorage.getItem("letopis-zone") === "local") show(true);
 }
+// A circle of the picture of links shows its own; the rest steps back.
+for (const picture of document.querySelectorAll("svg.web")) {
+  const centre = (one) => `${one.getAttribute("cx")},${one.getAttribute("cy")}`;
+  const dots = new Map([...picture.querySelectorAll("a")].map((one) => [centre(one.querySelector("circle")), one]));
+  const ends = (line) => [1, 2].map((end) => `${line.getAttribute(`x${end}`)},${line.getAttribute(`y${end}`)}`);
+  const show = (event) => {
+    const chosen = event.target.closest?.("a");
+    for (const one of picture.querySelectorAll(".near")) one.classList.remove("near");
+    picture.classList.toggle("chosen", Boolean(chosen));
+    if (!chosen) return;
+    chosen.classList.add("near");
+    const place = centre(chosen.querySelector("circle"));
+    for (const line of picture.querySelectorAll("line")) {
+      if (!ends(line).includes(place)) continue;
+      for (const one of [line, ...ends(line).map((end) => dots.get(end))]) one?.classList.add("near");
+    }
+  };
+  for (const kind of ["pointerover", "pointerleave", "focusin", "focusout"]) picture.addEventListener(kind, show);
+}
+
 // "/" goes to the search box, as people expect.
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
@@ -72,8 +92,21 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// In a table, the arrows go from row to row, and Enter opens what a row is about.
+document.addEventListener("keydown", (event) => {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const group = step ? event.target.closest?.("[data-rows]") : null;
+  if (!group || event.target.closest("input, textarea, select")) return;
+  const links = [...group.querySelectorAll("tbody tr")].map((row) => row.querySelector("a, button")).filter(Boolean);
+  const row = event.target.closest("tbody tr");
+  const at = row ? links.findIndex((link) => row.contains(link)) + step : 0;
+  if (!links[at]) return;
+  event.preventDefault();
+  links[at].focus();
+});
+
 // The last word of a question is completed from the words of the archive.
-for (const box of document.querySelectorAll("input[type=search]")) {
+for (const box of document.querySelectorAll("[data-words]")) {
   const list = document.createElement("datalist");
   list.id = `words-of-${box.id || box.name}`;
   box.after(list);
@@ -118,6 +151,31 @@ for (const label of document.querySelectorAll("[data-choose-all]")) {
   box.addEventListener("change", () => {
     for (const one of label.closest("form").querySelectorAll("input[name=url]")) one.checked = box.checked;
   });
+}
+
+// What a phone folds away stands open where there is room.
+for (const one of document.querySelectorAll("[data-open-wide]")) one.open ||= matchMedia("(min-width: 40rem)").matches;
+
+// Time zones by their names, as this browser knows them; its own one first.
+for (const list of document.querySelectorAll("[data-zones]")) {
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const zones = new Set([own, "UTC", ...(Intl.supportedValuesOf?.("timeZone") ?? [])]);
+  list.replaceChildren(...[...zones].map((zone) => new Option("", zone)));
+}
+
+// What a check changes is asked for while somebody looks; whoever is filling in a form is not interrupted.
+for (const note of document.querySelectorAll("[data-until-other]")) {
+  let typed = false;
+  let pause = 1000;
+  document.querySelector("main").addEventListener("input", () => (typed = true));
+  const ask = async () => {
+    const answer = document.hidden ? null : await fetch(note.dataset.untilOther).catch(() => null);
+    const value = answer?.ok ? (await answer.json())[note.dataset.field] : note.dataset.value;
+    if (value === note.dataset.value) setTimeout(ask, (pause = Math.min(pause * 1.3, 20000)));
+    else if (typed) note.querySelector("a").hidden = false;
+    else location.reload();
+  };
+  setTimeout(ask, pause);
 }
 
 // What is still being worked out is asked for again, while somebody looks.

@@ -64,7 +64,8 @@ function choose(one) {
   chosen = one;
   show(one);
   field.value = selectorOf(one);
-  told.textContent = told.dataset.wider.replace("#tag#", `<${tag(one)}>`);
+  const text = one.textContent.trim().replace(/\s+/g, " ");
+  told.textContent = told.dataset.wider.replace("#tag#", `<${tag(one)}>`).replace("#text#", () => (text.length > 80 ? `${text.slice(0, 80)}…` : text));
 }
 
 const under = (event) => {

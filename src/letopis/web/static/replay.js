@@ -22,7 +22,14 @@ function count() {
   const words = missing.size === 1 ? dataset.one : missing.size < 5 ? dataset.few : dataset.many;
   box.hidden = missing.size === 0;
   box.firstElementChild.textContent = words.replace(/\d+/, missing.size);
-  box.lastElementChild.replaceChildren(...[...missing].slice(0, 500).map((url) => {
+  const fetching = box.querySelector(".fetch");
+  if (fetching) {
+    // Addresses of ours have an end; what does not fit is fetched at the next turn.
+    const named = [...missing].slice(0, 50).map((url) => `&url=${encodeURIComponent(url)}`);
+    while (named.join("").length > 6000) named.pop();
+    fetching.href = fetching.dataset.to + named.join("");
+  }
+  box.querySelector("ul").replaceChildren(...[...missing].slice(0, 500).map((url) => {
     const line = document.createElement("li");
     line.textContent = url;
     return line;
@@ -46,11 +53,32 @@ async function follow({ url, title }) {
   count();
 }
 
+// Browsers ask for the icon of a page in a tab, not of one in a frame: the frame shows it where it was captured.
+let worn = "";
+function wear(icons) {
+  const ours = icons.slice(0, 8).filter((one) => URL.canParse(one?.href) && new URL(one.href).host.endsWith(`.${location.host}`));
+  const links = ours.map(({ href, sizes }) => {
+    const link = document.createElement("link");
+    Object.assign(link, { rel: "icon", href });
+    if (/^(any|\d+x\d+)$/.test(sizes)) link.sizes = sizes;
+    return link;
+  });
+  if (!links.length || links[0].href === worn) return;
+  worn = links[0].href;
+  const tried = new Image();
+  tried.onload = () => {
+    for (const link of document.querySelectorAll("link[rel=icon]")) link.remove();
+    document.head.append(...links);
+  };
+  tried.src = worn;
+}
+
 addEventListener("message", (event) => {
   const from = new URL(event.origin === "null" ? location.href : event.origin).host;
   if (!from.endsWith(`.${location.host}`) || typeof event.data?.letopis !== "string") return;
   if (event.data.letopis === "shown" && event.source === frameShown()?.contentWindow && /^https?:\/\//.test(event.data.url)) {
     follow({ url: String(event.data.url), title: String(event.data.title ?? "").slice(0, 300) });
+    if (Array.isArray(event.data.icons)) wear(event.data.icons);
   } else if (event.data.letopis === "missing" && Array.isArray(event.data.urls)) {
     for (const url of event.data.urls.slice(0, 500)) if (missing.size < 5000) missing.add(String(url).slice(0, 2000));
     count();

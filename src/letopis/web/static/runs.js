@@ -1,9 +1,34 @@
-// Runs that are not done: how far they are, as it happens. One that ended is shown whole.
+// Runs that are not done: how far they are, as it happens; one that ended or was paused is shown whole. Files that are
+// dropped on the form are sent one after the other, each as a run of its own.
 
 const places = new Map([...document.querySelectorAll("[data-run]")].map((one) => [Number(one.dataset.run), one]));
+const whole = document.querySelector("[data-run-whole]");
+
+function part(tag, text, css, to) {
+  const made = document.createElement(tag);
+  made.textContent = text;
+  if (css) made.className = css;
+  if (to) made.href = to;
+  return made;
+}
+
+function lookedAt(look) {
+  const line = document.createElement("li");
+  const page = part("a", look.url.replace(/^https?:\/\//, ""), "page", `/url/${look.url}`);
+  line.append(part("span", look.status, look.failed ? "badge unavailable" : "badge"), " ");
+  line.append(part("span", look.outcome, `badge ${look.outcome}`), " ", page);
+  return line;
+}
+
+function showLooks(looks) {
+  const section = document.querySelector("[data-run-looks]");
+  if (!section || !looks.length) return;
+  section.hidden = false;
+  section.querySelector("[data-run-last]").replaceChildren(...looks.map(lookedAt));
+}
 
 if (places.size) {
-  const source = new EventSource("/jobs/events");
+  const source = new EventSource(whole ? `/jobs/events?run=${whole.dataset.run}` : "/jobs/events");
   source.addEventListener("message", (event) => {
     const open = new Map(JSON.parse(event.data).map((run) => [run.id, run]));
     for (const [id, place] of places) {
@@ -16,6 +41,60 @@ if (places.size) {
       }
       place.querySelector("[data-run-step]").textContent = run.step;
       place.querySelector("progress").value = run.progress;
+      if (run.looks) showLooks(run.looks);
     }
   });
+}
+
+const drop = document.querySelector("[data-drop]");
+
+function send(file, line) {
+  return new Promise((done) => {
+    const list = drop.querySelector("[data-sent]");
+    const bar = part("progress", "");
+    bar.max = file.size || 1;
+    bar.value = 0;
+    bar.setAttribute("aria-label", file.name);
+    line.replaceChildren(file.name, " ", bar);
+    if (file.size > Number(drop.dataset.largest)) {
+      line.replaceChildren(`${file.name}: ${list.dataset.large}`);
+      done(false);
+      return;
+    }
+    const request = new XMLHttpRequest();
+    request.open("POST", `${drop.dataset.drop}?name=${encodeURIComponent(file.name)}`);
+    request.setRequestHeader("x-csrf-token", drop.elements.csrf.value);
+    request.upload.addEventListener("progress", (event) => (bar.value = event.loaded));
+    request.addEventListener("loadend", () => {
+      const answer = request.responseText.startsWith("{") ? JSON.parse(request.responseText) : {};
+      if (request.status === 201) {
+        line.replaceChildren(part("a", `${answer.id} ${answer.name}`, "", `/jobs/${answer.id}`));
+      } else {
+        line.replaceChildren(`${file.name}: ${answer.detail || list.dataset.failed}`);
+      }
+      done(request.status === 201);
+    });
+    request.send(file);
+  });
+}
+
+async function sendAll(files) {
+  const list = drop.querySelector("[data-sent]");
+  const lines = [...files].map((file) => [file, part("li", file.name)]);
+  list.replaceChildren(...lines.map(([, line]) => line));
+  let taken = 0;
+  for (const [file, line] of lines) taken += await send(file, line);
+  if (taken === lines.length) location.assign("/jobs");
+}
+
+if (drop) {
+  drop.addEventListener("submit", (event) => event.preventDefault());
+  drop.querySelector("[type=file]").addEventListener("change", (event) => sendAll(event.target.files));
+  for (const kind of ["dragover", "dragleave", "drop"]) {
+    drop.addEventListener(kind, (event) => {
+      event.preventDefault();
+      drop.classList.toggle("over", kind === "dragover");
+    });
+  }
+  drop.addEventListener("drop", (event) => sendAll(event.dataTransfer.files));
 }

@@ -1,0 +1,1 @@
+"""Documents of many formats whose text is known, made by libraries of others."""

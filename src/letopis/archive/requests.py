@@ -1,0 +1,176 @@
+"""Requests that brought captures, and the pages whose capture sets these belong to.
+
+The requests of an archive are nearly all alike: what they share is a header record of the catalogue, as the headers of
+answers are. A check has the number of that record, the server's address, and those conditions of its request that its
+own answer does not repeat: some twenty bytes. These are rows of the catalogue alone, so one that is built anew from the
+packs has none.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from letopis.archive.outside_values import list_from_outside, text_from_outside, whole_from_outside
+from letopis.catalog import Cursor, HeaderRecords
+from letopis.model import Headers, SentRequest, header
+from letopis.tuples import NamedTuple
+
+_METHOD, _VERSION, _PAGE = ":method", ":version", ":page"
+_FIELD = ">"
+"""Before the names of request fields: some of them mean another thing in answers."""
+_ANSWERED_BY = {"if-none-match": "etag", "if-modified-since": "last-modified"}
+_MOST_CONDITIONS = 16
+_MOST_ADDRESS = 64
+_ADDRESS = re.compile(r"[0-9A-Fa-f:.]*")
+_encode_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
+class RequestReference(NamedTuple):
+    """What a check keeps of its request: the record that it shares, the address, an IPv4 one as a number, and the
+    values of its conditions in their order, each empty where the answer repeats it; none where it repeats all.
+    """
+
+    record: int
+    address: int | str
+    conditions: tuple[str, ...] = ()
+
+    def values(self) -> list[int | str]:
+        """As a list for JSON."""
+        return [self.record, self.address, *self.conditions]
+
+    @classmethod
+    def of_values(cls, values: Sequence[Any]) -> RequestReference:
+        """The inverse of `values`; ValueError for what somebody else wrote wrongly."""
+        record, address, *conditions = list_from_outside(values)
+        if isinstance(address, str) and not (len(address) <= _MOST_ADDRESS and _ADDRESS.fullmatch(address)):
+            raise ValueError("not an address")
+        where = address if isinstance(address, str) else whole_from_outside(address, 2**32 - 1)
+        return cls(whole_from_outside(record), where, tuple(map(text_from_outside, conditions[:_MOST_CONDITIONS])))
+
+
+class PageReference(NamedTuple):
+    """The page of a set that a check belongs to: the record of its URL, and how many milliseconds it is later."""
+
+    record: int
+    offset: int
+
+    @classmethod
+    def of_values(cls, values: Sequence[Any]) -> PageReference:
+        """Of a list; ValueError for what somebody else wrote wrongly."""
+        record, offset = list_from_outside(values)
+        sign = -1 if type(offset) is int and offset < 0 else 1
+        return cls(whole_from_outside(record), sign * whole_from_outside(sign * offset))
+
+
+class StoredExchange(NamedTuple):
+    """How a capture came to be, as far as it is known: its request, and URL and time of the page that asked for it."""
+
+    shared: Headers = ()
+    reference: RequestReference | None = None
+    page: str = ""
+    page_time: int = 0
+
+    def request(self, answer: Headers) -> SentRequest | None:
+        """The request, given the headers of its answer; None where it was not kept."""
+        if self.reference is None or not self.shared:
+            return None
+        fields = [(name.removeprefix(_FIELD), value) for name, value in self.shared if name.startswith(_FIELD)]
+        own = iter(self.reference.conditions)
+        for place, (name, _) in enumerate(fields):
+            if name.lower() in _ANSWERED_BY:
+                fields[place] = (name, next(own, "") or header(answer, _ANSWERED_BY[name.lower()]))
+        address = address_text(self.reference.address)
+        return SentRequest(header(self.shared, _METHOD), tuple(fields), header(self.shared, _VERSION), address)
+
+
+class RequestPlaces:
+    """Gives the checks of a batch what they keep of their requests; what these share is written where it is new."""
+
+    def __init__(self, heads: HeaderRecords) -> None:
+        self._heads = heads
+        self._plain: dict[SentRequest, RequestReference] = {}
+        self._numbers: dict[Headers, int] = {}
+
+    def request(self, cursor: Cursor, sent: SentRequest, answer: Headers) -> RequestReference:
+        """For the check of an answer."""
+        return self._plain.get(sent) or self._place(cursor, sent, answer)
+
+    def _place(self, cursor: Cursor, sent: SentRequest, answer: Headers) -> RequestReference:
+        shared, conditions = _parted(sent)
+        own = tuple(["" if value == header(answer, _ANSWERED_BY[name]) else value for name, value in conditions])
+        number = self._numbers.get(shared) or self._numbers.setdefault(shared, self._heads.add(cursor, shared))
+        reference = RequestReference(number, address_code(sent.address), own if any(own) else ())
+        if not conditions:
+            self._plain[sent] = reference
+        return reference
+
+    def page(self, cursor: Cursor, url: str, offset: int) -> PageReference:
+        """For a member of a set, whose page was looked at so many milliseconds later."""
+        return PageReference(self._heads.place(cursor, ((_PAGE, url),)).id, offset)
+
+
+def page_of_record(shared: Headers) -> str:
+    """The URL of a page that a record names; empty where it names none."""
+    return header(shared, _PAGE)
+
+
+def _parted(sent: SentRequest) -> tuple[Headers, Headers]:
+    """What a request shares with others, and its conditions, by their names in lower case."""
+    shared, conditions = [(_METHOD, sent.method), (_VERSION, sent.http_version)], []
+    for name, value in sent.headers:
+        lower = name.lower()
+        if lower in _ANSWERED_BY:
+            conditions.append((lower, value))
+            shared.append((_FIELD + name, ""))
+        else:
+            shared.append((_FIELD + name, value))
+    return tuple(shared), tuple(conditions)
+
+
+@lru_cache(maxsize=4096)
+def address_code(text: str) -> int | str:
+    """An address as it is stored: one of four bytes as their number."""
+    try:
+        return int.from_bytes(socket.inet_pton(socket.AF_INET, text), "big")
+    except OSError:
+        return text.partition("%")[0]
+
+
+def address_text(code: int | str) -> str:
+    """The inverse of `address_code`."""
+    return socket.inet_ntoa(code.to_bytes(4, "big")) if isinstance(code, int) else code
+
+
+class PartedExtra(NamedTuple):
+    """Details of a row, and what they refer to by numbers that mean something in their own catalogue only."""
+
+    extra: str | None
+    request: RequestReference | None = None
+    page: PageReference | None = None
+
+    def joined(self) -> str | None:
+        """The details as a row has them."""
+        if self.request is None and self.page is None:
+            return self.extra
+        fields = json.loads(self.extra) if self.extra else {}
+        fields |= {"r": self.request.values()} if self.request else {}
+        fields |= {"p": self.page} if self.page else {}
+        return _encode_json(fields)
+
+
+def parted_extra(extra: str | None) -> PartedExtra:
+    """Takes apart the details of a row; the text is the very same where it refers to nothing."""
+    if extra is None or ('"r":[' not in extra and '"p":[' not in extra):
+        return PartedExtra(extra)
+    fields = json.loads(extra)
+    request, page = fields.pop("r", None), fields.pop("p", None)
+    return PartedExtra(
+        _encode_json(fields) if fields else None,
+        RequestReference.of_values(request) if request else None,
+        PageReference.of_values(page) if page else None,
+    )

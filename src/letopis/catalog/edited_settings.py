@@ -1,0 +1,50 @@
+"""Settings that owners changed while the archive was running; they hold from the next time that it is opened."""
+
+from __future__ import annotations
+
+from letopis.catalog.database import Database
+from letopis.catalog.schema import ensure_tables, has_table
+from letopis.tuples import NamedTuple
+
+EDITED_TABLES = """
+CREATE TABLE IF NOT EXISTS edited_setting (
+    name TEXT PRIMARY KEY, value TEXT NOT NULL, who TEXT NOT NULL, time BIGINT NOT NULL
+) {clustered};
+"""
+
+
+class EditedSetting(NamedTuple):
+    """A setting with the text that it was given, by whom, and when."""
+
+    name: str
+    value: str
+    who: str
+    time: int
+
+
+class EditedSettings:
+    """Reads answer empty until the first change; every change is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def all(self) -> dict[str, EditedSetting]:
+        """Those that were changed, by name."""
+        if not has_table(self._database, "edited_setting"):
+            return {}
+        rows = self._database.all("SELECT name, value, who, time FROM edited_setting ORDER BY name")
+        return {str(row[0]): EditedSetting(*row) for row in rows}
+
+    def set(self, edited: EditedSetting) -> None:
+        """Keeps a value in place of the one before."""
+        ensure_tables(self._database, "edited settings", EDITED_TABLES)
+        with self._database.transaction() as cursor:
+            cursor.run("DELETE FROM edited_setting WHERE name = ?", (edited.name,))
+            cursor.run("INSERT INTO edited_setting (name, value, who, time) VALUES (?, ?, ?, ?)", edited)
+
+    def reset(self, name: str) -> bool:
+        """Forgets a value; False when there was none."""
+        if name not in self.all():
+            return False
+        with self._database.transaction() as cursor:
+            return cursor.run("DELETE FROM edited_setting WHERE name = ?", (name,)) > 0

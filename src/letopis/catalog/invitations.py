@@ -1,0 +1,108 @@
+"""Invitations: links by which somebody makes an account of their own, once, within some days, with a given role.
+
+The link has a long random text of which the catalogue keeps a hash. An
+invitation goes with the owner who made it: whoever is removed, or is an owner
+no more, leaves no way in behind.
+"""
+
+from __future__ import annotations
+
+from letopis.catalog.accounts import (
+    INVITATION_TABLES,
+    Accounts,
+    User,
+    check_name,
+    hash_password,
+    insert_user,
+    mask_of_role,
+    new_token,
+)
+from letopis.catalog.database import Database
+from letopis.catalog.schema import ensure_tables, has_table
+from letopis.catalog.sessions import hash_token
+from letopis.errors import NotFound, UsageError
+from letopis.tuples import NamedTuple
+
+MOST_INVITATIONS = 1000
+_TABLE = "account_invitation"
+_COLUMNS = "id, role, team, inviter, created, until"
+_GONE = "this invitation was used, revoked, or its time is over; ask for another one"
+
+
+class Invitation(NamedTuple):
+    """What an invitation gives: a role and a group, until a time in milliseconds."""
+
+    id: int
+    role: str
+    team: str
+    inviter: str
+    created: int
+    until: int
+
+
+class Invitations:
+    """Makes, lists, revokes and takes invitations; writes are durable when they return."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, role: str, group: str, inviter: str, now: int, lifetime: int) -> tuple[Invitation, str]:
+        """A new invitation with its text, told this once."""
+        mask_of_role(role)
+        if group:
+            check_name(group)
+        token, hashed = new_token("inv_")
+        ensure_tables(self._database, "invitations", INVITATION_TABLES)
+        with self._database.transaction() as cursor:
+            cursor.run(f"DELETE FROM {_TABLE} WHERE until <= ?", (now,))
+            count = cursor.one(f"SELECT COUNT(*) FROM {_TABLE}")
+            if count is not None and count[0] >= MOST_INVITATIONS:
+                raise UsageError(f"{MOST_INVITATIONS} invitations wait already; revoke some first")
+            row = cursor.one(
+                f"INSERT INTO {_TABLE} (hash, role, team, inviter, created, until) VALUES (?, ?, ?, ?, ?, ?) "
+                f"RETURNING {_COLUMNS}",
+                (hashed, role, group, inviter, now, now + lifetime),
+            )
+        assert row is not None
+        return Invitation(*row), token
+
+    def waiting(self, now: int) -> list[Invitation]:
+        """Those that can still be taken, the oldest first."""
+        if not has_table(self._database, _TABLE):
+            return []
+        rows = self._database.all(f"SELECT {_COLUMNS} FROM {_TABLE} WHERE until > ? ORDER BY id", (now,))
+        return [Invitation(*row) for row in rows]
+
+    def find(self, token: str, now: int) -> Invitation:
+        """The invitation of a text, not used up by looking at it; NotFound when there is none."""
+        row = None
+        if has_table(self._database, _TABLE):
+            values = (hash_token(token), now)
+            row = self._database.one(f"SELECT {_COLUMNS} FROM {_TABLE} WHERE hash = ? AND until > ?", values)
+        if row is None:
+            raise NotFound(_GONE)
+        return Invitation(*row)
+
+    def take(self, token: str, name: str, password: str, now: int) -> User:
+        """Makes the account that an invitation is for, and uses it up, both or neither."""
+        self.find(token, now)
+        check_name(name)
+        hashed = hash_password(password)
+        with self._database.transaction() as cursor:
+            rows = cursor.all(
+                f"DELETE FROM {_TABLE} WHERE hash = ? AND until > ? RETURNING role, team", (hash_token(token), now)
+            )
+            if not rows:
+                raise NotFound(_GONE)
+            role, team = rows[0]
+            insert_user(cursor, name, role, hashed, now, group=team)
+        return Accounts(self._database).user(name)
+
+    def revoke(self, number: int) -> None:
+        """The link leads nowhere any more."""
+        rows = []
+        if has_table(self._database, _TABLE):
+            with self._database.transaction() as cursor:
+                rows = cursor.all(f"DELETE FROM {_TABLE} WHERE id = ? RETURNING id", (number,))
+        if not rows:
+            raise NotFound(f"there is no invitation {number}; see the list of invitations")

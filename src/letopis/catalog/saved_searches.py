@@ -1,0 +1,229 @@
+"""Saved searches: questions that are asked again when versions come, and the results that they have had so far.
+
+What is asked stands in `spec` as JSON; a result is known by a digest of the fields that tell rows apart. The order
+of a look: it is claimed by giving it a later time; the question is asked; then one transaction writes the new
+results, the alert of them with one pending delivery a target, how far the record was read, and the next time. Killed
+before that, nothing was found yet and the look is made again when its claim is over; killed after it, the deliveries
+wait in the outbox, which sends each with the same key until it is taken. So a result is alerted of once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from letopis.catalog.database import Cursor, Database
+from letopis.catalog.schema import ensure_tables, has_table
+from letopis.catalog.watches import NewAlert, add_alert, ensure_watch_tables
+from letopis.errors import NotFound, UsageError
+from letopis.tuples import NamedTuple
+
+SAVED_TABLES = """
+CREATE TABLE IF NOT EXISTS saved_search (
+    id {id}, name TEXT NOT NULL, owner TEXT NOT NULL, spec TEXT NOT NULL, position BIGINT NOT NULL,
+    looked BIGINT NOT NULL, due BIGINT NOT NULL, error TEXT NOT NULL, added BIGINT NOT NULL
+);
+CREATE UNIQUE INDEX IF NOT EXISTS saved_search_name ON saved_search (owner, name);
+CREATE TABLE IF NOT EXISTS saved_result (
+    search BIGINT NOT NULL, digest TEXT NOT NULL, time BIGINT NOT NULL, url TEXT NOT NULL, title TEXT NOT NULL,
+    PRIMARY KEY (search, digest)
+) {clustered};
+CREATE INDEX IF NOT EXISTS saved_result_time ON saved_result (search, time);
+"""
+MOST_OF_ONE = 200
+"""Saved searches of one person."""
+MOST_SAVED = 2000
+MOST_RESULTS = 10_000
+"""Results that are remembered of one search; beyond that the oldest that it no longer has are forgotten."""
+CLAIM_MILLIS = 300_000
+LONGEST_MILLIS = 3_600_000
+"""A search is asked again after this at the latest: links break, and runs end, without a new version."""
+_COLUMNS = "id, name, owner, spec, position, looked, due, error, added"
+
+
+class SavedSearchRow(NamedTuple):
+    """One saved search: `position` is the newest version that it knows, `looked` when it was asked last.
+
+    It is not asked again before `due`; `error` is why the last look found nothing.
+    """
+
+    id: int
+    name: str
+    owner: str
+    spec: str
+    position: int
+    looked: int
+    due: int
+    error: str
+    added: int
+
+
+class FoundResult(NamedTuple):
+    """A row of the answer: the digest that it is known by, when it was first found, its page and what it is called."""
+
+    digest: str
+    time: int
+    url: str
+    title: str
+
+
+class SavedLook(NamedTuple):
+    """What a look writes beside its results."""
+
+    position: int
+    looked: int
+    due: int
+    error: str = ""
+
+
+class SavedSearches:
+    """Reads answer empty until the first one is made; every change is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, row: SavedSearchRow, found: Sequence[FoundResult]) -> SavedSearchRow:
+        """A new one with the results that it has already, of which nobody is alerted."""
+        ensure_watch_tables(self._database)
+        ensure_tables(self._database, "saved searches", SAVED_TABLES)
+        with self._database.transaction() as cursor:
+            self._refuse_name(cursor, row)
+            own = cursor.one("SELECT count(*) FROM saved_search WHERE owner = ?", (row.owner,))
+            every = cursor.one("SELECT count(*) FROM saved_search")
+            if own is not None and every is not None and (own[0] >= MOST_OF_ONE or every[0] >= MOST_SAVED):
+                raise UsageError(f"{own[0]} searches are saved already; remove some first")
+            made = cursor.one(
+                f"INSERT INTO saved_search ({_COLUMNS[4:]}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id", row[1:]
+            )
+            assert made is not None
+            _insert(cursor, int(made[0]), found)
+        return row._replace(id=int(made[0]))
+
+    def change(self, row: SavedSearchRow, found: Sequence[FoundResult] | None) -> None:
+        """Puts a row in place of the one with its number; of another question, its results so far as well."""
+        with self._database.transaction() as cursor:
+            self._refuse_name(cursor, row)
+            changed = cursor.run(
+                "UPDATE saved_search SET name = ?, spec = ?, position = ?, looked = ?, due = ?, error = ? WHERE id = ?",
+                (row.name, row.spec, row.position, row.looked, row.due, row.error, row.id),
+            )
+            if changed and found is not None:
+                cursor.run("DELETE FROM saved_result WHERE search = ?", (row.id,))
+                _insert(cursor, row.id, found)
+        if not changed:
+            raise _no_search(row.id)
+
+    @staticmethod
+    def _refuse_name(cursor: Cursor, row: SavedSearchRow) -> None:
+        values = (row.owner, row.name, row.id)
+        if cursor.one("SELECT 1 FROM saved_search WHERE owner = ? AND name = ? AND id <> ?", values) is not None:
+            raise UsageError(f"a search is saved as '{row.name}' already; choose another name, or change that one")
+
+    def remove(self, number: int) -> None:
+        """Ends one, with its results; its alerts stay."""
+        with self._database.transaction() as cursor:
+            cursor.run("DELETE FROM saved_result WHERE search = ?", (number,))
+            cursor.run("DELETE FROM saved_search WHERE id = ?", (number,))
+
+    def all(self) -> list[SavedSearchRow]:
+        """All of them, the oldest first."""
+        if not has_table(self._database, "saved_search"):
+            return []
+        return [SavedSearchRow(*row) for row in self._database.all(f"SELECT {_COLUMNS} FROM saved_search ORDER BY id")]
+
+    def by_id(self, number: int) -> SavedSearchRow:
+        """The one with a number; NotFound when there is none."""
+        found = None
+        if has_table(self._database, "saved_search"):
+            found = self._database.one(f"SELECT {_COLUMNS} FROM saved_search WHERE id = ?", (number,))
+        if found is None:
+            raise _no_search(number)
+        return SavedSearchRow(*found)
+
+    def results(self, number: int, limit: int) -> list[FoundResult]:
+        """What one has found so far, the newest first."""
+        rows = self._database.all(
+            "SELECT digest, time, url, title FROM saved_result WHERE search = ? ORDER BY time DESC, digest LIMIT ?",
+            (number, limit),
+        )
+        return [FoundResult(*row) for row in rows]
+
+    def counts(self) -> dict[int, int]:
+        """How many results each has had."""
+        if not has_table(self._database, "saved_result"):
+            return {}
+        rows = self._database.all("SELECT search, count(*) FROM saved_result GROUP BY search")
+        return {int(search): int(count) for search, count in rows}
+
+    def due(self, now: int, newest: int) -> list[SavedSearchRow]:
+        """Those to be asked now: versions came since, or the last look is long ago; the longest waiting first.
+
+        A time that only a wrong clock can have set is taken for past.
+        """
+        if not has_table(self._database, "saved_search"):
+            return []
+        far = now + CLAIM_MILLIS + LONGEST_MILLIS
+        rows = self._database.all(
+            f"SELECT {_COLUMNS} FROM saved_search WHERE (due <= ? OR due > ?) "
+            "AND (position < ? OR looked <= ? OR looked > ?) ORDER BY looked, id",
+            (now, far, newest, now - LONGEST_MILLIS, far),
+        )
+        return [SavedSearchRow(*row) for row in rows]
+
+    def claim(self, row: SavedSearchRow, until: int) -> SavedSearchRow | None:
+        """Takes one for a look: nobody else gets it before `until`; None when somebody has it."""
+        with self._database.transaction() as cursor:
+            taken = cursor.run("UPDATE saved_search SET due = ? WHERE id = ? AND due = ?", (until, row.id, row.due))
+        return row._replace(due=until) if taken else None
+
+    def record_look(
+        self,
+        claimed: SavedSearchRow,
+        look: SavedLook,
+        found: Sequence[FoundResult],
+        alert_of: Callable[[Sequence[FoundResult]], NewAlert],
+    ) -> list[FoundResult]:
+        """The results that are new, with the alert of them, all or nothing.
+
+        Nothing is written for one that was changed, removed or claimed again since: whoever did that looks anew.
+        """
+        with self._database.transaction() as cursor:
+            kept = cursor.run(
+                "UPDATE saved_search SET position = ?, looked = ?, due = ?, error = ? WHERE id = ? AND due = ?",
+                (*look, claimed.id, claimed.due),
+            )
+            if not kept:
+                return []
+            rows = cursor.all("SELECT digest FROM saved_result WHERE search = ?", (claimed.id,))
+            known = {str(row[0]) for row in rows}
+            new = [one for one in found if one.digest not in known]
+            _insert(cursor, claimed.id, new)
+            if new:
+                add_alert(cursor, alert_of(new))
+            if len(known) + len(new) > MOST_RESULTS:
+                _forget(cursor, claimed.id, len(known) + len(new) - MOST_RESULTS, {one.digest for one in found})
+        return new
+
+
+def _insert(cursor: Cursor, number: int, found: Sequence[FoundResult]) -> None:
+    cursor.run_many(
+        "INSERT INTO saved_result (search, digest, time, url, title) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        [(number, *one) for one in found],
+    )
+
+
+def _forget(cursor: Cursor, number: int, count: int, current: set[str]) -> None:
+    """The oldest results that a search no longer has."""
+    rows = cursor.all("SELECT digest FROM saved_result WHERE search = ? ORDER BY time, digest", (number,))
+    gone = [str(row[0]) for row in rows if str(row[0]) not in current][:count]
+    cursor.run_many("DELETE FROM saved_result WHERE search = ? AND digest = ?", [(number, one) for one in gone])
+
+
+def _no_search(number: int) -> NotFound:
+    return NotFound(f"there is no saved search {number}; the list of saved searches shows all")
+
+
+def end_searches_of(database: Database, cursor: Cursor, owner: str) -> None:
+    """Whoever has left the archive is told nothing more, and whoever gets their name has nothing of theirs."""
+    if has_table(database, "saved_search"):
+        cursor.run("DELETE FROM saved_result WHERE search IN (SELECT id FROM saved_search WHERE owner = ?)", (owner,))
+        cursor.run("DELETE FROM saved_search WHERE owner = ?", (owner,))

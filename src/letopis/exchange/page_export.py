@@ -1,0 +1,108 @@
+"""One page with all that one look at it used, as a file that browsers and other tools open: MHTML and HAR."""
+
+from __future__ import annotations
+
+import base64
+import json
+import textwrap
+from collections.abc import Iterator
+from datetime import datetime
+from email.header import Header
+from email.utils import format_datetime
+
+from letopis.archive import Archive, identify
+from letopis.errors import NotFound
+from letopis.exchange.har import har_entry, har_head
+from letopis.exchange.warc_export import ExportedRecord, records_of
+from letopis.extract.detection import HTML_TYPES, bare_type
+from letopis.extract.rewriter import with_absolute_base
+from letopis.model import Check, SetMember, Version, header, rfc3339
+from letopis.tuples import NamedTuple
+
+_LINE = 76
+_PAGE_ID = "page_1"
+
+
+class PagePart(NamedTuple):
+    """A resource as it was when the page was looked at: the check, and the version that was valid then."""
+
+    check: Check
+    version: Version
+
+
+def page_parts(archive: Archive, url: str, moment: datetime) -> list[PagePart]:
+    """The page as it was at a time, and what the look nearest to that used; what has no content is left out.
+
+    A page that was never captured whole is there alone; one that was never captured is NotFound.
+    """
+    found = archive.sets.nearest(url, moment)
+    if found is None:
+        version = archive.get(url, at=moment)
+        return [_part(archive, SetMember(version.url, version.time))]
+    page = SetMember(found.url, found.time)
+    parts = [_part(archive, page)]
+    for member in archive.sets.members(found):
+        try:
+            parts.append(_part(archive, member))
+        except NotFound:
+            continue
+    return parts
+
+
+def _part(archive: Archive, member: SetMember) -> PagePart:
+    version = archive.get(member.url, at=member.time)
+    checks = (check for check in archive.history(member.url) if check.checked_at == member.time)
+    check = next(checks, None)
+    if check is None:
+        raise NotFound(f"{member.url} has no check at {member.time}; capture the page again")
+    return PagePart(check, version)
+
+
+def mhtml_pieces(parts: list[PagePart]) -> Iterator[bytes]:
+    """The page as it was shown with its resources, part by part; the same look always gives the same bytes.
+
+    Browsers read a relative `<base>` against the place of the file, and then find no part: it becomes absolute.
+    """
+    page, title = parts[0].check, parts[0].version.url
+    boundary = f"----letopis-{identify(title.encode() + b''.join(one.check.digest.encode() for one in parts)).text}"
+    lines = (
+        "From: <Saved by Letopis>",
+        f"Snapshot-Content-Location: {page.url}",
+        f"Subject: {Header(title, 'utf-8').encode()}",
+        f"Date: {format_datetime(page.checked_at)}",
+        "MIME-Version: 1.0",
+        f'Content-Type: multipart/related;\r\n\ttype="text/html";\r\n\tboundary="{boundary}"',
+    )
+    yield ("\r\n".join(lines) + "\r\n\r\n").encode()
+    for check, version in parts:
+        kind = " ".join(header(version.headers, "content-type").split()) or "application/octet-stream"
+        head = (
+            f"\r\n--{boundary}",
+            f"Content-Type: {kind}",
+            "Content-Transfer-Encoding: base64",
+            f"Content-Location: {check.url}",
+        )
+        is_page = bare_type(version.content_type) in HTML_TYPES
+        body = with_absolute_base(check.final_url, version.body, kind) if is_page else version.body
+        coded = "\r\n".join(textwrap.wrap(base64.b64encode(body).decode(), _LINE))
+        yield ("\r\n".join(head) + "\r\n\r\n" + coded + "\r\n").encode("utf-8", "replace")
+    yield f"\r\n--{boundary}--\r\n".encode()
+
+
+def page_har(archive: Archive, parts: list[PagePart]) -> Iterator[bytes]:
+    """The same as what servers sent, with the requests; an answer without a body has that of its version."""
+    page = parts[0].check
+    started = rfc3339(page.checked_at)
+    yield har_head([{"startedDateTime": started, "id": _PAGE_ID, "title": page.url, "pageTimings": {}}])
+    comma = b""
+    for check, version in parts:
+        sent = archive.as_sent(version)
+        answer = check._replace(status=200 if check.status == 304 else check.status, headers=sent.headers)
+        records = [one.record for one in records_of(archive, [check])]
+        whole = next((one for one in records if one.kind in ("response", "revisit")), None)
+        asked = next((one for one in records if one.kind == "request"), None)
+        if whole is not None:
+            entry = har_entry(ExportedRecord(whole, answer, sent.body), asked)
+            yield comma + b"\n" + json.dumps({"pageref": _PAGE_ID, **entry}).encode()
+            comma = b","
+    yield b"\n]}}\n"

@@ -1,0 +1,131 @@
+"""`/alerts`: what watches and saved searches have noticed, each with the text that came and went, read or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import RedirectResponse
+
+from letopis.api.door import context_of
+from letopis.archive import Archive
+from letopis.archive.activity import activity_of, find_page
+from letopis.model import to_millis
+from letopis.operations import alerts
+from letopis.tuples import NamedTuple
+from letopis.web.history import unread_marks
+from letopis.web.languages import translatable
+from letopis.web.login import local_path
+from letopis.web.pages import PageRoute, fields_of, render_page
+from letopis.web.tables import TableColumn, TableQuestion, make_table, table_download
+
+router = APIRouter(route_class=PageRoute)
+
+_MOST_ALERTS = 1000
+ALERT_COLUMNS = (
+    TableColumn("time", translatable("When"), "ago"),
+    TableColumn("kind", translatable("What"), "custom"),
+    TableColumn("url", translatable("Page"), "custom"),
+    TableColumn("message", translatable("Message"), "custom"),
+    TableColumn("tag", translatable("Tag"), hidden=True),
+    TableColumn("reason", translatable("Reason"), hidden=True),
+    TableColumn("score", translatable("Amount of change"), "decimal", hidden=True),
+    TableColumn("open", translatable("Open"), "actions"),
+)
+
+
+class AlertLine(NamedTuple):
+    """An alert as pages show it; title, texts and whether it was read are known of those that are seen."""
+
+    alert: alerts.AlertDetails
+    title: str = ""
+    removed: str = ""
+    added: str = ""
+    unread: bool = False
+
+    def __getattr__(self, name: str) -> Any:
+        """Fields of the alert are columns of the table."""
+        return getattr(self.alert, name)
+
+    @property
+    def words(self) -> str:
+        """The message without the address, which stands beside it."""
+        return self.alert.message.removeprefix(self.alert.url).strip()
+
+
+def alert_lines(found: Iterable[alerts.AlertDetails]) -> list[AlertLine]:
+    """The alerts as a table takes them."""
+    return list(map(_line, found))
+
+
+def _line(one: alerts.AlertDetails) -> AlertLine:
+    """Of a change with what the filters of the watch let through."""
+    difference = one.difference.splitlines() if one.kind == "changed" else []
+    gone, came = (
+        next((line[1:].strip() for line in difference if line[:1] == sign and line[:3] != sign * 3), "")
+        for sign in ("-", "+")
+    )
+    return AlertLine(one, removed=gone, added=came)
+
+
+def with_texts(archive: Archive, lines: Sequence[AlertLine]) -> list[AlertLine]:
+    """The same with the titles of their pages and the first text that came and went."""
+    return [_with_text(archive, line) for line in lines]
+
+
+def _with_text(archive: Archive, line: AlertLine) -> AlertLine:
+    row = find_page(archive, line.url)
+    if row is None:
+        return line
+    line = line._replace(title=activity_of(archive).title(row.id))
+    found = None
+    if line.version and line.kind == "changed" and not (line.removed or line.added):
+        found = archive.answers.checks_of_versions(line.url, [line.version]).get(line.version)
+    if found is None:
+        return line
+    # A changed block is "added p: its text".
+    blocks = [block.partition(": ") for block in found.blocks]
+    first = {head.partition(" ")[0]: text for head, _, text in reversed(blocks)}
+    return line._replace(removed=first.get("removed", ""), added=first.get("added", ""))
+
+
+def _with_marks(request: Request, lines: Sequence[AlertLine]) -> list[AlertLine]:
+    """The same with whether whoever looks has seen their pages since."""
+    read = unread_marks(request, context_of(request)).read_at(line.url for line in lines)
+    return [line._replace(unread=read.get(line.url, to_millis(line.time)) < to_millis(line.time)) for line in lines]
+
+
+@router.get("/alerts")
+def all_alerts(request: Request, show: str = "") -> Response:
+    """What watches have noticed, the newest first: all, or what is new to whoever looks."""
+    context = context_of(request)
+    lines = alert_lines(alerts.watch_alerts(context, alerts.AlertsQuery(limit=_MOST_ALERTS)))
+    lines = _with_marks(request, lines)
+    unread = [line for line in lines if line.unread]
+    shown = unread if show == "unread" else lines
+    table = make_table(request, ALERT_COLUMNS, shown, question=TableQuestion("watch_alerts"))
+    return table_download(table, "alerts") or render_page(
+        request, "alerts.html", table=table.with_part(partial(with_texts, context.archive)), show=show,
+        total=len(lines), unread=len(unread),
+    )  # fmt: skip
+
+
+@router.post("/alerts")
+async def mark(request: Request) -> Response:
+    """Marks the alerts of some pages, or all of them, as read or as unread, and leads back."""
+    fields = await fields_of(request)
+    await run_in_threadpool(_mark, request, fields)
+    return RedirectResponse(local_path(fields.get("back", ["/alerts"])[0]), 303)
+
+
+def _mark(request: Request, fields: Mapping[str, list[str]]) -> None:
+    context, urls = context_of(request), fields.get("url", [])
+    marks = unread_marks(request, context)
+    if fields.get("action") == ["unread"]:
+        marks.keep_unread(urls)
+        return
+    everything = alerts.watch_alerts(context, alerts.AlertsQuery(limit=_MOST_ALERTS)) if not urls else ()
+    marks.move_to_newest([*urls, *{one.url for one in everything}])

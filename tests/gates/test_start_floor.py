@@ -1,0 +1,82 @@
+"""What a command may load and compile before it does anything, counted rather than timed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from scripted_site import ScriptedSite
+
+PROGRAM = """
+import json, sys
+compiled = []
+sys.addaudithook(lambda event, given: event == "compile" and given[1] == "<string>" and compiled.append(given[0]))
+from letopis.cli import main
+status = main(sys.argv[1:])
+print(json.dumps([status, sorted(sys.modules), len(compiled)]), file=sys.stderr)
+"""
+MODULES_OF_CHECK = 287
+MODULES_OF_GET = 215
+MODULES_OF_HELP = 141
+COMPILED = 130
+"""Texts of code that are made while modules are loaded, most of them by click and the standard library."""
+
+
+class Start(NamedTuple):
+    """What one command loaded and compiled."""
+
+    modules: set[str]
+    compiled: int
+
+
+def start(*words: str | Path) -> Start:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=300, check=True
+    )
+    status, modules, compiled = json.loads(done.stderr.splitlines()[-1])
+    assert status == 0, done.stderr
+    return Start(set(modules), compiled)
+
+
+def test_a_check_loads_little(tmp_path: Path, scripted_site: ScriptedSite) -> None:
+    url = scripted_site.set("/", b"<p>One page.</p>")
+    start("--archive", tmp_path / "a", "check", url)
+    found = start("--archive", tmp_path / "a", "check", "--now", url)
+    assert len(found.modules) <= MODULES_OF_CHECK
+    assert found.compiled <= COMPILED
+    # A page that did not change is neither read nor compared.
+    assert not found.modules & {"lxml", "numpy", "tantivy", "letopis.extract", "letopis.change", "letopis.index"}
+
+
+def test_a_page_out_of_the_record_loads_nothing_that_asks_or_reads_pages(
+    tmp_path: Path, scripted_site: ScriptedSite
+) -> None:
+    url = scripted_site.set("/", b"<p>One page.</p>")
+    start("--archive", tmp_path / "a", "check", url)
+    found = start("--archive", tmp_path / "a", "get", "--offline", url)
+    assert len(found.modules) <= MODULES_OF_GET
+    assert found.compiled <= COMPILED
+    assert not found.modules & {"asyncio", "ssl", "pycurl", "lxml", "letopis.monitor", "letopis.extract"}
+
+
+def test_watches_load_no_index(tmp_path: Path, scripted_site: ScriptedSite) -> None:
+    start("--archive", tmp_path / "a", "watch", "add", scripted_site.set("/", b"<p>One page.</p>"))
+    found = start("--archive", tmp_path / "a", "watch", "run", "--once")
+    # Whoever runs watches looks for saved searches, too; where there are none, nothing is searched.
+    assert not found.modules & {"numpy", "tantivy", "letopis.index", "letopis.operations.words"}
+
+
+def test_a_server_loads_what_its_first_page_needs_and_no_more() -> None:
+    program = "import sys, letopis.api.server, letopis.cli.verbs.daemon; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=True)
+    # Lists, maps, job files, new addresses of pages and looks at the web bring 25 MB with them.
+    assert not set(done.stdout.split()) & {"numpy", "lxml.etree", "rapidfuzz", "pycurl"}
+
+
+def test_help_loads_no_archive() -> None:
+    found = start("--help")
+    assert len(found.modules) <= MODULES_OF_HELP
+    assert not found.modules & {"sqlite3", "asyncio", "letopis.archive", "letopis.operations"}

@@ -1,0 +1,200 @@
+"""Long work tells how far it is: every operation that may take long, to a terminal and to nobody else."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import pytest
+from served_archive import at
+
+from letopis.archive import OWN, READ, WRITE, Archive
+from letopis.cli.output import ProgressLine
+from letopis.config import Settings, load_settings
+from letopis.operations import Context, Document, LocalContext, bind
+from letopis.operations.registry import all_operations
+
+SITE = "https://example.org"
+ADDRESSES = [f"{SITE}/{number}.html" for number in range(4)]
+
+
+class Told(NamedTuple):
+    """What a door was told."""
+
+    done: int
+    what: str
+    of: int
+
+
+class Listener:
+    """A door that writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[Told] = []
+
+    def show(self, done: int, what: str = "", of: int = 0) -> None:
+        self.told.append(Told(done, what, of))
+
+    def remark(self, sentence: str) -> None:
+        assert sentence
+
+    def cancelled(self) -> bool:
+        return False
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[Archive]:
+    with Archive(tmp_path / "archive", clock=lambda: at(100)) as opened:
+        for number, url in enumerate(ADDRESSES):
+            page = f"<title>Page {number}</title><p>A page with words about rivers and {number} bridges.</p>"
+            opened.put(url, (page + f'<a href="{ADDRESSES[number - 1]}">before</a>').encode(), at(number))
+        yield opened
+
+
+def _settings(folder: Path) -> Settings:
+    return load_settings(None, {}, {"archive.path": str(folder)})
+
+
+def told_by(name: str, archive: Archive, values: dict[str, Any], restored: Path = Path()) -> list[Told]:
+    """Runs an operation to its end and answers what it told meanwhile."""
+    operation, listener = all_operations()[name], Listener()
+    asked = bind(operation.parameters, values, archive.clock())
+    if operation.local:
+        settings = _settings(restored) if name == "restore" else archive.settings
+        context: Any = LocalContext(settings, lambda: Archive(settings=archive.settings, clock=archive.clock), listener)
+    else:
+        context = Context(archive, rights=READ | WRITE | OWN, origin="cli", progress=listener)
+    answer = operation(context, asked)
+    if isinstance(answer, Document):
+        assert b"".join(answer.bytes())
+    elif hasattr(answer, "rows"):
+        list(answer)
+    return listener.told
+
+
+def _exported(archive: Archive, folder: Path) -> None:
+    operation = all_operations()["export"]
+    asked = bind(operation.parameters, {"kind": "warc"}, archive.clock())
+    answer = operation(Context(archive, rights=READ | WRITE | OWN), asked)
+    (folder / "all.warc.gz").write_bytes(b"".join(answer.bytes()))
+
+
+def _published(archive: Archive, folder: Path) -> None:
+    assert told_by("publish", archive, {"folder": str(folder / "www")})
+
+
+def _cloned(archive: Archive, folder: Path) -> None:
+    _published(archive, folder)
+    told_by("clone", archive, {"url": str(folder / "www"), "folder": str(folder / "lazy"), "lazy": True})
+
+
+def _backed_up(archive: Archive, folder: Path) -> None:
+    assert told_by("backup", archive, {"folder": str(folder / "backup")})
+
+
+def _nothing(archive: Archive, folder: Path) -> None:
+    (folder / "there.toml").write_text(f'[archive]\npath = "{folder / "there"}"\n')
+
+
+LONG: dict[str, tuple[dict[str, Any], Callable[[Archive, Path], None], str, bool]] = {
+    "backup": ({"folder": "backup"}, _nothing, "packs", True),
+    "categories": ({"site": "example.org"}, _nothing, "versions", False),
+    "clone": ({"url": "www", "folder": "clone"}, _published, "bytes", False),
+    "compact": ({}, _nothing, "documents", True),
+    "duplicates": ({"site": "example.org"}, _nothing, "pages", False),
+    "export": ({"kind": "warc"}, _nothing, "records", False),
+    "import": ({"sources": ["all.warc.gz"]}, _exported, "records", False),
+    "map": ({"site": "example.org"}, _nothing, "versions", False),
+    "migrate": ({"target": "there.toml"}, _nothing, "parts", False),
+    "publish": ({"folder": "www"}, _nothing, "documents", True),
+    "pull": ({"folder": "lazy", "fill": True}, _cloned, "bytes", False),
+    "restore": ({"folder": "backup"}, _backed_up, "contents", True),
+    "search": ({"q": "rivers"}, _nothing, "versions", False),
+    "site_audit": ({"site": "example.org"}, _nothing, "pages", False),
+    "verify": ({}, _nothing, "contents", True),
+    "verify_archive": ({}, _nothing, "contents", True),
+}
+"""What is asked, what goes before, what is counted, and whether the total is known."""
+_PLACES = ("folder", "url", "target", "sources")
+
+
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.files
+def test_long_work_tells_how_far_it_is(name: str, archive: Archive, tmp_path: Path) -> None:
+    values, before, what, is_total_known = LONG[name]
+    before(archive, tmp_path)
+    placed = {
+        one: value if one not in _PLACES
+        else [str(tmp_path / part) for part in value] if isinstance(value, list) else str(tmp_path / value)
+        for one, value in values.items()
+    }  # fmt: skip
+    told = [one for one in told_by(name, archive, placed, tmp_path / "restored") if one.what == what]
+    assert told
+    assert [one.done for one in told] == sorted(one.done for one in told)
+    assert all(one.of >= one.done for one in told) if is_total_known else all(one.of == 0 for one in told)
+
+
+class Terminal(io.StringIO):
+    """A file that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def shown_on(terminal: io.StringIO, monkeypatch: pytest.MonkeyPatch, done: int, total: int, quiet: bool = False) -> str:
+    """What a line of progress writes a second after it began."""
+    seconds = iter((0.0, 1.0))
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr("letopis.cli.output.time", SimpleNamespace(monotonic=partial(next, seconds)))
+    with ProgressLine("packs", quiet=quiet) as line:
+        line.show(done, total=total)
+    return terminal.getvalue()
+
+
+def test_a_terminal_is_told_how_long_it_will_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = shown_on(Terminal(), monkeypatch, 10, 130)
+    assert shown == "\r\x1b[2K10/130 packs  10.0/s  12s left\n"
+
+
+def test_a_total_that_was_passed_is_no_longer_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shown_on(Terminal(), monkeypatch, 30, 20) == "\r\x1b[2K30 packs  30.0/s\n"
+
+
+def test_a_file_and_whoever_asked_for_silence_are_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shown_on(Terminal(), monkeypatch, 10, 130, quiet=True) == ""
+    assert shown_on(io.StringIO(), monkeypatch, 10, 130) == ""
+
+
+_AT_A_TERMINAL = """
+import sys
+from letopis.cli import output
+from letopis.cli import main
+output._PAUSE_SECONDS = 0.0
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.files
+@pytest.mark.parametrize("shared", [[], ["--json"]])
+def test_a_real_terminal_sees_progress_and_programs_do_not(shared: list[str], archive: Archive, tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    words = [*shared, "--archive", str(archive.folder), "verify"]
+    done = subprocess.run(
+        [sys.executable, "-c", _AT_A_TERMINAL, *words], stdout=subprocess.PIPE, stderr=theirs, cwd=tmp_path, check=True
+    )
+    os.write(theirs, b"end\n")
+    seen = b""
+    while b"end" not in seen:
+        seen += os.read(ours, 65536)
+    os.close(theirs)
+    os.close(ours)
+    assert (b"4/4 contents" in seen) is not bool(shared)
+    assert b"contents" not in done.stdout

@@ -1,0 +1,30 @@
+"""The model of a fleet: pages grow with agents until the database has no cores left, and no further."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from bench.scaling.model import Load, simulate
+
+LOAD = Load(0.001, 0.0, 0.01, 0.0002, 0.03, 0.005, 0.0001, offered=20.0)
+
+
+def test_pages_grow_with_agents_while_nothing_is_short() -> None:
+    few, many = (simulate(LOAD, agents, agents, 16.0, 20.0, 0.01) for agents in (10, 100))
+    assert many.pages_a_second == pytest.approx(10 * few.pages_a_second, rel=0.1)
+    assert many.bottleneck == "politeness"
+
+
+def test_the_database_bounds_a_fleet_that_asks_more_of_it_than_it_has() -> None:
+    heavy = replace(LOAD, base_fixed=0.0, base_a_page=0.001, offered=400.0)
+    found = simulate(heavy, 20, 20, 2.0, 60.0, 0.01)
+    assert found.pages_a_second == pytest.approx(2.0 / 0.001, rel=0.15)
+    assert found.bottleneck == "the database's cores"
+
+
+def test_one_machine_makes_no_more_pages_than_its_cores_compute() -> None:
+    alone = replace(LOAD, offered=1e9)
+    found = simulate(alone, 4, 2.0)
+    assert found.pages_a_second < 2.0 / (alone.work_a_page + alone.commit_a_page + alone.base_a_page)
+    assert found.bottleneck == "cores"

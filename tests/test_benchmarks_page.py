@@ -1,0 +1,36 @@
+"""docs/benchmarks.md is made of the results that are kept, and every row can be measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from benchmark_rows import ROWS, BenchmarkRow
+from benchmarks import PAGE, PICTURE, ROOT, BenchmarkResult, kept_results, page, picture, with_measured
+
+
+def test_the_page_and_its_picture_show_the_results_that_are_kept() -> None:
+    results = kept_results()
+    stale = "docs/benchmarks.md is out of date: run `python tools/benchmarks.py page`"
+    assert PAGE.read_text("utf-8") == page(results), stale
+    assert PICTURE.read_text("utf-8") == picture(results), stale
+
+
+def test_every_result_belongs_to_a_row() -> None:
+    assert [result for result in kept_results() if not any(result.is_of(row) for row in ROWS)] == []
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.name} {row.what}")
+def test_a_row_has_a_script_and_a_page(row: BenchmarkRow) -> None:
+    assert (ROOT / "bench" / f"{row.run.script}.py").exists()
+    assert Path(ROOT / "docs" / "benchmarks" / f"{row.page}.md").exists()
+    assert row.reached(row.goal)
+    assert not row.reached(row.goal - 1 if row.more else row.goal + 1)
+
+
+def test_a_row_that_is_measured_again_at_a_commit_has_one_result_there() -> None:
+    older, other, newer = (
+        BenchmarkResult("Q1", "packs", ours, 10.0, ours / 10, "2026-11-17", commit)
+        for ours, commit in ((9.0, "aaaaaaa"), (8.0, "bbbbbbb"), (7.0, "aaaaaaa"))
+    )
+    assert with_measured([older, other], [newer]) == [other, newer]

@@ -1,0 +1,61 @@
+"""The comparison of two versions: as it looks with the styles of the page, its first change, and pictures of both."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from served_archive import PAGE, at, look, running
+
+from letopis.archive import Archive
+from letopis.change.visual_diff import FIRST_CHANGE, visual_html
+from letopis.model import WholePage
+
+PICTURE = b"\x89PNG\r\n\x1a\n picture"
+SHEET = PAGE.rpartition("/")[0] + "/site.css"
+HEAD = b"<html><head><link rel=stylesheet href=site.css><link rel=icon href=x.ico><title>P</title></head>"
+TEXT = HEAD + b"<p>Price %d</p></html>"
+
+
+def filled(folder: Path, *, pictures: bool) -> Archive:
+    archive = Archive(folder / "archive", clock=lambda: at(100))
+    archive.put(SHEET, b"p { color: red }", at(0), "text/css")
+    for number in (1, 2):
+        whole = WholePage((), (), PICTURE + bytes([number]), "text") if pictures else None
+        archive.record([look(PAGE, at(number), TEXT % number)._replace(whole=whole)])
+    return archive
+
+
+def test_as_it_looks_has_the_styles_of_the_page_and_leads_to_the_first_change(tmp_path: Path) -> None:
+    with filled(tmp_path, pictures=False) as archive, running(archive) as web:
+        shown = web.get(f"/compare/{PAGE}?view=visual").text
+        frame = re.search(r'src="([^"]*view=frame[^"]*)"', shown)
+        assert frame
+        address, _, place = frame[1].replace("&amp;", "&").partition("#")
+        assert place == FIRST_CHANGE
+        answer = web.get(address)
+        assert answer.text.count(f'id="{FIRST_CHANGE}"') == 1
+        (sheet,) = re.findall(r'<link rel="stylesheet" href="([^"]+)"', answer.text)
+        assert sheet.endswith(SHEET)
+        moved = web.get(sheet).headers["location"]  # to the time at which it was captured
+        assert web.get(moved).text == "p { color: red }"
+        policy = answer.headers["content-security-policy"]
+        assert f"style-src 'unsafe-inline' {web.address}/web/" in policy
+        assert "x.ico" not in answer.text
+        assert "view=pictures" not in shown
+
+
+def test_sheets_that_run_are_no_sheets_and_none_is_loaded_unless_asked_for() -> None:
+    page = "<link rel=stylesheet href='javascript:x'><link rel=stylesheet href=/a.css onload=x()><p>{}</p>"
+    found = visual_html(page.format("a"), page.format("b"), remote=True)
+    assert "javascript" not in found
+    assert "onload" not in found
+    assert 'href="/a.css"' in found
+    assert "a.css" not in visual_html(page.format("a"), page.format("b"))
+
+
+def test_pictures_of_both_versions_stand_beside_each_other_where_they_are_kept(tmp_path: Path) -> None:
+    with filled(tmp_path, pictures=True) as archive, running(archive) as web:
+        shown = web.get(f"/compare/{PAGE}?view=pictures").text
+        pictures = [address.replace("&amp;", "&") for address in re.findall(r'<img src="([^"]+)"', shown)]
+        assert [web.get(address).body for address in pictures] == [PICTURE + b"\x01", PICTURE + b"\x02"]

@@ -1,0 +1,315 @@
+"""The rows of docs/benchmarks.md: what is measured, by which script, against whom, and the goal of each.
+
+A script prints JSON in a form of its own; the `find` of a row takes its figure out of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class Figure(NamedTuple):
+    """What one run found: ours and the best peer in the unit of the row, and the ratio that the goal is about."""
+
+    ours: float
+    peer: float | None
+    ratio: float
+
+
+@dataclass(frozen=True)
+class BenchmarkRun:
+    """One script with its words; `{corpus}` stands for the folder with the unpacked data."""
+
+    script: str
+    words: tuple[str, ...] = ()
+
+    def command(self, corpus: str = "CORPUS") -> str:
+        """What a reader types to get it."""
+        return " ".join([f"python bench/{self.script}.py", *(word.format(corpus=corpus) for word in self.words)])
+
+
+@dataclass(frozen=True)
+class BenchmarkRow:
+    """One figure of one run. A ratio reaches its goal from below, or from above where `more` is better."""
+
+    name: str
+    what: str
+    run: BenchmarkRun
+    unit: str
+    peer: str
+    goal: float
+    find: Callable[[Any], Figure]
+    page: str
+    more: bool = False
+
+    def reached(self, ratio: float) -> bool:
+        """The goal holds."""
+        return ratio >= self.goal if self.more else ratio <= self.goal
+
+
+VERSIONS = BenchmarkRun("store", ("--corpus", "{corpus}/open", "--no-growth"))
+NEWS = BenchmarkRun("store", ("--corpus", "{corpus}/open-news", "--no-growth"))
+UNSEEN = BenchmarkRun("store", ("--corpus", "{corpus}/open-news-2", "--no-growth"))
+GROWTH = BenchmarkRun("store")
+CODECS = BenchmarkRun("codecs", ("--corpus", "{corpus}/open-pages"))
+CRAWL = BenchmarkRun("crawl", ("--pages", "3000", "--rounds", "2"))
+FRONTIER = BenchmarkRun("frontier")
+REVISIT = BenchmarkRun("revisit")
+CASES = BenchmarkRun("change")
+PAIRS = BenchmarkRun("change", ("--corpus", "{corpus}"))
+ZREC = BenchmarkRun("zrec", ("--corpus", "{corpus}"))
+RANKS = BenchmarkRun("graph", ("--only", "rank"))
+MAPS = BenchmarkRun("graph", ("--only", "map"))
+CHECKS = BenchmarkRun("graph", ("--only", "check"))
+SEARCH = BenchmarkRun("search")
+NAMES = BenchmarkRun("search", ("--pages", "3000", "--links", "20"))
+SERVE = BenchmarkRun("serve")
+IDLE = BenchmarkRun("serve", ("--idle",))
+CAPTURE = BenchmarkRun("capture", ("--only", "R5", "--pages", "8"))
+MONITOR = BenchmarkRun("monitor")
+DIFF = BenchmarkRun("diff", ("--corpus", "{corpus}"))
+IMPORT = BenchmarkRun("exchange")
+EXTRACT = BenchmarkRun("extract", ("--corpus", "{corpus}/open-pages"))
+
+
+def _named(rows: Iterable[Mapping[str, Any]], key: str, beginning: str) -> Mapping[str, Any]:
+    return next(row for row in rows if str(row[key]).startswith(beginning))
+
+
+def of_store(beginning: str) -> Callable[[Any], Figure]:
+    """A row of the store benchmark, which tells all three itself."""
+
+    def find(rows: Sequence[Mapping[str, Any]]) -> Figure:
+        row = _named(rows, "what", beginning)
+        return Figure(row["ours"], row["peer"], row["ratio"])
+
+    return find
+
+
+def _growth(rows: Sequence[Mapping[str, Any]]) -> Figure:
+    worst = max(row["ratio"] for row in rows if row["what"].startswith("Q19"))
+    return Figure(worst, None, worst)
+
+
+def _codecs(found: Mapping[str, Any]) -> Figure:
+    ratio = _named(found["q7"], "contest", "generic")["ratio"]
+    return Figure(ratio, 1.0, ratio)
+
+
+def of_crawl(peer: str, *, over_ours: bool) -> Callable[[Any], Figure]:
+    """Milliseconds a page of ours and of a peer; the ratio is the peer's to ours, or ours to the peer's."""
+
+    def find(rows: Sequence[Mapping[str, Any]]) -> Figure:
+        ours, theirs = (_named(rows, "name", name)["cpu_ms_a_page"] for name in ("Letopis, 1", peer))
+        return Figure(ours, theirs, theirs / ours if over_ours else ours / theirs)
+
+    return find
+
+
+def of_frontier(beginning: str) -> Callable[[Any], Figure]:
+    """Bytes of one kind of URL; the goal is about the bytes themselves."""
+
+    def find(rows: Sequence[Mapping[str, Any]]) -> Figure:
+        ours = _named(rows, "what", beginning)["ours"]
+        return Figure(ours, None, ours)
+
+    return find
+
+
+def of_revisit(policy: str) -> Callable[[Any], Figure]:
+    """The world and seed in which a policy comes least near to what is possible."""
+
+    def find(found: Mapping[str, Any]) -> Figure:
+        worst = min(row["result"]["of_oracle"] for row in found["worlds"] if row["result"]["policy"] == policy)
+        return Figure(worst, 1.0, worst)
+
+    return find
+
+
+def of_cases(*, noise: bool) -> Callable[[Any], Figure]:
+    """Percent of generated trials in which our rule saw a change: the most of noise, the least of changes."""
+
+    def find(found: Mapping[str, Any]) -> Figure:
+        rows = [row for row in found["rows"] if row["rule"] == "ours" and (row["case"] == "noise") is noise]
+        seen = 100 * (max if noise else min)(row["seen"] for row in rows)
+        return Figure(seen, None, seen)
+
+    return find
+
+
+def of_pairs(*, missed: bool) -> Callable[[Any], Figure]:
+    """Percent of pairs judged by people: changes that were not seen, or noise that was told as one."""
+
+    def find(rows: Sequence[Mapping[str, Any]]) -> Figure:
+        seen = [row["seen"] for row in rows if row["verdict"] == ("changed" if missed else "noise")]
+        wrong = 100 * seen.count(not missed) / len(seen)
+        return Figure(wrong, None, wrong)
+
+    return find
+
+
+def of_zrec(label: str) -> Callable[[Any], Figure]:
+    """The row of a label that has the goal: the best peer's."""
+
+    def find(found: Mapping[str, Any]) -> Figure:
+        row = next(row for row in found["rows"] if row["what"] == label and row["goal"] is not None)
+        return Figure(row["ours"], row["theirs"], row["ratio"])
+
+    return find
+
+
+def _ranks(rows: Sequence[Mapping[str, Any]]) -> Figure:
+    worst = max((row for row in rows if row["what"].endswith(", ours")), key=lambda row: float(row["ratio"]))
+    return Figure(worst["value"], worst["value"] / worst["ratio"], worst["ratio"])
+
+
+def of_graph(beginning: str) -> Callable[[Any], Figure]:
+    """A row of the link benchmark; the goal is about its ratio where it has one, else about its value."""
+
+    def find(rows: Sequence[Mapping[str, Any]]) -> Figure:
+        row = _named(rows, "what", beginning)
+        ratio = row["ratio"]
+        return Figure(row["value"], row["value"] / ratio if ratio else None, ratio or row["value"])
+
+    return find
+
+
+def of_costs(name: str, base: str, key: str = "us") -> Callable[[Any], Figure]:
+    """Microseconds of ours and of the bare library, for benchmarks that give all costs by name."""
+
+    def find(found: Mapping[str, Any]) -> Figure:
+        costs = found[key]
+        ours, theirs = (cost["us"] if isinstance(cost, dict) else cost for cost in (costs[name], costs[base]))
+        return Figure(ours, theirs, ours / theirs)
+
+    return find
+
+
+def of_serve(*, heavy: bool) -> Callable[[Any], Figure]:
+    """The question with the least gain over pywb, of the heavy ones or of all others."""
+    names = ("TimeMap", "CDX prefix")
+
+    def find(rows: Sequence[Mapping[str, Any]]) -> Figure:
+        chosen = [row for row in rows if row["name"].startswith(names) is heavy]
+        worst = min(chosen, key=lambda row: float(row["ratio"]))
+        return Figure(worst["ours_ms"], worst["pywb_ms"], worst["ratio"])
+
+    return find
+
+
+def of_monitor(beginning: str, *, absolute: bool = False) -> Callable[[Any], Figure]:
+    """A row of the monitor benchmark; the goal is about the value itself where it is `absolute`."""
+
+    def find(rows: Sequence[Mapping[str, Any]]) -> Figure:
+        row = _named(rows, "what", beginning)
+        return Figure(row["ours"], row["peer"], row["ours"] if absolute else row["ratio"])
+
+    return find
+
+
+def of_diff(pair: str) -> Callable[[Any], Figure]:
+    """Milliseconds of the difference that people see, beside lxml's; the goal is about ours."""
+
+    def find(rows: Sequence[Mapping[str, Any]]) -> Figure:
+        costs = {row["method"]: row["cpu_s"] for row in rows if row["pair"] == pair}
+        theirs = costs.get("lxml htmldiff")
+        ours = 1000 * costs["ours visual"]
+        return Figure(ours, None if theirs is None else 1000 * theirs, ours)
+
+    return find
+
+
+def _import(rows: Sequence[Mapping[str, Any]]) -> Figure:
+    worst = min(rows, key=lambda row: float(row["bound"] / row["ours"]))
+    return Figure(worst["ours"], worst["bound"], worst["bound"] / worst["ours"])
+
+
+def of_capture(way: str) -> Callable[[Any], Figure]:
+    """Processor seconds a page of one way beside a browser that only loads."""
+
+    def find(found: Mapping[str, Any]) -> Figure:
+        ours, plain = found["R5"][way], found["R5"]["plain"]
+        return Figure(ours, plain, ours / plain)
+
+    return find
+
+
+ROWS = (
+    BenchmarkRow("Q1", "packs of slowly changing pages", VERSIONS, "bytes", "xz -9e, solid", 0.88,
+                 of_store("Q1 packs, xz -9e"), "store"),
+    BenchmarkRow("Q2", "packs of news front pages", NEWS, "bytes", "xz -9e, solid", 0.86,
+                 of_store("Q2 packs, xz -9e"), "store"),
+    BenchmarkRow("Q2", "packs of front pages that nothing was tuned on", UNSEEN, "bytes", "xz -9e, solid", 0.95,
+                 of_store("Q2 packs, xz -9e"), "store"),
+    BenchmarkRow("Q3", "catalogue a version", VERSIONS, "bytes", "", 120, lambda rows: Figure(
+        (row := _named(rows, "what", "Q3"))["ratio"], None, row["ratio"]), "store"),
+    BenchmarkRow("Q4", "read newest after compaction", VERSIONS, "ms", "gunzip", 0.8,
+                 of_store("Q4 read newest after"), "store"),
+    BenchmarkRow("Q4", "read newest after compaction, news", NEWS, "ms", "gunzip", 0.8,
+                 of_store("Q4 read newest after"), "store"),
+    BenchmarkRow("Q5", "read an old version", VERSIONS, "ms", "gunzip", 8, of_store("Q5"), "store"),
+    BenchmarkRow("Q5", "read an old version, news", NEWS, "ms", "gunzip", 8, of_store("Q5"), "store"),
+    BenchmarkRow("Q6", "put, durable", VERSIONS, "ms", "gzip -9", 2, of_store("Q6"), "store"),
+    BenchmarkRow("Q7", "single pages, best of the contest", CODECS, "share", "the thesis' methods", 0.78, _codecs,
+                 "codecs"),
+    BenchmarkRow("Q8", "crawl of 6 KB pages, Scrapy's time over ours", CRAWL, "ms a page", "Scrapy", 14,
+                 of_crawl("Scrapy, default", over_ours=True), "crawl", more=True),
+    BenchmarkRow("Q8", "crawl beside the bare libraries", CRAWL, "ms a page", "bare libraries", 1.5,
+                 of_crawl("bare", over_ours=False), "crawl"),
+    BenchmarkRow("Q9", "memory of a seen URL", FRONTIER, "bytes", "", 20, of_frontier("memory of 10"), "frontier"),
+    BenchmarkRow("Q9", "memory of a queued URL", FRONTIER, "bytes", "", 60, of_frontier("memory of 1,"), "frontier"),
+    BenchmarkRow("Q10", "freshness, worst world", REVISIT, "share", "oracle", 0.99, of_revisit("optimal"), "revisit",
+                 more=True),
+    BenchmarkRow("Q10", "captured changes, worst world", REVISIT, "share", "oracle", 0.97, of_revisit("captured"),
+                 "revisit", more=True),
+    BenchmarkRow("Q11", "false alarms, generated pages", CASES, "%", "", 0, of_cases(noise=True), "change"),
+    BenchmarkRow("Q11", "changes seen, generated pages", CASES, "%", "", 99, of_cases(noise=False), "change",
+                 more=True),
+    BenchmarkRow("Q11", "missed news, real pairs judged blind", PAIRS, "%", "", 0, of_pairs(missed=True), "change"),
+    BenchmarkRow("Q11", "false alarms, real pairs judged blind", PAIRS, "%", "", 2, of_pairs(missed=False), "change"),
+    BenchmarkRow("Q12", "zrec file, grouped", ZREC, "bytes", "zstd -19, solid", 1.12, of_zrec("size grouped"), "zrec"),
+    BenchmarkRow("Q12", "zrec file, ungrouped", ZREC, "bytes", "zstd -19, solid", 1.18, of_zrec("size ungrouped"),
+                 "zrec"),
+    BenchmarkRow("Q13", "bytes on the wire, much changed", ZREC, "bytes", "best of zchunk, zsync, rsync, casync", 0.60,
+                 of_zrec("A -> B"), "zrec"),
+    BenchmarkRow("Q13", "bytes on the wire, little changed", ZREC, "bytes", "best of zchunk, zsync, rsync, casync",
+                 0.45, of_zrec("A -> C"), "zrec"),
+    BenchmarkRow("Q14", "PageRank, 10 M links", RANKS, "s", "scipy", 1.0, _ranks, "graph"),
+    BenchmarkRow("Q15", "map of a million pages, memory a link", MAPS, "bytes", "", 40, of_graph("memory, graph"),
+                 "graph"),
+    BenchmarkRow("Q16", "search, one word, ten best", SEARCH, "us", "bare tantivy", 1.3,
+                 of_costs("ours, now", "tantivy, bare"), "search"),
+    BenchmarkRow("Q16", "search with link texts", NAMES, "us", "bare tantivy", 1.3,
+                 of_costs("ours, now", "tantivy, bare"), "search"),
+    BenchmarkRow("Q17", "light requests, pywb's time over ours, worst", SERVE, "ms", "pywb", 5,
+                 of_serve(heavy=False), "serve", more=True),
+    BenchmarkRow("Q17", "heavy requests, pywb's time over ours, worst", SERVE, "ms", "pywb", 15, of_serve(heavy=True),
+                 "serve", more=True),
+    BenchmarkRow("Q18", "1,000 unchanged URLs, 304", MONITOR, "s", "urlwatch", 0.2, of_monitor("letopis, ETag"),
+                 "monitor"),
+    BenchmarkRow("Q18", "1,000 unchanged URLs, no validators", MONITOR, "s", "urlwatch", 0.2,
+                 of_monitor("letopis, no validators"), "monitor"),
+    BenchmarkRow("Q18", "a slightly changed version", MONITOR, "bytes", "urlwatch", 1000,
+                 of_monitor("bytes a changed version, compacted", absolute=True), "monitor"),
+    BenchmarkRow("Q19", "ten times as much, worst", GROWTH, "x", "", 1.3, _growth, "store"),
+    BenchmarkRow("Q20", "link check of 5,001 pages", CHECKS, "s", "LinkChecker", 0.1, of_graph("link check, ours"),
+                 "graph"),
+    BenchmarkRow("Q21", "difference of 100 KB pages", DIFF, "ms", "lxml htmldiff", 20, of_diff("related 100 KB"),
+                 "diff"),
+    BenchmarkRow("Q21", "difference of unrelated 1 MB pages", DIFF, "ms", "lxml htmldiff", 1000,
+                 of_diff("unrelated 1 MB"), "diff"),
+    BenchmarkRow("Q23", "full compaction", VERSIONS, "ms", "gzip -9", 8, of_store("Q23"), "store"),
+    BenchmarkRow("Q23", "full compaction, news", NEWS, "ms", "gzip -9", 8, of_store("Q23"), "store"),
+    BenchmarkRow("Q25", "WARC import, worst of the files", IMPORT, "s", "bare libraries", 0.85, _import, "exchange",
+                 more=True),
+    BenchmarkRow("extraction", "a page read whole", EXTRACT, "us", "bare parse", 3.0,
+                 of_costs("ours, full", "selectolax, parse alone", "rows"), "extract"),
+    BenchmarkRow("memory", "letopis serve, idle", IDLE, "MiB", "", 80, lambda found: Figure(
+        found["idle_mb"], None, found["idle_mb"]), "serve"),
+    BenchmarkRow("R5", "a capture with a browser and its picture", CAPTURE, "s", "plain Chromium", 1.2,
+                 of_capture("letopis"), "replay"),
+    BenchmarkRow("R5", "the same without the picture", CAPTURE, "s", "plain Chromium", 1.2,
+                 of_capture("no picture"), "replay"),
+)  # fmt: skip
