@@ -144,8 +144,8 @@ bench: setup-dev
 
 requirements: setup-dev
 	$(BIN)/python -m pip install -q uv
-	$(BIN)/uv pip compile -q pyproject.toml packages/requirements.in --universal --extra fast --generate-hashes --no-header --no-annotate -o requirements.txt
-	$(BIN)/uv pip compile -q pyproject.toml packages/requirements.in --universal --extra dev --generate-hashes --no-header --no-annotate -o requirements-dev.txt
+	$(BIN)/uv pip compile -q pyproject.toml packages/requirements.in --universal --extra fast --generate-hashes --no-strip-extras --no-header --no-annotate -o requirements.txt
+	$(BIN)/uv pip compile -q pyproject.toml packages/requirements.in --universal --extra dev --generate-hashes --no-strip-extras --no-header --no-annotate -o requirements-dev.txt
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis htmlcov .coverage .coverage.* .bench .fuzz
