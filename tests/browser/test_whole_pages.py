@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -60,6 +61,17 @@ def _used(tab: Any) -> None:
     inside.locator("a", has_text="Maps").click()
     tab.wait_for_url("**/maps")
     assert tab.locator("header.replay h1").inner_text().endswith("/maps")
+    inside.locator("#route", has_text="/api/route/maps was never captured here").wait_for()
     tab.go_back()
     inside.locator("#route", has_text="All").wait_for()
-    assert tab.locator(".missing").is_hidden()
+    tab.wait_for_url(re.compile(r"/web/\d+/http://[\d.:]+/$"))
+    tab.locator(".missing").wait_for(state="hidden")
+    _tells_missing(tab, "maps", "late")
+    _tells_missing(tab, "", "now")
+    tab.locator(".missing", has_text="now").wait_for()
+    assert tab.locator(".missing li").all_text_contents() == ["now"], "what an address lacked that was left is not told"
+
+
+def _tells_missing(tab: Any, route: str, url: str) -> None:
+    script = "([route, url]) => top.postMessage({ letopis: 'missing', page: document.URL + route, urls: [url] }, '*')"
+    tab.frames[1].evaluate(script, [route, url])

@@ -290,12 +290,17 @@
 
   const parentWindow = self.parent, topWindow = self.top;
   const tell = (message) => topWindow?.postMessage({ letopis: message.what, ...message }, frame);
+  // Where the page was and since when: what is missing belongs to the address that asked for it.
+  const routes = [];
   function shown(realm) {
     if (realm !== self || parentWindow !== topWindow) return;
+    const url = original(location.href);
+    if (routes.at(-1)?.url !== url) routes.push({ since: performance.now(), url });
+    if (routes.length > 50) routes.shift();
     const icons = document.readyState === "loading" ? [] : [...document.querySelectorAll("link[rel~=icon i][href]")].slice(0, 8)
       .map((link) => ({ href: new URL(lead(link.getAttribute("href")), document.baseURI).href, sizes: link.getAttribute("sizes") ?? "" }));
     if (document.readyState !== "loading" && !icons.length) icons.push({ href: `${here.origin}/favicon.ico`, sizes: "" });
-    tell({ what: "shown", url: original(location.href), time: told.time, missing: told.missing, title: document.title, icons });
+    tell({ what: "shown", url, time: told.time, missing: told.missing, title: document.title, icons });
   }
 
   function report() {
@@ -303,7 +308,9 @@
     new PerformanceObserver((list) => {
       const found = list.getEntries().filter((entry) => entry.serverTiming?.some((one) => one.name === "missing") && !missing.has(entry.name));
       for (const entry of found) missing.add(entry.name);
-      if (found.length) tell({ what: "missing", urls: found.slice(0, 200).map((entry) => original(entry.name)) });
+      const asker = ({ startTime }) => (routes.findLast(({ since }) => since <= startTime) ?? routes[0])?.url;
+      for (const page of new Set(found.map(asker)))
+        tell({ what: "missing", page, urls: found.filter((entry) => asker(entry) === page).slice(0, 200).map((entry) => original(entry.name)) });
     }).observe({ type: "resource", buffered: true });
     shown(self);
     for (const name of ["DOMContentLoaded", "load", "popstate", "hashchange", "pageshow"]) addEventListener(name, () => shown(self));

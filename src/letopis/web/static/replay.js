@@ -14,6 +14,7 @@ document.addEventListener("DOMContentLoaded", () => {
 
 const missing = new Set();
 let shown = "";
+const isShown = (url) => shown.split("#")[0] === url.split("#")[0];
 
 function count() {
   const box = document.querySelector(".missing");
@@ -38,11 +39,12 @@ function count() {
 
 async function follow({ url, title }) {
   const [, stamp] = /^\/web\/(\d+)/.exec(location.pathname);
-  if (`${shown}`.split("#")[0] === url.split("#")[0]) return;
+  if (isShown(url)) return;
   const first = shown === "";
   shown = url;
   if (first && location.pathname.endsWith(new URL(url).pathname)) return;
   missing.clear();
+  count();
   const page = `/web/${stamp}/${url.split("#")[0]}`;
   const answer = await fetch(page.replace(stamp, `${stamp}br_`));
   if (shown !== url || (!answer.ok && answer.status !== 404)) return;
@@ -80,6 +82,8 @@ addEventListener("message", (event) => {
     follow({ url: String(event.data.url), title: String(event.data.title ?? "").slice(0, 300) });
     if (Array.isArray(event.data.icons)) wear(event.data.icons);
   } else if (event.data.letopis === "missing" && Array.isArray(event.data.urls)) {
+    // Of an address that was left meanwhile.
+    if (event.data.page && !isShown(String(event.data.page))) return;
     for (const url of event.data.urls.slice(0, 500)) if (missing.size < 5000) missing.add(String(url).slice(0, 2000));
     count();
   }
