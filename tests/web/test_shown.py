@@ -246,6 +246,16 @@ def test_a_site_is_shown_as_of_the_date_that_is_asked_for(pages: WebClient, litt
     assert pages.get(f"{site}?at=2001-01-01").status == 404
 
 
+def test_a_site_is_shown_as_soon_as_it_is_recorded_however_old_the_links_at_hand_are(tmp_path: Path) -> None:
+    with Archive(tmp_path / "archive", clock=lambda: at(100)) as archive, running(archive) as web:
+        for number in range(3):
+            archive.put(f"http://new{number}.example/", b"<a href='http://new%d.example/'>" % (number + 1), at(number))
+            for view in ("map", "changes"):
+                assert web.get(f"/site/new{number}.example?view={view}").status == 200, view
+        archive.record([look("http://dead.example/", at(9), status=404)])
+        assert web.get("/site/dead.example").status == 404
+
+
 def test_the_find_box_leads_to_pages_sites_and_words(pages: WebClient, little_world: World) -> None:
     host, home = little_world.hosts[0], little_world.url(0, 0)
     leads = {

@@ -106,6 +106,12 @@ class PageCache:
         value: T = kept.value
         return value
 
+    def anew(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The value of a key as it is now, for whoever knows that the one at hand is too old."""
+        with self._turn(key):
+            value: T = self._make(key, make, None).value
+            return value
+
     def soon(self, key: Hashable, seconds: float, make: Callable[[], T], state: Hashable = None) -> T | None:
         """The same, but None while a first value takes long."""
         if self._known(key) is None:

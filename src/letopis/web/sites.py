@@ -150,21 +150,23 @@ class SiteView:
 
     def now(self, name: str, make: Callable[[Graph, str, int], T]) -> T | None:
         """A value of the site at the date, worked out once as long as nothing changes; None while that takes long."""
-        seen = self._links()
-        if seen is None:
-            return None
-        at = seen.moments.last(to_millis(self.at))
-        key = (name, self.site, at if self.ask.at else None)
-        return self._kept(key, lambda: make(seen.graph, self.site, at), (ref(seen.graph), at))
+
+        def value(seen: TimedGraph) -> T | None:
+            at = seen.moments.last(to_millis(self.at))
+            key = (name, self.site, at if self.ask.at else None)
+            return self._kept(key, lambda: make(seen.graph, self.site, at), (ref(seen.graph), at))
+
+        return self._of_links(value)
 
     def between(self, name: str, make: Callable[[Graph, str, int, int], T]) -> T | None:
         """The same for the time between the two dates."""
-        seen = self._links()
-        if seen is None:
-            return None
-        since, at = (seen.moments.last(to_millis(time)) for time in (self.since, self.at))
-        key = (name, self.site, since if self.ask.since or self.ask.at else None, at if self.ask.at else None)
-        return self._kept(key, lambda: make(seen.graph, self.site, since, at), (ref(seen.graph), since, at))
+
+        def value(seen: TimedGraph) -> T | None:
+            since, at = (seen.moments.last(to_millis(time)) for time in (self.since, self.at))
+            key = (name, self.site, since if self.ask.since or self.ask.at else None, at if self.ask.at else None)
+            return self._kept(key, lambda: make(seen.graph, self.site, since, at), (ref(seen.graph), since, at))
+
+        return self._of_links(value)
 
     def soon(self, name: str, make: Callable[[], T]) -> T | None:
         """A value that nobody waits for, made again when the links of the archive are others."""
@@ -177,6 +179,17 @@ class SiteView:
     def _links(self) -> TimedGraph | None:
         """The links of the archive, at most a few seconds old; None while they are read for the first time."""
         return self.known.soon("graph", _FRESH, lambda: timed_graph(self.context))
+
+    def _of_links(self, value: Callable[[TimedGraph], T | None]) -> T | None:
+        """Asks once more where a site that the archive knows is newer than the links at hand."""
+        seen = self._links()
+        try:
+            return None if seen is None else value(seen)
+        except NotFound:
+            fresh = self.known.anew("graph", lambda: timed_graph(self.context))
+            if seen is not None and fresh.graph is seen.graph:
+                raise
+            return value(fresh)
 
     def _kept(self, key: tuple[object, ...], make: Callable[[], T], state: tuple[object, ...]) -> T | None:
         return (self.known.soon if self.is_large() else self.known.get)(key, 0, make, state)
