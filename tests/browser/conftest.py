@@ -27,6 +27,26 @@ FLAGS += ["--disable-sync", "--no-first-run"]
 PASSWORD = "a long password"
 JUDGES = Path(__file__).parents[2] / ".bench" / "web" / "node_modules"
 Visit = Callable[..., AbstractContextManager[Any]]
+PATIENCE = 300_000
+"""Milliseconds: playwright itself gives up after 30 seconds, which pass quickly on a busy machine."""
+
+
+class PatientBrowser:
+    """A browser all of whose tabs wait as long as it takes on a busy machine."""
+
+    def __init__(self, browser: Any) -> None:
+        self._browser = browser
+        self.close = browser.close
+
+    def new_context(self, **options: Any) -> Any:
+        context = self._browser.new_context(**options)
+        context.set_default_timeout(PATIENCE)
+        return context
+
+    def new_page(self, **options: Any) -> Any:
+        page = self._browser.new_page(**options)
+        page.context.set_default_timeout(PATIENCE)
+        return page
 
 
 @pytest.fixture(scope="session")
@@ -85,10 +105,11 @@ def launch() -> Iterator[Callable[..., Any]]:
         program = find_browser()
     except MissingExtra:
         pytest.skip("NO CHROMIUM on this machine: browser tests did not run; 'make browser' installs it")
+    playwright.expect.set_options(timeout=PATIENCE)
     with playwright.sync_playwright() as play:
-        yield lambda *flags, **options: play.chromium.launch(
-            executable_path=program, args=[*FLAGS, *flags], **options
-        )  # fmt: skip
+        yield lambda *flags, **options: PatientBrowser(
+            play.chromium.launch(executable_path=program, args=[*FLAGS, *flags], timeout=PATIENCE, **options)
+        )
 
 
 @pytest.fixture(scope="module")
@@ -116,10 +137,9 @@ def open_tab(chromium: Any) -> Visit:
     def opened(web: WebClient, cookies: tuple[dict[str, str], ...] = (), **options: Any) -> Iterator[Any]:
         context = chromium.new_context(base_url=web.address, **options)
         context.add_cookies(list(cookies))
-        context.set_default_timeout(120_000)
         wrong: list[str] = []
         tab = context.new_page()
-        tab.on("console", lambda said: wrong.append(said.text) if _is_wrong(said) else None)
+        tab.on("console", lambda said: wrong.append(f"{said.text} {said.location['url']}") if _is_wrong(said) else None)
         tab.on("pageerror", lambda error: wrong.append(str(error)))
         tab.on("request", lambda asked: wrong.append(asked.url) if not _ours(asked.url, web) else None)
         try:

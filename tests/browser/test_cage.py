@@ -78,14 +78,13 @@ def sign_in(tab: Any, address: str) -> None:
 def test_a_page_of_a_closed_archive_shows_its_pictures_to_those_who_may_read(chromium: Any, closed: WebClient) -> None:
     web = closed
     tab = chromium.new_page()
-    answers: dict[str, int] = {}
-    tab.on("response", lambda answer: answers.update({answer.url.rpartition("/")[2]: answer.status}))
     try:
         sign_in(tab, web.address)
-        tab.goto(f"{web.address}/web/{STAMP}/http://evil.example/", wait_until="load")
+        with tab.expect_response(lambda answer: answer.url.endswith("/pic.png")) as picture:
+            tab.goto(f"{web.address}/web/{STAMP}/http://evil.example/")
+        assert picture.value.status == 200
         inner = tab.frame_locator("iframe")
         inner.locator("#pic").wait_for()
-        assert answers["pic.png"] == 200
         inner.locator("#on").click()
         inner.locator("#second").wait_for()
         assert "second page" in inner.locator("#second").inner_text()

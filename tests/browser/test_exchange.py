@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from many_ways import picture
+from playwright.sync_api import expect
 from ranged_folder import serving
 from scripted_site import ScriptedSite
 from walked_world import walk_twice, walked_world
@@ -63,10 +64,9 @@ def test_static_copy_is_browsed_from_its_files(chromium: Any, walked: Archive, t
         page.on("request", lambda request: asked.append(request.url))
         page.goto((tmp_path / "copy" / "index.html").as_uri())
         page.get_by_role("link", name=TITLE).click()
-        assert page.title() == TITLE
+        expect(page).to_have_title(TITLE)
         page.get_by_role("link", name="Lidé").first.click()
-        page.wait_for_load_state()
-        assert page.url.endswith("/lide/index.html")
+        page.wait_for_url("**/lide/index.html")
         styled = "Array.from(document.styleSheets).some(sheet => sheet.href.endsWith('static/style.css'))"
         assert page.evaluate(styled)
         assert all(url.startswith("file://") for url in asked)
@@ -81,7 +81,7 @@ def test_redirects_of_the_copy_lead_on(chromium: Any, walked: Archive, tmp_path:
     page = chromium.new_page()
     try:
         page.goto(redirect.as_uri())
-        page.wait_for_url(lambda url: "/r/5/" in url and redirect.name not in url, timeout=10_000)
+        page.wait_for_url(lambda url: "/r/5/" in url and redirect.name not in url)
     finally:
         page.close()
 
@@ -95,9 +95,9 @@ def test_wacz_replays_in_replayweb_page(chromium: Any, walked: Archive, player: 
             page = context.new_page()
             page.goto(f"{folder.address}/?source={folder.address}/world.wacz#view=replay&url={world.url(0, 0)}")
             frame = page.frame_locator("iframe").first
-            frame.get_by_role("heading", name=TITLE).wait_for(timeout=60_000)
+            frame.get_by_role("heading", name=TITLE).wait_for()
             frame.get_by_role("link", name="Lidé").first.click()
-            frame.get_by_role("heading", name="Lidé").first.wait_for(timeout=30_000)
+            frame.get_by_role("heading", name="Lidé").first.wait_for()
     finally:
         context.close()
 

@@ -96,7 +96,7 @@ def test_a_page_that_fills_the_disk_of_its_reader_is_closed_and_emptied(
     tab = open_page(browser, closed, "https://fills.example/")
     try:
         inner = tab.frame_locator("main iframe")
-        inner.get_by_text("stored too much").wait_for(timeout=120_000)
+        inner.get_by_text("stored too much").wait_for()
         frame = next(one for one in tab.frames if one.url.endswith("/.letopis/full"))
         usage = frame.evaluate("async () => (await navigator.storage.estimate()).usage")
         assert usage < 64 << 20

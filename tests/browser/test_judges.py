@@ -82,7 +82,6 @@ def test_axe_finds_nothing_serious_on_any_page_and_none_is_wider_than_its_window
 ) -> None:
     context = chromium.new_context(base_url=browsed.address, bypass_csp=True)
     context.add_cookies([signed_in])
-    context.set_default_timeout(120_000)
     tab = context.new_page()
     found = {}
     for address in addresses:

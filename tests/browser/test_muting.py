@@ -64,12 +64,12 @@ def test_muted_changes_are_shown_with_buttons_that_undo_it_or_keep_it(
         row = tab.locator("details.muted li").first
         assert "counter" in row.inner_text()
         row.get_by_label("Where").select_option("host")
-        row.get_by_role("button", name="Always mute this").click()
-        tab.get_by_text("2 frequent changes muted").wait_for()
+        with tab.expect_navigation():
+            row.get_by_role("button", name="Always mute this").click()
         assert page.rules() == [(host, "always")]
         tab.get_by_text("2 frequent changes muted").click()
-        tab.locator("details.muted li").first.get_by_role("button", name="Do not mute this").click()
-        tab.get_by_role("navigation", name="Views").wait_for()
+        with tab.expect_navigation():
+            tab.locator("details.muted li").first.get_by_role("button", name="Do not mute this").click()
     assert (page.url, "never") in page.rules()
     assert page.look(20) == "changed"
 

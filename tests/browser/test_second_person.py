@@ -42,6 +42,7 @@ def web(archive: Archive) -> Iterator[WebClient]:
 
 def fits(tab: Any) -> None:
     """In no look lies anything of the page beside the window."""
+    tab.wait_for_load_state()
     usual = tab.viewport_size
     for name, look in LOOKS.items():
         wear(tab, look)

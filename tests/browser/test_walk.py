@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from looks import NARROW, WIDE, in_every_look
+from playwright.sync_api import expect
 from served_archive import WebClient
 
 from letopis_demo import World
@@ -26,6 +27,7 @@ def visit(open_tab: Visit, browsed: WebClient) -> Visit:
 
 def fits(tab: Any) -> bool:
     """Whether nothing but the boxes that scroll is wider than the window."""
+    tab.wait_for_load_state()
     return bool(tab.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))
 
 
@@ -36,17 +38,18 @@ def test_a_walk_from_the_overview_to_a_change_a_site_and_a_search(visit: Visit, 
         assert fits(tab)
         tab.locator(".log a.page").first.click()
         tab.get_by_role("heading", name="Availability").wait_for()
-        assert tab.locator(".strip rect.up").count() >= 1
+        tab.locator(".strip rect.up").first.wait_for()
         assert fits(tab)
         tab.get_by_role("button", name="Compare").click()
         tab.get_by_role("heading", name="What changed").wait_for()
-        assert tab.locator(".words ins, .words del").count() >= 1
+        tab.locator(".words ins, .words del").first.wait_for()
         for name in ("Side by side", "As it looks", "Links", "Source"):
             tab.get_by_role("link", name=name, exact=True).click()
             tab.locator("a[aria-current=page]").get_by_text(name, exact=True).wait_for()
             assert fits(tab), name
-        tab.locator(".crumbs a").click()
-        tab.locator(".crumbs a").click()
+        for _ in ("of the page", "of its site"):
+            with tab.expect_navigation():
+                tab.locator(".crumbs a").click()
         tab.locator(".tree a.page").nth(4).wait_for(state="attached")
         assert fits(tab)
         tab.locator("#find").fill("garden patient")
@@ -116,11 +119,11 @@ def test_the_keyboard_reaches_the_content_and_the_search_box(visit: Visit) -> No
     with visit(viewport=WIDE) as tab:
         tab.goto("/")
         tab.keyboard.press("Tab")
-        assert tab.evaluate("document.activeElement.className") == "skip"
+        expect(tab.locator(".skip")).to_be_focused()
         tab.keyboard.press("Enter")
-        assert tab.evaluate("document.activeElement.id") == "main"
+        expect(tab.locator("#main")).to_be_focused()
         tab.keyboard.press("/")
-        assert tab.evaluate("document.activeElement.id") == "find"
+        expect(tab.locator("#find")).to_be_focused()
         tab.keyboard.press("Escape")
 
 
@@ -131,13 +134,20 @@ def test_words_are_completed_where_words_are_searched_and_in_no_other_box(visit:
             box = tab.locator(typed)
             box.press_sequentially("patient gard")
             offered = tab.locator(f"datalist#{box.get_attribute('list')} option")
-            offered.first.wait_for(state="attached")
-            assert "patient garden" in [option.get_attribute("value") for option in offered.all()]
+            expect(offered.and_(tab.locator("[value='patient garden']"))).to_have_count(1)
         for page in ("/search", "/watches", "/settings", "/docs", "/saved/new"):
             tab.goto(page)
             boxes = tab.locator("input[list^=words-of]").all()
             asked = [box.evaluate("box => new URL(box.form.action).pathname") for box in boxes]
             assert asked == (["/find", "/search"] if page == "/search" else ["/find"]), page
+
+
+def test_a_page_that_loads_itself_again_does_not_cut_off_what_the_reader_has_just_opened(visit: Visit) -> None:
+    leave = "({ loadAgain }) => { location.assign('/sites'); setTimeout(loadAgain); }"
+    with visit(viewport=WIDE) as tab:
+        tab.goto("/")
+        tab.evaluate(f"() => {{ import('/static/letopis.js').then({leave}); }}")
+        tab.wait_for_url("**/sites")
 
 
 def test_the_rendered_comparison_cannot_reach_our_page(visit: Visit, browsed_world: World) -> None:
@@ -148,7 +158,7 @@ def test_the_rendered_comparison_cannot_reach_our_page(visit: Visit, browsed_wor
         assert tab.evaluate("document.querySelector('iframe').contentDocument") is None
         inner = tab.frame_locator("iframe.framed")
         inner.locator("body").wait_for()
-        assert inner.locator("ins.letopis, del.letopis").count() >= 1
+        inner.locator("ins.letopis, del.letopis").first.wait_for()
 
 
 def test_on_the_phone_hosts_of_a_crawl_are_cards_that_need_no_scrolling_to_the_side(visit: Visit) -> None:
@@ -168,7 +178,7 @@ def test_live_figures_move_while_somebody_looks(visit: Visit) -> None:
     with visit(viewport=WIDE) as tab:
         tab.goto("/crawl")
         tab.locator("[data-live]").wait_for(state="visible")
-        assert tab.locator("[data-rate=fetched]").inner_text() == "0.0"
+        expect(tab.locator("[data-rate=fetched]")).to_have_text("0.0")
 
 
 def show_as_of(tab: Any, moment: datetime) -> None:

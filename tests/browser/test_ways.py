@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from many_ways import SITE, WAYS, WAYS_AT, WAYS_STAMP, remember_ways
+from playwright.sync_api import expect
 from served_archive import WebClient, running
 
 from letopis.archive import Archive
@@ -35,7 +36,7 @@ def test_a_page_loads_its_content_in_every_way_and_asks_nobody_else(
         tab.goto(f"{ways.address}/web/{WAYS_STAMP}/{SITE}/")
         tab.wait_for_url(f"{ways.replay}/web/{WAYS_STAMP}/{SITE}/")
         frame = tab.frame_locator("main iframe")
-        frame.locator(f"#ways li:nth-child({len(WAYS)})").wait_for(state="attached", timeout=120_000)
+        frame.locator(f"#ways li:nth-child({len(WAYS)})").wait_for(state="attached")
         told = frame.locator("#ways li").all_inner_texts()
     finally:
         tab.close()
@@ -60,13 +61,13 @@ def test_the_frame_follows_what_is_shown_and_an_uncaptured_page_can_be_saved(
         frame.locator("#next").click()
         frame.locator("p#next").wait_for()
         tab.wait_for_url(f"{ways.replay}/web/20250506070809/{SITE}/next")
-        assert bar.locator("h1").inner_text() == "www.ways-of.example/next"
-        assert bar.locator(".missing").is_hidden(), "what is missing is told of the page that is shown"
+        expect(bar.locator("h1")).to_have_text("www.ways-of.example/next")
+        expect(bar.locator(".missing"), "what is missing is told of the page that is shown").to_be_hidden()
         tab.goto(f"{ways.replay}/web/{WAYS_STAMP}/{SITE}/")
         frame.locator("#lost").click()
         save = bar.locator("a", has_text="Save this page")
         save.wait_for()
-        assert "lost.example/page" in bar.inner_text()
+        expect(bar).to_contain_text("lost.example/page")
         save.click()
         tab.wait_for_url(f"{ways.address}/web/{WAYS_STAMP}/https://lost.example/page")
         assert tab.get_by_text("People with an account can save it").is_visible()

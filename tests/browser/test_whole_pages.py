@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from patience import UNHURRIED
+from playwright.sync_api import expect
 from served_archive import running
 from single_page import SEARCH_STEPS, single_page
 
@@ -25,7 +27,7 @@ def test_an_application_works_a_year_later_with_its_server_off(
     tmp_path: Path, logged_browser: tuple[Any, list[str]]
 ) -> None:
     browser, left = logged_browser
-    settings = Settings(fetch=FetchSettings(private="always"))
+    settings = Settings(fetch=FetchSettings(private="always"), capture=UNHURRIED)
     with Archive(tmp_path / "a", settings=settings, clock=lambda: THEN) as archive:
         with single_page() as page, Monitor(archive) as monitor:
             options = replace(monitor.options, now=True, browser=True, steps=parse_steps(SEARCH_STEPS))
@@ -60,7 +62,7 @@ def _used(tab: Any) -> None:
     tab.frames[1].wait_for_function("document.querySelector('#lazy').naturalWidth > 0")
     inside.locator("a", has_text="Maps").click()
     tab.wait_for_url("**/maps")
-    assert tab.locator("header.replay h1").inner_text().endswith("/maps")
+    expect(tab.locator("header.replay h1")).to_have_text(re.compile("/maps$"))
     inside.locator("#route", has_text="/api/route/maps was never captured here").wait_for()
     tab.go_back()
     inside.locator("#route", has_text="All").wait_for()

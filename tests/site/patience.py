@@ -5,7 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from letopis.config import CaptureSettings
+
 _PATIENCE = 300.0
+UNHURRIED = CaptureSettings(load=120.0, quiet=60.0)
+"""How long a browser may take for a page and for what it asks for: pages that behave are there much sooner."""
+UNHURRIED_COMMANDS = {"LETOPIS_CAPTURE_LOAD": "120", "LETOPIS_CAPTURE_QUIET": "60"}
+"""The same for commands, as their environment tells it."""
 
 
 def until(holds: Callable[[], bool]) -> None:

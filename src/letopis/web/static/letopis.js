@@ -1,5 +1,11 @@
 // Small comforts on every page. Everything can be read without them.
 
+// A page that loads itself again gives way to what the reader has just sent or opened, which it would cut off.
+let leaving = false;
+addEventListener("beforeunload", () => (leaving = true));
+addEventListener("pageshow", () => (leaving = false));
+export const loadAgain = () => leaving || location.reload();
+
 for (const link of document.querySelectorAll("[data-copy]")) {
   link.addEventListener("click", async (event) => {
     if (!navigator.clipboard || event.metaKey || event.ctrlKey || event.shiftKey) return;
@@ -121,7 +127,7 @@ for (const box of document.querySelectorAll("[data-words]")) {
       const answer = await fetch(`/api/v1/search/words?q=${encodeURIComponent(word)}&limit=8`).catch(() => null);
       if (!answer?.ok) return;
       const found = (await answer.json()).words;
-      list.replaceChildren(...found.map((row) => new Option("", before + row.word)));
+      if (box.value === before + word) list.replaceChildren(...found.map((row) => new Option("", before + row.word)));
     }, 150);
   });
 }
@@ -138,7 +144,7 @@ for (const button of document.querySelectorAll("[data-check]")) {
       body: JSON.stringify({ url: button.dataset.check, now: true }),
     });
     const said = await answer.json().catch(() => ({}));
-    if (answer.ok) location.reload();
+    if (answer.ok) loadAgain();
     else told.textContent = said.detail ?? button.dataset.failed;
     button.disabled = false;
   });
@@ -173,13 +179,13 @@ for (const note of document.querySelectorAll("[data-until-other]")) {
     const value = answer?.ok ? (await answer.json())[note.dataset.field] : note.dataset.value;
     if (value === note.dataset.value) setTimeout(ask, (pause = Math.min(pause * 1.3, 20000)));
     else if (typed) note.querySelector("a").hidden = false;
-    else location.reload();
+    else loadAgain();
   };
   setTimeout(ask, pause);
 }
 
 // What is still being worked out is asked for again, while somebody looks.
 if (document.querySelector("[data-again]")) {
-  const again = () => (document.hidden ? setTimeout(again, 1000) : location.reload());
+  const again = () => (document.hidden ? setTimeout(again, 1000) : loadAgain());
   setTimeout(again, 1500);
 }

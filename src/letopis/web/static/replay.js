@@ -47,8 +47,9 @@ async function follow({ url, title }) {
   count();
   const page = `/web/${stamp}/${url.split("#")[0]}`;
   const answer = await fetch(page.replace(stamp, `${stamp}br_`));
+  const text = await answer.text();
   if (shown !== url || (!answer.ok && answer.status !== 404)) return;
-  const parsed = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const parsed = new DOMParser().parseFromString(text, "text/html");
   document.querySelector("header.replay").replaceChildren(...parsed.body.childNodes);
   document.title = `${title || url} · Letopis`;
   history.replaceState(null, "", page);

@@ -1,6 +1,8 @@
 // Runs that are not done: how far they are, as it happens; one that ended or was paused is shown whole. Files that are
 // dropped on the form are sent one after the other, each as a run of its own.
 
+import { loadAgain } from "./letopis.js";
+
 const places = new Map([...document.querySelectorAll("[data-run]")].map((one) => [Number(one.dataset.run), one]));
 const whole = document.querySelector("[data-run-whole]");
 
@@ -36,7 +38,7 @@ if (places.size) {
       const badge = place.querySelector("[data-run-state] .badge");
       if (!run || !badge.classList.contains(run.state)) {
         source.close();
-        location.reload();
+        loadAgain();
         return;
       }
       place.querySelector("[data-run-step]").textContent = run.step;
