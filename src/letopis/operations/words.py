@@ -214,6 +214,7 @@ def search(context: Context, asked: SearchQuery) -> Rows[SearchRow]:
 
 
 def _found(context: Context, asked: SearchQuery, index: WordIndex, pages: frozenset[int] | None) -> Rows[SearchRow]:
+    behind = 0 if asked.fresh else index.lag()  # before the answer: what is taken in meanwhile may be missing from it
     question = asked.question(pages)
     rows = [] if asked.facets_alone else _hits(context, index, question, asked)
     total = count_results(index, question)
@@ -224,7 +225,7 @@ def _found(context: Context, asked: SearchQuery, index: WordIndex, pages: frozen
         "total": total,
         "facets": search_facets(index, question) if asked.facets or asked.facets_alone else [],
         "suggestion": suggestion,
-        "behind": 0 if asked.fresh else index.lag(),
+        "behind": behind,
     }
     return Rows(rows, about, remark="" if asked.facets_alone else _search_remark(index, asked, rows, suggestion))
 
