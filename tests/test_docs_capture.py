@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from patience import UNHURRIED_COMMANDS
 from scripted_site import ScriptedSite
 
 pytest.importorskip("playwright.async_api", reason="NO PLAYWRIGHT: stories of whole pages did not run")
@@ -49,7 +50,7 @@ def play(lines: list[str], site: ScriptedSite, folder: Path) -> Iterator[Run]:
         moved = re.sub(r"--at \S+", f"--at {datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}Z", moved)
         words = [sys.executable, "-m", "letopis.cli", *shlex.split(moved)[1:], "--archive", str(folder / "archive")]
         # The looks of a story come sooner one after the other than those of a journalist.
-        env = {**os.environ, "LETOPIS_MONITOR_MIN_INTERVAL": "0"}
+        env = {**os.environ, **UNHURRIED_COMMANDS, "LETOPIS_MONITOR_MIN_INTERVAL": "0"}
         done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False)
         yield Run(words, done)
 

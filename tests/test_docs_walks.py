@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from free_port import free_port
 
 from letopis_demo import START, DemoServer, World, running
 from letopis_demo.story_web import StoryWorld
@@ -63,7 +64,7 @@ class Walk:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("LETOPIS_")}
         quick = {"LETOPIS_CRAWL_DELAY": "0", "LETOPIS_MONITOR_DELAY": "0", "LETOPIS_MONITOR_MIN_INTERVAL": "0"}
         self._environment = kept | quick | {"COLUMNS": "200"}
-        self._port = _free_port()
+        self._port = free_port()
         self.verbs: set[str] = set()
 
     def change_web(self, words: list[str]) -> None:
@@ -132,12 +133,6 @@ class Walk:
             assert process.poll() is None, f"{words} ended"
             time.sleep(0.05)
         raise AssertionError(f"{words} does not answer")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.mark.files

@@ -47,7 +47,7 @@ def over_http(web: WebClient, token: str, work: Work) -> Any:
 
     async def talk() -> Any:
         async with (
-            httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http,
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=300) as http,
             Client(streamable_http_client(f"{web.address}/mcp", http_client=http)) as client,
         ):
             return await work(client)

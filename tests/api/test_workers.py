@@ -52,6 +52,12 @@ def service(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     process.stderr.close()
 
 
+def both_of(process: subprocess.Popen[str]) -> set[int]:
+    """The workers, once both are there."""
+    until(lambda: len(children(process.pid)) == 2)
+    return children(process.pid)
+
+
 def status(address: str) -> int:
     with urlopen(f"{address}web/http://example.org/", timeout=_PATIENCE) as answer:
         return int(answer.status)
@@ -59,8 +65,7 @@ def status(address: str) -> int:
 
 def test_a_killed_worker_is_replaced_and_nobody_is_refused(service: tuple[subprocess.Popen[str], str]) -> None:
     process, address = service
-    first = children(process.pid)
-    assert len(first) == 2
+    first = both_of(process)
     os.kill(min(first), signal.SIGKILL)
     until(lambda: len(children(process.pid) - first) == 1)
     with ThreadPoolExecutor(4) as pool:
@@ -69,7 +74,7 @@ def test_a_killed_worker_is_replaced_and_nobody_is_refused(service: tuple[subpro
 
 def test_a_stop_ends_all_workers(service: tuple[subprocess.Popen[str], str]) -> None:
     process, address = service
-    workers = children(process.pid)
+    workers = both_of(process)
     assert status(address) == 200
     process.send_signal(signal.SIGINT)
     assert process.wait(_PATIENCE) == 0
@@ -78,8 +83,7 @@ def test_a_stop_ends_all_workers(service: tuple[subprocess.Popen[str], str]) -> 
 
 def test_workers_do_not_outlive_whoever_leads_them(service: tuple[subprocess.Popen[str], str]) -> None:
     process, _ = service
-    workers = children(process.pid)
-    assert len(workers) == 2
+    workers = both_of(process)
     process.kill()
     process.wait()
     until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))

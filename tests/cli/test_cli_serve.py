@@ -16,8 +16,6 @@ from letopis import Archive
 from letopis.cli import main
 from letopis.errors import UnknownUrl
 
-_PATIENCE = 90
-
 
 @contextmanager
 def serving(folder: Path, *words: str) -> Iterator[None]:
@@ -29,7 +27,7 @@ def serving(folder: Path, *words: str) -> Iterator[None]:
         assert process.stdout.readline().startswith("listening on http://")
         yield
         process.terminate()
-        assert process.wait(_PATIENCE) == 0
+        assert process.wait(300) == 0
     finally:
         process.kill()
         process.wait()

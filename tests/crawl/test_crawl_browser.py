@@ -7,10 +7,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from patience import UNHURRIED
 from scripted_site import ScriptedSite
 
 from letopis import Archive
-from letopis.config import CaptureSettings, CrawlSettings, Settings
+from letopis.config import CrawlSettings, Settings
 from letopis.crawl import CrawlLimits, CrawlOptions, crawl, enqueue_seeds
 from letopis.crawl.levels import crawl_levels
 from letopis.crawl.selection import CrawlSelection
@@ -36,7 +37,7 @@ def served(site: ScriptedSite) -> str:
 
 
 def opened(folder: Path, delay: float = 0.0) -> Archive:
-    return Archive(folder, settings=Settings(crawl=CrawlSettings(delay=delay), capture=CaptureSettings(quiet=2)))
+    return Archive(folder, settings=Settings(crawl=CrawlSettings(delay=delay), capture=UNHURRIED))
 
 
 def members(archive: Archive, url: str) -> set[str]:

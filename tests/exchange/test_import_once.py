@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -107,7 +105,7 @@ def test_a_killed_import_goes_on(tmp_path: Path) -> None:
     words += ["--archive", str(tmp_path / "archive")]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     taken = wait_for_some(tmp_path / "archive", process)
-    os.kill(process.pid, signal.SIGKILL)
+    process.kill()
     process.communicate()
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     row = json.loads(done.stdout)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import socket
 import subprocess
 import time
 import venv
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from exchanged_archives import told
+from free_port import free_port
 from served_archive import running
 from walked_world import walked_world
 
@@ -86,9 +86,7 @@ def test_our_index_is_the_one_that_cdxj_indexer_makes(walked: Archive, warc: Pat
 @contextmanager
 def wayback(folder: Path) -> Iterator[int]:
     """The port of a pywb over the collections of a folder."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
     command = [program("serve", "wayback"), "-p", str(port), "-b", "127.0.0.1"]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -110,7 +108,7 @@ def pywb(warc: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 
 def _ready(port: int) -> int:
-    for _ in range(300):
+    for _ in range(1500):
         try:
             ask(port, "/")
             return port

@@ -70,9 +70,9 @@ def static(tmp_path: Path, moods: Moods) -> Iterator[str]:
             if moods.etags:
                 self.send_header("ETag", etag)
             self.end_headers()
+            moods.sent += len(data[: moods.cut_after])
             with suppress(ConnectionError):
                 self.wfile.write(data[: moods.cut_after])
-                moods.sent += len(data[: moods.cut_after])
             self.close_connection = moods.cut_after is not None and moods.cut_after < len(data)
 
         def log_message(self, format: str, *args: object) -> None:

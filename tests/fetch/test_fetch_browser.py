@@ -8,15 +8,16 @@ import shutil
 import socket
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from misbehaving_site import Site
+from patience import UNHURRIED
 from scripted_site import ScriptedSite
 
-from letopis.config.settings import CaptureSettings, FetchSettings
+from letopis.config.settings import FetchSettings
 from letopis.errors import MissingExtra
 from letopis.fetch import BrowserFetcher, Client, CurlTransport
 from letopis.fetch.browser import find_browser, require_browser
@@ -44,7 +45,7 @@ async def client() -> AsyncIterator[Client]:
 
 @pytest.fixture
 async def browser(client: Client) -> AsyncIterator[BrowserFetcher]:
-    fetcher = BrowserFetcher(client)
+    fetcher = BrowserFetcher(client, settings=UNHURRIED)
     yield fetcher
     await fetcher.close()
 
@@ -212,10 +213,10 @@ async def test_a_hostile_page_reaches_nobody_on_private_addresses(
     page = HOSTILE.format(tcp=tcp.getsockname()[1], udp=udp.getsockname()[1]).encode()
     url = "http://public.example/"
     sent = Response(url, url, 200, (("Content-Type", "text/html"),), page, now())
-    request = Request(url, private_ok=False, limits=Limits(total_seconds=60))
+    request = Request(url, private_ok=False, limits=Limits(total_seconds=300))
     chromium = await browser._running()
-    job = RenderJob(request, sent, time.monotonic() + 60, client.fetch)
-    found = await PageRenderer(job, CaptureSettings()).run(chromium.browser)
+    job = RenderJob(request, sent, time.monotonic() + 300, client.fetch)
+    found = await PageRenderer(job, UNHURRIED).run(chromium.browser)
     assert b"fetch refused" in found.body
     assert b"socket refused" in found.body
     with pytest.raises(BlockingIOError):
@@ -230,15 +231,13 @@ def _writes(text: str) -> bytes:
 
 def _browsers() -> list[str]:
     """Chromium programs that this process has started, not counting those they started themselves."""
-    found = []
+    found: dict[str, str] = {}
     for folder in Path("/proc").glob("[0-9]*"):
-        try:
+        with suppress(OSError):  # it has ended meanwhile
             words = (folder / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if b"chromium" in words[0] and b"--remote-debugging-pipe" in words and _ours(int(folder.name)):
-            found.append(folder.name)
-    return found
+            if b"chromium" in words[0] and b"--remote-debugging-pipe" in words and _ours(int(folder.name)):
+                found[folder.name] = (folder / "stat").read_text().rpartition(")")[2].split()[1]
+    return [number for number, parent in found.items() if parent not in found]
 
 
 def _ours(process: int) -> bool:

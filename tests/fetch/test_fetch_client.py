@@ -138,11 +138,11 @@ async def test_cookies_are_kept_where_a_site_needs_them(client: Client, misbehav
 
 
 async def test_the_time_limit_spans_all_hops(client: Client, misbehaving_site: Site) -> None:
-    limits = Limits(total_seconds=0.5, first_byte_seconds=10, max_hops=30)
+    limits = Limits(total_seconds=2, first_byte_seconds=60, max_hops=30)
     response = await client.fetch(Request(misbehaving_site.url("redirect/302?to=/silent"), limits=limits))
     assert response.failure is not None
     assert (response.failure.kind, len(response.hops)) == (FailureKind.TIMEOUT, 1)
-    assert response.seconds < 3
+    assert response.seconds < 30
 
 
 async def test_tries_again_and_then_succeeds(client: Client, misbehaving_site: Site, pauses: Pauses) -> None:

@@ -17,6 +17,7 @@ import pytest
 import uvloop
 from behaviours import PAGE
 from misbehaving_site import Site
+from patience import until
 
 from letopis.config.settings import FetchSettings
 from letopis.fetch import Client, CookieJar, CurlTransport
@@ -51,9 +52,9 @@ async def test_a_connection_is_used_again(misbehaving_site: Site) -> None:
     async with transport() as sender:
         for _ in range(20):
             assert (await sender.send(Request(misbehaving_site.url("ok")))).body == PAGE
-        before = len(misbehaving_site._tasks)
+        before = set(misbehaving_site._tasks)
         await sender.send(Request(misbehaving_site.url("ok")))
-        assert len(misbehaving_site._tasks) == before
+        assert set(misbehaving_site._tasks) <= before
 
 
 async def test_a_cancelled_exchange_leaves_the_others_alone(misbehaving_site: Site) -> None:
@@ -87,17 +88,18 @@ async def test_no_descriptor_is_left_behind(misbehaving_site: Site) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(10):
         await round_trip()
-    assert len(os.listdir("/proc/self/fd")) <= before + 6  # the server's own ends may still be closing
+    until(lambda: len(os.listdir("/proc/self/fd")) <= before + 6)  # the server's own ends may still be closing
 
 
 def test_runs_on_uvloop(misbehaving_site: Site) -> None:
     async def main() -> list[Response]:
         async with transport() as sender:
-            requests = [Request(misbehaving_site.url(path)) for path in ("ok", "slow-drip", "ok", "bomb/zstd")]
-            limits = Limits(total_seconds=0.3)
-            return await asyncio.gather(
-                *(sender.send(Request(request.url, limits=limits)) for request in requests),
-            )
+            brief = {"slow-drip": Limits(total_seconds=0.3)}
+            asked = [
+                Request(misbehaving_site.url(path), limits=brief.get(path, Limits()))
+                for path in ("ok", "slow-drip", "ok", "bomb/zstd")
+            ]
+            return await asyncio.gather(*map(sender.send, asked))
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         answers = runner.run(main())

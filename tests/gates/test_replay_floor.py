@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from patience import UNHURRIED
 
 from letopis import Monitor
 from letopis.archive import WRITE, Archive
@@ -25,7 +26,8 @@ NOON = datetime(2026, 1, 10, 12, tzinfo=UTC)
 
 
 def test_captured_pages_are_answered_whole_and_look_as_they_did(tmp_path: Path) -> None:
-    settings = Settings(monitor=MonitorSettings(min_interval=0), fetch=FetchSettings(private="always"))
+    fetch = FetchSettings(private="always")
+    settings = Settings(monitor=MonitorSettings(min_interval=0), fetch=fetch, capture=UNHURRIED)
     with Archive(tmp_path / "a", settings=settings, clock=lambda: NOON) as archive:
         world = World(seed=4, hosts=1, pages_per_host=4, crawl_delay=0)
         with running(DemoServer(world, lambda: NOON)) as server, Monitor(archive) as monitor:

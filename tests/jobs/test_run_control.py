@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from letopis.archive import Archive
 from letopis.archive.job_control import CrawlJournal, JobControl
 from letopis.archive.job_folders import job_folder, remove_old_jobs
 from letopis.archive.jobs import COMMAND_LINE, JobOutcome, JobQueue, Requester, claims_of
-from letopis.config import CrawlSettings, DatabaseSettings, JobsSettings, Settings
+from letopis.config import CrawlSettings, DatabaseSettings, Settings
 from letopis.errors import NotFound, Refused, UsageError
 from letopis.jobs.documents import read_xml
 from letopis.jobs.supervisor import Supervisor
@@ -140,13 +141,20 @@ def crawling(tmp_path: Path, scripted_site: ScriptedSite) -> Iterator[Archive]:
     for number in range(PAGES):
         links = "".join(f'<a href="/{number * 3 + one}">x</a>' for one in (1, 2, 3) if number * 3 + one < PAGES)
         scripted_site.set("/" if number == 0 else f"/{number}", f"<title>{number}</title>{links}".encode())
-    settings = Settings(crawl=CrawlSettings(delay=0.1, commit_every=0.0), jobs=JobsSettings(lease=2.0))
+    settings = Settings(crawl=CrawlSettings(delay=0.1, commit_every=0.0))
     with Archive(tmp_path / "archive", settings=settings) as archive:
         yield archive
 
 
 def asked(site: ScriptedSite) -> Counter[str]:
     return Counter(path for _, path, _ in site.log if path != "/robots.txt")
+
+
+def linger(site: ScriptedSite) -> threading.Event:
+    """From the middle on every answer takes a while until the event is set: a busy machine comes in time as well."""
+    reached = threading.Event()
+    site.before = lambda: len(site.log) > PAGES // 2 and reached.wait(3)
+    return reached
 
 
 def work(archive: Archive, over: Callable[[], bool]) -> None:
@@ -180,7 +188,7 @@ def check_result(context: Context) -> None:
 def test_a_paused_crawl_stays_paused_over_a_restart_and_goes_on_where_it_was(
     crawling: Archive, scripted_site: ScriptedSite
 ) -> None:
-    context = begin(crawling, scripted_site)
+    context, reached = begin(crawling, scripted_site), linger(scripted_site)
 
     def pause() -> bool:
         if sum(asked(scripted_site).values()) >= 6 and state_of(crawling) == "running":
@@ -188,6 +196,7 @@ def test_a_paused_crawl_stays_paused_over_a_restart_and_goes_on_where_it_was(
         return state_of(crawling) != "running" and bool(scripted_site.log)
 
     work(crawling, pause)
+    reached.set()
     before = asked(scripted_site)
     assert (state_of(crawling), 6 <= len(before) < PAGES) == ("paused", True)
     looked = iter(range(3))
@@ -207,7 +216,7 @@ def test_a_paused_crawl_stays_paused_over_a_restart_and_goes_on_where_it_was(
 def test_a_crawl_whose_worker_is_killed_goes_on_with_at_most_the_page_in_hand_asked_again(
     crawling: Archive, scripted_site: ScriptedSite
 ) -> None:
-    context = begin(crawling, scripted_site)
+    context, reached = begin(crawling, scripted_site), linger(scripted_site)
     killed: list[int] = []
 
     def kill() -> bool:
@@ -215,6 +224,8 @@ def test_a_crawl_whose_worker_is_killed_goes_on_with_at_most_the_page_in_hand_as
             killed.extend(worker_pids())
             for pid in killed:
                 os.kill(pid, signal.SIGKILL)
+            if killed:
+                reached.set()
         return state_of(crawling) == "failed"
 
     work(crawling, kill)

@@ -63,7 +63,7 @@ def lines(archive: Archive) -> list[list[str]]:
 
 
 def test_every_end_is_told(open_archive: Open, database: DatabaseSettings) -> None:
-    archive = open_archive(database, run_time=1.0, memory=600 * 2**20, max_result=1000)
+    archive = open_archive(database, run_time=3.0, memory=600 * 2**20, max_result=1000)
     said, failed, crashed, late, hog, large, died, deaf, after = worked_off(
         archive,
         b"<query>say</query>",
@@ -82,11 +82,11 @@ def test_every_end_is_told(open_archive: Open, database: DatabaseSettings) -> No
     assert (failed.state, failed.message) == ("failed", "the site is closed; try tomorrow")
     assert (crashed.state, crashed.message) == ("failed", "KeyError: 'left out'")
     assert "in _work, tiny_language.py line" in queue.log(crashed.id, COMMAND_LINE)
-    assert (late.state, late.message[:22]) == ("failed", "it ran longer than 1 s")
+    assert (late.state, late.message[:22]) == ("failed", "it ran longer than 3 s")
     assert (hog.state, "jobs.memory" in hog.message) == ("failed", True)
     assert (large.state, "jobs.max_result" in large.message) == ("failed", True)
     assert (died.state, "SIGKILL" in died.message) == ("failed", True)
-    assert (deaf.state, deaf.message[:22]) == ("failed", "it ran longer than 1 s")
+    assert (deaf.state, deaf.message[:22]) == ("failed", "it ran longer than 3 s")
     assert "step 1 of 2: wait" in queue.log(late.id, COMMAND_LINE)
 
 
@@ -109,7 +109,7 @@ def test_cancel_reaches_the_running_step(open_archive: Open) -> None:
                 queue.cancel(job.id, COMMAND_LINE)
 
     first, deaf, after = worked_off(
-        open_archive(lease=2.0), b"<query>wait 1000</query>", b"<query>deaf</query>", b"<query>say</query>",
+        open_archive(), b"<query>wait 1000</query>", b"<query>deaf</query>", b"<query>say</query>",
         during=lambda queue: (cancel(queue), _cancel_deaf(queue))[0],
     )  # fmt: skip
     assert (first.state, deaf.state, after.state) == ("cancelled", "cancelled", "done")

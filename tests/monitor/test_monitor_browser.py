@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from patience import until
+from patience import UNHURRIED, UNHURRIED_COMMANDS, until
 from scripted_site import ScriptedSite
 from served_archive import running
 
@@ -30,6 +30,12 @@ fetch("/price.json").then(found => found.json()).then(found => {
 in_chromium = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 if not (shutil.which("chromium-headless-shell") or shutil.which("chromium")):
     in_chromium.append(pytest.mark.skip(reason="NO CHROMIUM: browser checks did not run; 'make browser' installs it"))
+
+
+@pytest.fixture(autouse=True)
+def _unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in UNHURRIED_COMMANDS.items():
+        monkeypatch.setenv(name, value)
 
 
 def priced(site: ScriptedSite, price: int) -> str:
@@ -65,7 +71,7 @@ class TestInChromium:
         assert b"The price is 14 crowns" in letopis("get", url, "--browser")
 
     def test_the_monitor_of_a_script_looks_through_a_browser(self, tmp_path: Path, scripted_site: ScriptedSite) -> None:
-        settings = Settings(monitor=MonitorSettings(min_interval=0.001))
+        settings = Settings(monitor=MonitorSettings(min_interval=0.001), capture=UNHURRIED)
         with Archive(tmp_path / "a", settings=settings) as archive, Monitor(archive) as monitor:
             monitor.use_browser()
             page = monitor.get(priced(scripted_site, 10))
@@ -122,7 +128,7 @@ class TestInChromium:
         self, tmp_path: Path, scripted_site: ScriptedSite
     ) -> None:
         url = priced(scripted_site, 10)
-        settings = Settings(fetch=FetchSettings(private="always"))
+        settings = Settings(fetch=FetchSettings(private="always"), capture=UNHURRIED)
         with Archive(tmp_path / "a", settings=settings) as archive, running(archive) as web:
             token = Accounts(archive.catalog.database).create_token("writer", None, "write", 0)
             head = {"Authorization": f"Bearer {token}"}

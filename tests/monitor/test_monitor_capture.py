@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+from patience import UNHURRIED, UNHURRIED_COMMANDS
 from scripted_site import ScriptedSite
 from served_archive import running
 
@@ -46,15 +47,22 @@ def served(site: ScriptedSite) -> str:
     return site.set("/", PAGE)
 
 
+def opened(folder: Path, capture: CaptureSettings) -> Archive:
+    monitor, fetch = MonitorSettings(min_interval=0), FetchSettings(total=90, retries=0)
+    return Archive(folder, settings=Settings(monitor=monitor, fetch=fetch, capture=capture))
+
+
 @pytest.fixture
 def archive(tmp_path: Path) -> Iterator[Archive]:
-    settings = Settings(
-        monitor=MonitorSettings(min_interval=0),
-        fetch=FetchSettings(total=90, retries=0),
-        capture=CaptureSettings(load=4, quiet=1.5, resources=50, screenshot="webp"),
-    )
-    with Archive(tmp_path / "a", settings=settings) as opened:
-        yield opened
+    with opened(tmp_path / "a", replace(UNHURRIED, resources=50, screenshot="webp")) as made:
+        yield made
+
+
+@pytest.fixture
+def hurried(tmp_path: Path) -> Iterator[Archive]:
+    """For pages that are never ready."""
+    with opened(tmp_path / "h", CaptureSettings(load=4, quiet=1.5, resources=50, screenshot="webp")) as made:
+        yield made
 
 
 def captured(archive: Archive, *urls: str, steps: tuple[str, ...] = ()) -> list[Check]:
@@ -88,9 +96,9 @@ def test_steps_are_taken_before_the_page_is_kept(archive: Archive, scripted_site
     assert "what a click brings" in archive.sets.text(archive.sets.of(url)[0])
 
 
-def test_a_step_that_cannot_be_taken_is_told_and_the_page_kept(archive: Archive, scripted_site: ScriptedSite) -> None:
+def test_a_step_that_cannot_be_taken_is_told_and_the_page_kept(hurried: Archive, scripted_site: ScriptedSite) -> None:
     url = served(scripted_site)
-    (check,) = captured(archive, url, steps=("click #nosuch",))
+    (check,) = captured(hurried, url, steps=("click #nosuch",))
     assert check.outcome is Outcome.NEW
     assert any("the step 'click #nosuch' failed" in warning for warning in check.warnings)
 
@@ -103,6 +111,8 @@ def test_sets_are_asked_for_by_command_and_by_http(
 ) -> None:
     monkeypatch.setenv("LETOPIS_CAPTURE_SCREENSHOT", "png")
     monkeypatch.setenv("LETOPIS_CAPTURE_VIEWPORT", "640x480")
+    for name, value in UNHURRIED_COMMANDS.items():
+        monkeypatch.setenv(name, value)
     url = served(scripted_site)
 
     def letopis(*words: str) -> bytes:
@@ -184,9 +194,10 @@ def bad_site() -> Iterator[str]:
 
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_page_is_bounded_and_named_and_harms_no_other(
-    archive: Archive, bad_site: str, scripted_site: ScriptedSite, name: str
+    hurried: Archive, bad_site: str, scripted_site: ScriptedSite, name: str
 ) -> None:
     """The good page lies on another host, so that both are open at the same time."""
+    archive = hurried
     bad, good = bad_site + name.replace(" ", "-"), scripted_site.set("/good", GOOD)
     begun = time.monotonic()
     found, other = captured(archive, bad, good)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -12,6 +11,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Self
 
+from free_port import free_port
 from served_archive import WebClient, running
 
 from letopis.archive import Archive
@@ -51,9 +51,7 @@ class Peer:
         say: dict[str, Any] = {"cwd": home, "check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         subprocess.run([tools / "wb-manager", "init", "all"], **say)
         subprocess.run([tools / "wb-manager", "add", "all", *map(str, files)], **say)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         return cls([str(tools / "wayback"), "-p", str(port), "-b", "127.0.0.1"], home, port)
 
     def __enter__(self) -> WebClient:

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 from many_ways import picture
+from patience import UNHURRIED
 from scripted_site import ScriptedSite
 from served_archive import WebClient, running
 from single_page import SEARCH_STEPS, single_page
 
 from letopis import Monitor
 from letopis.archive import READ, WRITE, Archive
-from letopis.config import CaptureSettings, FetchSettings, Settings
+from letopis.config import FetchSettings, Settings
 from letopis.errors import MissingExtra, NotFound
 from letopis.fetch.page_steps import parse_steps
 from letopis.model import to_millis
@@ -25,7 +26,7 @@ from letopis.model.times import timestamp
 from letopis.operations.context import Context
 from letopis.operations.replay_quality import QualityQuery, qa, replay_of
 
-PRIVATE = Settings(fetch=FetchSettings(private="always"))
+PRIVATE = Settings(fetch=FetchSettings(private="always"), capture=UNHURRIED)
 pytest.importorskip("playwright.async_api", reason="NO PLAYWRIGHT: replays were not judged")
 
 
@@ -57,7 +58,7 @@ def test_what_a_page_lacks_is_named_and_shown_with_the_capture(tmp_path: Path, s
     scripted_site.set("/a.css", b"p { color: red }", Content_Type="text/css")
     scripted_site.set("/left-out.png", picture(), Content_Type="image/png")
     host = url.split("/")[2]
-    with Archive(tmp_path / "a", settings=replace(PRIVATE, capture=CaptureSettings(take=("styles",)))) as archive:
+    with Archive(tmp_path / "a", settings=replace(PRIVATE, capture=replace(UNHURRIED, take=("styles",)))) as archive:
         with Monitor(archive) as monitor:
             monitor.look([url], replace(monitor.options, now=True, browser=True))
         context = Context(archive, rights=READ | WRITE, private_ok=True)

@@ -188,14 +188,14 @@ def test_why_a_commit_failed_is_told_though_the_server_has_ended_its_connection(
     assert archive.put(HERE, b"written over a new connection").number == 0
 
 
-def impatient(settings: Settings, idle: int = 1, whole: int = 30) -> Settings:
+def impatient(settings: Settings, idle: int = 5, whole: int = 60) -> Settings:
     """As they are, with a server that ends transactions which do nothing for so many seconds, and slow ones."""
     options = f"-cidle_in_transaction_session_timeout={idle}s -ctransaction_timeout={whole}s"
     url = f"{settings.database.url}&options={quote(options)}"
     return replace(settings, database=replace(settings.database, url=url))
 
 
-@pytest.mark.parametrize(("idle", "whole"), [(1, 300), (300, 3)])
+@pytest.mark.parametrize(("idle", "whole"), [(3, 300), (300, 6)])
 def test_the_server_ends_a_commit_whose_process_stands_still(
     scaled_settings: Settings, tmp_path: Path, idle: int, whole: int
 ) -> None:

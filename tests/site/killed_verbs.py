@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from fault_points import ForkOutcome, Kill, Say, run_killed
+from free_port import free_port
 from replica_world import assert_equal
 from served_archive import running
 
@@ -269,9 +270,7 @@ def small_site(folder: Path) -> Iterator[str]:
     for page in range(_PAGES):
         links = "".join(f"<a href='{n}.html'>{n}</a>" for n in range(_PAGES))
         (folder / f"{page}.html").write_bytes(b"<title>page</title>" + _body(page, 0) + links.encode())
-    with closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     words = [sys.executable, "-m", "http.server", str(port), "--bind", "127.0.0.1", "--directory", str(folder)]
     server = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:

@@ -160,6 +160,16 @@ class Site:
                     await writer.wait_closed()
                 return None
 
+    def settle(self) -> None:
+        """Until what was sent to it before has been read: nobody else's requests appear in the log from then on."""
+
+        async def turns() -> None:
+            for _ in range(5):
+                await asyncio.sleep(0)
+
+        assert self._loop is not None
+        asyncio.run_coroutine_threadsafe(turns(), self._loop).result(300)
+
     def stop(self) -> None:
         assert self._loop is not None
         assert self._stop is not None
@@ -218,5 +228,6 @@ def _shared_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 @pytest.fixture
 def misbehaving_site(_shared_site: Site) -> Site:
     """The misbehaving web with an empty log."""
+    _shared_site.settle()
     _shared_site.log.clear()
     return _shared_site

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -24,7 +24,7 @@ class Script:
 class ScriptedSite:
     """`site.set("/a", b"text")` changes what `/a` says; `site.log` lists (method, path, headers), `site.times` when.
 
-    `site.posts` lists (path, body) of what was sent to it.
+    `site.posts` lists (path, body) of what was sent to it, and `site.before` is called before anything is answered.
     """
 
     def __init__(self) -> None:
@@ -32,6 +32,7 @@ class ScriptedSite:
         self.log: list[tuple[str, str, dict[str, str]]] = []
         self.times: list[float] = []
         self.posts: list[tuple[str, bytes]] = []
+        self.before: Callable[[], object] = lambda: None
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
@@ -67,6 +68,7 @@ class ScriptedSite:
                 )
                 if self.command == "POST":
                     site.posts.append((self.path, self.rfile.read(int(self.headers.get("Content-Length") or 0))))
+                site.before()
                 script = site.pages.get(self.path, Script(b"no such page", 404))
                 if script.validates and self.headers.get("If-None-Match") == script.headers.get("ETag"):
                     self.send_response(304)

@@ -19,6 +19,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from free_port import free_port
 
 from letopis.archive import archive as archive_module
 from letopis.config import DatabaseSettings, Settings, StoreSettings
@@ -30,7 +31,7 @@ class ObjectServer:
     """A moto server that can be stopped and started again on the same port with the same objects."""
 
     def __init__(self) -> None:
-        self.port = 0
+        self.port = free_port()
         self._server: Any = None
 
     def start(self) -> None:
@@ -39,7 +40,6 @@ class ObjectServer:
             ip_address="127.0.0.1", port=self.port, verbose=False
         )
         self._server.start()
-        self.port = self._server.get_host_and_port()[1]
 
     def stop(self) -> None:
         self._server.stop()

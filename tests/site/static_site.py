@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from free_port import free_port
+
 Spoil = Callable[[str, bytes], bytes]
 
 
@@ -50,8 +52,8 @@ def _handler(site: StaticSite) -> type[BaseHTTPRequestHandler]:
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             end = site.cut(self.path, len(body))
-            self.wfile.write(body if end is None else body[:end])
             site.sent += len(body)
+            self.wfile.write(body if end is None else body[:end])
             if end is not None:
                 self.close_connection = True
 
@@ -107,9 +109,7 @@ def nginx_or_plain(folder: Path, work: Path) -> Iterator[str]:
         with static_site(folder) as site:
             yield site.address
         return
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     work.mkdir()
     (work / "conf").write_text(_NGINX.format(work=work, port=port, folder=folder))
     server = subprocess.Popen([program, "-c", str(work / "conf"), "-e", str(work / "errors")])
