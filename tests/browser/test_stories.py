@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -420,6 +421,8 @@ def test_somebody_crawls_a_site_pauses_it_browses_it_as_of_two_dates_and_takes_i
     daemon = replace(daemon, site=scripted_site)  # whose map shows this story alone
     name = f"town{next(daemon.numbers)}"
     home, host = site_of(daemon, name, "old"), daemon.site.url("").removeprefix("http://")
+    paused = threading.Event()  # answers linger until then, so that nobody has to hurry
+    scripted_site.before = lambda: len(scripted_site.log) > 2 and paused.wait(5)
     with visit(accept_downloads=True, **look) as tab:
         form = crawl_form(tab)
         form.locator("[name=site]").fill(home)
@@ -430,6 +433,7 @@ def test_somebody_crawls_a_site_pauses_it_browses_it_as_of_two_dates_and_takes_i
         tab.locator("[data-run-last] li").first.wait_for()  # as it happens, without loading the page again
         press(tab, "pause")
         wait_for_run(tab, "paused")
+        paused.set()
         assert "; ".join(too_wide(tab)) == ""
         asked = [path for _, path, _ in daemon.site.log if path.startswith(f"/{name}/")]
         assert 1 <= len(asked) < 4

@@ -411,7 +411,7 @@ def test_a_check_of_many_pages_records_each_while_others_wait_for_their_turn(
             return super().get(path, default)
 
     scripted_site.pages = Pages(scripted_site.pages)
-    made = Settings(monitor=MonitorSettings(delay=0.5))
+    made = Settings(monitor=MonitorSettings(delay=3.0))  # so long the last page waits for its turn
     with Archive(tmp_path / "a", settings=made) as archive, Monitor(archive) as monitor:
         assert [check.outcome for check in monitor.check_multi([first, last])] == [Outcome.NEW, Outcome.NEW]
     assert recorded == [1]
