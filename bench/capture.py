@@ -2,7 +2,8 @@
 
 R6: ten captures of one page with its resources over time, a little of which changes each time; the archive beside ten
 WACZ files of the same captures. R5: processor time of captures with a browser (requests answered by Letopis, scrolled,
-with screenshot and text, recorded) beside Chromium that only loads the same pages and waits until they are quiet.
+with screenshot and text, recorded) beside Chromium that only loads the same pages and waits until they are quiet, which
+the goal speaks of, and beside Chromium that also scrolls through them and makes a picture of the same size.
 """
 
 from __future__ import annotations
@@ -35,9 +36,11 @@ from letopis.config import CaptureSettings, MonitorSettings, Settings
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.wacz_export import export_wacz
 from letopis.fetch.browser import find_browser
+from letopis.fetch.page_rendering import SCROLL
 
 CAPTURES = 10
-WAYS = ("plain", "letopis", "no picture")
+PLAIN, PLAIN_PICTURE = "plain", "plain, scrolled, with a picture"
+WAYS = (PLAIN, PLAIN_PICTURE, "letopis", "no picture")
 PICTURES = 12
 _PR_SET_CHILD_SUBREAPER = 36
 _WORDS = ("chronicle", "river", "archive", "town", "notice", "price", "winter", "library", "bridge", "council")
@@ -137,7 +140,8 @@ def processor_time(pages: int) -> dict[str, float]:
         assert done.status == 0, done.out
         found[way] = (done.seconds + _orphans_seconds()) / pages
     site.close()
-    ratios = {f"{way} / plain": found[way] / found["plain"] for way in WAYS[1:]}
+    ratios = {f"{way} / {PLAIN}": found[way] / found[PLAIN] for way in WAYS[2:]}
+    ratios[f"letopis / {PLAIN_PICTURE}"] = found["letopis"] / found[PLAIN_PICTURE]
     return {name: round(figure, 3) for name, figure in (found | ratios).items()}
 
 
@@ -150,8 +154,9 @@ def _orphans_seconds() -> float:
     return spent
 
 
-async def load_plainly(url: str, pages: int) -> None:
-    """Chromium alone: each page in a profile of its own, until it is quiet."""
+async def load_plainly(url: str, pages: int, *, picture: bool) -> None:
+    """Chromium alone: each page in a profile of its own, until it is quiet; with a picture, scrolled before."""
+    most = CaptureSettings().screenshot_height
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"]
@@ -160,6 +165,10 @@ async def load_plainly(url: str, pages: int) -> None:
             context = await browser.new_context()
             page = await context.new_page()
             await page.goto(f"{url}?{number}", wait_until="networkidle")
+            if picture:
+                await page.evaluate(SCROLL)
+                await page.wait_for_load_state("networkidle")
+                await page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": 1280, "height": most})
             await context.close()
         await browser.close()
 
@@ -187,8 +196,8 @@ def main() -> None:
     parser.add_argument("--url")
     parser.add_argument("--pages", type=int, default=10)
     asked = parser.parse_args()
-    if asked.way == "plain":
-        asyncio.run(load_plainly(asked.url, asked.pages))
+    if asked.way in (PLAIN, PLAIN_PICTURE):
+        asyncio.run(load_plainly(asked.url, asked.pages, picture=asked.way == PLAIN_PICTURE))
     elif asked.way is not None:
         capture(asked.url, asked.pages, picture=asked.way == "letopis")
     else:

@@ -68,6 +68,12 @@ def test_what_stays_on_a_page_stays_the_same_bytes_also_where_it_moved(lines: li
     assert sum(strip not in before for strip in after) <= 4, "the new line, the one behind it, and the checksum"
 
 
+TALLER_THAN_MEMORY = picture(rows_of([1])).replace(
+    struct.pack(">II", WIDTH, GAP + INK + 1), struct.pack(">II", WIDTH, 2**32 - 1), 1
+)
+"""It says to have four thousand million rows."""
+
+
 def test_what_is_no_plain_picture_comes_as_it_is() -> None:
     whole = picture(rows_of([1, 2]))
     strange = (
@@ -77,5 +83,6 @@ def test_what_is_no_plain_picture_comes_as_it_is() -> None:
         picture(rows_of([1]), interlaced=1),
         picture(rows_of([1]), colour=6),
         SIGNATURE,
+        TALLER_THAN_MEMORY,
     )
     assert [packed_by_rows(one) for one in strange] == list(strange)

@@ -25,7 +25,10 @@ AskResource = Callable[[Request], Awaitable[Response]]
 
 _AT_ONCE = 6
 _UNSEEN = 0.1
-"""The scale at which a page is drawn while it loads and is scrolled, when nobody looks; the page does not notice."""
+"""The scale at which a page is drawn while it loads and is scrolled, when nobody looks; the page does not notice.
+
+A picture has a scale of its own, and so it is drawn once.
+"""
 _MAX_PART_BYTES = 16 * 1024 * 1024
 _MAX_SENT_BYTES = 1024 * 1024
 """Of a body that a page sends."""
@@ -43,14 +46,15 @@ _KINDS = {
     "texttrack": "media", "document": "frames",
 }  # fmt: skip
 """What the setting `capture.take` calls the kinds of requests; all others are `data`."""
-_READ_DOCUMENT = """(() => {
+_READ_PAGE = """((most, longest) => {
   const kind = document.doctype ? new XMLSerializer().serializeToString(document.doctype) : "";
-  const text = kind + (document.documentElement ? document.documentElement.outerHTML : "");
-  return text.length > %d ? null : text;
-})()"""
-_READ_TEXT = f"document.body ? document.body.innerText.slice(0, {_MAX_TEXT}) : ''"
+  const page = kind + (document.documentElement ? document.documentElement.outerHTML : "");
+  if (page.length > most) return null;
+  return [page, longest && document.body ? document.body.innerText.slice(0, longest) : ""];
+})(%d, %d)"""
+"""The document and the text as shown, or null for a page that is too large."""
 _ICONS = """[...document.querySelectorAll("link[rel~=icon i][href]")].slice(0, 8)
-  .forEach((link) => { new Image().src = link.href; })"""
+  .forEach((link) => { new Image().src = link.href; });"""
 """A window would show them; a browser without one does not ask for them."""
 SCROLL = """(async () => {
   const step = Math.max(200, innerHeight), pause = () => new Promise(done => setTimeout(done, 50));
@@ -164,11 +168,9 @@ class PageRenderer:
     async def _scroll(self, page: Page, session: CDPSession) -> None:
         """Down to the end and up again: readers come by everything, and so does what loads only then."""
         before = self._requests
-        with contextlib.suppress(Error):
-            await self._evaluate(session, _ICONS)
         with contextlib.suppress(Error, TimeoutError):
             async with asyncio.timeout(min(self._settings.quiet, self._milliseconds() / 1000)):
-                await self._evaluate(session, SCROLL)
+                await self._evaluate(session, _ICONS + SCROLL)
         if self._requests > before:
             await self._wait_for_quiet(page)
 
@@ -181,14 +183,14 @@ class PageRenderer:
         """The document, the text and the picture; none larger than allowed."""
         limit = self._job.request.limits.max_bytes
         frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]
-        text = await self._evaluate(session, _READ_DOCUMENT % limit)
-        body = text.encode("utf-8", "replace") if isinstance(text, str) else None
+        read = await self._evaluate(session, _READ_PAGE % (limit, _MAX_TEXT if self._settings.text else 0))
+        page, text = read if isinstance(read, list) else (None, "")
+        body = page.encode("utf-8", "replace") if isinstance(page, str) else None
         if not str(frame["url"]).startswith(("http://", "https://")):
             return self._failed("the page led to an address that cannot be shown")
         if body is None or len(body) > limit:
             return self._failed("the rendered page is larger than the size limit", FailureKind.TOO_LARGE)
-        words = await self._evaluate(session, _READ_TEXT) if self._settings.text else ""
-        shown = LoadedPage(screenshot=await self._screenshot(session), text=words if isinstance(words, str) else "")
+        shown = LoadedPage(screenshot=await self._screenshot(session), text=text)
         return self._rendered(body, str(frame["url"]), shown)
 
     async def _evaluate(self, session: CDPSession, expression: str) -> object:
@@ -205,7 +207,6 @@ class PageRenderer:
         if self._settings.screenshot == "none":
             return b""
         try:
-            await draw_at(session, viewport_of(self._settings), 1)
             return await take_screenshot(session, self._settings.screenshot, self._settings.screenshot_height)
         except Error as error:
             self._warn(f"no picture was taken: {str(error).splitlines()[0]}")
