@@ -77,6 +77,10 @@ class VersionLog:
         """Those of one page from a number on."""
         return version_log.spans_from(self._database, page, number)
 
+    def span_at(self, page: int, time: int, last: int) -> VersionSpan | None:
+        """The one of a page that was valid at a time, of those up to a known one."""
+        return version_log.span_at(self._database, page, time, last)
+
     def spans_up_to(self, last: int) -> Iterator[VersionSpan]:
         """All of them up to a known one."""
         return version_log.spans_up_to(self._database, last)

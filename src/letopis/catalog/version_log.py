@@ -132,6 +132,13 @@ def spans_from(database: Database, resource: int, number: int) -> list[VersionSp
     return [VersionSpan(*row) for row in rows]
 
 
+def span_at(database: Database, resource: int, time: int, last: int) -> VersionSpan | None:
+    """The version of one URL that was valid at a time, of those up to a known id."""
+    question = _SELECT_SPANS + "WHERE v.resource = ? AND v.time <= ? AND v.id <= ? ORDER BY v.number DESC LIMIT 1"
+    row = database.one(question, (resource, time, last))
+    return VersionSpan(*row) if row else None
+
+
 def spans_up_to(database: Database, last: int) -> Iterator[VersionSpan]:
     """All versions up to a known id."""
     return (

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, Literal
 
+from letopis.archive.index_facts import VersionSpan
 from letopis.index.anchor_index import MAX_PAGES, MAX_PAGES_OF_SEVERAL, AnchorMatch, AnchorReader
 from letopis.index.page_text import snippet, text_runs
 from letopis.index.query_language import WordQuery
 from letopis.index.search_ranking import PageWeight, ScoreParts, SearchHit, freshness, learned_weight
-from letopis.index.word_documents import OPEN_END
 from letopis.index.word_index import WordIndex
+from letopis.index.word_runs import OPEN_END
 from letopis.index.word_snapshot import AnchorScores, QueryBuilder, WordSnapshot, has_single_clause
 from letopis.model import from_millis, to_millis
 from letopis.tuples import NamedTuple
@@ -144,6 +145,8 @@ class SearchFacet:
 
 
 class _Candidate(NamedTuple):
+    """A document; `past` is the version meant where that is not the last of its run."""
+
     order: float
     id: int
     address: Any
@@ -151,6 +154,37 @@ class _Candidate(NamedTuple):
     words: float
     fresh: float
     rank: float
+    past: VersionSpan | None
+
+
+class _Weigher(NamedTuple):
+    """Puts documents in the order of an answer: for a moment, of versions that began no later than a bound."""
+
+    snapshot: WordSnapshot
+    moment: int
+    bound: int
+    rank: PageWeight | None
+
+    def ordered(self, hits: Sequence[tuple[float, Any]]) -> list[_Candidate]:
+        """Best first; equal ones in the order of recording."""
+        snapshot, moment, rank = self.snapshot, self.moment, self.rank
+        addresses = [address for _, address in hits]
+        ids, times = snapshot.numbers("id", addresses), snapshot.numbers("newest", addresses)
+        pages = snapshot.numbers("resource", addresses) if rank is not None or self.bound < OPEN_END - 1 else []
+        found = []
+        for place, ((words, address), number, time) in enumerate(zip(hits, ids, times, strict=True)):
+            past = snapshot.version_at(pages[place], self.bound) if time > self.bound else None
+            if past is not None:
+                number, time = past.id, past.time
+            fresh = freshness(time, moment)
+            weight = rank(pages[place]) if rank is not None else 1.0
+            found.append(_Candidate(-words * fresh * weight, number, address, time, words, fresh, weight, past))
+        return sorted(found)
+
+    def in_windows(self, hits: Sequence[tuple[float, Any]]) -> list[_Candidate]:
+        """The same, window by window."""
+        starts = range(0, len(hits), RERANK_WINDOW)
+        return [one for start in starts for one in self.ordered(hits[start : start + RERANK_WINDOW])]
 
 
 def search(
@@ -176,9 +210,9 @@ def search(
     snapshot = index.snapshot()
     matcher = QueryBuilder(snapshot)
     called = anchor_matches(index, snapshot, question)
-    moment = to_millis(question.at or question.until or index.archive.clock())
+    weigher = _Weigher(snapshot, *_moment_and_bound(index, question), rank)
     wanted = offset + limit
-    asked = (snapshot, matcher, question, moment, _UNCOLLAPSED * wanted if collapse else wanted, rank, called)
+    asked = (weigher, matcher, question, _UNCOLLAPSED * wanted if collapse else wanted, called)
     chosen = _best_candidates(*asked) if order == "relevance" else _sorted_candidates(*asked, order)
     similar: dict[int, list[str]] = {}
     if collapse:
@@ -194,35 +228,42 @@ def search(
     return [hit._replace(similar=tuple(similar.get(one.id, ()))) for hit, one in zip(hits, chosen, strict=True)]
 
 
+def _moment_and_bound(index: WordIndex, question: WordQuery) -> tuple[int, int]:
+    """The moment by which versions are called fresh, and after which none may have begun."""
+    asked = question.at or question.until
+    return (to_millis(index.archive.clock()), OPEN_END - 1) if asked is None else (to_millis(asked),) * 2
+
+
 def _hit(
     snapshot: WordSnapshot, pattern: re.Pattern[str] | None, found: _Candidate, until: int, number: int,
     added: tuple[float, str],
 ) -> SearchHit:  # fmt: skip
     url, title, language, text = snapshot.stored(found.address)
+    if found.past is not None:
+        number, until = found.past.number, found.past.until or OPEN_END
     ends = None if until == OPEN_END else from_millis(until)
     why = ScoreParts(max(0.0, found.words - added[0]), found.fresh, found.rank, *added)
     return SearchHit(url, title, snippet(text, pattern), from_millis(found.time), ends, number, language, why)
 
 
 def _best_candidates(
-    snapshot: WordSnapshot, matcher: QueryBuilder, question: WordQuery, moment: int, wanted: int,
-    rank: PageWeight | None, called: AnchorMatches,
-) -> list[_Candidate]:  # fmt: skip
+    weigher: _Weigher, matcher: QueryBuilder, question: WordQuery, wanted: int, called: AnchorMatches
+) -> list[_Candidate]:
     """The best by words, window by window, each put in its final order.
 
     So the cost does not depend on how many pages fit, and what stands on the
     second page of an answer does not depend on how the first was asked for.
     """
-    count = RERANK_WINDOW * (1 + (wanted - 1) // RERANK_WINDOW)
+    snapshot, count = weigher.snapshot, RERANK_WINDOW * (1 + (wanted - 1) // RERANK_WINDOW)
     hits = _filtered_afterwards(snapshot, matcher, question, count)
     if hits is not None:
         best = called.among(snapshot, matcher, question, hits)[:count]
-        return _in_windows(snapshot, best, moment, rank)[:wanted]
+        return weigher.in_windows(best)[:wanted]
     query = matcher.query(question)
     while True:
         hits = snapshot.hits(query, count)
         best = called.among(snapshot, matcher, question, hits)[:count]
-        found = _in_windows(snapshot, best, moment, rank)
+        found = weigher.in_windows(best)
         if question.spans:
             found = _best_of_page(snapshot, found)
         if len(found) >= wanted or len(hits) < count:
@@ -231,14 +272,13 @@ def _best_candidates(
 
 
 def _sorted_candidates(
-    snapshot: WordSnapshot, matcher: QueryBuilder, question: WordQuery, moment: int, wanted: int,
-    rank: PageWeight | None, called: AnchorMatches, order: SearchOrder,
+    weigher: _Weigher, matcher: QueryBuilder, question: WordQuery, wanted: int, called: AnchorMatches,
+    order: SearchOrder,
 ) -> list[_Candidate]:  # fmt: skip
     """All that fit, in another order; equal ones by how well they fit."""
-    hits = snapshot.hits(matcher.query(question, named=called.weights()), MAX_SORTED)
-    found = _ordered(snapshot, hits, moment, rank)
+    found = weigher.ordered(weigher.snapshot.hits(matcher.query(question, named=called.weights()), MAX_SORTED))
     if question.spans:
-        found = _best_of_page(snapshot, found)
+        found = _best_of_page(weigher.snapshot, found)
     if order == "date":
         found.sort(key=lambda candidate: -candidate.time)
     else:
@@ -284,29 +324,6 @@ def _filtered_afterwards(
     hits = snapshot.hits(matcher.query(question, timed=False), most)
     kept = snapshot.standing(hits, query_moment(question))
     return kept[:count] if len(kept) >= count or len(hits) < most else None
-
-
-def _in_windows(
-    snapshot: WordSnapshot, hits: Sequence[tuple[float, Any]], moment: int, rank: PageWeight | None
-) -> list[_Candidate]:
-    found: list[_Candidate] = []
-    for start in range(0, len(hits), RERANK_WINDOW):
-        found += _ordered(snapshot, hits[start : start + RERANK_WINDOW], moment, rank)
-    return found
-
-
-def _ordered(
-    snapshot: WordSnapshot, hits: Sequence[tuple[float, Any]], moment: int, rank: PageWeight | None
-) -> list[_Candidate]:
-    addresses = [address for _, address in hits]
-    ids, times = snapshot.numbers("id", addresses), snapshot.numbers("time", addresses)
-    found = []
-    weights = [rank(page) for page in snapshot.numbers("resource", addresses)] if rank is not None else []
-    for place, ((words, address), number, time) in enumerate(zip(hits, ids, times, strict=True)):
-        fresh = freshness(time, moment)
-        weight = weights[place] if weights else 1.0
-        found.append(_Candidate(-words * fresh * weight, number, address, time, words, fresh, weight))
-    return sorted(found)
 
 
 def _best_of_page(snapshot: WordSnapshot, found: list[_Candidate]) -> list[_Candidate]:

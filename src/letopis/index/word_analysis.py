@@ -34,8 +34,9 @@ from letopis.index.page_text import (
 )
 from letopis.index.query_language import FieldFilter, QueryClause, QueryTerm, WordQuery
 from letopis.index.stop_words import stop_words
-from letopis.index.word_documents import BLOCK_WEIGHTS, OPEN_END, STATE_NOW
+from letopis.index.word_documents import BLOCK_WEIGHTS, STATE_NOW
 from letopis.index.word_index import WordIndex
+from letopis.index.word_runs import OPEN_END
 from letopis.index.word_snapshot import QueryBuilder, WordSnapshot
 from letopis.model import from_millis
 from letopis.tuples import NamedTuple
@@ -162,7 +163,7 @@ def phrase_history(index: WordIndex, phrase: str, *sites: str) -> PhraseHistory:
     pages = len(set(snapshot.numbers("resource", addresses)))
     return PhraseHistory(
         " ".join(words), from_millis(snapshot.numbers("time", [first])[0]), snapshot.stored(first).url,
-        from_millis(seen), snapshot.stored(last).url, gone, pages, len(addresses),
+        from_millis(seen), snapshot.stored(last).url, gone, pages, snapshot.versions(addresses),
     )  # fmt: skip
 
 
@@ -198,7 +199,7 @@ def _last_seen(index: WordIndex, snapshot: WordSnapshot, query: Any) -> tuple[An
     """The document that was seen last, when, and by when it was gone."""
     standing = snapshot.every(_both(query, Query.term_query(snapshot.schema, "state", STATE_NOW, "basic")))
     candidates = standing or [_first_by(snapshot, query, "until", Order.Desc)]
-    columns = [snapshot.numbers(name, candidates) for name in ("resource", "number", "time")]
+    columns = [snapshot.numbers(name, candidates) for name in ("resource", "number", "newest")]
     log = VersionLog(index.archive)
     seen = [log.last_seen(page, number) or time for page, number, time in zip(*columns, strict=True)]
     best = max(range(len(candidates)), key=lambda place: (seen[place], -place))

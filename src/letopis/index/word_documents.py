@@ -1,20 +1,22 @@
 """The documents of the word index: its fields, and how a version and its page become one, here or on a cluster.
 
-One document stands for one version. Text fields hold words joined by blanks:
+One document stands for a run of versions with the same words. Text fields hold words joined by blanks:
 all cutting and all finding of base forms happens before.
 
     base       base forms, with frequencies: what plain words of a query are matched with
     exact      words as they stand, with positions: phrases and prefixes
     placed     `kind=word`, with positions: words, in all their forms, and phrases in a kind of block
-    placed_base  empty: indexes of earlier releases have it, and answer until they are made anew
     forms      `>form=base` and `<base=form`: the dictionary in both directions
     page       stored: URL, title and language, then one line a block
+
+`id`, `number` and `newest` are those of the last version of the run, `first` and `time` of the first.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -22,18 +24,17 @@ import tantivy
 
 from letopis import extract
 from letopis.archive import Archive
-from letopis.archive.index_facts import VersionSpan, WordRow, title_only_pages, word_forms
+from letopis.archive.index_facts import WordRow, title_only_pages, word_forms
 from letopis.config import SearchSettings
 from letopis.errors import LetopisError
 from letopis.index.base_forms import BaseForms
 from letopis.index.page_text import StoredPage, one_line, split_words, stored_lines
-from letopis.model import BlockKind, LinkType, Page
+from letopis.index.word_runs import OPEN_END, Content, VersionRun
+from letopis.model import BlockKind, LinkType, Page, Version
 from letopis.tuples import NamedTuple
 from letopis.urls import host
 
-WORDS_FORMAT = 1
-OPEN_END = 1 << 62
-"""The end of a version that is still valid."""
+WORDS_FORMAT = 2
 STATE_NOW, STATE_OLD, STATE_MARK = "now", "old", "mark"
 
 
@@ -66,7 +67,7 @@ def word_schema() -> Any:
     builder = tantivy.SchemaBuilder()
     for name in ("id", "resource"):
         builder.add_integer_field(name, fast=True, indexed=True)
-    for name in ("number", "time", "until"):
+    for name in ("first", "number", "time", "newest", "until"):
         builder.add_integer_field(name, fast=True, indexed=False)
     for name in ("site", "language", "type"):
         builder.add_text_field(name, fast=True, tokenizer_name="raw", index_option="basic")
@@ -77,7 +78,7 @@ def word_schema() -> Any:
     return builder.build()
 
 
-_WORD_FIELDS = {"base": "freq", "exact": "position", "placed": "position", "placed_base": "freq", "forms": "basic"}
+_WORD_FIELDS = {"base": "freq", "exact": "position", "placed": "position", "forms": "basic"}
 
 BLOCK_WEIGHTS = {BlockKind.TITLE: 3, BlockKind.H1: 2}
 """How often words of a kind count: weight by repetition costs a question nothing."""
@@ -91,25 +92,26 @@ def with_title_alone(page: Page) -> Page:
     return page._replace(blocks=titles, links=(), frame=frozenset())
 
 
-def document_fields(span: VersionSpan, page: Page, bases: Mapping[str, str]) -> dict[str, Any]:
-    """The fields of the document that stands for one version."""
+def document_content(url: str, page: Page, bases: Mapping[str, str]) -> Content:
+    """The fields of a document that tell what stands on the page."""
     lines = stored_lines(page)
     blocks = [(block.kind, split_words(block.text)) for block, _ in lines]
     links = [split_words(one_line(link.text)) for link in page.links if link.text and link.type in _TEXT_LINKS]
-    stored = StoredPage(span.url, one_line(page.title), page.language, "\n".join(line for _, line in lines))
+    stored = StoredPage(url, one_line(page.title), page.language, "\n".join(line for _, line in lines))
     return {
-        "id": span.id,
-        "resource": span.resource,
-        "number": span.number,
-        "time": span.time,
-        "until": OPEN_END if span.until is None else span.until,
-        "state": STATE_NOW if span.until is None else STATE_OLD,
-        "site": host(span.url),
+        "site": host(url),
         "language": page.language,
         "type": page.content_type,
         "page": stored.pack(),
         **_word_fields(blocks, links, bases),
     }
+
+
+def run_document(schema: Any, run: VersionRun, content: Content) -> Any:
+    """The document that stands for a run."""
+    state = STATE_NOW if run.last.until is None else STATE_OLD
+    fields = {**run.numbers._asdict(), "resource": run.last.resource, "state": state, **content}
+    return tantivy.Document.from_dict(fields, schema)
 
 
 def _word_fields(
@@ -144,7 +146,16 @@ def _form_entries(pairs: Iterable[tuple[str, str]]) -> list[str]:
 
 def mark_document(schema: Any, mark: WordIndexMark) -> Any:
     """The document that is no page and says how far the index has come; its id is 0, which no version has."""
-    never = {"resource": 0, "time": OPEN_END, "until": 0, "site": "", "language": "", "type": ""}
+    never = {
+        "resource": 0,
+        "first": 0,
+        "time": OPEN_END,
+        "newest": OPEN_END,
+        "until": 0,
+        "site": "",
+        "language": "",
+        "type": "",
+    }
     fields = {"id": 0, "number": mark.serial, "state": STATE_MARK, "page": mark.pack(), **never}
     return tantivy.Document.from_dict(fields, schema)
 
@@ -153,25 +164,33 @@ PIECE = 100
 """Versions of one piece."""
 
 
-def fields_of_versions(archive: Archive, spans: Iterable[VersionSpan], bases: BaseForms) -> Iterator[dict[str, Any]]:
-    """The fields of each version that can still be read."""
+def contents_of_runs(
+    archive: Archive, runs: Iterable[VersionRun], bases: BaseForms
+) -> Iterator[tuple[VersionRun, Content]]:
+    """The content of each run of which a version can still be read."""
     titles = title_only_pages(archive)
-    for span in spans:
-        try:
-            version = archive.answers.by_id(span.id)
-        except LetopisError:
-            # Dropped meanwhile, or its bytes are lost: there is nothing to find in it.
+    for run in runs:
+        version = _readable_version(archive, run)
+        if version is None:
             continue
         page = extract.read_page(version.body, version.url, version.headers)
-        if span.resource in titles:
+        if run.last.resource in titles:
             page = with_title_alone(page)
-        yield document_fields(span, page, bases.of(page.language))
+        yield run, document_content(run.last.url, page, bases.of(page.language))
 
 
-def fields_on_worker(archive: Archive, spans: tuple[VersionSpan, ...]) -> list[dict[str, Any]]:
+def _readable_version(archive: Archive, run: VersionRun) -> Version | None:
+    """None when all were dropped meanwhile or their bytes are lost: there is nothing to find in them."""
+    for number in dict.fromkeys((run.last.id, run.first.id)):
+        with suppress(LetopisError):
+            return archive.answers.by_id(number)
+    return None
+
+
+def contents_on_worker(archive: Archive, runs: tuple[VersionRun, ...]) -> list[tuple[VersionRun, Content]]:
     """A piece, on a worker that knows nothing yet but the archive."""
     bases = _cached_base_forms(archive.settings.search, tuple(word_forms(archive)))
-    return list(fields_of_versions(archive, spans, bases))
+    return list(contents_of_runs(archive, runs, bases))
 
 
 @lru_cache(maxsize=4)

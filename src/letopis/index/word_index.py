@@ -1,9 +1,9 @@
 """The index of words: follows the log of versions; derived, can be deleted and is built again.
 
-A version's document says until when it was valid. When a newer version
-comes, the document of the one before is written again, in the same commit as
-the new one and the mark that says how far the index has come. So a crash
-loses whole batches only, which are taken in again.
+A document stands for a run of versions with the same words and says until when
+they were valid. When a newer version comes, the document before it is written
+again, in the same commit as the new one and the mark that says how far the
+index has come. So a crash loses whole batches only, which are taken in again.
 """
 
 from __future__ import annotations
@@ -38,14 +38,23 @@ from letopis.index.base_forms import BaseForms
 from letopis.index.learned_forms import LearnedForms
 from letopis.index.page_text import nfc, split_words
 from letopis.index.word_documents import (
-    OPEN_END,
     PIECE,
     WORDS_FORMAT,
     WordIndexMark,
-    fields_of_versions,
-    fields_on_worker,
+    contents_of_runs,
+    contents_on_worker,
     mark_document,
+    run_document,
     word_schema,
+)
+from letopis.index.word_runs import (
+    Content,
+    IndexedRun,
+    VersionRun,
+    changed_runs,
+    differing_pages,
+    merged_runs,
+    single_runs,
 )
 from letopis.index.word_snapshot import WordSnapshot
 
@@ -198,8 +207,7 @@ class WordIndex:
             self.catch_up()
             with self._writing():
                 self._open()
-                spans = [span for resource in resources for span in self._log.spans_of_page(resource)]
-                self._write([], [span for span in spans if span.id <= self._mark.last], self._mark.last)
+                self._write_pages(resources)
 
     def base_forms_changed(self) -> None:
         """After base forms were settled otherwise: the next question builds the index anew."""
@@ -234,7 +242,9 @@ class WordIndex:
         return facts.st_ino, facts.st_mtime_ns
 
     def _open(self) -> None:
-        """Opens the index or makes an empty one; what cannot be opened is started over."""
+        """Opens the index or makes an empty one; what cannot be opened, or is of another release, is started over."""
+        if not self._data.exists():
+            self._start_over()
         try:
             make_private_folder(self._data)
             self._index = tantivy.Index(self._schema, str(self._data))
@@ -248,14 +258,15 @@ class WordIndex:
     def _see(self) -> None:
         self._index.reload()
         self._learned.open(self.bases().signature)
-        self._snapshot = WordSnapshot(self._index.searcher(), self._schema, self.bases, self._learned)
-        self._mark = self._snapshot.mark()
+        self._snapshot = WordSnapshot(self._index.searcher(), self._schema, self.bases, self._learned, self._log)
+        self._mark = self._snapshot.mark
 
     def _forget(self) -> None:
         self._index, self._snapshot, self._mark, self._stamp = None, None, WordIndexMark(), NO_STAMP
 
     def _start_over(self) -> None:
-        shutil.rmtree(self._data, ignore_errors=True)
+        for folder in self._folder.glob("v*"):
+            shutil.rmtree(folder, ignore_errors=True)
         self._forget()
 
     def _check_log(self) -> None:
@@ -279,43 +290,59 @@ class WordIndex:
     def _take_all(self, progress: Callable[[int], None], stop: Callable[[], bool]) -> int:
         done = 0
         while not stop() and (spans := self._log.spans_since(self._mark.last, BATCH)):
-            again = self._touched(spans)
-            self._write(spans, again, spans[-1].id, progress=partial(_forward_progress, progress, done))
+            gone, runs = self._changes(spans)
+            report = partial(_forward_progress, progress, done, len(spans))
+            self._write(runs, spans[-1].id, [("id", number) for number in gone], report)
             done += len(spans)
             progress(done)
         return done
 
-    def _touched(self, spans: list[VersionSpan]) -> list[VersionSpan]:
-        """Versions already in the index whose end or number the new ones change."""
-        last = self._mark.last
-        if not last:
-            return []
-        starts: dict[int, int] = {}
+    def _changes(self, spans: list[VersionSpan]) -> tuple[list[int], list[VersionRun]]:
+        """Documents that new versions replace, by id, and the runs to be written; pages in the order of recording."""
+        pages: dict[int, list[VersionSpan]] = {}
         for span in spans:
-            starts[span.resource] = min(span.number, starts.get(span.resource, span.number))
-        around = [self._log.spans_of_page(resource, max(0, number - 1)) for resource, number in starts.items()]
-        return [span for near in around for span in near if span.id <= last and self._differs(span)]
+            pages.setdefault(span.resource, []).append(span)
+        known = self._indexed(Query.term_set_query(self._schema, "resource", list(pages))) if self._mark.last else {}
+        gone: list[int] = []
+        runs: list[VersionRun] = []
+        for page, new in pages.items():
+            new.sort(key=lambda span: span.number)
+            if page in known:
+                around = self._around(page, new[0].number, spans[-1].id, known[page])
+                old, again = changed_runs(around, known[page], self._mark.last)
+                gone += old
+                runs += again
+            else:
+                runs += single_runs(new)
+        return gone, runs
 
-    def _differs(self, span: VersionSpan) -> bool:
+    def _around(self, page: int, number: int, last: int, known: list[IndexedRun]) -> list[VersionSpan]:
+        """Versions of a page up to a known one from the run on that stands before a number."""
+        first = next((run.first for run in known if run.first < number <= run.number + 1), max(0, number - 1))
+        return [span for span in self._log.spans_of_page(page, first) if span.id <= last]
+
+    def _indexed(self, query: Any) -> dict[int, list[IndexedRun]]:
+        """What the index says about runs of versions, by page and in order."""
         assert self._snapshot is not None
-        hits = self._snapshot.hits(Query.term_query(self._schema, "id", span.id), 1)
-        known = (
-            [self._snapshot.numbers(field, [hits[0][1]])[0] for field in ("number", "time", "until")] if hits else []
-        )
-        return known != [span.number, span.time, OPEN_END if span.until is None else span.until]
+        addresses = self._snapshot.every(query)
+        columns = [self._snapshot.numbers(field, addresses) for field in ("resource", *IndexedRun._fields)]
+        found: dict[int, list[IndexedRun]] = {}
+        for page, *numbers in zip(*columns, strict=True):
+            found.setdefault(page, []).append(IndexedRun(*numbers))
+        for runs in found.values():
+            runs.sort(key=lambda run: run.time)
+        return found
 
     def _reconcile(self) -> None:
-        """Compares every document with the log and writes those again that differ."""
-        assert self._snapshot is not None
-        found = self._snapshot
-        addresses = found.every(Query.range_query(self._schema, "id", tantivy.FieldType.Integer, 1, None))
-        columns = [found.numbers(field, addresses) for field in ("id", "number", "time", "until")]
-        known = {row[0]: row[1:] for row in zip(*columns, strict=True)}
-        again: list[VersionSpan] = []
-        for span in self._log.spans_up_to(self._mark.last):
-            if known.pop(span.id, ()) != (span.number, span.time, OPEN_END if span.until is None else span.until):
-                again.append(span)
-        self._write([], again, self._mark.last, gone=known)
+        """Compares every document with the log and writes those pages again that differ."""
+        known = self._indexed(Query.range_query(self._schema, "id", tantivy.FieldType.Integer, 1, None))
+        self._write_pages(differing_pages(self._log.spans_up_to(self._mark.last), known))
+
+    def _write_pages(self, pages: Iterable[int]) -> None:
+        """Writes all that was taken in of some pages again."""
+        chosen = sorted(pages)
+        spans = [span for page in chosen for span in self._log.spans_of_page(page) if span.id <= self._mark.last]
+        self._write(single_runs(spans), self._mark.last, [("resource", page) for page in chosen])
 
     # Writing
 
@@ -332,22 +359,19 @@ class WordIndex:
 
     def _write(
         self,
-        new: list[VersionSpan],
-        again: list[VersionSpan],
+        runs: list[VersionRun],
         last: int,
-        gone: Iterable[int] = (),
+        gone: Iterable[tuple[str, int]],
         progress: Callable[[int], None] = lambda done: None,
     ) -> None:
-        """One commit: new documents, those to be written again, those that are gone, and the mark."""
+        """One commit: documents that are gone, by a number in a field, those of runs, and the mark."""
         mark = WordIndexMark(last, *self._log.mark(last), self.bases().signature, self._mark.serial + 1)
         try:
             writer = self._index.writer(_WRITER_BYTES, 1)
-            for number in (*self._old_marks(), *gone, *(span.id for span in again)):
-                writer.delete_documents_by_term("id", number)
-            for done, made in enumerate(self._documents([*new, *again]), 1):
-                writer.add_document(made)
-                if done % _PROGRESS_STEP == 0:
-                    progress(min(done, len(new)))
+            for field, number in (*self._old_marks(), *gone):
+                writer.delete_documents_by_term(field, number)
+            for run, content in merged_runs(self._contents(runs, progress)):
+                writer.add_document(run_document(self._schema, run, content))
             writer.add_document(mark_document(self._schema, mark))
             writer.commit()
             writer.wait_merging_threads()
@@ -356,22 +380,27 @@ class WordIndex:
         self._see()
         self._stamp = self._disk_stamp()
 
-    def _old_marks(self) -> tuple[int, ...]:
-        """The id of all marks when there are too many of them."""
+    def _old_marks(self) -> tuple[tuple[str, int], ...]:
+        """What all marks have when there are too many of them."""
         assert self._snapshot is not None
-        return (0,) if self._snapshot.marks() >= _MAX_MARKS else ()
+        return (("id", 0),) if self._snapshot.marks() >= _MAX_MARKS else ()
 
-    def _documents(self, spans: list[VersionSpan]) -> Iterator[Any]:
-        """Documents in the order of their versions, worked out by whoever reads pages for us; a few of them here."""
-        if self._spread is None or len(spans) < PIECE:
-            found: Iterable[dict[str, Any]] = fields_of_versions(self.archive, spans, self.bases())
+    def _contents(
+        self, runs: list[VersionRun], progress: Callable[[int], None]
+    ) -> Iterator[tuple[VersionRun, Content]]:
+        """What runs say, in order, worked out by whoever reads pages for us; a few of them here."""
+        if self._spread is None or len(runs) < PIECE:
+            found: Iterable[tuple[VersionRun, Content]] = contents_of_runs(self.archive, runs, self.bases())
         else:
-            found = chain.from_iterable(self._spread.each(fields_on_worker, pieces_of(spans, PIECE)))
-        return (tantivy.Document.from_dict(fields, self._schema) for fields in found)
+            found = chain.from_iterable(self._spread.each(contents_on_worker, pieces_of(runs, PIECE)))
+        for done, one in enumerate(found, 1):
+            yield one
+            if done % _PROGRESS_STEP == 0:
+                progress(done)
 
 
-def _forward_progress(progress: Callable[[int], None], before: int, count: int) -> None:
-    progress(before + count)
+def _forward_progress(progress: Callable[[int], None], before: int, most: int, count: int) -> None:
+    progress(before + min(count, most))
 
 
 def derive_base_forms(index: WordIndex, extension: str, basic_extension: str = "") -> list[tuple[str, str]]:

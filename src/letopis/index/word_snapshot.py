@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 from tantivy import FieldType, Occur, Query
 
+from letopis.archive.index_facts import VersionLog, VersionSpan
 from letopis.errors import Damaged, Remedy
 from letopis.index.base_forms import BaseForms
 from letopis.index.learned_forms import LearnedForms
@@ -243,8 +244,11 @@ _MAX_FORMS = 64
 class WordSnapshot:
     """A searcher with its schema and its dictionary of word forms. Safe to share between threads."""
 
-    def __init__(self, searcher: Any, schema: Any, bases: Callable[[], BaseForms], learned: LearnedForms) -> None:
+    def __init__(
+        self, searcher: Any, schema: Any, bases: Callable[[], BaseForms], learned: LearnedForms, log: VersionLog
+    ) -> None:
         self.searcher = searcher
+        self._log = log
         self.schema = schema
         self._bases = bases
         self._learned = learned
@@ -256,18 +260,23 @@ class WordSnapshot:
         self._members: dict[str, tuple[str, ...]] = {}
         self._languages: frozenset[str] | None = None
 
+    @cached_property
     def mark(self) -> WordIndexMark:
         """How far the index had come; an empty mark when it is new."""
         marks = Query.term_query(self.schema, "state", STATE_MARK, "basic")
         hits = self.searcher.search(marks, 1, count=False, order_by_field="number").hits
         return unpack_mark(self.searcher.doc(hits[0][1]).get_first("page")) if hits else WordIndexMark()
 
+    def version_at(self, page: int, moment: int) -> VersionSpan | None:
+        """The version of a page that was valid at a moment, of those that this state has; None when it is gone."""
+        return self._log.span_at(page, moment, self.mark.last)
+
     def marks(self) -> int:
         """How many marks there are, the latest and those it has replaced."""
         return int(self.searcher.doc_freq("state", STATE_MARK))
 
     def newest_share(self) -> float:
-        """The share of versions that are the newest of their page."""
+        """The share of documents that have the newest version of their page."""
         return float(self._newest / max(1, self.searcher.num_docs))
 
     def bases_of(self, form: str) -> tuple[str, ...]:
@@ -356,6 +365,11 @@ class WordSnapshot:
         """A number of each document."""
         values: list[int] = self.searcher.fast_field_values(field, list(addresses))
         return values
+
+    def versions(self, addresses: Sequence[Any]) -> int:
+        """How many versions some documents stand for."""
+        firsts, lasts = self.numbers("first", addresses), self.numbers("number", addresses)
+        return sum(lasts) - sum(firsts) + len(addresses)
 
     def standing(self, hits: Sequence[tuple[float, Any]], moment: int) -> list[tuple[float, Any]]:
         """Those of some documents that were valid at a moment."""
