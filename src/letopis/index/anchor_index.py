@@ -171,6 +171,8 @@ class AnchorIndex:
 class _AnchorVocabulary:
     """The words of the main index over the fields of this one."""
 
+    phrases = ("exact", ("",))
+
     def __init__(self, snapshot: WordSnapshot, schema: Any) -> None:
         self.schema = schema
         self.bases_of = snapshot.bases_of

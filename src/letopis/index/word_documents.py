@@ -4,8 +4,8 @@ One document stands for a run of versions with the same words. Text fields hold 
 all cutting and all finding of base forms happens before.
 
     base       base forms, with frequencies: what plain words of a query are matched with
-    exact      words as they stand, with positions: phrases and prefixes
-    placed     `kind=word`, with positions: words, in all their forms, and phrases in a kind of block
+    exact      words as they stand, without frequencies: words in quotes, and prefixes
+    placed     `kind=word`, with positions: words, in all their forms, in a kind of block, and all phrases
     forms      `>form=base` and `<base=form`: the dictionary in both directions
     page       stored: URL, title and language, then one line a block
 
@@ -78,7 +78,11 @@ def word_schema() -> Any:
     return builder.build()
 
 
-_WORD_FIELDS = {"base": "freq", "exact": "position", "placed": "position", "forms": "basic"}
+_WORD_FIELDS = {"base": "freq", "exact": "basic", "placed": "position", "forms": "basic"}
+HIDDEN = "hidden"
+"""The kind, beside `link`, of what stands in no other block: what a link says when the mouse rests on it."""
+PHRASE_STARTS = tuple(f"{kind}=" for kind in (*BlockKind, HIDDEN) if kind != BlockKind.LINK)
+"""What words of `placed` begin with that stand in a block of their own; texts of links stand in others."""
 
 BLOCK_WEIGHTS = {BlockKind.TITLE: 3, BlockKind.H1: 2}
 """How often words of a kind count: weight by repetition costs a question nothing."""
@@ -129,13 +133,15 @@ def _word_fields(
         fields["exact"].append(" ".join(words))
         fields["base"] += [" ".join(found)] * BLOCK_WEIGHTS.get(kind, 1)
         fields["placed"].append(_placed(kind, words))
+        if kind is BlockKind.LINK:
+            fields["placed"].append(_placed(HIDDEN, words))
     fields["placed"] += [_placed(BlockKind.LINK, words) for words in links]
     fields["forms"].append(" ".join(_form_entries(pairs.items())))
     return fields
 
 
-def _placed(kind: BlockKind, words: list[str]) -> str:
-    start = kind.value + "="
+def _placed(kind: str, words: list[str]) -> str:
+    start = f"{kind}="
     return " ".join([start + word for word in words])
 
 

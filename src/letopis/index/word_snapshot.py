@@ -17,7 +17,7 @@ from letopis.index.learned_forms import LearnedForms
 from letopis.index.page_text import LINE_LEAD, WORD, StoredPage, is_cjk, lowered, unpack_stored_page
 from letopis.index.query_language import FieldFilter, QueryClause, QueryTerm, WordQuery
 from letopis.index.vocabulary import accent_pattern, accent_variants
-from letopis.index.word_documents import STATE_MARK, STATE_NOW, WordIndexMark, unpack_mark
+from letopis.index.word_documents import PHRASE_STARTS, STATE_MARK, STATE_NOW, WordIndexMark, unpack_mark
 from letopis.model import to_millis
 
 
@@ -25,6 +25,8 @@ class Vocabulary(Protocol):
     """An index whose words are known in all their forms."""
 
     schema: Any
+    phrases: tuple[str, tuple[str, ...]]
+    """The field with the places of words, and what words begin with there."""
 
     def bases_of(self, form: str) -> tuple[str, ...]:
         """Base forms under which a word can be found."""
@@ -132,9 +134,7 @@ class QueryBuilder:
     def term(self, term: QueryTerm, *, widely: bool = True) -> Any:
         """One term, in its kinds of blocks where it names any; `widely` with other accents and learned forms too."""
         if term.exact or term.prefix:
-            return _any_of(
-                [self._exact(term, field, start) for field, start in _fields_of_term(term, "exact", "placed")]
-            )
+            return self._exact(term)
         if term.blocks:
             return _any_of([self._placed(term.words[0], f"{kind.value}=", widely) for kind in term.blocks])
         return self._forms(term.words[0], widely)
@@ -172,15 +172,30 @@ class QueryBuilder:
         terms = self._terms(field, (word for word in words if word not in found))
         return [Query.boost_query(term, weight) for term in terms]
 
-    def _exact(self, term: QueryTerm, field: str, start: str) -> Any:
-        words: list[Any] = [start + word for word in term.words]
-        if term.prefix and len(words) > 1:
-            return Query.phrase_prefix_query(self._schema, field, words)
+    def _exact(self, term: QueryTerm) -> Any:
+        """Words as they stand."""
+        starts = [f"{kind.value}=" for kind in term.blocks]
+        if len(term.words) > 1:
+            field, anywhere = self._snapshot.phrases
+            return _any_of([self._phrase(term, field, start) for start in starts or anywhere])
         if term.prefix:
-            return Query.regex_query(self._schema, field, start + accent_pattern(term.words[0]) + ".*")
-        if len(words) > 1:
-            return Query.phrase_query(self._schema, field, words)
-        return Query.term_query(self._schema, field, words[0], "position")
+            pattern = accent_pattern(term.words[0]) + ".*"
+            parts = [Query.regex_query(self._schema, "placed", start + pattern) for start in starts]
+            return _any_of(parts or [Query.regex_query(self._schema, "exact", pattern)])
+        if starts:
+            return _any_of(self._terms("placed", [start + term.words[0] for start in starts]))
+        return self._quoted(term.words[0])
+
+    def _phrase(self, term: QueryTerm, field: str, start: str) -> Any:
+        words: list[Any] = [start + word for word in term.words]
+        make = Query.phrase_prefix_query if term.prefix else Query.phrase_query
+        return make(self._schema, field, words)
+
+    def _quoted(self, word: str) -> Any:
+        """The very word; how often it stands on a page is told by its base forms alone."""
+        there = Query.const_score_query(Query.term_query(self._schema, "exact", word, "basic"), 0.0)
+        often = self._terms("base", self._snapshot.bases_of(word))
+        return Query.boolean_query([(Occur.Must, there), *((Occur.Should, part) for part in often)])
 
     def pattern(self, question: WordQuery) -> re.Pattern[str] | None:
         """Finds the words of a question in a lowered text; a group for each term tells which it was."""
@@ -220,11 +235,6 @@ def compiled_pattern(sources: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"({source})" for source in sources))
 
 
-def _fields_of_term(term: QueryTerm, everywhere: str, placed: str) -> list[tuple[str, str]]:
-    """Fields and what words begin with there."""
-    return [(placed, f"{kind.value}=") for kind in term.blocks] or [(everywhere, "")]
-
-
 def _any_of(queries: list[Any]) -> Any:
     return queries[0] if len(queries) == 1 else Query.boolean_query([(Occur.Should, query) for query in queries])
 
@@ -243,6 +253,8 @@ _MAX_FORMS = 64
 
 class WordSnapshot:
     """A searcher with its schema and its dictionary of word forms. Safe to share between threads."""
+
+    phrases = ("placed", PHRASE_STARTS)
 
     def __init__(
         self, searcher: Any, schema: Any, bases: Callable[[], BaseForms], learned: LearnedForms, log: VersionLog
