@@ -65,6 +65,7 @@ MAPS = BenchmarkRun("graph", ("--only", "map"))
 CHECKS = BenchmarkRun("graph", ("--only", "check"))
 SEARCH = BenchmarkRun("search")
 NAMES = BenchmarkRun("search", ("--pages", "3000", "--links", "20"))
+INDEX = BenchmarkRun("index_size", ("--pages", "100"))
 SERVE = BenchmarkRun("serve")
 IDLE = BenchmarkRun("serve", ("--idle",))
 CAPTURE = BenchmarkRun("capture", ("--only", "R5", "--pages", "8"))
@@ -116,6 +117,10 @@ def of_frontier(beginning: str) -> Callable[[Any], Figure]:
         return Figure(ours, None, ours)
 
     return find
+
+
+def _index(found: Mapping[str, Any]) -> Figure:
+    return Figure(found["words"] + found["links"], found["packs"], found["ratio"])
 
 
 def of_revisit(policy: str) -> Callable[[Any], Figure]:
@@ -300,6 +305,7 @@ ROWS = (
                  "diff"),
     BenchmarkRow("Q21", "difference of unrelated 1 MB pages", DIFF, "ms", "lxml htmldiff", 1000,
                  of_diff("unrelated 1 MB"), "diff"),
+    BenchmarkRow("Q22", "index of words and links, small history", INDEX, "bytes", "the packs", 1.0, _index, "search"),
     BenchmarkRow("Q23", "full compaction", VERSIONS, "ms", "gzip -9", 8, of_store("Q23"), "store"),
     BenchmarkRow("Q23", "full compaction, news", NEWS, "ms", "gzip -9", 8, of_store("Q23"), "store"),
     BenchmarkRow("Q25", "WARC import, worst of the files", IMPORT, "s", "bare libraries", 0.85, _import, "exchange",

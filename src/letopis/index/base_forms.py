@@ -19,6 +19,7 @@ from letopis.errors import SettingError
 from letopis.index.page_text import nfc
 from letopis.index.word_endings import (
     BASE_ENDINGS,
+    FEMININE_ENDINGS,
     FORM_ENDINGS,
     PARTICIPLE_ENDINGS,
     REFLEXIVE_ENDINGS,
@@ -30,10 +31,12 @@ if TYPE_CHECKING:
     from letopis.index.hunspell import HunspellDictionary
 
 _MAX_CACHED_FORMS = 500_000
-_METHOD = "affixes and dictionaries agree; endings 3"
+_METHOD = "affixes and dictionaries agree; endings 4"
 """Part of the signature; another one when sources are used in another way."""
 _SHORTEST_STEM = 3
 """Letters before an ending that is replaced."""
+_LONG_ENDINGS = frozenset({"cs"})
+"""Languages whose long endings say enough after fewer letters: uveden, nucen."""
 
 
 class LemmaSource(Protocol):
@@ -122,7 +125,9 @@ class BaseForms:
         base = self._replaced(form, language, FORM_ENDINGS.get(language, ())) or self.listed(form, language)
         if base is None:
             base = _tidy(self._source().lemmatize(form, language))
-        if base.endswith(VERB_ENDINGS.get(language, ())):
+        if form.removeprefix(base) in (feminine := FEMININE_ENDINGS.get(language, ())):
+            base += feminine[0]
+        elif base.endswith(VERB_ENDINGS.get(language, ())):
             base = _verbal_base(form, base, language)
         return self._replaced(base, language, BASE_ENDINGS.get(language, ())) or base
 
@@ -142,7 +147,8 @@ class BaseForms:
     def _replaced(self, word: str, language: str, endings: EndingPairs) -> str | None:
         for ending, other in endings:
             stem = word.removesuffix(ending)
-            if len(stem) + len(ending) == len(word) and len(stem) >= _SHORTEST_STEM:
+            shortest = max(1, 5 - len(ending)) if language in _LONG_ENDINGS else _SHORTEST_STEM
+            if len(stem) + len(ending) == len(word) and len(stem) >= min(_SHORTEST_STEM, shortest):
                 base = stem + other
                 if base != word and self.listed(base, language) == base:
                     return base

@@ -170,7 +170,8 @@ class _Weigher(NamedTuple):
         snapshot, moment, rank = self.snapshot, self.moment, self.rank
         addresses = [address for _, address in hits]
         ids, times = snapshot.numbers("id", addresses), snapshot.numbers("newest", addresses)
-        pages = snapshot.numbers("resource", addresses) if rank is not None or self.bound < OPEN_END - 1 else []
+        is_past = max(times, default=0) > self.bound
+        pages = snapshot.numbers("resource", addresses) if rank is not None or is_past else []
         found = []
         for place, ((words, address), number, time) in enumerate(zip(hits, ids, times, strict=True)):
             past = snapshot.version_at(pages[place], self.bound) if time > self.bound else None

@@ -40,7 +40,7 @@ class WordSource(Protocol):
 
 
 class KnownWord(NamedTuple):
-    """A word of the archive and how many versions have it."""
+    """A word of the archive and how many versions have it, those with the same words counted once."""
 
     word: str
     versions: int

@@ -21,6 +21,8 @@ def _instead(pairs: dict[str, str], further: str) -> EndingPairs:
     return tuple((ending + tail, base) for ending, base in pairs.items() for tail in tails)
 
 
+_CZECH_ADJECTIVE = "ý á é ého ému ém ým ých ými"
+_CZECH_VERB = "t l la lo li ly"
 _RUSSIAN_ADJECTIVE = "ая ее ое ие ые его ого ему ому ей ой ую им ым их ых ими ыми ем ом ий ый"
 
 FORM_ENDINGS: dict[str, EndingPairs] = {
@@ -30,6 +32,11 @@ FORM_ENDINGS: dict[str, EndingPairs] = {
         # Their consonants are softened: odsouzen, obrácen, ohrožen, zjištěn.
         *_instead({"zen": "dit", "cen": "tit", "šen": "sit", "žen": "zit", "štěn": "stit", "ěn": "ět"}, "a o y i"),
         *_instead({"žen": "hnout", "eden": "ést", "řen": "řít", "at": "mout", "en": "nout"}, "a o y i"),
+        # Or their vowels are short: zasažen, oblečen, kladen, nadšen.
+        *_instead({"ažen": "áhnout", "ečen": "éct", "aden": "ást", "dšen": "dchnout", "ezen": "ézt"}, "a o y i"),
+        # Adjectives in -ský and verbs in -ovat have forms of their own: holandsku is of holandsko, kontaktuje no noun.
+        *_instead({"sku": "sko", "skem": "sko", "cku": "cko", "ckem": "cko"}, ""),
+        *_instead({"uj": "ovat"}, "i e í eš eme ete u ou"),
     ),
     "sk": (("aní", "anie"), ("ení", "enie"), ("tí", "tie")),
     # Participles that the dictionary knows as adjectives are words of their own, reflexive verbs too.
@@ -43,25 +50,35 @@ FORM_ENDINGS: dict[str, EndingPairs] = {
 }
 """Ending of a form, ending of its base form; goes before what the dictionary says of the form."""
 
-VERB_ENDINGS: dict[str, tuple[str, ...]] = {"ru": ("ть", "ти", "чь", "ться", "тись", "чься")}
+VERB_ENDINGS: dict[str, tuple[str, ...]] = {"cs": ("t", "ci"), "ru": ("ть", "ти", "чь", "ться", "тись", "чься")}
 """By what base forms of verbs are told."""
 
 PARTICIPLE_ENDINGS: dict[str, EndingPairs] = {
+    # Verbs of what is done again and again too: vyhrávat is not vyhrát.
+    "cs": (
+        *_each("áva íva ýva éva ova", _CZECH_VERB, "t"),
+        *_instead({"ává": "ávat", "ívá": "ívat", "ývá": "ývat"}, "m š me te"),
+        *_instead({"ávají": "ávat", "ívají": "ívat", "ývají": "ývat"}, ""),
+        *(pair for pair in _each("ěn en an", _CZECH_ADJECTIVE, "ý") if pair[0][-1] != "n"),
+    ),
     "ru": (
         *_each("ющ ущ ащ ящ вш", _RUSSIAN_ADJECTIVE, "ий"),
         *_each("ющ ущ ащ ящ вш", " ".join(f"{ending}ся" for ending in _RUSSIAN_ADJECTIVE.split()), "ийся"),
         *_each("анн янн енн", _RUSSIAN_ADJECTIVE, "ый"),
         *_each("ан ян ен ён", "а о ы", "ный"),
         *(pair for pair in _each("ем им", _RUSSIAN_ADJECTIVE, "ый") if pair[0] not in ("ем", "им", "имая", "имей")),
-    )
+    ),
 }
 """Ending of a form that the dictionary takes for one of a verb, ending of the participle: a word of its own."""
+
+FEMININE_ENDINGS: dict[str, tuple[str, ...]] = {"cs": ("ka", "ky", "ku", "kou", "kám", "kách", "kami")}
+"""What makes a woman's name of a man's, the first of them in its base form: a word of its own."""
 
 REFLEXIVE_ENDINGS: dict[str, tuple[str, ...]] = {"ru": ("ся", "сь")}
 """Endings of reflexive verbs, which are words of their own."""
 
 BASE_ENDINGS: dict[str, EndingPairs] = {
-    # Adverbs and names of qualities are found with their adjective: bezplatně, rychlost.
+    # Adverbs, names of qualities are found with their adjective: bezplatně, rychlost.
     "cs": (
         ("ě", "ý"), ("ně", "ní"), ("ce", "ký"), ("sky", "ský"), ("cky", "cký"), ("ze", "hý"), ("še", "chý"),
         ("ře", "rý"), ("e", "ý"), ("e", "í"), ("no", "ný"), ("ost", "ý"), ("ost", "í"),
