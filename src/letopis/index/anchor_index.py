@@ -171,7 +171,7 @@ class AnchorIndex:
 class _AnchorVocabulary:
     """The words of the main index over the fields of this one."""
 
-    phrases = ("exact", ("",))
+    phrases: tuple[str, tuple[str, ...]] = ("exact", ("",))
 
     def __init__(self, snapshot: WordSnapshot, schema: Any) -> None:
         self.schema = schema

@@ -254,7 +254,7 @@ _MAX_FORMS = 64
 class WordSnapshot:
     """A searcher with its schema and its dictionary of word forms. Safe to share between threads."""
 
-    phrases = ("placed", PHRASE_STARTS)
+    phrases: tuple[str, tuple[str, ...]] = ("placed", PHRASE_STARTS)
 
     def __init__(
         self, searcher: Any, schema: Any, bases: Callable[[], BaseForms], learned: LearnedForms, log: VersionLog

@@ -17,8 +17,7 @@ from letopis.index.base_forms import BaseForms
 from letopis.index.page_text import split_words
 from letopis.index.query_language import WordQuery, parse_word_query
 from letopis.index.search_results import search
-from letopis.index.stop_words import stop_words
-from letopis.index.word_analysis import nearby_words, phrase_history, site_categories
+from letopis.index.word_analysis import nearby_words, phrase_history, site_categories, stop_words
 from letopis.index.word_index import WordIndex
 from letopis.model import Observation, Outcome, Response
 from letopis_demo.languages import CZECH
