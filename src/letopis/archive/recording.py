@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from letopis.archive.records import (
+    NO_DETAILS,
     SENT_PREFIX,
     SOURCE_PREFIX,
     CheckDetails,
@@ -210,15 +211,17 @@ class Recorder:
             return self._version(cursor, state, arrival, content, time, first)
         return self._capture(cursor, state, arrival, content, time, first)
 
-    def _details(self, cursor: Cursor, arrival: NewCapture, own: VolatileFields | None) -> CheckDetails:
+    def _extra(self, cursor: Cursor, arrival: NewCapture, own: VolatileFields | None) -> str | None:
         """What the row says beyond its columns: also how the capture came to be."""
-        details = arrival.details.with_own(own, arrival.time)
-        if arrival.request is not None:
-            details = details._replace(request=self._requests.request(cursor, arrival.request, arrival.headers))
-        if arrival.page is not None:
-            page = self._arrivals[arrival.page]
-            details = details._replace(page=self._requests.page(cursor, page.url, page.time - arrival.time))
-        return details
+        sent, page = arrival.request, arrival.page
+        request = self._requests.request(cursor, sent, arrival.headers) if sent is not None else None
+        if arrival.details is NO_DETAILS and own is None and page is None:
+            return self._requests.text(request) if request is not None else None
+        set_page = None
+        if page is not None:
+            first = self._arrivals[page]
+            set_page = self._requests.page(cursor, first.url, first.time - arrival.time)
+        return arrival.details.with_own(own, arrival.time).pack(request, set_page)
 
     def _is_news(self, state: _UrlState, content: int) -> bool:
         return self._record_same or state.newest is None or state.newest.content != content
@@ -238,7 +241,7 @@ class Recorder:
         status = 200 if arrival.status == _NOT_MODIFIED else arrival.status
         row = VersionRow(
             0, state.row.id, state.versions, time, number, head.id, status, _bit(arrival.meaningful),
-            self._details(cursor, arrival, head.own).pack(),
+            self._extra(cursor, arrival, head.own),
         )  # fmt: skip
         same = state.newest is not None and state.newest.content == number
         state.newest = self._new.version(row)
@@ -279,10 +282,9 @@ class Recorder:
         current = newest.number if newest else None
         kept = content[1] if content is not None and not arrival.versioned else None
         head = self._catalog.heads.place(cursor, arrival.headers) if arrival.headers else None
-        details = self._details(cursor, arrival, head.own if head else None)
         row = CaptureRow(
             state.row.id, time, arrival.status, OUTCOME_CODES[outcome], current, head.id if head else None, kept,
-            details.pack(),
+            self._extra(cursor, arrival, head.own if head else None),
         )  # fmt: skip
         self._new.capture(row)
         identity = content[0] if content is not None else None
@@ -304,7 +306,7 @@ class Recorder:
             return self._capture(cursor, held, arrival, content, time, first=False)
         if after is not None and after.content == content[1]:
             head = self._catalog.heads.place(cursor, arrival.headers)
-            extra = self._details(cursor, arrival, head.own).pack()
+            extra = self._extra(cursor, arrival, head.own)
             versions.begin_earlier(cursor, after._replace(time=time, head=head.id, status=arrival.status, extra=extra))
             versions.add_capture(cursor, _seen_again(after))
             state.newest = versions.by_id(after.id, cursor) if after.number == state.versions - 1 else state.newest

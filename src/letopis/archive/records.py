@@ -144,17 +144,16 @@ class CheckDetails(NamedTuple):
         """What went wrong, in a word; `http` where the answer itself is an error, empty where nothing did."""
         return self.failure or ("http" if status >= 400 else "")
 
-    def pack(self) -> str | None:
-        """JSON without what is empty, or None when everything is."""
-        if self is NO_DETAILS:
-            return None
+    def pack(self, request: RequestReference | None = None, page: PageReference | None = None) -> str | None:
+        """JSON without what is empty, or None when everything is; `request` and `page` where it has none yet."""
+        request, page = self.request or request, self.page or page
         kept = {} if self[:_FOUND_FIELDS] == NO_DETAILS[:_FOUND_FIELDS] else self._found()
         if self.own is not None:
             kept["own"] = self.own
-        if self.request is not None:
-            kept["r"] = self.request.values()
-        if self.page is not None:
-            kept["p"] = self.page
+        if request is not None:
+            kept["r"] = request.values()
+        if page is not None:
+            kept["p"] = page
         return _encode_json(kept) if kept else None
 
     def _found(self) -> dict[str, Any]:

@@ -93,21 +93,33 @@ class RequestPlaces:
 
     def __init__(self, heads: HeaderRecords) -> None:
         self._heads = heads
-        self._plain: dict[SentRequest, RequestReference] = {}
-        self._numbers: dict[Headers, int] = {}
+        self._references: dict[SentRequest, RequestReference] = {}
+        """By requests without the values of their conditions."""
+        self._texts: dict[RequestReference, str] = {}
 
     def request(self, cursor: Cursor, sent: SentRequest, answer: Headers) -> RequestReference:
         """For the check of an answer."""
-        return self._plain.get(sent) or self._place(cursor, sent, answer)
+        return self._references.get(sent) or self._place(cursor, sent, answer)
+
+    def text(self, reference: RequestReference) -> str:
+        """The details of a check that has none but its request."""
+        found = self._texts.get(reference)
+        if found is None:
+            found = self._texts[reference] = _encode_json({"r": reference.values()})
+        return found
 
     def _place(self, cursor: Cursor, sent: SentRequest, answer: Headers) -> RequestReference:
-        shared, conditions = _parted(sent)
-        own = tuple(["" if value == header(answer, _ANSWERED_BY[name]) else value for name, value in conditions])
-        number = self._numbers.get(shared) or self._numbers.setdefault(shared, self._heads.add(cursor, shared))
-        reference = RequestReference(number, address_code(sent.address), own if any(own) else ())
-        if not conditions:
-            self._plain[sent] = reference
-        return reference
+        fields, own = list(sent.headers), list[str]()
+        for place, (name, value) in enumerate(sent.headers):
+            if (lower := name.lower()) in _ANSWERED_BY:
+                fields[place] = (name, "")
+                own.append("" if value == header(answer, _ANSWERED_BY[lower]) else value)
+        shared = SentRequest(sent.method, tuple(fields), sent.http_version, sent.address)
+        reference = self._references.get(shared)
+        if reference is None:
+            number = self._heads.add(cursor, _record_of(shared))
+            reference = self._references[shared] = RequestReference(number, address_code(sent.address))
+        return reference._replace(conditions=tuple(own)) if any(own) else reference
 
     def page(self, cursor: Cursor, url: str, offset: int) -> PageReference:
         """For a member of a set, whose page was looked at so many milliseconds later."""
@@ -119,17 +131,10 @@ def page_of_record(shared: Headers) -> str:
     return header(shared, _PAGE)
 
 
-def _parted(sent: SentRequest) -> tuple[Headers, Headers]:
-    """What a request shares with others, and its conditions, by their names in lower case."""
-    shared, conditions = [(_METHOD, sent.method), (_VERSION, sent.http_version)], []
-    for name, value in sent.headers:
-        lower = name.lower()
-        if lower in _ANSWERED_BY:
-            conditions.append((lower, value))
-            shared.append((_FIELD + name, ""))
-        else:
-            shared.append((_FIELD + name, value))
-    return tuple(shared), tuple(conditions)
+def _record_of(shared: SentRequest) -> Headers:
+    """The record of what requests share."""
+    fields = [(_FIELD + name, value) for name, value in shared.headers]
+    return ((_METHOD, shared.method), (_VERSION, shared.http_version), *fields)
 
 
 @lru_cache(maxsize=4096)

@@ -287,19 +287,23 @@ class PolitenessBook:
             slot.ready = max(slot.ready, min(now, slot.busy_until) + slot.least_pause)
             slot.busy = 0
         opens = self._opens(slot, gap, now)
-        if address is not None:
-            opens = max(opens, self._opens(address, self._ip_delay, now))
-        if slot.claimed > now and slot.claimant != slots.token:
-            opens = max(opens, now + slots.poll)
-        return max(0, opens - now)
+        if address is not None and (there := self._opens(address, self._ip_delay, now)) > opens:
+            opens = there
+        if slot.claimed > now and slot.claimant != slots.token and opens < now + slots.poll:
+            opens = now + slots.poll
+        return opens - now if opens > now else 0
 
     def _opens(self, slot: Slot, gap: int, now: int) -> int:
         """When a host or an address may be asked, `gap` after the last request at the earliest."""
         if slot.spacing > gap and slot.spaced > now and self._is_spaced_by_others(slot):
             gap = slot.spacing
+        # Compared by hand: every look comes here twice.
+        opens, spaced = slot.ready, slot.asked + gap
         if self._crawls:
-            return max(slot.ready, slot.retry, slot.asked + gap)
-        return max(min(slot.ready, slot.asked + _LONGEST_FOR_CHECKS), slot.asked + gap)
+            opens = slot.retry if slot.retry > opens else opens
+        elif opens > slot.asked + _LONGEST_FOR_CHECKS:
+            opens = slot.asked + _LONGEST_FOR_CHECKS
+        return opens if opens > spaced else spaced
 
     def _is_spaced_by_others(self, slot: Slot) -> bool:
         return slot.crawler != self._slots.token and self._slots.is_alive(slot.crawler)
@@ -307,16 +311,17 @@ class PolitenessBook:
     def _take(self, slot: Slot, address: Slot | None, gap: int, now: int) -> None:
         slot.busy, slot.busy_until, slot.least_pause = self._slots.token, now + self._slots.hold, gap
         slot.asked, slot.claimed = now, 0
-        self._space(slot, gap, now)
         if address is not None:
             address.asked = now
-            address.ready = max(address.ready, now + self._ip_delay)
-            self._space(address, self._ip_delay, now)
+            if address.ready < now + self._ip_delay:
+                address.ready = now + self._ip_delay
+        if self._crawls:
+            self._space(slot, gap, now)
+            if address is not None:
+                self._space(address, self._ip_delay, now)
 
     def _space(self, slot: Slot, gap: int, now: int) -> None:
         """Says that a crawl is here; one that wants more between two requests goes first."""
-        if not self._crawls:
-            return
         if slot.spacing <= gap or slot.spaced <= now or not self._is_spaced_by_others(slot):
             slot.spacing, slot.crawler, slot.spaced = gap, self._slots.token, now + self._slots.span
 

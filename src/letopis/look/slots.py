@@ -20,6 +20,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -67,13 +68,6 @@ class Slot:
     least_pause: int = 0
     failures: int = 0
 
-    def values(self) -> tuple[int, ...]:
-        """As they are written."""
-        return (
-            self.key, self.address, self.ready, self.retry, self.asked, self.busy_until, self.claimed, self.spaced,
-            self.busy, self.claimant, self.crawler, self.spacing, self.least_pause, self.failures,
-        )  # fmt: skip
-
     def is_idle(self, now: int) -> bool:
         """Whether nobody would miss it."""
         return not self.busy and now >= max(
@@ -89,6 +83,8 @@ class Slot:
             self.ready = self.retry = self.claimed = self.spaced = 0
 
 
+_values: Callable[[Slot], tuple[int, ...]] = attrgetter(*Slot.__slots__)
+"""What is kept of a slot, as it is written."""
 Decide = Callable[[Slot, Slot | None], T]
 
 
@@ -151,7 +147,7 @@ _MAGIC = b"letopis1"
 _HEADER = struct.Struct("<8sII")
 """Mark, number of slots, parties so far."""
 _COUNT = struct.Struct("<I")
-_MOST_PLACES = 8192
+_MOST_KEPT = 8192
 _COUNT_AT = len(_MAGIC)
 _PARTY = struct.Struct("<I")
 _PARTY_BITS = 10
@@ -175,6 +171,17 @@ def _lock(kind: int, number: int) -> bytes:
 def _table_at(count: int) -> int:
     """Where a table of so many slots begins: behind the smaller one that it grew from."""
     return _SLOTS_AT if count <= _FIRST_SLOTS else _table_at(count // _GROWTH) + count // _GROWTH * _SLOT.size
+
+
+class _KeptSlot:
+    """A slot, where it stands, and the bytes there when it was written last."""
+
+    __slots__ = ("data", "place", "slot")
+
+    def __init__(self, place: int, slot: Slot) -> None:
+        self.place = place
+        self.slot = slot
+        self.data = b""
 
 
 class MappedSlots:
@@ -206,8 +213,9 @@ class MappedSlots:
                 self._map[:] = bytes(len(self._map))
                 _HEADER.pack_into(self._map, 0, _MAGIC, _FIRST_SLOTS, 0)
             self._count = self._written_count()
-            self._places: dict[int, int] = {}
-            """Where the slots of names were found last; another name may stand there by now."""
+            self._kept: dict[int, _KeptSlot] = {}
+            """Slots as they were written here last; others may have changed them by now."""
+            self._clock = 0
             self.token = self._join()
         finally:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
@@ -241,19 +249,24 @@ class MappedSlots:
         try:
             if _COUNT.unpack_from(self._map, _COUNT_AT)[0] != self._count:
                 self._map_again()
-            place, slot = self._slot(host, now)
-            address = address or slot.address
-            if not address:
-                done = decide(slot, None)
-            else:
+            if now < self._clock:
+                self._kept.clear()  # read again, so that nothing of the future stays
+            self._clock = now
+            kept = self._slot(host, now)
+            if address := address or kept.slot.address:
                 count = self._count
-                other_place, other = self._slot(address, now, place)
+                other = self._slot(address, now, kept.place)
                 if self._count != count:  # the table grew, so everything has moved
-                    place, slot = self._slot(host, now, other_place)
-                done = decide(slot, other)
-                _SLOT.pack_into(self._map, other_place, *other.values())
-            _SLOT.pack_into(self._map, place, *slot.values())
+                    kept = self._slot(host, now, other.place)
+                done = decide(kept.slot, other.slot)
+                self._write(other)
+            else:
+                done = decide(kept.slot, None)
+            self._write(kept)
             return done
+        except BaseException:
+            self._kept.clear()  # what was decided is not what is written
+            raise
         finally:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
 
@@ -279,20 +292,22 @@ class MappedSlots:
         self._map.close()
         self._map = mmap.mmap(self._fd, 0)
         self._count = self._written_count()
-        self._places.clear()
+        self._kept.clear()
 
-    def _slot(self, key: int, now: int, never: int = -1) -> tuple[int, Slot]:
-        """The slot of a name and where it is; made, but never at one place, when there is none."""
-        place = self._places.get(key)
-        slot = Slot(*_SLOT.unpack_from(self._map, place)) if place is not None else None
-        if place is None or slot is None or slot.key != key:
+    def _slot(self, key: int, now: int, never: int = -1) -> _KeptSlot:
+        """The slot of a name; made, but never at one place, when there is none."""
+        kept = self._kept.get(key)
+        if kept is None or self._map[kept.place : kept.place + _SLOT.size] != kept.data:
             place = self._find(key, now, never)
-            if len(self._places) >= _MOST_PLACES:
-                self._places.clear()
-            self._places[key] = place
-            slot = Slot(*_SLOT.unpack_from(self._map, place))
-        slot.forget_future(now)
-        return place, slot
+            if len(self._kept) >= _MOST_KEPT:
+                self._kept.clear()
+            kept = self._kept[key] = _KeptSlot(place, Slot(*_SLOT.unpack_from(self._map, place)))
+            kept.slot.forget_future(now)
+        return kept
+
+    def _write(self, kept: _KeptSlot) -> None:
+        kept.data = data = _SLOT.pack(*_values(kept.slot))
+        self._map[kept.place : kept.place + _SLOT.size] = data
 
     def _find(self, key: int, now: int, never: int = -1) -> int:
         """Where the slot of a name is; made, but never at one place, when there is none."""
@@ -316,7 +331,7 @@ class MappedSlots:
                 return self._find(key, now)
             # What is forgotten is the shortest pause; crawls remember theirs in the record, too.
             chosen = min(slots, key=lambda place: (slots[place].busy > 0, slots[place].ready))
-        _SLOT.pack_into(self._map, chosen, *Slot(key).values())
+        _SLOT.pack_into(self._map, chosen, *_values(Slot(key)))
         return chosen
 
     def _grow(self, now: int) -> bool:
@@ -330,7 +345,7 @@ class MappedSlots:
         self._map.close()
         self._map = mmap.mmap(self._fd, 0)
         before, self._count = self._count, count
-        self._places.clear()
+        self._kept.clear()
         for values in kept:
             place = self._find(values[0], now)
             _SLOT.pack_into(self._map, place, *values)
@@ -364,17 +379,17 @@ class RowSlots:
         """See `Slots.change`; asks what is written unless it was written here last, and again when that is outdated."""
         while True:
             name, row, slot = self._slot(host, now)
-            before = {name: (row, slot.values())}
+            before = {name: (row, _values(slot))}
             slots = {name: slot}
             if address := address or slot.address:
                 other_name, other_row, other = self._slot(address, now)
-                before[other_name] = (other_row, other.values())
+                before[other_name] = (other_row, _values(other))
                 slots[other_name] = other
             done = decide(slot, slots[other_name] if address else None)
             changed = {
-                key: queues.PauseRow(before[key][0].revision, _SLOT.pack(*each.values()))
+                key: queues.PauseRow(before[key][0].revision, _SLOT.pack(*_values(each)))
                 for key, each in slots.items()
-                if each.values() != before[key][1]
+                if _values(each) != before[key][1]
             }
             if self._swapped(changed):
                 return done

@@ -170,14 +170,14 @@ class Visitor:
         self._gates: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     async def look(
-        self, url: str, known: KnownVersion | None, options: LookOptions, patience: Patience = PATIENT
+        self, url: str, known: KnownVersion | None, options: LookOptions, patience: Patience = PATIENT, host: str = ""
     ) -> Observation:
-        """A whole look; NoTurn when its turn does not come in time. Writes nothing."""
-        robots = await self.robots_of(url, options)
+        """A whole look; NoTurn when its turn does not come in time. Writes nothing. `host` is that of the URL."""
+        robots = await self.robots_of(url, options) if self._robots is not None else None
         refusal = self.refusal(url, robots)
         if refusal is not None:
             return self.judge(refusal, known, options)
-        host = host_of(url)
+        host = host or host_of(url)
         await self.turn(host, robots, patience)
         answer = await self.ask(url, known, options, robots, patience, host)
         return self.judge(answer.response, known, options)

@@ -22,7 +22,6 @@ from letopis.look.politeness import Politeness, PolitenessBook, open_book
 from letopis.look.visitor import WebClient, turn_to_record, user_agent
 from letopis.model import Check, Headers, Observation, Outcome, to_millis
 from letopis.urls import host as host_of
-from letopis.urls import parse_user_url
 
 if TYPE_CHECKING:
     from letopis.fetch import curl
@@ -75,12 +74,11 @@ class Checker:
     async def check(
         self, urls: Sequence[str], options: CheckOptions, progress: Callable[[int], None] = lambda done: None
     ) -> list[Check]:
-        """One answer a URL, in the order of asking; hosts side by side, one connection each.
+        """One answer a URL in its normal form, in the order of asking; hosts side by side, one connection each.
 
         A URL whose turn did not come in time was not asked: its answer says so and is not recorded.
         """
-        addresses = [parse_user_url(url) for url in urls]
-        distinct = list(dict.fromkeys(addresses))
+        distinct = list(dict.fromkeys(urls))
         answers = {} if options.now else self._from_record(distinct, options)
         due = [url for url in distinct if url not in answers]
         for start in range(0, len(due), BATCH):
@@ -88,7 +86,7 @@ class Checker:
             found, late = await self._check_batch(batch, options, math.inf)
             answers |= found | {url: self._not_asked(url, error) for url, error in late.items()}
             progress(len(batch))
-        return [answers[url] for url in addresses]
+        return [answers[url] for url in urls]
 
     async def check_some(self, urls: Sequence[str], options: CheckOptions, seconds: float) -> dict[str, Check]:
         """The same for whoever comes again: URLs whose turn does not come within some seconds are left out."""
@@ -183,6 +181,8 @@ class Checker:
         def tell(host: str, seconds: float) -> None:
             options.waiting(f"others ask {host} as well; waiting for our turn, {options.patience:g} s at most")
 
+        whole = Patience(options.patience, options.stopped, tell)
+
         async def work() -> None:
             for host, part in waiting:
                 lock = self._locks.setdefault(host, asyncio.Lock())
@@ -190,20 +190,21 @@ class Checker:
                     if options.stopped is not None and options.stopped():
                         found[url] = NoTurn(host, to_millis(self._archive.clock()))
                         continue
-                    patience = Patience(min(options.patience, deadline - clock()), options.stopped, tell)
-                    found[url] = await self._look(lock, url, known.get(url), looking, patience)
+                    left = deadline - clock()
+                    patience = whole if left >= whole.seconds else whole._replace(seconds=left)
+                    async with lock:
+                        found[url] = await self._look(host, url, known.get(url), looking, patience)
 
         await asyncio.gather(*(work() for _ in range(min(len(hosts), settings.monitor.concurrency))))
 
     async def _look(
-        self, lock: asyncio.Lock, url: str, known: KnownVersion | None, options: LookOptions, patience: Patience
+        self, host: str, url: str, known: KnownVersion | None, options: LookOptions, patience: Patience
     ) -> Observation | NoTurn:
         """One look; those of this process at one host come one after the other."""
-        async with lock:
-            try:
-                return await self._visitor.look(url, known, options, patience)
-            except NoTurn as error:
-                return error
+        try:
+            return await self._visitor.look(url, known, options, patience, host)
+        except NoTurn as error:
+            return error
 
     def _not_asked(self, url: str, error: NoTurn) -> Check:
         return Check(url, url, self._archive.clock(), None, 0, Outcome.REFUSED, error=str(error))
