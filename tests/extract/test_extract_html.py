@@ -299,6 +299,18 @@ def test_no_markup_is_too_broken(markup):
 
 
 @pytest.mark.parametrize("mode", ["full", "basic"])
+@pytest.mark.parametrize(
+    "markup",
+    ["<P BACKGROUND=b.png>", "<p style='background:url(b.png)'>", "<p style='background:&#117;rl(b.png)'>",
+     "<p style='list-style:url&lpar;b.png)'>", "<p StYlE='list-style: url(b.png)'>"],
+)  # fmt: skip
+def test_pictures_in_attributes_are_found_however_these_are_written(markup, mode):
+    headers = (("Content-Type", "text/html"),)
+    found = read_page(markup.encode(), "http://a.org/", headers, mode=mode, detect_language=False)
+    assert [link.target for link in found.links] == ["http://a.org/b.png"]
+
+
+@pytest.mark.parametrize("mode", ["full", "basic"])
 def test_objects_backgrounds_quotations_and_buttons_refer_to_documents_too(mode):
     page = (
         b"<body background=/back.png><object data=/film.swf></object><blockquote cite=/source>q</blockquote>"

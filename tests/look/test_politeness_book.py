@@ -16,9 +16,10 @@ from letopis.archive import Archive
 from letopis.archive.queues import HostState, pause_rows
 from letopis.errors import NotReady
 from letopis.look.politeness import FetchResult, Politeness, PolitenessBook, open_book
-from letopis.look.slots import MappedSlots, MemorySlots, RowSlots, Slots
+from letopis.look.slots import MappedSlots, MemorySlots, RowSlots, Slot, Slots
 
 NOW = 1_800_000_000_000
+DAY = 86_400_000
 HOST, IP = "a.example", "192.0.2.1"
 CRAWL, CHECK = Politeness(delay=1.0, ip_delay=1.0), Politeness(delay=0.0, ip_delay=0.0)
 
@@ -186,6 +187,29 @@ def test_a_clock_that_was_set_back_does_not_silence_a_host(opened: Open) -> None
     assert crawl.begin(HOST, IP, 0.0, NOW) == 0
     crawl.end(HOST, ended(NOW, status=503, retry_after=86400.0))
     assert crawl.begin(HOST, IP, 0.0, NOW - 30 * 86_400_000) == 0
+
+
+def test_a_clock_that_is_set_back_between_two_looks_does_not_silence_a_host(opened: Open) -> None:
+    check = opened(CHECK, False)
+    assert check.begin(HOST, IP, 0.0, NOW + 10 * DAY) == 0
+    check.end(HOST, ended(NOW + 10 * DAY))
+    assert check.begin("b.example", "192.0.2.2", 0.0, NOW) == 0
+    check.end("b.example", FetchResult(NOW, ip="192.0.2.2"))
+    assert check.begin(HOST, IP, 0.0, NOW + 1) == 0, "also where it was set back while another host was asked"
+
+
+def test_a_decision_that_fails_leaves_the_book_as_it_was(tmp_path: Path) -> None:
+    slots = MappedSlots(tmp_path / "politeness")
+
+    def break_off(slot: Slot, address: Slot | None) -> None:
+        slot.ready = NOW + DAY
+        raise ValueError("stopped")
+
+    assert slots.change(7, 0, NOW, lambda slot, address: slot.ready) == 0
+    with pytest.raises(ValueError, match="stopped"):
+        slots.change(7, 0, NOW, break_off)
+    assert slots.change(7, 0, NOW, lambda slot, address: slot.ready) == 0
+    slots.close()
 
 
 def test_a_turn_that_lasts_when_its_book_is_closed_is_that_of_a_dead(opened: Open) -> None:

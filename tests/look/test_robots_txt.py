@@ -134,7 +134,7 @@ def test_delays_and_sitemaps_are_found() -> None:
     [
         ("http://a.example", "/"), ("http://a.example/a/b?c=http://d.e/", "/a/b?c=http://d.e/"),
         ("http://a.example/a?b#c", "/a?b"), ("a.example?a", "/?a"), ("a.example/a;b#c", "/a;b"), ("//a/b/c", "/b/c"),
-        ("a", "/"), ("/a", "/a"),
+        ("a", "/"), ("/a", "/a"), ("http://a.example?b=/c", "/?b=/c"), ("http://a.example;b/c", "/;b/c"),
     ],
 )  # fmt: skip
 def test_rules_see_path_and_query(url: str, path: str) -> None:

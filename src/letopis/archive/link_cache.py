@@ -83,9 +83,10 @@ def _lines(texts: Sequence[str], rels: Sequence[str], titles: Sequence[str]) -> 
         lines = "\n".join(texts)
         if "\t" not in lines and lines.count("\n") == len(texts) - 1:
             return lines
+    printable = "".join(texts).isprintable()
     return "\n".join(
         [
-            text if not (rel or title) and text.isprintable() else _line(text, rel, title)
+            text if not (rel or title) and (printable or text.isprintable()) else _line(text, rel, title)
             for text, rel, title in zip(texts, rels, titles, strict=True)
         ]
     )

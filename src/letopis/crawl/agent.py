@@ -349,7 +349,10 @@ class Agent:
     def _options_for(self, url: str) -> LookOptions:
         """The queue is that of everybody's crawls, so what may be asked, and how, is decided URL by URL."""
         options = self._options if self._reach is not None and self._reach.allows(url) else self._guarded
-        return options if self._whole is None else options._replace(**self._whole.of(url)._asdict())
+        wish = self._whole.of(url) if self._whole is not None else None
+        if wish is None or (options.browser, options.requisites, options.steps) == wish:
+            return options
+        return options._replace(**wish._asdict())
 
     async def _takes_turn(self, ticket: Ticket, robots: Robots | None) -> bool:
         """Waits while others are at the host or at its address; False, and the ticket is void, when that takes long."""

@@ -192,17 +192,19 @@ class PendingLooks:
         self._answers: list[PendingLook] = []
         self._bytes = 0
         self._finished: list[FinishedLook] = []
+        self._count = 0
         self.held = 0
         """Bytes of the bodies of all that is not taken yet."""
 
     def __len__(self) -> int:
         """Looks that are not recorded yet."""
-        return len(self._answers) + len(self._finished)
+        return self._count
 
     def add(self, answer: PendingLook) -> None:
         """Lays an answer aside; see whether that `is_due` now."""
         size = answer.response.held_bytes
         self._answers.append(answer)
+        self._count += 1
         self._bytes += size
         self.held += size
 
@@ -219,7 +221,7 @@ class PendingLooks:
     def take(self) -> list[FinishedLook]:
         """All of them, which are the caller's then."""
         self.work()
-        finished, self._finished, self.held = self._finished, [], 0
+        finished, self._finished, self.held, self._count = self._finished, [], 0, 0
         return finished
 
     def _judged(self, answer: PendingLook) -> FinishedLook:

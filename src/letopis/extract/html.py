@@ -164,7 +164,7 @@ def read_html(source: Source, draft: PageDraft) -> None:
         if b"<template" in body and says_little(draft.blocks):
             _read_templates(body, source, draft)
         return
-    _read_basic(tree, root, draft)
+    _read_basic(body, tree, root, draft)
 
 
 def with_open_templates(body: bytes) -> bytes:
@@ -224,16 +224,23 @@ def _read_full(tree: LexborHTMLParser, root: LexborNode, draft: PageDraft) -> No
     walk.settle()
 
 
-def _read_basic(tree: LexborHTMLParser, root: LexborNode, draft: PageDraft) -> None:
-    """Title and links. What attributes single out is chosen by the parser in one go, as every choice costs a walk."""
+def _may_show(body: bytes) -> bool:
+    """Whether an attribute of a page may name what it shows: a picture behind an element, or one in its style."""
+    # What the style says may be written with references to characters: those of the bracket, and numbers.
+    return b"url(" in body or b"&#" in body or b"&lpar" in body or b"background" in body.lower()
+
+
+def _read_basic(body: bytes, tree: LexborHTMLParser, root: LexborNode, draft: PageDraft) -> None:
+    """Title and links. The parser is asked to choose only what the page may have, as every choice costs a walk."""
     nodes = [(tag, node) for node in root.traverse() if (tag := node.tag_id) in _BASIC_TAGS]
     finder = LinkCollector(draft, alts=False, base=_base_element(nodes))
     for tag, node in nodes:
         if tag != BASE:
             ELEMENT_METHODS[tag](finder, node, node.attributes)
-    marked = {node.mem_id: node.attributes for node in tree.css(_SHOWN_SELECTOR)}.values()
-    finder.styled([style for one in marked if "url(" in (style := one.get("style") or "")])
-    finder.backgrounds([one["background"] or "" for one in marked if "background" in one][:MAX_LINKS])
+    if _may_show(body):
+        marked = {node.mem_id: node.attributes for node in tree.css(_SHOWN_SELECTOR)}.values()
+        finder.styled([style for one in marked if "url(" in (style := one.get("style") or "")])
+        finder.backgrounds([one["background"] or "" for one in marked if "background" in one][:MAX_LINKS])
     finder.settle_basic()
 
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urldefrag, urlsplit
 
@@ -174,6 +175,7 @@ BROWSER_HEADERS: Headers = (
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 """Asked again after a passing failure; what the others did may have been done."""
+_SCHEMES = ("http://", "https://")
 _CONDITIONAL = frozenset({"if-none-match", "if-modified-since"})
 
 
@@ -325,7 +327,7 @@ class Client:
 
 def sendable_url(url: str) -> str:
     """The address in the ASCII form that goes over the wire; empty when it is none of http or https."""
-    if not url[:8].lower().startswith(("http://", "https://")):
+    if not (url.startswith(_SCHEMES) or url[:8].lower().startswith(_SCHEMES)):
         return ""
     if url.isascii() and url.isprintable() and " " not in url:
         return url
@@ -340,8 +342,13 @@ def _with_conditions(fields: Headers, request: Request) -> Headers:
     etag = (("If-None-Match", request.etag),) if request.etag else ()
     since = (("If-Modified-Since", request.last_modified),) if request.last_modified else ()
     conditions = tuple([field for field in etag + since if is_sendable_header(*field)])
-    own = [field for field in fields if field[0].lower() in _CONDITIONAL]
-    return merge_headers(fields, conditions) if own else fields + conditions
+    return merge_headers(fields, conditions) if _has_conditions(fields) else fields + conditions
+
+
+@lru_cache(maxsize=64)
+def _has_conditions(fields: Headers) -> bool:
+    """Remembered: nearly all requests have the same fields beside their own conditions."""
+    return any(name.lower() in _CONDITIONAL for name, _ in fields)
 
 
 def _with_costs(response: Response, spent: tuple[int, int]) -> Response:

@@ -93,12 +93,13 @@ class Transfer:
 
     def on_header(self, line: bytes) -> int | None:
         """One header line, status line and closing blank line included."""
-        self.header_bytes = size = self.header_bytes + len(line)
+        length = len(line)
+        self.header_bytes = size = self.header_bytes + length
         if size > self._max_header_bytes:
             return self._fail(FailureKind.PROTOCOL, f"the header is larger than {self._max_header_bytes} bytes")
         if self.header_at is not None:
             return _GO_ON  # a trailer: counted, not kept
-        if len(line) > 2:
+        if length > 2:
             if not self._lines:
                 self._window_start = time.monotonic()
             self._lines.append(line)
@@ -251,9 +252,10 @@ class TransferTimeouts:
         self._due = 0.0
 
     def add(self, transfer: Transfer) -> None:
-        """Watches a transfer until `discard`."""
+        """Watches a transfer that begins until `discard`."""
         self._watched.add(transfer)
-        due = min(transfer.next_watch(), transfer.started + transfer.request.limits.slow_seconds)
+        slow = transfer.started + transfer.request.limits.slow_seconds
+        due = min(transfer.first_byte_by, transfer.deadline, slow)
         if self._timer is None or due < self._due:
             self._set(due)
 

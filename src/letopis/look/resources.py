@@ -67,8 +67,10 @@ class RecentResources:
     def keep(self, looks: Sequence[Observation], done: Sequence[RecordedCapture]) -> None:
         """Takes in what was recorded: only what is durable is used again, so that no set names a check in vain."""
         for look, recorded in zip(looks, done, strict=True):
+            if look.whole is None:
+                continue
             times = {member.url: member.time for member in recorded.members}
-            for one in look.whole.resources if look.whole is not None else ():
+            for one in look.whole.resources:
                 if one.response.url in times:
                     self.add(one.response, times[one.response.url])
 

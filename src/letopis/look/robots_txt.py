@@ -113,6 +113,9 @@ class RobotsFile:
 
 def path_and_query(url: str) -> str:
     """What rules are compared with: everything behind the host, without the fragment."""
+    at = url.find("/", url.find("://") + 3) if "://" in url else -1
+    if at > 0 and "?" not in (before := url[:at]) and ";" not in before:  # as all addresses in their normal form
+        return url[at:].partition("#")[0]
     rest = url.partition("://")[2] if "://" in url.partition("?")[0] else url.removeprefix("//")
     found = re.search(r"[/?;]", rest)
     path = rest[found.start() :].partition("#")[0] if found else "/"

@@ -464,8 +464,10 @@ def _redirect_page(response: Response) -> Page:
 def _request(url: str, known: KnownVersion | None, options: LookOptions, method: str = "GET") -> Request:
     limits = options.limits._replace(max_bytes=2**40) if options.force else options.limits
     if known is None:
-        plain = Request(url, method, options.headers, limits=limits, private_ok=options.private_ok)
-        return plain._replace(follow=options.follow)
+        return Request(
+            url, method, options.headers, limits=limits, private_ok=options.private_ok, follow=options.follow
+        )
+    validators = known.validators
     return Request(
         url,
         method=method,
@@ -473,8 +475,8 @@ def _request(url: str, known: KnownVersion | None, options: LookOptions, method:
         limits=limits,
         private_ok=options.private_ok,
         follow=options.follow,
-        etag=known.validators.etag,
-        last_modified=known.validators.last_modified,
-        unchanged_if=known.unchanged_if(),
+        etag=validators.etag,
+        last_modified=validators.last_modified,
+        unchanged_if=known.unchanged_if() if validators.digests else (),
         validators_for=known.final_url,
     )

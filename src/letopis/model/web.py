@@ -177,7 +177,9 @@ class Response(NamedTuple):
     @property
     def held_bytes(self) -> int:
         """Bytes of its body and of all that was loaded with it."""
-        loaded = self.loaded or LoadedPage()
+        loaded = self.loaded
+        if loaded is None:
+            return len(self.body)
         return len(self.body) + len(loaded.screenshot) + sum(len(one.body) for one in loaded.resources)
 
     def header(self, name: str, default: str = "") -> str:

@@ -259,8 +259,12 @@ _NOT_PLAIN = re.compile(r"[?#\\@]")
 _IPV4 = re.compile(r"\d+\.\d+\.\d+\.\d+", re.ASCII)
 
 
+@lru_cache(maxsize=4096)
 def host(url: str) -> str:
-    """`host[:port]` in lower case, without a name and password. Raises BadUrl where there is none."""
+    """`host[:port]` in lower case, without a name and password. Raises BadUrl where there is none.
+
+    Remembered: a page's is asked for wherever the page passes.
+    """
     start = url.find("://")
     if start < 0:
         return host(normalize(url))
