@@ -58,13 +58,15 @@ def test_everything_that_reads_works(tmp_path: Path) -> None:
     assert "river" in on_read_only_medium(folder, "get", URL, "--at", "2026-01-01").stdout
     assert URL in on_read_only_medium(folder, "search", "stone").stdout
     assert on_read_only_medium(folder, "verify").returncode == 0
+    sound = on_read_only_medium(folder, "doctor")
+    assert (sound.returncode, f"{folder} can be read, not written" in sound.stdout) == (0, True), sound
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
 def test_it_is_served(tmp_path: Path) -> None:
     with (
         read_only(archived(tmp_path / "a"), "serve", "--port", "0") as command,
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as serving,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as serving,
     ):
         assert serving.stdout is not None
         address = serving.stdout.readline().removeprefix("listening on ").strip()
@@ -73,6 +75,8 @@ def test_it_is_served(tmp_path: Path) -> None:
                 assert json.load(answer)["results"][0]["url"] == URL
         finally:
             serving.terminate()
+        assert serving.stderr is not None
+        assert serving.stderr.read() == "", "an account could not be kept, so nobody is asked to make one"
 
 
 def test_whoever_wants_to_write_is_refused_with_a_sentence(tmp_path: Path) -> None:

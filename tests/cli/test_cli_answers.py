@@ -67,3 +67,29 @@ def test_verify_and_compact_say_what_they_did(folder: str, capsys: pytest.Captur
 def test_a_corpus_that_is_not_there_is_told_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     _, errors = told(capsys, "bench", "codecs", "--corpus", "nosuch", status=3)
     assert errors == "letopis: there is no corpus nosuch; give a folder of pages\n"
+
+
+def test_a_file_that_was_written_is_named_with_its_size(
+    folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (("map", "example.org"), ("get", URL, "--version", "0"), ("map", "example.org", "--format", "json")):
+        out, said = told(capsys, "--archive", folder, *words, "-o", str(tmp_path / "file"))
+        assert (out, said) == ("", f"{tmp_path / 'file'}: {(tmp_path / 'file').stat().st_size} bytes\n")
+    assert told(capsys, "--archive", folder, "-q", "map", "example.org", "-o", str(tmp_path / "file")) == ("", "")
+
+
+def test_zrec_verify_says_what_it_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "in").write_text("Package: a\n\nPackage: b\n\n")
+    told(capsys, "zrec", "pack", str(tmp_path / "in"), str(tmp_path / "out.zrec"))
+    assert told(capsys, "zrec", "verify", str(tmp_path / "out.zrec")) == ("", "all is well: 2 chunks\n")
+
+
+def test_what_stood_once_is_told_of_one_version(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "; 1 version of 1 page\n" in told(capsys, "--archive", folder, "when", "river")[0]
+
+
+def test_a_setting_that_there_is_not_is_not_sent_to_the_settings_file(
+    folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = told(capsys, "--archive", folder, "settings", "set", "monitor.evry", "1h", status=2)[1]
+    assert said == "letopis: there is no setting 'monitor.evry'; did you mean 'monitor.every'?\n"

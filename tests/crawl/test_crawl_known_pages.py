@@ -127,3 +127,16 @@ def test_a_crawl_tells_what_kept_it_from_pages(
     alone = ["--archive", str(tmp_path / "alone"), "crawl", scripted_site.url("/a"), "--once", "--delay", "0"]
     assert main(alone) == 0
     assert capsys.readouterr().err == "nothing that was due was asked for; 'letopis history URL' says why\n"
+
+
+def test_the_kinds_of_failures_add_up_to_all_of_them(
+    tmp_path: Path, scripted_site: ScriptedSite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kinds = (400, 402, 403, 404, 405, 410)
+    for status in kinds:
+        scripted_site.set(f"/{status}", b"", status)
+    seed = scripted_site.set("/", "".join(f"<a href='/{status}'>x</a>" for status in kinds).encode())
+    assert main(["--archive", str(tmp_path / "archive"), "crawl", seed, "--once", "--delay", "0"]) == 0
+    said = capsys.readouterr().out
+    assert said.rstrip().endswith(" 1, others 2)"), said
+    assert "6 failed (" in said

@@ -31,6 +31,9 @@ def test_every_form_of_a_time_means_one_moment() -> None:
     assert as_moment("1.3.2026", NOW, ends_day=True) > NOON
     with pytest.raises(UsageError, match="17 is not a time; give a datetime, a date or a text"):
         as_moment(17, NOW)  # type: ignore[arg-type]
+    for zone in (None, timezone(timedelta(hours=5))):
+        with pytest.raises(UsageError, match="no time that has one in UTC; write 2026-03-01"):
+            as_moment(datetime(1, 1, 1, tzinfo=zone), NOW)
 
 
 def test_an_archive_and_a_monitor_take_all_forms(tmp_path: Path) -> None:

@@ -196,3 +196,12 @@ def test_a_text_is_muted_on_a_page_or_a_whole_host_through_every_door(watched: W
         mute_remove(watched.context, bind(mute_remove.parameters, {"place": host, "text": text.format(5)}, at(0)))
     with pytest.raises(UsageError, match="letters or digits"):
         mute_add(watched.context, bind(mute_add.parameters, {"place": host, "text": "..."}, at(0)))
+
+
+def test_what_never_counts_is_listed_with_its_reason(watched: Watched, capsys: pytest.CaptureFixture[str]) -> None:
+    watched.look("<p>Generated at 10:00:01</p>" + BODY)
+    check = watched.look("<p>Generated at 10:07:45</p>" + BODY)
+    assert (check.verdict, check.reason, check.muted) == ("noise", "only clocks and counters", ())
+    assert main(["--archive", str(watched.archive.folder), "--json", "muted", watched.url]) == 0
+    (row,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (row["version"], row["why"], row["text"]) == (check.version, check.reason, "")

@@ -117,7 +117,7 @@ def test_an_owner_changes_a_setting_which_holds_from_the_next_start_and_the_log_
         ("fetch.chromium", "/bin/sh", "is not changed here"),
         ("store.secret_key", "x", "is not changed here"),
         ("monitor.title", "a\x1b[0m", "control characters"),
-        ("no.such", "1", "is not changed here"),
+        ("no.such", "1", "here is no setting 'no.such'"),
     ],
 )
 def test_what_does_not_fit_or_is_not_for_browsers_is_refused_and_nothing_is_kept(

@@ -249,8 +249,8 @@ def socket_address(listening: socket.socket) -> str:
 
 
 def setup_address(base: str, archive: Archive, code: str) -> str:
-    """Where the first owner makes an account; empty when there is one."""
-    return "" if accounts_of(archive).users() else f"{base}login?setup={code}"
+    """Where the first owner makes an account; empty when there is one, or none can be kept."""
+    return "" if archive.is_read_only or accounts_of(archive).users() else f"{base}login?setup={code}"
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -17,6 +17,7 @@ from letopis.config import Settings, load_settings
 from letopis.errors import UnknownUrl, UsageError
 from letopis.lazy import lazy
 from letopis.model import parse_time
+from letopis.model.printing import counted
 
 if TYPE_CHECKING:
     from letopis import archive as archives
@@ -207,7 +208,7 @@ def read_file(file: Path) -> bytes:
 
 
 def write_output(cli: CliContext, data: bytes | Iterable[bytes], target: Path | None) -> None:
-    """Bytes, at once or in parts, to a file or to standard output."""
+    """Bytes, at once or in parts, to standard output, or to a file, which is told."""
     parts = (data,) if isinstance(data, bytes) else data
     if target is None:
         cli.output.bytes(parts)
@@ -215,5 +216,7 @@ def write_output(cli: CliContext, data: bytes | Iterable[bytes], target: Path | 
     try:
         with target.open("wb") as file:
             file.writelines(parts)
+            size = file.tell()
     except OSError as error:
         raise UsageError(f"cannot write {target}: {error.strerror}; give another -o") from None
+    cli.output.remark(f"{target}: {counted(size, 'byte')}")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from letopis.config.loader import fitted_value
+from letopis.config.loader import fitted_value, unknown_setting
 from letopis.config.settings import DAY, Setting, Settings, SettingSource, find_setting, setting_value
 from letopis.errors import SettingError, UsageError
 
@@ -130,7 +130,9 @@ def with_edited(settings: Settings, texts: Mapping[str, str]) -> Settings:
 
 def _editable(name: str) -> Setting:
     row = find_setting(name)
-    if row is None or name not in EDITABLE:
+    if row is None:
+        raise UsageError(unknown_setting(name))
+    if name not in EDITABLE:
         raise UsageError(f"'{name[:70]}' is not changed here; set it in the settings file or in the environment")
     return row
 

@@ -63,7 +63,7 @@ def _from_file(file: Path) -> dict[str, Any]:
 def _flatten(tree: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for section, body in tree.items():
         if not isinstance(body, Mapping):
-            raise SettingError(_unknown(section))
+            raise SettingError(unknown_setting(section))
         for key, value in body.items():
             yield f"{section}.{key}", value
 
@@ -78,16 +78,17 @@ def _from_environ(environ: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for variable, value in ours.items():
         if variable not in by_variable:
-            raise SettingError(_unknown(variable, list(by_variable)))
+            raise SettingError(unknown_setting(variable, list(by_variable)))
         found[by_variable[variable]] = value
     if "LETOPIS_ARCHIVE" in environ:
         found["archive.path"] = environ["LETOPIS_ARCHIVE"]
     return found
 
 
-def _unknown(name: str, known: list[str] | None = None) -> str:
+def unknown_setting(name: str, known: list[str] | None = None) -> str:
+    """The sentence for a name that no setting has, with the nearest that there is."""
     near = difflib.get_close_matches(name, known or list(settings_table()), n=1, cutoff=0.4)
-    return f"there is no setting '{name}'" + (f"; did you mean '{near[0]}'?" if near else "")
+    return f"there is no setting '{name[:70]}'" + (f"; did you mean '{near[0]}'?" if near else "")
 
 
 def _assemble(values: Mapping[str, Any]) -> Settings:
@@ -95,7 +96,7 @@ def _assemble(values: Mapping[str, Any]) -> Settings:
     for name, value in values.items():
         row = find_setting(name)
         if row is None:
-            raise SettingError(_unknown(name))
+            raise SettingError(unknown_setting(name))
         section, key = name.split(".", 1)
         sections.setdefault(section, {})[key] = fitted_value(row, value)
     settings = Settings()

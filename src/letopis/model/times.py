@@ -111,7 +111,10 @@ def as_moment(given: Moment, now: datetime, *, ends_day: bool = False) -> dateti
     A day begins at midnight UTC, as everywhere; with `ends_day` it stands for its end.
     """
     if isinstance(given, datetime):
-        return given.astimezone(UTC)
+        try:
+            return given.astimezone(UTC)
+        except (ValueError, OverflowError):
+            raise UsageError(f"{given!r} is no time that has one in UTC; {_HINT}") from None
     if isinstance(given, date):
         found, is_day = datetime(given.year, given.month, given.day, tzinfo=UTC), True
     elif isinstance(given, str):

@@ -14,6 +14,7 @@ from letopis.errors import BadUrl, PageChanged, UsageError
 from letopis.fetch.page_steps import MOST_STEPS, STEP_HELP, parse_steps
 from letopis.lazy import lazy
 from letopis.model import Check, Outcome, to_millis
+from letopis.model.printing import counted
 from letopis.operations.answers import Rows
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
@@ -131,7 +132,7 @@ def _sentence(check: CheckResult) -> str:
     if check.verdict == "noise":
         text += f", noise ({check.reason})"
     if check.muted:
-        text += f", {len(check.muted)} frequent changes muted"
+        text += f", {counted(len(check.muted), 'frequent change')} muted"
     if check.changed_for_you is not None:
         text += ", changed for you" if check.changed_for_you else ", nothing new for you"
     return text + (" (from the record)" if check.cached else "")

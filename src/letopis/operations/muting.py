@@ -55,7 +55,8 @@ class MutedChange(NamedTuple):
 def muted(context: Context, asked: MutedQuery) -> Rows[MutedChange]:
     """List what was different in the versions of a page and did not count, with the reason, newest first.
 
-    Counters, dates and identifiers at places that always change, items that take turns, and what a rule mutes.
+    Counters, dates and identifiers at places that always change, items that take turns, and what a rule mutes. A
+    version in which only clocks, counters or markup differed is listed with that reason alone.
     """
     checks = context.archive.answers.history(parse_user_url(asked.url))
     rows = [row for check in reversed(checks) for row in _muted_in(check)][: asked.limit]
@@ -63,6 +64,8 @@ def muted(context: Context, asked: MutedQuery) -> Rows[MutedChange]:
 
 
 def _muted_in(check: Check) -> Iterator[MutedChange]:
+    if check.verdict == "noise" and not check.muted:
+        yield MutedChange(check.checked_at, check.version, check.reason, "")
     for entry in check.muted:
         why, _, text = entry.partition(": ")
         yield MutedChange(check.checked_at, check.version, why, text)

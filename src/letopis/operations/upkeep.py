@@ -254,9 +254,11 @@ def _existing(folder: Path) -> Path:
 
 def _folder(folder: Path) -> DoctorFinding:
     place = _existing(folder)
-    writable = os.access(place, os.W_OK)
-    detail = f"{folder}" if writable else f"{place} cannot be written; choose another --archive"
-    return DoctorFinding("archive", writable, detail)
+    if os.access(place, os.W_OK):
+        return DoctorFinding("archive", True, f"{folder}")
+    if os.access(folder / "catalogue.sqlite", os.R_OK):
+        return DoctorFinding("archive", None, f"{folder} can be read, not written")
+    return DoctorFinding("archive", False, f"{place} cannot be written; choose another --archive")
 
 
 _SECRET_FILES = ("catalogue.sqlite", "cookies.txt")

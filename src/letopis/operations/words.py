@@ -36,7 +36,7 @@ from letopis.index.word_analysis import (
 )
 from letopis.index.word_index import WordIndex
 from letopis.model import rfc3339
-from letopis.model.printing import Styled, bold, printable
+from letopis.model.printing import Styled, bold, counted, printable
 from letopis.operations.answers import Rows, Value
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
@@ -330,7 +330,7 @@ def _shown_phrase(found: PhraseHistory) -> str:
     ends = f"gone by {rfc3339(found.gone)}" if found.gone else "still there at the last check"
     return (
         f"first {rfc3339(found.first)}  {found.first_url}\nlast  {rfc3339(found.last)}  {found.last_url}\n"
-        f"{ends}; {found.versions} versions of {found.pages} pages"
+        f"{ends}; {counted(found.versions, 'version')} of {counted(found.pages, 'page')}"
     )
 
 

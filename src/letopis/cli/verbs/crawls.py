@@ -168,9 +168,11 @@ def _figures_remark(figures: CrawlStats) -> str:
 
 
 def _kinds(counted: Counter[str]) -> str:
-    """The most frequent kinds, in brackets."""
-    kinds = ", ".join(f"{kind} {count}" for kind, count in counted.most_common(_MAX_FAILURE_KINDS))
-    return f" ({kinds})" if kinds else ""
+    """The most frequent kinds in brackets; the others as one number, so that all are counted."""
+    kinds = counted.most_common(_MAX_FAILURE_KINDS)
+    others = counted.total() - sum(count for _, count in kinds)
+    named = ", ".join(f"{kind} {count}" for kind, count in [*kinds, ("others", others)] if count)
+    return f" ({named})" if named else ""
 
 
 def _print_figures(cli: CliContext, figures: CrawlStats) -> None:

@@ -14,6 +14,7 @@ from letopis.cli.context import CliContext, VerbGroup, read_file, shared_options
 from letopis.cli.output import ProgressLine
 from letopis.errors import UsageError
 from letopis.exchange.remote_file import open_zrec, sync_file
+from letopis.model.printing import counted
 
 _CHUNK = ("offset", "length", "records", "hash")
 _FILE = click.Path(path_type=Path)
@@ -88,13 +89,14 @@ def _info(cli: CliContext, file: Path) -> None:
 @verb("verify", "letopis zrec verify Packages.zrec")
 @click.argument("file", type=_FILE)
 def _verify(cli: CliContext, file: Path) -> None:
-    """Check every byte of FILE, and its release; says nothing when all is well."""
+    """Check every byte of FILE, and its release."""
     verdict = zrec.verify(file)
     for fault in verdict.faults:
         cli.output.complain(fault)
     if cli.as_json:
         cli.output.json({"chunks": verdict.chunks, "readable": verdict.readable, "faults": verdict.faults})
     verdict.raise_if_damaged()
+    cli.output.remark(f"all is well: {counted(verdict.chunks, 'chunk')}")
 
 
 @verb("get", "letopis zrec get Packages.zrec bash", "letopis zrec get https://example.org/Packages.zrec bash")
