@@ -74,7 +74,7 @@ coverage: setup-dev
 # The docs as a site in build/docs, with search, in light and dark; a link that leads nowhere stops it.
 docs: setup-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "the docs are in build/docs: open build/docs/quickstart.html"
+	@echo "the docs are in build/docs: open build/docs/index.html"
 
 # Every page of the web interface as a picture: wide and narrow, light and dark.
 screenshots: setup-dev browser

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -49,3 +50,11 @@ def test_what_scripts_use_is_documented_with_its_docstrings(site: Path) -> None:
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     text = (site / "quickstart.html").read_text()
     assert [part for part in text.split('src="')[1:] if part.startswith(("http:", "https:", "//"))] == []
+
+
+def test_the_mark_above_every_page_leads_to_a_front_page_whose_links_are_there(site: Path) -> None:
+    front = (site / "index.html").read_text()
+    assert '<a href="index.html" title="Letopis"' in (site / "quickstart.html").read_text()
+    links = {link.partition("#")[0] for link in re.findall(r'(?:href|src)="([^"?]+)"', front) if "://" not in link}
+    assert {"guide/walk-journalist.html", "images/wide-light/overview.webp"} <= links
+    assert [link for link in links if link not in ("", ".") and not (site / link).exists()] == []

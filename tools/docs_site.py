@@ -1,5 +1,6 @@
-"""What the site of the docs needs beside its settings (mkdocs.yml): sections by folder, links that stay in the site.
+"""What the site of the docs needs beside its settings (mkdocs.yml): a front page, sections by folder, links inside.
 
+The README is the front page: the address of the site and the mark above every page lead to it.
 Pages of some folders come and go with the code: they stand in the navigation in the order of their names.
 Links to files of the source tree, which the site does not hold, become plain words.
 """
@@ -10,6 +11,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from mkdocs.structure.files import File
+
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 SECTIONS = {"Deploy": "deploy", "Internals": "internals", "Benchmarks": "benchmarks", "Decisions": "decisions"}
@@ -17,6 +20,7 @@ NAMED_SECTIONS = {"Guides": "guide", "Reference": "reference"}
 """Sections whose order stands in mkdocs.yml."""
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#\s]+)(#[^)]*)?\)")
 _TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+FRONT = "index.md"
 _LEFT_OUT = ("deploy/kubernetes", "deploy/systemd")
 
 
@@ -34,8 +38,16 @@ def on_config(config: Any) -> Any:
             named = {path for page in pages for path in page.values()}
             pages += [page for page in _pages_in(NAMED_SECTIONS[name]) if named.isdisjoint(page.values())]
     config.nav += [{name: _pages_in(folder)} for name, folder in SECTIONS.items()]
+    config.nav.insert(0, {"Letopis": FRONT})
     config.nav += [page for page in _pages_in(".") if "quickstart.md" not in page.values()]
     return config
+
+
+def on_files(files: Any, *, config: Any) -> Any:
+    """Adds the README as the front page."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    files.append(File.generated(config, FRONT, content=readme.replace("](docs/", "](")))
+    return files
 
 
 def _pages_in(folder: str) -> list[dict[str, str]]:

@@ -8,6 +8,7 @@ import shlex
 import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from served_archive import WebClient, running
@@ -125,3 +126,11 @@ def test_the_first_page_is_served_and_leads_to_the_interface() -> None:
     page = asyncio.run(shown())
     assert page == guide_page("http://127.0.0.1:8080/", NOW)
     assert f'href="http://127.0.0.1:8080/url/http://{MINISTRY}/zadosti"' in page
+
+
+def test_the_written_tour_names_days_of_every_year() -> None:
+    text = (Path(__file__).parent.parent.parent / "docs" / "guide" / "tour.md").read_text()
+    asked = [int(days) for days in re.findall(r"^\$ letopis .*'(\d+) days ago'", text, re.MULTILINE)]
+    shown_until = (DEADLINE_DAY, DEADLINE_DAY, LIST_MENDED_DAY)
+    assert all(DAYS - days < until for days, until in zip(asked, shown_until, strict=True)), asked
+    assert re.findall(r"^\$ letopis .*\d{4}-\d\d", text, re.MULTILINE) == []
