@@ -85,7 +85,7 @@ def judge(told: dict[str, Any]) -> None:
     assert "http://example.org/lost" in told["map"]
     assert told["broken"]["site"] == HOST
     assert told["unknown"].is_error
-    assert "nosuch.example" in text_of(told["unknown"])
+    assert "; try 'letopis check http://nosuch.example/'" in text_of(told["unknown"])
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from letopis import __version__, extract
 from letopis.api.access import principal_of
 from letopis.api.door import context_of, property_schema
 from letopis.archive import Archive
-from letopis.errors import LetopisError, MissingExtra, Refused, TooCostly, UsageError
+from letopis.errors import LetopisError, MissingExtra, Refused, TooCostly, UsageError, shell_words
 from letopis.extract.pages import charset_of
 from letopis.fetch import private_ok
 from letopis.lazy import lazy
@@ -134,7 +134,7 @@ class _Deadline(Silent):
 
 
 def _error(error: LetopisError) -> types.CallToolResult:
-    return types.CallToolResult(content=[_text(f"{type(error).__name__}: {error}")], is_error=True)
+    return types.CallToolResult(content=[_text(f"{type(error).__name__}: {shell_words(error)}")], is_error=True)
 
 
 def _text(text: str) -> types.TextContent:

@@ -90,14 +90,15 @@ def _planned(archive: Archive) -> CrawlOptions:
 
 
 @verb("mcp", "letopis mcp", "letopis mcp --write", "letopis mcp --http --port 9000")
-@click.option("--http", "over_http", is_flag=True, help="Listen at /mcp instead; requests need a token.")
+@click.option("--http", "over_http", is_flag=True, help="Listen at /mcp instead; a token gives rights.")
 @click.option("--write", is_flag=True, help="Let the assistant check and watch pages, not only read; without --http.")
 @click.option("--host", help="Address to listen on.")
 @click.option("--port", type=int, help="Port to listen on; 0 picks a free one.")
 def mcp_verb(cli: CliContext, over_http: bool, write: bool, host: str | None, port: int | None) -> None:
     """Let assistants ask the archive by the Model Context Protocol: over standard input and output, or over HTTP.
 
-    Whoever comes by HTTP has the rights of their token ('letopis tokens create'); 'letopis serve' answers at /mcp too.
+    Whoever comes by HTTP has the rights of their token ('letopis tokens create'); without one they read, unless
+    serve.public is false. 'letopis serve' answers at /mcp too.
     """
     if write and over_http:
         raise UsageError("the rights of whoever comes by HTTP are those of their token; leave out --write")
