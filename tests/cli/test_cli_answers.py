@@ -75,6 +75,7 @@ def test_a_file_that_was_written_is_named_with_its_size(
     for words in (("map", "example.org"), ("get", URL, "--version", "0"), ("map", "example.org", "--format", "json")):
         out, said = told(capsys, "--archive", folder, *words, "-o", str(tmp_path / "file"))
         assert (out, said) == ("", f"{tmp_path / 'file'}: {(tmp_path / 'file').stat().st_size} bytes\n")
+    assert told(capsys, "--archive", folder, "get", URL, "--version", "0", "-o", "-")[0] == "<p>river"
     assert told(capsys, "--archive", folder, "-q", "map", "example.org", "-o", str(tmp_path / "file")) == ("", "")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from served_archive import running
 from letopis.archive import Archive
 from letopis.archive.captures import checked_urls
 from letopis.exchange import cdx_import
-from letopis.exchange.cdx import RecordLocation, SortedLines, export_cdxj, record_line
+from letopis.exchange.cdx import RecordLocation, SortedLines, cdxj_lines, record_line
 from letopis.exchange.imports import import_sources
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.warc_export import exported_records
@@ -27,9 +26,8 @@ from letopis.model import parse_time, stamp14
 
 
 def lines_of(archive: Archive, **selection: object) -> list[str]:
-    out = io.BytesIO()
-    export_cdxj(archive, out, ExportSelection(**selection))  # type: ignore[arg-type]
-    return out.getvalue().decode().splitlines()
+    found = cdxj_lines(archive, ExportSelection(**selection))  # type: ignore[arg-type]
+    return b"".join(found).decode().splitlines()
 
 
 def indexed(archive: Archive, folder: Path, skip: int = 0) -> tuple[Path, int]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scripted_site import ScriptedSite
 from served_archive import WebClient, at, running
+from written_warc import response
 
 from letopis.archive import OWN, READ, WRITE, Archive
 from letopis.archive.accounts import accounts_of
@@ -23,7 +24,7 @@ from letopis.monitor.watch import WatchSpec
 from letopis.monitor.watch_list import WatchList
 from letopis.operations import Context, bind
 from letopis.operations.checks import PageListQuery, check_pages, history
-from letopis.operations.muting import mute_add, mute_list, mute_remove, muted
+from letopis.operations.muting import MutedQuery, mute_add, mute_list, mute_remove, muted
 from letopis.operations.pages import put
 from letopis.operations.totals import changes
 from letopis.web.pages import url_in_path
@@ -124,7 +125,7 @@ def test_a_version_that_came_in_by_an_import_is_judged_at_the_first_question_and
     url = "http://example.org/imported"
     watched.archive.put(url, ("<p>Seen 14:05</p>" + BODY).encode(), at(0))
     watched.archive.put(url, ("<p>Seen 14:06</p>" + BODY).encode(), at(1))
-    assert watched.archive.history(url)[-1].meaningful is None
+    assert watched.archive.answers.history(url)[-1].meaningful is None, "nobody has asked"
     assert "only clocks and counters" in watched.page(f"/compare/{url_in_path(url)}")
     kept = watched.archive.history(url)[-1]
     assert (kept.verdict, kept.score, kept.reason) == ("noise", 0.0, "only clocks and counters")
@@ -136,7 +137,7 @@ def test_a_version_with_another_neighbour_is_judged_anew(watched: Watched) -> No
         put(watched.context, bind(put.parameters, {"url": url, "file": body.encode(), "at": at(minute)}, at(20)))
     assert watched.archive.history(url)[-1].verdict == "noise"
     watched.archive.put(url, b"<p>Another page stood here for a while, of the weather.</p>", at(5))
-    assert watched.archive.history(url)[-1].meaningful is None
+    assert watched.archive.answers.history(url)[-1].meaningful is None, "nobody has asked"
     pair = watched.archive.get(url, version=1), watched.archive.get(url, version=2)
     assert json.loads(watched.archive.difference(*pair, "json"))["verdict"] == "changed"
     assert watched.archive.history(url)[-1].verdict == "changed"
@@ -205,3 +206,34 @@ def test_what_never_counts_is_listed_with_its_reason(watched: Watched, capsys: p
     assert main(["--archive", str(watched.archive.folder), "--json", "muted", watched.url]) == 0
     (row,) = map(json.loads, capsys.readouterr().out.splitlines())
     assert (row["version"], row["why"], row["text"]) == (check.version, check.reason, "")
+
+
+IMPORTED = "http://example.org/imported"
+FIRST_QUESTIONS: dict[str, Callable[[Watched], tuple[str, str]]] = {
+    "history": lambda asked: _said(history(asked.context, PageListQuery(url=IMPORTED)).rows[-1]),
+    "python": lambda asked: _said(asked.archive.history(IMPORTED)[-1]),
+    "changes": lambda asked: _said(list(changes(asked.context, bind(changes.parameters, {"client": "a"}, at(0))))[-1]),
+    "muted": lambda asked: ("noise", next(iter(muted(asked.context, MutedQuery(url=IMPORTED)))).why),
+    "page": lambda asked: _in_page(asked.page(f"/url/{url_in_path(IMPORTED)}")),
+}
+CLOCKS = "only clocks and counters"
+
+
+def _said(row: Any) -> tuple[str, str]:
+    return row.verdict, row.reason
+
+
+def _in_page(page: str) -> tuple[str, str]:
+    return "noise" if page.count(">noise</span>") == 2 else page, CLOCKS if CLOCKS in page else ""
+
+
+@pytest.mark.parametrize("door", FIRST_QUESTIONS)
+def test_the_first_question_about_imported_versions_is_answered_like_all_others(
+    watched: Watched, tmp_path: Path, door: str
+) -> None:
+    bodies = [f"<p>Seen 14:0{minute}</p>{BODY}".encode() for minute in (5, 6)]
+    dated = zip(("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"), bodies, strict=True)
+    (tmp_path / "old.warc").write_bytes(b"".join(response(IMPORTED, *one) for one in dated))
+    assert main(["--archive", str(watched.archive.folder), "-q", "import", str(tmp_path / "old.warc")]) == 0
+    assert FIRST_QUESTIONS[door](watched) == ("noise", CLOCKS)
+    assert _said(watched.archive.answers.history(IMPORTED)[-1]) == ("noise", CLOCKS), "it is kept"

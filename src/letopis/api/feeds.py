@@ -31,7 +31,7 @@ from letopis.archive.activity import LatestVersion, LatestVersions, changes_sinc
 from letopis.archive.index_facts import require_site
 from letopis.archive.verdicts import verdict_between
 from letopis.archive.watches import FoundResult, saved_searches_of
-from letopis.errors import LetopisError, NotFound, UsageError
+from letopis.errors import LetopisError, NotFound, UsageError, shell_words
 from letopis.index.query_language import parse_word_query
 from letopis.index.search_results import search
 from letopis.model import from_millis, rfc3339
@@ -120,7 +120,7 @@ class FeedBuilder:
             change = verdict_between(self._archive, old, new)
             head += f"<p>{escape_html(f'{change.verdict}, {change.score:.1%}: {change.reason}')}</p>"
         except LetopisError as error:
-            text = f"The difference cannot be shown: {error}"
+            text = f"The difference cannot be shown: {shell_words(error)}"
         cut = text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "\n..."
         return f"{head}<pre>{escape_html(xml_text(cut))}</pre>"
 

@@ -5,6 +5,7 @@ of versions as clients follow it, each from where it stands.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from letopis.archive.archive import Archive
 from letopis.archive.records import CheckDetails, digest_text
@@ -25,8 +26,14 @@ from letopis.catalog.activity import (
 )
 from letopis.catalog.schema import partition_tables
 from letopis.catalog.version_log import ChangeClients, HostPages, NewVersion, RecentVersion
+from letopis.lazy import lazy
 from letopis.model import from_millis, to_millis
 from letopis.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from letopis.archive import verdicts
+else:
+    verdicts = lazy("letopis.archive.verdicts")
 
 __all__ = [
     "DAY",
@@ -125,7 +132,8 @@ class LoggedChange(NamedTuple):
 
 def changes_since(archive: Archive, after: int, limit: int) -> list[LoggedChange]:
     """The versions recorded after an id, in the order of recording."""
-    return list(map(_logged_change, ChangeClients(archive.catalog.database).since(after, limit)))
+    rows = map(_logged_change, ChangeClients(archive.catalog.database).since(after, limit))
+    return list(verdicts.judged(archive, rows))
 
 
 def _logged_change(row: NewVersion) -> LoggedChange:

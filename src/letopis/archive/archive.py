@@ -443,7 +443,7 @@ class Archive:
 
     def history(self, url: str) -> list[Check]:
         """Every check, oldest first."""
-        return self.answers.history(parse_user_url(url))
+        return list(verdicts.judged(self, self.answers.history(parse_user_url(url))))
 
     def diff(self, url: str, t1: Moment, t2: Moment, format: str = "unified") -> str | bytes:
         """The difference between the versions valid at two times; empty when there is none."""

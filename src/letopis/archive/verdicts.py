@@ -9,15 +9,21 @@ same rules and with what is known of their host.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, TypeVar
+
 from letopis import extract
+from letopis.archive.activity import LoggedChange
 from letopis.archive.archive import Archive
 from letopis.archive.mute_rules import mute_rules_of
-from letopis.archive.records import CheckDetails, with_verdict
+from letopis.archive.records import NO_DETAILS, CheckDetails, with_verdict
 from letopis.change import HostProfile, fingerprint
 from letopis.change.verdict import compare
 from letopis.errors import LetopisError
-from letopis.model import Change, Page, Version
+from letopis.model import Change, Check, Outcome, Page, Version
 from letopis.urls import host as host_of
+
+_Row = TypeVar("_Row", Check, LoggedChange)
 
 
 def verdict_between(archive: Archive, old: Version, new: Version, pages: tuple[Page, Page] | None = None) -> Change:
@@ -33,6 +39,28 @@ def verdict_between(archive: Archive, old: Version, new: Version, pages: tuple[P
     if old.url == new.url and old.number + 1 == new.number:
         _keep(archive, new, change)
     return change
+
+
+def judged(archive: Archive, rows: Iterable[_Row]) -> Iterator[_Row]:
+    """The same rows, with verdicts on versions that an import brought and nobody has asked about."""
+    for row in rows:
+        number = row.number if isinstance(row, LoggedChange) else row.version if row.outcome is Outcome.CHANGED else 0
+        change = _first_verdict(archive, row.url, number) if number and row.meaningful is None else None
+        yield row._replace(**_shown(change, row._fields)) if change else row
+
+
+def _first_verdict(archive: Archive, url: str, number: int) -> Change | None:
+    """None where one of the two versions cannot be read: whoever asks for that one is told why."""
+    try:
+        old, new = (archive.answers.numbered(url, one) for one in (number - 1, number))
+        return verdict_between(archive, old, new)
+    except LetopisError:
+        return None
+
+
+def _shown(change: Change, fields: Collection[str]) -> dict[str, Any]:
+    found = with_verdict(NO_DETAILS, change)._asdict() | {"meaningful": change.meaningful}
+    return {name: found[name] for name in ("meaningful", "score", "reason", "blocks", "muted") if name in fields}
 
 
 def _page(version: Version) -> Page:

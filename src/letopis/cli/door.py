@@ -12,7 +12,15 @@ import click
 
 from letopis.archive import OWN, READ, WRITE, utc_now
 from letopis.archive.write_gates import require_shared
-from letopis.cli.context import CliContext, VerbCommand, VerbGroup, read_file, shared_options, write_output
+from letopis.cli.context import (
+    CliContext,
+    VerbCommand,
+    VerbGroup,
+    output_option,
+    read_file,
+    shared_options,
+    write_output,
+)
 from letopis.cli.output import ProgressLine
 from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model.printing import printable
@@ -110,8 +118,7 @@ def command_of(operation: Operation[Any, Any]) -> VerbCommand:
     for one in reversed(operation.parameters_in("cli")):
         decorated = _option(one)(decorated)
     if operation.answer is Document or operation.document_with:
-        path = click.Path(path_type=Path)
-        decorated = click.option("-o", "--output", "output_file", type=path, help="Write to a file.")(decorated)
+        decorated = output_option("output_file")(decorated)
     if operation.on_cluster:
         decorated = click.option(
             "--cluster", "cluster_address", metavar="ADDRESS", help="Work on a Dask cluster (tcp://host:8786)."

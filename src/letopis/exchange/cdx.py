@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from heapq import merge
 from itertools import islice
-from typing import IO, BinaryIO
+from typing import IO
 
 from letopis.archive import Archive
 from letopis.archive.captures import REPEAT, TOO_LARGE, UNKNOWN_TYPE, VERSION, CaptureList, ListedCapture, digest_texts
@@ -175,27 +175,13 @@ def _read(run: IO[bytes]) -> Iterator[bytes]:
     return iter(run)
 
 
-def export_cdxj(
-    archive: Archive,
-    out: BinaryIO,
-    selected: ExportSelection,
-    progress: Callable[[int], None] = lambda done: None,
-    spread: PieceRunner | None = None,
-) -> int:
-    """Writes a line for each selected check that got an answer; answers how many. `spread` may work them out."""
-    count = 0
-    for count, line in enumerate(cdxj_lines(archive, selected, progress, spread), 1):  # noqa: B007
-        out.write(line)
-    return count
-
-
 def cdxj_lines(
     archive: Archive,
     selected: ExportSelection,
     progress: Callable[[int], None] = lambda done: None,
     spread: PieceRunner | None = None,
 ) -> Iterator[bytes]:
-    """The same line by line; all of them are found before the first one comes."""
+    """A line for each selected check that got an answer; `spread` may find them. All are found before one comes."""
     lines = SortedLines()
     count = 0
     try:

@@ -51,7 +51,7 @@ def page_parts(archive: Archive, url: str, moment: datetime) -> list[PagePart]:
 
 def _part(archive: Archive, member: SetMember) -> PagePart:
     version = archive.get(member.url, at=member.time)
-    checks = (check for check in archive.history(member.url) if check.checked_at == member.time)
+    checks = (check for check in archive.answers.history(member.url) if check.checked_at == member.time)
     check = next(checks, None)
     if check is None:
         raise NotFound(f"{member.url} has no check at {member.time}; capture the page again")

@@ -44,7 +44,7 @@ class ExportSelection:
 
     def checks(self, archive: Archive, url: str) -> list[Check]:
         """The checks of one URL that are meant, oldest first."""
-        return self._chosen(archive.history(url))
+        return self._chosen(archive.answers.history(url))
 
     def captures(self, captures: CaptureList, url: str) -> Iterator[ListedCapture]:
         """The captures of one URL that are meant, oldest first: its checks that got an answer."""
@@ -57,7 +57,7 @@ class ExportSelection:
 
         Without those, a check at the beginning of a span would refer to a page that is not there.
         """
-        history = archive.history(url)
+        history = archive.answers.history(url)
         chosen = self._chosen(history)
         own = {check.version for check in chosen if check.outcome in _NEWS}
         needed = {check.version for check in chosen if check.outcome is Outcome.UNCHANGED} - own - {None}

@@ -246,7 +246,7 @@ class MonitoredResource:
 
     def availability(self) -> list[tuple[datetime, bool]]:
         """All checks that asked for it, as pairs of time and available."""
-        checks = self._archive.history(self.url)
+        checks = self._archive.answers.history(self.url)
         return [(check.checked_at, check.available) for check in checks if check.available is not None]
 
     def last_checked(self) -> datetime:

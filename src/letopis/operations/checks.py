@@ -23,11 +23,12 @@ from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url
 
 if TYPE_CHECKING:
+    from letopis.archive import verdicts
     from letopis.fetch import browser
     from letopis.monitor import CheckOptions, Monitor, checker
     from letopis.monitor import monitor as monitors
 else:
-    browser = lazy("letopis.fetch.browser")
+    browser, verdicts = lazy("letopis.fetch.browser"), lazy("letopis.archive.verdicts")
     checker, monitors = lazy("letopis.monitor.checker"), lazy("letopis.monitor.monitor")  # help asks no server
 
 MAX_URLS = 10_000
@@ -291,7 +292,7 @@ def history(context: Context, asked: PageListQuery) -> Rows[RecordedCheck]:
     most = asked.most(context)
     checks = context.archive.answers.checks(url, max(since, asked.position() or since), until)
     found = list(islice(checks, None if most is None else most + 1))
-    rows = list(map(_recorded_check, found[:most]))
+    rows = list(map(_recorded_check, verdicts.judged(context.archive, found[:most])))
     following = None if most is None or len(found) <= most else str(to_millis(found[most].checked_at))
     return Rows(rows, {"url": url, "cursor": following})
 

@@ -58,7 +58,7 @@ def muted(context: Context, asked: MutedQuery) -> Rows[MutedChange]:
     Counters, dates and identifiers at places that always change, items that take turns, and what a rule mutes. A
     version in which only clocks, counters or markup differed is listed with that reason alone.
     """
-    checks = context.archive.answers.history(parse_user_url(asked.url))
+    checks = context.archive.history(asked.url)
     rows = [row for check in reversed(checks) for row in _muted_in(check)][: asked.limit]
     return Rows(rows, remark="" if rows else "nothing was muted")
 

@@ -12,9 +12,10 @@ from fastapi import APIRouter, Request, Response
 
 from letopis.api.access import principal_of
 from letopis.api.door import context_of
+from letopis.archive import Archive
 from letopis.archive.activity import activity_of
 from letopis.archive.observers import UnreadMarks
-from letopis.archive.reader import RecordReader
+from letopis.archive.verdicts import judged
 from letopis.model import Check, Version
 from letopis.monitor.watch_list import WatchList
 from letopis.operations import Context
@@ -87,10 +88,11 @@ def resource(request: Request) -> Response:
     checks = answers.newest_checks(asked.url, MOST_RECENT)
     newest = answers.versions(asked.url, row.versions - MOST_RECENT)
     place = TableAddress(f"/url/{url_in_path(asked.url)}", asked.own)
-    whole = partial(_with_verdicts, answers, asked.url)
+    whole = partial(_with_verdicts, archive, asked.url)
     versions = make_table(place, VERSION_COLUMNS, [VersionLine(*_facts(one), None) for one in newest[::-1]], "v", _SIZE)
     listed = make_table(place, CHECK_COLUMNS, [CheckLine(check) for check in checks[::-1]], "c", _SIZE)
-    wanted = first_download({"versions": versions.with_rows(whole), "checks": listed})
+    whole_lines = partial(_judged_lines, archive)
+    wanted = first_download({"versions": versions.with_rows(whole), "checks": listed.with_rows(whole_lines)})
     if wanted is not None:
         return wanted
     mark_seen(request, context, asked.url)
@@ -109,7 +111,7 @@ def resource(request: Request) -> Response:
         kept=row.versions,
         versions=versions.with_part(whole),
         choices=newest[::-1][:_CHOICES],
-        checks=listed,
+        checks=listed.with_part(whole_lines),
         checked=answers.count_checks(asked.url),
         newest=newest[-1] if newest else None,
         then=_version_at(newest, at),
@@ -147,9 +149,14 @@ def _facts(version: Version) -> tuple[int, datetime, int, int, str]:
     return version.number, version.time, version.raw_bytes, version.stored_bytes, version.method
 
 
-def _with_verdicts(answers: RecordReader, url: str, rows: Sequence[VersionLine]) -> list[VersionLine]:
-    found = answers.checks_of_versions(url, [row.number for row in rows])
+def _with_verdicts(archive: Archive, url: str, rows: Sequence[VersionLine]) -> list[VersionLine]:
+    checks = archive.answers.checks_of_versions(url, [row.number for row in rows]).values()
+    found = {check.version: check for check in judged(archive, checks)}
     return [row._replace(found=found.get(row.number)) for row in rows]
+
+
+def _judged_lines(archive: Archive, rows: Sequence[CheckLine]) -> list[CheckLine]:
+    return list(map(CheckLine, judged(archive, (row.check for row in rows))))
 
 
 @dataclass(frozen=True, slots=True)
