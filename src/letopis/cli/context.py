@@ -207,18 +207,10 @@ def read_file(file: Path) -> bytes:
         raise UsageError(f"cannot read {file}: {error.strerror}; give a readable file or -") from None
 
 
-def output_option(name: str = "target") -> Callable[[F], F]:
-    """`-o FILE`: where a verb writes to instead of standard output, which a dash is too."""
-    return click.option(
-        "-o", "--output", name, type=click.Path(path_type=Path), help="Write to a file.",
-        callback=lambda _context, _option, given: None if given == Path("-") else given,
-    )  # fmt: skip
-
-
 def write_output(cli: CliContext, data: bytes | Iterable[bytes], target: Path | None) -> None:
     """Bytes, at once or in parts, to standard output, or to a file, which is told."""
     parts = (data,) if isinstance(data, bytes) else data
-    if target is None:
+    if target is None or target == Path("-"):
         cli.output.bytes(parts)
         return
     try:

@@ -12,15 +12,7 @@ import click
 
 from letopis.archive import OWN, READ, WRITE, utc_now
 from letopis.archive.write_gates import require_shared
-from letopis.cli.context import (
-    CliContext,
-    VerbCommand,
-    VerbGroup,
-    output_option,
-    read_file,
-    shared_options,
-    write_output,
-)
+from letopis.cli.context import CliContext, VerbCommand, VerbGroup, read_file, shared_options, write_output
 from letopis.cli.output import ProgressLine
 from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model.printing import printable
@@ -112,13 +104,14 @@ def command_of(operation: Operation[Any, Any]) -> VerbCommand:
         asked = bind(operation.parameters, _values(operation, given), utc_now())
         if target is not None and operation.document_with:
             _require_document(operation, asked)
-        return run_operation(cli, operation, asked, target)
+        return run_operation(cli, operation, asked, None if target == Path("-") else target)
 
     decorated = click.pass_obj(run)
     for one in reversed(operation.parameters_in("cli")):
         decorated = _option(one)(decorated)
     if operation.answer is Document or operation.document_with:
-        decorated = output_option("output_file")(decorated)
+        path = click.Path(path_type=Path)
+        decorated = click.option("-o", "--output", "output_file", type=path, help="Write to a file.")(decorated)
     if operation.on_cluster:
         decorated = click.option(
             "--cluster", "cluster_address", metavar="ADDRESS", help="Work on a Dask cluster (tcp://host:8786)."

@@ -104,6 +104,14 @@ class RangeReader:
     sent_bytes: int = 0
     _validators: dict[str, str] = field(default_factory=dict)
 
+    async def read_range(self, url: str, start: int, end: int) -> bytes:
+        """The bytes from `start` up to `end`; fewer only where the file ends before.
+
+        A server without ranges sends the whole file, of which the part is
+        cut. Raises Unavailable, NotFound, Refused or RemoteChanged.
+        """
+        return _cut(await self.read_ranges(url, [(start, end)]), start, end)
+
     async def read_ranges(self, url: str, spans: Sequence[ByteSpan]) -> list[RangePart]:
         """Parts that cover the spans, asked for in one request.
 

@@ -177,7 +177,7 @@ def import_upload(context: Context, asked: UploadCommand) -> Value[ImportAnswer]
     answer = work.carried_out()
     for fault in answer.faults:
         if not answer.value.taken:
-            raise fault
+            raise type(fault)(fault.message.replace(f"{file.parent}/", ""), fault.remedy)
     return answer
 
 

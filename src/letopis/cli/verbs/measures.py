@@ -19,7 +19,7 @@ import letopis
 from letopis import extract
 from letopis.archive import utc_now
 from letopis.change.deltas import apply_binary_delta
-from letopis.cli.context import CliContext, output_option, read_file, verb, write_output
+from letopis.cli.context import CliContext, read_file, verb, write_output
 from letopis.cli.door import run_operation
 from letopis.errors import NotFound, UsageError
 from letopis.exchange.selection import ExportSelection
@@ -43,7 +43,7 @@ from letopis.tuples import NamedTuple
 @verb("patch", "letopis diff URL --format binary > delta", "letopis patch old.pdf delta -o new.pdf")
 @click.argument("old", type=click.Path(path_type=Path))
 @click.argument("delta", type=click.Path(path_type=Path))
-@output_option()
+@click.option("-o", "--output", "target", type=click.Path(path_type=Path), help="Write to a file.")
 def patch_verb(cli: CliContext, old: Path, delta: Path, target: Path | None) -> None:
     """Apply a binary difference to OLD; the result is checked against its digest."""
     write_output(cli, apply_binary_delta(read_file(old), read_file(delta)), target)
@@ -68,7 +68,7 @@ def patch_verb(cli: CliContext, old: Path, delta: Path, target: Path | None) -> 
 )
 @click.option("--content-type", default="", help="Type of a file, where its bytes do not tell.")
 @click.option("--offline", is_flag=True, help="Never check first.")
-@output_option()
+@click.option("-o", "--output", "target", type=click.Path(path_type=Path), help="Write to a file.")
 def extract_verb(
     cli: CliContext, what: str, at: str | None, form: str, content_type: str, offline: bool, target: Path | None
 ) -> int:

@@ -10,7 +10,7 @@ import click
 
 from letopis import zrec
 from letopis.archive import utc_now
-from letopis.cli.context import CliContext, VerbGroup, output_option, read_file, shared_options, verb, write_output
+from letopis.cli.context import CliContext, VerbGroup, read_file, shared_options, verb, write_output
 from letopis.cli.output import ProgressLine
 from letopis.errors import UsageError
 from letopis.exchange.remote_file import open_zrec, sync_file
@@ -121,7 +121,7 @@ def _diff(cli: CliContext, old: str, new: str) -> None:
 
 @verb("cat", "letopis zrec cat Packages.zrec > Packages")
 @click.argument("file", type=_FILE)
-@output_option()
+@click.option("-o", "--output", "target", type=_FILE, help="Write to a file.")
 def _cat(cli: CliContext, file: Path, target: Path | None) -> None:
     """Print all records of FILE, byte for byte as they were packed."""
     with zrec.ZrecReader(file) as reader:
