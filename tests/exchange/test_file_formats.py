@@ -254,6 +254,15 @@ def test_what_is_no_list_is_told_how_to_become_one(tmp_path: Path, capsys: pytes
     assert main([*words, "--kind", "urls"]) == 0
 
 
+def test_a_sentence_in_a_list_is_a_fault_and_no_address(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "pages.txt").write_text("https://example.org/one the first\nnot a url\nintranet\n")
+    assert main(["--archive", str(tmp_path / "a"), "import", str(tmp_path / "pages.txt"), "--watches"]) == 0
+    assert "1 fault, 2 watches" in capsys.readouterr().out
+    with Archive(tmp_path / "a") as archive:
+        found = {entry.watch.url for entry in WatchList(archive).entries()}
+    assert found == {"https://example.org/one", "http://intranet/"}
+
+
 def test_lists_that_went_out_come_in_again(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     urls = ["http://example.org/?a=1&b=%22%3C", "http://example.net/page"]
     with Archive(tmp_path / "a") as archive:

@@ -10,6 +10,7 @@ same rules and with what is known of their host.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from time import thread_time
 from typing import Any, TypeVar
 
 from letopis import extract
@@ -24,6 +25,9 @@ from letopis.model import Change, Check, Outcome, Page, Version
 from letopis.urls import host as host_of
 
 _Row = TypeVar("_Row", Check, LoggedChange)
+
+_MOST_SECONDS = 20.0
+"""CPU time that a question spends on verdicts which nobody asked for before; the next one goes on from there."""
 
 
 def verdict_between(archive: Archive, old: Version, new: Version, pages: tuple[Page, Page] | None = None) -> Change:
@@ -42,10 +46,19 @@ def verdict_between(archive: Archive, old: Version, new: Version, pages: tuple[P
 
 
 def judged(archive: Archive, rows: Iterable[_Row]) -> Iterator[_Row]:
-    """The same rows, with verdicts on versions that an import brought and nobody has asked about."""
+    """The same rows, with verdicts on versions that an import brought and nobody has asked about.
+
+    Bounded: rows that the time does not suffice for come as they are, without a verdict.
+    """
+    spent = 0.0
     for row in rows:
         number = row.number if isinstance(row, LoggedChange) else row.version if row.outcome is Outcome.CHANGED else 0
-        change = _first_verdict(archive, row.url, number) if number and row.meaningful is None else None
+        if not number or row.meaningful is not None or spent > _MOST_SECONDS:
+            yield row
+            continue
+        began = thread_time()
+        change = _first_verdict(archive, row.url, number)
+        spent += thread_time() - began
         yield row._replace(**_shown(change, row._fields)) if change else row
 
 

@@ -87,8 +87,14 @@ def _bookmarks(text: str) -> Iterator[ImportedWatch]:
 def listed_watches(file: Path) -> Iterator[ImportedWatch]:
     """One address a line; what stands behind a blank, and lines that begin with #, are remarks."""
     lines = decode(read_whole(file, _MOST_LIST)).text.splitlines()
-    words = (line.split(None, 1)[0] for line in lines if line.strip() and not line.lstrip().startswith("#"))
+    words = (_address_of(line) for line in lines if line.strip() and not line.lstrip().startswith("#"))
     yield from islice((ImportedWatch(word) for word in words), MOST_WATCHES)
+
+
+def _address_of(line: str) -> str:
+    """Its first word; the whole line where that is a word of a sentence, which no address begins with."""
+    word = line.split(None, 1)[0]
+    return word if "." in word or ":" in word else line.strip()
 
 
 def sitemap_watches(file: Path) -> Iterator[ImportedWatch]:
