@@ -80,7 +80,8 @@ PROMISES = (
     Promise(
         "slow clients keep nobody from being served",
         ("test_eleven_hundred_slow_connections_keep_nobody_from_being_served",
-         "test_one_address_has_no_more_than_half"),
+         "test_one_address_has_no_more_than_half",
+         "test_a_stream_on_which_nothing_would_ever_come_is_not_opened"),
     ),
     Promise(
         "the rule about private addresses holds with a proxy",
@@ -98,6 +99,7 @@ PROMISES = (
         ("test_the_time_to_rewrite_a_hostile_page_grows_with_its_size",
          "test_the_time_to_rewrite_a_hostile_style_sheet_grows_with_its_size",
          "test_the_time_to_find_the_head_of_a_page_grows_with_what_stands_before_it",
+         "test_the_time_to_read_a_hostile_saved_page_grows_with_its_size",
          "test_a_long_page_is_rewritten_off_the_loop", "test_a_filter_of_a_cdx_question_cannot_stall_the_service"),
     ),
     Promise(

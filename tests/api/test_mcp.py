@@ -143,6 +143,13 @@ def test_nobody_comes_in_over_http_without_a_token(served: tuple[Archive, WebCli
         over_http(web, "wrong", story)
 
 
+def test_a_stream_on_which_nothing_would_ever_come_is_not_opened(served: tuple[Archive, WebClient]) -> None:
+    archive, web = served
+    accounts = accounts_of(archive)
+    bearer = f"Bearer {accounts.create_token('stream', accounts.user('ann'), 'read', 0)}"
+    assert web.get("/mcp", Accept="text/event-stream", Authorization=bearer).status == 405
+
+
 def test_rights_that_were_not_given_are_refused_with_a_sentence(folder: Path) -> None:
     with Archive(folder) as archive:
         refused = door.call_tool(door.local_context(archive, write=False), "watch_add", {"url": [PAGE]})

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from growth import grows_with_the_square
 from lxml import etree
 from served_archive import Answer, running
 from warcio.archiveiterator import ArchiveIterator
@@ -22,8 +23,9 @@ from letopis.config import ServeSettings, Settings
 from letopis.errors import UsageError
 from letopis.exchange import file_readers
 from letopis.exchange.imports import import_sources, source_kind, watches_of_source
+from letopis.exchange.saved_pages import PAGE_READERS
 from letopis.exchange.selection import ExportSelection
-from letopis.exchange.sources import ImportedWatch, SourceHints
+from letopis.exchange.sources import ImportedWatch, ImportReport, SourceHints
 from letopis.exchange.warc_export import export_warc
 from letopis.model import to_millis
 from letopis.monitor.watch_list import WatchList
@@ -308,6 +310,42 @@ def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch:
     (tmp_path / "bomb.har").write_bytes(gzip.compress(b'{"log": {"entries": [' + b" " * 5000))
     with pytest.raises(UsageError, match="larger than"):
         file_readers.read_whole(tmp_path / "bomb.har", 1000)
+
+
+_PARTS = b"Date: Fri, 1 Mar 2024 12:00:00 GMT\nContent-Type: multipart/related; %sboundary=x\n\n"
+_SINGLE_FILE = b"<!-- Page saved with SingleFile\nurl: https://example.org/\nsaved date: "
+HOSTILE: dict[str, Callable[[int], bytes]] = {
+    "empty lines.html": lambda n: _SINGLE_FILE + b"never\n.\n" + b"\n" * n + b"-->",
+    "blanks.html": lambda n: _SINGLE_FILE + b"never" + b" " * n + b"again\n-->",
+    "semicolons.mhtml": lambda n: _PARTS % (b'a="' + b";" * n + b'"; ') + b"--x\n\nbody\n--x--\n",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_the_time_to_read_a_hostile_saved_page_grows_with_its_size(name: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+
+    def read(data: bytes) -> None:
+        file.write_bytes(data)
+        for reader in PAGE_READERS:
+            try:
+                list(reader.captures(file, SourceHints(), ImportReport(), lambda url: False))
+            except UsageError:
+                continue
+
+    assert not grows_with_the_square(read, HOSTILE[name], 4_000)
+
+
+def test_parts_of_an_mhtml_inside_others_are_taken_in_and_a_line_like_a_mark_is_text(tmp_path: Path) -> None:
+    inner = b"--y\r\nContent-Location: http://a.test/1\r\n\r\none\r\n--yes\r\ntwo\r\n--y--\r\n"
+    outer = b"--x\r\nContent-Type: multipart/alternative;\r\n boundary=y\r\n\r\n" + inner
+    last = b"\r\n--x\r\nContent-Location: http://a.test/2\r\n\r\n--x--\r\n"
+    file = tmp_path / "page.mhtml"
+    file.write_bytes(_PARTS % b"" + outer + last + b"--x\r\nContent-Location: http://a.test/3\r\n\r\nafter the end")
+    found = PAGE_READERS[0].captures(file, SourceHints(), ImportReport(), lambda url: False)
+    assert [(one.url, one.body) for one in found] == [
+        ("http://a.test/1", b"one\r\n--yes\r\ntwo"), ("http://a.test/2", b""),
+    ]  # fmt: skip
 
 
 def test_an_import_reads_standard_input(

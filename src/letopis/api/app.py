@@ -45,7 +45,7 @@ def create_app(archive: Archive, door: ReplayDoor | None = None) -> FastAPI:
     app.router.routes[:0] = frequent
     # Taken as they are, not included once more: what they validate is made ready once in a process.
     app.router.routes += [*_events.routes, *_operations(), *_SERVICE, *PAGE_ROUTES, *login.router.routes]
-    app.router.routes.append(Route("/mcp", McpEndpoint()))
+    app.router.routes.append(Route("/mcp", McpEndpoint(), methods=["POST"]))
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     # The last one added sees a request first.
     app.add_middleware(AccessGate, archive=archive, sessions=app.state.auth.sessions)

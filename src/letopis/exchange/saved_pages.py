@@ -21,12 +21,15 @@ from letopis.exchange.sources import ImportedCapture, ImportReport, SourceHints
 from letopis.extract.metadata import read_date
 
 _MOST_PARTS = 100_000
+_DEEPEST = 10
 _WEB = ("http://", "https://")
 _HEADER = re.compile(rb"(?:[A-Za-z-]+:[^\r\n]*\r?\n(?:[ \t][^\r\n]*\r?\n)*)+", re.ASCII)
 _RELATED = re.compile(rb"^content-type:\s*multipart/related\b", re.IGNORECASE | re.MULTILINE)
 _SINGLEFILE = re.compile(rb"<!--\s*Page saved with SingleFile(?:[^\n]*)\n(?P<facts>.*?)-->", re.DOTALL)
-_FACT = re.compile(rb"^\s*(url|saved date):\s*(.*?)\s*$", re.MULTILINE)
-_ZONE = re.compile(r"\s*\([^()]*\)\s*$")
+_FACT = re.compile(rb"^[ \t]*(url|saved date):([^\n]*)$", re.MULTILINE)
+_ZONE = re.compile(r"\([^()]*\)$")
+_EMPTY_LINE = re.compile(rb"^\r?\n", re.MULTILINE)
+_BOUNDARY = re.compile(r";\s*boundary\s*=\s*(?:\"([^\"]+)\"|([^\s;\"]+))", re.IGNORECASE)
 
 
 def _is_mhtml(head: bytes) -> bool:
@@ -36,25 +39,70 @@ def _is_mhtml(head: bytes) -> bool:
 
 def mhtml_captures(file: Path, hints: SourceHints, report: ImportReport) -> Iterator[ImportedCapture]:
     """Every part of an MHTML file that has a web address; all were there at the time of the file."""
+    data = read_whole(file).lstrip()
     try:
-        whole = BytesParser(policy=policy.compat32).parsebytes(read_whole(file).lstrip())
-        date = _mail_date(str(whole.get("Date", "")))
-    except (MessageError, ValueError, LookupError, RecursionError) as error:
+        yield from _part_captures(data, file.name, report)
+    except (MessageError, ValueError, LookupError) as error:
         raise UsageError(f"{file} is no MHTML that can be read ({str(error)[:100]}); save the page again") from None
+
+
+def _part_captures(data: bytes, name: str, report: ImportReport) -> Iterator[ImportedCapture]:
+    whole = _head_and_body(data)[0]
+    date = _mail_date(str(whole.get("Date", "")))
     page = str(whole.get("Snapshot-Content-Location", "")).strip()
     seen: set[str] = set()
-    for count, part in enumerate(whole.walk()):
-        if part.is_multipart():
-            continue
+    for count, (part, body) in enumerate(_leaves(data)):
         url = "".join(str(part.get("Content-Location", "")).split()) or (page if not seen else "")
         if count > _MOST_PARTS:
-            report.refuse(f"more than {_MOST_PARTS} parts", file.name)
+            report.refuse(f"more than {_MOST_PARTS} parts", name)
             return
         if not url.startswith(_WEB) or url in seen:
             report.refuse("a part without a web address" if url not in seen else "a part that comes again", url or "-")
             continue
         seen.add(url)
-        yield ImportedCapture(url, date, 200, _part_headers(part), _part_body(part), decoded=True)
+        yield ImportedCapture(url, date, 200, _part_headers(part), _part_body(part, body), decoded=True)
+
+
+def _leaves(data: bytes, depth: int = 0) -> Iterator[tuple[Message, bytes]]:
+    """The parts that hold no others, in time and memory that grow with their size: the parser of the standard library
+    takes the square of a long field, and gigabytes for short lines.
+    """
+    part, body = _head_and_body(data)
+    kind = str(part.get("Content-Type", ""))
+    mark = _BOUNDARY.search(kind) if kind[:10].lower() == "multipart/" else None
+    if mark is None or depth == _DEEPEST:
+        yield part, body
+        return
+    for inner in _between(body, b"--" + (mark[1] or mark[2]).encode("ascii", "surrogateescape")):
+        yield from _leaves(inner, depth + 1)
+
+
+def _head_and_body(data: bytes) -> tuple[Message, bytes]:
+    found = _EMPTY_LINE.search(data)
+    head, body = (data[: found.start()], data[found.end() :]) if found else (data, b"")
+    if len(head) > MOST_HEAD:
+        raise ValueError(f"a part has more than {MOST_HEAD} bytes of fields")
+    part = BytesParser(policy=policy.compat32).parsebytes(head, headersonly=True)
+    rest = part.get_payload().encode("ascii", "surrogateescape")  # lines of the head that are no fields
+    return part, rest + found[0] + body if rest and found else rest + body
+
+
+def _between(body: bytes, mark: bytes) -> Iterator[bytes]:
+    """What stands between the lines that are a mark, up to the one that ends with two hyphens more."""
+    part: list[bytes] | None = None
+    for number, piece in enumerate((b"\n" + body).split(b"\n" + mark, _MOST_PARTS + 2)):
+        line, _, rest = piece.partition(b"\n")
+        if not number or line.strip() not in (b"", b"--"):
+            if part is not None:
+                part += [b"\n", mark, piece]
+            continue
+        if part is not None:
+            yield b"".join(part).removesuffix(b"\r")
+        if line.strip():
+            return
+        part = [rest]
+    if part is not None:
+        yield b"".join(part)
 
 
 def _mail_date(text: str) -> str:
@@ -69,9 +117,10 @@ def _part_headers(part: Message) -> tuple[tuple[str, str], ...]:
     return (("Content-Type", " ".join(str(part.get("Content-Type", "application/octet-stream")).split())),)
 
 
-def _part_body(part: Message) -> bytes:
-    body = part.get_payload(decode=True)
-    return body if isinstance(body, bytes) else b""
+def _part_body(part: Message, body: bytes) -> bytes:
+    part.set_payload(body.decode("ascii", "surrogateescape"))
+    decoded = part.get_payload(decode=True)
+    return decoded if isinstance(decoded, bytes) else b""
 
 
 def is_singlefile(head: bytes) -> bool:
@@ -83,7 +132,8 @@ def singlefile_captures(file: Path, hints: SourceHints, report: ImportReport) ->
     """The page of a file that SingleFile wrote, at the time at which it was saved."""
     body = read_whole(file)
     found = _SINGLEFILE.search(body[:MOST_HEAD])
-    facts = {name: value.decode("utf-8", "replace") for name, value in _FACT.findall(found["facts"] if found else b"")}
+    lines = _FACT.findall(found["facts"] if found else b"")
+    facts = {name: value.strip().decode("utf-8", "replace") for name, value in lines}
     url = hints.url or facts.get(b"url", "")
     if not url.startswith(_WEB):
         raise UsageError(f"{file} does not say which page it is; name its address")
@@ -96,7 +146,7 @@ def singlefile_captures(file: Path, hints: SourceHints, report: ImportReport) ->
 
 def _browser_date(text: str) -> str:
     """`Fri Mar 01 2024 12:00:00 GMT+0100 (Central European Time)`, as scripts write a time, or ISO 8601."""
-    plain = _ZONE.sub("", text)
+    plain = _ZONE.sub("", text).rstrip()
     try:
         return datetime.strptime(plain, "%a %b %d %Y %H:%M:%S GMT%z").isoformat()
     except ValueError:
