@@ -100,6 +100,7 @@ PROMISES = (
          "test_the_time_to_rewrite_a_hostile_style_sheet_grows_with_its_size",
          "test_the_time_to_find_the_head_of_a_page_grows_with_what_stands_before_it",
          "test_the_time_to_read_a_hostile_saved_page_grows_with_its_size",
+         "test_comments_before_the_root_of_a_list_cost_what_they_are_long",
          "test_a_long_page_is_rewritten_off_the_loop", "test_a_filter_of_a_cdx_question_cannot_stall_the_service"),
     ),
     Promise(

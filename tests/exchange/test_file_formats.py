@@ -22,6 +22,7 @@ from letopis.cli.main import main
 from letopis.config import ServeSettings, Settings
 from letopis.errors import UsageError
 from letopis.exchange import file_readers
+from letopis.exchange.address_lists import LIST_READERS
 from letopis.exchange.imports import import_sources, source_kind, watches_of_source
 from letopis.exchange.saved_pages import PAGE_READERS
 from letopis.exchange.selection import ExportSelection
@@ -334,6 +335,16 @@ def test_the_time_to_read_a_hostile_saved_page_grows_with_its_size(name: str, tm
                 continue
 
     assert not grows_with_the_square(read, HOSTILE[name], 4_000)
+
+
+def test_comments_before_the_root_of_a_list_cost_what_they_are_long(tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+
+    def seen(data: bytes) -> None:
+        file.write_bytes(data)
+        assert not any(reader.recognises(file) for reader in LIST_READERS)
+
+    assert not grows_with_the_square(seen, lambda n: b"<!-- -->" * n + b"<html>", 5)
 
 
 def test_parts_of_an_mhtml_inside_others_are_taken_in_and_a_line_like_a_mark_is_text(tmp_path: Path) -> None:

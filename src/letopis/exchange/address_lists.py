@@ -27,10 +27,9 @@ _MOST_LIST = 64 * 1024 * 1024
 _MOST_DEPTH = 64
 _WEB = ("http://", "https://")
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_OPML_HEAD = re.compile(rb"(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<opml[\s>]", re.IGNORECASE | re.DOTALL)
-_SITEMAP_HEAD = re.compile(
-    rb"(?:<\?xml[^>]*>\s*)?(?:<\?[^>]*>\s*|<!--.*?-->\s*)*<(?:\w+:)?(?:urlset|sitemapindex)[\s>]", re.DOTALL
-)
+# Comments are given back by no group: a list of them would be tried in every way to part it.
+_OPML_HEAD = re.compile(rb"(?><\?xml[^>]*+>\s*+)?+(?><!--.*?-->\s*+)*+<opml[\s>]", re.IGNORECASE | re.DOTALL)
+_SITEMAP_HEAD = re.compile(rb"(?>(?><\?[^>]*+>|<!--.*?-->)\s*+)*+<(?:\w++:)?(?:urlset|sitemapindex)[\s>]", re.DOTALL)
 _BOOKMARKS_TOP = (
     b'<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=UTF-8">\n'
     b"<TITLE>Letopis</TITLE>\n<H1>Letopis</H1>\n<DL><p>\n"

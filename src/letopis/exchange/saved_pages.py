@@ -83,7 +83,7 @@ def _head_and_body(data: bytes) -> tuple[Message, bytes]:
     if len(head) > MOST_HEAD:
         raise ValueError(f"a part has more than {MOST_HEAD} bytes of fields")
     part = BytesParser(policy=policy.compat32).parsebytes(head, headersonly=True)
-    rest = part.get_payload().encode("ascii", "surrogateescape")  # lines of the head that are no fields
+    rest = str(part.get_payload()).encode("ascii", "surrogateescape")  # lines of the head that are no fields
     return part, rest + found[0] + body if rest and found else rest + body
 
 
