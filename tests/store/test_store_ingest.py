@@ -12,6 +12,7 @@ from letopis.binary import sha1_digest
 from letopis.config.settings import StoreSettings
 from letopis.errors import Busy, Damaged, NotReady
 from letopis.store import ContentPlace, LocalBackend, PackGone, Store, VersionItem
+from letopis.store.pack_format import VersionHead
 
 
 def item(body, key=b"https://example.org/", time=1):
@@ -142,7 +143,7 @@ def test_a_content_of_any_size_streams_in_bounded_memory(opened):
             yield number.to_bytes(4, "big") + block
 
     tracemalloc.start()
-    placed = store.append_stream(b"large", 1, b"", chunks(), lambda: b"d" * 20)
+    placed = store._append_stream(VersionHead(b"large", 1, b"", b"", 0), chunks(), lambda: b"d" * 20)
     store.sync()
     total = sum(len(part) for part in store.stream(placed.place))
     peak = tracemalloc.get_traced_memory()[1]

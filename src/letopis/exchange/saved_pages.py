@@ -39,9 +39,8 @@ def _is_mhtml(head: bytes) -> bool:
 
 def mhtml_captures(file: Path, hints: SourceHints, report: ImportReport) -> Iterator[ImportedCapture]:
     """Every part of an MHTML file that has a web address; all were there at the time of the file."""
-    data = read_whole(file).lstrip()
     try:
-        yield from _part_captures(data, file.name, report)
+        yield from _part_captures(read_whole(file).lstrip(), file.name, report)
     except (MessageError, ValueError, LookupError) as error:
         raise UsageError(f"{file} is no MHTML that can be read ({str(error)[:100]}); save the page again") from None
 
@@ -64,12 +63,9 @@ def _part_captures(data: bytes, name: str, report: ImportReport) -> Iterator[Imp
 
 
 def _leaves(data: bytes, depth: int = 0) -> Iterator[tuple[Message, bytes]]:
-    """The parts that hold no others, in time and memory that grow with their size: the parser of the standard library
-    takes the square of a long field, and gigabytes for short lines.
-    """
+    """The parts that hold no others. The library's parser takes the square of a field, and gigabytes for lines."""
     part, body = _head_and_body(data)
-    kind = str(part.get("Content-Type", ""))
-    mark = _BOUNDARY.search(kind) if kind[:10].lower() == "multipart/" else None
+    mark = _BOUNDARY.search(str(part["Content-Type"])) if part.get_content_maintype() == "multipart" else None
     if mark is None or depth == _DEEPEST:
         yield part, body
         return
@@ -78,30 +74,28 @@ def _leaves(data: bytes, depth: int = 0) -> Iterator[tuple[Message, bytes]]:
 
 
 def _head_and_body(data: bytes) -> tuple[Message, bytes]:
-    found = _EMPTY_LINE.search(data)
-    head, body = (data[: found.start()], data[found.end() :]) if found else (data, b"")
+    head, *after = _EMPTY_LINE.split(data, 1)
     if len(head) > MOST_HEAD:
         raise ValueError(f"a part has more than {MOST_HEAD} bytes of fields")
     part = BytesParser(policy=policy.compat32).parsebytes(head, headersonly=True)
-    rest = str(part.get_payload()).encode("ascii", "surrogateescape")  # lines of the head that are no fields
-    return part, rest + found[0] + body if rest and found else rest + body
+    odd = str(part.get_payload()).encode("ascii", "surrogateescape")  # lines of the head that are no fields
+    return part, b"\n".join([odd, *after] if odd else after)
 
 
 def _between(body: bytes, mark: bytes) -> Iterator[bytes]:
     """What stands between the lines that are a mark, up to the one that ends with two hyphens more."""
-    part: list[bytes] | None = None
-    for number, piece in enumerate((b"\n" + body).split(b"\n" + mark, _MOST_PARTS + 2)):
+    part: list[bytes] = []
+    for piece in (b"\n" + body).split(b"\n" + mark, _MOST_PARTS + 2)[1:]:
         line, _, rest = piece.partition(b"\n")
-        if not number or line.strip() not in (b"", b"--"):
-            if part is not None:
-                part += [b"\n", mark, piece]
+        if line.strip() not in (b"", b"--"):
+            part += [b"\n", mark, piece] if part else []
             continue
-        if part is not None:
+        if part:
             yield b"".join(part).removesuffix(b"\r")
+        part = [rest]
         if line.strip():
             return
-        part = [rest]
-    if part is not None:
+    if part:
         yield b"".join(part)
 
 
@@ -132,13 +126,12 @@ def singlefile_captures(file: Path, hints: SourceHints, report: ImportReport) ->
     """The page of a file that SingleFile wrote, at the time at which it was saved."""
     body = read_whole(file)
     found = _SINGLEFILE.search(body[:MOST_HEAD])
-    lines = _FACT.findall(found["facts"] if found else b"")
-    facts = {name: value.strip().decode("utf-8", "replace") for name, value in lines}
-    url = hints.url or facts.get(b"url", "")
+    facts = {name: value.decode("utf-8", "replace") for name, value in _FACT.findall(found["facts"] if found else b"")}
+    url = hints.url or facts.get(b"url", "").strip()
     if not url.startswith(_WEB):
         raise UsageError(f"{file} does not say which page it is; name its address")
     try:
-        date = _browser_date(facts.get(b"saved date", ""))
+        date = _browser_date(facts.get(b"saved date", "").strip())
     except ValueError:
         raise UsageError(f"{file} does not say when it was saved; import it as dated files") from None
     yield ImportedCapture(url, date, 200, (("Content-Type", "text/html; charset=utf-8"),), body, decoded=True)

@@ -76,7 +76,6 @@ _LABELS = {
 }  # fmt: skip
 CHARSET_OF_LABEL = {label: name for name, labels in _LABELS.items() for label in (name, *labels.split())}
 """All labels of the standard."""
-CHARSETS = tuple(_LABELS)
 _CODECS = {
     "ibm866": "cp866", "macintosh": "mac_roman", "x-mac-cyrillic": "mac_cyrillic", "iso-8859-8-i": "iso8859_8",
     "gbk": "gb18030", "big5": "big5hkscs", "shift_jis": "cp932", "euc-kr": "cp949", "windows-874": "cp874",

@@ -24,7 +24,6 @@ from letopis.archive.index_facts import VersionLog
 from letopis.errors import NotFound, UsageError
 from letopis.index.page_text import (
     FRAME,
-    KIND_LETTERS,
     LINE_LEAD,
     MAX_WORD_LENGTH,
     WORD,
@@ -34,7 +33,7 @@ from letopis.index.page_text import (
     split_words,
 )
 from letopis.index.query_language import FieldFilter, QueryClause, QueryTerm, WordQuery
-from letopis.index.word_documents import BLOCK_WEIGHTS, STATE_NOW
+from letopis.index.word_documents import STATE_NOW
 from letopis.index.word_index import WordIndex
 from letopis.index.word_runs import OPEN_END
 from letopis.index.word_snapshot import QueryBuilder, WordSnapshot
@@ -253,8 +252,6 @@ _MAX_KEYWORD_SHARE = 0.6
 _FRAME_SHARE = 0.3
 _MIN_KEYWORD_LENGTH = 3
 _MAX_CATEGORIES = 12
-_LINE_WEIGHTS = {KIND_LETTERS[kind]: weight for kind, weight in BLOCK_WEIGHTS.items()}
-"""A page speaks most about what its title and its heading name."""
 OTHER_CATEGORY = ""
 """The name of the rest, which no key word joins."""
 

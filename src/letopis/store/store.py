@@ -117,13 +117,6 @@ class Store:
         self._check_quota()
         return [self._append(item) for item in items]
 
-    def append_stream(
-        self, key: bytes, time: int, note: bytes, chunks: Iterable[bytes], digest: Callable[[], bytes]
-    ) -> AppendResult:
-        """Takes in one version of any size, in bounded memory. `digest` is asked when all chunks were read."""
-        self._check_quota()
-        return self._append_stream(VersionHead(key, time, b"", note, 0), chunks, digest)
-
     def sync(self) -> None:
         """Returns when everything appended is durable. NotReady: nothing since the last sync was kept."""
         self._writer().sync()

@@ -21,7 +21,6 @@ _HAS_SCHEME = re.compile(rb"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _REPEATED = re.compile(rb"(?:https?://)+(?=https?://)")
 _WWW = re.compile(rb"www\d*\.")
 _NUMBERS = re.compile(rb"(?:[1-9][0-9]*(?:\.[0-9]+){0,3}|0[0-7]*(?:\.[0-7]+){0,3})")
-_QUAD = re.compile(rb"\d+\.\d+\.\d+\.\d+")
 _SAFE = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
 _DEFAULT_PORT = {b"http": b"80", b"https": b"443"}
 _PATH_SESSIONS = (rb"(.*/)\((?:[a-z]\([0-9a-z]{24}\))+\)/([^?]+\.aspx.*)", rb"(.*/)\([0-9a-z]{24}\)/([^?]+\.aspx.*)")
