@@ -6,7 +6,6 @@ import asyncio
 import itertools
 import json
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -14,10 +13,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from io import StringIO
 from pathlib import Path
 
 import pytest
+from patience import until
 
 from letopis.archive import Archive
 from letopis.config import CrawlSettings, ScheduleSettings, Settings
@@ -166,6 +167,10 @@ def test_two_agents_find_what_one_finds(web: Web, tmp_path: Path) -> None:
         assert told(two) == told(one)
 
 
+def has_asked_or_ended(web: Web, wanted: int, child: subprocess.Popen[bytes]) -> bool:
+    return child.poll() is not None or len(web.requests()) >= wanted
+
+
 def test_killed_crawls_end_where_an_undisturbed_one_does(web: Web, tmp_path: Path) -> None:
     chance = random.Random(7)
     for _ in range(4):
@@ -174,9 +179,8 @@ def test_killed_crawls_end_where_an_undisturbed_one_does(web: Web, tmp_path: Pat
             command(web, tmp_path / "killed"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         wanted = seen + chance.randrange(3, 30)
-        while child.poll() is None and len(web.log.getvalue().splitlines()) < wanted:
-            web.server._log.flush()
-        child.send_signal(signal.SIGKILL)
+        until(partial(has_asked_or_ended, web, wanted, child))
+        child.kill()
         child.wait()
     assert subprocess.run(command(web, tmp_path / "killed"), capture_output=True, timeout=300).returncode == 0
     with Archive(tmp_path / "one", settings=settings()) as one, Archive(tmp_path / "killed") as killed:

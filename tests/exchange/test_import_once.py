@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from exchanged_archives import told
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from patience import until
 from written_warc import response
 
 from letopis.archive import Archive
@@ -118,11 +118,10 @@ def test_a_killed_import_goes_on(tmp_path: Path) -> None:
 
 def wait_for_some(folder: Path, process: subprocess.Popen[bytes]) -> int:
     """Until a first batch is durable; the process may be at any step of the next one."""
-    deadline = time.monotonic() + 300
-    while process.poll() is None and time.monotonic() < deadline:
-        if any(folder.glob("*.sqlite*")) or any(folder.glob("catalog*")):
-            with Archive(folder) as archive:
-                if archive.stats().checks:
-                    return archive.stats().checks
-    with Archive(folder) as archive:
-        return archive.stats().checks
+
+    def checks() -> int:
+        with Archive(folder) as archive:
+            return archive.stats().checks
+
+    until(lambda: process.poll() is not None or ((folder / "catalogue.sqlite").exists() and checks() > 0))
+    return checks()

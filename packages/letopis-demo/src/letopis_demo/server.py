@@ -91,7 +91,7 @@ class RequestLog:
         self.connections = 0
 
     def write(self, begun: float, connection: int, host: str, address: str, status: int) -> None:
-        """Note one finished request; `begun` is the monotonic time of its first byte."""
+        """Note one request whose answer is ready; `begun` is the monotonic time of its first byte."""
         if self._out is None:
             return
         ended, wall = time.monotonic(), time.time()
@@ -191,8 +191,9 @@ class DemoConnection(asyncio.Protocol):
                 status, (first, rest) = answer.status, _wire(answer)
         if head_only and status == ready.held.answer.status:
             rest = ready.head_only
-        self._transport.write(first + self._responses.date(now) + rest)
+        # Before the answer: whoever has it finds the line.
         self._log.write(self._begun, self._number, self._responses.world.authorities[host], address, status)
+        self._transport.write(first + self._responses.date(now) + rest)
 
 
 Layout = Literal["addresses", "names", "ports"]
