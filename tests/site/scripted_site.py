@@ -21,6 +21,12 @@ class Script:
     validates: bool = False
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+    """Whoever finds no room in the queue comes again after a second, and after three."""
+
+
 class ScriptedSite:
     """`site.set("/a", b"text")` changes what `/a` says; `site.log` lists (method, path, headers), `site.times` when.
 
@@ -33,8 +39,7 @@ class ScriptedSite:
         self.times: list[float] = []
         self.posts: list[tuple[str, bytes]] = []
         self.before: Callable[[], object] = lambda: None
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         self._thread.start()
 
