@@ -136,12 +136,12 @@ def letopis(folder: Path) -> Iterator[Player]:
         server, ready = Server(archive, listen("127.0.0.1", 0), replay=beside), threading.Event()
         thread = threading.Thread(target=lambda: asyncio.run(server.run(ready.set)), daemon=True)
         thread.start()
-        assert ready.wait(20)
+        assert ready.wait(300)
         try:
             yield letopis_player(beside.getsockname()[1])
         finally:
             server.stop()
-            thread.join(20)
+            thread.join(300)
 
 
 @contextmanager

@@ -17,8 +17,9 @@ from letopis.fetch.page_rendering import SCROLL
 from letopis.urls.request_keys import HttpRequest, request_url
 
 WIDTH, HEIGHT = 1280, 1600
-_LOAD = 30_000
-_QUIET = 5_000
+_LOAD = 120_000
+_QUIET = 30_000
+"""Milliseconds that a busy machine may need; whatever behaves is there much sooner."""
 _REST = 1_000
 _PLACES = re.compile(r"(?:https?|blob|data):[^\s'\")]+|\d+|_____WB\$wombat\$\w+")
 Original = Callable[[str], str | None]
