@@ -288,20 +288,17 @@ class Archive:
             self.catalog.renderings.ensure()
         if any(arrival.source for arrival in arrivals):
             self.catalog.imported.ensure()
-        flat: Sequence[NewCapture] = arrivals
-        if has_sets := any(arrival.whole for arrival in arrivals):
+        if any(arrival.whole for arrival in arrivals):
             self.catalog.sets.ensure()
-            flat = pages_with_members(arrivals)
+        flat = pages_with_members(arrivals)
         beside = (extend is None or hosts is not None) and not any(arrival.source for arrival in arrivals)
         locked = self._hosts_of(flat, hosts or ()) if beside else ()
         with self._gate.transaction(beside=beside) as (cursor, store):
             self.catalog.resources.lock_hosts(cursor, locked)
             now = to_millis(self.clock())
             everything = Recorder(self.catalog, store, record_same=record_same, now=now).record(cursor, flat)
-            done = everything
-            if has_sets:
-                done = members_recorded(arrivals, everything)
-                sets = [pair for pair in zip(arrivals, done, strict=True) if pair[0].whole is not None]
+            done = members_recorded(arrivals, everything)
+            if sets := [pair for pair in zip(arrivals, done, strict=True) if pair[0].whole is not None]:
                 write_sets(self.catalog, store, cursor, sets)
             if extend is not None:
                 extend(cursor, done)
