@@ -19,9 +19,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+    import regex
+    import tantivy
     from lxml import etree
+    from tantivy import FieldType, Occur, Order, Query
 
-__all__ = ["etree", "lazy", "np", "npt", "public_names"]
+__all__ = ["FieldType", "Occur", "Order", "Query", "etree", "lazy", "np", "npt", "public_names", "regex", "tantivy"]
 
 
 class _LazyModule:
@@ -40,13 +43,27 @@ class _LazyModule:
         return getattr(module, attribute)
 
 
+class _LazyClass:
+    """Stands for a class of such a module. What was asked of it once is remembered: searches ask many times."""
+
+    def __init__(self, module: _LazyModule, name: str) -> None:
+        self._module, self._name = module, name
+
+    def __getattr__(self, attribute: str) -> Any:
+        found = getattr(getattr(self._module, self._name), attribute)
+        setattr(self, attribute, found)
+        return found
+
+
 def lazy(name: str) -> Any:
     """A module by its full name, loaded when something of it is used."""
     return _LazyModule(name)
 
 
-if not TYPE_CHECKING:  # what many modules name, and most processes never use: 20 MB of memory
+if not TYPE_CHECKING:  # what many modules name, and most processes never use: 26 MB of memory
     np, npt, etree = lazy("numpy"), lazy("numpy.typing"), lazy("lxml.etree")
+    regex, tantivy = lazy("regex"), lazy("tantivy")
+    FieldType, Occur, Order, Query = (_LazyClass(tantivy, name) for name in ("FieldType", "Occur", "Order", "Query"))
 
 
 def public_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:

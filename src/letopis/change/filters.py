@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-import regex
 from selectolax.lexbor import LexborHTMLParser
 
 from letopis.bounded import check_pattern, run_bounded
 from letopis.change.offers import price_markup, stock_markup
 from letopis.errors import TooCostly, UsageError
-from letopis.lazy import etree, lazy
+from letopis.lazy import etree, lazy, regex
 from letopis.model import Block, Page
 
 if TYPE_CHECKING:

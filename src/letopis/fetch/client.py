@@ -45,6 +45,25 @@ class Transport(Protocol):
         """One exchange with one server."""
 
 
+class DeferredTransport:
+    """A transport that is made at its first request: libcurl takes 10 MB, and a server may have nothing to look at."""
+
+    def __init__(self, make: Callable[[], curl.CurlTransport]) -> None:
+        self._make = make
+        self._made: curl.CurlTransport | None = None
+
+    async def send(self, request: Request) -> Response:
+        """One exchange with one server."""
+        if self._made is None:
+            self._made = self._make()
+        return await self._made.send(request)
+
+    async def close(self) -> None:
+        """Closes what was made."""
+        if self._made is not None:
+            await self._made.close()
+
+
 REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 _MAX_REPEATS = 3
 _CREDENTIAL = re.compile("auth|cookie|token|key|secret|passw|session|signature|credential", re.IGNORECASE)

@@ -15,14 +15,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import tantivy
-from tantivy import FieldType, Occur, Query
-
 from letopis.archive import Archive
 from letopis.archive.index_facts import VersionLog
 from letopis.index.query_language import QueryClause
 from letopis.index.word_snapshot import QueryBuilder, WordSnapshot, best_documents
-from letopis.lazy import lazy
+from letopis.lazy import FieldType, Occur, Query, lazy, tantivy
 from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:

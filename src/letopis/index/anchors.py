@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tantivy
 
 from letopis.archive import Archive
 from letopis.archive.index_facts import VersionLog, page_ids
@@ -27,6 +26,7 @@ from letopis.index.link_storage import Int32, Ints
 from letopis.index.page_text import nfc, split_words
 from letopis.index.url_table import GOOD
 from letopis.index.word_snapshot import WordSnapshot
+from letopis.lazy import tantivy
 from letopis.model import LinkType
 from letopis.tuples import NamedTuple
 

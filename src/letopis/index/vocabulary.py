@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Protocol
 
-from tantivy import Occur, Query
-
 from letopis.index.page_text import WORD, StoredPage, is_cjk, lowered, nfc
+from letopis.lazy import Occur, Query
 from letopis.tuples import NamedTuple
 
 _LATIN = range(0xC0, 0x250)

@@ -18,8 +18,6 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from tantivy import Occur, Order, Query
-
 from letopis.archive.index_facts import VersionLog
 from letopis.errors import NotFound, UsageError
 from letopis.index.page_text import (
@@ -37,6 +35,7 @@ from letopis.index.word_documents import STATE_NOW
 from letopis.index.word_index import WordIndex
 from letopis.index.word_runs import OPEN_END
 from letopis.index.word_snapshot import QueryBuilder, WordSnapshot
+from letopis.lazy import Occur, Order, Query
 from letopis.model import from_millis
 from letopis.tuples import NamedTuple
 from letopis.urls import site as site_of

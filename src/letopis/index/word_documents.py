@@ -20,8 +20,6 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
-import tantivy
-
 from letopis import extract
 from letopis.archive import Archive
 from letopis.archive.index_facts import WordRow, title_only_pages, word_forms
@@ -30,6 +28,7 @@ from letopis.errors import LetopisError
 from letopis.index.base_forms import BaseForms
 from letopis.index.page_text import StoredPage, one_line, split_words, stored_lines
 from letopis.index.word_runs import OPEN_END, Content, VersionRun
+from letopis.lazy import tantivy
 from letopis.model import BlockKind, LinkType, Page, Version
 from letopis.tuples import NamedTuple
 from letopis.urls import host

@@ -18,9 +18,6 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-import tantivy
-from tantivy import Query
-
 from letopis.archive import Archive
 from letopis.archive.cluster import PieceRunner, pieces_of
 from letopis.archive.index_facts import (
@@ -57,6 +54,7 @@ from letopis.index.word_runs import (
     single_runs,
 )
 from letopis.index.word_snapshot import WordSnapshot
+from letopis.lazy import Query, tantivy
 
 BATCH = 10_000
 """Versions of one commit: what a crash costs, and few enough pieces for quick questions."""

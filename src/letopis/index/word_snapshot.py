@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
-from tantivy import FieldType, Occur, Query
-
 from letopis.archive.index_facts import VersionLog, VersionSpan
 from letopis.errors import Damaged, Remedy
 from letopis.index.base_forms import BaseForms
@@ -18,6 +16,7 @@ from letopis.index.page_text import LINE_LEAD, WORD, StoredPage, is_cjk, lowered
 from letopis.index.query_language import FieldFilter, QueryClause, QueryTerm, WordQuery
 from letopis.index.vocabulary import accent_pattern, accent_variants
 from letopis.index.word_documents import PHRASE_STARTS, STATE_MARK, STATE_NOW, WordIndexMark, unpack_mark
+from letopis.lazy import FieldType, Occur, Query
 from letopis.model import to_millis
 
 

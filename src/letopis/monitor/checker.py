@@ -14,7 +14,7 @@ from letopis.archive import Archive, RecordedCapture
 from letopis.archive.observers import ObserverMarks, ObserverState, last_checks_of
 from letopis.archive.page_memory import content_of_version
 from letopis.fetch.browser import BrowserFetcher
-from letopis.fetch.client import Client, limits_of
+from letopis.fetch.client import Client, DeferredTransport, limits_of
 from letopis.fetch.page_steps import PageStep
 from letopis.lazy import lazy
 from letopis.look import KnownVersion, LookOptions, NoTurn, Patience, Visitor, check_of_look, known_versions
@@ -236,8 +236,12 @@ async def open_checker(archive: Archive) -> AsyncIterator[Checker]:
     """A checker with its own connections and the archive's cookies."""
     archive.require_writable()
     settings = archive.settings
-    jar = curl.CookieJar(archive.folder / "cookies.txt") if settings.fetch.cookies else None
-    transport = curl.CurlTransport(settings.fetch, clock=archive.clock, jar=jar)
+
+    def transport_with_cookies() -> curl.CurlTransport:
+        jar = curl.CookieJar(archive.folder / "cookies.txt") if settings.fetch.cookies else None
+        return curl.CurlTransport(settings.fetch, clock=archive.clock, jar=jar)
+
+    transport = DeferredTransport(transport_with_cookies)
     client = Client(transport, settings.fetch, user_agent=user_agent(archive), clock=archive.clock)
     browser = BrowserFetcher(client, executable=settings.fetch.chromium, settings=settings.capture)
     book = open_book(archive, Politeness(delay=settings.monitor.delay, ip_delay=0.0), crawls=False)

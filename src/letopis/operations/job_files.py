@@ -15,8 +15,6 @@ from importlib.resources import files
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-import regex
-
 from letopis.archive import OWN, utc_now
 from letopis.archive.jobs import REFRESH_BY_USE, JobQuery
 from letopis.bounded import check_pattern
@@ -32,7 +30,7 @@ from letopis.jobs.packages import (
     package_of_step,
     run_stylesheet,
 )
-from letopis.lazy import etree
+from letopis.lazy import etree, regex
 from letopis.model import parse_duration, parse_time
 from letopis.operations.operation import Operation
 from letopis.operations.parameters import Parameter, bind

@@ -8,11 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-import regex
-
 from letopis.bounded import check_pattern
 from letopis.errors import UsageError
 from letopis.exchange.cdx import FIELDS, CdxRow
+from letopis.lazy import regex
 
 RowFilter = Callable[[CdxRow], bool]
 

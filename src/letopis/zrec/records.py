@@ -6,9 +6,8 @@ import re
 import time
 from collections.abc import Callable, Iterable
 
-import regex
-
 from letopis.errors import UsageError
+from letopis.lazy import regex
 from letopis.zrec.header import MAX_NAME_RULE, MAX_SEPARATOR
 
 BLANK_LINE = b"\n\n"
