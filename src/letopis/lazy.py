@@ -17,6 +17,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import socket
+
     import numpy as np
     import numpy.typing as npt
     import regex
@@ -24,7 +26,20 @@ if TYPE_CHECKING:
     from lxml import etree
     from tantivy import FieldType, Occur, Order, Query
 
-__all__ = ["FieldType", "Occur", "Order", "Query", "etree", "lazy", "np", "npt", "public_names", "regex", "tantivy"]
+__all__ = [
+    "FieldType",
+    "Occur",
+    "Order",
+    "Query",
+    "etree",
+    "lazy",
+    "np",
+    "npt",
+    "public_names",
+    "regex",
+    "socket",
+    "tantivy",
+]
 
 
 class _LazyModule:
@@ -62,7 +77,7 @@ def lazy(name: str) -> Any:
 
 if not TYPE_CHECKING:  # what many modules name, and most processes never use: 26 MB of memory
     np, npt, etree = lazy("numpy"), lazy("numpy.typing"), lazy("lxml.etree")
-    regex, tantivy = lazy("regex"), lazy("tantivy")
+    regex, socket, tantivy = lazy("regex"), lazy("socket"), lazy("tantivy")
     FieldType, Occur, Order, Query = (_LazyClass(tantivy, name) for name in ("FieldType", "Occur", "Order", "Query"))
 
 

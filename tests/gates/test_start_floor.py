@@ -19,7 +19,7 @@ status = main(sys.argv[1:])
 print(json.dumps([status, sorted(sys.modules), len(compiled)]), file=sys.stderr)
 """
 MODULES_OF_CHECK = 287
-MODULES_OF_GET = 215
+MODULES_OF_GET = 212
 MODULES_OF_HELP = 141
 COMPILED = 130
 """Texts of code that are made while modules are loaded, most of them by click and the standard library."""

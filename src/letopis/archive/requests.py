@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 from letopis.archive.outside_values import list_from_outside, text_from_outside, whole_from_outside
 from letopis.catalog import Cursor, HeaderRecords
+from letopis.lazy import socket
 from letopis.model import Headers, SentRequest, header
 from letopis.tuples import NamedTuple
 

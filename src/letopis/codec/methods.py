@@ -15,7 +15,7 @@ from base64 import b64decode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.resources import files
+from pathlib import Path
 from typing import Protocol
 
 import brotli
@@ -257,8 +257,7 @@ def _bounded_stream(text: bytes) -> bytes:
 @cache
 def html_dictionary() -> Dictionary:
     """The generic dictionary for HTML."""
-    stored = files("letopis.codec").joinpath("html-stream.txt").read_text("ascii")
-    return Dictionary.from_bytes(b64decode(stored))
+    return Dictionary.from_bytes(b64decode(Path(__file__).with_name("html-stream.txt").read_bytes()))
 
 
 _LIMIT = zstd.DecompressionParameter.window_log_max

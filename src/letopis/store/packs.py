@@ -145,7 +145,8 @@ class Packs:
         data = self.span(pack, offset, length)
         found = record_extent(data)
         if found is not None and found.end > len(data) == length:
-            data += self.span(pack, offset + length, found.end - length)
+            # All of it again: to join what is there with the rest would take as long as reading it, and more memory.
+            data = self.span(pack, offset, found.end)
         record = found and checked_record(data, 0, found, pack=pack, offset=offset)
         if record is None or not is_known_record(record, self.name(pack)):
             raise damaged_at(self.name(pack), offset, "what is stored there is not what was written")

@@ -39,6 +39,7 @@ else:
 LARGE_CONTENT = 4 << 20
 """Contents above this size are kept in pieces."""
 PIECE_BYTES = 1 << 20
+_KEPT_BYTES = 4 << 20
 _CONTENT_LEVEL = 3
 _WHOLE_FRAME: Final = ZstdCompressor.FLUSH_FRAME
 # Looking a member up in its enumeration is slow in Python 3.11: done once.
@@ -302,6 +303,9 @@ _BY_METHOD: dict[int, FrameCoder] = {RecordMethod.RUN: RUN_CODER}
 
 def solid_coder() -> FrameCoder:
     """What reads solid frames. Made at its first use: most commands read none."""
+    # A block of this size that was given back tells the C library to keep as much for the next page: to ask the system
+    # for the same memory at each read of a large page takes a third of the time. It is never touched, nor filled.
+    bytes(_KEPT_BYTES)
     made = FrameCoder(
         RecordMethod.SOLID,
         solid_frames.decode,

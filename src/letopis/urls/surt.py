@@ -8,11 +8,11 @@ Letopis: its licence is the AGPL, and it looks up odd hosts in the DNS.
 from __future__ import annotations
 
 import re
-import socket
 import struct
 from functools import cache, lru_cache
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
+from letopis.lazy import socket
 from letopis.tuples import NamedTuple
 
 _SIMPLE = re.compile(r"https?://(?:www\d*\.)?([a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)+)((?:/[a-z0-9_~-][a-z0-9_.~-]*)*)/?")
