@@ -284,10 +284,9 @@ def _decoder_behind(known: bytes, newest: bytes = b"") -> tuple[brotli.Decompres
         parts = (_known_front(known),) if known else ()
     for part in parts:
         piece = coder.process(part, output_buffer_limit=_STEP)
-        left -= len(piece)
-        while len(piece) == _STEP:
-            piece = coder.process(b"", output_buffer_limit=_STEP)
+        while piece:
             left -= len(piece)
+            piece = coder.process(b"", output_buffer_limit=_STEP)
     return coder, left
 
 
