@@ -27,19 +27,8 @@ if TYPE_CHECKING:
     from tantivy import FieldType, Occur, Order, Query
 
 __all__ = [
-    "FieldType",
-    "Occur",
-    "Order",
-    "Query",
-    "etree",
-    "lazy",
-    "np",
-    "npt",
-    "public_names",
-    "regex",
-    "socket",
-    "tantivy",
-]
+    "FieldType", "Occur", "Order", "Query", "etree", "lazy", "np", "npt", "public_names", "regex", "socket", "tantivy",
+]  # fmt: skip
 
 
 class _LazyModule:
