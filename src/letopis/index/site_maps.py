@@ -202,15 +202,12 @@ class SiteMap:
         versions, pictures = self.moment.version[live], image_counts(self.moment)
         segment = self.moment.graph.segment
         return MapTotals(
-            pages=len(live),
-            errors=len(self.tree.pages) - len(live),
-            levels=int(self.tree.depths[-1]),
-            bytes=int(segment.sizes[versions].sum()),
-            images=int(pictures[live].sum()),
+            pages=len(live), errors=len(self.tree.pages) - len(live), levels=int(self.tree.depths[-1]),
+            bytes=int(segment.sizes[versions].sum()), images=int(pictures[live].sum()),
             types=Counter(segment.types[int(version)] for version in versions),
             languages=Counter(segment.languages[int(version)] for version in versions),
             titles=[segment.titles[int(version)] for version in versions[:_MAX_SAMPLE_TITLES]],
-        )
+        )  # fmt: skip
 
 
 def site_map(graph: Graph, site: str, at: int, *, depth: int | None = None, errors: bool = False) -> SiteMap:
@@ -235,15 +232,10 @@ def map_page(moment: LinkSnapshot, page: int, pictures: int) -> MapPage:
     if not moment.live[page]:
         return MapPage(url, "", status, "", 0, "", 0, None)
     return MapPage(
-        url=url,
-        title=segment.titles[version],
-        status=status,
-        lang=segment.languages[version],
-        bytes=int(segment.sizes[version]),
-        type=segment.types[version],
-        images=pictures,
+        url=url, title=segment.titles[version], status=status, lang=segment.languages[version],
+        bytes=int(segment.sizes[version]), type=segment.types[version], images=pictures,
         time=from_millis(int(segment.times[version])),
-    )
+    )  # fmt: skip
 
 
 class OutlineRow(NamedTuple):

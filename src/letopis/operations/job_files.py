@@ -182,14 +182,10 @@ def parse_job_file(data: bytes, settings: Settings | None = None) -> JobQuery:
             _check_style(root, made)
             _expanded(root, made)
     return JobQuery(
-        package=package,
-        name=root.get("name", "").strip(),
-        priority=int(root.get("priority", "0")),
-        refresh=_refresh(root),
-        permission=int(root.get("permission", "1")),
-        xml=canonical_xml(root),
+        package=package, name=root.get("name", "").strip(), priority=int(root.get("priority", "0")),
+        refresh=_refresh(root), permission=int(root.get("permission", "1")), xml=canonical_xml(root),
         savefile=root.get("savefile", ""),
-    )
+    )  # fmt: skip
 
 
 def query_steps(query: JobQuery, package: JobPackage) -> list[etree._Element]:

@@ -122,23 +122,12 @@ class JobFailed(LetopisError):
 def job_of(row: JobRow) -> Job:
     """A job as all doors show it."""
     return Job(
-        id=row.id,
-        state=cast(JobState, row.state),
-        package=row.package,
-        name=row.name,
-        priority=row.priority,
-        owner=row.owner,
-        system=bool(row.system),
-        automatic=bool(row.automatic),
-        permission=row.permission,
-        submitted=from_millis(row.submitted),
-        started=None if row.started is None else from_millis(row.started),
-        finished=None if row.finished is None else from_millis(row.finished),
-        step=row.step,
-        progress=round(row.progress, 4),
-        message=row.message,
-        error=row.error,
-    )
+        id=row.id, state=cast(JobState, row.state), package=row.package, name=row.name, priority=row.priority,
+        owner=row.owner, system=bool(row.system), automatic=bool(row.automatic), permission=row.permission,
+        submitted=from_millis(row.submitted), started=None if row.started is None else from_millis(row.started),
+        finished=None if row.finished is None else from_millis(row.finished), step=row.step,
+        progress=round(row.progress, 4), message=row.message, error=row.error,
+    )  # fmt: skip
 
 
 def stored_query_of(row: StoredQueryRow) -> StoredQuery:

@@ -206,15 +206,10 @@ def watch_add(context: Context, asked: AddWatches) -> Rows[WatchDetails]:
     if asked.another and urls:
         return _rows(context, _add_others(context, urls, spec, asked.tag or ""))
     made = WatchList(context.archive).add(
-        urls,
-        spec,
-        asked.tag,
-        sitemaps,
-        name=asked.name,
+        urls, spec, asked.tag, sitemaps, name=asked.name,
         forgotten=(*SPEC_FIELDS, "kind") if asked.replace else cleared,
-        charge=lambda count: context.charge("watches", count),
-        allow=lambda entry: _refuse_other(context, entry),
-    )
+        charge=lambda count: context.charge("watches", count), allow=lambda entry: _refuse_other(context, entry),
+    )  # fmt: skip
     remark = "" if made else f"these are now defaults of watches with the tag '{asked.tag}'"
     return _rows(context, made, remark)
 

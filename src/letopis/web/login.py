@@ -109,15 +109,10 @@ def auth_state_of(request: Request) -> AuthState:
 
 def _login_page(request: Request, status: int = 200, message: str = "") -> HTMLResponse:
     return render_page(
-        request,
-        "login.html",
-        status,
-        path="/login",
-        setup=auth_state_of(request).needs_owner(),
-        code=request.query_params.get("setup", ""),
-        next=local_path(request.query_params.get("next", "")),
+        request, "login.html", status, path="/login", setup=auth_state_of(request).needs_owner(),
+        code=request.query_params.get("setup", ""), next=local_path(request.query_params.get("next", "")),
         message=message,
-    )
+    )  # fmt: skip
 
 
 @router.get("/login")

@@ -230,17 +230,10 @@ def reference_page(request: Request, name: str) -> Response:
     who = principal_of(request)
     public = request.app.state.archive.settings.serve.public
     return render_page(
-        request,
-        "reference_page.html",
-        operation=operation,
-        family=_family(operation),
-        parameters=parameters,
-        fields=_answer_fields(operation),
-        is_list=operation.answer is Rows and operation.row is not None,
+        request, "reference_page.html", operation=operation, family=_family(operation), parameters=parameters,
+        fields=_answer_fields(operation), is_list=operation.answer is Rows and operation.row is not None,
         is_document=operation.answer is Document or operation.row is None,
         about=(operation.row.__doc__ or "").strip().partition("\n")[0] if operation.row else "",
-        example=example_of(operation, parameters, origin_of(request.scope)),
-        needs=_NEEDS[operation.right],
-        may_try=who.may(operation.right) or (public and operation.right == READ),
-        api=API,
-    )
+        example=example_of(operation, parameters, origin_of(request.scope)), needs=_NEEDS[operation.right],
+        may_try=who.may(operation.right) or (public and operation.right == READ), api=API,
+    )  # fmt: skip

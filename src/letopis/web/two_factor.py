@@ -39,14 +39,9 @@ def _code_page(request: Request, user: User, target: str, status: int = 200, mes
     """The form for the code; whoever has no second factor yet gets the secret of one as well."""
     pending = auth_state_of(request).factors.pending(user.id)
     return render_page(
-        request,
-        "login_code.html",
-        status,
-        secret=shown_secret(user, pending) if pending else None,
-        next=local_path(target),
-        message=message,
-        recovery_codes=[],
-    )
+        request, "login_code.html", status, secret=shown_secret(user, pending) if pending else None,
+        next=local_path(target), message=message, recovery_codes=[],
+    )  # fmt: skip
 
 
 def _who(request: Request) -> User | None:

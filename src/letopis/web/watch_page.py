@@ -87,23 +87,15 @@ def _watch_page(request: Request, number: int, notice: WatchNotice, status: int 
     found = alerts.watch_alerts(context, alerts.AlertsQuery(url=url, limit=_ALERTS))
     sent = alerts.watch_deliveries(context, alerts.DeliveriesQuery(url=url, limit=_ALERTS))
     return render_page(
-        request,
-        "watch.html",
-        status,
-        watch=details,
-        page=watched_pages(context.archive, [url])[0],
+        request, "watch.html", status, watch=details, page=watched_pages(context.archive, [url])[0],
         rhythm=details.cron or format_span(details.every),
         others=[entry for entry in WatchList(context.archive).of_page(url) if entry.id != number],
         alerts=with_texts(context.archive, alert_lines(row for row in found if row.watch in (None, number))),
-        deliveries=[row for row in sent if row.name == details.name],
-        preview=_preview(context, url, form),
+        deliveries=[row for row in sent if row.name == details.name], preview=_preview(context, url, form),
         unread=url in unread_marks(request, context).unread([url]),
         may_change=operations.may_change(context, details.owner),
-        waits=details.due is not None and details.due <= context.moment(),
-        ask=notice,
-        form=form,
-        **form_words(),
-    )
+        waits=details.due is not None and details.due <= context.moment(), ask=notice, form=form, **form_words(),
+    )  # fmt: skip
 
 
 def _preview(context: Context, url: str, form: Mapping[str, str]) -> Preview | None:

@@ -127,20 +127,14 @@ def _watches_page(request: Request, notice: WatchesNotice, status: int = 200) ->
     table = make_table(where, WATCH_COLUMNS, lines, size=_SIZE, question=question)
     whole = partial(_whole_lines, request, context)
     return table_download(table.with_rows(whole), "watches") or render_page(
-        request,
-        "watches.html",
-        status,
-        table=table.with_part(whole),
+        request, "watches.html", status, table=table.with_part(whole),
         total=counts.get(notice.tag, 0) if notice.tag else sum(counts.values()),
-        tags=[(name, count) for name, count in counts.items() if name],
-        everything=sum(counts.values()),
-        ask=notice,
+        tags=[(name, count) for name, count in counts.items() if name], everything=sum(counts.values()), ask=notice,
         alerts=with_texts(
             context.archive, alert_lines(alerts.watch_alerts(context, alerts.AlertsQuery(limit=_ALERTS)))
         ),
-        may_write=principal_of(request).may(WRITE),
-        **form_words(),
-    )
+        may_write=principal_of(request).may(WRITE), **form_words(),
+    )  # fmt: skip
 
 
 def form_words() -> dict[str, Any]:
