@@ -30,7 +30,7 @@ def addresses(browsed_world: World, browsed_archive: Archive, job_page: str) -> 
     """Every page that has an address; the question before something is removed stands for itself."""
     world, home = browsed_world, browsed_world.url(0, 0)
     views = [f"/site/{world.hosts[0]}?view={view}" for view in (*VIEWS, "changes&kind=changed", "report&kind=chain")]
-    compare = [f"/compare/{home}?view={view}" for view in ("words", "sides", "visual", "links", "raw")]
+    compare = [f"/compare/{home}?view={view}" for view in ("words", "sides", "visual", "links", "raw", "source")]
     plain = [
         "/",
         "/search",

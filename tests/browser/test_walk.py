@@ -96,6 +96,72 @@ def test_the_picture_of_links_leads_to_its_pages_with_the_keyboard_too(visit: Vi
         assert name.endswith(tab.url.partition("://")[2].partition("://")[2])
 
 
+PLACES = """all => all.map(one => one.getBoundingClientRect()).map(({left, right, top, bottom}) =>
+  [left, right, top, bottom].map(Math.round))"""
+
+
+def test_on_the_phone_the_picture_of_links_fits_with_names_that_can_be_read_and_grows(
+    visit: Visit, browsed_world: World
+) -> None:
+    with visit(viewport=NARROW, has_touch=True) as tab:
+        tab.goto(f"/site/{browsed_world.hosts[0]}?view=links")
+        picture, names = tab.locator("svg.web"), tab.locator("svg.web text")
+        box = picture.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= NARROW["width"]
+        assert box["height"] > box["width"], "upright, as the phone is held"
+        for larger in (False, True):
+            if larger:
+                tab.get_by_role("button", name="Larger").tap()
+                assert picture.bounding_box()["width"] > box["width"]
+            places = names.evaluate_all(PLACES)
+            assert len(places) > 3
+            assert all(bottom - top >= 11 for _, _, top, bottom in places)
+            pairs = [(one, other) for one in places for other in places if one < other]
+            crossing = [
+                pair for pair in pairs
+                if pair[0][0] < pair[1][1] - 1 and pair[1][0] < pair[0][1] - 1
+                and pair[0][2] < pair[1][3] - 1 and pair[1][2] < pair[0][3] - 1
+            ]  # fmt: skip
+            assert crossing == []
+        tab.get_by_role("button", name="Whole picture").tap()
+        tab.locator("svg.web a").first.locator("circle").last.tap()
+        tab.locator("[data-chosen] a").tap()
+        tab.get_by_role("heading", name="Availability").wait_for()
+
+
+def test_on_the_phone_the_bar_of_the_replay_is_one_line_that_opens(visit: Visit, browsed_world: World) -> None:
+    with visit(viewport=NARROW) as tab:
+        tab.goto(f"/web/2/{browsed_world.url(0, 0)}")
+        bar = tab.locator("header.replay")
+        assert bar.bounding_box()["height"] < 70
+        assert browsed_world.hosts[0] in bar.locator("h1").inner_text()
+        assert bar.locator(".when time").is_visible()
+        assert bar.get_by_role("link", name="Later").or_(bar.get_by_role("link", name="Earlier")).first.is_visible()
+        assert not bar.get_by_role("link", name="All captures").is_visible()
+        bar.locator("label[for=bar-more]").click()
+        assert bar.get_by_role("link", name="All captures").is_visible()
+        assert fits(tab)
+
+
+def test_fingers_make_what_is_picked_wider_and_narrower(visit: Visit) -> None:
+    with visit(viewport=NARROW, has_touch=True) as tab:
+        tab.goto("/watches/1/pick")
+        heading = tab.frame_locator(".picker iframe").locator("h1").first
+        heading.wait_for()
+        tab.locator("[data-moves]").wait_for()
+        box = heading.bounding_box()
+        tab.touchscreen.tap(box["x"] + 20, box["y"] + box["height"] / 2)
+        first = tab.locator("#picked").input_value()
+        assert first
+        tab.get_by_role("button", name="Wider").tap()
+        wider = tab.locator("#picked").input_value()
+        assert wider != first
+        tab.get_by_role("button", name="Narrower").tap()
+        assert tab.locator("#picked").input_value() != wider
+        assert fits(tab)
+
+
 def test_everything_can_be_read_without_scripts(visit: Visit, browsed_world: World) -> None:
     home = browsed_world.url(0, 0)
     with visit(viewport=WIDE, java_script_enabled=False) as tab:
@@ -170,7 +236,7 @@ def test_on_the_phone_hosts_of_a_crawl_are_cards_that_need_no_scrolling_to_the_s
             labels = (
                 group.locator("tbody tr").first.locator("td").evaluate_all("all => all.map(one => one.dataset.label)")
             )
-            assert labels == ["Host", "Fetches", "Failures in a row", "Crawl-delay"]
+            assert labels == ["Host", "Fetches", "Never seen", "Overdue", "Failures in a row", "Crawl-delay"]
             tab.locator("[data-live]").wait_for()
 
 

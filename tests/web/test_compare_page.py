@@ -59,3 +59,21 @@ def test_pictures_of_both_versions_stand_beside_each_other_where_they_are_kept(t
         shown = web.get(f"/compare/{PAGE}?view=pictures").text
         pictures = [address.replace("&amp;", "&") for address in re.findall(r'<img src="([^"]+)"', shown)]
         assert [web.get(address).body for address in pictures] == [PICTURE + b"\x01", PICTURE + b"\x02"]
+
+
+def test_sources_are_compared_line_by_line_with_numbers_and_equal_lines_folded(tmp_path: Path) -> None:
+    lines = [f"<p>Line {number} of many</p>" for number in range(40)]
+    with Archive(tmp_path / "archive", clock=lambda: at(100)) as archive:
+        archive.record([look(PAGE, at(1), "\n".join(lines).encode())])
+        lines[20] = "<p>Line 20 of very many</p>"
+        archive.record([look(PAGE, at(2), "\n".join(lines).encode())])
+        with running(archive) as web:
+            shown, whole = (web.get(f"/compare/{PAGE}?view={view}").text for view in ("raw", "source"))
+    assert re.findall(r'<tr class="(gone|came)"><td class="no">(\d*)</td><td class="no">(\d*)</td>', shown) == [
+        ("gone", "21", ""), ("came", "", "21"),
+    ]  # fmt: skip
+    assert "17 equal lines" in shown
+    assert "<ins>very </ins>" in shown.replace("<ins> very</ins>", "<ins>very </ins>")
+    assert "Line 1 of many" not in shown
+    assert "Line 1 of many" in whole
+    assert "equal lines" not in whole

@@ -65,7 +65,7 @@ def all_addresses(world: World) -> list[str]:
         f"{site}?view={name}"
         for name in ("map", "picture", "links", "pages", "changes", "broken", "ranks", "report", "audit")
     ]
-    compare = [f"/compare/{home}?view={name}" for name in ("words", "sides", "visual", "links", "raw")]
+    compare = [f"/compare/{home}?view={name}" for name in ("words", "sides", "visual", "links", "raw", "source")]
     plain = [
         "/",
         "/search",
@@ -141,7 +141,7 @@ def test_what_archived_pages_say_is_escaped_everywhere(hostile: tuple[WebClient,
     web, url = hostile
     inner = quote(url, safe="/:@!$&'()*+,;=-._~[]")
     addresses = ["/", f"/url/{inner}", "/search?q=garden", f"/search?q={quote(EVIL)}", "/site/evil.example"]
-    addresses += [f"/compare/{inner}?view={name}" for name in ("words", "sides", "visual", "links", "raw")]
+    addresses += [f"/compare/{inner}?view={name}" for name in ("words", "sides", "visual", "links", "raw", "source")]
     addresses += [
         f"/site/evil.example?view={name}" for name in ("picture", "links", "pages", "changes", "ranks", "report")
     ]

@@ -45,7 +45,7 @@ def test_what_is_seen_is_taken_along_as_csv_and_json(pages: WebClient, little_wo
     assert [float(row["rank"]) for row in rows] == sorted(float(row["rank"]) for row in rows)
     found = json.loads(pages.get(f"{site}?view=ranks&sort=rank&as=json").text)
     assert [row["url"] for row in found] == [row["url"] for row in rows]
-    alone = json.loads(pages.get(f"{site}?view=ranks&hide=rank,title&as=json").text)
+    alone = json.loads(pages.get(f"{site}?view=ranks&hide=rank,title,place,rise,links_in,clicks&as=json").text)
     assert set(alone[0]) == {"url"}
 
 
@@ -102,7 +102,7 @@ def test_what_is_seen_is_taken_along_as_parquet(pages: WebClient, little_world: 
     url = f"{pages.address}/site/{little_world.hosts[0]}?view=ranks&sort=-rank&as=parquet"
     with urllib.request.urlopen(url, timeout=300) as answer:
         table = parquet.read_table(io.BytesIO(answer.read()))
-    assert table.column_names == ["url", "rank"]
+    assert table.column_names == ["place", "url", "rank", "rise", "links_in", "clicks"]
     ranks = table.column("rank").to_pylist()
     assert ranks == sorted(ranks, reverse=True)
     assert isinstance(ranks[0], float)

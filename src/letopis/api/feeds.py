@@ -26,7 +26,7 @@ from starlette.routing import Route
 from letopis.api.door import context_of
 from letopis.api.requests import archive_of, origin_of, problem_response
 from letopis.archive import Archive
-from letopis.archive.accounts import Project, is_in_parts, projects_of
+from letopis.archive.accounts import latest_of_project, projects_of
 from letopis.archive.activity import LatestVersion, LatestVersions, changes_since, latest_versions_of, newest_change
 from letopis.archive.index_facts import require_site
 from letopis.archive.verdicts import verdict_between
@@ -248,20 +248,13 @@ def _subject(request: Request, archive: Archive, rest: str) -> tuple[str, str, S
         return f"Changes on {host}", f"http://{host}/", latest.of_host(host, MOST_ENTRIES)
     if kind == "project" and name:
         found = projects_of(archive).show(unquote(name))
-        return f"Changes in project {found.name}", f"/projects/{name}", _of_project(latest, found)
+        return f"Changes in project {found.name}", f"/projects/{name}", latest_of_project(archive, found, MOST_ENTRIES)
     if kind == "tag" and name:
         return _tag(archive, latest, unquote(name))
     if kind == "search" and not name:
         return _search(request, latest)
     url = archive.answers.resource(embedded_url(rest)).url
     return f"Changes of {url}", url, latest.of_page(url, MOST_ENTRIES)
-
-
-def _of_project(latest: LatestVersions, project: Project) -> list[LatestVersion]:
-    found = latest.of_pages(project.urls, MOST_ENTRIES)
-    if project.parts:
-        found += latest.that_fit(is_in_parts(project), MOST_ENTRIES)
-    return sorted(dict.fromkeys(found), key=lambda version: (version.time, version.id), reverse=True)[:MOST_ENTRIES]
 
 
 def _tag(archive: Archive, latest: LatestVersions, tag: str) -> tuple[str, str, list[LatestVersion]]:

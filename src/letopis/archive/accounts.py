@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from heapq import merge
 
+from letopis.archive.activity import LatestVersion, latest_versions_of
 from letopis.archive.archive import Archive
 from letopis.catalog import ResourceRow
 from letopis.catalog.accounts import HASHINGS, Accounts, Project, ProjectPart, Projects, Token, User
@@ -33,6 +34,7 @@ __all__ = [
     "code_at",
     "invitations_of",
     "is_in_parts",
+    "latest_of_project",
     "project_pages",
     "project_part",
     "projects_of",
@@ -99,6 +101,15 @@ def project_pages(archive: Archive, project: Project) -> Iterator[ResourceRow]:
         if row.id != last:
             yield row
         last = row.id
+
+
+def latest_of_project(archive: Archive, project: Project, limit: int) -> list[LatestVersion]:
+    """The latest versions of its pages, the newest first."""
+    latest = latest_versions_of(archive)
+    found = latest.of_pages(project.urls, limit)
+    if project.parts:
+        found += latest.that_fit(is_in_parts(project), limit)
+    return sorted(dict.fromkeys(found), key=lambda version: (version.time, version.id), reverse=True)[:limit]
 
 
 def _part_pages(archive: Archive, scopes: list[Scope]) -> Iterator[ResourceRow]:

@@ -19,13 +19,26 @@ _STATES: dict[int, PlanState] = {KNOWN: "known", NEW: "new", AGAIN: "again", HEL
 
 @dataclass(frozen=True, slots=True)
 class HostStatus:
-    """A host that was crawled; `failures` in a row, `crawl_delay` in seconds."""
+    """A host that was crawled; `failures` in a row, `crawl_delay` in seconds.
+
+    `waiting` of its pages were never visited, `due` ones should be visited again; both are counted to a thousand.
+    """
 
     name: str
     fetched: int
     failures: int
     crawl_delay: float
     ip: str
+    waiting: int
+    due: int
+
+
+@dataclass(frozen=True, slots=True)
+class NextVisit:
+    """A page that is visited again, and from when on."""
+
+    url: str
+    due: datetime
 
 
 class CrawlFigures(NamedTuple):
@@ -52,8 +65,13 @@ def crawl_figures(archive: Archive) -> CrawlFigures:
 
 def busiest_crawl_hosts(archive: Archive, limit: int) -> list[HostStatus]:
     """Hosts by how often crawls asked them."""
-    rows = Activity(archive.catalog.database).busy_hosts(limit)
-    return [HostStatus(row.name, row.fetched, row.failures, row.crawl_delay, row.ip) for row in rows]
+    rows = Activity(archive.catalog.database).busy_hosts(limit, to_millis(archive.clock()))
+    return [HostStatus(*row) for row in rows]
+
+
+def next_visits(archive: Archive, limit: int) -> list[NextVisit]:
+    """What is visited again next."""
+    return [NextVisit(url, from_millis(due)) for url, due in archive.catalog.queues.next_visits(limit)]
 
 
 def ready_hosts(archive: Archive) -> int:

@@ -90,17 +90,6 @@ class MethodRow(NamedTuple):
     stored_bytes: int
 
 
-class CrawledHost(NamedTuple):
-    """A host as a crawl sees it. `ready` is when it may be asked again, in milliseconds."""
-
-    name: str
-    fetched: int
-    failures: int
-    crawl_delay: float
-    ready: int
-    ip: str
-
-
 class CopyRow(NamedTuple):
     """Addresses whose newest versions are the same bytes."""
 
@@ -223,16 +212,17 @@ class Activity:
         )
         return [HostContents(str(row[0]), *map(int, row[1:])) for row in rows]
 
-    def busy_hosts(self, limit: int) -> list[CrawledHost]:
-        """Hosts by how often a crawl asked them."""
+    def busy_hosts(self, limit: int, now: int) -> list[tuple[str, int, int, float, str, int, int]]:
+        """Hosts by how often a crawl asked them: name, fetches, failures, delay, address, URLs never seen and due."""
+        some = "(SELECT count(*) FROM (SELECT 1 FROM resource r WHERE r.host = h.id AND {} LIMIT 1000) t)"
         counted = has_table(self._database, "revisit")
         again = "coalesce((SELECT r.fetches FROM revisit r WHERE r.host = h.id), 0)" if counted else "0"
-        rows = self._database.all(
-            f"SELECT name, fetched + {again} AS fetches, failures, crawl_delay, ready, ip FROM host h "
+        return self._database.all(
+            f"SELECT name, fetched + {again} AS fetches, failures, crawl_delay, ip, "
+            f"{some.format('r.state = 1')}, {some.format('r.state = 2 AND r.due <= ?')} FROM host h "
             "WHERE fetched > 0 ORDER BY fetches DESC, name LIMIT ?",
-            (limit,),
+            (now, limit),
         )
-        return [CrawledHost(*row) for row in rows]
 
     def first_visits(self) -> int:
         """How many pages crawls have fetched for the first time."""

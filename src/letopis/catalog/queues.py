@@ -270,6 +270,10 @@ class Queues:
         )
         return int(row[0]) if row else 0
 
+    def next_visits(self, limit: int) -> list[tuple[str, int]]:
+        """The URLs that are visited again next, and when each is due."""
+        return self._database.all("SELECT url, due FROM resource WHERE state = 2 ORDER BY due LIMIT ?", (limit,))
+
     def plan_of(self, resource: int) -> tuple[int, int | None, bytes, int, float]:
         """State, due time, visit record, depth and priority of a URL."""
         row = self._database.one("SELECT state, due, schedule, depth, priority FROM resource WHERE id = ?", (resource,))

@@ -91,6 +91,14 @@ class Graph:
         """The web at a time in milliseconds; with `site` only the links that stand on its pages."""
         return link_snapshot(self, time, None if site is None else self.of_site(site))
 
+    def around(self, time: int, number: int) -> LinkSnapshot:
+        """The web at a time with no links but those of an address and of the pages that ever linked to it."""
+        own = np.cumsum(np.where(self.segment.counts == SAME_LINKS, 0, self.segment.counts))
+        holding = np.searchsorted(own, np.flatnonzero(self.segment.targets == number), side="right")
+        wanted = np.zeros(len(self.addresses), bool)
+        wanted[[number, *self.segment.pages[holding].tolist()]] = True
+        return link_snapshot(self, time, wanted)
+
     def texts(self, places: Ints) -> list[tuple[str, str, str]]:
         """Text, rel and title of links by their place in the segment, in the order asked for."""
         return [_split_link_text(line) for line in self.lines(places)]

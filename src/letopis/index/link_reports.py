@@ -12,7 +12,7 @@ from letopis.index.link_graph import MAX_REDIRECTS, Graph, LinkSnapshot
 from letopis.index.link_storage import Int32, Ints
 from letopis.index.page_ranks import PageRanks
 from letopis.index.site_maps import SiteMap, document_pages, edges_between
-from letopis.index.url_table import ERROR, IGNORED, NEVER, REDIRECT
+from letopis.index.url_table import ERROR, IGNORED, NEVER, REDIRECT, UNKNOWN
 from letopis.lazy import np
 from letopis.model import from_millis
 from letopis.tuples import NamedTuple
@@ -21,7 +21,10 @@ from letopis.urls import site as site_of
 
 
 class LinkRow(NamedTuple):
-    """One link; redirects have the type `redirect` and no text."""
+    """One link; redirects have the type `redirect` and no text.
+
+    `status` is how its target answers in the end, 0 without an answer, null where nobody looked.
+    """
 
     source: str
     target: str
@@ -29,6 +32,7 @@ class LinkRow(NamedTuple):
     text: str
     rel: str = ""
     title: str = ""
+    status: int | None = None
 
 
 class BrokenRow(NamedTuple):
@@ -60,9 +64,9 @@ class RankRow(NamedTuple):
     rank: float
 
 
-def url_number(moment: LinkSnapshot, url: str) -> int:
+def url_number(graph: Graph, url: str) -> int:
     """The number of an address; UnknownUrl when no page ever was there or linked to it."""
-    number = moment.graph.addresses.find(url)
+    number = graph.addresses.find(url)
     if number < 0:
         raise UnknownUrl(f"{url} was never archived nor linked to", check_remedy(url))
     return number
@@ -70,7 +74,7 @@ def url_number(moment: LinkSnapshot, url: str) -> int:
 
 def links_out(moment: LinkSnapshot, url: str) -> list[LinkRow]:
     """The links of a page in document order; of an address that redirects, where it leads."""
-    number = url_number(moment, url)
+    number = url_number(moment.graph, url)
     place = int(np.searchsorted(moment.pages, number))
     rows = _redirect_rows(moment, np.array([number]))
     if place < len(moment.pages) and moment.pages[place] == number:
@@ -80,7 +84,7 @@ def links_out(moment: LinkSnapshot, url: str) -> list[LinkRow]:
 
 def links_in(moment: LinkSnapshot, url: str) -> list[LinkRow]:
     """The links to an address, by page, and the addresses that redirect to it; none to one that rules ignore."""
-    number = url_number(moment, url)
+    number = url_number(moment.graph, url)
     redirecting = np.flatnonzero((moment.redirect == number) & (moment.kind == REDIRECT))
     links = _without_ignored(moment, np.flatnonzero(moment.targets == number))
     return _link_rows(moment, links) + _redirect_rows(moment, redirecting)
@@ -100,7 +104,8 @@ def links_for(graph: Graph, what: str, time: int, *, inward: bool = False, outwa
     """The links of a page, the links to it, or, where only a host is named, all links of a site; at a time."""
     if "://" not in what and "/" not in what and not inward:
         return links_of_site(graph.as_of(time, site_of(what)), site_of(what))
-    moment, address = graph.as_of(time), parse_user_url(what)
+    address = parse_user_url(what)
+    moment = graph.around(time, url_number(graph, address))
     rows = links_out(moment, address) if outward or not inward else []
     return rows + (links_in(moment, address) if inward else [])
 
@@ -121,8 +126,14 @@ def _redirect_rows(moment: LinkSnapshot, numbers: Ints) -> list[LinkRow]:
 def _link_rows(moment: LinkSnapshot, links: Ints) -> list[LinkRow]:
     texts = moment.graph.texts(moment.places(links))
     return [
-        LinkRow(moment.url(moment.sources[link]), moment.url(moment.targets[link]), moment.type_name(link), *text)
-        for link, text in zip(links, texts, strict=True)
+        LinkRow(
+            moment.url(moment.sources[link]),
+            moment.url(moment.targets[link]),
+            moment.type_name(link),
+            *text,
+            None if moment.kind[end] == UNKNOWN else int(moment.status[end]),
+        )
+        for link, text, end in zip(links, texts, moment.ends[moment.targets[links]], strict=True)
     ]
 
 
@@ -154,15 +165,11 @@ def _broken_row(moment: LinkSnapshot, link: int, end: int, text: str) -> BrokenR
     states = moment.graph.states
     state = int(moment.state[end])
     return BrokenRow(
-        source=moment.url(moment.sources[link]),
-        target=moment.url(target),
-        status=int(moment.status[end]),
-        since=time_or_none(states.since[state]) if state >= 0 else None,
-        text=text,
-        last_good=time_or_none(states.good[state]) if state >= 0 else None,
-        type=moment.type_name(link),
+        source=moment.url(moment.sources[link]), target=moment.url(target), status=int(moment.status[end]),
+        since=time_or_none(states.since[state]) if state >= 0 else None, text=text,
+        last_good=time_or_none(states.good[state]) if state >= 0 else None, type=moment.type_name(link),
         final=moment.url(end) if end != target else "",
-    )
+    )  # fmt: skip
 
 
 def time_or_none(millis: int) -> datetime | None:

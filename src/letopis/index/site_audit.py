@@ -30,10 +30,10 @@ _LOADED = "img[src], script[src], iframe[src], video[src], audio[src], source[sr
 _MARKUP = ("text/html", "application/xhtml+xml")
 
 AUDIT_ISSUES = (
-    "error", "title-missing", "title-long", "title-duplicate", "description-missing", "description-long",
-    "description-duplicate", "heading-missing", "headings-several", "canonical-missing", "canonical-elsewhere",
-    "hreflang-not-mutual", "image-without-alt", "mixed-content", "large", "deep", "orphan", "unreachable",
-    "redirect-chain", "redirect-loop", "content-duplicate",
+    "error", "noindex", "nofollow", "title-missing", "title-long", "title-duplicate", "description-missing",
+    "description-long", "description-duplicate", "heading-missing", "headings-several", "canonical-missing",
+    "canonical-elsewhere", "hreflang-not-mutual", "image-without-alt", "mixed-content", "large", "deep", "orphan",
+    "unreachable", "redirect-chain", "redirect-loop", "content-duplicate",
 )  # fmt: skip
 """What an audit may find, the gravest of each kind first."""
 _OF_FINDINGS = {
@@ -53,12 +53,15 @@ class PageMarkup(NamedTuple):
     images: int = 0
     without_alt: int = 0
     insecure: int = 0
+    robots: tuple[str, ...] = ()
+    words: int = 0
 
 
 class AuditedPage(NamedTuple):
     """One page of a site; `depth` counts clicks from the home page, null where no way leads to it.
 
     `insecure` counts parts that a page on https loads without it, `alternates` its versions in other languages.
+    `robots` is what the page or its headers (X-Robots-Tag) ask of search engines, `words` counts those of its text.
     """
 
     url: str
@@ -74,14 +77,22 @@ class AuditedPage(NamedTuple):
     images: int
     without_alt: int
     insecure: int
+    robots: str
+    words: int
     issues: tuple[str, ...]
+
+    @property
+    def indexable(self) -> bool:
+        """Whether search engines may list it under this address."""
+        return not {"error", "noindex", "canonical-elsewhere"}.intersection(self.issues)
 
 
 def read_markup(version: Version) -> PageMarkup:
-    """The markup of a version; empty for what is no page."""
+    """The markup of a version; of what is no page only what its headers say."""
     page = extract.read_page(version.body, version.url, version.headers, detect_language=False)
+    robots, words = tuple(sorted(page.robots)), sum(len(block.text.split()) for block in page.blocks)
     if page.content_type not in _MARKUP:
-        return PageMarkup(page.title)
+        return PageMarkup(page.title, robots=robots, words=words)
     source = LexborHTMLParser(extract.decode(version.body, page.charset).text)
     images = source.css("img")
     alternates = [
@@ -91,15 +102,11 @@ def read_markup(version: Version) -> PageMarkup:
     loaded = [str(node.attributes.get("src") or node.attributes.get("href") or "") for node in source.css(_LOADED)]
     secure = version.url.startswith("https:")
     return PageMarkup(
-        page.title,
-        page.description,
-        tuple(block.text for block in page.blocks if block.kind is BlockKind.H1),
-        page.canonical,
-        tuple((language, target) for language, target in alternates if target),
-        len(images),
+        page.title, page.description, tuple(block.text for block in page.blocks if block.kind is BlockKind.H1),
+        page.canonical, tuple((language, target) for language, target in alternates if target), len(images),
         sum("alt" not in node.attributes for node in images),
-        sum(one.startswith("http:") for one in loaded) if secure else 0,
-    )
+        sum(one.startswith("http:") for one in loaded) if secure else 0, robots, words,
+    )  # fmt: skip
 
 
 class MarkupReader:
@@ -183,6 +190,7 @@ def _issues_of_page(page: MapPage, depth: int | None, markup: PageMarkup) -> Ite
     if page.status >= 400:
         yield "error"
         return
+    yield from (issue for issue in ("noindex", "nofollow") if issue in markup.robots)
     if page.type not in _MARKUP:
         return
     findings = {
@@ -207,5 +215,6 @@ def _row(page: MapPage, depth: int | None, markup: PageMarkup, issues: Sequence[
     return AuditedPage(
         page.url, page.status, depth, markup.title[:_MOST_TEXT], markup.description[:_MOST_TEXT],
         heading[:_MOST_TEXT], len(markup.headings), markup.canonical, len(markup.languages), page.bytes,
-        markup.images, markup.without_alt, markup.insecure, tuple(issues),
+        markup.images, markup.without_alt, markup.insecure, ", ".join(markup.robots)[:_MOST_TEXT], markup.words,
+        tuple(issues),
     )  # fmt: skip

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from heapq import nsmallest
 from typing import Any
 
 from letopis.errors import NotFound, crawl_remedy
 from letopis.index.link_graph import Graph, LinkSnapshot, Mask
+from letopis.index.link_reports import time_or_none
 from letopis.index.link_storage import Int32, Ints
 from letopis.index.site_maps import map_root, page_tree, urls_on_map
-from letopis.index.url_table import ERROR
+from letopis.index.url_table import ERROR, NEVER
 from letopis.lazy import np
 from letopis.tuples import NamedTuple
 from letopis.urls import site as site_of
@@ -26,7 +28,9 @@ class SiteEvent(NamedTuple):
     A page that kept its address and hangs under another one on the map has
     moved as well: `parent` is that page, `parent_before` the one it was under.
     `status` is that of an address that vanished or broke, `links` counts the
-    pages of the site that still link to it.
+    pages of the site that still link to it. `time` is when that was first
+    seen, of a page that changed several times the last change; nobody knows
+    it of a page that only hangs under another one.
     """
 
     event: str
@@ -38,6 +42,7 @@ class SiteEvent(NamedTuple):
     links: int | None = None
     parent: str = ""
     parent_before: str = ""
+    time: datetime | None = None
 
     def row(self) -> dict[str, Any]:
         """The fields that say something."""
@@ -73,7 +78,20 @@ class SiteDifference:
         shown = nsmallest(len(found) if most is None else most, found, lambda pair: (self._old.url(pair[0]), pair[1]))
         if event in ("vanished", "broken"):
             return self._lost_rows(event, [page for page, _ in shown])
-        return [self._row(event, page, other) for page, other in shown]
+        return [self._row(event, page, other)._replace(time=self._time(event, page, other)) for page, other in shown]
+
+    def _time(self, event: str, page: int, other: int) -> datetime | None:
+        """When it was first seen: by the version that showed it, or by the first check that was answered so."""
+        graph, state = self._new.graph, int(self._new.state[page])
+        if event == "moved" and page == other:
+            return None
+        if event == "appeared":
+            seen = graph.segment.times[graph.history.of(page)]
+            return next(map(time_or_none, seen[seen > self._old.time]), None)
+        if event in ("changed", "renamed") or state < 0:
+            return time_or_none(graph.segment.times[self._new.version[page]])
+        since = graph.states.since[state]
+        return time_or_none(graph.states.times[state] if since == NEVER else since)
 
     def _row(self, event: str, page: int, other: int) -> SiteEvent:
         url = self._old.url(page)
@@ -93,6 +111,7 @@ class SiteDifference:
             SiteEvent(
                 event, self._old.url(page), _title(self._old, page),
                 status=int(self._new.status[self._new.ends[page]]), links=linking[page],
+                time=self._time(event, page, page),
             )
             for page in pages
         ]  # fmt: skip

@@ -10,10 +10,12 @@ from letopis import fetch
 from letopis.archive import OWN, READ
 from letopis.archive.crawl_status import (
     HostStatus,
+    NextVisit,
     PlanState,
     busiest_crawl_hosts,
     crawl_figures,
     is_known_host,
+    next_visits,
     planned_visit,
     ready_hosts,
 )
@@ -43,6 +45,7 @@ _MAX_HOSTS = 1000
 _MAX_RULES = 100_000
 _MAX_SIZE_LENGTH = 40
 _SHOWN_HOSTS = 20
+_NEXT_VISITS = 8
 
 
 class EnqueueSeedsCommand(Parameters):
@@ -167,6 +170,7 @@ class CrawlStatus:
     Of all fetches, `first_visits` asked for a page that no crawl had asked for before.
     `ready` hosts may be asked now; `freshness` is the estimated share of
     copies that equal the live pages, None before anything is visited again.
+    `next` are the pages that are visited again soonest.
     """
 
     time: datetime
@@ -179,6 +183,7 @@ class CrawlStatus:
     ready: int | None
     freshness: float | None
     hosts: tuple[HostStatus, ...]
+    next: tuple[NextVisit, ...]
 
 
 def _status_sentence(row: CrawlStatus) -> str:
@@ -207,8 +212,8 @@ def crawl_status(context: Context, asked: CrawlStatusQuery) -> Value[CrawlStatus
     """Show how crawling goes, whichever process crawls: fetches, waiting pages, hosts."""
     archive = context.archive
     ready, fresh = (None, None) if asked.quick else (ready_hosts(archive), freshness(archive))
-    listed = tuple(busiest_crawl_hosts(archive, asked.hosts))
-    return Value(CrawlStatus(archive.clock(), *crawl_figures(archive), ready=ready, freshness=fresh, hosts=listed))
+    listed, soon = tuple(busiest_crawl_hosts(archive, asked.hosts)), tuple(next_visits(archive, _NEXT_VISITS))
+    return Value(CrawlStatus(archive.clock(), *crawl_figures(archive), ready, fresh, listed, soon))
 
 
 class VisitQuery(Parameters):
@@ -270,17 +275,5 @@ def explain_visit(context: Context, asked: VisitQuery) -> Value[VisitExplanation
     watch = WatchList(context.archive).find(url)
     if watch is not None and watch.due is not None and (due is None or watch.due < due):
         due, policy, interval = watch.due, "watch", watch.watch.every
-    return Value(
-        VisitExplanation(
-            url,
-            _PLAN_STATES[plan.state],
-            due,
-            policy,
-            visits.visits,
-            visits.changes,
-            visits.failures,
-            round(interval, 1),
-            plan.depth,
-            plan.priority,
-        )
-    )
+    known = (visits.visits, visits.changes, visits.failures, round(interval, 1), plan.depth, plan.priority)
+    return Value(VisitExplanation(url, _PLAN_STATES[plan.state], due, policy, *known))

@@ -40,7 +40,7 @@ class SiteAuditQuery(Parameters):
     listed="pages",
     element="page",
     columns=("url", "status", "depth", "title", "issues"),
-    about={"site": str, "at": datetime, "issues": dict[str, int], "pages": int},
+    about={"site": str, "at": datetime, "issues": dict[str, int], "pages": int, "indexable": int},
     errors=(404,),
     examples=(
         "letopis map audit example.org",
@@ -50,7 +50,8 @@ class SiteAuditQuery(Parameters):
 def site_audit(context: Context, asked: SiteAuditQuery) -> Rows[AuditedPage]:
     """Audit a site: titles, descriptions, headings, canonical addresses, images, redirects, orphans of every page.
 
-    Each page stands with its issues; beside the pages stands how many have each. Pages are read as they were then.
+    Each page stands with its issues; beside the pages stands how many have each, and how many pages search engines
+    may list. Pages are read as they were then.
     """
     if asked.issue is not None and asked.issue not in AUDIT_ISSUES:
         raise UsageError(f"'{asked.issue}' is no issue; choose one of {', '.join(AUDIT_ISSUES)}")
@@ -58,7 +59,7 @@ def site_audit(context: Context, asked: SiteAuditQuery) -> Rows[AuditedPage]:
     when = context.moment(asked.at)
     found = site_map(graph, asked.site, to_millis(when), errors=True)
     rows = list(audit_site(MarkupReader(context.archive), found, asked.limit, context.steps("pages")))
-    about = {"site": name, "at": when, "issues": _issue_counts(rows)}
+    about = {"site": name, "at": when, "issues": _issue_counts(rows), "indexable": sum(row.indexable for row in rows)}
     kept = rows if asked.issue is None else [row for row in rows if asked.issue in row.issues]
     return Rows(kept, {**about, "pages": len(rows)}, remark="" if kept else "no page has such an issue")
 

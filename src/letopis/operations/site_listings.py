@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from heapq import nsmallest
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from letopis.archive.activity import DAY, HOUR, ChangeRow, HourRow
+from letopis.errors import NotFound
 from letopis.index.link_graph import Graph, GraphTimes, LinkSnapshot
 from letopis.index.link_reports import BrokenRow, ReportRow, broken_link_numbers, broken_rows
 from letopis.index.link_storage import Int32, Ints
 from letopis.index.page_ranks import SiteDiagram, rank_site, site_diagram
 from letopis.index.site_events import EVENT_KINDS, SiteChanges, SiteDifference, SiteEvent, site_changes
-from letopis.index.site_maps import MapOutline, map_outline, site_map
+from letopis.index.site_maps import MapOutline, MapPage, edges_between, map_outline, map_page, site_map
+from letopis.index.url_table import UNKNOWN
 from letopis.lazy import np
 from letopis.operations.context import Context
 from letopis.operations.indexes import current_graph
@@ -27,6 +30,8 @@ from letopis.tuples import NamedTuple
 MOST_LISTED = 2_000
 """Rows of one kind that a list keeps; whoever wants all of them asks for the data."""
 MOST_RANKS = 500
+FRESH = 5.0
+"""Seconds for which a graph is good enough for a page."""
 MOST_NAMED = 8
 """Addresses that one finding names."""
 _BITS = 24
@@ -110,10 +115,34 @@ def drawn_site(graph: Graph, site: str, at: int, drawn: int) -> DrawnSite:
     return DrawnSite(diagram, {url: _title(moment, url) for url in diagram.urls})
 
 
-def page_titles(graph: Graph, site: str, at: int, urls: Iterable[str]) -> dict[str, str]:
-    """What pages of a site were called then."""
+class PageFacts(NamedTuple):
+    """A page as its site knows it: clicks from the home page, null where no way leads to it, and links inside."""
+
+    page: MapPage
+    clicks: int | None
+    links_in: int
+    links_out: int
+
+
+def page_facts(graph: Graph, site: str, at: int, urls: Iterable[str]) -> dict[str, PageFacts]:
+    """What there is to say of some pages at a time; of those that nobody had looked at then nothing."""
     moment = graph.as_of(at, site)
-    return {url: _title(moment, url) for url in urls}
+    clicks, count = np.full(len(moment.kind), -1, np.int32), len(moment.kind)
+    with suppress(NotFound):
+        tree = site_map(graph, site, at).tree
+        clicks[tree.pages] = tree.depths
+    sources, ends = edges_between(moment, moment.live)
+    pairs = np.unique((sources.astype(np.int64) * count + ends)[sources != ends])
+    leading, linked = np.bincount(pairs // count, minlength=count), np.bincount(pairs % count, minlength=count)
+    numbers = {url: graph.addresses.find(url) for url in urls}
+    return {
+        url: PageFacts(
+            map_page(moment, number, 0), None if clicks[number] < 0 else int(clicks[number]), int(linked[number]),
+            int(leading[number]),
+        )
+        for url, number in numbers.items()
+        if number >= 0 and moment.kind[number] != UNKNOWN
+    }  # fmt: skip
 
 
 def _title(moment: LinkSnapshot, url: str) -> str:

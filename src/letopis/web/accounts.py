@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from itertools import islice
 from types import SimpleNamespace
 from typing import Any
@@ -15,14 +16,25 @@ from fastapi.responses import RedirectResponse
 from letopis.api.access import principal_of
 from letopis.api.door import context_of
 from letopis.api.requests import http_status_of, origin_of
-from letopis.archive.accounts import accounts_of, project_pages, projects_of, second_factors_of
+from letopis.archive import Archive
+from letopis.archive.accounts import (
+    Project,
+    accounts_of,
+    latest_of_project,
+    project_pages,
+    projects_of,
+    second_factors_of,
+)
 from letopis.archive.watches import WatchedPage, watched_pages
 from letopis.errors import LetopisError, UsageError, shell_words
+from letopis.model import from_millis
 from letopis.model.rights import OWN, ROLES, SCOPES
 from letopis.operations import Context, Operation, bind, invitations, projects, two_factor
 from letopis.operations import accounts as operations
 from letopis.operations.two_factor import TwoFactorSecret, shown_secret
 from letopis.tuples import NamedTuple
+from letopis.web.alerts import changed_texts
+from letopis.web.cache import page_cache_of
 from letopis.web.languages import LANGUAGE_COOKIE, LANGUAGES, translatable
 from letopis.web.login import exact_form_of
 from letopis.web.pages import PageRoute, render_page
@@ -31,7 +43,7 @@ from letopis.web.tables import TableAddress, TableColumn, TableView, make_table,
 router = APIRouter(route_class=PageRoute)
 
 Form = dict[str, str]
-_MOST_PROJECT_PAGES = 100
+_MOST_PROJECT_PAGES, _LATEST = 100, 8
 _DONE = {
     "user": translatable("Account created."),
     "user-removed": translatable("Account and tokens removed."),
@@ -82,22 +94,15 @@ def _accounts_page(request: Request, notice: AccountNotice) -> Response:
     factors = second_factors_of(context.archive)
     log = _audit_log(request, context) if owner else None
     return table_download(log, "audit") or render_page(
-        request,
-        "accounts.html",
-        notice.status,
-        notice=notice,
-        owner=owner,
-        person=person,
+        request, "accounts.html", notice.status, notice=notice, owner=owner, person=person,
         has_factor=person is not None and factors.is_on(person.id),
         recovery_left=factors.left(person.id) if person else 0,
         invitations=list(invitations.list_invitations(context, everything)) if owner else [],
         users=list(operations.list_users(context, everything)) if owner else [],
         tokens=list(operations.list_tokens(context, everything)),
-        projects=[(row, projects.may_change_project(context, row.owner)) for row in listed],
-        audit=log,
-        roles=list(ROLES),
-        scopes=list(SCOPES),
-    )
+        projects=[(row, projects.may_change_project(context, row.owner)) for row in listed], audit=log,
+        roles=list(ROLES), scopes=list(SCOPES),
+    )  # fmt: skip
 
 
 def _audit_log(request: Request, context: Context) -> TableView:
@@ -114,11 +119,26 @@ def project(request: Request, name: str, done: str = "") -> Response:
     kept = (page.url for page in islice(project_pages(context.archive, found), _MOST_PROJECT_PAGES))
     urls = list(dict.fromkeys((*kept, *row.urls)))[:_MOST_PROJECT_PAGES]
     states = watched_pages(context.archive, urls)
-    table = make_table(request, PROJECT_COLUMNS, list(map(_project_page, urls, states)))
+    lines = list(map(_project_page, urls, states))
+    table = make_table(request, PROJECT_COLUMNS, lines)
+    week = context.moment() - timedelta(days=7)
     return table_download(table, f"project-{row.name}") or render_page(
         request, "project.html", project=row, table=table, done=_DONE.get(done, ""),
         may_change=projects.may_change_project(context, row.owner),
+        latest=page_cache_of(request).soon(("project", row.name), 10, lambda: _latest(context.archive, found)),
+        changed=sum(bool(one.changed and one.changed >= week) for one in lines),
+        missing=sum(one.status is not None and not 0 < one.status < 400 for one in lines),
     )  # fmt: skip
+
+
+def _latest(archive: Archive, project: Project) -> list[SimpleNamespace]:
+    """The latest versions of its pages, the newest first, each with the check that brought it."""
+    found, checks = latest_of_project(archive, project, _LATEST), archive.answers.checks_of_versions
+    return [
+        SimpleNamespace(**{**one._asdict(), "time": from_millis(one.time)}, **changed_texts(check))
+        for one in found
+        for check in [checks(one.url, [one.number]).get(one.number)]
+    ]
 
 
 PROJECT_COLUMNS = (

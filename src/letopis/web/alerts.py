@@ -13,7 +13,7 @@ from fastapi.responses import RedirectResponse
 from letopis.api.door import context_of
 from letopis.archive import Archive
 from letopis.archive.activity import activity_of, find_page
-from letopis.model import to_millis
+from letopis.model import Check, to_millis
 from letopis.operations import alerts
 from letopis.tuples import NamedTuple
 from letopis.web.history import unread_marks
@@ -84,12 +84,16 @@ def _with_text(archive: Archive, line: AlertLine) -> AlertLine:
     found = None
     if line.version and line.kind == "changed" and not (line.removed or line.added):
         found = archive.answers.checks_of_versions(line.url, [line.version]).get(line.version)
-    if found is None:
-        return line
+    texts = changed_texts(found)
+    return line._replace(removed=texts["removed"], added=texts["added"]) if found else line
+
+
+def changed_texts(check: Check | None) -> dict[str, str]:
+    """The first text that went and the first that came, of a check that found a change."""
     # A changed block is "added p: its text".
-    blocks = [block.partition(": ") for block in found.blocks]
+    blocks = [block.partition(": ") for block in check.blocks] if check else []
     first = {head.partition(" ")[0]: text for head, _, text in reversed(blocks)}
-    return line._replace(removed=first.get("removed", ""), added=first.get("added", ""))
+    return {"removed": first.get("removed", ""), "added": first.get("added", "")}
 
 
 def _with_marks(request: Request, lines: Sequence[AlertLine]) -> list[AlertLine]:

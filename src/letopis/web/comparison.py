@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -17,7 +18,7 @@ from letopis.api.door import context_of
 from letopis.api.requests import origin_of
 from letopis.archive.differences import DiffSide, diff_side, diff_texts
 from letopis.archive.verdicts import verdict_between
-from letopis.change.diff_formats import link_changes, unified_diff
+from letopis.change.diff_formats import link_changes
 from letopis.change.text_diff import DiffPiece, diff_pieces
 from letopis.change.visual_diff import FIRST_CHANGE, visual_html_in_time, with_first_change
 from letopis.errors import UsageError
@@ -207,8 +208,8 @@ COMPARE_VIEWS = {
     "links": translatable("Links"),
     "raw": translatable("Source"),
 }
-_FRAME = "frame"
-_MOST_LINES = 5000
+_FRAME, _WHOLE = "frame", "source"
+"""Beside the views that have a tab: the marked page inside of its frame, and the source with all its lines."""
 _CHOICES = 200
 
 
@@ -241,7 +242,7 @@ def comparison(request: Request) -> Response:
     archive = context.archive
     asked = page_address(archive, request.scope, "/compare/", ("from", "to", "view", "filter"))
     view = asked.own.get("view", "words")
-    if view not in (*COMPARE_VIEWS, _FRAME):
+    if view not in (*_FILLED, _FRAME):
         raise UsageError(f"there is no view '{view[:40]}'; choose one of {', '.join(COMPARE_VIEWS)}")
     chosen = asked.own.get("filter", "")
     pair, filters = _version_pair(context, asked, chosen_time(request)), _watch_filters(context, asked.url, chosen)
@@ -252,27 +253,15 @@ def comparison(request: Request) -> Response:
     now = context.moment()
     seen_now = pair.after is None and mark_seen(request, context, asked.url)
     return render_page(
-        request,
-        "compare.html",
-        url=asked.url,
-        host=host_of(asked.url),
-        title=sides.new.page.title,
-        pair=pair,
-        view=view,
-        views={name: label for name, label in COMPARE_VIEWS.items() if name != "pictures" or any(pictures)},
-        pictures=pictures,
-        first_change=FIRST_CHANGE,
-        verdict=sides.verdict,
-        filters=filters,
-        filtered=chosen if sides.filters else "",
-        may_write=principal_of(request).may(WRITE),
-        link=f"from={rfc3339(pair.old.time)}&to={rfc3339(pair.new.time)}",
-        choices=pair.choices[::-1],
-        seen_now=seen_now,
-        unread=bool(unread_marks(request, context).unread([asked.url])),
+        request, "compare.html", url=asked.url, host=host_of(asked.url), title=sides.new.page.title, pair=pair,
+        view=view, views={name: label for name, label in COMPARE_VIEWS.items() if name != "pictures" or any(pictures)},
+        pictures=pictures, first_change=FIRST_CHANGE, verdict=sides.verdict, filters=filters,
+        filtered=chosen if sides.filters else "", may_write=principal_of(request).may(WRITE),
+        link=f"from={rfc3339(pair.old.time)}&to={rfc3339(pair.new.time)}", choices=pair.choices[::-1],
+        seen_now=seen_now, unread=bool(unread_marks(request, context).unread([asked.url])),
         bar=time_bar(request, chosen_moment(request, now), ((one.time, 1) for one in pair.choices), now),
         **_FILLED[view](sides.old, sides.new),
-    )
+    )  # fmt: skip
 
 
 def _pictures(context: Context, pair: VersionPair) -> tuple[str, ...]:
@@ -374,20 +363,12 @@ def _links(old: DiffSide, new: DiffSide) -> dict[str, Any]:
     return {"links": link_changes(old.page, new.page)}
 
 
-def _raw(old: DiffSide, new: DiffSide) -> dict[str, Any]:
+def _raw(old: DiffSide, new: DiffSide, whole: bool = False) -> dict[str, Any]:
+    """Line by line with what changed inside of each, all lines or those around changes."""
     if not (old.is_text and new.is_text):
         return {"lines": None}
-    lines = unified_diff(old.source, new.source, old.name, new.name).rstrip("\n").split("\n")
-    return {
-        "lines": [(_sign(line, at), line) for at, line in enumerate(lines[:_MOST_LINES])],
-        "cut": len(lines) > _MOST_LINES,
-    }
-
-
-def _sign(line: str, at: int) -> str:
-    if at < 2 or line.startswith("@@"):
-        return "head"
-    return {"+": "came", "-": "gone"}.get(line[:1], "same")
+    rows = list(_diff_rows(diff_pieces(old.source, new.source)))
+    return {"lines": rows[:MOST_ROWS] if whole else list(_shortened(rows)), "whole": whole}
 
 
 _FILLED: dict[str, Callable[[DiffSide, DiffSide], dict[str, Any]]] = {
@@ -397,4 +378,5 @@ _FILLED: dict[str, Callable[[DiffSide, DiffSide], dict[str, Any]]] = {
     "pictures": lambda old, new: {},
     "links": _links,
     "raw": _raw,
+    _WHOLE: partial(_raw, whole=True),
 }

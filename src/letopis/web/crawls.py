@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from typing import Any, get_args
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -14,35 +15,40 @@ from letopis.api.access import principal_of
 from letopis.api.door import context_of
 from letopis.api.requests import ArchiveDep, http_status_of
 from letopis.archive import Archive
-from letopis.archive.activity import is_checked
+from letopis.archive.activity import is_checked, recent_versions
 from letopis.errors import LetopisError, UsageError, shell_words
+from letopis.model import parse_time
 from letopis.model.rights import OWN
 from letopis.operations import bind, json_value
 from letopis.operations.crawls import (
     CrawlScope,
     CrawlStatusQuery,
+    DropSiteCommand,
     EnqueueSeedsCommand,
     crawl_status,
+    drop_site,
     enqueue_seeds,
 )
 from letopis.operations.watches import AddWatches, watch_add
 from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url
 from letopis.web.cache import page_cache_of
+from letopis.web.jobs import open_runs
 from letopis.web.pages import PageRoute, form_of, render_page
 
 router = APIRouter(route_class=PageRoute)
 
 _HOSTS = 20
+_LATEST = 6
 _FLAGS = ("requisites", "browser", "revisit_now")
 _EMPTY_FORM = dict.fromkeys(("seeds", "scope", "depth", "include", "exclude", *_FLAGS), "")
 
 
 @router.get("/crawl")
-def crawl(request: Request, archive: ArchiveDep, queued: str = "") -> Response:
+def crawl(request: Request, archive: ArchiveDep, queued: str = "", dropped: str = "") -> Response:
     """Figures now; a script asks for them again every few seconds."""
     count = int(queued) if queued.isascii() and queued.isdigit() and len(queued) < 10 else None
-    return _crawl_page(request, archive, queued=count)
+    return _crawl_page(request, archive, queued=count, dropped=dropped[:300])
 
 
 def _crawl_page(
@@ -51,22 +57,18 @@ def _crawl_page(
     status: int = 200,
     *,
     queued: int | None = None,
+    dropped: str = "",
     problem: str = "",
     form: dict[str, str] | None = None,
 ) -> Response:
     return render_page(
-        request,
-        "crawl.html",
-        status,
-        figures=_cached_figures(request),
-        owner=principal_of(request).may(OWN),
-        queued=queued,
-        problem=problem,
-        form=_EMPTY_FORM | (form or {}),
-        scopes=get_args(CrawlScope),
-        works=archive.settings.serve.work,
+        request, "crawl.html", status, figures=(figures := _cached_figures(request)),
+        soon=[(row["url"], parse_time(row["due"], archive.clock())) for row in figures["next"]],
+        latest=recent_versions(archive, _LATEST), runs=open_runs(context_of(request)),
+        owner=principal_of(request).may(OWN), queued=queued, dropped=dropped, problem=problem,
+        form=_EMPTY_FORM | (form or {}), scopes=get_args(CrawlScope), works=archive.settings.serve.work,
         command=Markup("<code>letopis run</code>"),
-    )
+    )  # fmt: skip
 
 
 @router.get("/crawl/figures")
@@ -94,8 +96,11 @@ async def enqueue(request: Request, archive: ArchiveDep) -> Response:
 def _enqueue(request: Request, archive: Archive, form: dict[str, str]) -> Response:
     if host := form.get("host", ""):
         scheme = "https" if is_checked(archive, f"https://{host}/") else "http"
-        form = {"seeds": f"{scheme}://{host}/", "requisites": "on", "revisit_now": "on"}
+        form = {**form, "seeds": f"{scheme}://{host}/", "requisites": "on", "revisit_now": "on"}
     try:
+        if host and form.get("action") == "drop":
+            drop_site(context_of(request), DropSiteCommand(site=host))
+            return RedirectResponse("/crawl?dropped=" + quote(host), 303)
         queued = _queued(request, form)
     except LetopisError as error:
         return _crawl_page(request, archive, _form_status(error), problem=shell_words(error), form=form)
@@ -138,16 +143,9 @@ def welcome(request: Request, archive: ArchiveDep) -> Response:
 
 def _welcome_page(request: Request, archive: Archive, status: int = 200, problem: str = "", url: str = "") -> Response:
     return render_page(
-        request,
-        "welcome.html",
-        status,
-        place=_location(archive),
-        public=archive.settings.serve.public,
-        problem=problem,
-        url=url,
-        command=_RUN,
-        option=_OPTION,
-    )
+        request, "welcome.html", status, place=_location(archive), public=archive.settings.serve.public,
+        problem=problem, url=url, command=_RUN, option=_OPTION,
+    )  # fmt: skip
 
 
 def _location(archive: Archive) -> ArchiveLocation:

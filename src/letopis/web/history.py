@@ -16,17 +16,21 @@ from letopis.archive import Archive
 from letopis.archive.activity import activity_of
 from letopis.archive.observers import UnreadMarks
 from letopis.archive.verdicts import judged
-from letopis.model import Check, Version
+from letopis.index.link_graph import Graph
+from letopis.index.link_reports import LinkRow, links_for
+from letopis.model import Check, Version, to_millis
 from letopis.monitor.watch_list import WatchList
 from letopis.operations import Context
 from letopis.operations.crawls import VisitQuery, explain_visit
+from letopis.operations.site_listings import FRESH, timed_graph
 from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
 from letopis.urls import host
+from letopis.web.cache import page_cache_of
 from letopis.web.charts import availability_strip
 from letopis.web.languages import translatable
 from letopis.web.pages import PageRoute, page_address, render_page, url_in_path
-from letopis.web.tables import TableAddress, TableColumn, first_download, make_table, table_names
+from letopis.web.tables import MOST_ROWS, TableAddress, TableColumn, first_download, make_table, table_names
 from letopis.web.timebar import chosen_moment, time_bar
 
 router = APIRouter(route_class=PageRoute)
@@ -39,7 +43,7 @@ PLAN_STATES = (
     translatable("it was not there and is given up"),
 )
 """What `explain_visit` says of a page, for the translations."""
-_OWN = ("at", *table_names("v"), *table_names("c"))
+_OWN = ("at", *table_names("v"), *table_names("c"), *table_names("in"), *table_names("out"))
 _CHOICES = 200
 _SIZE = 25
 VERSION_COLUMNS = (
@@ -58,6 +62,15 @@ CHECK_COLUMNS = (
     TableColumn("version", translatable("Version"), "custom"),
     TableColumn("remarks", translatable("Remarks")),
 )
+LINK_COLUMNS = (
+    TableColumn("target", translatable("Leads to"), "custom"),
+    TableColumn("text", translatable("Text of the link")),
+    TableColumn("type", translatable("Kind")),
+    TableColumn("rel", translatable("Relation"), hidden=True),
+    TableColumn("title", translatable("Title"), hidden=True),
+    TableColumn("status", translatable("Status"), "status"),
+)
+INLINK_COLUMNS = (TableColumn("source", translatable("Found on"), "page"), *LINK_COLUMNS[1:-1])
 MOST_RECENT = 2000
 """The last checks that the strip and the list of checks show; `letopis history` lists all."""
 
@@ -92,33 +105,34 @@ def resource(request: Request) -> Response:
     versions = make_table(place, VERSION_COLUMNS, [VersionLine(*_facts(one), None) for one in newest[::-1]], "v", _SIZE)
     listed = make_table(place, CHECK_COLUMNS, [CheckLine(check) for check in checks[::-1]], "c", _SIZE)
     whole_lines = partial(_judged_lines, archive)
-    wanted = first_download({"versions": versions.with_rows(whole), "checks": listed.with_rows(whole_lines)})
+    at, now = chosen_moment(request, context.moment(), asked.own.get("at", "")), context.moment()
+    seen = page_cache_of(request).soon("graph", FRESH, lambda: timed_graph(context))
+    links = seen and {
+        name: make_table(place, columns, _links(seen.graph, asked.url, at or now, inward=name == "in"), name, _SIZE)
+        for name, columns in (("in", INLINK_COLUMNS), ("out", LINK_COLUMNS))
+    }
+    wanted = first_download(
+        {"versions": versions.with_rows(whole), "checks": listed.with_rows(whole_lines)}
+        | {f"links-{name}": table for name, table in (links or {}).items()}
+    )
     if wanted is not None:
         return wanted
     mark_seen(request, context, asked.url)
-    at, now = chosen_moment(request, context.moment(), asked.own.get("at", "")), context.moment()
     return render_page(
-        request,
-        "resource.html",
-        url=asked.url,
-        host=host(asked.url),
-        title=activity_of(archive).title(row.id),
-        last=checks[-1],
-        strip=availability_strip(checks, archive.clock()),
-        plan=explain_visit(context, VisitQuery(url=asked.url)).value,
-        gap=_gap(checks),
-        watch=WatchList(archive).find(asked.url),
-        kept=row.versions,
-        versions=versions.with_part(whole),
-        choices=newest[::-1][:_CHOICES],
-        checks=listed.with_part(whole_lines),
-        checked=answers.count_checks(asked.url),
-        newest=newest[-1] if newest else None,
-        then=_version_at(newest, at),
-        at=at,
-        bar=time_bar(request, at, ((version.time, 1) for version in newest), now),
-        saved=_saved(newest),
-    )
+        request, "resource.html", url=asked.url, host=host(asked.url), title=activity_of(archive).title(row.id),
+        last=checks[-1], strip=availability_strip(checks, archive.clock()),
+        plan=explain_visit(context, VisitQuery(url=asked.url)).value, gap=_gap(checks),
+        watch=WatchList(archive).find(asked.url), kept=row.versions, versions=versions.with_part(whole),
+        choices=newest[::-1][:_CHOICES], checks=listed.with_part(whole_lines), checked=answers.count_checks(asked.url),
+        newest=newest[-1] if newest else None, then=_version_at(newest, at), at=at,
+        bar=time_bar(request, at, ((version.time, 1) for version in newest), now), saved=_saved(newest), links=links,
+    )  # fmt: skip
+
+
+def _links(graph: Graph, url: str, at: datetime, *, inward: bool) -> list[LinkRow]:
+    """The links to or of a page at a time; none while it is not in the index."""
+    known = graph.addresses.find(url) >= 0
+    return links_for(graph, url, to_millis(at), inward=inward)[:MOST_ROWS] if known else []
 
 
 def _version_at(versions: list[Version], at: datetime | None) -> Version | None:

@@ -56,6 +56,7 @@ router = APIRouter(route_class=PageRoute)
 _SIZE = 1000
 _SHOWN = 60_000
 _LAST_LOOKS = 20
+_OPEN_RUNS = 4
 _MOST_FAILURES = 100
 _EXAMPLE = '<query package="mapgenerator" name="map of example.org">\n  <map site="example.org"/>\n</query>'
 _STATES = ("queued", "running", "paused", "done", "failed", "cancelled")
@@ -106,6 +107,12 @@ def _line(context: Context, job: Job) -> JobLine:
     )  # fmt: skip
 
 
+def open_runs(context: Context) -> list[JobLine]:
+    """What runs, waits for its turn or is paused, with what whoever looks may do to it."""
+    asked = (operations.JobsQuery(state=state, limit=_OPEN_RUNS) for state in ("running", "queued", "paused"))
+    return [_line(context, job) for one in asked for job in operations.list_jobs(context, one)]
+
+
 class _Notice(NamedTuple):
     """What the form shows of a query that was refused."""
 
@@ -130,26 +137,14 @@ def _list_page(request: Request, chosen: dict[str, str], notice: _Notice = _NO_N
     counts, settings = operations.job_counts(context), context.archive.settings
     table = make_table(request, RUN_COLUMNS, [_line(context, job) for job in found])
     return table_download(table, "runs") or render_page(
-        request,
-        "jobs.html",
-        notice.status,
-        table=table,
-        older=found.about["next"],
-        state=given.get("state", ""),
-        package=given.get("package", ""),
-        site=request.query_params.get("site", "")[:2000],
+        request, "jobs.html", notice.status, table=table, older=found.about["next"], state=given.get("state", ""),
+        package=given.get("package", ""), site=request.query_params.get("site", "")[:2000],
         counts=[(name, counts.get(name, 0)) for name in _STATES],
         favourites=list(operations.list_favourites(context, operations.FavouritesQuery())),
-        may_write=context.may(WRITE),
-        may_own=context.may(OWN),
-        formats=PART_KINDS,
-        format_names=_FORMAT_NAMES,
-        scopes=get_args(CrawlScope),
-        pause=settings.crawl.delay,
-        largest=settings.serve.max_upload,
-        problem=notice.problem,
-        text=notice.text,
-    )
+        may_write=context.may(WRITE), may_own=context.may(OWN), formats=PART_KINDS, format_names=_FORMAT_NAMES,
+        scopes=get_args(CrawlScope), pause=settings.crawl.delay, largest=settings.serve.max_upload,
+        problem=notice.problem, text=notice.text,
+    )  # fmt: skip
 
 
 @router.post("/jobs/start")
@@ -318,22 +313,13 @@ def show(request: Request, number: str, xslt: str = "") -> Response:
     result = operations.job_result(context, operations.ResultQuery(id=job.id)) if plain else None
     tables = _tables(request, result) if result is not None else {}
     return first_download({f"run-{job.id}-{step}": one for step, one in tables.items()}) or render_page(
-        request,
-        "job.html",
-        line=_line(context, job),
-        behind=_behind(context, job),
-        result=_cut(result) if result is not None else "",
-        styles=styles,
-        style=xslt if xslt in styles else "",
-        log=_cut(log),
-        text=_cut(operations.job_query(context, wanted)),
-        results=tables,
-        outcomes=Counter(look.outcome for look in looks),
-        site=_site(text),
-        looks=looks[:_LAST_LOOKS],
+        request, "job.html", line=_line(context, job), behind=_behind(context, job),
+        result=_cut(result) if result is not None else "", styles=styles, style=xslt if xslt in styles else "",
+        log=_cut(log), text=_cut(operations.job_query(context, wanted)), results=tables,
+        outcomes=Counter(look.outcome for look in looks), site=_site(text), looks=looks[:_LAST_LOOKS],
         failures=[look for look in looks if look.failed][:_MOST_FAILURES],
         files=list(operations.list_job_files(context, wanted)),
-    )
+    )  # fmt: skip
 
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", re.ASCII)

@@ -25,8 +25,6 @@ from letopis.model.rights import OWN
 from letopis.operations import Context, bind
 from letopis.operations.alerts import AlertsQuery, watch_alerts
 from letopis.operations.checks import CheckCommand, check
-from letopis.operations.job_rows import Job
-from letopis.operations.jobs import JobsQuery, list_jobs
 from letopis.operations.setting_changes import ResetSettingCommand, SetSettingCommand, reset_setting, set_setting
 from letopis.operations.totals import (
     SettingRow,
@@ -47,6 +45,7 @@ from letopis.urls import host, parse_user_url
 from letopis.web.alerts import alert_lines, with_texts
 from letopis.web.cache import page_cache_of
 from letopis.web.charts import Bar, bars, growth_line
+from letopis.web.jobs import open_runs
 from letopis.web.languages import translatable
 from letopis.web.login import local_path
 from letopis.web.pages import PageRoute, form_of, human_size, iso_day, render_page, url_in_path
@@ -57,7 +56,7 @@ router = APIRouter(route_class=PageRoute)
 DAYS = 30
 """Days that the overview looks back."""
 _LISTED = 20
-_ALERTS, _RUNS = 4, 4
+_ALERTS = 4
 _LARGEST = 12
 """Sites that the page about storage lists."""
 
@@ -87,24 +86,14 @@ def overview(request: Request, archive: ArchiveDep, before: str = "") -> Respons
     queue = known.get("queue", 2, lambda: _backlog(archive))
     changes = recent_versions(archive, _LISTED + 1, _position(before))
     return render_page(
-        request,
-        "overview.html",
-        stats=known.soon("stats", 10, archive.stats),
-        queue=queue,
+        request, "overview.html", stats=known.soon("stats", 10, archive.stats), queue=queue,
         days=known.get("days", 10, lambda: _days(archive)),
-        hosts=known.soon("hosts", 10, lambda: busiest_hosts(archive, 12)),
-        changes=changes[:_LISTED],
-        older=changes[_LISTED - 1].id if len(changes) > _LISTED else None,
-        before=before,
+        hosts=known.soon("hosts", 10, lambda: busiest_hosts(archive, 12)), changes=changes[:_LISTED],
+        older=changes[_LISTED - 1].id if len(changes) > _LISTED else None, before=before,
         first_start=not changes and not before and queue.new == 0,
         alerts=with_texts(archive, alert_lines(watch_alerts(context, AlertsQuery(limit=_ALERTS)))),
-        runs=_open_runs(context),
-    )
-
-
-def _open_runs(context: Context) -> list[Job]:
-    """What runs or waits for its turn."""
-    return [job for state in ("running", "queued") for job in list_jobs(context, JobsQuery(state=state, limit=_RUNS))]
+        runs=open_runs(context),
+    )  # fmt: skip
 
 
 SITE_COLUMNS = (
@@ -232,23 +221,16 @@ def storage(request: Request, archive: ArchiveDep) -> Response:
     # What owners are told is kept apart from what others are.
     found = known.soon(("storage", context.may(OWN)), 30, lambda: take_stock(context, WholeArchive()).value)
     return render_page(
-        request,
-        "storage.html",
-        stats=known.soon("stats", 10, archive.stats),
-        methods=found.methods if found else None,
-        folders=found.parts if found else (),
-        purposes=_PARTS,
-        keep=archive.settings.store,
-        fetch=archive.settings.fetch,
-        serve=archive.settings.serve,
-        room=found and found.room,
+        request, "storage.html", stats=known.soon("stats", 10, archive.stats), methods=found.methods if found else None,
+        folders=found.parts if found else (), purposes=_PARTS, keep=archive.settings.store,
+        fetch=archive.settings.fetch, serve=archive.settings.serve, room=found and found.room,
         growth=known.soon("growth", 300, lambda: _growth(context)),
         sites=known.soon("stored sites", 300, lambda: list(storage_sites(context, SitesQuery(limit=_LARGEST)))),
         kinds=known.soon("stored kinds", 300, lambda: list(storage_kinds(context, WholeArchive()))),
         kind_names=_KIND_NAMES,
         health=known.soon("health", 60, partial(_health, context)) if context.may(OWN) else None,
         command=Markup("<code>letopis compact</code>"),
-    )
+    )  # fmt: skip
 
 
 def _growth(context: Context) -> StorageGrowth:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from types import SimpleNamespace
 
+from letopis.archive.activity import PageRow
 from letopis.archive.reader import RecordReader
 from letopis.errors import NotFound
 from letopis.index.link_reports import BrokenRow
 from letopis.index.page_places import PageSources, with_places
 from letopis.index.site_events import SiteEvent
-from letopis.model import stamp14
+from letopis.index.site_maps import MapPage
+from letopis.model import stamp14, to_millis
 from letopis.operations.site_audits import AuditCounts
+from letopis.operations.site_listings import PageFacts
 from letopis.tuples import NamedTuple
+from letopis.web.alerts import changed_texts
 from letopis.web.languages import translatable
 from letopis.web.tables import TableColumn
 
@@ -27,6 +30,8 @@ FINDING_NAMES = {
 }
 ISSUE_NAMES = {
     "error": translatable("error status"),
+    "noindex": translatable("hidden from search engines (noindex)"),
+    "nofollow": translatable("its links are not followed (nofollow)"),
     "title-missing": translatable("title missing"),
     "title-long": translatable("title too long"),
     "title-duplicate": translatable("title of several pages"),
@@ -56,9 +61,11 @@ AUDIT_COLUMNS = (
     TableColumn("description", translatable("Description")),
     TableColumn("heading", translatable("Main heading"), hidden=True),
     TableColumn("headings", translatable("Main headings"), "number", hidden=True),
+    TableColumn("robots", translatable("Robots"), hidden=True),
     TableColumn("canonical", translatable("Canonical address"), hidden=True),
     TableColumn("alternates", translatable("Languages"), "number", hidden=True),
     TableColumn("depth", translatable("Clicks"), "number"),
+    TableColumn("words", translatable("Words"), "number"),
     TableColumn("bytes", translatable("Size"), "size"),
     TableColumn("images", translatable("Images"), "number", hidden=True),
     TableColumn("without_alt", translatable("Images without alt text"), "number", hidden=True),
@@ -79,6 +86,7 @@ BROKEN_COLUMNS = (
     TableColumn("actions", translatable("Actions"), "actions"),
 )
 EVENT_COLUMNS = (
+    TableColumn("time", translatable("When"), "time"),
     TableColumn("event", translatable("What"), "custom"),
     TableColumn("url", translatable("Page"), "custom"),
     TableColumn("title", translatable("Title"), hidden=True),
@@ -94,9 +102,15 @@ FINDING_COLUMNS = (
 PAGE_COLUMNS = (
     TableColumn("url", translatable("Page"), "custom"),
     TableColumn("title", translatable("Title"), hidden=True),
+    TableColumn("status", translatable("Status"), "status"),
+    TableColumn("type", translatable("Kind"), hidden=True),
+    TableColumn("clicks", translatable("Clicks"), "number"),
+    TableColumn("links_in", translatable("Linked from"), "number"),
+    TableColumn("links_out", translatable("Links to"), "number"),
+    TableColumn("bytes", translatable("Size"), "size"),
     TableColumn("versions", translatable("Versions"), "number"),
-    TableColumn("changed", translatable("Newest version"), "time"),
-    TableColumn("checked", translatable("Last check"), "time"),
+    TableColumn("changed", translatable("Newest version"), "ago"),
+    TableColumn("checked", translatable("Last check"), "ago"),
 )
 LINK_COLUMNS = (
     TableColumn("url", translatable("Page"), "page"),
@@ -106,9 +120,13 @@ LINK_COLUMNS = (
     TableColumn("links_out", translatable("Links to"), "number"),
 )
 RANK_COLUMNS = (
+    TableColumn("place", translatable("Place"), "number"),
     TableColumn("url", translatable("Page"), "custom"),
     TableColumn("title", translatable("Title"), hidden=True),
     TableColumn("rank", translatable("Rank"), "custom"),
+    TableColumn("rise", translatable("Change"), "custom"),
+    TableColumn("links_in", translatable("Linked from"), "number"),
+    TableColumn("clicks", translatable("Clicks"), "number"),
 )
 EVENT_NAMES = {
     "appeared": translatable("appeared"),
@@ -139,64 +157,49 @@ def audit_table(audits: Sequence[AuditCounts]) -> tuple[list[TableColumn], list[
     return columns, rows
 
 
-class RankLine(NamedTuple):
-    """A page, what it is called, and its rank."""
+def page_line(row: PageRow, facts: PageFacts | None, dated: bool) -> SimpleNamespace:
+    """A page of a site as the table shows it; of an earlier time with the version of then."""
+    nothing = dict.fromkeys((*MapPage._fields, *PageFacts._fields))
+    known = {**facts.page._asdict(), **facts._asdict()} if facts else nothing
+    changed = facts.page.time if facts and dated else row.changed
+    return SimpleNamespace(**{**known, **row._asdict(), "changed": changed})
 
+
+class RankLine(NamedTuple):
+    """A page by its place, with its rank and how that rose since an earlier time; null for a page that is new."""
+
+    place: int
     url: str
     title: str
     rank: float
+    rise: float | None
+    links_in: int
+    clicks: int | None
 
 
-class EventLine(NamedTuple):
-    """An event of a site as the table shows it: its fields, and what they say together."""
-
-    event: str
-    url: str
-    title: str
-    to: str
-    before: str
-    status: int | None
-    links: int | None
-    parent: str
-    parent_before: str
-    details: str
+def event_line(row: SiteEvent) -> SimpleNamespace:
+    """An event as the table shows it; its details are for the filter and for files, the page words them."""
+    details = " ".join(filter(None, (row.to, row.parent, row.before)))
+    return SimpleNamespace(**row._asdict(), details=details, removed="", added="")
 
 
-def event_line(row: SiteEvent) -> EventLine:
-    """Its details are for the filter and for files; the page words them."""
-    return EventLine(*row, " ".join(filter(None, (row.to, row.parent, row.before))))
+def with_changed_texts(answers: RecordReader, rows: Sequence[SimpleNamespace]) -> list[SimpleNamespace]:
+    """The rows with the first text that came and went, which costs a look at the checks of each."""
+    for row in rows:
+        if row.time is not None and row.event in ("changed", "renamed"):
+            moment = to_millis(row.time)
+            found = next(iter(answers.checks(row.url, moment, moment)), None)
+            vars(row).update(changed_texts(found))
+    return list(rows)
 
 
-class BrokenLine(NamedTuple):
-    """A broken link with the line of its page that is to be changed, and what it can lead to instead."""
-
-    source: str
-    target: str
-    status: int
-    since: datetime | None
-    text: str
-    last_good: datetime | None
-    type: str
-    final: str
-    line: int
-    column: int
-    markup: str
-    replacement: str
-    failure: str
-
-
-def with_lines(sources: PageSources, answers: RecordReader, rows: Sequence[BrokenLine]) -> list[BrokenLine]:
+def with_lines(sources: PageSources, answers: RecordReader, rows: Sequence[SimpleNamespace]) -> list[SimpleNamespace]:
     """The rows with where their links stand and why nothing answered, which costs a look at each of their pages."""
-    placed = with_places((BrokenRow(*row[:10]) for row in rows), sources)
-    return [
-        row._replace(
-            line=found.line,
-            column=found.column,
-            markup=sources.line(row.source, found.line, found.column),
-            failure="" if row.status else _failure_of(answers, row.target),
-        )
-        for row, found in zip(rows, placed, strict=True)
-    ]
+    for row, found in zip(rows, with_places((row.found for row in rows), sources), strict=True):
+        row.line, row.column = found.line, found.column
+        row.markup = sources.line(row.source, found.line, found.column)
+        row.failure = "" if row.status else _failure_of(answers, row.target)
+    return list(rows)
 
 
 def _failure_of(answers: RecordReader, url: str) -> str:
@@ -207,7 +210,7 @@ def _failure_of(answers: RecordReader, url: str) -> str:
         return ""
 
 
-def broken_line(home: str, row: BrokenRow) -> BrokenLine:
-    """With where our archive shows what the link led to, which is nothing when it never worked while we looked."""
+def broken_line(home: str, row: BrokenRow) -> SimpleNamespace:
+    """A broken link as the table shows it, with where our archive shows what it led to; empty when it never worked."""
     copy = f"{home}/web/{stamp14(row.last_good)}/{row.final or row.target}" if row.last_good else ""
-    return BrokenLine(*row, "", copy, "")
+    return SimpleNamespace(**row._asdict(), found=row, markup="", replacement=copy, failure="")

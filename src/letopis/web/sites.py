@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -27,11 +27,13 @@ from letopis.operations import Context, bind, site_listings
 from letopis.operations.links import RankQuery, SiteMapQuery, SiteReportQuery, rank, site_report
 from letopis.operations.site_audits import AuditCounts, SiteAuditQuery, audit_history, site_audit
 from letopis.operations.site_listings import (
+    FRESH,
     MOST_RANKS,
     FindingRow,
     SiteListing,
     TimedGraph,
     findings_listing,
+    page_facts,
     timed_graph,
 )
 from letopis.tuples import NamedTuple
@@ -65,6 +67,8 @@ from letopis.web.site_tables import (
     audit_table,
     broken_line,
     event_line,
+    page_line,
+    with_changed_texts,
     with_lines,
 )
 from letopis.web.tables import TableQuestion, make_table, table_download
@@ -98,8 +102,6 @@ _AUDITS = 12
 """Times at which the audit shows how many pages had issues."""
 _MOST_AUDITED_AGAIN = 500
 """Pages up to which a site is audited at earlier times as well."""
-_FRESH = 5.0
-"""Seconds for which a graph is good enough for a page."""
 
 
 class SiteQuery(NamedTuple):
@@ -178,7 +180,7 @@ class SiteView:
 
     def _links(self) -> TimedGraph | None:
         """The links of the archive, at most a few seconds old; None while they are read for the first time."""
-        return self.known.soon("graph", _FRESH, lambda: timed_graph(self.context))
+        return self.known.soon("graph", FRESH, lambda: timed_graph(self.context))
 
     def _of_links(self, value: Callable[[TimedGraph], T | None]) -> T | None:
         """Asks once more where a site that the archive knows is newer than the links at hand."""
@@ -234,22 +236,14 @@ def _answer(request: Request, where: str, ask: SiteQuery) -> Response:
         if wanted is not None:
             return wanted
     return render_page(
-        request,
-        "site.html",
-        site=name,
-        pages=found.now("pages then", site_listings.count_pages) if ask.at else found.count(),
-        view=ask.view,
-        views=SITE_VIEWS,
-        at=seen_from,
-        since=before,
-        dated=bool(ask.at),
+        request, "site.html", site=name,
+        pages=found.now("pages then", site_listings.count_pages) if ask.at else found.count(), view=ask.view,
+        views=SITE_VIEWS, at=seen_from, since=before, dated=bool(ask.at),
         bar=time_bar(request, seen_from if ask.at else None, found.times(), now),
         link=urlencode({"view": ask.view, "at": rfc3339(seen_from)}),
         kept=urlencode({name: value for name, value in (("at", ask.at), ("since", ask.since)) if value}),
-        waiting=filled is None,
-        checked=_checked(context, request.query_params.get("checked", "")),
-        **(filled or {}),
-    )
+        waiting=filled is None, checked=_checked(context, request.query_params.get("checked", "")), **(filled or {}),
+    )  # fmt: skip
 
 
 def _checked(context: Context, url: str) -> Check | None:
@@ -280,7 +274,8 @@ def _picture(view: SiteView) -> dict[str, Any] | None:
     return {"picture": treemap(found), "sections": sections, "in_all": tree.total}
 
 
-def _pages(view: SiteView) -> dict[str, Any]:
+def _pages(view: SiteView) -> dict[str, Any] | None:
+    """Those that were there then, with what the links say of them; nobody waits for that of a large site."""
     activity = activity_of(view.archive)
     number = view.ask.page
     if view.is_large():
@@ -289,8 +284,13 @@ def _pages(view: SiteView) -> dict[str, Any]:
         after = found[_SIZE - 1][0] if len(found) > _SIZE else ""
     else:
         rows, after = activity.pages(view.site, _SORTED, 0), ""
+    urls, dated = [row.url for row in rows], bool(view.ask.at)
+    facts = view.now(f"facts {number}", lambda graph, site, at: page_facts(graph, site, at, urls))
+    if facts is None and dated:
+        return None
+    lines = [page_line(row, (facts or {}).get(row.url), dated) for row in rows if not dated or row.url in (facts or {})]
     named = TitleShortener(row.title for row in rows).of
-    return {"columns": PAGE_COLUMNS, "rows": rows, "after": after, "named": named}
+    return {"columns": PAGE_COLUMNS, "rows": lines, "after": after, "named": named}
 
 
 def _changes(view: SiteView) -> dict[str, Any] | None:
@@ -299,7 +299,9 @@ def _changes(view: SiteView) -> dict[str, Any] | None:
         return None
     by_day, hours = _heat(view) or (None, None)
     shown = {"heat": by_day, "hours": hours}
-    table = {"columns": EVENT_COLUMNS, "rows": list(map(event_line, found.of(view.ask.kind)))}
+    newest = sorted(found.of(view.ask.kind), key=lambda row: row.time or view.since, reverse=True)
+    whole = partial(with_changed_texts, view.archive.answers)
+    table = {"columns": EVENT_COLUMNS, "rows": list(map(event_line, newest)), "whole": whole}
     return {**table, "events_called": EVENT_NAMES, **_kinds(view, found), **shown}
 
 
@@ -345,12 +347,19 @@ def _broken(view: SiteView) -> dict[str, Any] | None:
 
 
 def _ranks(view: SiteView) -> dict[str, Any] | None:
-    def ranked(graph: Graph, site: str, at: int) -> list[RankLine]:
-        found = list(rank(view.context, RankQuery(site=site, top=MOST_RANKS, at=from_millis(at))))
-        titles = site_listings.page_titles(graph, site, at, (row.url for row in found))
-        return [RankLine(row.url, titles[row.url], row.rank) for row in found]
+    def ranked(graph: Graph, site: str, since: int, at: int) -> list[RankLine]:
+        asked = (RankQuery(site=site, top=MOST_RANKS, at=from_millis(when)) for when in (since, at))
+        before, found = ({row.url: row.rank for row in rank(view.context, one)} for one in asked)
+        facts = page_facts(graph, site, at, found)
+        return [
+            RankLine(
+                place, url, facts[url].page.title, value, value - before[url] if url in before else None,
+                facts[url].links_in, facts[url].clicks,
+            )
+            for place, (url, value) in enumerate(found.items(), 1)
+        ]  # fmt: skip
 
-    found = view.now("ranks", ranked)
+    found = view.between("ranks", ranked)
     if found is None:
         return None
     named = TitleShortener(row.title for row in found).of
@@ -375,14 +384,15 @@ def _audit(view: SiteView) -> dict[str, Any] | None:
     found = view.soon("audit", lambda: _audited(view))
     if found is None:
         return None
-    rows, counts = found
+    rows, about = found
     kept = [row for row in rows if not view.ask.kind or view.ask.kind in row.issues]
     over_time = None if len(rows) > _MOST_AUDITED_AGAIN else view.soon("audits", lambda: _audits(view))
     return {
         "columns": AUDIT_COLUMNS,
         "rows": kept,
-        "counts": counts,
-        "pages_in_all": len(rows),
+        "counts": about["issues"],
+        "about": about,
+        "faulty": sum(bool(row.issues) for row in rows),
         "kind": view.ask.kind,
         "issues_called": ISSUE_NAMES,
         "audits": over_time or [],
@@ -397,9 +407,9 @@ def _audits(view: SiteView) -> list[AuditCounts]:
     return audit_history(view.context, view.site, times[::-1][::step][::-1], _MOST_AUDITED_AGAIN)
 
 
-def _audited(view: SiteView) -> tuple[list[AuditedPage], dict[str, int]]:
+def _audited(view: SiteView) -> tuple[list[AuditedPage], Mapping[str, Any]]:
     found = site_audit(view.context, SiteAuditQuery(site=view.site, at=view.at if view.ask.at else None))
-    return list(found), found.about["issues"]
+    return list(found), found.about
 
 
 _FILLED: dict[str, Callable[[SiteView], dict[str, Any] | None]] = {

@@ -9,6 +9,7 @@ import pytest
 from letopis.archive import READ, Archive
 from letopis.errors import UsageError
 from letopis.index.site_audit import AUDIT_ISSUES, AuditedPage, read_markup
+from letopis.model import Observation, Outcome, Response
 from letopis.operations import Context
 from letopis.operations.site_audits import SiteAuditQuery, site_audit
 from letopis.web.site_tables import AUDIT_COLUMNS, ISSUE_NAMES
@@ -64,6 +65,29 @@ def test_what_a_page_lacks_or_has_too_much_of_is_named(audited: dict[str, Audite
         "mixed-content",
     )  # fmt: skip
     assert audited["/long"].issues == ("title-long", "description-long", "headings-several")
+
+
+def test_what_search_engines_are_asked_to_leave_out_is_named_with_its_reason(tmp_path: Path) -> None:
+    hidden = page(f"{SITE}/hidden", "Hidden", "<meta name=robots content='NOINDEX, follow'>")
+    home = page(f"{SITE}/", "Home", "<a href=/hidden>a</a><a href=/none>b</a><a href=/paper>c</a><a href=/other>d</a>")
+    with Archive(tmp_path / "archive") as archive:
+        archive.put(f"{SITE}/", home)
+        archive.put(f"{SITE}/hidden", hidden)
+        archive.put(f"{SITE}/other", page(f"{SITE}/", "Other"))
+        told = (("content-type", "text/html"), ("x-robots-tag", "none"))
+        plain = (("content-type", "text/plain"), ("x-robots-tag", "noindex"))
+        for path, headers, body in (("/none", told, page(f"{SITE}/none", "None")), ("/paper", plain, b"two words")):
+            response = Response(SITE + path, SITE + path, 200, headers, body, archive.clock())
+            archive.record([Observation(response, Outcome.NEW, dated=True)])
+        found = site_audit(Context(archive, rights=READ), SiteAuditQuery(site="example.org"))
+        rows = {row.url.removeprefix(SITE): row for row in found}
+    assert {path: row.robots for path, row in rows.items()} == {
+        "/": "", "/hidden": "follow, noindex", "/none": "nofollow, noindex", "/paper": "noindex", "/other": "",
+    }  # fmt: skip
+    assert (rows["/hidden"].issues, rows["/none"].issues) == (("noindex",), ("noindex", "nofollow"))
+    assert (rows["/paper"].issues, rows["/paper"].words) == (("noindex",), 2)
+    assert [path for path, row in rows.items() if row.indexable] == ["/"], "another is said to stand for /other"
+    assert found.about["indexable"] == 1
 
 
 def test_pages_are_compared_with_each_other(audited: dict[str, AuditedPage]) -> None:

@@ -15,7 +15,7 @@ const percent = (share) => (share === null ? "–" : `${Math.round(100 * share)}
 // Rows are copies of one that the page brings along, with its labels and its form.
 function hostRow(row) {
   const made = document.querySelector("[data-host-row]").content.querySelector("tr").cloneNode(true);
-  const values = [null, grouped(row.fetched), row.failures, `${row.crawl_delay} s`];
+  const values = [null, grouped(row.fetched), grouped(row.waiting), grouped(row.due), row.failures, `${row.crawl_delay} s`];
   values.forEach((value, at) => value !== null && (made.cells[at].textContent = value ?? "–"));
   const link = made.querySelector("a");
   link.href = `/site/${row.name}`;
@@ -53,9 +53,6 @@ function show(figures) {
     const seconds = (performance.now() - askedAt) / 1000;
     const rise = (name) => Math.max(0, figures[name] - before[name]);
     for (const place of box.querySelectorAll("[data-rate]")) place.textContent = decimal(rise(place.dataset.rate) / seconds);
-    if (rise("fetched")) {
-      box.querySelector("[data-share]").textContent = percent(rise("first_visits") / rise("fetched"));
-    }
     rates.push(rise("fetched") / seconds);
     if (rates.length > KEPT) rates.shift();
     draw();

@@ -87,7 +87,79 @@ for (const picture of document.querySelectorAll("svg.web")) {
     }
   };
   for (const kind of ["pointerover", "pointerleave", "focusin", "focusout"]) picture.addEventListener(kind, show);
+  fit(picture, show);
 }
+
+// On a phone the picture stands upright, as wide as the screen; buttons make it larger, and names stand where there is
+// room for them. A finger chooses a circle first and opens it from the line above.
+function fit(picture, show) {
+  const told = document.querySelector("[data-chosen]");
+  if (matchMedia("(hover: none)").matches) {
+    picture.addEventListener("click", (event) => {
+      const dot = event.target.closest("a");
+      if (!dot) return;
+      event.preventDefault();
+      show(event);
+      const link = Object.assign(document.createElement("a"), { href: dot.getAttribute("href"), textContent: nameOf(dot) });
+      told.replaceChildren(link);
+      told.hidden = false;
+    });
+  }
+  if (!matchMedia("(max-width: 40rem)").matches) return;
+  const [, , wide, high] = picture.getAttribute("viewBox").split(" ").map(Number);
+  picture.setAttribute("viewBox", `0 0 ${high} ${wide}`);
+  for (const [one, other] of [["cx", "cy"], ["x1", "y1"], ["x2", "y2"]]) {
+    for (const shape of picture.querySelectorAll(`[${one}]`)) {
+      const kept = shape.getAttribute(one);
+      shape.setAttribute(one, shape.getAttribute(other));
+      shape.setAttribute(other, kept);
+    }
+  }
+  picture.classList.add("fitted");
+  const buttons = document.querySelector("[data-zoom]");
+  let scale = 1;
+  const size = () => {
+    picture.style.width = `${100 * scale}%`;
+    label(picture, high);
+  };
+  buttons.hidden = false;
+  buttons.addEventListener("click", ({ target }) => {
+    if (target.dataset.by) scale = Math.min(6, Math.max(1, Number(target.dataset.by) * scale));
+    size();
+  });
+  size();
+}
+
+function nameOf(dot) {
+  return dot.querySelector("title").textContent.split(": ")[0];
+}
+
+// The names of the highest pages, as large as the text around whatever the size of the picture, none above another.
+function label(picture, wide) {
+  const unit = wide / picture.getBoundingClientRect().width;
+  const names = picture.lastElementChild;
+  const taken = [];
+  names.replaceChildren();
+  names.style.fontSize = `${12 * unit}px`;
+  for (const dot of picture.querySelectorAll("a")) {
+    const circle = dot.querySelector("circle:not(.reach)");
+    const [x, y, radius] = ["cx", "cy", "r"].map((name) => Number(circle.getAttribute(name)));
+    const text = names.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "text"));
+    const name = nameOf(dot);
+    text.textContent = name.length > 22 ? `${name.slice(0, 21)}…` : name;
+    text.setAttribute("y", y + radius + 13 * unit);
+    const half = text.getComputedTextLength() / 2;
+    text.setAttribute("x", Math.min(Math.max(x, half + 4), wide - half - 4));
+    const box = text.getBBox();
+    const crosses = (other) => box.x < other.x + other.width && other.x < box.x + box.width && box.y < other.y + other.height && other.y < box.y + box.height;
+    if (taken.some(crosses)) text.remove();
+    else taken.push(box);
+  }
+}
+
+// Of a row of tabs that is longer than a phone is wide, the one that is open is seen.
+const open = document.querySelector(".tabs [aria-current]");
+if (open && open.offsetLeft + open.offsetWidth > innerWidth) open.parentElement.scrollLeft = open.offsetLeft - innerWidth / 2;
 
 // "/" goes to the search box, as people expect.
 document.addEventListener("keydown", (event) => {

@@ -80,7 +80,15 @@ const MOVES = {
   ArrowRight: (one) => children(above(one))[children(above(one)).indexOf(one) + 1],
 };
 
+function go(key) {
+  choose(chosen ? MOVES[key](chosen) : children(page().body)[0]);
+  mark.scrollIntoView({ block: "nearest" });
+}
+
 function begin() {
+  // What arrows do, for fingers.
+  document.querySelector("[data-moves]").hidden = false;
+  for (const button of document.querySelectorAll("[data-move]")) button.addEventListener("click", () => go(button.dataset.move));
   const root = page().documentElement;
   const height = Math.min(MOST_HEIGHT, Math.max(400, root.scrollHeight));
   frame.style.height = over.style.height = `${height}px`;
@@ -91,11 +99,9 @@ function begin() {
   over.addEventListener("click", (event) => choose(under(event)));
   over.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && chosen) field.form.requestSubmit();
-    const move = MOVES[event.key];
-    if (!move) return;
+    if (!MOVES[event.key]) return;
     event.preventDefault();
-    choose(chosen ? move(chosen) : children(page().body)[0]);
-    mark.scrollIntoView({ block: "nearest" });
+    go(event.key);
   });
 }
 

@@ -1,0 +1,150 @@
+"""What the pages of a site, of an address, of a project and of the crawl tell: links, times, plans."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+from served_archive import WebClient, at, look, running
+from signed_in import Person, add_people
+
+from letopis.archive import Archive
+from letopis.change import compare
+from letopis.crawl import CrawlOptions, enqueue_seeds
+from letopis.extract import read_page
+from letopis.index.link_index import LinkIndex
+from letopis.index.link_reports import links_for, links_in, links_out
+from letopis.model import rfc3339, to_millis
+from letopis.operations import Context
+from letopis.operations.projects import AddToProjectCommand, add_to_project
+
+HOME, NEWS, OLD, LATE = (f"http://a.example/{name}" for name in ("", "news", "old", "late"))
+ELSEWHERE = "http://b.example/"
+
+
+def text(title: str, *targets: str, word: str = "") -> bytes:
+    links = "".join(f'<a href="{target}">to {target[-5:]}</a> ' for target in targets)
+    return f"<html><title>{title}</title><p>{word or title}</p>{links}</html>".encode()
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[Archive]:
+    """A site of which one page changes, one vanishes and one comes; a page elsewhere links to it."""
+    with Archive(tmp_path / "archive", clock=lambda: at(100)) as opened:
+        add_people(opened)
+        first = [look(HOME, at(0), text("Home", NEWS, OLD)), look(NEWS, at(1), text("News", HOME))]
+        opened.record([*first, look(OLD, at(2), text("Old")), look(ELSEWHERE, at(3), text("Else", NEWS))])
+        old, new = text("News", HOME), text("News", HOME, LATE, "http://never.example/", word="Other words")
+        change = compare(read_page(new, NEWS), [read_page(old, NEWS)], same_bytes=False)
+        opened.record([look(NEWS, at(40), new)._replace(change=change)])
+        opened.record([look(OLD, at(50), status=404), look(LATE, at(60), text("Late"))])
+        yield opened
+
+
+@pytest.fixture
+def web(archive: Archive) -> Iterator[WebClient]:
+    with running(archive) as client:
+        yield client
+
+
+def rows(web: WebClient, address: str) -> list[dict[str, Any]]:
+    """The table as data, once what it is made from is there."""
+    until = monotonic() + 300
+    while (answer := web.get(address)).headers["content-type"] != "application/json":
+        assert monotonic() < until, address
+    found: list[dict[str, Any]] = json.loads(answer.text)
+    return found
+
+
+def test_every_change_of_a_site_has_the_time_at_which_it_was_first_seen(web: WebClient) -> None:
+    since = rfc3339(at(10))
+    found = rows(web, f"/site/a.example?view=changes&since={since}&as=json")
+    assert [(row["event"], row["url"], row["time"]) for row in found] == [
+        ("appeared", LATE, rfc3339(at(60))), ("vanished", OLD, rfc3339(at(50))), ("changed", NEWS, rfc3339(at(40))),
+    ], "the newest first"  # fmt: skip
+    shown = web.get(f"/site/a.example?view=changes&since={since}").text
+    assert "<del>News</del> <ins>Other words</ins>" in shown
+    told = web.get(f"/api/v1/map/diff?site=a.example&from={since}").json()["events"]
+    assert {row["url"]: row["time"] for row in told} == {row["url"]: row["time"] for row in found}
+
+
+def test_the_pages_of_a_site_stand_with_status_clicks_links_and_size_as_of_any_time(web: WebClient) -> None:
+    found = {row["url"]: row for row in rows(web, "/site/a.example?view=pages&hide=none&as=json")}
+    news = found[NEWS]
+    assert (news["status"], news["clicks"], news["links_in"], news["links_out"]) == (200, 1, 1, 2)
+    assert (found[OLD]["status"], found[LATE]["clicks"], found[LATE]["type"]) == (404, 2, "text/html")
+    assert news["bytes"] > 0
+    then = {row["url"]: row for row in rows(web, f"/site/a.example?view=pages&at={rfc3339(at(30))}&as=json")}
+    assert set(then) == {HOME, NEWS, OLD}, "the late one was not there"
+    assert (then[OLD]["status"], then[NEWS]["links_out"], then[NEWS]["changed"]) == (200, 1, rfc3339(at(1)))
+
+
+def test_ranks_tell_how_they_rose_since_another_time(web: WebClient) -> None:
+    found = {row["url"]: row for row in rows(web, f"/site/a.example?view=ranks&since={rfc3339(at(30))}&as=json")}
+    assert found[LATE]["rise"] is None, "it is new"
+    then = {row["url"]: row for row in rows(web, f"/site/a.example?view=ranks&at={rfc3339(at(30))}&as=json")}
+    assert found[NEWS]["rise"] == pytest.approx(found[NEWS]["rank"] - then[NEWS]["rank"])
+    assert sorted(row["place"] for row in found.values()) == [1, 2, 3]
+    assert (found[NEWS]["links_in"], found[NEWS]["clicks"]) == (1, 1)
+
+
+def test_a_page_lists_the_links_to_it_and_its_own_as_of_any_time(web: WebClient) -> None:
+    shown = web.get(f"/url/{NEWS}").text
+    assert "2 links to this page" in shown
+    assert "3 links on this page" in shown
+    assert 'href="/save?url=http%3A//never.example/"' in shown, "what nobody looked at can be saved"
+    assert 'href="/url/http://never.example/"' not in shown
+    out = rows(web, f"/url/{NEWS}?out.as=json")
+    assert [(row["target"], row["status"]) for row in out] == [
+        (HOME, 200),
+        (LATE, 200),
+        ("http://never.example/", None),
+    ]
+    assert [row["source"] for row in rows(web, f"/url/{NEWS}?in.as=json")] == [HOME, ELSEWHERE]
+    assert [row["target"] for row in rows(web, f"/url/{NEWS}?out.as=json&at={rfc3339(at(30))}")] == [HOME]
+    assert [row["status"] for row in rows(web, f"/url/{HOME}?out.as=json")] == [200, 404]
+
+
+def test_the_links_around_a_page_are_those_of_the_whole_web_then(archive: Archive) -> None:
+    graph = LinkIndex(archive).graph()
+    for url in (HOME, NEWS, OLD, LATE, ELSEWHERE, "http://never.example/"):
+        for minute in (0, 30, 99):
+            moment, time = graph.as_of(to_millis(at(minute))), to_millis(at(minute))
+            assert links_for(graph, url, time) == links_out(moment, url)
+            assert links_for(graph, url, time, inward=True) == links_in(moment, url)
+
+
+def test_the_crawl_page_tells_what_comes_next_and_a_host_can_be_dropped(archive: Archive) -> None:
+    enqueue_seeds(archive, CrawlOptions(("http://c.example/", "http://c.example/2")))
+    with archive.catalog.transaction() as cursor:
+        host = archive.catalog.resources.ensure_host(cursor, "c.example")
+        archive.catalog.queues.set_hosts(cursor, [("127.0.0.9", 0, 0, 1.0, 5, 0, host)])
+        known = archive.catalog.resources.find(HOME)
+        assert known is not None
+        archive.catalog.queues.finish(cursor, [(2, to_millis(at(90)), b"", known.id)])
+    with running(archive) as web:
+        olga = Person(web, "olga")
+        status = web.get("/api/v1/crawls").json()
+        assert [(row["name"], row["waiting"], row["due"]) for row in status["hosts"]] == [("c.example", 2, 0)]
+        assert status["next"] == [{"url": HOME, "due": rfc3339(at(90))}]
+        shown = olga.get("/crawl").text
+        assert "Next: 2 pages that were never seen, then 1 that is overdue." in shown
+        assert HOME.partition("://")[2] in shown.partition("Visited next")[2]
+        assert Person(web, "uwe").send("/crawl", host="c.example", action="drop")[0] == 403
+        assert olga.send("/crawl", host="c.example", action="drop") == (303, "/crawl?dropped=c.example")
+        assert "No visit of c.example is planned any more" in olga.get("/crawl?dropped=c.example").text
+        assert web.get("/api/v1/crawls").json()["new"] == 0
+
+
+def test_a_project_shows_what_changed_in_it_and_what_is_unavailable(archive: Archive, web: WebClient) -> None:
+    add_to_project(Context(archive, user="olga", rights=7), AddToProjectCommand(name="mine", sites=("a.example",)))
+    shown = web.get("/projects/mine").text
+    latest = shown.partition('id="latest"')[2].partition("</section>")[0]
+    assert "<del>News</del> <ins>Other words</ins>" in latest
+    assert latest.index("/late") < latest.index("/news"), "the newest first"
+    assert ELSEWHERE not in latest
+    assert '<span class="state down">1</span>' in shown
