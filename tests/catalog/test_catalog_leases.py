@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from letopis.archive import Archive
+from letopis.archive.crawl_status import busiest_crawl_hosts, next_visits
 from letopis.catalog.leases import HostLeases, PauseRow, PauseRows
+from letopis.config import Settings
+from letopis.model import from_millis
 
 
 @pytest.fixture
@@ -45,6 +48,25 @@ def test_hosts_with_new_and_with_due_pages_are_found_however_many_are_due(
     assert sorted(host for host, _ in leases.take("a", now=60, until=100, limit=9)) == [1, 4, 5, 6]
     assert leases.take("b", now=60, until=100, limit=9) == []
     assert sorted(host for host, _ in leases.take("b", now=5000, until=6000, limit=9)) == [1, 2, 4, 5, 6]
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_hosts_that_crawls_ask_most_come_first_with_what_waits_there_on_both_engines(
+    tmp_path: Path, scaled_settings: Settings, shared: bool
+) -> None:
+    with Archive(
+        tmp_path / "a", settings=scaled_settings if shared else None, clock=lambda: from_millis(60)
+    ) as archive:
+        with archive.catalog.transaction() as cursor:
+            for url in ("http://b.example/", "http://b.example/new", "http://a.example/", "http://never.example/"):
+                archive.catalog.queues.plan(cursor, archive.catalog.resources.ensure(cursor, url).id, 0)
+            cursor.run("UPDATE resource SET state = 2, due = 50 WHERE url = ?", ("http://b.example/",))
+            cursor.run("UPDATE resource SET state = 2, due = 70 WHERE url = ?", ("http://a.example/",))
+            cursor.run_many("UPDATE host SET fetched = ? WHERE name = ?", [(3, "b.example"), (2, "a.example")])
+        found = [(one.name, one.fetched, one.waiting, one.due) for one in busiest_crawl_hosts(archive, 9)]
+        assert found == [("b.example", 3, 1, 1), ("a.example", 2, 0, 0)]
+        assert [one.name for one in busiest_crawl_hosts(archive, 1)] == ["b.example"]
+        assert [one.url for one in next_visits(archive, 9)] == ["http://b.example/", "http://a.example/"]
 
 
 def test_a_record_under_an_old_fence_is_refused(archive: Archive) -> None:

@@ -217,10 +217,12 @@ class Activity:
         some = "(SELECT count(*) FROM (SELECT 1 FROM resource r WHERE r.host = h.id AND {} LIMIT 1000) t)"
         counted = has_table(self._database, "revisit")
         again = "coalesce((SELECT r.fetches FROM revisit r WHERE r.host = h.id), 0)" if counted else "0"
+        # Chosen first, so that the URLs of those hosts alone are counted.
+        chosen = f"SELECT h.*, fetched + {again} AS fetches FROM host h WHERE fetched > 0 "
         return self._database.all(
-            f"SELECT name, fetched + {again} AS fetches, failures, crawl_delay, ip, "
-            f"{some.format('r.state = 1')}, {some.format('r.state = 2 AND r.due <= ?')} FROM host h "
-            "WHERE fetched > 0 ORDER BY fetches DESC, name LIMIT ?",
+            f"SELECT name, fetches, failures, crawl_delay, ip, {some.format('r.state = 1')}, "
+            f"{some.format('r.state = 2 AND r.due <= ?')} FROM ({chosen}ORDER BY fetches DESC, name LIMIT ?) h "
+            "ORDER BY fetches DESC, name",
             (now, limit),
         )
 
