@@ -108,7 +108,7 @@ HEAD = """# Benchmarks
 Every figure stands beside a peer or a bound that was measured in the same run; times are CPU times. The table is made
 by `tools/benchmarks.py` from `docs/benchmarks/results.json`, where every result is kept with its commit. The page of
 a row says how it is measured, what was tried and why a goal is missed. [Against other tools](benchmarks/against.md)
-has the figures by tool.
+has the figures by tool. Results of commit 1a32b89 were measured on steps whose work it joined.
 
 | row | what | ours | best peer | ratio | goal | | command | measured |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
