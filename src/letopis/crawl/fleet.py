@@ -138,7 +138,8 @@ class Fleet:
                     f"an agent {how or 'ended early'}; all that was fetched is recorded, "
                     "and the crawl can be started again when the cause is gone"
                 )
-            self._remark(f"agent {index + 1} {how or 'ended early'}; another goes on with its hosts")
+            last = "; the figures may lack what it recorded last" if process.returncode else ""
+            self._remark(f"agent {index + 1} {how or 'ended early'}; another goes on with its hosts{last}")
 
     async def _listen(self, index: int, process: asyncio.subprocess.Process) -> str:
         """Takes in the figures of an agent until it ends; what it said of errors, from its end."""
