@@ -33,7 +33,7 @@ EXPECTED: dict[str, int] = {
     "GET /cdx/search/cdx": READ, "GET /web/cdx": READ, "GET /web/{rest:path}": READ, "GET /feed/{rest:path}": READ,
     "GET /api/v1/versions": READ, "GET /api/v1/history": READ, "GET /api/v1/content": READ, "GET /api/v1/diff": READ,
     "GET /api/v1/links": READ, "GET /api/v1/stats": READ, "GET /api/v1/changes": READ, "GET /api/v1/events": READ,
-    "POST /api/v1/check": WRITE, "POST /api/v1/changes/ack": WRITE,
+    "POST /mcp": READ, "POST /api/v1/check": WRITE, "POST /api/v1/changes/ack": WRITE,
     "GET /api/v1/projects": READ, "GET /api/v1/projects/{name}": READ, "POST /api/v1/projects": WRITE,
     "DELETE /api/v1/projects/{name}": WRITE,
     "GET /api/v1/watches": READ, "POST /api/v1/watches": WRITE, "DELETE /api/v1/watches": WRITE,

@@ -279,7 +279,7 @@ def test_somebody_compares_two_versions_in_every_view(visit: Visit, daemon: Daem
         for name, mark in (
             ("Side by side", "td.came ins"),
             ("As it looks", "iframe.framed"),
-            ("Source", ".source .came"),
+            ("Source", "table.lines tr.came"),
         ):
             tab.get_by_role("link", name=name, exact=True).click()
             tab.locator(mark).first.wait_for()

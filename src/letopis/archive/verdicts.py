@@ -48,12 +48,13 @@ def verdict_between(archive: Archive, old: Version, new: Version, pages: tuple[P
 def judged(archive: Archive, rows: Iterable[_Row]) -> Iterator[_Row]:
     """The same rows, with verdicts on versions that an import brought and nobody has asked about.
 
-    Bounded: rows that the time does not suffice for come as they are, without a verdict.
+    Bounded: rows that the time does not suffice for come as they are, without a verdict. So do those of a clone that
+    lacks contents: a list fetches nothing.
     """
-    spent = 0.0
+    spent = _MOST_SECONDS if archive.is_clone and archive.catalog.contents.absent() else 0.0
     for row in rows:
         number = row.number if isinstance(row, LoggedChange) else row.version if row.outcome is Outcome.CHANGED else 0
-        if not number or row.meaningful is not None or spent > _MOST_SECONDS:
+        if not number or row.meaningful is not None or spent >= _MOST_SECONDS:
             yield row
             continue
         began = thread_time()

@@ -75,7 +75,7 @@ def test_a_site_has_its_addresses_only_and_costs_less(replica: Replica) -> None:
 def test_a_span_has_whole_histories_and_the_contents_valid_in_it(replica: Replica) -> None:
     replica.clone(CloneSelection(site="example.org", since=to_millis(at(25)), until=to_millis(at(29))))
     with Archive(replica.copy) as copy:
-        assert copy.history(PAGE) == replica.archive.history(PAGE)
+        assert copy.history(PAGE) == replica.archive.answers.history(PAGE), "as recorded: what is judged needs contents"
         assert copy.get(PAGE, version=0).body == HTML % 1
         with pytest.raises(Unavailable, match="fill=True"):
             copy.get(PAGE, version=1)
