@@ -36,6 +36,7 @@ from letopis.model import Check  # noqa: E402
 
 WORLD_SPEED = 120.0
 _STOPPED_WITHIN = 120.0
+_RECORDED_WITHIN = 60.0
 _POLL_SECONDS = 0.05
 
 
@@ -126,6 +127,16 @@ class Daemon:
             finally:
                 process.send_signal(signal.SIGTERM)
                 process.wait(_STOPPED_WITHIN)
+
+    def await_record(self, lines: Sequence[WebLine]) -> None:
+        """Returns when the record tells of every answer: a daemon that is told to stop cuts off what lasts too long."""
+        end = time.monotonic() + _RECORDED_WITHIN
+        while time.monotonic() < end:
+            with Archive(self.archive) as archive:
+                claims, _, _ = claims_of(archive, recorded_urls(self.archive))
+            if not any(each.said == "nothing" for each in compare(lines, [], claims).contradictions):
+                return
+            time.sleep(1.0)
 
     def said(self, *words: str) -> list[Any]:
         """The answer of a verb: one JSON object a row."""
@@ -222,6 +233,8 @@ def measure(folder: Path, seconds: float, hosts: int, pages: int, delay: float) 
                 time.sleep(_POLL_SECONDS)
             web.begin()
             time.sleep(seconds)
+            web.end()
+            daemon.await_record(web.lines)
         lines, silences = list(web.lines), list(web.silences)
     write_lines(folder / "web.log", lines)
     write_lines(folder / "silences.log", silences)

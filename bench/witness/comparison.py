@@ -11,8 +11,11 @@ from bench.witness.web import Silence, WebLine
 
 _SLACK = 10.0
 """Seconds between the time that a look names and the time of the web: the machine may be busy."""
+_ROUNDED = 0.002
+"""The record keeps whole milliseconds."""
 _HOP_SLACK = 60.0
 """Redirects are followed by turns, so a look may begin long before it ends."""
+_NOT_MODIFIED = 304
 _RETRIED = (502, 503, 504)
 _FAILED = ("connect", "timeout", "reset", "protocol", "dns", "other")
 _ROBOTS = "/robots.txt"
@@ -98,7 +101,10 @@ class _WebLog:
             self._free[line.url].append(line)
 
     def take(self, url: str, status: int, at: float, slack: float, *, whole: bool | None = None) -> WebLine | None:
-        """The answer nearest in time; None where there is none."""
+        """The last answer before a time, else the first one after it; None where there is none.
+
+        A look names the time at which its answer had come, however long whoever looked was stopped then.
+        """
         fitting = [
             line for line in self._free[url]
             if line.status == status and line.began - slack <= at <= line.ended + slack
@@ -106,7 +112,7 @@ class _WebLog:
         ]  # fmt: skip
         if not fitting:
             return None
-        nearest = min(fitting, key=lambda line: abs(line.ended - at))
+        nearest = min(fitting, key=lambda line: (line.ended > at + _ROUNDED, abs(line.ended - at)))
         self._free[url].remove(nearest)
         return nearest
 
@@ -145,6 +151,8 @@ def _look(claim: Claim, log: _WebLog, silences: Sequence[Silence]) -> Iterator[C
         yield from _failed_look(claim, last, log, silences)
         return
     line = log.take(last, claim.status, claim.time, _SLACK)
+    if line is None and claim.outcome == "changed" and log.take(last, _NOT_MODIFIED, claim.time, _SLACK) is not None:
+        return  # it was asked whether an earlier version still holds, while another look saw a later one
     if line is None:
         yield _contradiction(claim, "no such answer was sent then")
     elif not line.whole:

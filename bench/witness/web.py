@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -139,7 +140,7 @@ class WitnessWeb:
         self._world = World(seed, hosts - 1, pages, start, crawl_delay=0.0)
         self._ahead = timedelta(days=10)
         self.authorities: tuple[str, ...] = ()
-        self._begun = asyncio.Event()
+        self._begun, self._ending, self.ended = asyncio.Event(), asyncio.Event(), threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._servers: list[asyncio.Server] = []
         self._open: set[asyncio.StreamWriter] = set()
@@ -151,20 +152,25 @@ class WitnessWeb:
         self._world = self._world.at(self.authorities[:-1])
         ready.set()
         dying = asyncio.ensure_future(self._die_and_return())
+        ending = asyncio.ensure_future(self._end(dying))
         await stop.wait()
-        dying.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await dying
-        for server in self._servers:
-            server.close()
-        for writer in list(self._open):
-            writer.close()
+        for task in (ending, dying):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        self._close()
 
     def begin(self) -> None:
         """From now on time counts: for the world, and for the host that dies. From any thread."""
         assert self._loop is not None, "it runs"
         self._began = time.time()
         self._loop.call_soon_threadsafe(self._begun.set)
+
+    def end(self) -> None:
+        """From now on nobody listens anywhere. From any thread; returns when that is so."""
+        assert self._loop is not None, "it runs"
+        self._loop.call_soon_threadsafe(self._ending.set)
+        self.ended.wait()
 
     def seeds(self) -> list[str]:
         """The home pages of all hosts."""
@@ -217,6 +223,22 @@ class WitnessWeb:
             self._servers[number] = await self._start(number, port)
         finally:
             self.silences.append(Silence(self.dying, began, time.time()))
+
+    async def _end(self, dying: asyncio.Future[None]) -> None:
+        """Closes every port for good, when somebody asks for it."""
+        await self._ending.wait()
+        dying.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await dying
+        self._close()
+        self.silences += [Silence(each, time.time(), math.inf) for each in self.authorities]
+        self.ended.set()
+
+    def _close(self) -> None:
+        for server in self._servers:
+            server.close()
+        for writer in list(self._open):
+            writer.close()
 
     def _fault(self, number: int) -> Fault | None:
         if number != len(self._servers) - 2 or not self._begun.is_set():
