@@ -3,6 +3,7 @@ one page as a file of its own."""
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 from many_ways import picture
+from patience import until
 from playwright.sync_api import expect
 from ranged_folder import serving
 from scripted_site import ScriptedSite
@@ -111,6 +113,8 @@ PAGE = """<!doctype html><html><head><title>Příliš žluťoučký</title>
 <iframe src=/frame width=200 height=90></iframe></body></html>"""
 PICTURES = ("/a.png", "/body.png", "/deep/b.png", "/deep/h.png", "/deep/p.png", "/deep/li.png", "/more/d.png")
 
+COLORS = {f"{30 * number} {255 - 30 * number} 90" for number in range(len(PICTURES))}
+
 
 @pytest.fixture
 def pictured(scripted_site: ScriptedSite) -> ScriptedSite:
@@ -146,12 +150,27 @@ def test_a_page_in_one_file_looks_the_same_with_its_server_off(
 
 
 def looked_at(browser: Any, address: str) -> tuple[str, list[str], bytes]:
-    """Title, links and the picture of a page, when all of it is there."""
+    """Title, links and the picture of a page, when all of its pictures are painted."""
     tab = browser.new_page(viewport={"width": 500, "height": 400})
+    eyes = browser.new_page()
     try:
         tab.goto(address, wait_until="load")
-        tab.wait_for_function("document.querySelector('iframe').getBoundingClientRect().width > 0")
+        for frame in tab.frames:
+            frame.evaluate("Promise.all(Array.from(document.images, image => image.decode()))")
+        until(lambda: set(eyes.evaluate(COLORS_OF, base64.b64encode(tab.screenshot()).decode())) >= COLORS)
         links = tab.evaluate("Array.from(document.links, link => link.href)")
         return tab.title(), links, tab.screenshot()
     finally:
+        eyes.close()
         tab.close()
+
+
+COLORS_OF = """async data => {
+    const picture = await createImageBitmap(await (await fetch('data:image/png;base64,' + data)).blob());
+    const drawn = new OffscreenCanvas(picture.width, picture.height).getContext('2d');
+    drawn.drawImage(picture, 0, 0);
+    const bytes = drawn.getImageData(0, 0, picture.width, picture.height).data;
+    const found = new Set();
+    for (let at = 0; at < bytes.length; at += 4) found.add(bytes.slice(at, at + 3).join(' '));
+    return [...found];
+}"""

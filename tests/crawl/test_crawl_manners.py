@@ -51,14 +51,15 @@ def test_a_host_sees_one_request_at_a_time_and_its_pauses(tmp_path: Path, agents
 @pytest.mark.parametrize("agents", [1, 2, 4])
 def test_hosts_behind_one_address_share_its_pauses(tmp_path: Path, agents: int) -> None:
     with logged_web(World(hosts=5, pages_per_host=3, noisy=0, crawl_delay=0), "ports") as web:
+        began = time.monotonic()
         crawled(web, tmp_path / "a", agents)
+        took = time.monotonic() - began
         asked = web.asked()
     assert len(spans(asked, "host")) == 5
     assert set(spans(asked, "address")) == {"127.0.0.1"}
-    # Agents take turns by the clock: a request that left late may be close to the next one, never are there more.
-    assert asked[-1].began - asked[0].began >= (len(asked) - 1) * DELAY * NEARLY - DELAY
-    if agents == 1:
-        assert least_pause(asked, "address") >= DELAY * NEARLY
+    # When requests leave is what is promised. A site that is stopped for a moment reads several at once, so what it
+    # saw says little; five hosts that were asked side by side would be done in a fifth of the time.
+    assert took >= (len(asked) - 1) * DELAY * NEARLY
 
 
 def noted(folder: Path, host: str) -> int:
