@@ -154,3 +154,10 @@ def test_chunks_are_joined(parts: list[bytes]) -> None:
 @given(st.binary(max_size=100))
 def test_what_is_not_chunked_never_grows(body: bytes) -> None:
     assert len(unchunked(body)) <= len(body)
+
+
+@pytest.mark.parametrize("size", [b"-11", b"+5", b"0x5", b"1_0", b"-0"])
+def test_what_is_no_size_of_a_chunk_ends_the_reading(size: bytes) -> None:
+    body = size + b"\r\nLocation: /\r\n"
+    assert unchunked(body) == body
+    assert unchunked(b"3\r\nabc\r\n" + body) == b"abc"

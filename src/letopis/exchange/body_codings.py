@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import re
 import zlib
 from collections.abc import Callable
 
@@ -194,6 +195,9 @@ _CODINGS: dict[str, Callable[[bytes, int], bytes]] = {
 }
 
 
+_HEX = re.compile(rb"[0-9a-fA-F]{1,8}")
+
+
 def unchunked(body: bytes) -> bytes:
     """The body of a chunked message; what is not chunked stays as it is."""
     parts: list[bytes] = []
@@ -211,7 +215,5 @@ def unchunked(body: bytes) -> bytes:
 
 
 def _hex(digits: bytes) -> int | None:
-    try:
-        return int(digits, 16) if digits and len(digits) <= 8 else None
-    except ValueError:
-        return None
+    """A number of hexadecimal digits alone: a sign would lead backwards for ever."""
+    return int(digits, 16) if _HEX.fullmatch(digits) else None
