@@ -62,6 +62,12 @@ def test_counted_change_is_told_once() -> None:
     assert say(rules, state, check(2), version=2)[0] == []
 
 
+def test_a_change_names_the_version_it_speaks_of_whoever_brought_it() -> None:
+    history = WatchHistory(SEEN, (check(1),), 2, START)
+    alerts, _ = decide_alerts(watch("changed"), history, WatchDifference(True, ("new",), number=4))
+    assert [alert.version for alert in alerts] == [4]
+
+
 def test_change_that_does_not_count_is_not_told_but_moves_on() -> None:
     said, state = say(watch("changed"), SEEN, check(1), version=2, change=WatchDifference(False, ("noise",)))
     assert (said, state.version, state.changed) == ([], 2, SEEN.changed)

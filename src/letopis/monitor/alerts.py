@@ -59,6 +59,8 @@ class WatchDifference:
     text: str = ""
     score: float = 0.0
     reason: str = ""
+    number: int | None = None
+    """That of the newest version."""
 
 
 class WatchHistory(NamedTuple):
@@ -79,6 +81,8 @@ class Alert(NamedTuple):
     difference: str = ""
     score: float | None = None
     reason: str = ""
+    version: int | None = None
+    """The version it speaks of, which others may have recorded after the check; None where that is the check's."""
 
 
 def decide_alerts(
@@ -197,7 +201,8 @@ def _changed(watch: Watch, history: WatchHistory, change: WatchDifference) -> Al
     came = len(change.added)
     lines = f"{came} {'line' if came == 1 else 'lines'} added, {len(change.removed)} removed"
     when = history.checks[-1].checked_at if history.checks else history.now
-    return Alert(AlertKind.CHANGED, when, f"{watch.url} has changed: {lines}", change.text, change.score, change.reason)
+    said = f"{watch.url} has changed: {lines}"
+    return Alert(AlertKind.CHANGED, when, said, change.text, change.score, change.reason, change.number)
 
 
 def _quiet(watch: Watch, state: WatchState, now: datetime) -> list[Alert]:

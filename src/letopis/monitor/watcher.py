@@ -194,8 +194,8 @@ class Watcher:
         guarded = not self._options(one.watch.notify_origin).private_ok
         for alert in one.alerts:
             facts = {
-                "tag": one.watch.tag, "watch": one.row.id, "name": one.watch.name,
-                "version": one.check.version, "difference": alert.difference,
+                "tag": one.watch.tag, "watch": one.row.id, "name": one.watch.name, "difference": alert.difference,
+                "version": one.check.version if alert.version is None else alert.version,
                 "score": alert.score, "reason": alert.reason, "summary": bool(one.watch.summary),
             }  # fmt: skip
             row = AlertRow(0, one.watch.url, str(alert.kind), to_millis(alert.time), alert.message, json.dumps(facts))
