@@ -57,6 +57,19 @@ def test_a_batch_leaves_what_its_looks_would_leave_one_by_one(puts: list[Put], c
         assert taken_in(Path(name) / "parts", [puts[:cut], puts[cut:]]) == alone
 
 
+@given(st.permutations(range(7)), st.lists(st.integers(0, 2), min_size=7, max_size=7))
+@settings(max_examples=3 if SCALED else 25, deadline=None, suppress_health_check=list(HealthCheck))
+def test_in_whatever_order_looks_come_in_each_day_has_what_was_seen_then(order: list[int], bodies: list[int]) -> None:
+    with tempfile.TemporaryDirectory() as name, Archive(Path(name) / "a") as archive:
+        for day in order:
+            archive.put(URLS[0], BODIES[bodies[day]], at=START + timedelta(days=day))
+        seen = [archive.get(URLS[0], at=START + timedelta(days=day)).body for day in range(7)]
+        assert seen == [BODIES[body] for body in bodies]
+        told = [check.digest for check in archive.history(URLS[0])]
+        assert told == [archive.get(URLS[0], at=START + timedelta(days=day)).digest for day in range(7)]
+        assert list(archive.verify()) == []
+
+
 def test_a_batch_may_repeat_itself_and_come_late(tmp_path: Path) -> None:
     days = [3, 3, 1, 2, 5, 0, 5]
     puts = [Put(URLS[0], BODIES[day % 3], START + timedelta(days=day)) for day in days]

@@ -186,7 +186,7 @@ def test_a_look_that_others_overtook_keeps_its_time_and_its_place(tmp_path: Path
         assert told == [
             (at(1), "new", 0),
             (at(10), "changed", 1),
-            (at(20), "unchanged", 0),
-            (at(30), "changed", 2),
+            (at(20), "changed", 2),
+            (at(30), "changed", 3),
         ]
-        assert archive.get(url).body == b"B"
+        assert [archive.get(url, at=at(when)).body for when in (1, 10, 20, 30)] == [b"A", b"C", b"A", b"B"]

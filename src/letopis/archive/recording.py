@@ -98,7 +98,8 @@ class Recorder:
         bodies = self._place_sources(cursor, arrivals)
         self._store.sync()
         self._catalog.heads.learn(cursor, (arrival.headers for arrival in arrivals if arrival.headers))
-        self._new = PendingRows(cursor, sum(arrival.versioned for arrival in arrivals))
+        # One that comes late may make a second version of a check that saw the one before it again.
+        self._new = PendingRows(cursor, 2 * sum(arrival.versioned for arrival in arrivals))
         done = [self._one(cursor, arrival, content) for arrival, content in zip(arrivals, contents, strict=True)]
         self._new.write()
         self._keep_sources(cursor, arrivals, bodies, done)
@@ -304,7 +305,8 @@ class Recorder:
         if content is None or not arrival.versioned or (before is not None and before.content == content[1]):
             held = _UrlState(state.row, number, before, state.checked, state.planned)
             return self._capture(cursor, held, arrival, content, time, first=False)
-        if after is not None and after.content == content[1]:
+        again = versions.seen_again(cursor, before, time) if before is not None else None
+        if after is not None and after.content == content[1] and again is None:
             head = self._catalog.heads.place(cursor, arrival.headers)
             extra = self._extra(cursor, arrival, head.own)
             versions.begin_earlier(cursor, after._replace(time=time, head=head.id, status=arrival.status, extra=extra))
@@ -313,7 +315,10 @@ class Recorder:
             return RecordedCapture(
                 arrival.url, resource, time, Outcome.UNCHANGED, after.number, after.id, content[0], False
             )
-        return self._insert(cursor, state, arrival, content, time, number)
+        done = self._insert(cursor, state, arrival, content, time, number)
+        if before is not None:
+            self._part(cursor, state, before, again)
+        return done
 
     def _place_sources(self, cursor: Cursor, arrivals: Sequence[NewCapture]) -> dict[int, int]:
         """Stores the bodies that imported records have beside those of their captures; contents by arrival."""
@@ -396,6 +401,43 @@ class Recorder:
             state.newest = state.newest._replace(number=state.newest.number + 1)
         state.versions += 1
         return done
+
+    def _part(self, cursor: Cursor, state: _UrlState, before: VersionRow, again: CaptureRow | None) -> None:
+        """A version came in late between another one and checks that name that one: they lie after it now.
+
+        Where one of them saw the earlier version once more, the page returned to it then.
+        """
+        self._new.write()
+        versions, number = self._catalog.versions, before.number + 1
+        inserted = versions.number(before.resource, number, cursor)
+        assert inserted is not None, "it was just inserted"
+        versions.follow(cursor, inserted, before.number)
+        if again is None:
+            return
+        versions.make_room(cursor, before.resource, number + 1)
+        status = 200 if again.status == _NOT_MODIFIED else again.status
+        row = before._replace(
+            number=number + 1, time=again.time, head=again.head or before.head, status=status, meaningful=None,
+            extra=again.extra,
+        )  # fmt: skip
+        versions.drop_capture(cursor, again)
+        returned = self._new.version(row)
+        versions.follow(cursor, returned, number)
+        self._note_return(cursor, state.row.url, returned)
+        if returned.number == state.versions:
+            state.newest = returned
+        elif state.newest is not None:
+            state.newest = state.newest._replace(number=state.newest.number + 1)
+        state.versions += 1
+
+    def _note_return(self, cursor: Cursor, url: str, row: VersionRow) -> None:
+        """The packs tell of every version, also of those that have the content of an earlier one."""
+        content = self._catalog.contents.by_id(row.content, cursor)
+        assert content is not None, "the version that returned has it"
+        headers = self._catalog.heads.get(row.head, cursor) if row.head else ()
+        note = PackNote(row.status, headers, version=True)
+        self._store.append([VersionItem(url.encode(), row.time, note.pack(), content.sha1, None)])
+        self._store.sync()
 
 
 def _url_state(found: ResourceState) -> _UrlState:

@@ -154,6 +154,26 @@ class Versions:
         cursor.run("UPDATE version SET number = number + 1 WHERE resource = ? AND number >= ?", (resource, number))
         cursor.run("UPDATE capture SET number = number + 1 WHERE resource = ? AND number >= ?", (resource, number))
 
+    def seen_again(self, cursor: Cursor, row: VersionRow, after: int) -> CaptureRow | None:
+        """The first check after a time that found this version unchanged."""
+        found = cursor.one(
+            f"SELECT {_CAPTURE} FROM capture WHERE resource = ? AND number = ? AND time > ? AND outcome = ? "
+            "AND status IN (304, ?) AND content IS NULL ORDER BY time LIMIT 1",
+            (row.resource, row.number, after, OUTCOME_CODES[Outcome.UNCHANGED], row.status),
+        )
+        return CaptureRow(*found) if found else None
+
+    def follow(self, cursor: Cursor, row: VersionRow, before: int) -> None:
+        """Checks that named version `before` and lie after this one name this one."""
+        cursor.run(
+            "UPDATE capture SET number = ? WHERE resource = ? AND number = ? AND time > ?",
+            (row.number, row.resource, before, row.time),
+        )
+
+    def drop_capture(self, cursor: Cursor, row: CaptureRow) -> None:
+        """Forgets a check that found nothing new."""
+        cursor.run("DELETE FROM capture WHERE resource = ? AND time = ?", (row.resource, row.time))
+
     def set_verdict(self, cursor: Cursor, version: int, meaningful: bool | None, extra: str | None) -> None:
         """Whether a version is a change that a person would call one, and the details that say why."""
         verdict = None if meaningful is None else int(meaningful)
