@@ -186,6 +186,7 @@ def test_killed_crawls_end_where_an_undisturbed_one_does(web: Web, tmp_path: Pat
     with Archive(tmp_path / "one", settings=settings()) as one, Archive(tmp_path / "killed") as killed:
         run(one, web)
         assert list(killed.verify()) == []
-        assert {url: checks[-1] for url, checks in told(killed).items()} == {
-            url: checks[-1] for url, checks in told(one).items()
-        }
+        found = told(killed)
+        assert {url: checks[:1] for url, checks in found.items()} == told(one)
+        # A kill inside of a commit leaves contents whose visit was not recorded: those pages are looked at again.
+        assert {outcome for checks in found.values() for _, outcome in checks[1:]} <= {"unchanged"}

@@ -105,7 +105,6 @@ def test_hosts_of_an_agent_that_ends_are_taken_over_at_once(tmp_path: Path, numb
         told = child.communicate(timeout=300)[1]
     assert child.returncode == 0
     assert "another goes on with its hosts" in told
-    assert ("the figures may lack what it recorded last" in told) == (number is signal.SIGKILL)
     with Archive(tmp_path / "a") as archive:
         assert list(archive.verify()) == []
 
@@ -129,6 +128,50 @@ def test_a_crawl_whose_agents_end_again_and_again_says_so_and_ends(
         fleet = Fleet(archive, CrawlOptions(("http://127.0.0.1:9/",)), 2, around=around)
         with pytest.raises(NotReady, match="an agent was killed by SIGKILL; all that was fetched is recorded"):
             asyncio.run(fleet.run())
+
+
+KILLED_AFTER_A_COMMIT = """
+import os, signal
+from contextlib import nullcontext
+from pathlib import Path
+
+def around(archive):
+    def follow(recorded):
+        if recorded:
+            try:
+                Path(archive.folder, "killed").touch(exist_ok=False)
+            except FileExistsError:
+                return
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    archive.followers.append(follow)
+    return nullcontext()
+"""
+
+
+def test_what_an_agent_recorded_right_before_it_was_killed_is_in_the_figures(
+    tmp_path: Path, scripted_site: ScriptedSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "agents_killed_once.py").write_text(KILLED_AFTER_A_COMMIT)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    around = import_module("agents_killed_once").around
+    seed = scripted_site.set("/", b"".join(b"<a href='/%d'>%d</a>" % (n, n) for n in range(9)))
+    for number in range(8):
+        scripted_site.set(f"/{number}", b"<p>page %d" % number)
+    settings = Settings(crawl=CrawlSettings(delay=0.0, robots=False, sitemaps=False))
+    told: list[str] = []
+    with Archive(tmp_path / "a", settings=settings) as archive:
+        options = CrawlOptions((seed,), limits=CrawlLimits(once=True))
+        figures = asyncio.run(Fleet(archive, options, 2, around, remark=told.append).run())
+        checks = [check for row in archive.catalog.resources.all() for check in archive.answers.history(row.url)]
+        assert (figures.fetched, figures.new, figures.errors) == (10, 9, {"404": 1})
+        assert len(checks) == figures.fetched
+        assert asyncio.run(Fleet(archive, options, 2, around).run()).fetched == 0
+    assert (tmp_path / "a" / "killed").exists()
+    assert [sentence[len("agent N ") :] for sentence in told] == [
+        "was killed by SIGKILL; another goes on with its hosts"
+    ]
 
 
 def test_a_fleet_tells_what_it_waits_for(tmp_path: Path, scripted_site: ScriptedSite) -> None:

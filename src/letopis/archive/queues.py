@@ -55,6 +55,7 @@ __all__ = [
     "leases_hosts",
     "pause_rows",
     "queue_counts",
+    "take_figures",
     "take_in_links",
     "visited_hosts",
 ]
@@ -141,6 +142,8 @@ class FrontierQueue:
         """`arrive` hears of every host that is taken up, and may know more of its pauses than the record."""
         self._catalog = archive.catalog
         self._shard = shard or Shard()
+        self.agent = None if shard is None else shard.rest
+        """The number of the agent inside of its fleet; None for one alone, or that leases its hosts."""
         self.arrive = arrive
         self._asked: tuple[int, int | None] | None = None
         self.for_others = _is_crawled_for_others(archive)
@@ -261,12 +264,15 @@ class QueueUpdate:
         held: HeldHosts | None = None,
         spent: Sequence[PlanSpending] = (),
         linked: Sequence[NewUrl] = (),
+        figures: str = "",
     ) -> None:
         """`memory` is what the revisit policy remembers now, None when it has none.
 
+        `figures` are what an agent of a fleet has done with this batch: true however it ends.
         `linked` are URLs met again, whose priorities are added to those that they wait with.
         """
         self._archive = archive
+        self._figures = figures
         self._linked = linked
         self._spent = spent
         self._queues = archive.catalog.queues
@@ -300,6 +306,8 @@ class QueueUpdate:
         self._queues.finish(cursor, self._visits)
         if self._memory is not None:
             self._queues.set_memory(cursor, self._memory)
+        if self._queue.agent is not None:
+            self._queues.set_figures(cursor, self._queue.agent, self._figures)
         self._queues.set_hosts(cursor, [(*update[1:7], number) for number, update in self._hosts.items()])
         if self._revisits:
             self._queues.add_revisits(cursor, self._revisits.items())
@@ -308,6 +316,11 @@ class QueueUpdate:
         self.noticed = self._queue.add_in(cursor, self._found, self.hosts)
         if self._spent:
             self._queues.set_plans(cursor, json.dumps(_after(crawl_plans(self._archive), self._spent)))
+
+
+def take_figures(archive: Archive, agent: int) -> str:
+    """What an agent of a fleet has left in the record of its figures; nothing of it stays there."""
+    return archive.catalog.queues.take_figures(agent)
 
 
 # What machines share

@@ -47,6 +47,9 @@ _ADD_ONE = (
 )
 
 
+_SET_META = "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+
+
 class Shard(NamedTuple):
     """The hosts of one agent: those whose id leaves this rest."""
 
@@ -296,11 +299,7 @@ class Queues:
 
     def set_plans(self, cursor: Cursor, text: str) -> None:
         """Replaces them, in the transaction that plans the seeds."""
-        cursor.run(
-            "INSERT INTO meta (name, value) VALUES ('crawls', ?) "
-            "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-            (text,),
-        )
+        cursor.run(_SET_META, ("crawls", text))
 
     def mark_foreign(self, cursor: Cursor) -> None:
         """Notes for good that somebody other than the owner has planned a crawl."""
@@ -324,11 +323,17 @@ class Queues:
 
     def set_memory(self, cursor: Cursor, data: bytes) -> None:
         """Replaces it, in the transaction of the visits that taught it."""
-        cursor.run(
-            "INSERT INTO meta (name, value) VALUES ('schedule', ?) "
-            "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-            (data.hex(),),
-        )
+        cursor.run(_SET_META, ("schedule", data.hex()))
+
+    def set_figures(self, cursor: Cursor, agent: int, text: str) -> None:
+        """What an agent of a fleet has done, in the transaction of what it counts."""
+        cursor.run(_SET_META, (f"figures of agent {agent}", text))
+
+    def take_figures(self, agent: int) -> str:
+        """What an agent has left of that; nothing of it stays."""
+        with self._database.transaction() as cursor:
+            row = cursor.one("DELETE FROM meta WHERE name = ? RETURNING value", (f"figures of agent {agent}",))
+        return str(row[0]) if row else ""
 
 
 def visit_records(database: Database, most: int) -> list[bytes]:

@@ -7,6 +7,7 @@ that is read among its like, and its host waits meanwhile.
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -419,6 +420,7 @@ class BatchCommitter:
             lease_manager.held((each.done.ticket for each in batch), now) if lease_manager is not None else None,
             self._limits.spent(),
             self._linked,
+            json.dumps(self.figures.row()) if self._queue.agent is not None else "",
         )
         self._visitor.record([each.done.look for each in batch], update.write, update.hosts)
         return update.noticed

@@ -27,7 +27,7 @@ from typing import Any
 from uuid import uuid4
 
 from letopis.archive import Archive
-from letopis.archive.queues import Shard, count_due
+from letopis.archive.queues import Shard, count_due, leases_hosts, take_figures
 from letopis.config import Settings
 from letopis.crawl.agent import Agent, CrawlLimits
 from letopis.crawl.commits import CrawlStats, earliest_pause
@@ -125,8 +125,12 @@ class Fleet:
         while True:
             before = self._figures[index + 1]
             limits = share.remaining(before)
+            self._recorded(index)  # left by a crawl that was killed
             process = await self._start(index, limits)
             errors = await self._listen(index, process)
+            recorded = self._recorded(index)
+            if process.returncode and recorded is not None:
+                self._figures[index + 1] = before.plus(recorded)
             after = self._figures[index + 1]
             done = after.fetched - before.fetched
             how = _how_it_ended(process.returncode, errors)
@@ -138,8 +142,14 @@ class Fleet:
                     f"an agent {how or 'ended early'}; all that was fetched is recorded, "
                     "and the crawl can be started again when the cause is gone"
                 )
-            last = "; the figures may lack what it recorded last" if process.returncode else ""
+            unsure = process.returncode and leases_hosts(self._archive)
+            last = "; the figures may lack what it recorded last" if unsure else ""
             self._remark(f"agent {index + 1} {how or 'ended early'}; another goes on with its hosts{last}")
+
+    def _recorded(self, index: int) -> CrawlStats | None:
+        """What an agent that has ended did, by the record: it knows of commits that a killed one told nobody of."""
+        text = take_figures(self._archive, index)
+        return CrawlStats.from_row(json.loads(text)) if text else None
 
     async def _listen(self, index: int, process: asyncio.subprocess.Process) -> str:
         """Takes in the figures of an agent until it ends; what it said of errors, from its end."""
