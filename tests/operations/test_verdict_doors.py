@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,13 @@ from written_warc import response
 
 from letopis.archive import OWN, READ, WRITE, Archive
 from letopis.archive.accounts import accounts_of
+from letopis.archive.verdicts import judged
+from letopis.archive.watches import watched_pages
 from letopis.cli import main
 from letopis.config import FetchSettings, MonitorSettings, Settings
 from letopis.errors import NotFound, UsageError
 from letopis.model import Check
+from letopis.model.page import NOT_JUDGED
 from letopis.monitor import CheckOptions
 from letopis.monitor.views import watch_difference
 from letopis.monitor.watch import WatchSpec
@@ -215,12 +220,19 @@ FIRST_QUESTIONS: dict[str, Callable[[Watched], tuple[str, str]]] = {
     "changes": lambda asked: _said(list(changes(asked.context, bind(changes.parameters, {"client": "a"}, at(0))))[-1]),
     "muted": lambda asked: ("noise", next(iter(muted(asked.context, MutedQuery(url=IMPORTED)))).why),
     "page": lambda asked: _in_page(asked.page(f"/url/{url_in_path(IMPORTED)}")),
+    "watches": lambda asked: _in_watches(watched_pages(asked.archive, [IMPORTED])[0].change),
+    "overview": lambda asked: ("noise" if ">noise</span>" in asked.page("/") else "", CLOCKS),
+    "feed": lambda asked: ("" if IMPORTED + " changed" in asked.page(f"/feed/{IMPORTED}") else "noise", CLOCKS),
 }
 CLOCKS = "only clocks and counters"
 
 
 def _said(row: Any) -> tuple[str, str]:
     return row.verdict, row.reason
+
+
+def _in_watches(change: Any) -> tuple[str, str]:
+    return "noise" if change.meaningful is False else "changed", change.reason
 
 
 def _in_page(page: str) -> tuple[str, str]:
@@ -237,3 +249,28 @@ def test_the_first_question_about_imported_versions_is_answered_like_all_others(
     assert main(["--archive", str(watched.archive.folder), "-q", "import", str(tmp_path / "old.warc")]) == 0
     assert FIRST_QUESTIONS[door](watched) == ("noise", CLOCKS)
     assert _said(watched.archive.answers.history(IMPORTED)[-1]) == ("noise", CLOCKS), "it is kept"
+
+
+def test_what_the_time_of_a_question_does_not_suffice_for_is_not_judged_yet_in_every_door(watched: Watched) -> None:
+    for minute in range(10, 16):
+        watched.archive.put(IMPORTED, f"<p>Seen 14:{minute}</p>{BODY}".encode(), at(minute))
+    clock = count(0, 7.5)  # each pair takes 7.5 seconds of it
+    rows = list(judged(watched.archive, watched.archive.answers.history(IMPORTED), lambda: next(clock)))
+    assert [_said(row) for row in rows] == [("new", "")] + [("noise", CLOCKS)] * 3 + [("changed", NOT_JUDGED)] * 2
+    assert watched.archive.answers.history(IMPORTED) == rows, "what was reached is kept, what was not is told alike"
+    pair = watched.archive.get(IMPORTED, version=4), watched.archive.get(IMPORTED, version=5)
+    assert json.loads(watched.archive.difference(*pair, "json"))["reason"] == CLOCKS
+    said = [("noise", CLOCKS), ("changed", NOT_JUDGED), ("noise", CLOCKS)]
+    assert list(map(_said, watched.archive.answers.history(IMPORTED)[3:])) == said, "what compare found is kept"
+    again = judged(watched.archive, watched.archive.answers.history(IMPORTED), lambda: next(clock))
+    assert {_said(row) for row in again} == {("new", ""), ("noise", CLOCKS)}, "the next question goes on from there"
+
+
+def test_a_check_that_the_record_answers_gives_the_verdict_of_history(tmp_path: Path) -> None:
+    with Archive(tmp_path / "a", settings=Settings(monitor=MonitorSettings(min_interval=86400))) as archive:
+        for minute in (5, 6):
+            body = f"<p>Seen 14:0{minute}</p>{BODY}".encode()
+            archive.put(IMPORTED, body, archive.clock() - timedelta(minutes=10 - minute))
+        context = Context(archive, user="", rights=READ | WRITE, private_ok=True)
+        (check,) = check_pages(context, [IMPORTED], CheckOptions())
+        assert (check.cached, *_said(check)) == (True, "noise", CLOCKS)

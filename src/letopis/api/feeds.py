@@ -85,8 +85,11 @@ class FeedBuilder:
         self._known: OrderedDict[int, str] = OrderedDict()
         self._lock = threading.Lock()
 
-    def entry(self, web: ReplayUrls, version: LatestVersion) -> FeedEntry:
-        """The entry of a version."""
+    def entry(self, web: ReplayUrls, version: LatestVersion) -> FeedEntry | None:
+        """The entry of a version; None where it turns out, at this first question about it, to be no change."""
+        html = self._html(version)
+        if not html:
+            return None
         name = hashlib.sha1(version.url.encode(), usedforsecurity=False).hexdigest()
         what = "is new" if version.number == 0 else "changed"
         return FeedEntry(
@@ -95,7 +98,7 @@ class FeedBuilder:
             title=xml_text(f"{version.title or version.url} {what}"),
             link=web.memento(version.time, version.url),
             time=version.time,
-            html=self._html(version),
+            html=html,
         )
 
     def _html(self, version: LatestVersion) -> str:
@@ -118,6 +121,8 @@ class FeedBuilder:
             old = self._archive.get(version.url, version=version.number - 1)
             text = str(self._archive.difference(old, new, "unified"))
             change = verdict_between(self._archive, old, new)
+            if change.meaningful is False and self._archive.settings.change.count != "bytes":
+                return ""
             head += f"<p>{escape_html(f'{change.verdict}, {change.score:.1%}: {change.reason}')}</p>"
         except LetopisError as error:
             text = f"The difference cannot be shown: {shell_words(error)}"
@@ -213,11 +218,12 @@ def feed(request: Request) -> Response:
     builder = archive.attached(FeedBuilder)
     own = f"{web.origin}/feed/{form}{rest}"
     home = web.origin + link if link.startswith("/") else link
-    entries = [
+    entries = (
         _result_entry(web, home, one) if isinstance(one, FoundResult) else builder.entry(web, one) for one in found
-    ]
+    )
     write, kind = _FORMS[form]
-    return Response(write(Feed(title, home, own, entries)), headers={"etag": etag}, media_type=kind)
+    made = Feed(title, home, own, [entry for entry in entries if entry is not None])
+    return Response(write(made), headers={"etag": etag}, media_type=kind)
 
 
 def _saved(archive: Archive, number: int) -> tuple[str, str, Sequence[LatestVersion | FoundResult]]:

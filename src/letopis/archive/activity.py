@@ -28,6 +28,7 @@ from letopis.catalog.schema import partition_tables
 from letopis.catalog.version_log import ChangeClients, HostPages, NewVersion, RecentVersion
 from letopis.lazy import lazy
 from letopis.model import from_millis, to_millis
+from letopis.model.page import NOT_JUDGED
 from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def latest_versions_of(archive: Archive) -> LatestVersions:
 
 def recent_versions(archive: Archive, limit: int, before: int | None = None) -> list[RecentVersion]:
     """The latest versions of all pages, newest first; `before` an id goes further back."""
-    return archive.catalog.recent.changes(limit, before)
+    return list(verdicts.judged(archive, archive.catalog.recent.changes(limit, before)))
 
 
 def busiest_hosts(archive: Archive, limit: int) -> list[HostPages]:
@@ -138,7 +139,8 @@ def changes_since(archive: Archive, after: int, limit: int) -> list[LoggedChange
 
 def _logged_change(row: NewVersion) -> LoggedChange:
     judged = None if row.meaningful is None else bool(row.meaningful)
-    details = CheckDetails.unpack(row.extra) if judged is not None else CheckDetails()
+    unknown = CheckDetails(reason=NOT_JUDGED if row.number else "")
+    details = CheckDetails.unpack(row.extra) if judged is not None else unknown
     return LoggedChange(
         row.id, row.url, row.title or "", row.number, from_millis(row.time), judged, digest_text(row.sha1),
         details.score, details.reason,

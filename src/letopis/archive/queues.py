@@ -206,9 +206,7 @@ class LeasedQueue(FrontierQueue):
         arrive: Callable[[HostState], HostState] = lambda host: host,
     ) -> None:
         super().__init__(archive, None, arrive)
-        self._leases = leases
-        self._owner = owner
-        self._holds = holds
+        self._leases, self._owner, self._holds = leases, owner, holds
 
     def hosts_due(self, now: int, new: bool, limit: int, after: int, cap: int) -> list[HostState]:
         """Hosts of this agent alone."""
@@ -271,21 +269,14 @@ class QueueUpdate:
         `figures` are what an agent of a fleet has done with this batch: true however it ends.
         `linked` are URLs met again, whose priorities are added to those that they wait with.
         """
-        self._archive = archive
-        self._figures = figures
-        self._linked = linked
-        self._spent = spent
-        self._queues = archive.catalog.queues
-        self._queue = queue
-        self._visits = visits
+        self._archive, self._queue, self._queues = archive, queue, archive.catalog.queues
+        self._visits, self._found, self._linked = visits, found, linked
+        self._memory, self._held, self._spent, self._figures = memory, held, spent, figures
         updates = list(hosts)
         self._hosts = {host.id: host for host in updates}
         self._revisits = Counter(host.id for host in updates if host.revisited)
         if self._revisits:
             self._queues.ensure_revisits()
-        self._found = found
-        self._memory = memory
-        self._held = held
         self.noticed: list[int] = []
         """Hosts of this agent that got URLs, once it is written."""
         self.hosts = self._own_hosts()

@@ -27,7 +27,7 @@ from letopis.model import (
     header,
     to_millis,
 )
-from letopis.model.page import SAME_TEXT
+from letopis.model.page import NOT_JUDGED, SAME_TEXT
 from letopis.store import ContentPlace, DecodedContent, PackGone, Store
 
 DIFF_FORMATS = ("unified", "words", "chars", "html", "visual", "links", "json", "binary")
@@ -347,7 +347,7 @@ class RecordReader:
     ) -> Check:
         """The check that brought a version; it may repeat the one before, where `store.same` records such."""
         same = before is not None and before.content == found.content
-        details = CheckDetails.unpack(row.extra)
+        details, outcome = CheckDetails.unpack(row.extra), Outcome.CHANGED if row.number else Outcome.NEW
         headers = own_headers(self._catalog.heads.get(row.head), row.extra, row.time)
         return Check(
             url=resource.url,
@@ -355,7 +355,7 @@ class RecordReader:
             checked_at=from_millis(row.time),
             available=True,
             status=row.status,
-            outcome=Outcome.UNCHANGED if same else Outcome.CHANGED if row.number else Outcome.NEW,
+            outcome=Outcome.UNCHANGED if same else outcome,
             version=row.number,
             digest=digest_text(found.sha1),
             length=found.raw_bytes,
@@ -366,7 +366,7 @@ class RecordReader:
             meaningful=None if row.meaningful is None else bool(row.meaningful),
             score=0.0 if same else None if row.meaningful is None else details.score,
             blocks=() if row.meaningful is None else details.blocks,
-            reason="" if row.meaningful is None else details.reason,
+            reason=details.reason if row.meaningful is not None else "" if same or not row.number else NOT_JUDGED,
             muted=() if row.meaningful is None else details.muted,
         )
 

@@ -4,27 +4,34 @@ Two versions that follow each other have one verdict, with its score and its
 reason, in the row of the newer one. A version that came in by hand or by an
 import, or whose neighbour came late or was dropped, is judged at the first
 question; pairs that are further apart are judged at every question, by the
-same rules and with what is known of their host.
+same rules and with what is known of their host. Where no verdict was reached
+yet, every list says so (`NOT_JUDGED`). A clone has the verdicts of its origin;
+what it reaches itself it keeps until a pull brings the page anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from time import thread_time
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from letopis import extract
 from letopis.archive.activity import LoggedChange
 from letopis.archive.archive import Archive
 from letopis.archive.mute_rules import mute_rules_of
 from letopis.archive.records import NO_DETAILS, CheckDetails, with_verdict
+from letopis.catalog import ABSENT
+from letopis.catalog.version_log import RecentVersion
 from letopis.change import HostProfile, fingerprint
 from letopis.change.verdict import compare
 from letopis.errors import LetopisError
 from letopis.model import Change, Check, Outcome, Page, Version
 from letopis.urls import host as host_of
 
-_Row = TypeVar("_Row", Check, LoggedChange)
+if TYPE_CHECKING:
+    from letopis.archive.watches import LatestChange
+
+_Row = TypeVar("_Row", Check, LoggedChange, RecentVersion, "LatestChange")
 
 _MOST_SECONDS = 20.0
 """CPU time that a question spends on verdicts which nobody asked for before; the next one goes on from there."""
@@ -45,31 +52,40 @@ def verdict_between(archive: Archive, old: Version, new: Version, pages: tuple[P
     return change
 
 
-def judged(archive: Archive, rows: Iterable[_Row]) -> Iterator[_Row]:
+def judged(archive: Archive, rows: Iterable[_Row], clock: Callable[[], float] = thread_time) -> Iterator[_Row]:
     """The same rows, with verdicts on versions that an import brought and nobody has asked about.
 
-    Bounded: rows that the time does not suffice for come as they are, without a verdict. So do those of a clone that
-    lacks contents: a list fetches nothing.
+    Bounded: rows that the time does not suffice for come as they are, without a verdict. So do those whose contents a
+    clone lacks: a list fetches nothing.
     """
-    spent = _MOST_SECONDS if archive.is_clone and archive.catalog.contents.absent() else 0.0
+    lacks, spent = archive.is_clone and archive.catalog.contents.absent() > 0, 0.0
     for row in rows:
-        number = row.number if isinstance(row, LoggedChange) else row.version if row.outcome is Outcome.CHANGED else 0
+        number = row.number if not isinstance(row, Check) else row.version if row.outcome is Outcome.CHANGED else 0
         if not number or row.meaningful is not None or spent >= _MOST_SECONDS:
             yield row
             continue
-        began = thread_time()
-        change = _first_verdict(archive, row.url, number)
-        spent += thread_time() - began
+        began = clock()
+        change = _first_verdict(archive, row.url, number, lacks=lacks)
+        spent += clock() - began
         yield row._replace(**_shown(change, row._fields)) if change else row
 
 
-def _first_verdict(archive: Archive, url: str, number: int) -> Change | None:
-    """None where one of the two versions cannot be read: whoever asks for that one is told why."""
+def _first_verdict(archive: Archive, url: str, number: int, *, lacks: bool) -> Change | None:
+    """None where one of the two versions is not here or cannot be read: whoever asks for that one is told why."""
     try:
+        if lacks and not _are_here(archive, url, number):
+            return None
         old, new = (archive.answers.numbered(url, one) for one in (number - 1, number))
         return verdict_between(archive, old, new)
     except LetopisError:
         return None
+
+
+def _are_here(archive: Archive, url: str, number: int) -> bool:
+    """Whether a clone has the contents of a version and of the one before it."""
+    rows = archive.catalog.versions.numbers(archive.answers.resource(url).id, number - 1, number + 1)
+    found = [archive.catalog.contents.by_id(row.content) for row in rows]
+    return all(content is not None and content.method != ABSENT for content in found)
 
 
 def _shown(change: Change, fields: Collection[str]) -> dict[str, Any]:
@@ -96,7 +112,7 @@ def _judged_now(archive: Archive, url: str, pages: tuple[Page, Page], *, same_by
 
 def _keep(archive: Archive, new: Version, change: Change) -> None:
     """Writes a verdict to the row of its version, unless somebody was faster; a record that cannot be written stays."""
-    if archive.is_clone or change.meaningful is None:
+    if change.meaningful is None:
         return
     versions, resource = archive.catalog.versions, archive.answers.resource(new.url).id
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from letopis.archive.archive import Archive
 from letopis.archive.records import CheckDetails
@@ -27,8 +28,15 @@ from letopis.catalog.watches import (
     saved_key,
     watch_key,
 )
+from letopis.lazy import lazy
 from letopis.model import Check, from_millis
+from letopis.model.page import NOT_JUDGED
 from letopis.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from letopis.archive import verdicts
+else:
+    verdicts = lazy("letopis.archive.verdicts")
 
 __all__ = [
     "CLAIM_MILLIS",
@@ -66,14 +74,18 @@ def saved_searches_of(archive: Archive) -> SavedSearches:
 
 
 class LatestChange(NamedTuple):
-    """The newest version of a page at a glance: when it came, and the first text that it brought and took."""
+    """The newest version of a page at a glance; a changed block is "added p: its text"."""
 
+    url: str
     time: datetime
     number: int
-    added: str
-    removed: str
-    verdict: str
+    meaningful: bool | None
+    blocks: tuple[str, ...]
     reason: str
+
+    def first(self, action: str) -> str:
+        """The first text that it brought ("added") or took ("removed")."""
+        return next((block.partition(": ")[2] for block in self.blocks if block.startswith(action)), "")
 
 
 class WatchedPage(NamedTuple):
@@ -86,27 +98,18 @@ class WatchedPage(NamedTuple):
 
 def watched_pages(archive: Archive, urls: Iterable[str]) -> list[WatchedPage]:
     """Title, last check and newest version of pages, in their order."""
-    return [_watched_page(archive, url) for url in urls]
-
-
-def _watched_page(archive: Archive, url: str) -> WatchedPage:
-    row = archive.catalog.resources.find(url)
-    if row is None:
-        return WatchedPage()
-    title = Activity(archive.catalog.database).title(row.id)
-    return WatchedPage(title, archive.answers.last_check(url), _latest_change(archive, row))
+    found = [archive.catalog.resources.find(url) for url in urls]
+    newest = filter(None, (_latest_change(archive, row) for row in found if row is not None))
+    changes = {change.url: change for change in verdicts.judged(archive, newest)}
+    title, last = Activity(archive.catalog.database).title, archive.answers.last_check
+    return [WatchedPage(title(row.id), last(row.url), changes.get(row.url)) if row else WatchedPage() for row in found]
 
 
 def _latest_change(archive: Archive, row: ResourceRow) -> LatestChange | None:
     version = archive.catalog.versions.by_id(row.newest) if row.newest is not None else None
     if version is None:
         return None
-    # A changed block is "added p: its text".
-    details = CheckDetails.unpack(version.extra)
-    blocks = [block.partition(": ") for block in details.blocks]
-    first = {head.partition(" ")[0]: text for head, _, text in reversed(blocks)}
-    verdict = "noise" if version.number and version.meaningful == 0 else "changed" if version.number else "new"
-    return LatestChange(
-        from_millis(version.time), version.number, first.get("added", ""), first.get("removed", ""), verdict,
-        details.reason,
-    )  # fmt: skip
+    known = None if version.meaningful is None else bool(version.meaningful)
+    unknown = CheckDetails(reason=NOT_JUDGED if version.number else "")
+    details = unknown if known is None else CheckDetails.unpack(version.extra)
+    return LatestChange(row.url, from_millis(version.time), version.number, known, details.blocks, details.reason)

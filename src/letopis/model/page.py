@@ -108,6 +108,8 @@ class BlockChange(NamedTuple):
 
 SAME_TEXT = "same text"
 """The reason of a verdict on versions whose bytes alone differ."""
+NOT_JUDGED = "not judged yet"
+"""What stands in place of a reason where no verdict was reached; whoever compares the two versions reaches it."""
 
 
 class MutedBlock(NamedTuple):

@@ -14,6 +14,7 @@ from letopis.errors import BadUrl, PageChanged, UsageError
 from letopis.fetch.page_steps import MOST_STEPS, STEP_HELP, parse_steps
 from letopis.lazy import lazy
 from letopis.model import Check, Outcome, to_millis
+from letopis.model.page import NOT_JUDGED
 from letopis.model.printing import counted
 from letopis.operations.answers import Rows
 from letopis.operations.context import Context
@@ -212,7 +213,8 @@ def check_pages(context: Context, urls: Sequence[str], options: CheckOptions) ->
         context.raise_if_cancelled()
         done += monitor.look(list(urls[start : start + checker.BATCH]), options)
         context.progress.show(len(done), "pages", len(urls))
-    return done
+    unjudged = any(one.reason == NOT_JUDGED for one in done)  # only what the record answers may be
+    return list(verdicts.judged(context.archive, done)) if unjudged else done
 
 
 def _open_monitor(archive: Archive) -> Monitor:

@@ -17,6 +17,7 @@ from letopis.cli.main import main
 from letopis.errors import Busy, NotFound, Refused, Unavailable, UsageError
 from letopis.exchange.replica import CloneSelection, PullOptions, clone, detach, fetch_on_demand, publish, pull
 from letopis.model import to_millis
+from letopis.model.page import NOT_JUDGED
 
 
 def test_a_clone_equals_its_origin(replica: Replica) -> None:
@@ -99,6 +100,31 @@ def test_a_lazy_clone_fetches_what_is_read_and_keeps_it(replica: Replica) -> Non
         assert copy.get("http://big.example/").body.endswith(b"end")
         assert list(copy.verify()) == []
         assert copy.catalog.contents.absent() == report.absent - 3
+
+
+def test_a_clone_that_lacks_contents_says_the_same_of_a_pair_in_every_door(replica: Replica) -> None:
+    replica.clone(CloneSelection(lazy=True))
+    with fetch_on_demand(Archive(replica.copy)) as copy:
+        before = len(replica.site.asked)
+        (row,) = [check for check in copy.history(PAGE) if check.outcome == "changed"][:1]
+        assert (row.meaningful, row.score, row.reason) == (None, None, NOT_JUDGED)
+        assert len(replica.site.asked) == before, "a list fetches nothing"
+        number = row.version or 0
+        pair = copy.get(PAGE, version=number - 1), copy.get(PAGE, version=number)
+        found = json.loads(copy.difference(*pair, "json"))
+        kept = next(check for check in copy.answers.history(PAGE) if check.version == number)
+        assert (kept.verdict, kept.score, kept.reason) == (found["verdict"], found["score"], found["reason"])
+
+
+def test_a_clone_gets_the_verdicts_of_its_origin_without_contents(replica: Replica) -> None:
+    replica.clone(CloneSelection(lazy=True))
+    judged = replica.archive.history(PAGE)
+    assert NOT_JUDGED not in {check.reason for check in judged}
+    replica.publish()
+    replica.pull()
+    with Archive(replica.copy) as copy:
+        assert copy.history(PAGE) == judged
+        assert copy.catalog.contents.absent() > 0
 
 
 def test_a_lazy_clone_says_so_when_its_origin_is_away(replica: Replica) -> None:
