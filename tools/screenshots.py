@@ -28,6 +28,7 @@ from served_archive import running  # noqa: E402
 from letopis.archive import Archive  # noqa: E402
 from letopis.archive.accounts import invitations_of  # noqa: E402
 from letopis.catalog.accounts import Accounts  # noqa: E402
+from letopis.catalog.sessions import TokenTimes, hash_token  # noqa: E402
 from letopis.catalog.watches import AlertRow, NewAlert, Watches  # noqa: E402
 from letopis.fetch.browser import find_browser  # noqa: E402
 from letopis.index.link_index import LinkIndex  # noqa: E402
@@ -43,6 +44,7 @@ CHROMIUM = find_browser()
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 FLAGS += ["--disable-sync", "--no-first-run"]
 PASSWORD = "a long password"  # noqa: S105
+_DAY = 86_400_000
 
 
 def addresses(archive: Archive, world: World) -> dict[str, str]:
@@ -172,7 +174,9 @@ def people(archive: Archive) -> None:
     made = to_millis(archive.clock())
     olga = accounts.add("olga", "owner", PASSWORD, made)
     accounts.add("karel", "user", PASSWORD, made)
-    accounts.create_token("nightly-export", olga, "read", made)
+    used = accounts.create_token("nightly-export", olga, "read", made - 40 * _DAY, made + 50 * _DAY)
+    accounts.create_token("release-check", olga, "write", made)
+    TokenTimes(archive.catalog.database).set("used", {hash_token(used): made - _DAY // 4})
     alerts(archive)
     saved_search(archive, "olga", archive.clock())
     chairs = archive.get("http://shop2.example/offers/garden-chairs.html").body

@@ -518,7 +518,7 @@ def test_the_last_owner_cannot_be_lost(make_archive: Any) -> None:
 def test_accounts_cost_an_archive_without_them_nothing(make_archive: Any) -> None:
     archive = make_archive()
     accounts = Accounts(archive.catalog.database)
-    assert (accounts.users(), accounts.tokens(), accounts.bearer("x"), accounts.sign_in("a", "b")) == (
+    assert (accounts.users(), accounts.tokens(), accounts.bearer("x", 0), accounts.sign_in("a", "b")) == (
         [],
         [],
         None,

@@ -53,7 +53,7 @@ def test_short_passwords_and_odd_names_are_refused(run: Any) -> None:
 def test_a_token_is_printed_once_and_can_be_revoked(run: Any, tmp_path: Path) -> None:
     token = run("tokens", "create", "ci")[1].strip()
     with Archive(tmp_path / "archive") as archive:
-        assert accounts_of(archive).bearer(token) == ("token ci", READ)
+        assert accounts_of(archive).bearer(token, 0) == ("token ci", READ)
     assert token not in run("tokens", "list", "--json")[1]
     assert run("tokens", "create", "ci")[0] == 2
     assert run("tokens", "create", "other", "--user", "nobody")[0] == 3

@@ -39,7 +39,7 @@ STAMP = re.compile(
 VOLATILE = {
     "token", "message", "seconds", "folder", "archive", "target", "owner", "inviter", "path", "secret", "uri",
     "stored_bytes", "pack_bytes", "catalog_bytes", "index_bytes", "bytes_downloaded", "bytes_sent",
-    "searches", "requests",
+    "searches", "requests", "last_used",
 }  # fmt: skip
 """Fields that differ between two runs of the same command, or tell through which door it came."""
 

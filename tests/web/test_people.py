@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from signed_in import Person, add_people
 
 from letopis.archive import Archive
 from letopis.archive.accounts import accounts_of, projects_of
-from letopis.archive.audit import audit_entries
+from letopis.archive.audit import UseCounter, audit_entries
 from letopis.catalog.accounts import Accounts
+from letopis.model import rfc3339
 from letopis.monitor.watch_list import WatchList
 
 WORD = "a long password"
@@ -212,3 +214,23 @@ def test_a_guest_is_told_on_a_page_why_accounts_stay_shut_and_not_who_has_one(we
     assert "<h1>Not allowed</h1>" in answer.text
     assert "olga" not in answer.text
     assert "uwe" not in answer.text
+
+
+def test_tokens_tell_their_last_use_and_expire_and_people_tell_their_last_sign_in(tmp_path: Path) -> None:
+    now = at(100)
+    with Archive(tmp_path / "lived", clock=lambda: now) as archive:
+        add_people(archive)
+        with running(archive) as web:
+            olga = Person(web, "olga")
+            text = olga.send("/accounts/tokens", name="robot", scope="write", **{"for": "30d"})[1]
+            token = {"Authorization": "Bearer " + re.findall(r'class="secret">([^<]+)<', text)[0]}
+            listed = web.get("/api/v1/tokens", **token).json()["tokens"][0]
+            assert (listed["last_used"], listed["expires"]) == (None, rfc3339(now + timedelta(days=30)))
+            archive.attached(UseCounter).write()
+            assert web.get("/api/v1/tokens", **token).json()["tokens"][0]["last_used"] == rfc3339(now)
+            assert f'data-label="Last used"><div><time datetime="{rfc3339(now)}"' in olga.see("/accounts")
+            users = {row["name"]: row["last_sign_in"] for row in web.get("/api/v1/users", **token).json()["users"]}
+            assert users == {"olga": rfc3339(now), "uwe": None}
+            now += timedelta(days=30)
+            assert web.get("/api/v1/tokens", **token).status == 401
+            assert "expired" in Person(web, "olga").see("/accounts")

@@ -19,6 +19,8 @@ from letopis.api.requests import origin_of, problem_response
 from letopis.api.sessions import Session, Sessions, session_cookie
 from letopis.archive import Archive
 from letopis.archive.accounts import accounts_of
+from letopis.archive.audit import UseCounter
+from letopis.model import to_millis
 from letopis.model.rights import OWN, READ, WRITE
 from letopis.operations import Operation, Parameter
 from letopis.operations.registry import all_operations
@@ -154,7 +156,7 @@ class AccessGate:
         self._app = app
         self._public = READ if archive.settings.serve.public else 0
         self._largest_file = archive.settings.serve.max_upload
-        self._accounts = accounts_of(archive)
+        self._accounts, self._clock, self._use = accounts_of(archive), archive.clock, archive.attached(UseCounter)
         self._sessions = sessions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -189,7 +191,9 @@ class AccessGate:
             kind, _, token = authorization.partition(" ")
             if kind.lower() != "bearer":
                 return None
-            bearer = await run_sync(self._accounts.bearer, token.strip())
+            bearer = await run_sync(self._accounts.bearer, token.strip(), to_millis(self._clock()))
+            if bearer:
+                self._use.token_used(token.strip())
             return Principal(*bearer) if bearer else None
         if session_cookie(scope) is None:
             return ANONYMOUS

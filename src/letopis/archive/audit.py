@@ -14,13 +14,14 @@ from typing import Literal
 
 from letopis.archive.archive import Archive
 from letopis.catalog.audit import DAY, DAYS_KEPT, AuditLog, AuditRow, DailyUsage, UseCounts, seconds_to_next_day
+from letopis.catalog.sessions import TokenTimes, hash_token
 from letopis.errors import LetopisError
 from letopis.model import from_millis, to_millis
 from letopis.tuples import NamedTuple
 
 __all__ = [
-    "DAYS_KEPT", "AuditEntry", "CountedUse", "DailyUsage", "UseCounter", "audit_entries", "record_audit",
-    "seconds_to_next_day", "usage_of", "use_by_day",
+    "DAYS_KEPT", "AuditEntry", "CountedUse", "DailyUsage", "UseCounter", "audit_entries", "last_done",
+    "record_audit", "seconds_to_next_day", "usage_of", "use_by_day",
 ]  # fmt: skip
 
 CountedUse = Literal["searches", "unanswered", "clicks", "pages", "replays", "requests", "jobs"]
@@ -51,16 +52,22 @@ def audit_entries(archive: Archive, limit: int) -> list[AuditEntry]:
     return [AuditEntry(from_millis(row.time), row.who, row.action, row.subject, row.address) for row in rows]
 
 
+def last_done(archive: Archive, who: str, action: str, since: int) -> datetime | None:
+    """When somebody last did something, not before a time."""
+    found = AuditLog(archive.catalog.database).last(who, action, since)
+    return None if found is None else from_millis(found)
+
+
 def usage_of(archive: Archive) -> DailyUsage:
     """How much of their quotas people have used today."""
     return DailyUsage(archive.catalog.database)
 
 
 class UseCounter:
-    """Counts of this process, written together once in a while and when the archive is closed.
+    """Counts of this process and last uses of tokens, written together once in a while and when the archive is closed.
 
     Made by `Archive.attached`, so that all threads share one. Counts say how often something was done on a day and
-    nothing about who did it; a crash loses those that wait.
+    nothing about who did it; a crash loses what waits.
     """
 
     def __init__(self, archive: Archive) -> None:
@@ -68,6 +75,7 @@ class UseCounter:
         self._is_on = archive.settings.serve.statistics and not archive.is_read_only
         self._guard = threading.Lock()
         self._waiting: Counter[tuple[int, CountedUse]] = Counter()
+        self._tokens: dict[bytes, int] = {}
         self._written = time.monotonic()
         archive.closers.append(self.write)
 
@@ -77,12 +85,18 @@ class UseCounter:
             with self._guard:
                 self._waiting[to_millis(self._archive.clock()) // DAY, what] += 1
 
+    def token_used(self, token: str) -> None:
+        """Notes that a token let somebody in; never waits for anything."""
+        if not self._archive.is_read_only:
+            with self._guard:
+                self._tokens[hash_token(token)] = to_millis(self._archive.clock())
+
     @property
     def is_due(self) -> bool:
         """Whether counts have waited long enough to be written; then it is False for a while."""
         with self._guard:
             now = time.monotonic()
-            if not self._waiting or now - self._written < _WRITE_EVERY:
+            if not (self._waiting or self._tokens) or now - self._written < _WRITE_EVERY:
                 return False
             self._written = now
             return True
@@ -91,9 +105,13 @@ class UseCounter:
         """Writes what waits; where that cannot be done now it waits on."""
         with self._guard:
             waiting, self._waiting = self._waiting, Counter()
-        if not waiting:
-            return
+            tokens, self._tokens = self._tokens, {}
         with suppress(LetopisError):
+            if tokens:
+                TokenTimes(self._archive.catalog.database).set("used", tokens)
+                tokens = {}
+            if not waiting:
+                return
             counts = UseCounts(self._archive.catalog.database)
             counts.ensure()
             with self._archive.catalog.transaction() as cursor:
@@ -102,6 +120,7 @@ class UseCounter:
             return
         with self._guard:
             self._waiting += waiting
+            self._tokens = tokens | self._tokens
 
 
 def use_by_day(archive: Archive, days: int) -> dict[datetime, dict[str, int]]:

@@ -21,7 +21,7 @@ from argon2.exceptions import Argon2Error, InvalidHashError
 from letopis.catalog.database import Cursor, Database
 from letopis.catalog.saved_searches import end_searches_of
 from letopis.catalog.schema import ensure_tables, has_table
-from letopis.catalog.sessions import end_sessions, hash_token
+from letopis.catalog.sessions import TokenTimes, end_sessions, hash_token
 from letopis.catalog.two_factor import forget_second_factor
 from letopis.errors import Busy, NotFound, UsageError
 from letopis.model.rights import OWN, ROLES, SCOPES
@@ -123,6 +123,8 @@ class Token(NamedTuple):
     owner: str | None
     scope: str
     created: int
+    used: int | None = None
+    expires: int | None = None
 
 
 def check_name(name: str) -> str:
@@ -256,8 +258,11 @@ class Accounts:
 
     # Tokens
 
-    def create_token(self, name: str, user: User | None, scope: str, now: int) -> str:
-        """A new token, told this once. Without a user it acts for whoever runs the archive."""
+    def create_token(self, name: str, user: User | None, scope: str, now: int, expires: int | None = None) -> str:
+        """A new token, told this once. Without a user it acts for whoever runs the archive.
+
+        From the moment it `expires`, it lets nobody in.
+        """
         check_name(name)
         if scope not in SCOPES:
             raise UsageError(f"there is no scope '{scope[:20]}'; choose read or write")
@@ -270,6 +275,8 @@ class Accounts:
                 "INSERT INTO account_token (name, hash, owner, scope, created) VALUES (?, ?, ?, ?, ?)",
                 (name, hashed, user.id if user else None, scope, now),
             )
+        if expires is not None:
+            TokenTimes(self._database).set("expires", {hashed: expires})
         return token
 
     def tokens(self) -> list[Token]:
@@ -277,10 +284,11 @@ class Accounts:
         if not has_table(self._database, "account_token"):
             return []
         rows = self._database.all(
-            "SELECT t.name, u.name, t.scope, t.created FROM account_token t "
+            "SELECT t.hash, t.name, u.name, t.scope, t.created FROM account_token t "
             "LEFT JOIN account_user u ON u.id = t.owner ORDER BY t.name"
         )
-        return [Token(*row) for row in rows]
+        times = TokenTimes(self._database)
+        return [Token(*row[1:], *times.find(bytes(row[0]))) for row in rows]
 
     def revoke(self, name: str) -> None:
         """The token lets nobody in any more."""
@@ -289,8 +297,8 @@ class Accounts:
         with self._database.transaction() as cursor:
             cursor.run("DELETE FROM account_token WHERE name = ?", (name,))
 
-    def bearer(self, token: str) -> tuple[str, int] | None:
-        """Name and permissions of whoever shows a token, or None."""
+    def bearer(self, token: str, now: int) -> tuple[str, int] | None:
+        """Name and permissions of whoever shows a token that has not expired, or None."""
         if not has_table(self._database, "account_token"):
             return None
         row = self._database.one(
@@ -298,7 +306,7 @@ class Accounts:
             "LEFT JOIN account_user u ON u.id = t.owner WHERE t.hash = ?",
             (hash_token(token),),
         )
-        if row is None:
+        if row is None or now >= (TokenTimes(self._database).find(hash_token(token))[1] or now + 1):
             return None
         return (row[3] or f"token {row[0]}", SCOPES[row[1]] & (ROLES["owner"] if row[2] is None else row[4] or 0))
 

@@ -18,6 +18,7 @@ AUDIT_TABLES = """
 CREATE TABLE IF NOT EXISTS account_audit (
     id {id}, time BIGINT NOT NULL, who TEXT NOT NULL, action TEXT NOT NULL, subject TEXT NOT NULL, address TEXT NOT NULL
 );
+CREATE INDEX IF NOT EXISTS account_audit_who ON account_audit (who, action, time);
 """
 
 
@@ -54,6 +55,12 @@ class AuditLog:
             "SELECT time, who, action, subject, address FROM account_audit ORDER BY id DESC LIMIT ?", (limit,)
         )
         return [AuditRow(*row) for row in rows]
+
+    def last(self, who: str, action: str, since: int) -> int | None:
+        """When somebody last did something, not before a time."""
+        asked = "SELECT max(time) FROM account_audit WHERE who = ? AND action = ? AND time >= ?"
+        row = has_table(self._database, "account_audit") and self._database.one(asked, (who, action, since))
+        return row[0] if row else None
 
 
 USAGE_TABLES = """

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Mapping
 from typing import Literal
 
 from letopis.catalog.database import Cursor, Database
@@ -16,6 +17,9 @@ SESSION_TABLES = """
 CREATE TABLE IF NOT EXISTS account_session (
     hash {blob} PRIMARY KEY, owner BIGINT NOT NULL, kind TEXT NOT NULL, until BIGINT NOT NULL
 );
+"""
+LIFETIME_TABLES = """
+CREATE TABLE IF NOT EXISTS account_token_time (hash {blob} PRIMARY KEY, used BIGINT, expires BIGINT) {clustered};
 """
 SessionKind = Literal["session", "device", "entry", "replay", "password"]
 """`session`: somebody is signed in. `device`: a browser in which somebody has signed in before. `entry`: somebody is on
@@ -30,6 +34,31 @@ _MOST: dict[SessionKind, int] = {"session": 100, "device": 20, "entry": 20, "rep
 def hash_token(token: str) -> bytes:
     """A fast hash suffices: nobody can guess 256 bits."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+class TokenTimes:
+    """When tokens of programs were last used, and when they expire, by their hashes; milliseconds."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def set(self, column: Literal["used", "expires"], times: Mapping[bytes, int]) -> None:
+        """One of the two times of some tokens; times of tokens that are gone are forgotten."""
+        ensure_tables(self._database, "token times", LIFETIME_TABLES)
+        with self._database.transaction() as cursor:
+            cursor.run_many(
+                f"INSERT INTO account_token_time (hash, {column}) VALUES (?, ?) "
+                f"ON CONFLICT (hash) DO UPDATE SET {column} = excluded.{column}",
+                list(times.items()),
+            )
+            cursor.run("DELETE FROM account_token_time WHERE hash NOT IN (SELECT hash FROM account_token)")
+
+    def find(self, hashed: bytes) -> tuple[int | None, int | None]:
+        """The last use and the end of a token, as far as they are known."""
+        found = has_table(self._database, "account_token_time") and self._database.one(
+            "SELECT used, expires FROM account_token_time WHERE hash = ?", (hashed,)
+        )
+        return (found[0], found[1]) if found else (None, None)
 
 
 class SessionRows:

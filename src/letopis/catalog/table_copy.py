@@ -53,6 +53,7 @@ TOPICS = {
     "sets": sets.SET_TABLES,
     "set qualities": sets.QUALITY_TABLES,
     "statistics": audit.STATISTICS_TABLES,
+    "token times": sessions.LIFETIME_TABLES,
     "two factor": two_factor.TWO_FACTOR_TABLES,
     "usage": audit.USAGE_TABLES,
     "watches": watches.WATCH_TABLES,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from letopis.archive import OWN, WRITE
@@ -12,7 +12,7 @@ from letopis.archive.accounts import (
     accounts_of,
     second_factors_of,
 )
-from letopis.archive.audit import AuditEntry, audit_entries
+from letopis.archive.audit import AuditEntry, audit_entries, last_done
 from letopis.errors import NotFound, Refused, UsageError
 from letopis.model import from_millis, to_millis
 from letopis.operations.answers import Rows, Value
@@ -25,6 +25,7 @@ TokenScope = Literal["read", "write"]
 LONGEST_NAME = 64
 _LONGEST_PASSWORD = 1024
 _LONGEST_EMAIL = 200
+_LONGEST_LIFE = 3653 * 86_400
 _USER = "Name of the user."
 
 
@@ -47,11 +48,13 @@ class UserRow:
     group: str
     created: datetime
     two_factor: bool = False
+    last_sign_in: datetime | None = None
 
 
 def _user_row(context: Context, user: User) -> UserRow:
     codes = second_factors_of(context.archive).is_on(user.id)
-    return UserRow(user.name, user.role, user.email, user.team, from_millis(user.created), codes)
+    seen = last_done(context.archive, user.name, "login", user.created)
+    return UserRow(user.name, user.role, user.email, user.team, from_millis(user.created), codes, seen)
 
 
 class AddUserCommand(Parameters):
@@ -92,7 +95,7 @@ def add_user(context: Context, asked: AddUserCommand) -> Value[UserRow]:
     examples=("letopis users list --json",),
 )  # fmt: skip
 def list_users(context: Context, asked: AccountsQuery) -> Rows[UserRow]:
-    """List users with their roles and groups."""
+    """List users with their roles and groups, and when each signed in last."""
     return Rows([_user_row(context, user) for user in accounts_of(context.archive).users()])
 
 
@@ -226,6 +229,10 @@ class CreateTokenCommand(Parameters):
         "Whose rights it has; default: yours. On the command line: everything.", default=None, longest=LONGEST_NAME
     )
     scope: TokenScope = parameter("Whether it only reads.", default="read")
+    lifetime: timedelta | None = parameter(
+        "How long it lets anybody in (90d); for good where it is left out.", default=None, named="for", at_least=60,
+        at_most=_LONGEST_LIFE,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +243,7 @@ class NewToken:
     user: str | None
     scope: str
     token: str
+    expires: datetime | None = None
 
 
 @operation(
@@ -248,7 +256,7 @@ class NewToken:
     audited="token created",
     subject=lambda asked: f"{asked.name} {asked.scope}",
     sentence=lambda made: made.token,
-    examples=("letopis tokens create ci --scope write", "letopis tokens create ci --user anna"),
+    examples=("letopis tokens create ci --scope write", "letopis tokens create ci --user anna --for 90d"),
 )
 def create_token(context: Context, asked: CreateTokenCommand) -> Value[NewToken]:
     """Create a token, which programs send as 'Authorization: Bearer ...'; it is shown this once."""
@@ -260,18 +268,23 @@ def create_token(context: Context, asked: CreateTokenCommand) -> Value[NewToken]
     if name is None and not context.may(OWN):
         raise Refused("this token belongs to no user and creates no others; sign in")
     user = accounts.user(name) if name else None
-    token = accounts.create_token(asked.name, user, asked.scope, to_millis(context.archive.clock()))
-    return Value(NewToken(asked.name, name, asked.scope, token))
+    now = context.archive.clock()
+    expires = None if asked.lifetime is None else now + asked.lifetime
+    until = None if expires is None else to_millis(expires)
+    token = accounts.create_token(asked.name, user, asked.scope, to_millis(now), until)
+    return Value(NewToken(asked.name, name, asked.scope, token, expires))
 
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
-    """A token without its secret."""
+    """A token without its secret; `last_used` is written down once a minute at most."""
 
     name: str
     user: str | None
     scope: str
     created: datetime
+    last_used: datetime | None = None
+    expires: datetime | None = None
 
 
 @operation(
@@ -279,12 +292,16 @@ class TokenRow:
     examples=("letopis tokens list",),
 )  # fmt: skip
 def list_tokens(context: Context, asked: AccountsQuery) -> Rows[TokenRow]:
-    """List your tokens; owners see all. The secrets themselves are nowhere."""
+    """List your tokens, their last use and when they expire; owners see all. The secrets themselves are nowhere."""
     return Rows([
-        TokenRow(token.name, token.owner, token.scope, from_millis(token.created))
+        TokenRow(token.name, token.owner, token.scope, *map(_moment, (token.created, token.used, token.expires)))
         for token in accounts_of(context.archive).tokens()
         if context.may(OWN) or token.owner == context.user
     ])  # fmt: skip
+
+
+def _moment(time: int | None) -> Any:
+    return None if time is None else from_millis(time)
 
 
 class RevokeTokenCommand(Parameters):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from itertools import islice
 from types import SimpleNamespace
@@ -29,7 +29,7 @@ from letopis.archive.watches import WatchedPage, watched_pages
 from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model import from_millis
 from letopis.model.rights import OWN, ROLES, SCOPES
-from letopis.operations import Context, Operation, bind, invitations, projects, two_factor
+from letopis.operations import Operation, bind, invitations, projects, two_factor
 from letopis.operations import accounts as operations
 from letopis.operations.two_factor import TwoFactorSecret, shown_secret
 from letopis.tuples import NamedTuple
@@ -38,7 +38,7 @@ from letopis.web.cache import page_cache_of
 from letopis.web.languages import LANGUAGE_COOKIE, LANGUAGES, translatable
 from letopis.web.login import exact_form_of
 from letopis.web.pages import PageRoute, render_page
-from letopis.web.tables import TableAddress, TableColumn, TableView, make_table, table_download
+from letopis.web.tables import TableAddress, TableColumn, TableView, first_download, make_table, table_download
 
 router = APIRouter(route_class=PageRoute)
 
@@ -58,7 +58,26 @@ _DONE = {
     "project-pages-removed": translatable("Pages removed from the project."),
     "language": translatable("Language changed."),
 }
-_AUDIT_LINES, _MOST_AUDIT = 20, 1000
+_LINES, _MOST_AUDIT, _FEW = 20, 1000, 8
+USER_COLUMNS = (
+    TableColumn("name", translatable("Name"), "custom"),
+    TableColumn("role", translatable("Role"), "custom"),
+    TableColumn("group", translatable("Group")),
+    TableColumn("email", translatable("Email"), hidden=True),
+    TableColumn("two_factor", translatable("Two-factor"), "custom"),
+    TableColumn("last_sign_in", translatable("Last sign-in"), "custom"),
+    TableColumn("created", translatable("Since"), "custom"),
+    TableColumn("change", translatable("Actions"), "actions"),
+)
+TOKEN_COLUMNS = (
+    TableColumn("name", translatable("Name"), "custom"),
+    TableColumn("scope", translatable("What it may do"), "custom"),
+    TableColumn("user", translatable("For whom")),
+    TableColumn("last_used", translatable("Last used"), "custom"),
+    TableColumn("expires", translatable("Expires"), "custom"),
+    TableColumn("created", translatable("Since"), "custom"),
+    TableColumn("revoke", translatable("Actions"), "actions"),
+)
 AUDIT_LOG_COLUMNS = (
     TableColumn("time", translatable("When"), "time"),
     TableColumn("who", translatable("Who")),
@@ -92,22 +111,23 @@ def _accounts_page(request: Request, notice: AccountNotice) -> Response:
     listed = projects.list_projects(context, everything)
     person = who.session.user if who.session else None
     factors = second_factors_of(context.archive)
-    log = _audit_log(request, context) if owner else None
-    return table_download(log, "audit") or render_page(
+
+    def table(columns: Sequence[TableColumn], key: str, rows: Iterable[Any]) -> TableView:
+        return make_table(TableAddress("/accounts", request.query_params), columns, list(rows), key, _LINES)
+
+    shown = {"tokens": table(TOKEN_COLUMNS, "t", operations.list_tokens(context, everything))}
+    if owner:
+        log = operations.list_audit(context, operations.AuditQuery(limit=_MOST_AUDIT))
+        shown["people"] = table(USER_COLUMNS, "u", operations.list_users(context, everything))
+        shown["audit"] = table(AUDIT_LOG_COLUMNS, "log", log)
+    return first_download(shown) or render_page(
         request, "accounts.html", notice.status, notice=notice, owner=owner, person=person,
         has_factor=person is not None and factors.is_on(person.id),
         recovery_left=factors.left(person.id) if person else 0,
         invitations=list(invitations.list_invitations(context, everything)) if owner else [],
-        users=list(operations.list_users(context, everything)) if owner else [],
-        tokens=list(operations.list_tokens(context, everything)),
-        projects=[(row, projects.may_change_project(context, row.owner)) for row in listed], audit=log,
-        roles=list(ROLES), scopes=list(SCOPES),
+        projects=[(row, projects.may_change_project(context, row.owner)) for row in listed], now=context.moment(),
+        roles=list(ROLES), scopes=list(SCOPES), few=_FEW, **shown,
     )  # fmt: skip
-
-
-def _audit_log(request: Request, context: Context) -> TableView:
-    found = list(operations.list_audit(context, operations.AuditQuery(limit=_MOST_AUDIT)))
-    return make_table(TableAddress("/accounts", request.query_params), AUDIT_LOG_COLUMNS, found, "log", _AUDIT_LINES)
 
 
 @router.get("/projects/{name}")
@@ -217,7 +237,8 @@ def _reset_password(request: Request, form: Form) -> Response:
 
 def _create_token(request: Request, form: Form) -> Response:
     """A new token of one's own, shown this once."""
-    made = _run(request, operations.create_token, {"name": form.get("name"), "scope": form.get("scope", "read")})
+    asked = {name: value for name, value in form.items() if name in ("name", "scope", "for") and value}
+    made = _run(request, operations.create_token, asked)
     return _accounts_page(request, AccountNotice(token=made.value.token))
 
 
