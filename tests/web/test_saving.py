@@ -66,6 +66,22 @@ def test_the_page_somebody_is_at_is_saved_by_one_more_click_and_never_by_reading
     assert "in the archive already" in web.get(f"/save?url={quote(url, safe='')}", **uwe).text
 
 
+def test_a_page_is_saved_with_its_pictures_or_with_the_pages_it_links_to(
+    web: WebClient, archive: Archive, scripted_site: ScriptedSite
+) -> None:
+    url = scripted_site.set("/kept", b"<title>Shared</title><p>A page with a picture.</p><img src=/drawn.png>")
+    picture = scripted_site.set("/drawn.png", b"\x89PNG", Content_Type="image/png")
+    uwe = session(web, "uwe")
+    shown = web.get(f"/save?url={quote(url, safe='')}", **uwe).text
+    csrf = re.findall(r'name="csrf" value="([^"]+)"', shown)[0]
+    form = {"url": url, "csrf": csrf, "requisites": "1"}
+    assert web.ask("POST", "/save", urlencode(form), Content_Type=FORM, **uwe).status == 303
+    assert archive.get(picture).body == b"\x89PNG"
+    run = dict(re.findall(r'name="(kind|site|scope|depth|limit)" value="([^"]+)"', shown)) | form
+    started = web.ask("POST", "/jobs/start", urlencode(run), Content_Type=FORM, **uwe)
+    assert (started.status, "/jobs/" in started.headers["location"]) == (303, True)
+
+
 def test_whoever_may_not_save_is_told_so(web: WebClient) -> None:
     shown = web.get("/save?url=http://example.org/", **session(web, "gabi")).text
     assert "Your account may not do this" in shown

@@ -26,7 +26,7 @@ def test_a_moment_that_was_chosen_holds_on_every_page_until_it_is_given_up(
     cookie, answer = choose(pages, rfc3339(moment), f"/site/{host}")
     assert (answer.status, answer.headers["location"]) == (303, f"/site/{host}")
     then = remembered.get(url, at=moment)
-    for path in (f"/site/{host}", f"/url/{url}", f"/compare/{url}", "/search?q=a"):
+    for path in (f"/site/{host}", f"/url/{url}", f"/compare/{url}", f"/web/*/{url}", "/search?q=a"):
         shown = pages.get(path, Cookie=cookie).text
         assert f'name="at" value="{moment:%Y-%m-%dT%H:%M}"' in shown, path
         assert "Back to now" in shown
@@ -91,3 +91,13 @@ def test_the_calendar_names_the_days_of_the_week_and_leads_to_the_list_of_a_day(
     assert days
     for day in re.findall(r'href="#d([^"]+)"', shown):
         assert day in days
+
+
+def test_the_calendar_leads_to_its_years_and_compares_two_days(pages: WebClient, little_world: World) -> None:
+    url = little_world.url(0, 0)
+    shown = pages.get(f"/web/*/{url}").text
+    assert re.findall(r'href="#y(\d{4})"', shown) == re.findall(r'<h2 id="y(\d{4})"', shown)
+    first, last = re.findall(r'type="date" name="(?:from|to)" .*? value="([^"]+)"', shown)
+    compared = pages.get(f"/compare/{url}?from={first}&to={last}").text
+    days = [chosen[:10] for chosen in re.findall(r'<option value="([^"]+)" selected', compared)]
+    assert days == [first, last]

@@ -288,7 +288,10 @@ class Accounts:
             "LEFT JOIN account_user u ON u.id = t.owner ORDER BY t.name"
         )
         times = TokenTimes(self._database)
-        return [Token(*row[1:], *times.find(bytes(row[0]))) for row in rows]
+        return [
+            Token(name, owner, scope, created, *times.find(bytes(hashed)))
+            for hashed, name, owner, scope, created in rows
+        ]
 
     def revoke(self, name: str) -> None:
         """The token lets nobody in any more."""

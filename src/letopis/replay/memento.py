@@ -59,6 +59,7 @@ from letopis.tuples import NamedTuple
 from letopis.urls import surt
 from letopis.web.charts import CalendarCapture, CalendarDays, calendar_months
 from letopis.web.pages import render_page
+from letopis.web.timebar import chosen_moment, time_bar
 
 ENTRY_LIFETIME = 60
 """Seconds in which a code for the replay origin must be used."""
@@ -167,17 +168,13 @@ def calendar(archive: Archive, web: ReplayUrls, address: ReplayAddress, request:
         (timestamp(row[2]), web.memento(row[2], row[1]), row[3], row[8] == VERSION)
         for row in rows[:MOST_CALENDAR_CAPTURES]
     ]
+    now, times = archive.clock(), ((from_millis(row[2]), 1) for row in rows if row[8] == VERSION)
     return render_page(
-        request,
-        "calendar.html",
-        url=address.url,
-        count=len(captures),
-        more=len(rows) > MOST_CALENDAR_CAPTURES,
-        timemap=web.timemap(address.url),
-        part=digits,
-        most=_MOST_LISTED,
+        request, "calendar.html", url=address.url, count=len(captures), more=len(rows) > MOST_CALENDAR_CAPTURES,
+        timemap=web.timemap(address.url), part=digits, most=_MOST_LISTED,
         years=[(year, calendar_months(days), days) for year, days in _years(captures)],
-    )
+        bar=time_bar(request, chosen_moment(request, now), times, now),
+    )  # fmt: skip
 
 
 def _years(captures: list[tuple[str, str, int, bool]]) -> list[tuple[str, CalendarDays]]:

@@ -161,12 +161,13 @@ def find(archive: ArchiveDep, q: str = "") -> Response:
 async def save(request: Request) -> Response:
     """Looks at an address that is not known yet, and leads to its page, or back to a list with what came of it."""
     form = await form_of(request)
-    return await run_in_threadpool(_save, request, form.get("url", ""), form.get("back", ""))
+    return await run_in_threadpool(_save, request, form)
 
 
-def _save(request: Request, url: str, back: str) -> Response:
-    context = context_of(request)
-    answer = check(context, bind(CheckCommand, {"url": [url], "as": "", "now": True}, context.moment(), door="http"))
+def _save(request: Request, form: dict[str, str]) -> Response:
+    context, url, back = context_of(request), form.get("url", ""), form.get("back", "")
+    asked = {"url": [url], "as": "", "now": True, **{name: form.get(name) == "1" for name in ("requisites", "browser")}}
+    answer = check(context, bind(CheckCommand, asked, context.moment(), door="http"))
     found = next(iter(answer), None)
     if found is None or found.outcome is Outcome.REFUSED:
         for fault in answer.faults:

@@ -91,7 +91,7 @@ for (const picture of document.querySelectorAll("svg.web")) {
 }
 
 // On a phone the picture stands upright, as wide as the screen; buttons make it larger, and names stand where there is
-// room for them. A finger chooses a circle first and opens it from the line above.
+// room for them: all of them, once it is large enough. A finger chooses a circle first and opens it from the line above.
 function fit(picture, show) {
   const told = document.querySelector("[data-chosen]");
   if (matchMedia("(hover: none)").matches) {
@@ -105,10 +105,10 @@ function fit(picture, show) {
       told.hidden = false;
     });
   }
-  if (!matchMedia("(max-width: 40rem)").matches) return;
   const [, , wide, high] = picture.getAttribute("viewBox").split(" ").map(Number);
-  picture.setAttribute("viewBox", `0 0 ${high} ${wide}`);
-  for (const [one, other] of [["cx", "cy"], ["x1", "y1"], ["x2", "y2"]]) {
+  const upright = matchMedia("(max-width: 40rem)").matches;
+  if (upright) picture.setAttribute("viewBox", `0 0 ${high} ${wide}`);
+  for (const [one, other] of upright ? [["cx", "cy"], ["x1", "y1"], ["x2", "y2"]] : []) {
     for (const shape of picture.querySelectorAll(`[${one}]`)) {
       const kept = shape.getAttribute(one);
       shape.setAttribute(one, shape.getAttribute(other));
@@ -120,7 +120,7 @@ function fit(picture, show) {
   let scale = 1;
   const size = () => {
     picture.style.width = `${100 * scale}%`;
-    label(picture, high);
+    label(picture, ...(upright ? [high, wide] : [wide, high]));
   };
   buttons.hidden = false;
   buttons.addEventListener("click", ({ target }) => {
@@ -135,25 +135,27 @@ function nameOf(dot) {
 }
 
 // The names of the highest pages, as large as the text around whatever the size of the picture, none above another.
-function label(picture, wide) {
+function label(picture, wide, high) {
   const unit = wide / picture.getBoundingClientRect().width;
   const names = picture.lastElementChild;
   const taken = [];
   names.replaceChildren();
-  names.style.fontSize = `${12 * unit}px`;
+  names.style.fontSize = `${(wide > high ? 14 : 12) * unit}px`;
   for (const dot of picture.querySelectorAll("a")) {
     const circle = dot.querySelector("circle:not(.reach)");
     const [x, y, radius] = ["cx", "cy", "r"].map((name) => Number(circle.getAttribute(name)));
     const text = names.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "text"));
     const name = nameOf(dot);
     text.textContent = name.length > 22 ? `${name.slice(0, 21)}…` : name;
-    text.setAttribute("y", y + radius + 13 * unit);
     const half = text.getComputedTextLength() / 2;
     text.setAttribute("x", Math.min(Math.max(x, half + 4), wide - half - 4));
-    const box = text.getBBox();
-    const crosses = (other) => box.x < other.x + other.width && other.x < box.x + box.width && box.y < other.y + other.height && other.y < box.y + box.height;
-    if (taken.some(crosses)) text.remove();
-    else taken.push(box);
+    const fits = [y + radius + 13 * unit, y - radius - 5 * unit].some((line) => {
+      text.setAttribute("y", line);
+      const box = text.getBBox();
+      const crosses = (other) => box.x < other.x + other.width && other.x < box.x + box.width && box.y < other.y + other.height && other.y < box.y + box.height;
+      return box.y >= 0 && box.y + box.height <= high && !taken.some(crosses) && taken.push(box);
+    });
+    if (!fits) text.remove();
   }
 }
 
