@@ -234,19 +234,9 @@ def _update_interval(
 
 def _refresh_job(row: StoredQueryRow, now: int, xml: bytes) -> NewJob:
     return NewJob(
-        stored=row.id,
-        package=row.package,
-        name=row.name,
-        owner=row.owner,
-        origin=row.origin,
-        rights=row.rights,
-        system=row.system,
-        priority=row.priority,
-        automatic=1,
-        permission=row.permission,
-        submitted=now,
-        xml=xml,
-    )
+        stored=row.id, package=row.package, name=row.name, owner=row.owner, origin=row.origin, rights=row.rights,
+        system=row.system, priority=row.priority, automatic=1, permission=row.permission, submitted=now, xml=xml,
+    )  # fmt: skip
 
 
 # Turns of workers

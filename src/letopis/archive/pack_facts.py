@@ -222,13 +222,7 @@ def is_readable(store: Store, row: ContentRow) -> bool:
 def _capture_of_fact(fact: VersionFact, identity: Identity) -> NewCapture:
     note = PackNote.unpack(fact.note)
     return NewCapture(
-        url=fact.key.decode(),
-        time=fact.time,
-        status=note.status,
-        headers=note.headers,
-        body=b"",
-        outcome=Outcome.NEW if note.version else Outcome.UNAVAILABLE,
-        versioned=note.version,
-        dated=True,
+        url=fact.key.decode(), time=fact.time, status=note.status, headers=note.headers, body=b"",
+        outcome=Outcome.NEW if note.version else Outcome.UNAVAILABLE, versioned=note.version, dated=True,
         identity=identity,
-    )
+    )  # fmt: skip

@@ -269,28 +269,19 @@ class WatchSpec:
         """The inverse; fields of later releases are ignored."""
         fields: Mapping[str, Any] = json.loads(text)
         return cls(
-            every=fields.get("every"),
-            cron=fields.get("cron", ""),
-            jitter=fields.get("jitter"),
+            every=fields.get("every"), cron=fields.get("cron", ""), jitter=fields.get("jitter"),
             filters=tuple((kind, expression) for kind, expression in fields.get("filters", ())),
             notify=tuple(fields.get("notify", ())),
             when=parse_alert_rules(fields["when"]) if fields.get("when") else (),
             conditions=tuple(
                 AlertCondition(AlertConditionKind(kind), value) for kind, value in fields.get("conditions", ())
             ),
-            origin="http" if fields.get("origin") == "http" else "cli",
-            browser=fields.get("browser"),
-            notify_origin=fields.get("notify_origin"),
-            requisites=fields.get("requisites"),
-            steps=tuple(fields.get("steps", ())),
-            zone=fields.get("zone", ""),
-            hours=fields.get("hours", ""),
-            quiet=fields.get("quiet", ""),
-            headers=tuple((name, value) for name, value in fields.get("headers", ())),
-            snooze=fields.get("snooze"),
-            owner=fields.get("owner", ""),
-            summary=fields.get("summary", ""),
-        )
+            origin="http" if fields.get("origin") == "http" else "cli", browser=fields.get("browser"),
+            notify_origin=fields.get("notify_origin"), requisites=fields.get("requisites"),
+            steps=tuple(fields.get("steps", ())), zone=fields.get("zone", ""), hours=fields.get("hours", ""),
+            quiet=fields.get("quiet", ""), headers=tuple((name, value) for name, value in fields.get("headers", ())),
+            snooze=fields.get("snooze"), owner=fields.get("owner", ""), summary=fields.get("summary", ""),
+        )  # fmt: skip
 
     def over(self, defaults: WatchSpec) -> WatchSpec:
         """With defaults where nothing is said here; a time of its own hides theirs.
@@ -304,25 +295,17 @@ class WatchSpec:
             self.requisites is None and bool(defaults.requisites)
         )
         return replace(
-            self,
-            every=self.every if timed else defaults.every,
-            cron=self.cron if timed else defaults.cron,
+            self, every=self.every if timed else defaults.every, cron=self.cron if timed else defaults.cron,
             jitter=self.jitter if self.jitter is not None else defaults.jitter,
-            filters=self.filters or defaults.filters,
-            notify=self.notify or defaults.notify,
-            when=self.when or defaults.when,
-            conditions=self.conditions or defaults.conditions,
-            origin="http" if rendered and defaults.origin == "http" else self.origin,
-            browser=browser,
+            filters=self.filters or defaults.filters, notify=self.notify or defaults.notify,
+            when=self.when or defaults.when, conditions=self.conditions or defaults.conditions,
+            origin="http" if rendered and defaults.origin == "http" else self.origin, browser=browser,
             notify_origin=self._targets_from if self.notify else defaults._targets_from,
             requisites=defaults.requisites if self.requisites is None else self.requisites,
-            steps=self.steps or defaults.steps,
-            zone=self.zone or defaults.zone,
-            hours=self.hours or defaults.hours,
-            quiet=self.quiet or defaults.quiet,
-            summary=self.summary or defaults.summary,
+            steps=self.steps or defaults.steps, zone=self.zone or defaults.zone, hours=self.hours or defaults.hours,
+            quiet=self.quiet or defaults.quiet, summary=self.summary or defaults.summary,
             headers=() if browser or self.steps or defaults.steps else self.headers or defaults.headers,
-        )
+        )  # fmt: skip
 
     @property
     def _targets_from(self) -> Origin:
@@ -407,28 +390,11 @@ def settle_watch(named: WatchedUrl, spec: WatchSpec, tag: WatchSpec | None, sett
     whole = spec.over(tag) if tag is not None else spec
     every = settings.every if whole.every is None else whole.every
     return Watch(
-        url=named.url,
-        kind=named.kind,
-        tag=named.tag,
-        source=named.source,
-        every=max(every, settings.min_interval),
-        cron=whole.cron,
-        jitter=whole.jitter or 0.0,
-        filters=whole.filters,
-        notify=whole.notify,
-        when=whole.when or DEFAULT_ALERT_RULES,
-        conditions=whole.conditions,
-        origin=whole.origin,
-        browser=bool(whole.browser) and named.kind == "page",
-        notify_origin=whole.notify_origin or whole.origin,
-        requisites=bool(whole.requisites) and named.kind == "page",
-        steps=whole.steps if named.kind == "page" else (),
-        name=named.name,
-        zone=whole.zone,
-        hours=whole.hours,
-        quiet=whole.quiet,
-        headers=whole.headers,
-        snooze=whole.snooze,
-        owner=whole.owner,
-        summary=whole.summary,
-    )
+        url=named.url, kind=named.kind, tag=named.tag, source=named.source, every=max(every, settings.min_interval),
+        cron=whole.cron, jitter=whole.jitter or 0.0, filters=whole.filters, notify=whole.notify,
+        when=whole.when or DEFAULT_ALERT_RULES, conditions=whole.conditions, origin=whole.origin,
+        browser=bool(whole.browser) and named.kind == "page", notify_origin=whole.notify_origin or whole.origin,
+        requisites=bool(whole.requisites) and named.kind == "page", steps=whole.steps if named.kind == "page" else (),
+        name=named.name, zone=whole.zone, hours=whole.hours, quiet=whole.quiet, headers=whole.headers,
+        snooze=whole.snooze, owner=whole.owner, summary=whole.summary,
+    )  # fmt: skip

@@ -423,19 +423,12 @@ async def _pulled(
     return CloneReport(
         serial=follower.release.serial,
         up_to_date=follower.release == known and not follower.packs_fetched and not follower.contents_fetched,
-        bytes_downloaded=traffic.received,
-        bytes_sent=traffic.sent,
-        requests=traffic.requests,
-        packs_fetched=follower.packs_fetched,
-        packs_reused=follower.packs_reused,
-        contents_fetched=follower.contents_fetched,
-        records_fetched=follower.records_fetched,
-        documents=counts.documents,
-        versions=counts.versions,
-        checks=counts.checks,
-        absent=record.absent(),
+        bytes_downloaded=traffic.received, bytes_sent=traffic.sent, requests=traffic.requests,
+        packs_fetched=follower.packs_fetched, packs_reused=follower.packs_reused,
+        contents_fetched=follower.contents_fetched, records_fetched=follower.records_fetched,
+        documents=counts.documents, versions=counts.versions, checks=counts.checks, absent=record.absent(),
         verified=True,
-    )
+    )  # fmt: skip
 
 
 async def _accepted(

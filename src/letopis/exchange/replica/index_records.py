@@ -145,20 +145,14 @@ def parse_check(line: bytes) -> CheckRecord:
 def _check(url: str, time: int, fields: dict[str, Any]) -> CheckRecord:
     outcome, content = _small(fields.get("o"), 5), fields.get("c")
     found = CheckRecord(
-        url=url,
-        time=time,
-        status=_small(fields["s"], 999) or 0,
-        head=_small(fields.get("h"), _MOST),
-        outcome=outcome,
-        number=_small(fields.get("n"), _MOST),
-        meaningful=_small(fields.get("m"), 1),
-        extra=_extra(fields["x"]) if "x" in fields else None,
-        title=_title(fields["t"]) if "t" in fields else None,
+        url=url, time=time, status=_small(fields["s"], 999) or 0, head=_small(fields.get("h"), _MOST), outcome=outcome,
+        number=_small(fields.get("n"), _MOST), meaningful=_small(fields.get("m"), 1),
+        extra=_extra(fields["x"]) if "x" in fields else None, title=_title(fields["t"]) if "t" in fields else None,
         content=None if content is None else _parsed_content(content),
         beside=tuple(_parsed_beside(row) for row in fields.get("b", ()) if row[0] in PUBLISHED_KINDS),
         request=RequestReference.of_values(fields["r"]) if "r" in fields else None,
         page=PageReference.of_values(fields["p"]) if "p" in fields else None,
-    )
+    )  # fmt: skip
     if found.is_version and (found.content is None or found.head is None):
         raise ValueError("a version without a content")
     return found

@@ -358,16 +358,8 @@ def _report(
 ) -> PublishReport:
     counts = made.counts
     return PublishReport(
-        serial=found.serial,
-        new=before is None or found.serial != before.serial,
-        documents=counts.documents,
-        versions=counts.versions,
-        checks=counts.checks,
-        index_bytes=found.zrec.size,
-        records=packed[0],
-        records_kept=packed[1],
-        packs=len(made.segments),
-        packs_added=packs.added,
-        bytes_added=packs.added_bytes,
+        serial=found.serial, new=before is None or found.serial != before.serial, documents=counts.documents,
+        versions=counts.versions, checks=counts.checks, index_bytes=found.zrec.size, records=packed[0],
+        records_kept=packed[1], packs=len(made.segments), packs_added=packs.added, bytes_added=packs.added_bytes,
         files_removed=removed,
-    )
+    )  # fmt: skip
