@@ -286,6 +286,14 @@ def test_long_lists_are_paged_on_the_server(tmp_path: Path) -> None:
             assert "v89" in web.get(older[1]).text
 
 
+def test_the_hosts_of_a_crawl_are_sorted_filtered_and_taken_along(pages: WebClient) -> None:
+    rows = pages.get("/crawl?as=csv&sort=-name").text.split()
+    assert rows[0].startswith("name,fetched,waiting,due,failures,crawl_delay")
+    assert [row.partition(",")[0] for row in rows[1:]] == ["university0.example", "news1.example"]
+    shown = pages.get("/crawl?filter=news").text
+    assert ("1 of 2" in shown, 'href="/site/news1.example"' in shown) == (True, True)
+
+
 def test_live_figures_of_a_crawl_are_counted(pages: WebClient) -> None:
     answer = pages.get("/crawl/figures")
     assert answer.headers["cache-control"] == "no-store"

@@ -34,11 +34,24 @@ from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url
 from letopis.web.cache import page_cache_of
 from letopis.web.jobs import open_runs
+from letopis.web.languages import translatable
 from letopis.web.pages import PageRoute, form_of, render_page
+from letopis.web.tables import TableAddress, TableColumn, make_table, table_download
 
 router = APIRouter(route_class=PageRoute)
 
-_HOSTS = 20
+_HOSTS, _LISTED_HOSTS = 20, 200
+"""Hosts whose figures move, and those that the table has at most."""
+HOST_COLUMNS = (
+    TableColumn("name", translatable("Host"), "site"),
+    TableColumn("fetched", translatable("Fetches"), "number"),
+    TableColumn("waiting", translatable("Never seen"), "number"),
+    TableColumn("due", translatable("Overdue"), "number"),
+    TableColumn("failures", translatable("Failures in a row"), "number"),
+    TableColumn("crawl_delay", translatable("Crawl-delay"), "decimal"),
+    TableColumn("ip", translatable("IP address"), hidden=True),
+    TableColumn("visits", translatable("Actions"), "actions"),
+)
 _LATEST = 6
 _FLAGS = ("requisites", "browser", "revisit_now")
 _EMPTY_FORM = dict.fromkeys(("seeds", "scope", "depth", "include", "exclude", *_FLAGS), "")
@@ -52,20 +65,20 @@ def crawl(request: Request, archive: ArchiveDep, queued: str = "", dropped: str 
 
 
 def _crawl_page(
-    request: Request,
-    archive: Archive,
-    status: int = 200,
-    *,
-    queued: int | None = None,
-    dropped: str = "",
-    problem: str = "",
-    form: dict[str, str] | None = None,
-) -> Response:
-    return render_page(
-        request, "crawl.html", status, figures=(figures := _cached_figures(request)),
+    request: Request, archive: Archive, status: int = 200, *, queued: int | None = None, dropped: str = "",
+    problem: str = "", form: dict[str, str] | None = None,
+) -> Response:  # fmt: skip
+    context, owner = context_of(request), principal_of(request).may(OWN)
+    found = page_cache_of(request).get(
+        "crawl hosts", 2, lambda: crawl_status(context, CrawlStatusQuery(hosts=_LISTED_HOSTS, quick=True)).value.hosts
+    )
+    address = TableAddress("/crawl", {n: v for n, v in request.query_params.items() if n not in ("queued", "dropped")})
+    hosts = make_table(address, HOST_COLUMNS if owner else HOST_COLUMNS[:-1], found)
+    return table_download(hosts, "hosts") or render_page(
+        request, "crawl.html", status, figures=(figures := _cached_figures(request)), hosts=hosts, listed=_LISTED_HOSTS,
         soon=[(row["url"], parse_time(row["due"], archive.clock())) for row in figures["next"]],
-        latest=recent_versions(archive, _LATEST), runs=open_runs(context_of(request)),
-        owner=principal_of(request).may(OWN), queued=queued, dropped=dropped, problem=problem,
+        latest=recent_versions(archive, _LATEST), runs=open_runs(context),
+        owner=owner, queued=queued, dropped=dropped, problem=problem,
         form=_EMPTY_FORM | (form or {}), scopes=get_args(CrawlScope), works=archive.settings.serve.work,
         command=Markup("<code>letopis run</code>"),
     )  # fmt: skip

@@ -1,5 +1,7 @@
 // Live figures of a crawl: asked for every two seconds while somebody looks.
 
+import { loadAgain } from "./letopis.js";
+
 const EVERY = 2000;
 const KEPT = 90;
 const box = document.querySelector("[data-figures]");
@@ -12,26 +14,18 @@ const decimal = (value) => value.toFixed(1).replace(".", box.dataset.decimal);
 const grouped = (count) => (count === null ? "–" : String(count).replace(/\B(?=(\d{3})+$)/g, "\u202f"));
 const percent = (share) => (share === null ? "–" : `${Math.round(100 * share)}\u00a0%`);
 
-// Rows are copies of one that the page brings along, with its labels and its form.
-function hostRow(row) {
-  const made = document.querySelector("[data-host-row]").content.querySelector("tr").cloneNode(true);
-  const values = [null, grouped(row.fetched), grouped(row.waiting), grouped(row.due), row.failures, `${row.crawl_delay} s`];
-  values.forEach((value, at) => value !== null && (made.cells[at].textContent = value ?? "–"));
-  const link = made.querySelector("a");
-  link.href = `/site/${row.name}`;
-  link.textContent = row.name;
-  link.title = row.ip;
-  for (const field of made.querySelectorAll("[name=host]")) field.value = row.name;
-  for (const word of made.querySelectorAll(".unseen")) word.textContent = ` ${row.name}`;
-  return made;
-}
-
+// Rows that are seen get their new figures; the first host of all brings the table.
 function showHosts(hosts) {
-  const body = document.querySelector("[data-hosts]");
-  if (!body || body.contains(document.activeElement)) return;
-  for (const one of document.querySelectorAll("[data-some-hosts]")) one.hidden = !hosts.length;
-  for (const one of document.querySelectorAll("[data-no-hosts]")) one.hidden = hosts.length > 0;
-  body.replaceChildren(...hosts.map(hostRow));
+  const table = document.querySelector("[data-hosts]");
+  if (!table) return hosts.length && !document.querySelector("main :is(input, textarea):focus") && loadAgain();
+  const columns = table.dataset.hosts.split(",");
+  for (const row of table.querySelectorAll("tbody tr")) {
+    const now = hosts.find((host) => host.name === row.querySelector("a")?.textContent);
+    for (const name of now ? ["fetched", "waiting", "due", "failures"] : []) {
+      const cell = row.cells[columns.indexOf(name)];
+      if (cell) cell.textContent = grouped(now[name]);
+    }
+  }
 }
 
 function draw() {
