@@ -48,7 +48,7 @@ HOST_COLUMNS = (
     TableColumn("waiting", translatable("Never seen"), "number"),
     TableColumn("due", translatable("Overdue"), "number"),
     TableColumn("failures", translatable("Failures in a row"), "number"),
-    TableColumn("crawl_delay", translatable("Crawl-delay"), "decimal"),
+    TableColumn("crawl_delay", translatable("Crawl-delay"), "custom"),
     TableColumn("ip", translatable("IP address"), hidden=True),
     TableColumn("visits", translatable("Actions"), "actions"),
 )
