@@ -149,6 +149,7 @@ SCRIPT: list[tuple[str, Given]] = [
     ("saved_list", {}),
     ("saved_show", {"id": 2}),
     ("saved_check", {"id": 1}),
+    ("saved_test", {"id": 1}),
     ("saved_results", {"id": 1, "limit": 1}),
     ("saved_remove", {"id": 2}),
     ("saved_remove", {"id": 2}),
@@ -211,7 +212,7 @@ SCRIPT: list[tuple[str, Given]] = [
 
 DIFFERENT_BY_NATURE = {
     "storage", "backup", "doctor", "settings", "list_audit", "verify", "compact", "stats", "watch_test", "migrate",
-    "set_setting", "reset_setting", "usage",
+    "saved_test", "set_setting", "reset_setting", "usage",
 }  # fmt: skip
 """Their rows tell of the place where they run; their fields are compared, their values are not."""
 

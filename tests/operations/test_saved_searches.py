@@ -27,6 +27,7 @@ from letopis.config import DatabaseSettings, FetchSettings, SearchSettings, Sett
 from letopis.errors import NotFound, Refused, UsageError
 from letopis.monitor.notifications import Outbox
 from letopis.operations import Context
+from letopis.operations.alerts import AlertsQuery, saved_test, watch_alerts
 from letopis.operations.saved_looks import CheckSavedCommand, SavedSearchLoop, saved_check
 from letopis.operations.saved_searches import (
     EditSearch,
@@ -96,6 +97,33 @@ def test_what_is_there_is_known_and_what_comes_is_alerted_of_once(archive: Archi
     assert (alert.kind, alert.url) == ("found", "http://example.org/two")
     assert "'Harvest' has 1 new result: two" in alert.message
     assert urls(uwe) == ["http://example.org/two", "http://example.org/one"]
+
+
+def test_its_alerts_name_it_and_the_results_that_came(archive: Archive, clock: Clock) -> None:
+    uwe = person(archive, "uwe")
+    save(uwe)
+    clock.pass_by(60)
+    put(archive, "two")
+    look(archive)
+    [alert] = watch_alerts(uwe, AlertsQuery())
+    assert (alert.saved, alert.name, alert.watch) == (1, "Harvest", None)
+    assert alert.difference == "+ two http://example.org/two"
+
+
+def test_a_test_reaches_its_targets_and_only_who_may_change_it_sends_one(archive: Archive, tmp_path: Path) -> None:
+    olga = person(archive, "olga", READ | WRITE | OWN)
+    save(olga, notify=(f"file:{tmp_path}/told",))
+    [tested] = saved_test(olga, OneSavedSearch(id=1))
+    assert (tested.url, tested.delivered, tested.error) == ("/saved/1", True, "")
+    assert "Test of the saved search 'Harvest'" in "".join(
+        file.read_text() for file in tmp_path.rglob("*") if file.is_file() and "told" in str(file)
+    )
+    assert not list(watch_alerts(olga, AlertsQuery())), "nothing is recorded"
+    with pytest.raises(Refused):
+        saved_test(person(archive, "eva"), OneSavedSearch(id=1))
+    save(olga, name="Silent")
+    with pytest.raises(UsageError, match="notifies nobody"):
+        saved_test(olga, OneSavedSearch(id=2))
 
 
 def test_it_is_not_asked_without_new_versions_but_for_once_an_hour(archive: Archive, clock: Clock) -> None:

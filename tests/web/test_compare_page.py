@@ -69,6 +69,7 @@ def test_sources_are_compared_line_by_line_with_numbers_and_equal_lines_folded(t
         archive.record([look(PAGE, at(2), "\n".join(lines).encode())])
         with running(archive) as web:
             shown, whole = (web.get(f"/compare/{PAGE}?view={view}").text for view in ("raw", "source"))
+            sides, lines_whole = (web.get(f"/compare/{PAGE}?view={view}").text for view in ("sides", "lines"))
     assert re.findall(r'<tr class="(gone|came)"><td class="no">(\d*)</td><td class="no">(\d*)</td>', shown) == [
         ("gone", "21", ""), ("came", "", "21"),
     ]  # fmt: skip
@@ -77,3 +78,16 @@ def test_sources_are_compared_line_by_line_with_numbers_and_equal_lines_folded(t
     assert "Line 1 of many" not in shown
     assert "Line 1 of many" in whole
     assert "equal lines" not in whole
+    # Lines that are left out open from the first of them on, in both views.
+    for short, all_lines in ((shown, whole), (sides, lines_whole)):
+        opening = re.findall(r'view=(?:source|lines)#(l\d+)" data-lines="(\d+)"', short)
+        assert opening == [("l1", "17"), ("l25", "16")]
+        assert all(f'id="{place}"' in all_lines for place, _ in opening)
+
+
+def test_which_versions_are_compared_folds_away_above_the_views(tmp_path: Path) -> None:
+    with filled(tmp_path, pictures=False) as archive, running(archive) as web:
+        shown = web.get(f"/compare/{PAGE}").text
+    assert re.search(r'<details class="pair" data-open-wide><summary>.*v0 · .* → v1 · ', shown)
+    places = [shown.index(part) for part in ('<details class="pair"', 'class="tabs"', 'class="verdict"', "sheet words")]
+    assert places == sorted(places)

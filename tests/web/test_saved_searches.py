@@ -63,16 +63,21 @@ def test_a_search_is_saved_from_its_page_changed_and_removed(web: WebClient, arc
     page = uwe.see("/saved/1")
     assert "New harvest" in page
     assert "/feed/json/saved/1" in page
-    assert "new result" in uwe.see("/alerts")
+    alerts = uwe.see("/alerts")
+    assert "1 new result" in alerts
+    assert '<a class="page" href="/saved/1">Harvest</a>' in alerts
+    assert "New harvest</a></li>" in alerts
     assert uwe.send("/saved/1", name="Crops", q="news", filter="", notify="", action="save") == (
         303, "/saved/1?done=saved",
     )  # fmt: skip
     [row] = saved_list(Context(archive, user="uwe"), SavedSearchesQuery())
     assert (row.name, row.values, row.targets, row.results) == ("Crops", {"site": ["example.org"], "q": "news"}, 0, 1)
     assert uwe.send("/saved/1", action="check") == (303, "/saved/1?done=checked")
+    assert uwe.send("/saved/1", action="test")[0] == 422, "it notifies nobody"
     assert uwe.send("/saved/1", name="Crops", q='title:"open', action="save")[0] == 422
     assert uwe.send("/saved/1", action="remove") == (303, "/saved?done=removed")
     assert uwe.get("/saved/1").status == 404
+    assert "/saved/1" not in uwe.see("/alerts")
 
 
 def test_a_table_is_saved_with_its_filter_and_its_page_leads_back(web: WebClient, archive: Archive) -> None:

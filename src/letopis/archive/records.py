@@ -283,6 +283,8 @@ def _hop(url: str, status: int, location: str, ip: str, headers: list[list[str]]
     return Hop(url, status, location, ip, tuple((name, value) for name, value in headers))
 
 
+BLOCK_LETTERS = 120
+"""Of a text that came or went, what a check keeps."""
 ERROR_BODY_BYTES = 64 * 1024
 """How much of an error answer's body is kept with its check."""
 SENT_PREFIX = b"sent "
@@ -470,7 +472,7 @@ def with_verdict(details: CheckDetails, change: Change) -> CheckDetails:
 def _judged(change: Change) -> dict[str, Any]:
     """What a row keeps of a verdict beyond the score."""
     return {
-        "blocks": tuple(f"{part.action} {part.kind}: {part.text[:120]}" for part in change.blocks[:8]),
+        "blocks": tuple(f"{part.action} {part.kind}: {part.text[:BLOCK_LETTERS]}" for part in change.blocks[:8]),
         "reason": change.reason,
         "muted": tuple(
             f"{part.why}: {part.text[:80]}" for part in sorted(change.muted, key=lambda one: one.action)[:8]

@@ -56,7 +56,7 @@ VERBS: dict[str, Verb] = {
     "extract": Verb("measures", "Show the common form of a document"),
     "put": Verb("operations.pages", "Store a version by hand"),
     "watch": Verb("watch_loop", "Standing checks: add, list, pause, remove, run and more"),
-    "saved": Verb("operations.saved_searches saved_looks", "Saved searches, asked again when versions come"),
+    "saved": Verb("operations.saved_searches saved_looks alerts", "Saved searches, asked again when versions come"),
     "crawl": Verb("crawls", "Crawl from seeds, politely, and come back when pages change"),
     "crawls": Verb("operations.crawls", "How crawling goes; add seeds for the daemon, drop sites"),
     "why": Verb("operations.crawls", "Say when a page is next visited, and why then"),

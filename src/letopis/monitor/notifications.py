@@ -207,11 +207,11 @@ def shown_target(target: str) -> str:
     return f"{parts.scheme}://{parts.hostname}" if parts.scheme in ("http", "https") else f"{parts.scheme}:"
 
 
-def send_test(archive: Archive, url: str, target: str, *, guarded: bool) -> str:
-    """Sends a test notification of a watch now: empty when the target took it, else why not. Nothing is recorded."""
+def send_test(archive: Archive, subject: str, url: str, target: str, *, guarded: bool) -> str:
+    """Sends a test notification now: empty when the target took it, else why not. Nothing is recorded."""
     now = rfc3339(archive.clock())
-    title = f"Test of the watch of {url}"
-    body = f"This is a test, sent at {now}. Alerts of this watch arrive here."
+    title = f"Test of the {subject}"
+    body = f"This is a test, sent at {now}. Alerts of the {subject} arrive here."
     facts = {"kind": "test", "url": url, "time": now}
     message = Notification(f"letopis-test-{now}", title, body, facts)
     try:

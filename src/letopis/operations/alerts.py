@@ -1,15 +1,16 @@
-"""Alerts of watches, the notifications that were sent of them, and tests of their targets."""
+"""Alerts of watches and saved searches, the notifications that were sent of them, and tests of their targets."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from letopis.archive import OWN, READ, WRITE
 from letopis.archive.watches import AlertRow, DeliveryRow
 from letopis.errors import NotReady, UsageError
-from letopis.fetch import private_ok
+from letopis.fetch import Origin, private_ok
 from letopis.model import from_millis
 from letopis.monitor.notifications import send_test, shown_target
 from letopis.monitor.watch_list import WatchList
@@ -17,7 +18,9 @@ from letopis.operations.answers import Rows
 from letopis.operations.context import Context
 from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
+from letopis.operations.saved_searches import OneSavedSearch, SavedQuestion, own_search
 from letopis.operations.watches import WatchedUrls, refuse_others
+from letopis.tuples import NamedTuple
 
 
 class AlertsQuery(Parameters):
@@ -32,9 +35,10 @@ class AlertsQuery(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class AlertDetails:
-    """Something that a watch has noticed: its number and its tag then, `version` the number of what it saw.
+    """Something that a watch or a saved search has noticed: its number, name and tag then, `version` what it saw.
 
-    `difference` is what its filters let through of a change: lines that went (-) and came (+).
+    `difference` is what the filters of a watch let through of a change: lines that went (-) and came (+); of a saved
+    search (`saved` is its number) the results that came, each a title and an address.
     """
 
     id: int
@@ -44,6 +48,8 @@ class AlertDetails:
     message: str
     tag: str
     watch: int | None
+    saved: int | None
+    name: str
     version: int | None
     score: float | None
     reason: str
@@ -64,7 +70,7 @@ def _alert(row: AlertRow) -> AlertDetails:
     facts = json.loads(row.facts)
     return AlertDetails(
         row.id, from_millis(row.time), row.kind, row.url, row.message, facts.get("tag", ""), facts.get("watch"),
-        facts.get("version"),
+        facts.get("saved"), facts.get("name", ""), facts.get("version"),
         facts.get("score"), facts.get("reason", ""), facts.get("difference", ""),
     )  # fmt: skip
 
@@ -115,7 +121,10 @@ def _delivery(context: Context, row: DeliveryRow, alert: AlertRow) -> Delivery:
 
 @dataclass(frozen=True, slots=True)
 class TestedTarget:
-    """Whether a target of a watch took a test notification, and why not; only owners see the target in full."""
+    """Whether a target took a test notification, and why not; only owners see the target in full.
+
+    `url` is the page of the watch, or where the web interface shows the saved search.
+    """
 
     url: str
     target: str
@@ -133,17 +142,49 @@ def _test_sentence(row: TestedTarget) -> str:
 )  # fmt: skip
 def watch_test(context: Context, asked: WatchedUrls) -> Rows[TestedTarget]:
     """Send a test notification to every target of watches now, and say which of them took it."""
-    archive = context.archive
-    entries = refuse_others(context, WatchList(archive).known_entries(asked.urls))
-    pairs = [(entry.watch, target) for entry in entries for target in entry.watch.notify]
-    if not pairs:
+    watches = [entry.watch for entry in refuse_others(context, WatchList(context.archive).known_entries(asked.urls))]
+    sources = [
+        _AlertSource(f"watch of {one.url}", one.url, target, one.notify_origin)
+        for one in watches
+        for target in one.notify
+    ]
+    if not sources:
         raise UsageError("these watches notify nobody; give them a target with 'letopis watch add URL --notify TARGET'")
-    context.charge("checks", len(pairs))
+    return _tested(context, sources)
+
+
+@operation(
+    "saved_test", right=WRITE, verb="saved test", route=("POST", "/saved/{id}/test"), listed="targets", creates=False,
+    sentence=_test_sentence, errors=(403, 404, 429), examples=("letopis saved test 1",),
+)  # fmt: skip
+def saved_test(context: Context, asked: OneSavedSearch) -> Rows[TestedTarget]:
+    """Send a test notification to every target of a saved search now, and say which of them took it."""
+    row = own_search(context, asked.id)
+    saved = SavedQuestion.from_json(row.spec)
+    if not saved.notify:
+        raise UsageError("it notifies nobody; give it a target with 'letopis saved edit ID --notify TARGET'")
+    subject, page = f"saved search '{row.name}'", f"/saved/{row.id}"
+    return _tested(context, [_AlertSource(subject, page, target, saved.origin) for target in saved.notify])
+
+
+class _AlertSource(NamedTuple):
+    """What alerts of, where it is seen, one of its targets, and through which door that came."""
+
+    subject: str
+    url: str
+    target: str
+    origin: Origin
+
+
+def _tested(context: Context, sources: Sequence[_AlertSource]) -> Rows[TestedTarget]:
+    archive = context.archive
+    context.charge("checks", len(sources))
     rows = []
-    for watch, target in pairs:
-        guarded = not private_ok(archive.settings.fetch.private, watch.notify_origin)
-        error = send_test(archive, watch.url, target, guarded=guarded)
-        rows.append(TestedTarget(watch.url, target if context.may(OWN) else shown_target(target), not error, error))
+    for one in sources:
+        guarded = not private_ok(archive.settings.fetch.private, one.origin)
+        error = send_test(archive, one.subject, one.url, one.target, guarded=guarded)
+        shown = one.target if context.may(OWN) else shown_target(one.target)
+        rows.append(TestedTarget(one.url, shown, not error, error))
     failed = [row for row in rows if row.error]
     return Rows(
         rows, faults=[NotReady(f"a test notification of {row.url} did not arrive: {row.error}") for row in failed]

@@ -13,8 +13,10 @@ from fastapi.responses import RedirectResponse
 from letopis.api.door import context_of
 from letopis.archive import Archive
 from letopis.archive.activity import activity_of, find_page
+from letopis.archive.records import BLOCK_LETTERS
 from letopis.model import Check, to_millis
 from letopis.operations import alerts
+from letopis.operations.saved_searches import SavedSearchesQuery, saved_list
 from letopis.tuples import NamedTuple
 from letopis.web.history import unread_marks
 from letopis.web.languages import translatable
@@ -55,6 +57,12 @@ class AlertLine(NamedTuple):
         """The message without the address, which stands beside it."""
         return self.alert.message.removeprefix(self.alert.url).strip()
 
+    @property
+    def results(self) -> list[tuple[str, str]]:
+        """Titles and addresses of what a saved search has found."""
+        lines = self.alert.difference.splitlines() if self.alert.saved else []
+        return [line.removeprefix("+").strip().rpartition(" ")[::2] for line in lines]
+
 
 def alert_lines(found: Iterable[alerts.AlertDetails]) -> list[AlertLine]:
     """The alerts as a table takes them."""
@@ -93,7 +101,12 @@ def changed_texts(check: Check | None) -> dict[str, str]:
     # A changed block is "added p: its text".
     blocks = [block.partition(": ") for block in check.blocks] if check else []
     first = {head.partition(" ")[0]: text for head, _, text in reversed(blocks)}
-    return {"removed": first.get("removed", ""), "added": first.get("added", "")}
+    return {name: _whole_words(first.get(name, "")) for name in ("removed", "added")}
+
+
+def _whole_words(text: str) -> str:
+    """A text as a check keeps it, which is cut anywhere, up to its last whole word."""
+    return text if len(text) < BLOCK_LETTERS else f"{text.rpartition(' ')[0] or text}\N{NO-BREAK SPACE}…"
 
 
 def _with_marks(request: Request, lines: Sequence[AlertLine]) -> list[AlertLine]:
@@ -113,7 +126,7 @@ def all_alerts(request: Request, show: str = "") -> Response:
     table = make_table(request, ALERT_COLUMNS, shown, question=TableQuestion("watch_alerts"))
     return table_download(table, "alerts") or render_page(
         request, "alerts.html", table=table.with_part(partial(with_texts, context.archive)), show=show,
-        total=len(lines), unread=len(unread),
+        total=len(lines), unread=len(unread), saved={one.id for one in saved_list(context, SavedSearchesQuery())},
     )  # fmt: skip
 
 

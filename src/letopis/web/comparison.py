@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from itertools import zip_longest
+from itertools import groupby, zip_longest
+from operator import itemgetter
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -42,7 +43,7 @@ from letopis.web.timebar import chosen_moment, chosen_time, time_bar
 MOST_ROWS = 3000
 _CONTEXT = 3
 _FOLD = 700
-_EDGE = 240
+_EDGE = 120
 
 
 class TextRun(NamedTuple):
@@ -60,12 +61,13 @@ class DiffLine(NamedTuple):
 
 
 class DiffRow(NamedTuple):
-    """A line of the old text beside one of the new; `hidden` counts equal lines that are left out here."""
+    """A line of the old text beside one of the new; `hidden` counts equal ones left out from `first` on."""
 
     old: DiffLine | None
     new: DiffLine | None
     changed: bool
     hidden: int = 0
+    first: int = 0
 
 
 class WordCounts(NamedTuple):
@@ -182,20 +184,17 @@ def _shortened(rows: Sequence[DiffRow]) -> Iterator[DiffRow]:
         if row.changed:
             for other in range(max(0, at - _CONTEXT), min(len(rows), at + _CONTEXT + 1)):
                 near[other] = True
-    shown = hidden = 0
-    for row, kept in zip(rows, near, strict=True):
+    shown = 0
+    for kept, group in groupby(zip(rows, near, strict=True), itemgetter(1)):
+        stretch = [row for row, _ in group]
         if not kept:
-            hidden += 1
+            first = stretch[0].new
+            yield DiffRow(None, None, False, len(stretch), first.number if first else 0)
             continue
-        if hidden:
-            yield DiffRow(None, None, False, hidden)
-            hidden = 0
-        if shown == MOST_ROWS:
+        yield from stretch[: MOST_ROWS - shown]
+        shown += len(stretch)
+        if shown > MOST_ROWS:
             return
-        shown += 1
-        yield row
-    if hidden:
-        yield DiffRow(None, None, False, hidden)
 
 
 router = APIRouter(route_class=PageRoute)
@@ -208,8 +207,10 @@ COMPARE_VIEWS = {
     "links": translatable("Links"),
     "raw": translatable("Source"),
 }
-_FRAME, _WHOLE = "frame", "source"
-"""Beside the views that have a tab: the marked page inside of its frame, and the source with all its lines."""
+_FRAME = "frame"
+"""Beside the views that have a tab: the marked page inside of its frame."""
+_WHOLE = {"lines": "sides", "source": "raw"}
+"""And those with all their lines, each with the view that leaves equal ones out."""
 _CHOICES = 200
 
 
@@ -255,11 +256,14 @@ def comparison(request: Request) -> Response:
     return render_page(
         request, "compare.html", url=asked.url, host=host_of(asked.url), title=sides.new.page.title, pair=pair,
         view=view, views={name: label for name, label in COMPARE_VIEWS.items() if name != "pictures" or any(pictures)},
-        pictures=pictures, first_change=FIRST_CHANGE, verdict=sides.verdict, filters=filters,
-        filtered=chosen if sides.filters else "", may_write=principal_of(request).may(WRITE),
+        tab=_WHOLE.get(view, view), pictures=pictures, first_change=FIRST_CHANGE, verdict=sides.verdict,
+        filters=filters, filtered=chosen if sides.filters else "", may_write=principal_of(request).may(WRITE),
         link=f"from={rfc3339(pair.old.time)}&to={rfc3339(pair.new.time)}", choices=pair.choices[::-1],
         seen_now=seen_now, unread=bool(unread_marks(request, context).unread([asked.url])),
-        bar=time_bar(request, chosen_moment(request, now), ((one.time, 1) for one in pair.choices), now),
+        bar=time_bar(
+            request, pair.new.time if pair.after and "to" in asked.own else chosen_moment(request, now),
+            ((one.time, 1) for one in pair.choices), now, ("from", "to"),
+        ),
         **_FILLED[view](sides.old, sides.new),
     )  # fmt: skip
 
@@ -354,9 +358,10 @@ def _words(old: DiffSide, new: DiffSide) -> dict[str, Any]:
     return {"runs": running_text(found), "counts": count_words(found)}
 
 
-def _sides(old: DiffSide, new: DiffSide) -> dict[str, Any]:
+def _sides(old: DiffSide, new: DiffSide, whole: bool = False) -> dict[str, Any]:
     found = diff_pieces(*diff_texts(old, new))
-    return {"rows": side_by_side(found), "counts": count_words(found)}
+    rows = list(_diff_rows(found))[:MOST_ROWS] if whole else side_by_side(found)
+    return {"rows": rows, "counts": count_words(found), "whole": whole}
 
 
 def _links(old: DiffSide, new: DiffSide) -> dict[str, Any]:
@@ -378,5 +383,6 @@ _FILLED: dict[str, Callable[[DiffSide, DiffSide], dict[str, Any]]] = {
     "pictures": lambda old, new: {},
     "links": _links,
     "raw": _raw,
-    _WHOLE: partial(_raw, whole=True),
+    "lines": partial(_sides, whole=True),
+    "source": partial(_raw, whole=True),
 }

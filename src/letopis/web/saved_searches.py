@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,6 +15,8 @@ from letopis.api.requests import http_status_of
 from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.operations import Context, bind
 from letopis.operations import saved_searches as operations
+from letopis.operations.alerts import saved_test
+from letopis.operations.answers import Rows
 from letopis.operations.saved_looks import CheckSavedCommand, saved_check
 from letopis.tuples import NamedTuple
 from letopis.web.languages import translatable
@@ -55,6 +57,7 @@ _DONE = {
     "added": translatable("Saved. What it finds from now on stands here, among the alerts and in the feed."),
     "saved": translatable("Changes saved."),
     "checked": translatable("It was asked again just now."),
+    "tested": translatable("The test notification was delivered."),
     "removed": translatable("The saved search is removed; its alerts stay."),
 }  # fmt: skip
 
@@ -192,15 +195,21 @@ def _change(request: Request, number: int, fields: Mapping[str, list[str]]) -> R
         if action == "remove":
             operations.saved_remove(context, operations.OneSavedSearch(id=number))
             return RedirectResponse("/saved?done=removed", 303)
-        if action == "check":
-            for fault in saved_check(context, CheckSavedCommand(id=number)).faults:
+        if action in ("check", "test"):
+            for fault in _DOES[action](context, number).faults:
                 raise fault
-            return RedirectResponse(f"/saved/{number}?done=checked", 303)
+            return RedirectResponse(f"/saved/{number}?done={action}ed", 303)
         _edit(context, number, said)
     except LetopisError as error:
         form = {"name": "", "q": "", **said, "notify": "\n".join(said["notify"])} if action == "save" else {}
         return _saved_page(request, number, SavedNotice(form, problem=shell_words(error)), _status(error))
     return RedirectResponse(f"/saved/{number}?done=saved", 303)
+
+
+_DOES: dict[str, Callable[[Context, int], Rows[Any]]] = {
+    "check": lambda context, number: saved_check(context, CheckSavedCommand(id=number)),
+    "test": lambda context, number: saved_test(context, operations.OneSavedSearch(id=number)),
+}
 
 
 def _edit(context: Context, number: int, said: dict[str, Any]) -> None:

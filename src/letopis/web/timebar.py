@@ -78,11 +78,16 @@ def chosen_moment(request: Request, now: datetime, given: str = "") -> datetime 
         return None
 
 
-def time_bar(request: Request, at: datetime | None, times: Iterable[CountedTime], now: datetime) -> TimeBar:
-    """The bar of a page over the times of its versions, or of the days on which a site changed."""
+def time_bar(
+    request: Request, at: datetime | None, times: Iterable[CountedTime], now: datetime, own: tuple[str, ...] = ()
+) -> TimeBar:
+    """The bar of a page over the times of its versions, or of the days on which a site changed.
+
+    `own` are parameters of the address that give way to the moment that is chosen.
+    """
     counted = sorted(times)
     moments = [moment for moment, _ in counted]
-    back, shown = _without_time(request), at or now
+    back, shown = _without_time(request, ("at", *own)), at or now
     before = [moment for moment in moments if moment < shown]
     after = [moment for moment in moments if moment > shown]
     # Seen from now, the newest version is what is shown already.
@@ -124,11 +129,11 @@ def _way(moment: datetime, back: str) -> str:
     return f"/as-of?{urlencode({'at': rfc3339(moment), 'back': back})}"
 
 
-def _without_time(request: Request) -> str:
-    """The address of this page without the moment that it names."""
+def _without_time(request: Request, names: tuple[str, ...]) -> str:
+    """The address of this page without the moments that it names."""
     raw = request.scope.get("raw_path")
     path = raw.decode("latin-1").partition("?")[0] if raw else quote(request.url.path)
-    kept = [pair for pair in request.url.query.split("&") if pair and pair.partition("=")[0] != "at"]
+    kept = [pair for pair in request.url.query.split("&") if pair and pair.partition("=")[0] not in names]
     return f"{path}?{'&'.join(kept)}" if kept else path
 
 

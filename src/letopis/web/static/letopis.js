@@ -159,6 +159,20 @@ function label(picture, wide, high) {
   }
 }
 
+// Equal lines that a comparison leaves out open where they stand.
+for (const link of document.querySelectorAll("[data-lines]")) {
+  link.addEventListener("click", async (event) => {
+    if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+    event.preventDefault();
+    const answer = await fetch(link.href).catch(() => null);
+    const whole = answer?.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
+    const rows = [whole?.getElementById(link.hash.slice(1))];
+    while (rows.at(-1) && rows.length < Number(link.dataset.lines)) rows.push(rows.at(-1).nextElementSibling);
+    if (rows.every(Boolean)) link.closest("tr").replaceWith(...rows);
+    else location.assign(link.href);
+  });
+}
+
 // Of a row of tabs that is longer than a phone is wide, the one that is open is seen.
 const open = document.querySelector(".tabs [aria-current]");
 if (open && open.offsetLeft + open.offsetWidth > innerWidth) open.parentElement.scrollLeft = open.offsetLeft - innerWidth / 2;
