@@ -157,7 +157,7 @@ def welcome(request: Request, archive: ArchiveDep) -> Response:
 def _welcome_page(request: Request, archive: Archive, status: int = 200, problem: str = "", url: str = "") -> Response:
     return render_page(
         request, "welcome.html", status, place=_location(archive), public=archive.settings.serve.public,
-        problem=problem, url=url, command=_RUN, option=_OPTION,
+        problem=problem, url=url, works=archive.settings.serve.work, command=_RUN, option=_OPTION,
     )  # fmt: skip
 
 

@@ -15,8 +15,8 @@ from letopis.web.charts import section_of
 
 MOST_MAP_PAGES = 350
 """Pages that the tree of a map shows; more would only be scrolled past."""
-MOST_AREAS = 500
-"""The same of its picture, where smaller ones could not be seen."""
+MOST_AREAS, MOST_UPRIGHT = 400, 100
+"""The same of its picture, where smaller ones could not be seen, and of that for a phone."""
 MOST_MAP_DEPTH = 12
 _LABEL = 40
 _TREEMAP_DEPTH = 3
@@ -90,10 +90,11 @@ def map_tree(found: MapOutline) -> MapTree:
     return MapTree(trail[0], len(found.rows), found.total)
 
 
-def treemap(found: MapOutline) -> list[TreemapArea]:
+def treemap(found: MapOutline, upright: bool = False) -> list[TreemapArea]:
     """The pages of an outline as rectangles within rectangles, each as large as the pages in it.
 
-    A page that holds others comes before them: drawn in this order, none hides another.
+    A page that holds others comes before them: drawn in this order, none hides another. Upright it is as large as the
+    screen of a phone.
     """
     names = TitleShortener(row.page.title for row in found.rows)
     trail: list[_Weighed] = []
@@ -106,7 +107,7 @@ def treemap(found: MapOutline) -> list[TreemapArea]:
                 above.total += row.weight
         trail.append(node)
     areas: list[TreemapArea] = []
-    _lay_out(trail[0], _Rectangle(0.0, 0.0, WIDTH, HEIGHT), 0, 0, areas)
+    _lay_out(trail[0], _Rectangle(0.0, 0.0, *(UPRIGHT if upright else (WIDTH, HEIGHT))), 0, 0, areas)
     return areas
 
 
@@ -196,6 +197,7 @@ def cut_label(text: str, most: int = _LABEL) -> str:
 
 
 WIDTH, HEIGHT = 1000.0, 620.0
+UPRIGHT = 358.0, 560.0
 MOST_DOTS = 60
 COLOURS = 6
 _STEPS = 150

@@ -45,6 +45,7 @@ from letopis.web.maps import (
     MOST_DOTS,
     MOST_MAP_DEPTH,
     MOST_MAP_PAGES,
+    MOST_UPRIGHT,
     LinkDrawing,
     TitleShortener,
     draw_links,
@@ -266,12 +267,13 @@ def _map(view: SiteView) -> dict[str, Any] | None:
 
 
 def _picture(view: SiteView) -> dict[str, Any] | None:
-    found = _upper_map(view, MOST_AREAS)
-    if found is None:
+    found, narrow = _upper_map(view, MOST_AREAS), _upper_map(view, MOST_UPRIGHT)
+    if found is None or narrow is None:
         return None
     tree = map_tree(found)
     sections = sorted(tree.root.children, key=lambda one: -one.below)[:_SECTIONS]
-    return {"picture": treemap(found), "sections": sections, "in_all": tree.total}
+    pictures = {"wide": treemap(found), "upright": treemap(narrow, upright=True)}
+    return {"pictures": pictures, "sections": sections, "in_all": tree.total}
 
 
 def _pages(view: SiteView) -> dict[str, Any] | None:
