@@ -160,12 +160,7 @@ def run(count: int = 6400, rounds: int = 5, size: int = 3000) -> dict[str, Any]:
         for _ in range(rounds):
             for name, client in clients.items():
                 best[name] = min(best[name], client(base, count) * 1e6)
-    return {
-        "microseconds": best,
-        "ratio": best["letopis"] / best["bare libcurl"],
-        "goal_us": GOAL_US,
-        "bytes": size,
-    }
+    return {"microseconds": best, "ratio": best["letopis"] / best["bare libcurl"], "goal_us": GOAL_US, "bytes": size}
 
 
 def main(argv: list[str]) -> int:

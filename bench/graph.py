@@ -121,18 +121,8 @@ def _row(what: str, value: float, unit: str, base: float | None = None, goal: fl
 def million_pages(folder: Path) -> tuple[Any, int]:
     """A site of a million pages, ten links each, one address in a hundred answering 404."""
     from letopis.index.link_graph import Graph, GraphHistory  # noqa: PLC0415
-    from letopis.index.link_storage import (  # noqa: PLC0415
-        LinkJournal,
-        LinkSegment,
-        TextColumn,
-    )
-    from letopis.index.url_table import (  # noqa: PLC0415
-        ERROR,
-        UrlCheck,
-        UrlTable,
-        url_state_rows,
-        url_states_of,
-    )
+    from letopis.index.link_storage import LinkJournal, LinkSegment, TextColumn  # noqa: PLC0415
+    from letopis.index.url_table import ERROR, UrlCheck, UrlTable, url_state_rows, url_states_of  # noqa: PLC0415
     from letopis.urls import url_key  # noqa: PLC0415
     from letopis.zstandard import zstd  # noqa: PLC0415
 

@@ -36,10 +36,7 @@ from letopis.index.word_snapshot import WordSnapshot
 
 GOALS = {"recall": 0.95, "precision": 0.98}
 DICTIONARIES = {"cs": "cs_CZ", "sk": "sk_SK", "ru": "ru_RU", "pl": "pl_PL", "de": "de_DE", "en": "en_US"}
-DERIVATIONS = {
-    "de": dict.fromkeys("FLMJB", "derived"),
-    "en": dict.fromkeys("RZYPVNXJBLH", "derived"),
-}
+DERIVATIONS = {"de": dict.fromkeys("FLMJB", "derived"), "en": dict.fromkeys("RZYPVNXJBLH", "derived")}
 """Flags of suffixes that make other words."""
 SHORTEST, NEIGHBOURS, ALIKE, PARADIGM = 4, 20, 0.6, 3
 PEERS = Path(tempfile.gettempdir()) / "letopis-bench-words"

@@ -182,11 +182,9 @@ def _failed_look(claim: Claim, url: str, log: _WebLog, silences: Sequence[Silenc
 def _succession(claim: Claim, before: Sequence[Claim]) -> Iterator[Contradiction]:
     """New, changed or unchanged: against what the record itself said of the page before."""
     known = next((each.digest for each in reversed(before) if each.digest), "")
-    wrong = {
-        "new": bool(known),
-        "changed": not known or known == claim.digest,
-        "unchanged": known != claim.digest,
-    }.get(claim.outcome, False)
+    wrong = {"new": bool(known), "changed": not known or known == claim.digest, "unchanged": known != claim.digest}.get(
+        claim.outcome, False
+    )
     if wrong:
         yield _contradiction(claim, f"the version before was {known or 'none'}")
 

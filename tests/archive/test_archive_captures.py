@@ -183,10 +183,5 @@ def test_a_look_that_others_overtook_keeps_its_time_and_its_place(tmp_path: Path
         archive.record([look(url, at(20), b"A")])
         archive.record([look(url, at(10), b"C")])
         told = [(check.checked_at, str(check.outcome), check.version) for check in archive.history(url)]
-        assert told == [
-            (at(1), "new", 0),
-            (at(10), "changed", 1),
-            (at(20), "changed", 2),
-            (at(30), "changed", 3),
-        ]
+        assert told == [(at(1), "new", 0), (at(10), "changed", 1), (at(20), "changed", 2), (at(30), "changed", 3)]
         assert [archive.get(url, at=at(when)).body for when in (1, 10, 20, 30)] == [b"A", b"C", b"A", b"B"]

@@ -177,11 +177,7 @@ def test_a_rebuilding_that_was_interrupted_is_no_archive(tmp_path: Path) -> None
     class _Killed(BaseException):
         """Nobody catches it."""
 
-    with (
-        pytest.raises(_Killed),
-        Archive(tmp_path / "a", rebuilding=True) as archive,
-        archive.catalog.rebuilding(),
-    ):
+    with pytest.raises(_Killed), Archive(tmp_path / "a", rebuilding=True) as archive, archive.catalog.rebuilding():
         raise _Killed
     with pytest.raises(Damaged, match=r"Archive\.repair"), Archive(tmp_path / "a"):
         pass

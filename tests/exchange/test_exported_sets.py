@@ -98,7 +98,7 @@ def test_a_wacz_lists_the_page_with_its_text_and_indexes_its_picture(archive: Ar
         index = gzip.decompress(package.read("indexes/index.cdx.gz")).decode()
         data = package.read("archive/data-00000.warc.gz")
     assert [(page["url"], page["id"], page.get("text")) for page in pages] == [
-        (PAGE, page_id(PAGE, rfc3339(START)), "The price is 10 crowns."),
+        (PAGE, page_id(PAGE, rfc3339(START)), "The price is 10 crowns.")
     ]
     views = [line for line in index.splitlines() if line.startswith(f"urn:view:{PAGE} ")]
     assert len(views) == 2

@@ -183,10 +183,7 @@ LISTS: dict[str, list[ImportedWatch]] = {
         ImportedWatch("https://example.org/two"),
         ImportedWatch("http://example.net/three"),
     ],
-    "sitemap.xml": [
-        ImportedWatch("https://example.org/one"),
-        ImportedWatch("https://example.org/two?a=1&b=2"),
-    ],
+    "sitemap.xml": [ImportedWatch("https://example.org/one"), ImportedWatch("https://example.org/two?a=1&b=2")],
     "sitemaps.xml": [ImportedWatch("https://example.org/sitemap-1.xml", is_sitemap=True)],
 }
 

@@ -27,10 +27,7 @@ from letopis.exchange.wacz_export import export_wacz
 from letopis.exchange.warc_export import export_warc
 
 BENCH = Path(__file__).parents[2] / ".bench"
-HOMES = {
-    "judges": ("wacz", "cdxj-indexer", "setuptools<81"),
-    "serve": ("pywb==2.10.0", "setuptools<81"),
-}
+HOMES = {"judges": ("wacz", "cdxj-indexer", "setuptools<81"), "serve": ("pywb==2.10.0", "setuptools<81")}
 
 
 def program(home: str, name: str) -> Path:

@@ -256,12 +256,7 @@ def test_word_documents_of_another_maker_are_read():
         (str(block.kind), block.text)
         for block in found.blocks
         if block.kind not in (BlockKind.TITLE, BlockKind.DESCRIPTION)
-    ] == [
-        ("h2", "Nadpis"),
-        ("paragraph", "Odstavec"),
-        ("item", "bod"),
-        ("cell", "cell"),
-    ]
+    ] == [("h2", "Nadpis"), ("paragraph", "Odstavec"), ("item", "bod"), ("cell", "cell")]
 
 
 def odt(text):
@@ -304,11 +299,7 @@ DOCUMENTS = {
         [("http://a.test/deck", "odkaz")],
     ),
     "ods/whole.ods": (("Ceny", None, ""), [("h2", "Ceny"), ("cell", "mléko 1 l | 25 Kč")], []),
-    "odp/whole.odp": (
-        ("Snímek", None, ""),
-        [("h2", "Snímek"), ("item", "bod odkaz")],
-        [("http://a.test/o", "odkaz")],
-    ),
+    "odp/whole.odp": (("Snímek", None, ""), [("h2", "Snímek"), ("item", "bod odkaz")], [("http://a.test/o", "odkaz")]),
     "epub/whole.epub": (
         ("Kniha", "2020-03-04", "cs"),
         [("h1", "Kapitola"), ("paragraph", "Bylo jednou, dál.")],

@@ -79,8 +79,7 @@ async def test_private_addresses_stay_refused(client: Client, misbehaving_site: 
 
 
 @pytest.mark.parametrize(
-    ("status", "allowed"),
-    [(401, True), (403, True), (404, True), (429, False), (500, False), (503, False)],
+    ("status", "allowed"), [(401, True), (403, True), (404, True), (429, False), (500, False), (503, False)]
 )
 def test_statuses(status: int, allowed: bool) -> None:
     assert answered(status).allowed("http://a.test/x") is allowed

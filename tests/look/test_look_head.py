@@ -51,10 +51,7 @@ def test_unknown_url_is_downloaded_at_once(monitor: Monitor, scripted_site: Scri
 
 @pytest.mark.parametrize(
     "fields",
-    [
-        {"ETag": '"a"'},
-        {"Content_MD5": base64.b64encode(hashlib.md5(OLD).digest()).decode()},
-    ],
+    [{"ETag": '"a"'}, {"Content_MD5": base64.b64encode(hashlib.md5(OLD).digest()).decode()}],
     ids=["etag", "digest"],
 )
 def test_header_that_says_the_same_saves_the_download(

@@ -17,14 +17,7 @@ from letopis.cli import main
 from letopis.errors import LetopisError, NotFound, Refused, UsageError
 from letopis.exchange.selection import ExportSelection
 from letopis.operations import Context, bind
-from letopis.operations.accounts import (
-    AccountsQuery,
-    add_user,
-    create_token,
-    list_tokens,
-    revoke_token,
-    set_password,
-)
+from letopis.operations.accounts import AccountsQuery, add_user, create_token, list_tokens, revoke_token, set_password
 from letopis.operations.crawls import enqueue_seeds
 from letopis.operations.projects import add_to_project, list_projects, remove_project, show_project
 

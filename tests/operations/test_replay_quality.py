@@ -90,9 +90,7 @@ def test_without_a_browser_it_is_said_what_to_install(captured: tuple[Archive, s
         qa(Context(other, rights=WRITE), QualityQuery(place=url, at=None, limit=5))
 
 
-def test_whoever_finds_the_port_of_a_judged_replay_gets_nothing_without_its_name(
-    captured: tuple[Archive, str],
-) -> None:
+def test_whoever_finds_the_port_of_a_judged_replay_gets_nothing_without_its_name(captured: tuple[Archive, str]) -> None:
     archive, url = captured
     with replay_of(archive) as base:
         port = base.rpartition(":")[2]

@@ -157,11 +157,7 @@ def test_duplicates_and_what_collapsing_left_out_are_counted(web: Any) -> None:
     found = rows(web, url="example.org/page", showDupeCount="true", fl="timestamp,digest")
     assert [row[-1] for row in found] == ["0", "1", "2", "0", "0"]
     found = rows(web, url="example.org/page", collapse="digest", showSkipCount="true", lastSkipTimestamp="true")
-    assert [row[-2:] for row in found] == [
-        ["2", "20240101122000"],
-        ["0", "20240101123000"],
-        ["0", "20240101124000"],
-    ]
+    assert [row[-2:] for row in found] == [["2", "20240101122000"], ["0", "20240101123000"], ["0", "20240101124000"]]
     table = web.get("/cdx/search/cdx?url=example.org/page&showDupeCount=true&showSkipCount=true&output=json").json()
     assert table[0][-2:] == ["dupecount", "skipcount"]
     assert table[1][-2:] == ["0", "0"]

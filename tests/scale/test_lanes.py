@@ -123,10 +123,7 @@ def test_commits_that_share_hosts_in_any_order_never_wait_in_a_ring(pair: tuple[
             list(archive.put_many(Put(url, f"{name} {turn} {url}".encode(), at) for url in order))
 
     with ThreadPoolExecutor(2) as threads:
-        both = [
-            threads.submit(write, pair[0], "one", urls),
-            threads.submit(write, pair[1], "other", urls[::-1]),
-        ]
+        both = [threads.submit(write, pair[0], "one", urls), threads.submit(write, pair[1], "other", urls[::-1])]
         for each in both:
             each.result(300)
     assert all(len(pair[0].versions(url)) == 16 for url in urls)

@@ -6,15 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from letopis.binary import sha1_digest
-from letopis.store import (
-    AppendResult,
-    ChainEntry,
-    CompactionBatch,
-    ContentPlace,
-    Store,
-    VersionChain,
-    VersionItem,
-)
+from letopis.store import AppendResult, ChainEntry, CompactionBatch, ContentPlace, Store, VersionChain, VersionItem
 
 
 class Ledger:

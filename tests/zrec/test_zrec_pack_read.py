@@ -138,10 +138,7 @@ def test_never_overwrites_what_is_no_zrec_file(tmp_path: Path) -> None:
     assert path.read_bytes() == b"precious"
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{"group": "3"}, {"separator": b""}, {"name_regex": "(("}, {"name_regex": "nowhere"}],
-)
+@pytest.mark.parametrize("wrong", [{"group": "3"}, {"separator": b""}, {"name_regex": "(("}, {"name_regex": "nowhere"}])
 def test_refuses_what_makes_no_sense(tmp_path: Path, wrong: dict[str, str]) -> None:
     with pytest.raises(UsageError):
         pack(b"a: 1\n\n", tmp_path / "a.zrec", **wrong)  # type: ignore[arg-type]
@@ -235,8 +232,7 @@ def test_release_names_digests_and_is_signed(tmp_path: Path, make_text: MakeText
 
 
 @pytest.mark.parametrize(
-    "data",
-    [b"", b"{}", b"[1]", b"null", b"\xff", b'{"format": "zrec-release"}', b"[" * 50_000, b" " * 70_000],
+    "data", [b"", b"{}", b"[1]", b"null", b"\xff", b'{"format": "zrec-release"}', b"[" * 50_000, b" " * 70_000]
 )
 def test_refuses_a_release_that_makes_no_sense(data: bytes) -> None:
     with pytest.raises(Damaged):

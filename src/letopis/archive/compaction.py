@@ -113,10 +113,7 @@ class Compaction:
         self._documents = 0
 
     def run(
-        self,
-        effort: Literal["quick", "full"],
-        progress: Callable[[int], None],
-        stop: Callable[[], bool],
+        self, effort: Literal["quick", "full"], progress: Callable[[int], None], stop: Callable[[], bool]
     ) -> CompactReport:
         """Works through every document; `progress` hears how many are done."""
         before, sparse = self.survey()
@@ -193,12 +190,7 @@ class Compaction:
         """One batch; True when no chain is left."""
         with self._gate.open() as store:
             for batch in store.compact(
-                chains,
-                effort=effort,
-                rewrite=self._sparse,
-                stop=stop,
-                batch_seconds=SLICE_SECONDS,
-                sites=self._sites,
+                chains, effort=effort, rewrite=self._sparse, stop=stop, batch_seconds=SLICE_SECONDS, sites=self._sites
             ):
                 with self._catalog.transaction() as cursor:
                     self._gate.fence(cursor)

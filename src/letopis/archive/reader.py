@@ -87,15 +87,10 @@ class RecordReader:
             return version
         headers = self._catalog.heads.get(sent.head)
         return version._replace(
-            headers=headers,
-            body=self.content(content.id),
-            digest=digest_text(content.sha1),
-            content_type=header(headers, "content-type"),
-            last_modified=header(headers, "last-modified"),
-            raw_bytes=content.raw_bytes,
-            stored_bytes=content.stored_bytes,
-            method=content.method,
-        )
+            headers=headers, body=self.content(content.id), digest=digest_text(content.sha1),
+            content_type=header(headers, "content-type"), last_modified=header(headers, "last-modified"),
+            raw_bytes=content.raw_bytes, stored_bytes=content.stored_bytes, method=content.method,
+        )  # fmt: skip
 
     def sent_digest(self, url: str, number: int) -> str:
         """The digest of what the server sent for a version that a browser made; empty for all others."""
@@ -176,21 +171,11 @@ class RecordReader:
         headers = own_headers(shared, found.extra, found.time)
         # By place: fields by name take twice as long, and every read of a version makes one.
         return Version(
-            found.url,
-            found.number,
-            from_millis(found.time),
-            None if until is None else from_millis(until),
-            digest_text(found.sha1),
-            header(headers, "content-type"),
-            found.raw_bytes,
-            found.stored_bytes,
-            found.method,
-            header(headers, "last-modified"),
-            None,
-            headers,
-            decoded.body if decoded else b"",
+            found.url, found.number, from_millis(found.time), None if until is None else from_millis(until),
+            digest_text(found.sha1), header(headers, "content-type"), found.raw_bytes, found.stored_bytes, found.method,
+            header(headers, "last-modified"), None, headers, decoded.body if decoded else b"",
             decoded.decoded_bytes if decoded else 0,
-        )
+        )  # fmt: skip
 
     def final_url(self, extra: str | None) -> str:
         """Where a check ended after its redirects; empty when it stayed, which needs no parsing."""
@@ -280,14 +265,9 @@ class RecordReader:
             return None
         details, same = CheckDetails.unpack(row.extra), old.digest == new.digest
         return Change(
-            same,
-            same or details.reason == SAME_TEXT,
-            bool(row.meaningful),
-            0.0 if same else details.score or 0.0,
-            tuple(map(_block_change, details.blocks)),
-            details.reason,
-            tuple(map(_muted_block, details.muted)),
-        )
+            same, same or details.reason == SAME_TEXT, bool(row.meaningful), 0.0 if same else details.score or 0.0,
+            tuple(map(_block_change, details.blocks)), details.reason, tuple(map(_muted_block, details.muted)),
+        )  # fmt: skip
 
     def error_body(self, url: str, moment: datetime) -> bytes:
         """The body that was kept with a check that brought no version; empty when there is none."""
@@ -350,25 +330,16 @@ class RecordReader:
         details, outcome = CheckDetails.unpack(row.extra), Outcome.CHANGED if row.number else Outcome.NEW
         headers = own_headers(self._catalog.heads.get(row.head), row.extra, row.time)
         return Check(
-            url=resource.url,
-            final_url=details.final_url or resource.url,
-            checked_at=from_millis(row.time),
-            available=True,
-            status=row.status,
-            outcome=Outcome.UNCHANGED if same else outcome,
-            version=row.number,
-            digest=digest_text(found.sha1),
-            length=found.raw_bytes,
-            content_type=header(headers, "content-type"),
-            redirects=details.hops,
-            warnings=details.warnings,
-            headers=headers,
+            url=resource.url, final_url=details.final_url or resource.url, checked_at=from_millis(row.time),
+            available=True, status=row.status, outcome=Outcome.UNCHANGED if same else outcome, version=row.number,
+            digest=digest_text(found.sha1), length=found.raw_bytes, content_type=header(headers, "content-type"),
+            redirects=details.hops, warnings=details.warnings, headers=headers,
             meaningful=None if row.meaningful is None else bool(row.meaningful),
             score=0.0 if same else None if row.meaningful is None else details.score,
             blocks=() if row.meaningful is None else details.blocks,
             reason=details.reason if row.meaningful is not None else "" if same or not row.number else NOT_JUDGED,
             muted=() if row.meaningful is None else details.muted,
-        )
+        )  # fmt: skip
 
     def _other_check(self, resource: ResourceRow, row: CaptureRow, found: Mapping[int, StoredVersion]) -> Check:
         """A check that brought none."""
@@ -378,25 +349,16 @@ class RecordReader:
         unchanged = outcome is Outcome.UNCHANGED and row.number is not None
         current = found.get(row.number) if unchanged and row.number is not None else None
         return Check(
-            url=resource.url,
-            final_url=details.final_url or resource.url,
-            checked_at=from_millis(row.time),
-            available=outcome.available,
-            status=row.status,
-            outcome=outcome,
-            version=row.number,
+            url=resource.url, final_url=details.final_url or resource.url, checked_at=from_millis(row.time),
+            available=outcome.available, status=row.status, outcome=outcome, version=row.number,
             digest=digest_text(current.sha1) if current else "",
             length=details.length or (current.raw_bytes if current else 0),
-            content_type=header(headers, "content-type"),
-            redirects=details.hops,
-            error=details.error,
-            warnings=details.warnings,
-            headers=headers,
+            content_type=header(headers, "content-type"), redirects=details.hops, error=details.error,
+            warnings=details.warnings, headers=headers,
             meaningful=False if unchanged else None if details.score is None else details.score > 0,
-            score=0.0 if unchanged else details.score,
-            blocks=() if unchanged else details.blocks,
+            score=0.0 if unchanged else details.score, blocks=() if unchanged else details.blocks,
             failure=details.failure_kind(row.status),
-        )
+        )  # fmt: skip
 
 
 class _StoredVersions(Mapping[int, StoredVersion]):

@@ -139,10 +139,7 @@ class JobClaims:
             elif row is not None and int(row[0]) == TO_PAUSE:
                 _set_paused(cursor, claim.job)
             else:
-                cursor.run(
-                    "UPDATE job SET state = 'queued', step = '', progress = 0 WHERE id = ?",
-                    (claim.job,),
-                )
+                cursor.run("UPDATE job SET state = 'queued', step = '', progress = 0 WHERE id = ?", (claim.job,))
         return True
 
     # Those who watch over workers

@@ -83,8 +83,7 @@ class Queues:
         values = (after, shard.agents, shard.rest)
         if new:
             return self._database.all(
-                f"{mine} AND {HAS_NEW} AND h.fetched < ? ORDER BY h.id LIMIT ?",
-                (*values, cap or 2**62, limit),
+                f"{mine} AND {HAS_NEW} AND h.fetched < ? ORDER BY h.id LIMIT ?", (*values, cap or 2**62, limit)
             )
         return self._database.all(f"{mine} AND {HAS_DUE} ORDER BY h.id LIMIT ?", (*values, now, limit))
 

@@ -230,14 +230,7 @@ class CaptureRow(NamedTuple):
     extra: str | None
 
 
-OUTCOMES = (
-    Outcome.NEW,
-    Outcome.CHANGED,
-    Outcome.UNCHANGED,
-    Outcome.UNAVAILABLE,
-    Outcome.TOO_LARGE,
-    Outcome.REFUSED,
-)
+OUTCOMES = (Outcome.NEW, Outcome.CHANGED, Outcome.UNCHANGED, Outcome.UNAVAILABLE, Outcome.TOO_LARGE, Outcome.REFUSED)
 """Outcomes by the number that is stored; only ever appended to."""
 
 OUTCOME_CODES = {outcome: code for code, outcome in enumerate(OUTCOMES)}

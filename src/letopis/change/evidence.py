@@ -155,9 +155,7 @@ class ChangeJudge:
         moved = gone & came
         moved_old, moved_new = moved.copy(), moved
         return lambda side: ChangedBlocks(
-            side.region,
-            _unless_moved(side.old, self.old, moved_old),
-            _unless_moved(side.new, self.new, moved_new),
+            side.region, _unless_moved(side.old, self.old, moved_old), _unless_moved(side.new, self.new, moved_new)
         )
 
     def _without_ruled(self, side: ChangedBlocks) -> ChangedBlocks:

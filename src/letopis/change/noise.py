@@ -14,13 +14,7 @@ from itertools import groupby
 from math import sqrt
 from typing import TypeVar
 
-from letopis.change.fingerprints import (
-    Fingerprint,
-    digits_folded,
-    is_version_or_mail,
-    normalized_words,
-    without_dates,
-)
+from letopis.change.fingerprints import Fingerprint, digits_folded, is_version_or_mail, normalized_words, without_dates
 from letopis.change.profiles import ChangedRegion
 from letopis.change.sequence import opcodes
 from letopis.model import BlockKind

@@ -20,10 +20,7 @@ _AMOUNT = r"\d{1,3}(?:[ \u00a0\u202f.,]\d{3})*(?:[.,]\d{1,2})?|\d+(?:[.,]\d{1,2}
 _CURRENCY = r"[$€£¥₹]|(?:US|CA|AU)\$|Kč|zł|kr\.?|Ft|lei|CHF|USD|EUR|GBP|CZK|PLN|HUF|SEK|NOK|DKK|JPY"
 _WRITTEN_PRICE = re.compile(rf"(?:{_CURRENCY})\s?(?:{_AMOUNT})|(?:{_AMOUNT})(?:,[-–])?\s?(?:{_CURRENCY})")
 _LONGEST_PRICE = 40
-_META_PRICES = (
-    ("product:price:amount", "product:price:currency"),
-    ("og:price:amount", "og:price:currency"),
-)
+_META_PRICES = (("product:price:amount", "product:price:currency"), ("og:price:amount", "og:price:currency"))
 _OUT_WORDS = (
     "out of stock", "sold out", "currently unavailable", "not available", "no longer available", "notify me when",
     "není skladem", "vyprodáno", "nedostupn", "momentálně není", "ausverkauft", "nicht vorrätig", "épuisé", "agotado",

@@ -32,9 +32,7 @@ _NOT_SETTINGS = {
 
 
 def load_settings(
-    file: Path | None = None,
-    environ: Mapping[str, str] | None = None,
-    given: Mapping[str, Any] | None = None,
+    file: Path | None = None, environ: Mapping[str, str] | None = None, given: Mapping[str, Any] | None = None
 ) -> Settings:
     """The settings of a run.
 

@@ -63,8 +63,7 @@ class StoreSettings(SettingsSection):
         0, "units of differences: 1 lines and tags, 2 also parts of addresses, 3 also parameters, 0 the smallest"
     )
     methods: tuple[str, ...] = setting(
-        ("stored", "zstd", "brotli"),
-        "codecs that compete for each version: brotli in compact, the others at once",
+        ("stored", "zstd", "brotli"), "codecs that compete for each version: brotli in compact, the others at once"
     )
     pack_bytes: int = setting(256 * MiB, "size at which a pack is closed and a new one begun", "bytes")
     max_bytes: int = setting(0, "most bytes of packs, 0 for no limit", "bytes")

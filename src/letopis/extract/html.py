@@ -28,12 +28,7 @@ from letopis.extract.html_elements import (
     is_marked_frame,
     tags_of,
 )
-from letopis.extract.html_links import (
-    ELEMENT_METHODS,
-    ElementMethod,
-    LinkCollector,
-    leads_to_feed,
-)
+from letopis.extract.html_links import ELEMENT_METHODS, ElementMethod, LinkCollector, leads_to_feed
 from letopis.extract.metadata import says_little
 from letopis.extract.pages import MAX_BLOCKS, MAX_LINKS, MAX_TEXT, PageDraft, Source, charset_of, has_odd_blank
 from letopis.model import Block, BlockKind, Link, LinkType

@@ -32,17 +32,7 @@ _PLAIN_BLOCKS = (
     "label", "frameset",
 )
 # fmt: on
-_HIDDEN_ELEMENTS = [
-    "select",
-    "textarea",
-    "datalist",
-    "svg",
-    "math",
-    "noscript",
-    "noframes",
-    "noembed",
-    "template",
-]
+_HIDDEN_ELEMENTS = ["select", "textarea", "datalist", "svg", "math", "noscript", "noframes", "noembed", "template"]
 _ELEMENT_ACTIONS = {
     "a": "a",
     "area": "a",

@@ -16,13 +16,7 @@ from letopis.archive.queues import HostState, HostUpdate, NewUrl
 from letopis.frontier.queue import QueueStore, Ticket
 from letopis.frontier.workbench import AGAIN, KINDS, NEW, Host, NewUrlShare, Workbench
 from letopis.lazy import lazy
-from letopis.look.politeness import (
-    Bandwidth,
-    FetchResult,
-    Politeness,
-    failures_in_a_row,
-    host_pause,
-)
+from letopis.look.politeness import Bandwidth, FetchResult, Politeness, failures_in_a_row, host_pause
 
 if TYPE_CHECKING:
     from letopis.frontier import sieve as sieves

@@ -304,12 +304,7 @@ class LinkSegment:
         return sum(getattr(self, field.name).nbytes for field in fields(self))
 
 
-_FIELD_TYPES = {
-    "Ints": "<i8",
-    "Int32": "<i4",
-    "Bytes": "<u1",
-    "npt.NDArray[np.int16]": "<i2",
-}
+_FIELD_TYPES = {"Ints": "<i8", "Int32": "<i4", "Bytes": "<u1", "npt.NDArray[np.int16]": "<i2"}
 
 
 def unpack_segment(data: bytes) -> LinkSegment:

@@ -20,16 +20,7 @@ from typing import Any
 
 from letopis.archive.index_facts import VersionLog
 from letopis.errors import NotFound, UsageError
-from letopis.index.page_text import (
-    FRAME,
-    LINE_LEAD,
-    MAX_WORD_LENGTH,
-    WORD,
-    StoredPage,
-    lowered,
-    nfc,
-    split_words,
-)
+from letopis.index.page_text import FRAME, LINE_LEAD, MAX_WORD_LENGTH, WORD, StoredPage, lowered, nfc, split_words
 from letopis.index.query_language import FieldFilter, QueryClause, QueryTerm, WordQuery
 from letopis.index.word_documents import STATE_NOW
 from letopis.index.word_index import WordIndex
@@ -266,11 +257,7 @@ class PageCategory:
 
 
 def site_categories(
-    index: WordIndex,
-    site: str,
-    at: datetime | None = None,
-    depth: int = 2,
-    progress: Progress = lambda done: None,
+    index: WordIndex, site: str, at: datetime | None = None, depth: int = 2, progress: Progress = lambda done: None
 ) -> list[PageCategory]:
     """The category tree of a site as of a moment, largest first; NotFound when it has no pages with words."""
     snapshot = index.snapshot()

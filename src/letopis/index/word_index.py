@@ -20,14 +20,7 @@ from typing import Any
 
 from letopis.archive import Archive
 from letopis.archive.cluster import PieceRunner, pieces_of
-from letopis.archive.index_facts import (
-    VersionLog,
-    VersionSpan,
-    lock_word,
-    release_word,
-    settle_base_forms,
-    word_forms,
-)
+from letopis.archive.index_facts import VersionLog, VersionSpan, lock_word, release_word, settle_base_forms, word_forms
 from letopis.binary import make_private_folder
 from letopis.errors import LetopisError, NotReady, SettingError, UsageError
 from letopis.index.anchor_index import AnchorIndex, AnchorReader

@@ -19,17 +19,7 @@ from letopis.errors import BadUrl, Damaged, NotFound
 from letopis.fetch.addresses import is_public
 from letopis.lazy import lazy
 from letopis.look.known import KnownVersion, known_version
-from letopis.model import (
-    Failure,
-    FailureKind,
-    Limits,
-    Link,
-    LinkType,
-    LoadedPage,
-    Observation,
-    Request,
-    Response,
-)
+from letopis.model import Failure, FailureKind, Limits, Link, LinkType, LoadedPage, Observation, Request, Response
 from letopis.urls import normalize
 from letopis.urls.request_keys import HttpRequest, request_url
 

@@ -3,9 +3,4 @@
 from letopis.monitor.checker import Checker, CheckOptions
 from letopis.monitor.monitor import Monitor, MonitoredResource
 
-__all__ = [
-    "CheckOptions",
-    "Checker",
-    "Monitor",
-    "MonitoredResource",
-]
+__all__ = ["CheckOptions", "Checker", "Monitor", "MonitoredResource"]

@@ -7,11 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from letopis.archive import OWN, WRITE
-from letopis.archive.accounts import (
-    User,
-    accounts_of,
-    second_factors_of,
-)
+from letopis.archive.accounts import User, accounts_of, second_factors_of
 from letopis.archive.audit import AuditEntry, audit_entries, last_done
 from letopis.errors import NotFound, Refused, UsageError
 from letopis.model import from_millis, to_millis

@@ -11,16 +11,7 @@ from typing import Literal, cast
 
 from letopis import errors
 from letopis.archive.accounts import accounts_of
-from letopis.archive.jobs import (
-    COMMAND_LINE,
-    DONE,
-    ENDED,
-    JobQueue,
-    JobRow,
-    Requester,
-    StoredQueryRow,
-    claims_of,
-)
+from letopis.archive.jobs import COMMAND_LINE, DONE, ENDED, JobQueue, JobRow, Requester, StoredQueryRow, claims_of
 from letopis.errors import LetopisError, NotFound
 from letopis.jobs.documents import result_xml
 from letopis.jobs.supervisor import Supervisor

@@ -154,11 +154,7 @@ class FavouriteQuery(Parameters):
 
 
 @operation(
-    "refresh_favourite",
-    right=WRITE,
-    route=("POST", "/jobs/favourites/{name}/refresh"),
-    status=201,
-    errors=(404, 429),
+    "refresh_favourite", right=WRITE, route=("POST", "/jobs/favourites/{name}/refresh"), status=201, errors=(404, 429)
 )
 def refresh_favourite(context: Context, asked: FavouriteQuery) -> Value[Job]:
     """Run a stored query again; one that waits already is not doubled."""
@@ -225,11 +221,7 @@ def list_favourites(context: Context, asked: FavouritesQuery) -> Rows[StoredQuer
 
 
 @operation(
-    "packages",
-    right=READ,
-    verb="jobs packages",
-    route=("GET", "/jobs/packages"),
-    examples=("letopis jobs packages",),
+    "packages", right=READ, verb="jobs packages", route=("GET", "/jobs/packages"), examples=("letopis jobs packages",)
 )
 def list_packages(context: Context, asked: FavouritesQuery) -> Rows[PackageInfo]:
     """List the packages that queries can be sent to, with where each comes from."""

@@ -32,10 +32,7 @@ class OldOption(NamedTuple):
     now: str
 
 
-OLD_OPTIONS = (
-    OldOption("watch", "list", "--alerts", "alerts"),
-    OldOption("map", "", "--report", "report"),
-)
+OLD_OPTIONS = (OldOption("watch", "list", "--alerts", "alerts"), OldOption("map", "", "--report", "report"))
 OLD_PARAMETERS: Mapping[str, Mapping[str, str]] = {"links": {"time": "at"}}
 """Of a query string, by operation: the old name and the present one."""
 

@@ -104,11 +104,7 @@ def _query(asked: StartRun) -> bytes:
 
 
 def _crawl_attributes(asked: StartRun) -> dict[str, str]:
-    chosen = {
-        "maxlevel": str(asked.depth),
-        "limit": str(asked.limit),
-        "requisites": str(asked.requisites).lower(),
-    }
+    chosen = {"maxlevel": str(asked.depth), "limit": str(asked.limit), "requisites": str(asked.requisites).lower()}
     if asked.scope != "host":
         chosen["scope"] = asked.scope
     if asked.browser:

@@ -138,11 +138,7 @@ def _compact_sentence(report: CompactReport) -> str:
     audited="compacted",
     subject=lambda asked: "quick" if asked.quick else "full",
     sentence=_compact_sentence,
-    examples=(
-        "letopis compact",
-        "letopis compact --quick",
-        "letopis compact --cluster tcp://scheduler.example:8786",
-    ),
+    examples=("letopis compact", "letopis compact --quick", "letopis compact --cluster tcp://scheduler.example:8786"),
 )
 def compact(context: Context, asked: CompactCommand) -> Value[CompactReport]:
     """Re-compress old versions, carry out retention, give space back. Ctrl-C stops; the rest comes next time."""
@@ -193,11 +189,7 @@ def _finding_sentence(finding: DoctorFinding) -> str:
 
 
 @operation(
-    "doctor",
-    right=OWN,
-    verb="doctor",
-    sentence=_finding_sentence,
-    examples=("letopis doctor", "letopis doctor --json"),
+    "doctor", right=OWN, verb="doctor", sentence=_finding_sentence, examples=("letopis doctor", "letopis doctor --json")
 )
 def doctor(context: LocalContext, asked: WholeInstallation) -> Rows[DoctorFinding]:
     """Say whether this installation is sound: Python, libraries, settings, archive, disk, optional parts."""

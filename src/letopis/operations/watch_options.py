@@ -89,9 +89,7 @@ class WatchOptions(Parameters):
         "Check only within these hours, such as 'mon-fri 08:00-18:00; sat 9:00-12:00'.", default=None, longest=200
     )
     quiet_hours: str | None = parameter(
-        "Hours in which notifications wait until they are over, such as 22:00-07:00.",
-        default=None,
-        longest=200,
+        "Hours in which notifications wait until they are over, such as 22:00-07:00.", default=None, longest=200
     )
     summary: str | None = parameter(
         "Times as cron writes them at which all alerts since go to a target as one notification.",

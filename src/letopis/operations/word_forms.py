@@ -66,11 +66,7 @@ class SettledForm:
 
 
 @operation(
-    "wordfigure",
-    right=WRITE,
-    step="wordfigure",
-    element="word",
-    about={"extension": str, "basicextension": str},
+    "wordfigure", right=WRITE, step="wordfigure", element="word", about={"extension": str, "basicextension": str}
 )
 def settle_base_forms(context: Context, asked: BaseFormsCommand) -> Rows[SettledForm]:
     """Give words with an ending the word without it as base form, where there is one; lists what was settled now."""

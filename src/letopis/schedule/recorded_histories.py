@@ -9,13 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from letopis.errors import UsageError
-from letopis.schedule.simulation import (
-    Coefficients,
-    SimulatedWorld,
-    SimulationRow,
-    simulate_world,
-    study_coefficients,
-)
+from letopis.schedule.simulation import Coefficients, SimulatedWorld, SimulationRow, simulate_world, study_coefficients
 
 RecordedVisits = Sequence[tuple[float, bool]]
 """The visits of a page in their order: when, in seconds, and whether it had changed since the one before."""

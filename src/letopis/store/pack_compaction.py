@@ -18,13 +18,7 @@ from time import monotonic
 from letopis.binary import encode_varint, length_prefixed
 from letopis.config.settings import StoreSettings
 from letopis.errors import Damaged
-from letopis.store.content_reader import (
-    NO_TEXT,
-    CompactionSource,
-    SharedText,
-    SiteTexts,
-    generic_text,
-)
+from letopis.store.content_reader import NO_TEXT, CompactionSource, SharedText, SiteTexts, generic_text
 from letopis.store.frame_groups import (
     FrameEncoder,
     FrameGroup,
@@ -50,10 +44,7 @@ from letopis.store.pack_format import (
 )
 from letopis.store.packs import Packs, PackWriter
 from letopis.store.record_bodies import CompressedContent, ContentCompressor, body_label
-from letopis.store.solid.frame_writer import (
-    SolidOptions,
-    encode_shared_text,
-)
+from letopis.store.solid.frame_writer import SolidOptions, encode_shared_text
 from letopis.store.values import ChainEntry, CompactionBatch, ContentMove, ContentPlace, VersionChain
 
 _MERGE_FACTOR = 2

@@ -32,15 +32,7 @@ from letopis.operations import jobs as operations
 from letopis.operations.crawls import CrawlScope
 from letopis.operations.exchange import PART_KINDS
 from letopis.operations.job_rows import Job, requester_of
-from letopis.operations.runs import (
-    JobNumbers,
-    StartRun,
-    cancel_jobs,
-    delete_jobs,
-    pause_jobs,
-    resume_jobs,
-    start_run,
-)
+from letopis.operations.runs import JobNumbers, StartRun, cancel_jobs, delete_jobs, pause_jobs, resume_jobs, start_run
 from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
 from letopis.urls import site

@@ -200,13 +200,7 @@ class SiteView:
 
 @router.get("/site/{name}")
 def site(
-    request: Request,
-    name: str,
-    view: str = "map",
-    at: str = "",
-    since: str = "",
-    page: str = "",
-    kind: str = "",
+    request: Request, name: str, view: str = "map", at: str = "", since: str = "", page: str = "", kind: str = ""
 ) -> Response:
     """One view of a site; `at` is the date it is seen from, `since` the one it is compared with."""
     if view not in SITE_VIEWS:

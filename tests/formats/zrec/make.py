@@ -190,10 +190,7 @@ BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
     "name-rule-no-expression": (with_field(16, b"(("), "rule for names"),
     "name-rule-fits-no-record": (with_field(16, b"nowhere"), "rule for names"),
     "counts-too-many-records": (with_field(3, binary.encode_varints((9, 2, 12))), "impossible sizes"),
-    "counts-too-many-chunks": (
-        with_field(3, binary.encode_varints((1 << 40, 1 << 40, 12))),
-        "impossible sizes",
-    ),
+    "counts-too-many-chunks": (with_field(3, binary.encode_varints((1 << 40, 1 << 40, 12))), "impossible sizes"),
     "counts-wrong-text": (with_field(3, binary.encode_varints((2, 2, 13))), "counts other records"),
     "lengths-index-too-long": (with_field(5, lengths(index=1 << 40)), "impossible sizes"),
     "lengths-dictionary-too-long": (with_field(5, lengths(dictionary=1 << 40)), "impossible sizes"),

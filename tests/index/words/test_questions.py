@@ -39,10 +39,7 @@ def test_limits_are_taken_out_of_the_words() -> None:
 def test_kinds_of_blocks_stand_before_a_word_or_hold_for_all() -> None:
     assert parse_word_query('h1:"two words"').clauses[0].alternatives[0].blocks == (BlockKind.H1,)
     mixed = parse_word_query("title:one two", blocks=("cell", "item")).clauses
-    assert [clause.alternatives[0].blocks for clause in mixed] == [
-        (BlockKind.TITLE,),
-        (BlockKind.CELL, BlockKind.ITEM),
-    ]
+    assert [clause.alternatives[0].blocks for clause in mixed] == [(BlockKind.TITLE,), (BlockKind.CELL, BlockKind.ITEM)]
 
 
 def test_or_joins_its_neighbours() -> None:

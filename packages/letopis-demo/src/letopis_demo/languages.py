@@ -102,11 +102,7 @@ CZECH = DemoLanguage(
         "nov velk rychl důležit zajímav otevřen společn praktick technick evropsk česk historick úspěšn pravideln "
         "dlouh jednoduch přesn veřejn odborn matematick vědeck podrobn městsk užitečn stručn ucelen"
     ),
-    endings={
-        "m": ("ý", "ého", "ý", "ém", "ým"),
-        "f": ("á", "é", "ou", "é", "ou"),
-        "n": ("é", "ého", "é", "ém", "ým"),
-    },
+    endings={"m": ("ý", "ého", "ý", "ém", "ým"), "f": ("á", "é", "ou", "é", "ou"), "n": ("é", "ého", "é", "ém", "ým")},
     verbs=_word_list(
         "popisuje sleduje podporuje obsahuje vyžaduje nabízí mění používá připravuje zkoumá představuje doplňuje "
         "ovlivňuje porovnává hodnotí uvádí vysvětluje rozšiřuje zveřejňuje nahrazuje"
@@ -172,11 +168,7 @@ SLOVAK = DemoLanguage(
         "nov veľk dôležit zaujímav otvoren spoločn technick praktick historick úspešn pravideln dlh jednoduch presn "
         "verejn odborn matematick vedeck užitočn mestsk podrobn slovensk stručn"
     ),
-    endings={
-        "m": ("ý", "ého", "ý", "om", "ým"),
-        "f": ("á", "ej", "ú", "ej", "ou"),
-        "n": ("é", "ého", "é", "om", "ým"),
-    },
+    endings={"m": ("ý", "ého", "ý", "om", "ým"), "f": ("á", "ej", "ú", "ej", "ou"), "n": ("é", "ého", "é", "om", "ým")},
     verbs=_word_list(
         "opisuje sleduje podporuje obsahuje vyžaduje ponúka mení používa pripravuje skúma predstavuje dopĺňa "
         "ovplyvňuje porovnáva hodnotí uvádza vysvetľuje rozširuje zverejňuje nahrádza"

@@ -20,12 +20,7 @@ from letopis_demo.guide import serving_guide
 from letopis_demo.story import tell_story
 from letopis_demo.story_sites import DAYS
 
-DEMO_SETTINGS = {
-    "crawl.delay": 0.05,
-    "schedule.interval": 180.0,
-    "schedule.min": 60.0,
-    "schedule.max": 900.0,
-}
+DEMO_SETTINGS = {"crawl.delay": 0.05, "schedule.interval": 180.0, "schedule.min": 60.0, "schedule.max": 900.0}
 """A web where an hour passes in a second is visited more often than a real one.
 
 Not so often that its changes hide those of the year beside it.

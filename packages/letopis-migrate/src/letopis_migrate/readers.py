@@ -121,9 +121,7 @@ def _changedetection(
     return changedetection_captures(source, report)
 
 
-def _without_record(
-    read: Callable[[Path, SourceHints, ImportReport], Iterator[ImportedCapture]],
-) -> CaptureReader:
+def _without_record(read: Callable[[Path, SourceHints, ImportReport], Iterator[ImportedCapture]]) -> CaptureReader:
     return lambda source, hints, report, is_recorded: read(source, hints, report)
 
 

@@ -53,10 +53,7 @@ def _start_sentence(archive: Archive, once: bool) -> str:
 
 
 async def _run(
-    archive: Archive,
-    report: Callable[[WatchResult], None],
-    undelivered: Callable[[FailedDelivery], None],
-    once: bool,
+    archive: Archive, report: Callable[[WatchResult], None], undelivered: Callable[[FailedDelivery], None], once: bool
 ) -> tuple[int, int]:
     """Until it is told to stop; answers how many checks were made, and how many alerts came of them."""
     checks = alerts = 0

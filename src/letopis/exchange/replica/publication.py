@@ -39,14 +39,7 @@ from letopis.exchange.replica.index_records import (
     segment_line,
     surt_key,
 )
-from letopis.exchange.replica.release import (
-    PACKS,
-    RELEASE,
-    ArchiveRelease,
-    index_name,
-    is_index_name,
-    segment_name,
-)
+from letopis.exchange.replica.release import PACKS, RELEASE, ArchiveRelease, index_name, is_index_name, segment_name
 from letopis.model import rfc3339
 from letopis.tuples import NamedTuple
 from letopis.zrec import ZrecReader, describe_release, release_path
