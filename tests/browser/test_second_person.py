@@ -142,7 +142,7 @@ def changes_only_their_own_watch(uwe: Any, say: Callable[[str], str], url: str) 
 def becomes_a_guest(olga: Any, uwe: Any, say: Callable[[str], str]) -> None:
     """An owner changes the role; from then on they read."""
     olga.goto("/accounts")
-    line = olga.locator(".rows li", has=olga.locator("strong", has_text="uwe"))
+    line = olga.get_by_role("row").filter(has=olga.locator("strong", has_text="uwe"))
     line.locator("summary").first.click()
     line.get_by_label(say("Role")).select_option("guest")
     line.get_by_role("button", name=say("Set the role")).click()

@@ -305,6 +305,8 @@ def test_alerts_in_every_door(doors: Doors) -> None:
         "message",
         "tag",
         "watch",
+        "saved",
+        "name",
         "version",
         "score",
         "reason",

@@ -10,14 +10,19 @@ import time
 from collections import Counter
 from contextlib import suppress
 from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from letopis.archive.archive import Archive
 from letopis.catalog.audit import DAY, DAYS_KEPT, AuditLog, AuditRow, DailyUsage, UseCounts, seconds_to_next_day
-from letopis.catalog.sessions import TokenTimes, hash_token
 from letopis.errors import LetopisError
+from letopis.lazy import lazy
 from letopis.model import from_millis, to_millis
 from letopis.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from letopis.catalog import sessions
+else:
+    sessions = lazy("letopis.catalog.sessions")
 
 __all__ = [
     "DAYS_KEPT", "AuditEntry", "CountedUse", "DailyUsage", "UseCounter", "audit_entries", "last_done",
@@ -89,7 +94,7 @@ class UseCounter:
         """Notes that a token let somebody in; never waits for anything."""
         if not self._archive.is_read_only:
             with self._guard:
-                self._tokens[hash_token(token)] = to_millis(self._archive.clock())
+                self._tokens[sessions.hash_token(token)] = to_millis(self._archive.clock())
 
     @property
     def is_due(self) -> bool:
@@ -108,7 +113,7 @@ class UseCounter:
             tokens, self._tokens = self._tokens, {}
         with suppress(LetopisError):
             if tokens:
-                TokenTimes(self._archive.catalog.database).set("used", tokens)
+                sessions.TokenTimes(self._archive.catalog.database).set("used", tokens)
                 tokens = {}
             if not waiting:
                 return
