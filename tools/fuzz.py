@@ -433,33 +433,45 @@ def _turn(name: str, batch: int, end: float) -> tuple[int, int]:
     """Some seconds of one format; answers how many inputs that were, and how many faults."""
     done = faults = 0
     until = min(end, time.monotonic() + TURN)
-    while time.monotonic() < until:
-        for found in _batch_apart(name, batch) if name in RISKY else fuzz(name, BATCH, batch):
+    for found in _batches_apart(name, batch, until) if name in RISKY else _batches(name, batch, until):
+        done += BATCH
+        for fault in found:
             faults += 1
             KEPT.mkdir(exist_ok=True)
-            kept = KEPT / f"{name}-{hashlib.sha256(found.data).hexdigest()[:12]}"
-            kept.write_bytes(found.data)
-            sys.stderr.write(f"{kept}: {found.reason}\n")
-        done, batch = done + BATCH, batch + 1
+            kept = KEPT / f"{name}-{hashlib.sha256(fault.data).hexdigest()[:12]}"
+            kept.write_bytes(fault.data)
+            sys.stderr.write(f"{kept}: {fault.reason}\n")
     return done, faults
 
 
-def _batch_apart(name: str, batch: int) -> list[FuzzFault]:
-    """A batch in a process of its own, as these formats are always read: a library that dies takes nothing along."""
+def _batches(name: str, batch: int, until: float) -> Iterator[list[FuzzFault]]:
+    """The faults of one batch after the other, at least of one."""
+    while True:
+        yield list(fuzz(name, BATCH, batch))
+        batch += 1
+        if time.monotonic() >= until:
+            return
+
+
+def _batches_apart(name: str, batch: int, until: float) -> Iterator[list[FuzzFault]]:
+    """The same in a process of its own, as these formats are always read: a library that dies takes nothing along."""
     receiving, sending = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(receiving)
         with open(sending, "w") as pipe:
-            json.dump([(found.data.hex(), found.reason) for found in fuzz(name, BATCH, batch)], pipe)
+            for found in _batches(name, batch, until):
+                pipe.write(json.dumps([(fault.data.hex(), fault.reason) for fault in found]) + "\n")
+                pipe.flush()
         os._exit(0)
     os.close(sending)
     with open(receiving) as pipe:
-        told = pipe.read()
+        for line in pipe:
+            batch += 1
+            yield [FuzzFault(bytes.fromhex(data), reason) for data, reason in json.loads(line)]
     status = os.waitpid(child, 0)[1]
     if status:
-        return [FuzzFault(b"%d" % batch, f"the reader died ({status}) in this batch")]
-    return [FuzzFault(bytes.fromhex(data), reason) for data, reason in json.loads(told)]
+        yield [FuzzFault(b"%d" % batch, f"the reader died ({status}) in this batch")]
 
 
 if __name__ == "__main__":
