@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import subprocess
 import sys
 from collections import defaultdict
@@ -89,7 +90,7 @@ class Fleet:
         }
         words = ["crawl", *self._web.server.world.seeds(), "--once", "--delay", f"{DELAY}s", "--json", "-q"]
         agent = subprocess.Popen(
-            [*within, sys.executable, "-m", "letopis.cli", *words, "--exclude", "busy|overload",
+            [*within, sys.executable, "-X", "faulthandler", "-m", "letopis.cli", *words, "--exclude", "busy|overload",
              "--archive", str(self._folder / f"agent{number}")],
             env={**outside(), **ways, **settings}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
@@ -122,7 +123,22 @@ class Fleet:
             self._follow()
             return holds()
 
-        until(held)
+        try:
+            until(held)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; {self._state()}") from None
+
+    def _state(self) -> str:
+        """What every agent that still runs is doing, and what the database waits for; it ends them."""
+        activity = self._reader.catalog.database.all(
+            "SELECT pid, state, wait_event_type, wait_event, now() - xact_start, left(query, 200) FROM pg_stat_activity"
+        )
+        told = [f"database: {row}" for row in activity]
+        for number, agent in enumerate(self.agents):
+            if agent.poll() is None:
+                agent.send_signal(signal.SIGABRT)  # faulthandler writes all stacks
+                told.append(f"agent {number}: {agent.communicate()[1]}")
+        return "\n".join(told)
 
     def end(self) -> None:
         """Whoever still runs is killed."""
