@@ -26,6 +26,7 @@ import letopis.errors
 from letopis.cli.main import VERBS, load_verb
 from letopis.cli.main import root_command as cli
 from letopis.config import settings_table
+from letopis.monitor.monitor import Monitor, MonitoredResource
 from letopis.operations.registry import all_operations
 
 ROOT = Path(__file__).parent.parent
@@ -202,6 +203,13 @@ def test_every_public_name_is_in_an_example_that_runs(
         assert sentence in shown
     used = {node.id for block in blocks for node in ast.walk(ast.parse(block)) if isinstance(node, ast.Name)}
     assert sorted(set(letopis.__all__) - used) == []
+    called = {node.attr for block in blocks for node in ast.walk(ast.parse(block)) if isinstance(node, ast.Attribute)}
+    asked = {name for kind in (Monitor, MonitoredResource) for name in vars(kind) if not name.startswith("_")}
+    assert sorted(asked - called - _NOT_IN_EXAMPLES) == []
+
+
+_NOT_IN_EXAMPLES = {"close", "look", "use_browser"}
+"""What `with` does, what the other questions are made of, and what needs Chromium."""
 
 
 def test_the_python_of_the_readme_tells_what_changed(

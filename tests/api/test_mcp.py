@@ -56,8 +56,8 @@ def over_http(web: WebClient, token: str, work: Work) -> Any:
 
 
 def text_of(result: CallToolResult) -> str:
-    [part] = result.content
-    return part.text
+    """The answer; what follows it are remarks."""
+    return result.content[0].text
 
 
 async def story(client: Client) -> dict[str, Any]:
@@ -196,6 +196,15 @@ def test_tools_say_what_the_operations_say(folder: Path) -> None:
             found = door.call_tool(context, name, given).structured_content
             rows = found.get(operation.listed, [found])
             assert rows == directly(operation, archive, given).rows
+
+
+def test_an_assistant_is_told_that_no_version_is_as_old_as_it_asked(folder: Path) -> None:
+    async def ask(client: Client) -> list[str]:
+        return [part.text for part in (await client.call_tool("get", {"url": PAGE, "at": "2001"})).content]
+
+    page, remark = over_streams(folder, ask)
+    assert "<" in page
+    assert remark.startswith("no version is as old as 2001-01-01T00:00:00Z; this is the first, of 2024-01-01")
 
 
 def test_answers_have_a_length_that_can_be_read(tmp_path: Path) -> None:

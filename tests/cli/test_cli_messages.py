@@ -148,9 +148,41 @@ def test_watches_of_a_list_get_a_tag(tmp_path: Path, capsys: pytest.CaptureFixtu
     (tmp_path / "pages.txt").write_text(f"{URL}\n{URL}b\n")
     root = ["--archive", str(tmp_path / "a")]
     assert main([*root, "import", str(tmp_path / "pages.txt"), "--watches", "--tag", "news"]) == 0
-    capsys.readouterr()
+    assert capsys.readouterr().out == "2 watches\n"
     assert main([*root, "--json", "watch", "list", "--tag", "news"]) == 0
     assert capsys.readouterr().out.count("\n") == 2
+
+
+def test_a_page_with_one_version_is_said_to_have_nothing_to_compare(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--archive", str(folder), "diff", URL, "--offline"]) == 0
+    assert capsys.readouterr() == ("", "nothing to compare: both sides are version 0, of 2024-03-01T00:00:00Z\n")
+
+
+def test_a_file_that_is_not_there_is_said_to_be_missing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--archive", str(folder), "import", str(folder / "pages.txt")]) == 2
+    assert (
+        capsys.readouterr().err == f"letopis: there is no {folder / 'pages.txt'}; give a file or folder that is there\n"
+    )
+
+
+def test_a_compaction_counts_as_many_documents_as_there_are(
+    folder: Path, scripted_site: ScriptedSite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scripted_site.set("/gone", b"<p>it is not here any more", status=404)
+    assert main(["--archive", str(folder), "check", scripted_site.url("/gone")]) == 4
+    assert main(["--archive", str(folder), "compact"]) == 0
+    assert "1 document, 2 contents written anew" in capsys.readouterr().out
+
+
+def test_a_terminal_is_spared_what_is_no_text(folder: Path) -> None:
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "letopis.cli", "--archive", str(folder), "export", "warc"]
+    done = subprocess.run(words, stdout=theirs, stderr=subprocess.PIPE, check=False, timeout=300)
+    os.close(theirs)
+    os.close(ours)
+    assert (done.returncode, b"write it to a file with '> FILE'" in done.stderr) == (2, True)
 
 
 def test_every_command_that_changes_something_says_what_it_did_in_a_sentence_or_a_table() -> None:

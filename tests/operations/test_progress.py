@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
+from scripted_site import ScriptedSite
 from served_archive import at
 
 from letopis.archive import OWN, READ, WRITE, Archive
@@ -106,19 +107,19 @@ def _nothing(archive: Archive, folder: Path) -> None:
 
 LONG: dict[str, tuple[dict[str, Any], Callable[[Archive, Path], None], str, bool]] = {
     "backup": ({"folder": "backup"}, _nothing, "packs", True),
-    "categories": ({"site": "example.org"}, _nothing, "versions", False),
-    "clone": ({"url": "www", "folder": "clone"}, _published, "bytes", False),
+    "categories": ({"site": "example.org"}, _nothing, "versions", True),
+    "clone": ({"url": "www", "folder": "clone"}, _published, "bytes", True),
     "compact": ({}, _nothing, "documents", True),
     "duplicates": ({"site": "example.org"}, _nothing, "pages", False),
     "export": ({"kind": "warc"}, _nothing, "records", False),
-    "import": ({"sources": ["all.warc.gz"]}, _exported, "records", False),
-    "map": ({"site": "example.org"}, _nothing, "versions", False),
+    "import": ({"sources": ["all.warc.gz"]}, _exported, "records", True),
+    "map": ({"site": "example.org"}, _nothing, "versions", True),
     "migrate": ({"target": "there.toml"}, _nothing, "parts", False),
     "publish": ({"folder": "www"}, _nothing, "documents", True),
-    "pull": ({"folder": "lazy", "fill": True}, _cloned, "bytes", False),
+    "pull": ({"folder": "lazy", "fill": True}, _cloned, "bytes", True),
     "restore": ({"folder": "backup"}, _backed_up, "contents", True),
-    "search": ({"q": "rivers"}, _nothing, "versions", False),
-    "site_audit": ({"site": "example.org"}, _nothing, "pages", False),
+    "search": ({"q": "rivers"}, _nothing, "versions", True),
+    "site_audit": ({"site": "example.org"}, _nothing, "pages", True),
     "verify": ({}, _nothing, "contents", True),
     "verify_archive": ({}, _nothing, "contents", True),
 }
@@ -164,6 +165,15 @@ def test_a_terminal_is_told_how_long_it_will_take(monkeypatch: pytest.MonkeyPatc
     assert shown == "\r\x1b[2K10/130 packs  10.0/s  12s left\n"
 
 
+@pytest.mark.parametrize(("total", "left"), [(2990, "298s"), (5970, "10m"), (5_000_000, "139h")])
+def test_a_long_estimate_is_a_round_one(monkeypatch: pytest.MonkeyPatch, total: int, left: str) -> None:
+    assert f"  {left} left" in shown_on(Terminal(), monkeypatch, 10, total)
+
+
+def test_nothing_is_left_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shown_on(Terminal(), monkeypatch, 20, 20) == "\r\x1b[2K20/20 packs  20.0/s\n"
+
+
 def test_a_total_that_was_passed_is_no_longer_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown_on(Terminal(), monkeypatch, 30, 20) == "\r\x1b[2K30 packs  30.0/s\n"
 
@@ -198,3 +208,26 @@ def test_a_real_terminal_sees_progress_and_programs_do_not(shared: list[str], ar
     os.close(ours)
     assert (b"4/4 contents" in seen) is not bool(shared)
     assert b"contents" not in done.stdout
+
+
+@pytest.mark.files
+@pytest.mark.parametrize(
+    ("words", "shown"), [(["watch", "run", "--once"], b"2/2 checks"), (["crawl", "--once"], b"/3 pages")]
+)
+def test_looks_at_pages_tell_how_many_are_to_come(
+    words: list[str], shown: bytes, scripted_site: ScriptedSite, tmp_path: Path
+) -> None:
+    scripted_site.set("/", b'<a href="/b"> <a href="/c">')
+    scripted_site.set("/b", b"<p>b")
+    scripted_site.set("/c", b"<p>c")
+    at_terminal = [sys.executable, "-c", _AT_A_TERMINAL, "--archive", str(tmp_path / "a")]
+    pages = [scripted_site.url("/b"), scripted_site.url("/c")]
+    if words[0] == "watch":
+        subprocess.run([*at_terminal, "watch", "add", *pages], check=True, capture_output=True, timeout=300)
+    else:
+        words = [*words, scripted_site.url("/"), "--delay", "0s"]
+    ours, theirs = pty.openpty()
+    subprocess.run([*at_terminal, *words], stdout=subprocess.PIPE, stderr=theirs, check=True, timeout=300)
+    os.close(theirs)
+    assert shown in os.read(ours, 65536)
+    os.close(ours)

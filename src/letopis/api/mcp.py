@@ -101,12 +101,16 @@ def _destroys(operation: Operation[Any, Any]) -> bool:
 
 
 def call_tool(context: Context, name: str, given: Mapping[str, Any]) -> types.CallToolResult:
-    """Carries out one call; what goes wrong is a result too, so that the assistant can mend its question."""
+    """Carries out one call; what goes wrong is a result too, so that the assistant can mend its question.
+
+    What people read beside an answer, such as that no version is that old, follows it.
+    """
     try:
-        operation = _permitted(context, name)
-        bounded = context._replace(progress=_Deadline(MOST_SECONDS), offline=not operation.changes)
+        operation, work = _permitted(context, name), _BoundedWork(MOST_SECONDS)
+        bounded = context._replace(progress=work, offline=not operation.changes)
         asked = bind(operation.parameters, given, context.moment(), strict=True, door="http")
-        return _result(operation, operation(bounded, asked))
+        result = _result(operation, operation(bounded, asked))
+        return result.model_copy(update={"content": [*result.content, *map(_text, work.remarks)]})
     except Cancelled:
         return _error(TooCostly(f"this takes more than {MOST_SECONDS:g} s; ask for a part: a site, fewer rows"))
     except LetopisError as error:
@@ -122,11 +126,16 @@ def _permitted(context: Context, name: str) -> Operation[Any, Any]:
     return operation
 
 
-class _Deadline(Silent):
-    """Work that is stopped when its time is up."""
+class _BoundedWork(Silent):
+    """Work that is stopped when its time is up, and what it remarks."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
+        self.remarks: list[str] = []
+
+    def remark(self, sentence: str) -> None:
+        """Kept for the answer."""
+        self.remarks.append(sentence)
 
     def cancelled(self) -> bool:
         """Whether the time is up."""

@@ -196,7 +196,6 @@ class Compaction:
                     self._gate.fence(cursor)
                     self._move(cursor, batch)
                     self._gate.settle(cursor, store)
-                self._documents += batch.chains
                 progress(self._documents)
                 return False
         return True
@@ -214,6 +213,7 @@ class Compaction:
                 return
             seen = [_KeptCheck(v.time, v.status, v.head, v.content) for v in self._retained(row)]
             yield replace(self._chain(row, seen), site=site_of(name))
+            self._documents += 1
         if stretch.until is None:
             yield from self._error_chains()
             yield from self._sent_chains()

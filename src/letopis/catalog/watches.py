@@ -244,6 +244,10 @@ class Watches:
             cursor.run_many("UPDATE watch SET due = ? WHERE id = ?", [(until, row.id) for row in rows])
             return rows
 
+    def count_due(self, now: int) -> int:
+        """How many watches have their time come."""
+        return sum(int(row[0]) for row in self._rows("watch", "SELECT count(*) FROM watch WHERE due <= ?", (now,)))
+
     def due_after(self, due: int) -> list[WatchRow]:
         """Watches that are due later than that, without paused ones."""
         question = f"SELECT {_WATCH_COLUMNS} FROM watch WHERE due > ? AND due < ?"

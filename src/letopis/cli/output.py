@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from letopis.errors import UsageError
 from letopis.model import json_value, written_duration
 from letopis.model.printing import printable, printable_json, printable_line
 from letopis.tuples import NamedTuple
@@ -18,6 +19,8 @@ from letopis.tuples import NamedTuple
 Row = Mapping[str, Any]
 _DURATIONS = frozenset({"every"})
 """Columns of seconds that people write with a unit."""
+_SHOWN_HEAD = 8192
+"""A NUL among so many bytes says that a document is no text."""
 
 
 class Output(NamedTuple):
@@ -65,10 +68,13 @@ class Output(NamedTuple):
         click.echo(printable("letopis: " + sentence), err=True)
 
     def bytes(self, pieces: Iterable[bytes]) -> None:
-        """A document, byte for byte; a terminal gets it as text that does nothing to it."""
+        """A document, byte for byte; a terminal gets it as text that does nothing to it, or not at all."""
         sys.stdout.flush()
         if sys.stdout.isatty():
-            click.echo(printable(b"".join(pieces).decode("utf-8", "replace")), nl=False)
+            document = b"".join(pieces)
+            if b"\0" in document[:_SHOWN_HEAD]:
+                raise UsageError("this is no text that a terminal can show; write it to a file with '> FILE'")
+            click.echo(printable(document.decode("utf-8", "replace")), nl=False)
         else:
             for piece in pieces:
                 sys.stdout.buffer.write(piece)
@@ -102,6 +108,12 @@ def _table(rows: Sequence[Row], columns: Sequence[str]) -> None:
 _PAUSE_SECONDS = 0.2
 
 
+def _estimate(seconds: float) -> int:
+    """As exact as a guess deserves: whole minutes from five on, whole hours from ten on."""
+    unit = 1 if seconds < 300 else 60 if seconds < 36_000 else 3600
+    return round(seconds / unit) * unit
+
+
 class ProgressLine:
     """Says how far the work is, and how long it will take where the total is known: on a terminal, at standard error.
 
@@ -111,7 +123,7 @@ class ProgressLine:
     def __init__(self, what: str, *, total: int | None = None, quiet: bool = False) -> None:
         self._what = what
         self._total = total
-        self._is_shown = not quiet and sys.stderr.isatty()
+        self.is_shown = not quiet and sys.stderr.isatty()
         self._started = time.monotonic()
         self._shown_at = self._started
         self._dirty = False
@@ -137,7 +149,7 @@ class ProgressLine:
         """Tells how many items are done, of how many where that is known by now."""
         self._total = total or self._total
         now = time.monotonic()
-        if not self._is_shown or now - self._shown_at < _PAUSE_SECONDS:
+        if not self.is_shown or now - self._shown_at < _PAUSE_SECONDS:
             return
         self._shown_at = now
         line = printable_line(self._line(done, remark, now - self._started))
@@ -149,6 +161,6 @@ class ProgressLine:
         rate = done / seconds if seconds else 0.0
         total = self._total if self._total and self._total >= done else None  # more came in meanwhile
         parts = [f"{done} {self._what}" if total is None else f"{done}/{total} {self._what}", f"{rate:.1f}/s"]
-        if total and rate:
-            parts.append(f"{written_duration(round((total - done) / rate))} left")
+        if total and rate and (left := _estimate((total - done) / rate)):
+            parts.append(f"{written_duration(left)} left")
         return "  ".join([*parts, remark] if remark else parts)

@@ -103,14 +103,16 @@ def import_sources(
     base: str = "",
     kind: str | None = None,
     hints: SourceHints | None = None,
+    report: ImportReport | None = None,
 ) -> ImportReport:
-    """Takes all sources in; what was committed stays when a later one is broken.
+    """Takes all sources in; what was committed stays when a later one is broken. `report` grows meanwhile.
 
     `base` is where the files lie that an index names. What the archive has
     got already is not brought twice, so a run that was killed goes on when
     it is started again.
     """
-    report = ImportReport()
+    report = report or ImportReport()
+    report.bytes_all = sum(map(_record_bytes, map(Path, sources)))
     for source in map(str, sources):
         before, breaks = report.taken, report.breaks
         found = kind or source_kind(source)
@@ -124,6 +126,12 @@ def import_sources(
             report.cut.append(source)
     complete_waiting(archive, report)
     return report
+
+
+def _record_bytes(source: Path) -> int:
+    """Bytes of a file, or of the WARC files of a folder."""
+    files = warcs_in_folder(source) if source.is_dir() else [source] if source.is_file() else []
+    return sum(file.stat().st_size for file in files)
 
 
 def _import(

@@ -119,7 +119,7 @@ class ImportReport:
 
     `empty` are the sources of which nothing could be taken in, `lists` those that only name pages, `cut` those that
     break off or are damaged; `future` counts captures that lie more than a day ahead of the clock; `run` names this
-    import.
+    import. `bytes_read` of `bytes_all` are behind it, as far as it reads files of records.
     """
 
     records: int = 0
@@ -137,6 +137,13 @@ class ImportReport:
     future: int = 0
     from_future: list[str] = field(default_factory=list)
     run: str = field(default_factory=lambda: uuid.uuid4().hex)
+    bytes_read: int = 0
+    bytes_all: int = 0
+
+    @property
+    def expected(self) -> int:
+        """How many records there will be, if those to come are as large as those that came; 0: nobody knows."""
+        return self.records * self.bytes_all // self.bytes_read if self.bytes_read else 0
 
     @property
     def taken(self) -> int:

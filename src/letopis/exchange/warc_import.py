@@ -60,9 +60,13 @@ _UUID_VERSION = len("<urn:uuid:00000000-0000-")
 def warc_captures(file: Path, report: ImportReport) -> Iterator[ImportedCapture]:
     """Responses, revisits and resources of a WARC or ARC file, in its order."""
     if not file.is_file():
-        raise UsageError(f"cannot read {file}; give a WARC or ARC file")
+        raise UsageError(f"there is no {file}; give a file or folder that is there")
+    before = report.bytes_read
     with file.open("rb") as stream:
-        yield from arc_captures(stream, report) if is_arc(stream) else record_captures(stream, report)
+        for capture in arc_captures(stream, report) if is_arc(stream) else record_captures(stream, report):
+            report.bytes_read = before + stream.tell()
+            yield capture
+    report.bytes_read = before + file.stat().st_size
 
 
 def record_captures(stream: BinaryIO, report: ImportReport) -> Iterator[ImportedCapture]:

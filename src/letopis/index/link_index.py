@@ -296,9 +296,15 @@ class LinkIndex:
     def known(self) -> tuple[int, int]:
         """Links of all versions taken in so far, and how many versions were recorded since; takes nothing in."""
         with self._turn:
-            self._read_new()
+            behind = self.behind()
             self._note_total()
-            return len(self._joined().targets), self._log.count_since(self.last)
+            return len(self._joined().targets), behind
+
+    def behind(self) -> int:
+        """How many versions were recorded since; takes nothing in."""
+        with self._turn:
+            self._read_new()
+            return self._log.count_since(self.last)
 
     def graph(self) -> Graph:
         """Everything known about links now, as of any date; the same value until something is recorded."""

@@ -131,7 +131,7 @@ class MarkupReader:
 
 
 def audit_site(
-    reader: MarkupReader, found: SiteMap, most: int, progress: Callable[[int], None] = lambda done: None
+    reader: MarkupReader, found: SiteMap, most: int, progress: Callable[[int, int], None] = lambda done, of: None
 ) -> Iterator[AuditedPage]:
     """Every page of a map, in its order, then those that no way leads to; at most so many.
 
@@ -141,7 +141,7 @@ def audit_site(
     markups = []
     for number, (page, _) in enumerate(placed):
         markups.append(reader.at(page, found.at))
-        progress(number + 1)
+        progress(number + 1, len(placed))
     titles = Counter(markup.title for markup in markups)
     descriptions = Counter(markup.description for markup in markups)
     graph_issues = _graph_issues(found)

@@ -44,7 +44,7 @@ class CheckOptions:
     of that name; `head` means nothing then. `requisites` takes what a page
     refers to as well. `headers` go with the requests for pages. A URL whose turn at its host does not come within
     `patience` seconds is not asked, nor is one whose turn comes after `stopped`
-    said so; `waiting` gets a sentence about a host that has to be waited for.
+    said so; `waiting` gets a sentence about a host that has to be waited for, `recorded` how many looks were.
     """
 
     uid: str = "default"
@@ -59,6 +59,7 @@ class CheckOptions:
     patience: float = 30.0
     waiting: Callable[[str], None] = lambda sentence: None
     stopped: Callable[[], bool] | None = None
+    recorded: Callable[[int], None] = lambda looks: None
 
 
 class Checker:
@@ -112,6 +113,7 @@ class Checker:
             late |= {url: look for url, look in portion.items() if isinstance(look, NoTurn)}
             looks = {url: look for url, look in portion.items() if not isinstance(look, NoTurn)}
             done = await self._recorded_looks(list(looks.values()), marks)
+            options.recorded(len(done))
             for (url, look), row in zip(looks.items(), done, strict=True):
                 news = self._news(url, seen.get(row.resource), row.version, row.outcome)
                 check = check_of_look(look, row, known.get(url), news)

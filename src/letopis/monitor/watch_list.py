@@ -290,6 +290,10 @@ class WatchList:
             found |= {row.id: row for row in rows}
         return list(found.values())
 
+    def count_due(self) -> int:
+        """How many watches are due now."""
+        return self._watches.count_due(to_millis(self._archive.clock()))
+
     def tag_counts(self) -> dict[str, int]:
         """How many watches have each tag."""
         return self._watches.tag_counts()

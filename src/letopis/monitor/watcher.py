@@ -69,12 +69,14 @@ class Watcher:
         outbox: Outbox,
         report: Callable[[WatchResult], None] = lambda judged: None,
         chance: Callable[[], float] = random.random,
+        recorded: Callable[[int], None] = lambda looks: None,
     ) -> None:
         self._archive = archive
         self._checks = checks
         self._outbox = outbox
         self._report = report
         self._chance = chance
+        self._recorded = recorded
         self._watches = watches_of(archive)
         self._stopping = asyncio.Event()
 
@@ -156,6 +158,7 @@ class Watcher:
         return replace(
             self._options(watch.origin), browser=watch.browser or bool(watch.steps), requisites=watch.requisites,
             steps=parse_steps(watch.steps), headers=watch.headers, patience=math.inf, stopped=self._stopping.is_set,
+            recorded=self._recorded,
         )  # fmt: skip
 
     def _options(self, origin: Origin) -> CheckOptions:
@@ -225,13 +228,17 @@ async def open_watcher(
     archive: Archive,
     report: Callable[[WatchResult], None] = lambda judged: None,
     undelivered: Callable[[FailedDelivery], None] = lambda failed: None,
+    recorded: Callable[[int], None] = lambda looks: None,
 ) -> AsyncIterator[Watcher]:
-    """A watcher with connections of its own; `undelivered` hears of every notification that was not taken."""
+    """A watcher with connections of its own; `undelivered` hears of every notification that was not taken.
+
+    `recorded` hears how many pages were looked at, long before they are judged where hosts have pauses.
+    """
     outbox = Outbox(archive, report=undelivered)
     WatchList(archive).bring_back()
     outbox.bring_back()
     async with open_checker(archive) as checks:
-        yield Watcher(archive, checks, outbox, report)
+        yield Watcher(archive, checks, outbox, report, recorded=recorded)
 
 
 def result_row(judged: WatchResult) -> Mapping[str, object]:

@@ -207,12 +207,18 @@ def check_pages(context: Context, urls: Sequence[str], options: CheckOptions) ->
     if options.browser:
         browser.require_browser(context.archive.settings.fetch.chromium)
     context.charge("checks", len(urls))
-    options = replace(options, waiting=context.progress.remark)
-    monitor, done = context.archive.attached(_open_monitor), list[Check]()
+    monitor, done, shown = context.archive.attached(_open_monitor), list[Check](), 0
+
+    def show(more: int) -> None:
+        nonlocal shown
+        shown += more
+        context.progress.show(shown, "pages", len(urls))
+
+    options = replace(options, waiting=context.progress.remark, recorded=show)
     for start in range(0, len(urls), checker.BATCH):
         context.raise_if_cancelled()
         done += monitor.look(list(urls[start : start + checker.BATCH]), options)
-        context.progress.show(len(done), "pages", len(urls))
+        show(len(done) - shown)  # the record answered for the others
     unjudged = any(one.reason == NOT_JUDGED for one in done)  # only what the record answers may be
     return list(verdicts.judged(context.archive, done)) if unjudged else done
 

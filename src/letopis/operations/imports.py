@@ -94,14 +94,14 @@ class ImportAnswer(NamedTuple):
 
 
 def _import_sentence(done: ImportAnswer) -> str:
-    said = (
-        f"{counted(done.records, 'record')}: {counted(done.versions, 'version')}, {counted(done.checks, 'check')}, "
-        f"{done.same} already there"
-    )
-    beside = f", {done.beside} without a web address kept beside them" if done.beside else ""
-    watches = "" if done.watches is None else f", {counted(done.watches, 'watch', 'watches')}"
-    queued = "" if done.queued is None else f", {counted(done.queued, 'page')} queued"
-    return f"{said}{beside}, {counted(sum(done.refused.values()), 'fault')}{watches}{queued}"
+    planned = [] if done.watches is None else [counted(done.watches, "watch", "watches")]
+    planned += [] if done.queued is None else [f"{counted(done.queued, 'page')} queued"]
+    if planned and not done.records and not done.refused:  # lists hold no records
+        return ", ".join(planned)
+    said = f"{counted(done.records, 'record')}: {counted(done.versions, 'version')}, {counted(done.checks, 'check')}"
+    beside = [f"{done.beside} without a web address kept beside them"] if done.beside else []
+    faults = counted(sum(done.refused.values()), "fault")
+    return ", ".join([said, f"{done.same} already there", *beside, faults, *planned])
 
 
 @operation(
@@ -199,8 +199,11 @@ class _Import(NamedTuple):
 
     def carried_out(self, base: str = "") -> Value[ImportAnswer]:
         """Captures first, then what is watched or crawled from now on."""
-        archive, steps = self.context.archive, self.context.steps("records")
-        report = import_sources(archive, self.sources, steps, base=base, kind=self.kind, hints=self.hints)
+        report = ImportReport()
+        import_sources(
+            self.context.archive, self.sources, lambda done: self.context.steps("records", report.expected)(done),
+            base=base, kind=self.kind, hints=self.hints, report=report,
+        )  # fmt: skip
         watched = self._watched(report) if self.watches else None
         queued = self._queued(report) if self.seeds else None
         answer = ImportAnswer(

@@ -5,6 +5,8 @@ That of words stands in `operations.words`: who asks for links need not load it,
 
 from __future__ import annotations
 
+from functools import partial
+
 from letopis.archive import Archive
 from letopis.archive.cluster import spread_over
 from letopis.archive.index_facts import require_site
@@ -21,11 +23,12 @@ def link_index(archive: Archive) -> LinkIndex:
 def current_graph(context: Context) -> Graph:
     """All links up to now, the pages read here or by a cluster that sees them."""
     index = link_index(context.archive)
+    show = partial(context.counted_progress, of=index.behind(), what="versions")
     with spread_over(context.archive.settings, where_shared=True) as runner:
         if runner is None:
-            index.catch_up(lambda done: context.progress.show(done, "versions"), context.progress.cancelled)
+            index.catch_up(show, context.progress.cancelled)
         else:
-            catch_up_on_cluster(runner, context.archive, index, lambda done: context.progress.show(done, "versions"))
+            catch_up_on_cluster(runner, context.archive, index, show)
     context.raise_if_cancelled()
     return index.graph()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from letopis.archive import OWN
@@ -106,7 +107,7 @@ def clone(context: LocalContext, asked: CloneCommand) -> Value[CloneReport]:
     return Value(
         clone_archive(
             asked.url, Path(asked.folder), selection, context.settings, key=_secret(asked.key),
-            progress=lambda done: context.progress.show(done, "bytes"),
+            progress=partial(context.counted_progress, what="bytes"),
         )
     )  # fmt: skip
 
@@ -151,7 +152,7 @@ def pull(context: LocalContext, asked: PullCommand) -> Value[CloneReport] | Valu
     options = PullOptions(asked.allow_older, asked.fill, asked.repack, _secret(asked.key))
     return Value(
         pull_archive(
-            Path(asked.folder), options, context.settings, progress=lambda done: context.progress.show(done, "bytes")
+            Path(asked.folder), options, context.settings, progress=partial(context.counted_progress, what="bytes")
         )
     )
 

@@ -58,7 +58,8 @@ def site_audit(context: Context, asked: SiteAuditQuery) -> Rows[AuditedPage]:
     name, graph = known_site(context, asked.site)
     when = context.moment(asked.at)
     found = site_map(graph, asked.site, to_millis(when), errors=True)
-    rows = list(audit_site(MarkupReader(context.archive), found, asked.limit, context.steps("pages")))
+    reader = MarkupReader(context.archive)
+    rows = list(audit_site(reader, found, asked.limit, lambda done, of: context.steps("pages", of)(done)))
     about = {"site": name, "at": when, "issues": _issue_counts(rows), "indexable": sum(row.indexable for row in rows)}
     kept = rows if asked.issue is None else [row for row in rows if asked.issue in row.issues]
     return Rows(kept, {**about, "pages": len(rows)}, remark="" if kept else "no page has such an issue")

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from html import unescape
 from itertools import count
 
@@ -64,7 +65,8 @@ def current_words(context: Context, *, rebuild: bool = False) -> WordIndex:
     with spread_over(archive.settings, where_shared=True) as runner:
         index = word_index(archive) if runner is None else WordIndex(archive, runner)
         take_in = index.rebuild if rebuild else index.catch_up
-        take_in(lambda done: context.progress.show(done, "versions"), context.progress.cancelled)
+        of = archive.stats().versions if rebuild else index.lag()
+        take_in(partial(context.counted_progress, of=of, what="versions"), context.progress.cancelled)
     context.raise_if_cancelled()
     return word_index(archive)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -16,6 +17,7 @@ import click
 from letopis.archive import Archive
 from letopis.archive.cluster import cluster_client as cluster_at
 from letopis.archive.cluster import tasks_at_once
+from letopis.archive.queues import count_due
 from letopis.archive.write_gates import require_shared
 from letopis.cli.context import CliContext, verb
 from letopis.cli.output import ProgressLine
@@ -118,11 +120,11 @@ def crawl_verb(
     if cli.settings().cluster.address:
         _print_figures(cli, _on_cluster(cli.settings(), options, agents, warc))
         return
-    with cli.open() as archive, ProgressLine("pages", total=limit, quiet=cli.is_unwatched) as bar:
+    with cli.open() as archive, ProgressLine("pages", quiet=cli.is_unwatched) as bar:
         archive.require_writable()
         for sentence in () if seeds else unusable_plans(archive):
             cli.output.remark(sentence)
-        show = _show_on(bar, cli, ends=once or limit is not None or max_bytes is not None)
+        show = _show_on(bar, cli, _Total(archive, limit), once or limit is not None or max_bytes is not None)
         around = partial(_also_warc, folder=warc)
         if agents > 1:
             fleet = Fleet(archive, options, agents, around, show, cli.output.remark)
@@ -146,13 +148,29 @@ def _on_cluster(settings: Settings, options: CrawlOptions, agents: int, warc: Pa
         return crawl_on_cluster(client, settings, options, agents if agents > 1 else tasks_at_once(client))
 
 
-def _show_on(bar: ProgressLine, cli: CliContext, ends: bool) -> Callable[[CrawlStats], None]:
+class _Total:
+    """How many pages a crawl will have fetched as far as is known, counted so seldom that it costs next to nothing."""
+
+    def __init__(self, archive: Archive, most: int | None) -> None:
+        self._archive, self._most = archive, most
+        self._known, self._next = 0, 0.0
+
+    def after(self, fetched: int) -> int:
+        began = time.monotonic()
+        if began >= self._next:
+            self._known = fetched + count_due(self._archive)
+            self._next = began + max(1.0, 100 * (time.monotonic() - began))
+        return self._known if self._most is None else min(self._known, self._most)
+
+
+def _show_on(bar: ProgressLine, cli: CliContext, total: _Total, ends: bool) -> Callable[[CrawlStats], None]:
     """Figures as they grow; what a crawl waits for is said once. One that `ends` does not wait for pages to be due."""
     said: set[CrawlPause] = set()
     hint = "Ctrl-C stops" if ends else "Ctrl-C stops; --once ends a crawl when nothing is due"
 
     def show(figures: CrawlStats) -> None:
-        bar.show(figures.fetched, _figures_remark(figures))
+        of = total.after(figures.fetched) if ends and bar.is_shown else 0
+        bar.show(figures.fetched, _figures_remark(figures), total=of)
         pause = figures.pause
         if pause is not None and pause not in said and not (ends and not pause.paused_hosts):
             said.clear()

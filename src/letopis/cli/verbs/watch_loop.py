@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +11,7 @@ import click
 from letopis.archive import Archive
 from letopis.cli.context import CliContext, verb
 from letopis.cli.door import verb_of
+from letopis.cli.output import ProgressLine
 from letopis.lazy import lazy
 from letopis.model import rfc3339
 from letopis.model.printing import counted
@@ -29,19 +29,36 @@ else:
 @click.option("--once", is_flag=True, help="Check what is due now, send alerts, and end.")
 def run_verb(cli: CliContext, once: bool) -> None:
     """Check pages when they are due and alert of what happened, until Ctrl-C."""
-
-    def report(judged: WatchResult) -> None:
-        if cli.as_json or judged.alerts:
-            sentences = "\n".join(alert.message for alert in judged.alerts)
-            cli.output.row(result_row(judged), f"{rfc3339(judged.check.checked_at)} {sentences}")
-
-    def undelivered(failed: FailedDelivery) -> None:
-        cli.output.remark(str(failed))
-
     with cli.open() as archive:
         cli.output.remark(_start_sentence(archive, once))
-        checks, alerts = asyncio.run(_run(archive, report, undelivered, once))
-    cli.output.remark(f"{counted(checks, 'check')}: {counted(alerts, 'alert')}")
+        due = WatchList(archive).count_due() if once else None
+        with ProgressLine("checks", total=due, quiet=cli.is_unwatched or not once) as bar:
+            heard = _Heard(cli, bar)
+            asyncio.run(_run(archive, heard, once))
+    cli.output.remark(f"{counted(heard.checks, 'check')}: {counted(heard.alerts, 'alert')}")
+
+
+class _Heard:
+    """What is said while watches run, and counted of it."""
+
+    def __init__(self, cli: CliContext, bar: ProgressLine) -> None:
+        self.checks = self.alerts = self._looks = 0
+        self._cli, self._bar = cli, bar
+
+    def judged(self, judged: WatchResult) -> None:
+        self.checks, self.alerts = self.checks + 1, self.alerts + len(judged.alerts)
+        if self._cli.as_json or judged.alerts:
+            self._bar.interrupt()
+            sentences = "\n".join(alert.message for alert in judged.alerts)
+            self._cli.output.row(result_row(judged), f"{rfc3339(judged.check.checked_at)} {sentences}")
+
+    def undelivered(self, failed: FailedDelivery) -> None:
+        self._bar.interrupt()
+        self._cli.output.remark(str(failed))
+
+    def recorded(self, looks: int) -> None:
+        self._looks += looks
+        self._bar.show(self._looks)
 
 
 def _start_sentence(archive: Archive, once: bool) -> str:
@@ -52,18 +69,9 @@ def _start_sentence(archive: Archive, once: bool) -> str:
     return f"watching {counted(watched, 'page')}" + ("" if once else "; changes are shown here, Ctrl-C stops")
 
 
-async def _run(
-    archive: Archive, report: Callable[[WatchResult], None], undelivered: Callable[[FailedDelivery], None], once: bool
-) -> tuple[int, int]:
-    """Until it is told to stop; answers how many checks were made, and how many alerts came of them."""
-    checks = alerts = 0
-
-    def judged_one(judged: WatchResult) -> None:
-        nonlocal checks, alerts
-        checks, alerts = checks + 1, alerts + len(judged.alerts)
-        report(judged)
-
-    async with open_watcher(archive, judged_one, undelivered) as watcher:
+async def _run(archive: Archive, heard: _Heard, once: bool) -> None:
+    """Until it is told to stop."""
+    async with open_watcher(archive, heard.judged, heard.undelivered, heard.recorded) as watcher:
         loop, searches = asyncio.get_running_loop(), saved_looks.SavedSearchLoop(archive)
 
         def stop() -> None:
@@ -73,7 +81,6 @@ async def _run(
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop)
         await _until_done(watcher, searches, once)
-    return checks, alerts
 
 
 async def _until_done(watcher: Watcher, searches: saved_looks.SavedSearchLoop, once: bool) -> None:

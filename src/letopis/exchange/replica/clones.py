@@ -41,6 +41,8 @@ from letopis.tuples import NamedTuple
 from letopis.zrec import RangeSource, Traffic, ZrecReader, encode_release, release_path, sync
 
 _EVERYTHING = b"all"
+Progress = Callable[[int, int], None]
+"""Hears how many bytes have come in all, and of how many where that is known by now."""
 
 
 class PullScope(NamedTuple):
@@ -49,7 +51,7 @@ class PullScope(NamedTuple):
     selection: CloneSelection
     fill: bool
     repack: bool
-    progress: Callable[[int], None]
+    progress: Progress
 
 
 class ReleaseFollower:
@@ -64,7 +66,7 @@ class ReleaseFollower:
         self._folder = folder
         self._record = CloneRecord(archive)
         self._scope = scope
-        self._come = 0
+        self._come = self._expected = 0
 
     async def run(self) -> None:
         """The clone shows the release when this returns; before that it shows what it showed."""
@@ -97,12 +99,16 @@ class ReleaseFollower:
         self._come += report.bytes_downloaded
 
     def _index_progress(self, done: int, total: int) -> None:
-        self._scope.progress(self._come + done)
+        self._scope.progress(self._come + done, self._come + total)
+
+    def expect(self, size: int) -> None:
+        """So many further bytes are to come, as far as is known."""
+        self._expected = self._come + size
 
     def arrived(self, size: int) -> None:
         """Tells the progress of further bytes."""
         self._come += size
-        self._scope.progress(self._come)
+        self._scope.progress(self._come, self._expected)
 
     def _settle(self, first_own: int) -> None:
         """The release becomes the one that is here; then what it no longer needs goes."""
@@ -180,6 +186,7 @@ class _ReleaseStep:
         for need in self._needs():
             demand.add(need.content)
         whole = demand.whole(self._fetcher.lengths(self._held))
+        self._f.expect(sum(segment.size for segment in whole))
         await self._fetcher.fetch(whole)
         fresh = frozenset(whole) | await self._leaned_on(self._held.union(whole))
         wanted = list(self._needs())
@@ -192,6 +199,7 @@ class _ReleaseStep:
         """Fetches the files that those which are here lean on, where an earlier run or release has left them out."""
         packs = {pack for segment in here for pack in self._texts_of(segment)}
         lacking = [one for pack in sorted(packs) for one in self._files.of_pack.get(pack, ()) if one not in here]
+        self._f.expect(sum(segment.size for segment in lacking))
         await self._fetcher.fetch(lacking)
         return frozenset(lacking)
 
@@ -210,6 +218,7 @@ class _ReleaseStep:
     async def _take(self, needs: list[MissingContent]) -> None:
         single = list({(need.content.sha1, need.content.identity): need for need in needs}.values())
         if single:
+            self._f.expect(sum(need.content.stored_bytes for need in single))
             places = self._places({need.content.pack for need in single})
             fetcher = ContentFetcher(self._f._origin, self._record, self._heads)
             await fetcher.take(self._files, single, places, self._f.arrived)
@@ -283,10 +292,6 @@ class _KnownRelease:
         return self._source.stream()
 
 
-Progress = Callable[[int], None]
-"""Hears how many bytes have come in all."""
-
-
 @dataclass(frozen=True, slots=True)
 class CloneReport:
     """What a clone or pull did. Bytes are those on the wire, headers included."""
@@ -324,7 +329,7 @@ def clone(
     settings: Settings,
     *,
     key: bytes | None = None,
-    progress: Progress = lambda done: None,
+    progress: Progress = lambda done, of: None,
     clock: Callable[[], datetime] = utc_now,
 ) -> CloneReport:
     """Makes a folder a clone of a published archive; goes on with one that was interrupted."""
@@ -359,7 +364,7 @@ def pull(
     options: PullOptions,
     settings: Settings,
     *,
-    progress: Progress = lambda done: None,
+    progress: Progress = lambda done, of: None,
     clock: Callable[[], datetime] = utc_now,
 ) -> CloneReport:
     """Brings a clone up to date, transferring only differences."""
