@@ -3,7 +3,8 @@
 R6: ten captures of one page with its resources over time, a little of which changes each time; the archive beside ten
 WACZ files of the same captures. R5: processor time of captures with a browser (requests answered by Letopis, scrolled,
 with screenshot and text, recorded) beside Chromium that only loads the same pages and waits until they are quiet, which
-the goal speaks of, and beside Chromium that also scrolls through them and makes a picture of the same size.
+the goal speaks of, beside the same without playwright, and beside Chromium that also scrolls through them and makes a
+picture of the same size.
 """
 
 from __future__ import annotations
@@ -36,11 +37,14 @@ from letopis.config import CaptureSettings, MonitorSettings, Settings
 from letopis.exchange.selection import ExportSelection
 from letopis.exchange.wacz_export import export_wacz
 from letopis.fetch.browser import find_browser
+from letopis.fetch.browser_tab import BrowserTab, TabView
+from letopis.fetch.chromium import Chromium
+from letopis.fetch.devtools import DevtoolsSession
 from letopis.fetch.page_rendering import SCROLL
 
 CAPTURES = 10
-PLAIN, PLAIN_PICTURE = "plain", "plain, scrolled, with a picture"
-WAYS = (PLAIN, PLAIN_PICTURE, "letopis", "no picture")
+PLAIN, PIPE, PLAIN_PICTURE = "plain", "plain, by the pipe", "plain, scrolled, with a picture"
+WAYS = (PLAIN, PIPE, PLAIN_PICTURE, "letopis", "no picture")
 PICTURES = 12
 _PR_SET_CHILD_SUBREAPER = 36
 _WORDS = ("chronicle", "river", "archive", "town", "notice", "price", "winter", "library", "bridge", "council")
@@ -140,7 +144,8 @@ def processor_time(pages: int) -> dict[str, float]:
         assert done.status == 0, done.out
         found[way] = (done.seconds + _orphans_seconds()) / pages
     site.close()
-    ratios = {f"{way} / {PLAIN}": found[way] / found[PLAIN] for way in WAYS[2:]}
+    ratios = {f"{way} / {PLAIN}": found[way] / found[PLAIN] for way in WAYS[3:]}
+    ratios |= {f"{way} / {PIPE}": found[way] / found[PIPE] for way in WAYS[3:]}
     ratios[f"letopis / {PLAIN_PICTURE}"] = found["letopis"] / found[PLAIN_PICTURE]
     return {name: round(figure, 3) for name, figure in (found | ratios).items()}
 
@@ -173,6 +178,24 @@ async def load_plainly(url: str, pages: int, *, picture: bool) -> None:
         await browser.close()
 
 
+async def load_by_pipe(url: str, pages: int) -> None:
+    """The same loading by the client of Letopis, which answers nothing itself."""
+
+    def follow(tab: BrowserTab, session: DevtoolsSession) -> None:
+        session.on("Network.requestWillBeSent", lambda event: tab.begin(event["requestId"], session))
+        session.on("Network.loadingFinished", lambda event: tab.end(event["requestId"]))
+        session.on("Network.loadingFailed", lambda event: tab.end(event["requestId"]))
+        session.post("Network.enable")
+
+    chromium = await Chromium.start(find_browser(), "127.0.0.1")
+    for number in range(pages):
+        tab = await BrowserTab.open(chromium, TabView(1280, 720), follow)
+        assert await tab.goto(f"{url}?{number}", 60) == ""
+        assert await tab.rest(60)
+        await tab.close()
+    await chromium.close()
+
+
 def capture(url: str, pages: int, *, picture: bool) -> None:
     """The same pages as whole captures, with the picture of each or without."""
     settings = Settings() if picture else Settings(capture=CaptureSettings(screenshot="none"))
@@ -198,6 +221,8 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.way in (PLAIN, PLAIN_PICTURE):
         asyncio.run(load_plainly(asked.url, asked.pages, picture=asked.way == PLAIN_PICTURE))
+    elif asked.way == PIPE:
+        asyncio.run(load_by_pipe(asked.url, asked.pages))
     elif asked.way is not None:
         capture(asked.url, asked.pages, picture=asked.way == "letopis")
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import signal
 import socket
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -21,6 +22,8 @@ from letopis.config.settings import FetchSettings
 from letopis.errors import MissingExtra
 from letopis.fetch import BrowserFetcher, Client, CurlTransport
 from letopis.fetch.browser import find_browser, require_browser
+from letopis.fetch.browser_tab import BrowserTab, TabView
+from letopis.fetch.page_rendering import PageRenderer, RenderJob
 from letopis.model import FailureKind, Limits, Request, Response
 
 CHROMIUM = any(shutil.which(name) for name in ("chromium-headless-shell", "chromium", "google-chrome"))
@@ -72,7 +75,6 @@ async def test_without_a_browser_the_look_fails_and_says_why(client: Client, scr
 async def test_a_program_that_is_no_browser_is_a_failure(
     client: Client, scripted_site: ScriptedSite, tmp_path: Path
 ) -> None:
-    pytest.importorskip("playwright")
     program = tmp_path / "browser"
     program.write_text("#!/bin/sh\nexit 3\n")
     program.chmod(0o755)
@@ -122,9 +124,9 @@ class TestInChromium:
     ) -> None:
         await browser.fetch(Request(scripted_site.set("/", _writes("shown"))))
         assert browser._chromium is not None
-        page = await browser._chromium.browser.new_page()
-        session = await browser._chromium.browser.new_browser_cdp_session()
-        targets = (await session.send("Target.getTargets", {"filter": [{}]}))["targetInfos"]
+        page = await BrowserTab.open(browser._chromium, TabView(800, 600), lambda tab, session: None)
+        asked = {"filter": [{}]}
+        targets = (await browser._chromium.devtools.browser.send("Target.getTargets", asked))["targetInfos"]
         assert {target["type"] for target in targets} == {"page", "tab"}
         assert [target["url"] for target in targets] == ["about:blank"] * 2
         await page.close()
@@ -135,7 +137,7 @@ class TestInChromium:
         url = scripted_site.set("/", _writes("shown"))
         await browser.fetch(Request(url))
         assert browser._chromium is not None
-        await browser._chromium.browser.close()
+        os.killpg(browser._chromium.devtools.pid, signal.SIGKILL)
         assert b"shown" in (await browser.fetch(Request(url))).body
 
     async def test_a_page_that_never_ends_is_left(self, browser: BrowserFetcher, misbehaving_site: Site) -> None:
@@ -207,8 +209,6 @@ async def test_a_hostile_page_reaches_nobody_on_private_addresses(
     client: Client, browser: BrowserFetcher, listeners: tuple[socket.socket, socket.socket]
 ) -> None:
     """By no way that a browser knows: pictures, frames, scripts, sockets, calls, connections made ahead of time."""
-    from letopis.fetch.page_rendering import PageRenderer, RenderJob
-
     tcp, udp = listeners
     page = HOSTILE.format(tcp=tcp.getsockname()[1], udp=udp.getsockname()[1]).encode()
     url = "http://public.example/"
@@ -216,7 +216,7 @@ async def test_a_hostile_page_reaches_nobody_on_private_addresses(
     request = Request(url, private_ok=False, limits=Limits(total_seconds=300))
     chromium = await browser._running()
     job = RenderJob(request, sent, time.monotonic() + 300, client.fetch)
-    found = await PageRenderer(job, UNHURRIED).run(chromium.browser)
+    found = await PageRenderer(job, UNHURRIED).run(chromium)
     assert b"fetch refused" in found.body
     assert b"socket refused" in found.body
     with pytest.raises(BlockingIOError):

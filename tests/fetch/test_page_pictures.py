@@ -8,8 +8,6 @@ import zlib
 
 import pytest
 
-pytest.importorskip("playwright.async_api", reason="NO PLAYWRIGHT: pictures were not packed")
-
 from letopis.fetch.page_pictures import packed_by_rows
 
 WIDTH, LINES = 400, 40

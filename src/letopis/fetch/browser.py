@@ -1,4 +1,4 @@
-"""Pages as a browser shows them, beside what the server sent. Needs the extra `browser`.
+"""Pages as a browser shows them, beside what the server sent. Needs a Chromium.
 
 The browser itself reaches no network: every request it makes is answered
 through our own client, so that limits, manners and the rule about private
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from letopis.config import CaptureSettings
@@ -98,12 +97,12 @@ class BrowserFetcher:
         chromium = await self._running()
         self._open += 1
         try:
-            rendered = await page_rendering.PageRenderer(job, self._settings).run(chromium.browser)
+            rendered = await page_rendering.PageRenderer(job, self._settings).run(chromium)
             if rendered.failure is None or await chromium.answers():
                 return rendered
             await self._lost(chromium)
             chromium = await self._running()
-            return await page_rendering.PageRenderer(job, self._settings).run(chromium.browser)
+            return await page_rendering.PageRenderer(job, self._settings).run(chromium)
         finally:
             self._open -= 1
             self._shown += 1
@@ -131,8 +130,6 @@ class BrowserFetcher:
 
 def require_browser(executable: str = "") -> None:
     """MissingExtra when pages cannot be rendered here."""
-    if find_spec("playwright") is None:
-        raise MissingExtra("rendering needs playwright; install it with: pip install 'letopis[browser]'")
     find_browser(executable)
 
 

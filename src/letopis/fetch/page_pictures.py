@@ -2,7 +2,7 @@
 
 Chromium packs a PNG as one stream: one changed word changes every byte behind it, and ten pictures of a page cost ten
 times the bytes of one. Here the rows between two gaps of a page are packed by themselves, so that the store finds
-again what stayed, also where it moved up or down. Needs the extra `browser`.
+again what stayed, also where it moved up or down.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import zlib
 from base64 import b64decode
 from collections.abc import Iterator
 
-from playwright.async_api import CDPSession
+from letopis.fetch.devtools import DevtoolsSession
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _LEVEL = 3
@@ -47,7 +47,7 @@ COUNT_PIXELS = """async ([one, other]) => {
 """The share of pixels of two pictures in base64 that look the same; what only one of them has counts as different."""
 
 
-async def take_screenshot(session: CDPSession, kind: str, most_height: int) -> bytes:
+async def take_screenshot(session: DevtoolsSession, kind: str, most_height: int) -> bytes:
     """The whole page up to a height, as PNG or WebP."""
     size = (await session.send("Page.getLayoutMetrics"))["cssContentSize"]
     height = min(max(1, size["height"]), most_height)
@@ -57,14 +57,6 @@ async def take_screenshot(session: CDPSession, kind: str, most_height: int) -> b
     asked |= {"quality": 75} if kind == "webp" else {"optimizeForSpeed": True}
     picture = b64decode((await session.send("Page.captureScreenshot", asked))["data"])
     return picture if kind == "webp" else await asyncio.to_thread(packed_by_rows, picture)
-
-
-async def draw_at(session: CDPSession, viewport: tuple[int, int], scale: float) -> None:
-    """Draws a page smaller than it is laid out, which costs less; its own measures stay."""
-    width, height = viewport
-    size = {"width": width, "height": height, "screenWidth": width, "screenHeight": height}
-    asked = size | {"deviceScaleFactor": 1, "mobile": False, "scale": scale}
-    await session.send("Emulation.setDeviceMetricsOverride", asked)
 
 
 def packed_by_rows(picture: bytes) -> bytes:

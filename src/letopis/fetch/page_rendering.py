@@ -1,4 +1,4 @@
-"""One page rendered in Chromium as a reader would see it. Needs the extra `browser`.
+"""One page rendered in Chromium as a reader would see it.
 
 Whatever the page does, it ends at its deadline, and asks nobody but whoever answers for it.
 """
@@ -8,15 +8,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from base64 import b64decode, b64encode
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-
-from playwright.async_api import Browser, BrowserContext, CDPSession, Error, Page, Route
-from playwright.async_api import Request as Asked
+from typing import Any
+from urllib.parse import urlsplit
 
 from letopis.config import CaptureSettings
 from letopis.errors import UsageError
-from letopis.fetch.page_pictures import draw_at, take_screenshot
+from letopis.fetch.browser_tab import BrowserTab, TabView
+from letopis.fetch.chromium import Chromium
+from letopis.fetch.devtools import DevtoolsError, DevtoolsSession
+from letopis.fetch.page_pictures import take_screenshot
 from letopis.fetch.page_steps import PageStep
 from letopis.model.web import Failure, FailureKind, Headers, LoadedPage, Request, Response
 
@@ -33,7 +36,6 @@ _MAX_PART_BYTES = 16 * 1024 * 1024
 _MAX_SENT_BYTES = 1024 * 1024
 """Of a body that a page sends."""
 _MAX_TEXT = 1024 * 1024
-_CLOSING_SECONDS = 5.0
 _MAX_WARNINGS = 20
 _HOP_FIELDS = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection", "keep-alive"})
 _BODY_FIELDS = _HOP_FIELDS | {
@@ -45,14 +47,17 @@ _KINDS = {
     "image": "images", "stylesheet": "styles", "font": "fonts", "script": "scripts", "media": "media",
     "texttrack": "media", "document": "frames",
 }  # fmt: skip
-"""What the setting `capture.take` calls the kinds of requests; all others are `data`."""
+"""What the setting `capture.take` calls the kinds of requests; all others are `data`.
+
+Scripts of workers come without a kind, as some data does.
+"""
 _READ_PAGE = """((most, longest) => {
   const kind = document.doctype ? new XMLSerializer().serializeToString(document.doctype) : "";
   const page = kind + (document.documentElement ? document.documentElement.outerHTML : "");
-  if (page.length > most) return null;
-  return [page, longest && document.body ? document.body.innerText.slice(0, longest) : ""];
+  if (page.length > most) return [location.href, null, ""];
+  return [location.href, page, longest && document.body ? document.body.innerText.slice(0, longest) : ""];
 })(%d, %d)"""
-"""The document and the text as shown, or null for a page that is too large."""
+"""Where it is, the document or null for one that is too large, and the text as shown."""
 _ICONS = """[...document.querySelectorAll("link[rel~=icon i][href]")].slice(0, 8)
   .forEach((link) => { new Image().src = link.href; });"""
 """A window would show them; a browser without one does not ask for them."""
@@ -84,43 +89,40 @@ class PageRenderer:
         self._settings = settings
         self._left = settings.bytes
         self._at_once = asyncio.Semaphore(_AT_ONCE)
-        self._loads: set[asyncio.Task[Response]] = set()
+        self._loads: set[asyncio.Task[None]] = set()
         self._begun = False
         self._requests = 0
         self._refused = 0
         self._warnings: list[str] = []
 
-    async def run(self, browser: Browser) -> Response:
+    async def run(self, chromium: Chromium) -> Response:
         """The rendered page, or the failure to render it. TimeoutError comes from whoever set the deadline."""
-        context: BrowserContext | None = None
+        tab: BrowserTab | None = None
         try:
             width, height = viewport_of(self._settings)
-            context = await browser.new_context(
-                service_workers="block", accept_downloads=False, viewport={"width": width, "height": height},
-                locale=self._settings.language or None,
-            )  # fmt: skip
-            return await self._run(context)
-        except Exception as error:  # a driver that is gone raises nothing more special
-            return self._failed(f"the page could not be rendered: {(str(error).splitlines() or [''])[0]}")
+            # Clicks of steps are aimed at what is drawn.
+            view = TabView(width, height, 1.0 if self._job.steps else _UNSEEN, self._settings.language)
+            tab = await BrowserTab.open(chromium, view, self._intercept)
+            return await self._run(tab)
+        except (DevtoolsError, UsageError) as error:
+            return self._failed(f"the page could not be rendered: {error}")
         finally:
             for load in self._loads:
                 load.cancel()
-            if context is not None:
-                await _close(context)
+            if tab is not None:
+                await tab.close()
 
-    async def _run(self, context: BrowserContext) -> Response:
+    async def _run(self, tab: BrowserTab) -> Response:
         """As soon as the page has crashed what shows it, there is nothing left to wait for."""
-        await context.route("**/*", self._answer)
-        page = await context.new_page()
-        capture = asyncio.ensure_future(self._capture(page, await context.new_cdp_session(page)))
+        capture = asyncio.ensure_future(self._capture(tab))
         has_crashed = False
 
-        def end(_: Page) -> None:
+        def end() -> None:
             nonlocal has_crashed
             has_crashed = True
             capture.cancel()
 
-        page.on("crash", end)
+        tab.on_crash = end
         try:
             return await capture
         except asyncio.CancelledError:
@@ -130,86 +132,68 @@ class PageRenderer:
         finally:
             capture.cancel()
 
-    async def _capture(self, page: Page, session: CDPSession) -> Response:
-        if not self._job.steps:  # whose clicks are aimed at what is drawn
-            await draw_at(session, viewport_of(self._settings), _UNSEEN)
-        await self._load_page(page)
-        await self._take_steps(page)
+    async def _capture(self, tab: BrowserTab) -> Response:
+        await self._load_page(tab)
+        await self._take_steps(tab)
         if self._settings.scroll:
-            await self._scroll(page, session)
-        return await self._read(session)
+            await self._scroll(tab)
+        return await self._read(tab)
 
-    async def _load_page(self, page: Page) -> None:
+    async def _load_page(self, tab: BrowserTab) -> None:
         """Waits for the page, then until it rests for a moment; neither for long."""
-        timeout = min(1000 * self._settings.load, self._milliseconds())
-        try:
-            await page.goto(self._job.response.final_url, wait_until="load", timeout=timeout)
-        except Error as error:
-            self._warn(f"the page did not load to its end: {str(error).splitlines()[0]}")
-        await self._wait_for_quiet(page)
+        error = await tab.goto(self._job.response.final_url, min(self._settings.load, self._seconds()))
+        if error:
+            self._warn(f"the page did not load to its end: {error}")
+        await self._wait_for_quiet(tab)
 
-    async def _wait_for_quiet(self, page: Page) -> None:
-        timeout = min(1000 * self._settings.quiet, self._milliseconds())
-        try:
-            await page.wait_for_load_state("networkidle", timeout=timeout)
-        except Error:
+    async def _wait_for_quiet(self, tab: BrowserTab) -> None:
+        if not await tab.rest(min(self._settings.quiet, self._seconds())):
             self._warn("the page was still loading when it was read")
 
-    async def _take_steps(self, page: Page) -> None:
+    async def _take_steps(self, tab: BrowserTab) -> None:
         """A step that cannot be taken is told, and the page is kept as it is then."""
         for step in self._job.steps:
             try:
-                await step.take(page, min(1000 * self._settings.load, self._milliseconds()))
-            except Error as error:
-                self._warn(f"the step '{step.kind} {step.selector}' failed: {str(error).splitlines()[0]}")
+                await step.take(tab, min(self._settings.load, self._seconds()))
+            except DevtoolsError as error:
+                self._warn(f"the step '{step.kind} {step.selector}' failed: {error}")
                 return
-            await self._wait_for_quiet(page)
+            await self._wait_for_quiet(tab)
 
-    async def _scroll(self, page: Page, session: CDPSession) -> None:
+    async def _scroll(self, tab: BrowserTab) -> None:
         """Down to the end and up again: readers come by everything, and so does what loads only then."""
         before = self._requests
-        with contextlib.suppress(Error, TimeoutError):
-            async with asyncio.timeout(min(self._settings.quiet, self._milliseconds() / 1000)):
-                await self._evaluate(session, _ICONS + SCROLL)
+        with contextlib.suppress(DevtoolsError, TimeoutError):
+            async with asyncio.timeout(min(self._settings.quiet, self._seconds())):
+                await tab.evaluate(_ICONS + SCROLL)
         if self._requests > before:
-            await self._wait_for_quiet(page)
+            await self._wait_for_quiet(tab)
 
-    def _milliseconds(self) -> float:
+    def _seconds(self) -> float:
         """For one step, with a moment left for the reading."""
         left = self._job.deadline - time.monotonic()
-        return max(1.0, 1000 * (left - min(self._settings.quiet, left / 4)))
+        return max(0.001, left - min(self._settings.quiet, left / 4))
 
-    async def _read(self, session: CDPSession) -> Response:
+    async def _read(self, tab: BrowserTab) -> Response:
         """The document, the text and the picture; none larger than allowed."""
         limit = self._job.request.limits.max_bytes
-        frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]
-        read = await self._evaluate(session, _READ_PAGE % (limit, _MAX_TEXT if self._settings.text else 0))
-        page, text = read if isinstance(read, list) else (None, "")
+        read = await tab.evaluate(_READ_PAGE % (limit, _MAX_TEXT if self._settings.text else 0))
+        address, page, text = read
         body = page.encode("utf-8", "replace") if isinstance(page, str) else None
-        if not str(frame["url"]).startswith(("http://", "https://")):
+        if not address.startswith(("http://", "https://")):
             return self._failed("the page led to an address that cannot be shown")
         if body is None or len(body) > limit:
             return self._failed("the rendered page is larger than the size limit", FailureKind.TOO_LARGE)
-        shown = LoadedPage(screenshot=await self._screenshot(session), text=text)
-        return self._rendered(body, str(frame["url"]), shown)
+        return self._rendered(body, address, LoadedPage(screenshot=await self._screenshot(tab), text=text))
 
-    async def _evaluate(self, session: CDPSession, expression: str) -> object:
-        """A value by way of a world of our own, where the page's scripts cannot lie."""
-        frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]
-        world = await session.send("Page.createIsolatedWorld", {"frameId": frame["id"]})
-        asked = {"expression": expression, "contextId": world["executionContextId"]}
-        found = await session.send("Runtime.evaluate", asked | {"returnByValue": True, "awaitPromise": True})
-        value: object = found["result"].get("value")
-        return value
-
-    async def _screenshot(self, session: CDPSession) -> bytes:
+    async def _screenshot(self, tab: BrowserTab) -> bytes:
         """The whole page up to a height; a page that cannot be pictured is kept without."""
         if self._settings.screenshot == "none":
             return b""
         try:
-            return await take_screenshot(session, self._settings.screenshot, self._settings.screenshot_height)
-        except Error as error:
-            self._warn(f"no picture was taken: {str(error).splitlines()[0]}")
+            return await take_screenshot(tab.session, self._settings.screenshot, self._settings.screenshot_height)
+        except DevtoolsError as error:
+            self._warn(f"no picture was taken: {error}")
             return b""
 
     def _rendered(self, body: bytes, address: str, shown: LoadedPage) -> Response:
@@ -237,40 +221,59 @@ class PageRenderer:
         refused = (f"{self._refused} requests of the page were refused",) if self._refused else ()
         return (*self._job.response.warnings, *self._warnings, *refused)
 
-    async def _answer(self, route: Route) -> None:
-        """Gives the browser an answer, or refuses. The page may be gone by then."""
-        with contextlib.suppress(Exception, asyncio.CancelledError):
-            response = await self._answer_to(route.request)
-            if response is None or response.status == 0 or response.failure is not None:
-                await route.abort("blockedbyclient" if response is None else "failed")
-                return
-            fields = {name: value for name, value in response.headers if name.lower() not in _HOP_FIELDS}
-            await route.fulfill(status=response.status, headers=fields, body=response.body)
+    def _intercept(self, tab: BrowserTab, session: DevtoolsSession) -> None:
+        """Every request of the page, a frame or a worker waits for our answer."""
 
-    async def _answer_to(self, asked: Asked) -> Response | None:
+        def begin(asked: dict[str, Any]) -> None:
+            load = asyncio.ensure_future(self._answer(tab, session, asked))
+            self._loads.add(load)
+            load.add_done_callback(self._loads.discard)
+
+        session.on("Fetch.requestPaused", begin)
+        session.post("Fetch.enable", {"patterns": [{"urlPattern": "*"}]})
+
+    async def _answer(self, tab: BrowserTab, session: DevtoolsSession, asked: dict[str, Any]) -> None:
+        """Gives the browser an answer, or refuses. The page may be gone by then."""
+        number = {"requestId": asked["requestId"]}
+        tab.begin(asked["requestId"], session)
+        response: Response | None = None
+        try:
+            if _is_preflight(asked["request"]):
+                await session.send("Fetch.fulfillRequest", number | _consent(asked["request"]))
+                return
+            response = await self._answer_to(asked)
+            if response is not None and response.status != 0 and response.failure is None:
+                await session.send("Fetch.fulfillRequest", number | _fulfilment(asked["request"], response))
+                return
+            session.post("Fetch.failRequest", number | {"errorReason": "Failed" if response else "BlockedByClient"})
+        except DevtoolsError:  # an answer that the browser does not take
+            session.post("Fetch.failRequest", number | {"errorReason": "Failed"})
+        finally:
+            tab.end(asked["requestId"])
+
+    async def _answer_to(self, asked: dict[str, Any]) -> Response | None:
         """None for what a look must not do, or may not do any more."""
-        if not self._begun and asked.is_navigation_request():
+        if not self._begun and asked["resourceType"] == "Document":
             self._begun = True
             return self._job.response
-        request = self._request(asked)
+        request = self._request(asked["request"], asked["resourceType"].lower())
         if request is None:
             self._refused += 1
             return None
-        load = asyncio.create_task(self._load(request))
-        self._loads.add(load)
-        load.add_done_callback(self._loads.discard)
-        response = await load
+        async with self._at_once:
+            response = await self._job.ask(request)
         self._left -= len(response.body)
         return response
 
-    def _request(self, asked: Asked) -> Request | None:
+    def _request(self, asked: dict[str, Any], name: str) -> Request | None:
         """What is sent for a request of the page; None for what is not wanted, or too much."""
         self._requests += 1
-        kind = _KINDS.get(asked.resource_type, "data")
-        body = asked.post_data_buffer or b""
+        kind = _KINDS.get(name, "data")
+        wanted = kind in self._settings.take or (name == "other" and "scripts" in self._settings.take)
+        body = b"".join(b64decode(part.get("bytes", "")) for part in asked.get("postDataEntries", ()))
         if self._requests > self._settings.resources or self._left <= 0:
             return None
-        if kind not in self._settings.take or len(body) > _MAX_SENT_BYTES:
+        if not wanted or len(body) > _MAX_SENT_BYTES:
             return None
         most = self._settings.media_bytes if kind in ("images", "media") else _MAX_PART_BYTES
         limits = self._job.request.limits
@@ -279,13 +282,9 @@ class PageRenderer:
             max_bytes=max(1, min(limits.max_bytes, most, self._left)),
             total_seconds=min(limits.total_seconds, self._settings.load, seconds),
         )
-        fields = _fields(asked.headers)
+        fields = _fields(asked["headers"])
         private_ok = self._job.request.private_ok
-        return Request(asked.url, asked.method, fields, limits=limits, private_ok=private_ok, body=body)
-
-    async def _load(self, request: Request) -> Response:
-        async with self._at_once:
-            return await self._job.ask(request)
+        return Request(asked["url"], asked["method"], fields, limits=limits, private_ok=private_ok, body=body)
 
 
 def viewport_of(settings: CaptureSettings) -> tuple[int, int]:
@@ -298,19 +297,43 @@ def viewport_of(settings: CaptureSettings) -> tuple[int, int]:
 
 def _fields(headers: dict[str, str]) -> Headers:
     """What the page says with a request; who asks, and how, is ours to say."""
+    named = ((name.lower(), value) for name, value in headers.items())
     return tuple(
-        (name, value)
-        for name, value in headers.items()
-        if name.lower() not in _OUR_FIELDS and not name.startswith((":", "sec-", "if-"))
+        (name, value) for name, value in named if name not in _OUR_FIELDS and not name.startswith((":", "sec-", "if-"))
     )
+
+
+def _is_preflight(asked: dict[str, Any]) -> bool:
+    """Whether the browser itself asks if a page may ask another host; scripts cannot set this field."""
+    return asked["method"] == "OPTIONS" and "Access-Control-Request-Method" in asked["headers"]
+
+
+def _consent(asked: dict[str, Any]) -> dict[str, object]:
+    """It may: the host itself answers the request that follows."""
+    fields = {
+        "Access-Control-Allow-Origin": asked["headers"].get("Origin", "*"),
+        "Access-Control-Allow-Methods": asked["headers"]["Access-Control-Request-Method"],
+        "Access-Control-Allow-Headers": asked["headers"].get("Access-Control-Request-Headers", ""),
+        "Access-Control-Allow-Credentials": "true",
+    }
+    return {"responseCode": 204, "responseHeaders": _listed(fields.items())}
+
+
+def _fulfilment(asked: dict[str, Any], response: Response) -> dict[str, object]:
+    """An answer as the browser takes it; a page may read what other hosts answered it."""
+    fields = [(name, value) for name, value in response.headers if name.lower() not in _HOP_FIELDS]
+    origin, place = asked["headers"].get("Origin", ""), urlsplit(asked["url"])
+    is_open = any(name.lower() == "access-control-allow-origin" for name, _ in fields)
+    if origin and not is_open and origin != f"{place.scheme}://{place.netloc}":
+        fields += [("Access-Control-Allow-Origin", origin), ("Access-Control-Allow-Credentials", "true")]
+    body = b64encode(response.body).decode()
+    return {"responseCode": response.status, "responseHeaders": _listed(fields), "body": body}
+
+
+def _listed(fields: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"name": name, "value": value} for name, value in fields]
 
 
 def _changed_place(sent: str, shown: str) -> bool:
     """Whether scripts led to another document; a browser writes the same address a little differently."""
     return sent.partition("#")[0].rstrip("/") != shown.partition("#")[0].rstrip("/")
-
-
-async def _close(context: BrowserContext) -> None:
-    """A page that hangs must not keep us from going on; its process ends with the browser."""
-    with contextlib.suppress(Exception):
-        await asyncio.wait_for(context.close(), _CLOSING_SECONDS)

@@ -149,7 +149,7 @@ class _Player:
             host = urlsplit(self._base).hostname or ""
             self._chromium = await chromium.Chromium.start(find_browser(settings.fetch.chromium), host)
         captured = self._archive.sets.screenshot(found) if found.has_screenshot else b""
-        visitor = replayed_page.ReplayVisitor(self._chromium.browser, self._base, settings.capture)
+        visitor = replayed_page.ReplayVisitor(self._chromium, self._base, settings.capture)
         shown = await visitor.visit(f"{self._base}/web/{timestamp(to_millis(found.time))}/{found.url}", captured)
         requests, missing = shown.answered + len(shown.missing), shown.missing[:_MOST_MISSING]
         return SetQuality(self._archive.clock(), requests, shown.answered, shown.likeness, missing)

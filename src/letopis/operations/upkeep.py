@@ -17,7 +17,8 @@ from letopis.archive.cluster import compact_jointly, spread_over
 from letopis.archive.compaction import CompactReport
 from letopis.archive.integrity import RepairReport
 from letopis.config import Settings
-from letopis.errors import Damaged, LetopisError, NotReady, shell_words
+from letopis.errors import Damaged, LetopisError, MissingExtra, NotReady, shell_words
+from letopis.fetch.browser import find_browser
 from letopis.lazy import lazy
 from letopis.model.printing import counted
 from letopis.operations.answers import Rows, Value
@@ -162,7 +163,7 @@ def compact(context: Context, asked: CompactCommand) -> Value[CompactReport]:
 
 _LEAST_FREE = 200 * 1024 * 1024
 _EXTRAS = {
-    "arc": "warcio", "browser": "playwright", "cluster": "distributed", "docs-formats": "pypdfium2", "fast": "uvloop",
+    "arc": "warcio", "cluster": "distributed", "docs-formats": "pypdfium2", "fast": "uvloop",
     "mcp": "mcp", "notify": "apprise", "parquet": "pyarrow", "postgres": "psycopg", "s3": "obstore",
 }  # fmt: skip
 _PACKAGES = {"letopis-codecs": "letopis_codecs", "letopis-demo": "letopis_demo", "letopis-migrate": "letopis_migrate"}
@@ -210,6 +211,7 @@ def _findings(settings: Settings) -> Iterator[DoctorFinding]:
     yield DoctorFinding("disk", free > _LEAST_FREE, f"{free // 2**20} MiB free")
     yield _catalogue(settings)
     yield from _dictionaries(settings)
+    yield _browser(settings)
     yield from (_optional(extra, module, f"letopis[{extra}]") for extra, module in _EXTRAS.items())
     yield from (_optional(package, module, package) for package, module in _PACKAGES.items())
 
@@ -233,6 +235,13 @@ def _libcurl() -> DoctorFinding:
     version = " ".join(pycurl.version.split()[:2])
     https = "https" in pycurl.version_info()[8]
     return DoctorFinding("libcurl", https, version + (", https" if https else ", without https"))
+
+
+def _browser(settings: Settings) -> DoctorFinding:
+    try:
+        return DoctorFinding("browser", True, find_browser(settings.fetch.chromium))
+    except MissingExtra as error:
+        return DoctorFinding("browser", None, str(error))
 
 
 def _optional(name: str, module: str, package: str) -> DoctorFinding:
