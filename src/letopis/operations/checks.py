@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from itertools import islice, takewhile
 from operator import attrgetter
@@ -207,7 +206,7 @@ def check_pages(context: Context, urls: Sequence[str], options: CheckOptions) ->
     if options.browser:
         browser.require_browser(context.archive.settings.fetch.chromium)
     context.charge("checks", len(urls))
-    options = replace(options, waiting=context.progress.remark)
+    options = options._replace(waiting=context.progress.remark)
     monitor, done = context.archive.attached(_open_monitor), list[Check]()
     for start in range(0, len(urls), checker.BATCH):
         context.raise_if_cancelled()
