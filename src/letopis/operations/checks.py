@@ -116,7 +116,8 @@ _REDIRECTS, _HEADERS = (CheckResult._fields.index(name) for name in ("redirects"
 def check_result(check: Check) -> CheckResult:
     """A check as it is shown."""
     values = list(_fields_of_check(check))
-    values[_REDIRECTS] = tuple([FollowedRedirect(hop.url, hop.status, hop.location) for hop in check.redirects])
+    if check.redirects:
+        values[_REDIRECTS] = tuple([FollowedRedirect(hop.url, hop.status, hop.location) for hop in check.redirects])
     values[_HEADERS] = shown_headers(check)
     return CheckResult._make(values)
 
