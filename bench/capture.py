@@ -20,7 +20,6 @@ import tempfile
 import threading
 import time
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -114,7 +113,7 @@ def bytes_of_ten(browser: bool) -> dict[str, float]:
         Archive(Path(folder) / "a", settings=settings, clock=lambda: moment[0]) as archive,
         Monitor(archive) as monitor,
     ):
-        options = replace(monitor.options, now=True, browser=browser, requisites=not browser)
+        options = monitor.options._replace(now=True, browser=browser, requisites=not browser)
         for day in range(CAPTURES):
             site.day, moment[0] = day, moment[0] + timedelta(days=1)
             monitor.look([site.url], options)
@@ -204,7 +203,7 @@ def capture(url: str, pages: int, *, picture: bool) -> None:
         Archive(folder, settings=settings) as archive,
         Monitor(archive) as monitor,
     ):
-        options = replace(monitor.options, now=True, browser=True)
+        options = monitor.options._replace(now=True, browser=True)
         for number in range(pages):
             (check,) = monitor.look([f"{url}?{number}"], options)
             assert check.available, check.error

@@ -21,7 +21,7 @@ import time
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -117,7 +117,7 @@ def captured_pages(folder: Path) -> Iterator[Source]:
 def _captured(folder: Path, urls: list[str], steps: tuple[PageStep, ...] = ()) -> Source:
     settings = Settings(monitor=MonitorSettings(min_interval=0), fetch=FetchSettings(private="always"))
     with Archive(folder, settings=settings, clock=lambda: AT) as archive, Monitor(archive) as monitor:
-        monitor.look(urls, replace(monitor.options, now=True, browser=True, steps=steps))
+        monitor.look(urls, monitor.options._replace(now=True, browser=True, steps=steps))
         file = folder.with_suffix(".wacz")
         export_wacz(archive, file, ExportSelection())
         found = [archive.sets.of(url) for url in urls]

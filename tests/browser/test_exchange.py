@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import tarfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +138,7 @@ def test_a_page_in_one_file_looks_the_same_with_its_server_off(
     live = looked_at(browser, url)
     settings = Settings(fetch=FetchSettings(private="always"))
     with Archive(tmp_path / "a", settings=settings) as archive, Monitor(archive) as monitor:
-        monitor.look([url], replace(monitor.options, now=True, requisites=True))
+        monitor.look([url], monitor.options._replace(now=True, requisites=True))
     pictured.pages.clear()
     del pictured.log[:]
     assert main(["--archive", str(tmp_path / "a"), "export", kind, url, "-o", str(tmp_path / name)]) == 0

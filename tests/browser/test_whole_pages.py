@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ def test_an_application_works_a_year_later_with_its_server_off(
     settings = Settings(fetch=FetchSettings(private="always"), capture=UNHURRIED)
     with Archive(tmp_path / "a", settings=settings, clock=lambda: THEN) as archive:
         with single_page() as page, Monitor(archive) as monitor:
-            options = replace(monitor.options, now=True, browser=True, steps=parse_steps(SEARCH_STEPS))
+            options = monitor.options._replace(now=True, browser=True, steps=parse_steps(SEARCH_STEPS))
             (check,) = monitor.look([page.url], options)
         assert check.available
         (found,) = archive.sets.of(page.url)

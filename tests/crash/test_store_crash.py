@@ -8,7 +8,6 @@ import random
 import select
 import signal
 import traceback
-from dataclasses import replace
 
 import pytest
 from deadlydisk import KillingDisk, PowerlessDisk
@@ -31,7 +30,7 @@ class SiteLedger(Ledger):
     """All documents are of one site, so that a full compaction writes a known text which later packs lean on."""
 
     def chains(self):
-        return (replace(chain, site=b"site") for chain in super().chains())
+        return (chain._replace(site=b"site") for chain in super().chains())
 
     def siblings(self, site):
         return (chain.entries[0] for chain in super().chains() if chain.entries)

@@ -88,7 +88,7 @@ def archive(tmp_path: Path) -> Iterator[Archive]:
 
 def check(archive: Archive, url: str, **options: Any) -> None:
     with Monitor(archive) as monitor:
-        monitor.look([url], replace(monitor.options, now=True, **options))
+        monitor.look([url], monitor.options._replace(now=True, **options))
 
 
 class Judged(NamedTuple):

@@ -6,7 +6,6 @@ import base64
 import email
 import json
 import re
-from dataclasses import replace
 from datetime import UTC, datetime
 from email import policy
 from pathlib import Path
@@ -39,7 +38,7 @@ def site(scripted_site: ScriptedSite) -> ScriptedSite:
 @pytest.fixture
 def folder(tmp_path: Path, site: ScriptedSite) -> Path:
     with Archive(tmp_path / "a", settings=SETTINGS) as archive, Monitor(archive) as monitor:
-        monitor.look([site.url("/"), site.url("/other")], replace(monitor.options, now=True, requisites=True))
+        monitor.look([site.url("/"), site.url("/other")], monitor.options._replace(now=True, requisites=True))
     return tmp_path / "a"
 
 
@@ -96,7 +95,7 @@ def test_a_look_is_chosen_by_its_time(folder: Path, site: ScriptedSite, tmp_path
     site.set("/style.css", b"p { color: red }", Content_Type="text/css")
     with Archive(folder, settings=SETTINGS) as archive, Monitor(archive) as monitor:
         first = archive.history(site.url("/"))[0].checked_at
-        monitor.look([site.url("/")], replace(monitor.options, now=True, requisites=True))
+        monitor.look([site.url("/")], monitor.options._replace(now=True, requisites=True))
     before = export(folder, "mhtml", site.url("/"), tmp_path / "1.mhtml", "--at", first.isoformat()).read_bytes()
     after = export(folder, "mhtml", site.url("/"), tmp_path / "2.mhtml").read_bytes()
     assert b"cCB7fQ==" in before
@@ -133,7 +132,7 @@ def test_a_single_file_has_everything_inside_and_comes_in_again(
     site.set("/whole", page.encode("cp1250"), Content_Type="text/html")
     site.set("/style.css", b"@import 'style.css'; p { background: url(a.png) }", Content_Type="text/css")
     with Archive(folder, settings=SETTINGS) as archive, Monitor(archive) as monitor:
-        monitor.look([site.url("/whole")], replace(monitor.options, now=True, requisites=True))
+        monitor.look([site.url("/whole")], monitor.options._replace(now=True, requisites=True))
         time = archive.history(site.url("/whole"))[-1].checked_at
     file = export(folder, "singlefile", site.url("/whole"), tmp_path / "page.html")
     text = file.read_text("utf-8")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -33,7 +32,7 @@ def test_captured_pages_are_answered_whole_and_look_as_they_did(tmp_path: Path) 
         with running(DemoServer(world, lambda: NOON)) as server, Monitor(archive) as monitor:
             (host,) = server.world.hosts
             urls = list(server.world.urls(host))[:3]
-            monitor.look(urls, replace(monitor.options, now=True, browser=True))
+            monitor.look(urls, monitor.options._replace(now=True, browser=True))
         rows = list(qa(Context(archive, rights=WRITE), QualityQuery(place=host, at=None, limit=10)))
     assert sorted(row.url for row in rows) == sorted(urls)
     assert [row.missing for row in rows] == [[]] * 3

@@ -2,7 +2,6 @@
 
 import lzma
 import zlib
-from dataclasses import replace
 
 import pytest
 from ledger import Ledger
@@ -102,7 +101,7 @@ def size_of_five_pages(folder, site):
     ledger = Ledger()
     with Store.open(LocalBackend(folder), StoreSettings(), write=True) as store:
         ledger.put(store, [(b"%d" % number, 1, b"", site_history(1, number, 1)[0]) for number in range(5)])
-        chains = [replace(chain, site=site) for chain in ledger.chains()]
+        chains = [chain._replace(site=site) for chain in ledger.chains()]
         for batch in store.compact(chains, sites=SiteTexts(lambda _: [chain.entries[0] for chain in chains])):
             ledger.move(batch)
         store.release(ledger.live(), ledger.keep)

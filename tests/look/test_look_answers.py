@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -65,7 +64,7 @@ def test_redirects_and_refusals_too(monitor: Monitor, scripted_site: ScriptedSit
     for _ in range(2):
         told = monitor.check_multi([short], now=True)[0]
         assert bare(told) == bare(monitor.archive.history(short)[-1])
-    refused = monitor.look([short], replace(monitor.options, now=True, private_ok=False))[0]
+    refused = monitor.look([short], monitor.options._replace(now=True, private_ok=False))[0]
     assert refused.outcome is Outcome.REFUSED
     assert bare(refused) == bare(monitor.archive.history(short)[-1])
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -77,7 +76,7 @@ def test_a_page_whose_header_changed_waits_for_its_next_turn(monitor: Monitor, s
     scripted_site.set("/", b"<p>two", ETag='"2"')
     crawl_there = open_book(monitor.archive, Politeness(delay=0.8, ip_delay=0.0), crawls=True)
     crawl_there.arrive(HostState(1, host_of(url)), round(time.time() * 1000))
-    check = monitor.look([url], replace(monitor.options, now=True, head=True))[0]
+    check = monitor.look([url], monitor.options._replace(now=True, head=True))[0]
     assert check.outcome is Outcome.CHANGED
     assert [method for method, _, _ in scripted_site.log] == ["GET", "HEAD", "GET"]
     assert scripted_site.times[2] - scripted_site.times[1] >= 0.78

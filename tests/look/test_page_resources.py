@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,7 +53,7 @@ EVERYTHING = {
 
 def checked(archive: Archive, url: str, **options: bool) -> None:
     with Monitor(archive) as monitor:
-        monitor.look([url], replace(monitor.options, now=True, requisites=True, **options))
+        monitor.look([url], monitor.options._replace(now=True, requisites=True, **options))
 
 
 def test_a_check_with_requisites_is_a_set_of_all_that_the_page_refers_to(

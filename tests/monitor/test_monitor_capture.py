@@ -67,7 +67,7 @@ def hurried(tmp_path: Path) -> Iterator[Archive]:
 
 def captured(archive: Archive, *urls: str, steps: tuple[str, ...] = ()) -> list[Check]:
     with Monitor(archive) as monitor:
-        options = replace(monitor.options, now=True, browser=True, steps=parse_steps(steps))
+        options = monitor.options._replace(now=True, browser=True, steps=parse_steps(steps))
         return monitor.look(list(urls), options)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import given, settings
@@ -79,7 +78,7 @@ def test_all_conditions_must_hold() -> None:
     )
     small = WatchDifference(True, ("Price 9",), (), 0.05)
     assert say(rules, SEEN, check(1), version=2, change=small)[0] == []
-    assert say(rules, SEEN, check(1), version=2, change=replace(small, share=0.2))[0] == ["changed"]
+    assert say(rules, SEEN, check(1), version=2, change=small._replace(share=0.2))[0] == ["changed"]
 
 
 def test_unavailable_is_told_at_the_third_failure_and_only_once() -> None:

@@ -311,8 +311,6 @@ def test_alerts_in_every_door(doors: Doors) -> None:
         "score",
         "reason",
         "difference",
-        "name",
-        "saved",
     }
     assert (
         doors.cli("alerts", OTHER)[1] == doors.rest("GET", f"/alerts?url={quote(OTHER, '')}")[1]["alerts"] == rows[2:]

@@ -8,7 +8,6 @@ import importlib
 import json
 import shutil
 import subprocess
-from dataclasses import replace
 from email import policy
 from hashlib import sha1
 from pathlib import Path
@@ -60,7 +59,7 @@ def _captured(folder: Path, site: ScriptedSite) -> dict[str, Path]:
         site.set(path, body, Content_Type=kind)
     settings = Settings(fetch=FetchSettings(private="always"))
     with Archive(folder / "a", settings=settings) as archive, Monitor(archive) as monitor:
-        monitor.look([site.url("/")], replace(monitor.options, now=True, requisites=True))
+        monitor.look([site.url("/")], monitor.options._replace(now=True, requisites=True))
     files = {kind: folder / f"page.{kind}" for kind in ("har", "mhtml")} | {"singlefile": folder / "page.html"}
     for kind, file in files.items():
         assert main(["--archive", str(folder / "a"), "-q", "export", kind, site.url("/"), "-o", str(file)]) == 0

@@ -38,7 +38,7 @@ def captured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Archive
     with Archive(tmp_path_factory.mktemp("qa") / "a", settings=PRIVATE) as archive:
         with single_page() as page, Monitor(archive) as monitor:
             steps = parse_steps(SEARCH_STEPS)
-            monitor.look([page.url], replace(monitor.options, now=True, browser=True, steps=steps))
+            monitor.look([page.url], monitor.options._replace(now=True, browser=True, steps=steps))
         yield archive, page.url
 
 
@@ -62,7 +62,7 @@ def test_what_a_page_lacks_is_named_and_shown_with_the_capture(tmp_path: Path, s
     host = url.split("/")[2]
     with Archive(tmp_path / "a", settings=replace(PRIVATE, capture=replace(UNHURRIED, take=("styles",)))) as archive:
         with Monitor(archive) as monitor:
-            monitor.look([url], replace(monitor.options, now=True, browser=True))
+            monitor.look([url], monitor.options._replace(now=True, browser=True))
         context = Context(archive, rights=READ | WRITE, private_ok=True)
         (row,) = qa(context, QualityQuery(place=host, at=None, limit=5))
         assert (row.url, row.requests, row.answered) == (url, 3, 2)

@@ -1,7 +1,6 @@
 """Known texts of sites: written once, leaned on from other packs, and never removed while anything needs them."""
 
 import shutil
-from dataclasses import replace
 
 import pytest
 from ledger import Ledger
@@ -19,7 +18,7 @@ class SiteLedger(Ledger):
     """Documents of `site/name`."""
 
     def chains(self):
-        return (replace(chain, site=chain.key.partition(b"/")[0]) for chain in super().chains())
+        return (chain._replace(site=chain.key.partition(b"/")[0]) for chain in super().chains())
 
     def siblings(self, site):
         return (chain.entries[0] for chain in self.chains() if chain.site == site)

@@ -7,7 +7,7 @@ turn; readers never wait. Stopping or killing it at any point loses nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, groupby
 from typing import Literal
 
@@ -212,7 +212,7 @@ class Compaction:
             if stretch.until is not None and (name, row.id) > stretch.until:
                 return
             seen = [_KeptCheck(v.time, v.status, v.head, v.content) for v in self._retained(row)]
-            yield replace(self._chain(row, seen), site=site_of(name))
+            yield self._chain(row, seen)._replace(site=site_of(name))
             self._documents += 1
         if stretch.until is None:
             yield from self._error_chains()
@@ -244,7 +244,7 @@ class Compaction:
             if row is not None:
                 seen = [_KeptCheck(one.time, one.status, one.head, one.content) for one in rows]
                 chain = self._chain(row, seen, version=False)
-                yield replace(chain, key=SENT_PREFIX + chain.key)
+                yield chain._replace(key=SENT_PREFIX + chain.key)
 
     def _source_chains(self) -> Iterator[VersionChain]:
         """Bodies of imported records as they stood in their files."""
@@ -253,7 +253,7 @@ class Compaction:
             if row is not None:
                 seen = [_KeptCheck(one.time, 0, 0, one.content) for one in rows if one.content is not None]
                 chain = self._chain(row, seen, version=False)
-                yield replace(chain, key=SOURCE_PREFIX + chain.key)
+                yield chain._replace(key=SOURCE_PREFIX + chain.key)
 
     def _set_chains(self) -> Iterator[VersionChain]:
         """The parts of capture sets, each with what it says of its own look."""

@@ -8,7 +8,6 @@ nothing that was acknowledged.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from letopis.archive.records import (
@@ -46,33 +45,33 @@ class ContentWriter(Protocol):
         """Makes everything appended durable."""
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class _UrlState:
-    """A URL inside one batch, as it will be after the commit."""
+    """A URL inside one batch, as it will be after the commit: `identity` are the digests of its newest version before
+    the batch, and the row of one that `is_new` is still to be written.
+    """
 
-    row: ResourceRow
-    versions: int
-    newest: VersionRow | None
-    checked: int | None
-    planned: int | None
-    taken: set[int] = field(default_factory=set)
-    title: str | None = None
-    identity: Identity | None = None
-    """Digests of the newest version before the batch."""
-    is_new: bool = False
-    """Whether its row is still to be written."""
+    __slots__ = ("checked", "identity", "is_new", "newest", "planned", "row", "taken", "title", "versions")
+
+    def __init__(
+        self, row: ResourceRow, versions: int, newest: VersionRow | None, checked: int | None, planned: int | None,
+        identity: Identity | None = None, *, is_new: bool = False,
+    ) -> None:  # fmt: skip
+        self.row, self.versions, self.newest, self.checked, self.planned = row, versions, newest, checked, planned
+        self.identity, self.is_new = identity, is_new
+        self.title: str | None = None
+        self.taken: set[int] = set()
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class _BatchPlan:
     """What one batch has to store: contents by identity, items for the packs, newest by URL."""
 
-    identities: list[Identity | None]
-    stored: dict[tuple[int, bytes], int] = field(default_factory=dict)
-    known: dict[Identity, int] = field(default_factory=dict)
-    items: list[VersionItem] = field(default_factory=list)
-    fresh: list[tuple[Identity, int]] = field(default_factory=list)
-    latest: dict[str, Identity] = field(default_factory=dict)
+    def __init__(self, identities: list[Identity | None]) -> None:
+        self.identities = identities
+        self.stored: dict[tuple[int, bytes], int] = {}
+        self.known: dict[Identity, int] = {}
+        self.items: list[VersionItem] = []
+        self.fresh: list[tuple[Identity, int]] = []
+        self.latest: dict[str, Identity] = {}
 
 
 class Recorder:
@@ -441,11 +440,9 @@ class Recorder:
 
 
 def _url_state(found: ResourceState) -> _UrlState:
-    row = found.row
-    state = _UrlState(row, row.versions, found.newest, row.checked, row.checked)
-    if found.newest is not None:
-        state.identity = Identity(found.sha1, found.identity)
-    return state
+    row, newest = found.row, found.newest
+    identity = Identity(found.sha1, found.identity) if newest is not None else None
+    return _UrlState(row, row.versions, newest, row.checked, row.checked, identity)
 
 
 def _identity_of(arrival: NewCapture) -> Identity | None:

@@ -110,10 +110,10 @@ class RequestPlaces:
 
     def _place(self, cursor: Cursor, sent: SentRequest, answer: Headers) -> RequestReference:
         fields, own = list(sent.headers), list[str]()
-        for place, (name, value) in enumerate(sent.headers):
-            if (lower := name.lower()) in _ANSWERED_BY:
+        for place, (name, value) in enumerate(fields):
+            if name[:1] in "Ii" and (answered := _ANSWERED_BY.get(name.lower())) is not None:
                 fields[place] = (name, "")
-                own.append("" if value == header(answer, _ANSWERED_BY[lower]) else value)
+                own.append("" if value == header(answer, answered) else value)
         shared = SentRequest(sent.method, tuple(fields), sent.http_version, sent.address)
         reference = self._references.get(shared)
         if reference is None:

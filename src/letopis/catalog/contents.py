@@ -170,6 +170,7 @@ _COMMON_HEADERS = (
     '["Transfer-Encoding","chunked"],["Strict-Transport-Security","max-age=31536000"],["Content-Type","text/html"]]'
 )
 _CONTENT_TYPE = re.compile(rb'\["content-type","\s*([^"\\;,\s]+)', re.IGNORECASE)
+_VOLATILE_NAME = re.compile(rb'\["(?:%b)"' % b"|".join(map(str.encode, sorted(VOLATILE_HEADERS))), re.IGNORECASE)
 _HEADER_DICTIONARY = _COMMON_HEADERS.encode()
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 """How records of the first archives begin; a deflate stream cannot begin so."""
@@ -203,6 +204,8 @@ class HeaderRecords:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._recent: dict[int, _KnownRecord] = {}
+        self._placed: dict[Headers, HeaderPlace] = {}
+        """Of the batch that was learned last."""
 
     def add(self, cursor: Cursor, headers: Headers) -> int:
         """The id of the record that stands for these headers."""
@@ -210,10 +213,11 @@ class HeaderRecords:
 
     def place(self, cursor: Cursor, headers: Headers) -> HeaderPlace:
         """The same with what these headers do not share with it."""
-        fingerprint = _headers_fingerprint(headers)
-        known = self._recent.get(fingerprint) or self._found(cursor, fingerprint, headers)
-        own = volatile_fields(headers)
-        return HeaderPlace(known.id, None if own == known.volatile else own)
+        place = self._placed.get(headers)
+        if place is None:
+            fingerprint = _headers_fingerprint(headers)
+            place = _place_of(headers, self._recent.get(fingerprint) or self._found(cursor, fingerprint, headers))
+        return place
 
     def _found(self, cursor: Cursor, fingerprint: int, headers: Headers) -> _KnownRecord:
         row = cursor.one("SELECT id, data FROM head WHERE fingerprint = ?", (fingerprint,))
@@ -222,7 +226,7 @@ class HeaderRecords:
             (fingerprint, _pack_headers(headers)),
         )
         assert row is not None
-        known = _KnownRecord(int(row[0]), volatile_fields(unpack_headers(bytes(row[1]))))
+        known = _KnownRecord(int(row[0]), _volatile_in_record(bytes(row[1])))
         self._remember(fingerprint, known)
         return known
 
@@ -230,16 +234,17 @@ class HeaderRecords:
         """Makes the records of many headers in a few statements, so that `add` has them at hand."""
         if len(self._recent) > _CACHED_RECORDS // 2:
             self._recent.clear()
-        fresh = {_headers_fingerprint(headers): headers for headers in many}
-        fresh = {fingerprint: headers for fingerprint, headers in fresh.items() if fingerprint not in self._recent}
+        marks = {headers: _headers_fingerprint(headers) for headers in many}
+        fresh = {mark: headers for headers, mark in marks.items() if mark not in self._recent}
         for fingerprint, number, data in self._stored(cursor, list(fresh)):
-            self._recent[fingerprint] = _KnownRecord(number, volatile_fields(unpack_headers(bytes(data))))
+            self._recent[fingerprint] = _KnownRecord(number, _volatile_in_record(bytes(data)))
             fresh.pop(fingerprint, None)
         numbers = cursor.numbers("head", len(fresh))
         rows = [(number, mark, _pack_headers(fresh[mark])) for number, mark in zip(numbers, fresh, strict=True)]
         if rows:
             cursor.bulk("head", ("id", "fingerprint", "data"), rows)
         self._recent.update((mark, _KnownRecord(number, volatile_fields(fresh[mark]))) for number, mark, _ in rows)
+        self._placed = {headers: _place_of(headers, self._recent[mark]) for headers, mark in marks.items()}
 
     @staticmethod
     def _stored(cursor: Cursor, marks: Sequence[int]) -> Iterator[tuple[int, int, bytes]]:
@@ -256,6 +261,7 @@ class HeaderRecords:
     def forget(self) -> None:
         """After a rolled back transaction, ids handed out inside it mean nothing."""
         self._recent.clear()
+        self._placed.clear()
 
     def get(self, number: int, reader: RowReader | None = None) -> Headers:
         """The headers of a record."""
@@ -277,6 +283,21 @@ class HeaderRecords:
             rows = self._database.all(f"SELECT id, data FROM head WHERE id IN ({marks})", part)
             found.update((int(row[0]), _media_type(bytes(row[1]))) for row in rows)
         return found
+
+
+def _place_of(headers: Headers, known: _KnownRecord) -> HeaderPlace:
+    own = volatile_fields(headers)
+    return HeaderPlace(known.id, None if own == known.volatile else own)
+
+
+def _volatile_in_record(data: bytes) -> VolatileFields:
+    """The volatile fields of a record, which is read only where it may have some: each batch asks for hundreds."""
+    text = _inflate_record(data)
+    return volatile_fields(_headers_of_json(text)) if _VOLATILE_NAME.search(text) is not None else ()
+
+
+def _headers_of_json(text: bytes) -> Headers:
+    return tuple([(name, value) for name, value in json.loads(text.decode("utf-8", "surrogatepass"))])
 
 
 @lru_cache(maxsize=1024)
@@ -334,8 +355,7 @@ def _media_type(data: bytes) -> str:
 @lru_cache(maxsize=1024)
 def unpack_headers(data: bytes) -> Headers:
     """The header fields that a record holds."""
-    text = _inflate_record(data).decode("utf-8", "surrogatepass")
-    return tuple([(name, value) for name, value in json.loads(text)])
+    return _headers_of_json(_inflate_record(data))
 
 
 RENDERING_TABLES = """

@@ -130,6 +130,11 @@ class SavedSearches:
             return []
         return [SavedSearchRow(*row) for row in self._database.all(f"SELECT {_COLUMNS} FROM saved_search ORDER BY id")]
 
+    def are_any(self) -> bool:
+        """Whether there is one."""
+        made = has_table(self._database, "saved_search")
+        return made and self._database.one("SELECT 1 FROM saved_search LIMIT 1") is not None
+
     def by_id(self, number: int) -> SavedSearchRow:
         """The one with a number; NotFound when there is none."""
         found = None

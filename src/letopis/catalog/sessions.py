@@ -6,12 +6,17 @@ Whoever gets a copy of the catalogue can make no text of it that lets anybody in
 from __future__ import annotations
 
 import hashlib
-import secrets
 from collections.abc import Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from letopis.catalog.database import Cursor, Database
 from letopis.catalog.schema import ensure_tables, has_table
+from letopis.lazy import lazy
+
+if TYPE_CHECKING:
+    import secrets
+else:
+    secrets = lazy("secrets")  # every command comes by here, few let somebody in
 
 SESSION_TABLES = """
 CREATE TABLE IF NOT EXISTS account_session (

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import Any
 
 import click
@@ -46,28 +47,43 @@ _HELP = {"help_option_names": ["-h", "--help"]}
 
 def verb_of(name: str, families: str, help: str = "") -> click.Command:
     """The command of a verb whose operations stand in some families; with words of its own where there are several."""
-    operations = [one for family in families.split() for one in operations_in(family).values()]
-    found = {one.verb: one for one in operations if one.verb.partition(" ")[0] == name}
+    found = _operations_of(name, families)
     if set(found) == {name}:
         return command_of(found[name])
-    about = found[name].help if name in found else help
-    group: _WordsGroup = click.group(name, cls=_WordsGroup, context_settings=_HELP, help=about)(
-        shared_options(lambda: None)
-    )
-    group.examples = tuple(dict.fromkeys(example for one in found.values() for example in one.examples))
-    group.operations = {verb.partition(" ")[2] or name: one for verb, one in found.items()}
+    group = words_of(name, families, found[name].help if name in found else help)
     group.default = name if name in found else None
     return group
 
 
-class _WordsGroup(VerbGroup):
+def words_of(name: str, families: str, help: str) -> WordsGroup:
+    """A verb that means nothing without one of its words; their families are loaded once one of them is asked for."""
+    group: WordsGroup = click.group(name, cls=WordsGroup, context_settings=_HELP, help=help)(
+        shared_options(lambda: None)
+    )
+    group.families = families
+    return group
+
+
+def _operations_of(name: str, families: str) -> dict[str, Operation[Any, Any]]:
+    """The operations of a verb by what is typed."""
+    operations = [one for family in families.split() for one in operations_in(family).values()]
+    return {one.verb: one for one in operations if one.verb.partition(" ")[0] == name}
+
+
+class WordsGroup(VerbGroup):
     """A verb with words of its own, and perhaps a meaning without any: `map SITE` beside `map diff SITE`.
 
     Commands are made of operations when they are asked for: whoever types one word needs no options of the others.
     """
 
     default: str | None = None
-    operations: Mapping[str, Operation[Any, Any]] = MappingProxyType({})
+    families = ""
+
+    @cached_property
+    def operations(self) -> dict[str, Operation[Any, Any]]:
+        """By word, those of all its families."""
+        name = self.name or ""
+        return {verb.partition(" ")[2] or name: one for verb, one in _operations_of(name, self.families).items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All words, made or not."""
@@ -75,13 +91,21 @@ class _WordsGroup(VerbGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a word; None for an unknown one, which click reports."""
-        if cmd_name in self.operations and cmd_name not in self.commands:
+        if cmd_name not in self.commands and cmd_name in self.operations:
             made = command_of(self.operations[cmd_name])
             if cmd_name == self.default:
                 # Its help is that of the verb itself: the examples tell of the other words.
-                made.examples = self.examples
+                made.examples = self._examples()
             self.add_command(made, cmd_name)
         return super().get_command(ctx, cmd_name)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Examples of all words."""
+        self.examples = self._examples()
+        super().format_epilog(ctx, formatter)
+
+    def _examples(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(example for one in self.operations.values() for example in one.examples))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Everything that is no word of the verb is meant for the verb itself."""

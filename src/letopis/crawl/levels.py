@@ -290,7 +290,7 @@ async def open_level_crawl(
     options = LookOptions(limits_of(archive.settings.fetch), private_ok, follow=False)
     options = options._replace(**(capture or CaptureMode())._asdict())
     politeness = politeness_of(archive.settings.crawl)
-    politeness = replace(politeness, delay=max(politeness.delay, delay), ip_delay=max(politeness.ip_delay, delay))
+    politeness = politeness._replace(delay=max(politeness.delay, delay), ip_delay=max(politeness.ip_delay, delay))
     async with open_client(archive) as (client, name), crawl_visitor(archive, client, name, politeness) as (visitor, _):
         yield LevelCrawl(archive, visitor, selection, options, hooks, limits, journal)
 

@@ -219,9 +219,9 @@ async def open_agent(
     leases = LeaseManager.named(host_leases(archive), settings.crawl.lease) if leases_hosts(archive) else None
     politeness = politeness_of(settings.crawl)
     if leases is not None:
-        politeness = replace(politeness, batch=_LEASED_BATCH)
+        politeness = politeness._replace(batch=_LEASED_BATCH)
     if settings.crawl.order == "rank":
-        politeness = replace(politeness, most_ahead=_RANKED_AHEAD)
+        politeness = politeness._replace(most_ahead=_RANKED_AHEAD)
     skim = not reads_text(settings.crawl)
     looking = LookOptions(
         limits_of(settings.fetch), options.private_ok, follow=False, skim=skim, reread=options.revisit_now

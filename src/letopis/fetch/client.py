@@ -9,11 +9,11 @@ import asyncio
 import re
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urldefrag, urlsplit
 
 from letopis.config.settings import FetchSettings
@@ -52,11 +52,11 @@ class DeferredTransport:
         self._make = make
         self._made: curl.CurlTransport | None = None
 
-    async def send(self, request: Request) -> Response:
+    def send(self, request: Request) -> Coroutine[Any, Any, Response]:
         """One exchange with one server."""
         if self._made is None:
             self._made = self._make()
-        return await self._made.send(request)
+        return self._made.send(request)
 
     async def close(self) -> None:
         """Closes what was made."""

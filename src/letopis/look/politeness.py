@@ -17,7 +17,6 @@ the rules are seconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -63,8 +62,7 @@ _LONGEST_CRAWL_DELAY = 300.0
 _MOST_DOUBLINGS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Politeness:
+class Politeness(NamedTuple):
     """How long hosts and addresses are left alone, and how the fetches are shared out."""
 
     delay: float = 1.0
@@ -117,7 +115,9 @@ def host_pause(politeness: Politeness, crawl_delay: float, failures: int, return
     failure in a row (up to 1 hour), and what Retry-After asks for (up to a
     day).
     """
-    seconds = max(politeness.delay, min(crawl_delay, _LONGEST_CRAWL_DELAY), politeness.delay_factor * returned.seconds)
+    seconds = politeness.delay
+    if crawl_delay or politeness.delay_factor:
+        seconds = max(seconds, min(crawl_delay, _LONGEST_CRAWL_DELAY), politeness.delay_factor * returned.seconds)
     if failures:
         seconds = max(seconds, min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(failures - 1, _MOST_DOUBLINGS)))
     if returned.retry_after > 0.0:
@@ -240,7 +240,8 @@ class PolitenessBook:
                 return
             failures = slot.failures = failures_in_a_row(slot.failures, result)
             slot.asked = now
-            slot.ready = max(slot.ready, now + host_pause(self._politeness, crawl_delay, 0, result))
+            ready = now + host_pause(self._politeness, crawl_delay, 0, result)
+            slot.ready = ready if ready > slot.ready else slot.ready
             slot.retry = now + host_pause(self._politeness, crawl_delay, failures, result) if failures else 0
             if address is not None:
                 slot.address = address.key

@@ -19,7 +19,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -41,7 +40,13 @@ _FRESH = 10_000
 """A slot is not used for another name so shortly after its host was asked."""
 
 
-@dataclass(slots=True, eq=False, repr=False)
+_FIELDS = (
+    "key", "address", "ready", "retry", "asked", "busy_until", "claimed", "spaced", "busy", "claimant", "crawler",
+    "spacing", "least_pause", "failures",
+)  # fmt: skip
+"""Of a slot, as they are written."""
+
+
 class Slot:
     """What is kept of one host or address.
 
@@ -53,20 +58,17 @@ class Slot:
     two requests. `address` is the key of where a host was last found.
     """
 
-    key: int
-    address: int = 0
-    ready: int = 0
-    retry: int = 0
-    asked: int = 0
-    busy_until: int = 0
-    claimed: int = 0
-    spaced: int = 0
-    busy: int = 0
-    claimant: int = 0
-    crawler: int = 0
-    spacing: int = 0
-    least_pause: int = 0
-    failures: int = 0
+    __slots__ = _FIELDS
+
+    def __init__(
+        self, key: int, address: int = 0, ready: int = 0, retry: int = 0, asked: int = 0, busy_until: int = 0,
+        claimed: int = 0, spaced: int = 0, busy: int = 0, claimant: int = 0, crawler: int = 0, spacing: int = 0,
+        least_pause: int = 0, failures: int = 0,
+    ) -> None:  # fmt: skip
+        self.key, self.address, self.ready, self.retry, self.asked = key, address, ready, retry, asked
+        self.busy_until, self.claimed, self.spaced, self.busy = busy_until, claimed, spaced, busy
+        self.claimant, self.crawler, self.spacing = claimant, crawler, spacing
+        self.least_pause, self.failures = least_pause, failures
 
     def is_idle(self, now: int) -> bool:
         """Whether nobody would miss it."""
@@ -83,7 +85,7 @@ class Slot:
             self.ready = self.retry = self.claimed = self.spaced = 0
 
 
-_values: Callable[[Slot], tuple[int, ...]] = attrgetter(*Slot.__slots__)
+_values: Callable[[Slot], tuple[int, ...]] = attrgetter(*_FIELDS)
 """What is kept of a slot, as it is written."""
 Decide = Callable[[Slot, Slot | None], T]
 
@@ -146,9 +148,8 @@ class MemorySlots:
 _MAGIC = b"letopis1"
 _HEADER = struct.Struct("<8sII")
 """Mark, number of slots, parties so far."""
-_COUNT = struct.Struct("<I")
 _MOST_KEPT = 8192
-_COUNT_AT = len(_MAGIC)
+_COUNT_AT = slice(len(_MAGIC), len(_MAGIC) + 4)
 _PARTY = struct.Struct("<I")
 _PARTY_BITS = 10
 _PARTIES = 1 << _PARTY_BITS
@@ -160,6 +161,7 @@ _FIRST_SLOTS, _MOST_SLOTS, _GROWTH = 1 << 9, 1 << 18, 8
 _LOCKS = 1 << 40
 """Where the locks of parties lie, beyond all bytes of the file."""
 _LOCK = struct.Struct("hhqqi4x")
+_LOCK_AT_ONCE = fcntl.LOCK_EX | fcntl.LOCK_NB
 _LOCK_TRIES, _LOCK_PAUSE = 1000, 0.0005
 """Whoever was stopped in the middle of a change does not stop all others for longer than this."""
 
@@ -179,7 +181,7 @@ class _KeptSlot:
     __slots__ = ("data", "place", "slot")
 
     def __init__(self, place: int, slot: Slot) -> None:
-        self.place = place
+        self.place = slice(place, place + _SLOT.size)
         self.slot = slot
         self.data = b""
 
@@ -212,7 +214,7 @@ class MappedSlots:
             if self._map[: len(_MAGIC)] != _MAGIC:
                 self._map[:] = bytes(len(self._map))
                 _HEADER.pack_into(self._map, 0, _MAGIC, _FIRST_SLOTS, 0)
-            self._count = self._written_count()
+            self._see_count()
             self._kept: dict[int, _KeptSlot] = {}
             """Slots as they were written here last; others may have changed them by now."""
             self._clock = 0
@@ -244,25 +246,29 @@ class MappedSlots:
         return bool(_LOCK.unpack(answer)[0] != fcntl.F_UNLCK)
 
     def change(self, host: int, address: int, now: int, decide: Decide[T]) -> T:
-        """See `Slots.change`."""
+        """See `Slots.change`; written out, since every look comes here twice."""
         self._take_lock()
         try:
-            if _COUNT.unpack_from(self._map, _COUNT_AT)[0] != self._count:
+            if self._map[_COUNT_AT] != self._count_bytes:
                 self._map_again()
             if now < self._clock:
                 self._kept.clear()  # read again, so that nothing of the future stays
             self._clock = now
-            kept = self._slot(host, now)
+            kept = self._kept.get(host)
+            if kept is None or self._map[kept.place] != kept.data:
+                kept = self._read(host, now)
             if address := address or kept.slot.address:
-                count = self._count
-                other = self._slot(address, now, kept.place)
-                if self._count != count:  # the table grew, so everything has moved
-                    kept = self._slot(host, now, other.place)
+                other = self._kept.get(address)
+                if other is None or self._map[other.place] != other.data:
+                    count = self._count
+                    other = self._read(address, now, kept.place.start)
+                    if self._count != count:  # the table grew, so everything has moved
+                        kept = self._read(host, now, other.place.start)
                 done = decide(kept.slot, other.slot)
-                self._write(other)
+                other.data = self._map[other.place] = _SLOT.pack(*_values(other.slot))
             else:
                 done = decide(kept.slot, None)
-            self._write(kept)
+            kept.data = self._map[kept.place] = _SLOT.pack(*_values(kept.slot))
             return done
         except BaseException:
             self._kept.clear()  # what was decided is not what is written
@@ -279,35 +285,31 @@ class MappedSlots:
     def _take_lock(self) -> None:
         for _ in range(_LOCK_TRIES):
             try:
-                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(self._fd, _LOCK_AT_ONCE)
             except BlockingIOError:
                 time.sleep(_LOCK_PAUSE)
             else:
                 return
 
-    def _written_count(self) -> int:
-        return int(_COUNT.unpack_from(self._map, _COUNT_AT)[0])
+    def _see_count(self) -> None:
+        """How many slots the valid table has, as a number and as it is written."""
+        self._count_bytes = self._map[_COUNT_AT]
+        self._count = int.from_bytes(self._count_bytes, "little")
 
     def _map_again(self) -> None:
         self._map.close()
         self._map = mmap.mmap(self._fd, 0)
-        self._count = self._written_count()
+        self._see_count()
         self._kept.clear()
 
-    def _slot(self, key: int, now: int, never: int = -1) -> _KeptSlot:
-        """The slot of a name; made, but never at one place, when there is none."""
-        kept = self._kept.get(key)
-        if kept is None or self._map[kept.place : kept.place + _SLOT.size] != kept.data:
-            place = self._find(key, now, never)
-            if len(self._kept) >= _MOST_KEPT:
-                self._kept.clear()
-            kept = self._kept[key] = _KeptSlot(place, Slot(*_SLOT.unpack_from(self._map, place)))
-            kept.slot.forget_future(now)
+    def _read(self, key: int, now: int, never: int = -1) -> _KeptSlot:
+        """The slot of a name as it is written; made, but never at one place, when there is none."""
+        place = self._find(key, now, never)
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        kept = self._kept[key] = _KeptSlot(place, Slot(*_SLOT.unpack_from(self._map, place)))
+        kept.slot.forget_future(now)
         return kept
-
-    def _write(self, kept: _KeptSlot) -> None:
-        kept.data = data = _SLOT.pack(*_values(kept.slot))
-        self._map[kept.place : kept.place + _SLOT.size] = data
 
     def _find(self, key: int, now: int, never: int = -1) -> int:
         """Where the slot of a name is; made, but never at one place, when there is none."""
@@ -349,7 +351,8 @@ class MappedSlots:
         for values in kept:
             place = self._find(values[0], now)
             _SLOT.pack_into(self._map, place, *values)
-        _COUNT.pack_into(self._map, _COUNT_AT, self._count)
+        self._map[_COUNT_AT] = self._count.to_bytes(4, "little")
+        self._see_count()
         return self._count > before
 
     def _table(self) -> list[tuple[int, ...]]:

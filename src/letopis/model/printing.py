@@ -10,8 +10,8 @@ from letopis.model.times import rfc3339
 _CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f"
 _TURNS = r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 """Characters that turn the direction of what follows them, and separators that some terminals take for lines."""
-_UNPRINTABLE = re.compile(f"[{_CONTROLS}{_TURNS}]")
-_UNPRINTABLE_IN_JSON = re.compile(f"[\x7f-\x9f{_TURNS}]")
+_UNPRINTABLE = f"[{_CONTROLS}{_TURNS}]"
+_UNPRINTABLE_IN_JSON = f"[\x7f-\x9f{_TURNS}]"
 
 
 class Styled(str):
@@ -30,9 +30,9 @@ def printable(text: str) -> str:
 
     What is styled already stays as it is.
     """
-    if isinstance(text, Styled):
+    if isinstance(text, Styled) or text.isprintable():  # most lines of most commands, which need no pattern then
         return text
-    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return re.sub(_UNPRINTABLE, lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def printable_line(text: str) -> str:
@@ -47,7 +47,7 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 def printable_json(document: str) -> str:
     r"""A JSON document that means the same: what JSON itself does not escape is written as `\u009b`."""
-    return _UNPRINTABLE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
+    return re.sub(_UNPRINTABLE_IN_JSON, lambda found: f"\\u{ord(found[0]):04x}", document)
 
 
 def plain_text(value: object) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
@@ -44,8 +43,7 @@ class WatchState(NamedTuple):
         return cls(**json.loads(text))
 
 
-@dataclass(frozen=True, slots=True)
-class WatchDifference:
+class WatchDifference(NamedTuple):
     """What changed between the version that was judged last and the newest, through the watch's filters.
 
     `counts` is the answer of `change.count`; `share` is 0..1 of the page;

@@ -6,7 +6,6 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -21,6 +20,7 @@ from letopis.look import KnownVersion, LookOptions, NoTurn, Patience, Visitor, c
 from letopis.look.politeness import Politeness, PolitenessBook, open_book
 from letopis.look.visitor import WebClient, turn_to_record, user_agent
 from letopis.model import Check, Headers, Observation, Outcome, to_millis
+from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ _PORTION_SECONDS = 1.0
 """How long a look waits for others that are recorded with it."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckOptions:
+class CheckOptions(NamedTuple):
     """How a check is made.
 
     An empty `uid` looks for nobody: no place of an observer is asked for or
@@ -169,7 +168,10 @@ class Checker:
         self, urls: Sequence[str], known: Mapping[str, KnownVersion], options: CheckOptions, deadline: float,
         found: dict[str, Observation | NoTurn],
     ) -> None:  # fmt: skip
-        """Some hosts at a time, each by one worker that asks for one page after the other."""
+        """Some hosts at a time, each by one worker that asks for one page after the other.
+
+        Looks of this process at one host come one after the other.
+        """
         settings = self._archive.settings
         looking = LookOptions(
             limits_of(settings.fetch), options.private_ok, head=options.head, force=options.force,
@@ -195,18 +197,12 @@ class Checker:
                     left = deadline - clock()
                     patience = whole if left >= whole.seconds else whole._replace(seconds=left)
                     async with lock:
-                        found[url] = await self._look(host, url, known.get(url), looking, patience)
+                        try:
+                            found[url] = await self._visitor.look(url, known.get(url), looking, patience, host)
+                        except NoTurn as error:
+                            found[url] = error
 
         await asyncio.gather(*(work() for _ in range(min(len(hosts), settings.monitor.concurrency))))
-
-    async def _look(
-        self, host: str, url: str, known: KnownVersion | None, options: LookOptions, patience: Patience
-    ) -> Observation | NoTurn:
-        """One look; those of this process at one host come one after the other."""
-        try:
-            return await self._visitor.look(url, known, options, patience, host)
-        except NoTurn as error:
-            return error
 
     def _not_asked(self, url: str, error: NoTurn) -> Check:
         return Check(url, url, self._archive.clock(), None, 0, Outcome.REFUSED, error=str(error))

@@ -9,7 +9,6 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -89,7 +88,7 @@ class Monitor:
         """Checks many URLs at once; failures stand in the checks and are not raised, nor are texts that are no URLs."""
         texts = list(urls)
         addresses, found = usable_addresses(texts, self.archive.clock())
-        checks = self.look(list(addresses.values()), replace(self.options, now=now), progress)
+        checks = self.look(list(addresses.values()), self.options._replace(now=now), progress)
         found |= zip(addresses, checks, strict=True)
         return [found[text] for text in texts]
 
@@ -99,12 +98,12 @@ class Monitor:
 
     def allow_large_documents(self) -> None:
         """From now on documents over the size limit are stored too."""
-        self.options = replace(self.options, force=True)
+        self.options = self.options._replace(force=True)
 
     def use_browser(self) -> None:
         """From now on pages are looked at as a browser shows them; MissingExtra when there is none here."""
         browser.require_browser(self.archive.settings.fetch.chromium)
-        self.options = replace(self.options, browser=True)
+        self.options = self.options._replace(browser=True)
 
     def look(
         self, urls: list[str], options: CheckOptions, progress: Callable[[int], None] = lambda done: None
@@ -193,7 +192,7 @@ class MonitoredResource:
 
     def _check(self, *, now: bool = False, force: bool = False, head: bool = False) -> Check:
         options = self._monitor.options
-        options = replace(options, now=now, force=force or options.force, head=head)
+        options = options._replace(now=now, force=force or options.force, head=head)
         return self._monitor.look([self.url], options)[0]
 
     def get_last_version(self, *, now: bool = False) -> Version:

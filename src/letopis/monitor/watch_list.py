@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 
@@ -18,6 +18,7 @@ from letopis.monitor.alerts import WatchState
 from letopis.monitor.notifications import validate_target
 from letopis.monitor.watch import Watch, WatchedUrl, WatchKind, WatchSpec, parse_filters, settle_watch
 from letopis.monitor.watch_times import LONGEST_SNOOZE
+from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url
 
 _SPARE = 3_600_000
@@ -25,8 +26,7 @@ _SPARE = 3_600_000
 _LONGEST_NAME = 64
 
 
-@dataclass(frozen=True, slots=True)
-class WatchEntry:
+class WatchEntry(NamedTuple):
     """One line of the list: the watch with its number, when it is due (None while paused), and what it last saw.
 
     `spec` is what was said of this watch itself; the rest of `watch` comes from its tag and the settings.

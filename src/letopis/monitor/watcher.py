@@ -13,7 +13,6 @@ import math
 import random
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -83,6 +82,11 @@ class Watcher:
     def stop(self) -> None:
         """Ends `run` after the batch in hand; safe to call from a signal handler of the loop."""
         self._stopping.set()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it was told to end."""
+        return self._stopping.is_set()
 
     async def run(self) -> None:
         """Goes on until `stop`."""
@@ -155,8 +159,8 @@ class Watcher:
         return answers
 
     def _options_of(self, watch: Watch) -> CheckOptions:
-        return replace(
-            self._options(watch.origin), browser=watch.browser or bool(watch.steps), requisites=watch.requisites,
+        return self._options(watch.origin)._replace(
+            browser=watch.browser or bool(watch.steps), requisites=watch.requisites,
             steps=parse_steps(watch.steps), headers=watch.headers, patience=math.inf, stopped=self._stopping.is_set,
             recorded=self._recorded,
         )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from itertools import islice, takewhile
 from operator import attrgetter
@@ -117,7 +116,8 @@ _REDIRECTS, _HEADERS = (CheckResult._fields.index(name) for name in ("redirects"
 def check_result(check: Check) -> CheckResult:
     """A check as it is shown."""
     values = list(_fields_of_check(check))
-    values[_REDIRECTS] = tuple([FollowedRedirect(hop.url, hop.status, hop.location) for hop in check.redirects])
+    if check.redirects:
+        values[_REDIRECTS] = tuple([FollowedRedirect(hop.url, hop.status, hop.location) for hop in check.redirects])
     values[_HEADERS] = shown_headers(check)
     return CheckResult._make(values)
 
@@ -214,7 +214,7 @@ def check_pages(context: Context, urls: Sequence[str], options: CheckOptions) ->
         shown += more
         context.progress.show(shown, "pages", len(urls))
 
-    options = replace(options, waiting=context.progress.remark, recorded=show)
+    options = options._replace(waiting=context.progress.remark, recorded=show)
     for start in range(0, len(urls), checker.BATCH):
         context.raise_if_cancelled()
         done += monitor.look(list(urls[start : start + checker.BATCH]), options)

@@ -79,7 +79,7 @@ FrameEncoder = Callable[[Sequence[bytes], Sequence[SharedText]], FrameGroup]
 def quick_frames(bodies: Sequence[bytes], texts: Sequence[SharedText] = ()) -> FrameGroup:
     """Frames that are made fast. They are kept short, so that they are read fast as well."""
     made = record_bodies.encode_runs(bodies, bound=_QUICK_BOUND)
-    return FrameGroup(NO_TEXT, tuple(CodedFrame(record_bodies.RUN_CODER, frame.data, frame.count) for frame in made))
+    return FrameGroup(NO_TEXT, tuple(CodedFrame(record_bodies.RUN_CODER, frame.data, frame.size) for frame in made))
 
 
 def solid_frames(way: SolidOptions, growth: float) -> FrameEncoder:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import brotli
@@ -124,12 +123,12 @@ RUN_READ_FACTOR = 8
 """Reading a content may cost this many times its size."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunFrame:
+class RunFrame(NamedTuple):
     """Coded contents, newest first."""
 
     data: bytes
-    count: int
+    size: int
+    """How many."""
 
 
 class _RunParts(NamedTuple):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from letopis.errors import Damaged
 from letopis.tuples import NamedTuple
 
@@ -78,8 +76,7 @@ class ChainEntry(NamedTuple):
     place: ContentPlace
 
 
-@dataclass(frozen=True, slots=True)
-class VersionChain:
+class VersionChain(NamedTuple):
     """The versions of one document that are to be kept, newest first.
 
     Documents with the same `site`, which is opaque here, are likely to share text.

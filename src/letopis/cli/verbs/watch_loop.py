@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
 
 from letopis.archive import Archive
+from letopis.archive.watches import saved_searches_of
 from letopis.cli.context import CliContext, verb
-from letopis.cli.door import verb_of
+from letopis.cli.door import words_of
 from letopis.cli.output import ProgressLine
 from letopis.lazy import lazy
 from letopis.model import rfc3339
@@ -72,33 +74,34 @@ def _start_sentence(archive: Archive, once: bool) -> str:
 async def _run(archive: Archive, heard: _Heard, once: bool) -> None:
     """Until it is told to stop."""
     async with open_watcher(archive, heard.judged, heard.undelivered, heard.recorded) as watcher:
-        loop, searches = asyncio.get_running_loop(), saved_looks.SavedSearchLoop(archive)
-
-        def stop() -> None:
-            watcher.stop()
-            searches.stop()
-
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop)
-        await _until_done(watcher, searches, once)
+        _stop_at_signals(watcher.stop)
+        if once:
+            await _run_once(archive, watcher)
+        else:
+            searches = saved_looks.SavedSearchLoop(archive)
+            _stop_at_signals(watcher.stop, searches.stop)
+            await asyncio.gather(watcher.run(), searches.run())
 
 
-async def _until_done(watcher: Watcher, searches: saved_looks.SavedSearchLoop, once: bool) -> None:
-    """Once, saved searches see what the checks brought, and their alerts are sent as well."""
-    if not once:
-        await asyncio.gather(watcher.run(), searches.run())
-        return
+async def _run_once(archive: Archive, watcher: Watcher) -> None:
+    """Saved searches, of which most archives have none, see what the checks brought; their alerts are sent as well."""
     await watcher.run_due()
-    if await asyncio.to_thread(searches.look_at_due):
-        await watcher.run_due()
+    if not watcher.stopped and saved_searches_of(archive).are_any():
+        searches = saved_looks.SavedSearchLoop(archive)
+        _stop_at_signals(watcher.stop, searches.stop)
+        if await asyncio.to_thread(searches.look_at_due):
+            await watcher.run_due()
 
 
-def _watch_verb() -> click.Command:
-    group = verb_of("watch", "watches alerts watch_tags")
-    assert isinstance(group, click.Group), "watch has words of its own"
-    group.help = "Standing checks: check pages at their times and alert when something happens."
-    group.add_command(run_verb)
-    return group
+def _stop_at_signals(*stops: Callable[[], None]) -> None:
+    def stop() -> None:
+        for one in stops:
+            one()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop)
 
 
-watch_verb = _watch_verb()
+_ABOUT = "Standing checks: check pages at their times and alert when something happens."
+watch_verb = words_of("watch", "watches alerts watch_tags", _ABOUT)
+watch_verb.add_command(run_verb)
