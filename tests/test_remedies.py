@@ -101,7 +101,7 @@ def test_a_page_that_is_not_known_is_told_in_the_words_of_each_door(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Archive(tmp_path / "a") as archive:
-        with pytest.raises(errors.UnknownUrl, match=r"letopis\.Monitor\.get") as raised:
+        with pytest.raises(errors.UnknownUrl, match=r"letopis\.Monitor\(archive\)\.get") as raised:
             archive.get(URL)
         assert "letopis check" not in str(raised.value)
         with running(archive) as web:

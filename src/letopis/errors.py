@@ -31,7 +31,7 @@ VERIFY = Remedy("verify", "letopis.Archive.verify()", "run")
 
 def check_remedy(url: str) -> Remedy:
     """Look at a page first."""
-    return Remedy(f"check {url}", f"letopis.Monitor.get({url!r}).check()")
+    return Remedy(f"check {url}", f"letopis.Monitor(archive).get({url!r}).check()")
 
 
 def crawl_remedy(site: str) -> Remedy:

@@ -231,7 +231,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _print_error(error.format_message(), error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
         said = str(error.__cause__ or error)
-        return _print_error(said or "stopped; the same command goes on from here", 130)
+        return _print_error(said or "stopped; the same command brings it to its end", 130)
     except OSError as error:
         return _print_unexpected(error, f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
     except MemoryError as error:
