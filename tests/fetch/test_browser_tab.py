@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import shutil
+import signal
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -218,6 +221,32 @@ async def test_steps_go_on_in_the_document_that_a_click_leads_to(chromium: Chrom
     found = await web.shown(chromium, page, "click #next", "click #more")
     assert (found.warnings, found.final_url) == ((), target)
     assert text_of(found).endswith("done")
+
+
+async def test_a_browser_that_is_killed_under_a_page_ends_the_page_at_once(chromium: Chromium, web: Web) -> None:
+    page = web.put("http://a.example/", "<img src=/never>")
+
+    async def ask(request: Request) -> Response:
+        os.killpg(chromium.devtools.pid, signal.SIGKILL)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    job = RenderJob(Request(page), web.answer(page), time.monotonic() + 300, ask)
+    found = await PageRenderer(job, UNHURRIED).run(chromium)
+    assert found.failure is not None
+    assert "crashed the browser" in found.failure.message
+
+
+async def test_what_nobody_can_answer_is_a_failed_request(chromium: Chromium, web: Web) -> None:
+    page = web.put(
+        "http://a.example/", "<body><script>fetch('/odd').catch(() => document.body.append('failed'))</script>"
+    )
+
+    async def ask(request: Request) -> Response:
+        raise ValueError("odd")
+
+    job = RenderJob(Request(page), web.answer(page), time.monotonic() + 300, ask)
+    assert text_of(await PageRenderer(job, replace(UNHURRIED, screenshot="none")).run(chromium)) == "failed"
 
 
 async def test_an_answer_that_a_browser_does_not_take_is_a_failed_request(chromium: Chromium, web: Web) -> None:

@@ -14,11 +14,12 @@ from math import inf
 from typing import Any
 
 from letopis.fetch.chromium import HOLD_NEW_TARGETS, Chromium, close_target
-from letopis.fetch.devtools import DevtoolsError, DevtoolsSession
+from letopis.fetch.devtools import GONE, DevtoolsError, DevtoolsSession
 from letopis.tuples import NamedTuple
 
 _QUIET_SECONDS = 0.5
 """Without a request a page is quiet."""
+_OPENING_SECONDS = 60.0
 _CLOSING_SECONDS = 5.0
 _WORLD = "letopis"
 _FONTS = {
@@ -55,6 +56,7 @@ class BrowserTab:
         self._changed = asyncio.Event()
         self._rests_since = asyncio.get_running_loop().time()
         self.on_crash: Callable[[], None] = lambda: None
+        """Called when what shows the page has ended."""
 
     @classmethod
     async def open(cls, chromium: Chromium, view: TabView, prepare: Prepare) -> BrowserTab:
@@ -63,18 +65,22 @@ class BrowserTab:
         context = (await browser.send("Target.createBrowserContext", {"disposeOnDetach": True}))["browserContextId"]
         tab = chromium.tabs[context] = cls(chromium, context, view, prepare)
         try:
-            browser.post("Browser.setDownloadBehavior", {"behavior": "deny", "browserContextId": context})
-            size = {"width": view.width, "height": view.height}
-            made = await browser.send(
-                "Target.createTarget", {"url": "about:blank", "browserContextId": context, **size}
-            )
-            tab._frame = made["targetId"]
-            # Asked once more, its answer tells that all before it is done: what comes too late for a document is lost.
-            await (await tab._ready).send("Runtime.runIfWaitingForDebugger")
-        except BaseException:
+            async with asyncio.timeout(_OPENING_SECONDS):
+                await tab._begin()
+        except BaseException as error:
             await tab.close()
+            if isinstance(error, TimeoutError):
+                raise DevtoolsError("the browser opened no page") from None
             raise
         return tab
+
+    async def _begin(self) -> None:
+        browser, context = self._chromium.devtools.browser, {"browserContextId": self._context}
+        browser.post("Browser.setDownloadBehavior", context | {"behavior": "deny"})
+        size = {"width": self._view.width, "height": self._view.height}
+        self._frame = (await browser.send("Target.createTarget", context | size | {"url": "about:blank"}))["targetId"]
+        # Asked once more, its answer tells that all before it is done: what comes too late for a document is lost.
+        await (await self._ready).send("Runtime.runIfWaitingForDebugger")
 
     async def close(self) -> None:
         """Forgets it. A page that hangs must not keep us from going on; its process ends with the browser."""
@@ -122,6 +128,7 @@ class BrowserTab:
         session.on("Page.javascriptDialogOpening", dismiss)
         session.on("Page.loadEventFired", lambda event: self._loaded.set())
         session.on("Inspector.targetCrashed", lambda event: self.on_crash())
+        session.on(GONE, lambda event: self.on_crash())
         session.post("Page.enable")
         size = {"width": view.width, "height": view.height, "screenWidth": view.width, "screenHeight": view.height}
         metrics = size | {"deviceScaleFactor": 1, "mobile": False, "scale": view.scale}

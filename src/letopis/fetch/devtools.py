@@ -32,6 +32,8 @@ _TRIES = 50
 _SHELL = ("/bin/sh", "-c", '"$@"; rm -rf -- "$0"')
 """Removes the folder when the browser ends because we were killed: it ends by itself when the pipe does."""
 
+GONE = "Inspector.detached"
+"""The event of a session that ends, also where the browser did not come to say so."""
 Parameters = Mapping[str, object]
 EventHandler = Callable[[dict[str, Any]], None]
 
@@ -200,12 +202,16 @@ class Devtools(asyncio.Protocol):
 
     def _forget(self, id: str) -> None:
         """A target is gone: nobody will answer for it."""
-        self._sessions.pop(id, None)
+        session = self._sessions.pop(id, None)
+        if session is not None:
+            session.handle(GONE, {})
         self._fail("the page is gone", [number for number, (session, _) in self._waiting.items() if session == id])
 
     def _lose(self, why: str) -> None:
         self._lost = self._lost or why
         self._fail(self._lost, list(self._waiting))
+        for id in [id for id in self._sessions if id]:
+            self._forget(id)
 
     def _fail(self, why: str, numbers: Sequence[int]) -> None:
         for number in numbers:

@@ -246,7 +246,7 @@ class PageRenderer:
                 await session.send("Fetch.fulfillRequest", number | _fulfilment(asked["request"], response))
                 return
             session.post("Fetch.failRequest", number | {"errorReason": "Failed" if response else "BlockedByClient"})
-        except DevtoolsError:  # an answer that the browser does not take
+        except Exception:  # no answer, or one that the browser does not take: the page must not wait for it
             session.post("Fetch.failRequest", number | {"errorReason": "Failed"})
         finally:
             tab.end(asked["requestId"])

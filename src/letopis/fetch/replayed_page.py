@@ -120,8 +120,9 @@ class ReplayVisitor:
         return ReplayedPage(len(requests.answered), tuple(requests.missing), likeness)
 
     async def _picture(self, tab: BrowserTab) -> bytes:
-        with contextlib.suppress(DevtoolsError):
-            return await take_screenshot(tab.session, "png", self._settings.screenshot_height)
+        with contextlib.suppress(DevtoolsError, TimeoutError):
+            async with asyncio.timeout(self._settings.load):
+                return await take_screenshot(tab.session, "png", self._settings.screenshot_height)
         return b""
 
     async def _likeness(self, view: TabView, one: bytes, other: bytes) -> float | None:
