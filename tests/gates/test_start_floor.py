@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scripted_site import ScriptedSite
+from written_warc import response
 
 PROGRAM = """
 import json, sys
@@ -21,7 +22,9 @@ print(json.dumps([status, sorted(sys.modules), len(compiled)]), file=sys.stderr)
 MODULES_OF_CHECK = 287
 MODULES_OF_GET = 212
 MODULES_OF_HELP = 141
-COMPILED = 130
+MODULES_OF_IMPORT = 366
+MODULES_OF_WATCH = 334
+COMPILED = 120
 """Texts of code that are made while modules are loaded, most of them by click and the standard library."""
 
 
@@ -67,6 +70,18 @@ def test_watches_load_no_index(tmp_path: Path, scripted_site: ScriptedSite) -> N
     found = start("--archive", tmp_path / "a", "watch", "run", "--once")
     # Whoever runs watches looks for saved searches, too; where there are none, nothing is searched.
     assert not found.modules & {"numpy", "tantivy", "letopis.index", "letopis.operations.words"}
+    # Nor are the other words of `watch` made.
+    assert not found.modules & {"letopis.operations.watches", "letopis.operations.saved_searches"}
+    assert len(found.modules) <= MODULES_OF_WATCH
+    assert found.compiled <= COMPILED
+
+
+def test_an_import_of_records_loads_no_other_reader_and_no_crawler(tmp_path: Path) -> None:
+    (tmp_path / "one.warc").write_bytes(response("http://example.org/", "2024-01-31T12:00:00Z", b"<p>One page."))
+    found = start("--archive", tmp_path / "a", "import", tmp_path / "one.warc")
+    readers = {f"letopis.exchange.{name}" for name in ("address_lists", "cdx_import", "har", "saved_pages")}
+    assert not found.modules & {*readers, "letopis.crawl", "letopis.jobs", "letopis.zrec", "lxml", "urllib.request"}
+    assert len(found.modules) <= MODULES_OF_IMPORT
 
 
 SERVER = """

@@ -9,17 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from letopis.archive import Archive
 from letopis.archive.imported import is_recorded
 from letopis.errors import BadUrl, UsageError
-from letopis.exchange.address_lists import LIST_READERS
 from letopis.exchange.captures import import_captures
-from letopis.exchange.cdx_import import import_cdxj
-from letopis.exchange.file_readers import file_head
-from letopis.exchange.har import HAR
+from letopis.exchange.file_readers import FileReader, file_head
 from letopis.exchange.revisits import complete_waiting
-from letopis.exchange.saved_pages import PAGE_READERS
 from letopis.exchange.sources import (
     CDXJ,
     FILE_KINDS,
@@ -36,10 +33,15 @@ from letopis.exchange.sources import (
 from letopis.exchange.wacz_import import import_wacz, is_wacz, is_wacz_list
 from letopis.exchange.warc_import import warc_captures, warcs_in_folder
 from letopis.exchange.warc_records import is_cdx_name
+from letopis.lazy import lazy
 from letopis.urls import normalize
 
-FILE_READERS = (HAR, *PAGE_READERS, *LIST_READERS)
-"""Formats of single files, in the order in which they are asked."""
+if TYPE_CHECKING:
+    from letopis.exchange import address_lists, cdx_import, har, saved_pages
+else:  # files of records, which most imports are, need none of them
+    address_lists, har = lazy("letopis.exchange.address_lists"), lazy("letopis.exchange.har")
+    cdx_import, saved_pages = lazy("letopis.exchange.cdx_import"), lazy("letopis.exchange.saved_pages")
+
 _PLAIN_LIST = "urls"
 """Files of other tools may look like a list of addresses as well."""
 _SQLITE = b"SQLite format 3\x00"
@@ -48,6 +50,11 @@ _RECORDS = (b"WARC/", b"filedesc:", b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18", b"
 _CDX_HEAD = re.compile(rb"CDX [A-Za-z] |\S+ \d{14} \{")
 _RANK_OF_WARCS = 60
 """A folder of WARC files is one of another tool when a reader of a lower rank recognises it."""
+
+
+def _file_readers() -> tuple[FileReader, ...]:
+    """Formats of single files, in the order in which they are asked."""
+    return (har.HAR, *saved_pages.PAGE_READERS, *address_lists.LIST_READERS)
 
 
 def source_kind(source: str) -> str:
@@ -75,7 +82,7 @@ def _file_kind(file: Path, head: bytes) -> str:
         return WACZ
     if _CDX_HEAD.match(head):
         return CDXJ
-    own = next((reader for reader in FILE_READERS if reader.fits(head)), None)
+    own = next((reader for reader in _file_readers() if reader.fits(head)), None)
     if own is not None and own.kind != _PLAIN_LIST:
         return own.kind
     theirs = next((reader.kind for reader in installed_readers() if head and reader.recognises(file)), "")
@@ -140,7 +147,7 @@ def _import(
 ) -> None:  # fmt: skip
     file = Path(source)
     if kind == CDXJ:
-        import_cdxj(archive, source, report, progress, base=base)
+        cdx_import.import_cdxj(archive, source, report, progress, base=base)
     elif kind not in FILE_KINDS:
         _import_from_tool(archive, file, kind, hints, report, progress)
     elif file.is_dir():
@@ -197,4 +204,4 @@ def watches_of_source(source: str, kind: str | None, hints: SourceHints) -> Iter
 
 def known_reader(kind: str) -> SourceReader:
     """The reader of a kind, ours or that of another package; UsageError for a word that nobody knows."""
-    return next((reader for reader in FILE_READERS if reader.kind == kind), None) or reader_of(kind)
+    return next((reader for reader in _file_readers() if reader.kind == kind), None) or reader_of(kind)

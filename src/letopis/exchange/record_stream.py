@@ -34,6 +34,8 @@ DAMAGED_MEMBER = "a compressed part is damaged or breaks off; what follows in it
 
 _MAX_FIELDS = 1024 * 1024
 _PIECE = 1024 * 1024
+_READ = 64 * 1024
+"""Of gzip at once: what lies behind a member is copied for the next one, and members are small."""
 _BETWEEN = b"\r\n\x00"
 _GZIP, _ZSTD, _LZ4 = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18"
 _ZSTD_DICTIONARY = b"\x5d\x2a\x4d\x18"
@@ -76,7 +78,7 @@ class _GzipMembers:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._data = file.read(_PIECE)
+        self._data = file.read(_READ)
 
     def stretches(self) -> Iterator[Iterator[bytes]]:
         while self._data:
@@ -86,27 +88,28 @@ class _GzipMembers:
     def _pieces(self) -> Iterator[bytes]:
         """As far as members are sound; the bytes from the damaged one on stay."""
         while self._data.startswith(_GZIP):
-            inflate, data = zlib.decompressobj(31), self._data
-            self._data = data[1:]
+            inflate, data, is_first = zlib.decompressobj(31), self._data, True
             try:
                 while data and not inflate.eof:
                     yield inflate.decompress(data, _PIECE)
-                    data = inflate.unconsumed_tail or (b"" if inflate.eof else self._file.read(_PIECE))
-                    self._data = data or self._data
+                    data = inflate.unconsumed_tail or (b"" if inflate.eof else self._file.read(_READ))
+                    if data:
+                        self._data, is_first = data, False
             except zlib.error:
+                self._data = self._data[is_first:]  # never at the same member again
                 raise _DamagedMember from None
             if not inflate.eof:
                 self._data = b""
                 raise _DamagedMember
             self._data = inflate.unused_data.lstrip(_BETWEEN)
-            while len(self._data) < len(_GZIP) and (more := self._file.read(_PIECE)):
+            while len(self._data) < len(_GZIP) and (more := self._file.read(_READ)):
                 self._data = (self._data + more).lstrip(_BETWEEN)
         if self._data:
             raise _DamagedMember
 
     def _from_next_member(self, data: bytes) -> bytes:
         while (start := data.find(_GZIP)) < 0:
-            more = self._file.read(_PIECE)
+            more = self._file.read(_READ)
             if not more:
                 return b""
             data = data[-2:] + more

@@ -6,8 +6,6 @@ in the archive, and is recorded when that capture comes.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import zlib
 from collections.abc import Sequence
@@ -54,6 +52,16 @@ class Arrival(NamedTuple):
     page: str = ""
 
 
+_BASE32_DIGITS = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567" + "0189", "0123456789abcdefghijklmnopqrstuv" + "!!!!")
+
+
+def _sha1_of_text(text: str) -> bytes:
+    """Of 32 letters in base32; every record of a file names one, for which the library takes 25 us."""
+    if not (text.isascii() and text.isalnum()):
+        raise ValueError("not in base32")
+    return int(text.upper().translate(_BASE32_DIGITS), 32).to_bytes(20, "big")
+
+
 def digest_key(text: str) -> bytes:
     """A digest as fields of records name it, in one spelling: SHA-1 as its twenty bytes, others as text."""
     if not text:
@@ -63,10 +71,10 @@ def digest_key(text: str) -> bytes:
         algorithm, value = "sha1", algorithm
     try:
         if algorithm.lower() in ("sha1", "sha-1") and len(value) == 32:
-            return base64.b32decode(value.upper())
+            return _sha1_of_text(value)
         if algorithm.lower() in ("sha1", "sha-1") and len(value) == 40:
             return bytes.fromhex(value)
-    except (binascii.Error, ValueError):
+    except ValueError:
         pass
     return f"{algorithm.lower()}:{value}".encode("utf-8", "surrogateescape")[:200] if value else b""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import OrderedDict, deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -101,8 +100,11 @@ def made_of_page(record: SourceRecord) -> str:
     a page as they saw it: `urn:view:`, `urn:text:`, `screenshot:` and the
     like, in front of its address.
     """
-    kind, target = record.field("warc-type").lower(), _target(record)
-    named = _MADE.fullmatch(target) if kind in ("resource", "conversion") else None
+    kind = record.field("warc-type").lower()
+    if kind not in ("resource", "conversion"):
+        return ""
+    target = _target(record)
+    named = _MADE.fullmatch(target)
     if named:
         return record_url(named[2], named[1])
     return record_url(target, kind) if kind == "conversion" and _WEB.match(target) else ""
@@ -110,9 +112,9 @@ def made_of_page(record: SourceRecord) -> str:
 
 def _sound(record: SourceRecord, report: ImportReport) -> SourceRecord | None:
     """A record whose block can be trusted; what is wrong with it is told."""
-    where = record.field("warc-target-uri") or record.field("url") or "a record without an address"
     if not record.fault:
         return record
+    where = record.field("warc-target-uri") or record.field("url") or "a record without an address"
     if record.fault == BREAKS_OFF and (whole := _whole_by_length(record.block)) is not None:
         return record._replace(block=whole, fault="")
     if record.fault in _DAMAGE:
@@ -133,13 +135,44 @@ def _whole_by_length(block: bytes) -> bytes | None:
     return block[: len(block) - len(body) + int(length)]
 
 
-@dataclass(slots=True)
+_TIES = ("warc-concurrent-to", "warc-refers-to")
+
+
+class _Tied:
+    """A record with what it says of others, found once: each is held against all that wait."""
+
+    __slots__ = ("concurrent", "id", "is_request", "names", "record", "target")
+
+    def __init__(self, record: SourceRecord) -> None:
+        self.record = record
+        self.id = record.field("warc-record-id")
+        self.target = _target(record)
+        self.is_request = record.field("warc-type") == "request"
+        self.concurrent = _values_of(record, _TIES[0])
+        self.names = self.concurrent + _values_of(record, _TIES[1])
+
+    def belongs_to(self, capture: _Tied) -> bool:
+        """Whether both tell of the same exchange: one names the other, or, when neither does, by their address."""
+        if capture.id in self.names or self.id in capture.concurrent:
+            return True
+        return self.is_request and not self.names and capture.target == self.target
+
+
+def _values_of(record: SourceRecord, name: str) -> tuple[str, ...]:
+    """All values of a field."""
+    if record.named is not None and name not in record.named:
+        return ()
+    return tuple([value for key, value in record.fields if key.lower() == name])
+
+
 class _HeldCapture:
     """A capture while the records that belong to it are collected."""
 
-    record: SourceRecord
-    beside: list[SourceRecord] = field(default_factory=list)
-    request: SourceRecord | None = None
+    def __init__(self, tied: _Tied) -> None:
+        self.tied = tied
+        self.record = tied.record
+        self.beside: list[SourceRecord] = []
+        self.request: SourceRecord | None = None
 
 
 class _RecordGroup:
@@ -151,14 +184,14 @@ class _RecordGroup:
 
     def __init__(self) -> None:
         self._held: deque[_HeldCapture] = deque()
-        self._early: OrderedDict[int, SourceRecord] = OrderedDict()
+        self._early: OrderedDict[int, _Tied] = OrderedDict()
         self._count = 0
 
     def add(self, record: SourceRecord, report: ImportReport) -> None:
         """A capture, with what came before it and belongs to it."""
-        held = _HeldCapture(record)
+        held = _HeldCapture(_Tied(record))
         for number, early in list(self._early.items()):
-            if _belong_together(record, early) or early.field("warc-type") != "request":
+            if not early.is_request or early.belongs_to(held.tied):
                 self._attach(held, self._early.pop(number), report)
         self._held.append(held)
 
@@ -167,25 +200,29 @@ class _RecordGroup:
         if len(record.block) > MAX_BESIDE:
             report.refuse("no capture, and too large to be kept beside one", _target(record))
             return
-        owners = [one for one in reversed(self._held) if _belong_together(one.record, record)]
-        owner = next((one for one in owners if one.request is None), owners[0] if owners else None)
+        tied = _Tied(record)
+        owners = (one for one in reversed(self._held) if tied.belongs_to(one.tied))
+        first = owner = next(owners, None)
+        while owner is not None and owner.request is not None:
+            owner = next(owners, None)
+        owner = owner or first
         if owner is None and record.field("warc-type") not in ("request", "warcinfo") and self._held:
             owner = self._held[-1]
         if owner is not None:
-            self._attach(owner, record, report)
+            self._attach(owner, tied, report)
             return
         self._count += 1
-        self._early[self._count] = record
+        self._early[self._count] = tied
         if len(self._early) > _MOST_REQUESTS:
-            self._refuse(self._early.popitem(last=False)[1], report)
+            self._refuse(self._early.popitem(last=False)[1].record, report)
 
-    def _attach(self, held: _HeldCapture, record: SourceRecord, report: ImportReport) -> None:
-        if record.field("warc-type") == "request" and held.request is None and _belong_together(held.record, record):
-            held.request = record
+    def _attach(self, held: _HeldCapture, tied: _Tied, report: ImportReport) -> None:
+        if tied.is_request and held.request is None and tied.belongs_to(held.tied):
+            held.request = tied.record
         if len(held.beside) < _MOST_BESIDE:
-            held.beside.append(record)
+            held.beside.append(tied.record)
         else:
-            report.refuse(f"more than {_MOST_BESIDE} records beside one capture", _target(record))
+            report.refuse(f"more than {_MOST_BESIDE} records beside one capture", tied.target)
 
     def released(self, most: int, report: ImportReport) -> Iterator[ImportedCapture]:
         """Those that wait no longer, in their order."""
@@ -199,7 +236,7 @@ class _RecordGroup:
     def refuse_left(self, report: ImportReport) -> None:
         """Names what belongs to no capture."""
         while self._early:
-            self._refuse(self._early.popitem()[1], report)
+            self._refuse(self._early.popitem()[1].record, report)
 
     def _refuse(self, record: SourceRecord, report: ImportReport) -> None:
         kind = record.field("warc-type")
@@ -207,17 +244,6 @@ class _RecordGroup:
             report.refuse("a request without its answer", _target(record))
         elif kind in CAPTURE_TYPES:
             report.refuse("no web address (http or https)", _target(record))
-
-
-def _belong_together(capture: SourceRecord, other: SourceRecord) -> bool:
-    """Whether two records tell of the same exchange: one names the other, or, when neither does, by their address."""
-    names = {value for name, value in other.fields if name.lower() in ("warc-concurrent-to", "warc-refers-to")}
-    names_back = {value for name, value in capture.fields if name.lower() == "warc-concurrent-to"}
-    if capture.field("warc-record-id") in names or other.field("warc-record-id") in names_back:
-        return True
-    if names or other.field("warc-type") != "request":
-        return False
-    return _target(capture) == _target(other)
 
 
 def _capture(held: _HeldCapture) -> ImportedCapture:
@@ -231,7 +257,9 @@ def _capture(held: _HeldCapture) -> ImportedCapture:
         status, headers, body = _answer(record.block)
     own = _is_own(record)
     asked = _own_request(held) if own else None
-    request = parse_request(held.request.block) if held.request is not None and asked is None else None
+    request = None
+    if held.request is not None and asked is None and not held.request.block.startswith(b"GET "):
+        request = parse_request(held.request.block)  # what is asked for by GET is named by its address alone
     head = record.block[: len(record.block) - len(body)]
     revisits = None
     if kind == "revisit":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from letopis import fetch
 from letopis.archive import OWN, READ
@@ -21,10 +21,9 @@ from letopis.archive.crawl_status import (
 )
 from letopis.archive.queues import drop_site as drop
 from letopis.config import parse_size
-from letopis.crawl import CrawlOptions, freshness
-from letopis.crawl import enqueue_seeds as enqueue
 from letopis.errors import NotFound
 from letopis.fetch.page_steps import MOST_STEPS, STEP_HELP
+from letopis.lazy import lazy
 from letopis.model import rfc3339
 from letopis.model.printing import counted
 from letopis.monitor.watch_list import WatchList
@@ -36,6 +35,11 @@ from letopis.schedule import VisitState
 from letopis.schedule.policies import format_span
 from letopis.urls import parse_user_url, site
 from letopis.urls.scope import ScopeKind
+
+if TYPE_CHECKING:
+    from letopis import crawl
+else:
+    crawl = lazy("letopis.crawl")  # who asks how crawling goes needs no crawler
 
 CrawlScope = Literal["page", "prefix", "host", "domain", "any"]
 MAX_SEEDS = 1000
@@ -110,7 +114,7 @@ def enqueue_seeds(context: Context, asked: EnqueueSeedsCommand) -> Value[CrawlQu
     context.archive.require_writable()
     seeds = tuple(parse_user_url(seed) for seed in asked.seeds)
     context.refuse_private(seeds)
-    options = CrawlOptions(
+    options = crawl.CrawlOptions(
         seeds, ScopeKind(asked.scope), asked.include, asked.exclude, asked.depth, asked.requisites, asked.revisit_now,
         origin=context.origin, limit=asked.limit, max_hosts=asked.max_hosts, rules=asked.rules or "",
         max_bytes=None if asked.max_bytes is None else parse_size(asked.max_bytes),
@@ -119,7 +123,7 @@ def enqueue_seeds(context: Context, asked: EnqueueSeedsCommand) -> Value[CrawlQu
     )  # fmt: skip
     if options.browser:
         fetch.require_browser(context.archive.settings.fetch.chromium)
-    return Value(CrawlQueued(seeds, enqueue(context.archive, options)))
+    return Value(CrawlQueued(seeds, crawl.enqueue_seeds(context.archive, options)))
 
 
 class DropSiteCommand(Parameters):
@@ -211,7 +215,7 @@ def _status_sentence(row: CrawlStatus) -> str:
 def crawl_status(context: Context, asked: CrawlStatusQuery) -> Value[CrawlStatus]:
     """Show how crawling goes, whichever process crawls: fetches, waiting pages, hosts."""
     archive = context.archive
-    ready, fresh = (None, None) if asked.quick else (ready_hosts(archive), freshness(archive))
+    ready, fresh = (None, None) if asked.quick else (ready_hosts(archive), crawl.freshness(archive))
     listed, soon = tuple(busiest_crawl_hosts(archive, asked.hosts)), tuple(next_visits(archive, _NEXT_VISITS))
     return Value(CrawlStatus(archive.clock(), *crawl_figures(archive), ready, fresh, listed, soon))
 

@@ -10,15 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from letopis.archive import OWN
 from letopis.archive.job_folders import incoming_file, sent_file
 from letopis.archive.jobs import JobQueue
-from letopis.crawl import CrawlOptions, enqueue_seeds
 from letopis.errors import Damaged, LetopisError, NotFound, UsageError
 from letopis.exchange.imports import import_sources, source_kind, watches_of_source
 from letopis.exchange.sources import CDXJ, ImportedWatch, ImportReport, SourceHints
+from letopis.lazy import lazy
 from letopis.model.printing import counted
 from letopis.monitor.watch import WatchSpec, parse_filters
 from letopis.monitor.watch_list import WatchList
@@ -26,13 +27,18 @@ from letopis.operations.answers import Value
 from letopis.operations.context import Cancelled, Context
 from letopis.operations.crawls import MAX_SEEDS, CrawlScope
 from letopis.operations.job_rows import Job, job_of, requester_of
-from letopis.operations.jobs import read_query
 from letopis.operations.operation import operation
 from letopis.operations.parameters import Parameters, parameter
 from letopis.operations.watch_options import LONGEST_TAG
 from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url
 from letopis.urls.scope import ScopeKind
+
+if TYPE_CHECKING:
+    from letopis import crawl
+    from letopis.operations import jobs
+else:  # what a file holds is taken in without them
+    crawl, jobs = lazy("letopis.crawl"), lazy("letopis.operations.jobs")
 
 STANDARD_INPUT = "-"
 _KIND = "What it is, if it is not seen: warc, wacz, cdxj, har, mhtml, urls, or a tool (dated, git, wget...)."
@@ -235,8 +241,8 @@ class _Import(NamedTuple):
         queued = 0
         for start in range(0, len(seeds), MAX_SEEDS):
             some = tuple(seeds[start : start + MAX_SEEDS])
-            options = CrawlOptions(some, ScopeKind(self.seeds or "page"), origin=self.context.origin)
-            queued += enqueue_seeds(self.context.archive, options)
+            options = crawl.CrawlOptions(some, ScopeKind(self.seeds or "page"), origin=self.context.origin)
+            queued += crawl.enqueue_seeds(self.context.archive, options)
         return queued
 
     def _faults(self, report: ImportReport) -> list[LetopisError]:
@@ -318,7 +324,7 @@ def start_import(context: Context, asked: SendFile) -> Value[Job]:
     name = plain_file_name(asked.name) or "file"
     query = ElementTree.Element("query", {"name": f"import of {name}"[:100]})
     ElementTree.SubElement(query, "import", {"file": name, **({"kind": asked.kind} if asked.kind else {})})
-    read = read_query(context, ElementTree.tostring(query, encoding="utf-8"))
+    read = jobs.read_query(context, ElementTree.tostring(query, encoding="utf-8"))
     with incoming_file(context.archive, asked.file) as sent:
         row = JobQueue(context.archive).submit(
             read, requester_of(context), before=lambda number: sent.place(number, name)

@@ -7,18 +7,22 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from letopis import errors
 from letopis.archive.accounts import accounts_of
 from letopis.archive.jobs import COMMAND_LINE, DONE, ENDED, JobQueue, JobRow, Requester, StoredQueryRow, claims_of
 from letopis.errors import LetopisError, NotFound
-from letopis.jobs.documents import result_xml
-from letopis.jobs.supervisor import Supervisor
+from letopis.lazy import lazy
 from letopis.model import from_millis, to_millis
 from letopis.model.rights import READ
 from letopis.operations.answers import Document
 from letopis.operations.context import Context
+
+if TYPE_CHECKING:
+    from letopis.jobs import documents, supervisor
+else:
+    documents, supervisor = lazy("letopis.jobs.documents"), lazy("letopis.jobs.supervisor")
 
 JobState = Literal["queued", "running", "paused", "done", "failed", "cancelled"]
 XML_TYPE = "application/xml"
@@ -155,7 +159,7 @@ def ended_result(context: Context, job: Job) -> Document:
     row, steps = JobQueue(context.archive).output(job.id, requester_of(context))
     ended = job_of(row)
     faults = [] if ended.state == DONE else [JobFailed(ended)]
-    return Document([result_xml(row, steps)], XML_TYPE, row=ended, faults=faults)
+    return Document([documents.result_xml(row, steps)], XML_TYPE, row=ended, faults=faults)
 
 
 def _wait(context: Context, job: Job) -> None:
@@ -175,4 +179,4 @@ def _wait(context: Context, job: Job) -> None:
 
 
 async def _work_off(context: Context, package: str, over: Callable[[], bool]) -> None:
-    await Supervisor(context.archive, only=package).run_until(over)
+    await supervisor.Supervisor(context.archive, only=package).run_until(over)
