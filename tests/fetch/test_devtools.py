@@ -106,6 +106,21 @@ class TestInChromium:
         found = await devtools.browser.send("Target.attachToTarget", target | {"flatten": True})
         return devtools.session(found["sessionId"])
 
+    @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+    def test_large_messages_go_both_ways_in_every_loop(self, loop: str) -> None:
+        async def length() -> int:
+            devtools = await Devtools.start(COMMAND)
+            try:
+                page = await self.page(devtools)
+                asked = {"expression": f"'{'x' * 3_000_000}' + 'y'", "returnByValue": True}
+                return len((await page.send("Runtime.evaluate", asked))["result"]["value"])
+            finally:
+                await devtools.close()
+
+        factory = pytest.importorskip("uvloop").new_event_loop if loop == "uvloop" else None
+        with asyncio.Runner(loop_factory=factory) as runner:
+            assert runner.run(length()) == 3_000_001
+
     async def test_answers_find_whoever_asked(self, devtools: Devtools) -> None:
         page = await self.page(devtools)
         asked = (page.send("Runtime.evaluate", {"expression": f"{number} * 2"}) for number in range(50))

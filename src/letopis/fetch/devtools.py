@@ -20,7 +20,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 MOST_BYTES = 256 * 1024 * 1024
 """Of one message: a page of the largest size with every byte escaped, or a picture."""
@@ -115,7 +115,7 @@ class Devtools(asyncio.Protocol):
         with tempfile.TemporaryFile() as errors:
             devtools, pipe = _started(cls, command, most, errors.fileno())
             try:
-                await asyncio.get_running_loop().create_connection(lambda: devtools, sock=pipe)
+                await asyncio.get_running_loop().create_unix_connection(lambda: devtools, sock=pipe)
                 async with asyncio.timeout(_START_SECONDS):
                     await devtools.browser.send("Browser.getVersion")
             except BaseException as error:
@@ -165,8 +165,7 @@ class Devtools(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The pipe is open."""
-        assert isinstance(transport, asyncio.WriteTransport)
-        self._transport = transport
+        self._transport = cast("asyncio.WriteTransport", transport)  # uvloop's are of no class of asyncio
 
     def data_received(self, data: bytes) -> None:
         """Bytes came."""
