@@ -11,11 +11,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 from letopis.errors import UsageError
-from letopis.fetch.devtools import DevtoolsError
+from letopis.lazy import lazy
 from letopis.tuples import NamedTuple
 
 if TYPE_CHECKING:
+    from letopis.fetch import devtools
     from letopis.fetch.browser_tab import BrowserTab
+else:
+    devtools = lazy("letopis.fetch.devtools")  # every check reads steps, and few take any
 
 StepKind = Literal["click", "type", "select", "wait", "scroll"]
 MOST_STEPS = 50
@@ -106,14 +109,14 @@ class PageStep(NamedTuple):
                     try:
                         why, *found = await tab.call(_TRY, self.kind, self.selector, self.value)
                         failures = 0
-                    except DevtoolsError as error:
+                    except devtools.DevtoolsError as error:
                         failures, why = failures + 1, str(error)
                         if "SyntaxError" in why or failures > _MOST_FAILURES:
                             raise
                     await asyncio.sleep(_PAUSE_SECONDS if why else 0)
                 await self._finish(tab, found)
         except TimeoutError:
-            raise DevtoolsError(f"{why or 'the page does not answer'}, for {seconds:.3g} s") from None
+            raise devtools.DevtoolsError(f"{why or 'the page does not answer'}, for {seconds:.3g} s") from None
 
     async def _finish(self, tab: BrowserTab, found: list[Any]) -> None:
         if self.kind == "click":
