@@ -175,8 +175,14 @@ def test_the_first_start_leads_from_the_owner_to_the_first_watch(tmp_path: Path)
         olga = Person(web, "olga")
         assert str(archive.folder) in olga.see("/welcome")
         assert "not a" in olga.send("/welcome", url="", what="watch")[1]
-        assert olga.send("/welcome", url="http://example.org/", what="watch") == (303, "/watches?done=added")
+        assert olga.send("/welcome", url="http://example.org/", what="watch") == (303, "/watches/1?done=added")
         assert WatchList(archive).entries()[0].watch.every == 3600.0
+        WatchList(archive).pause(["1"])
+        again = olga.send("/welcome", url="http://example.org/", what="watch", every="7d")
+        assert again == (303, "/watches/1?done=kept")
+        assert "is watched already; its watch stays as it was" in olga.see(again[1])
+        (entry,) = WatchList(archive).entries()
+        assert (entry.watch.every, entry.paused, entry.watch.owner) == (3600.0, True, "olga")
         assert olga.send("/welcome", url="http://example.org/", what="crawl") == (303, "/crawl?queued=1")
         assert olga.send("/welcome", url="http://127.0.0.1/", what="crawl")[0] == 403
 

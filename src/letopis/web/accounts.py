@@ -25,6 +25,7 @@ from letopis.archive.accounts import (
     projects_of,
     second_factors_of,
 )
+from letopis.archive.verdicts import first_texts
 from letopis.archive.watches import WatchedPage, watched_pages
 from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model import from_millis
@@ -33,7 +34,6 @@ from letopis.operations import Operation, bind, invitations, projects, two_facto
 from letopis.operations import accounts as operations
 from letopis.operations.two_factor import TwoFactorSecret, shown_secret
 from letopis.tuples import NamedTuple
-from letopis.web.alerts import changed_texts
 from letopis.web.cache import page_cache_of
 from letopis.web.languages import LANGUAGE_COOKIE, LANGUAGES, translatable
 from letopis.web.login import exact_form_of
@@ -155,7 +155,7 @@ def _latest(archive: Archive, project: Project) -> list[SimpleNamespace]:
     """The latest versions of its pages, the newest first, each with the check that brought it."""
     found, checks = latest_of_project(archive, project, _LATEST), archive.answers.checks_of_versions
     return [
-        SimpleNamespace(**{**one._asdict(), "time": from_millis(one.time)}, **changed_texts(check))
+        SimpleNamespace(**{**one._asdict(), "time": from_millis(one.time)}, **first_texts(check)._asdict())
         for one in found
         for check in [checks(one.url, [one.number]).get(one.number)]
     ]

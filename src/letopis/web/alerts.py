@@ -13,8 +13,8 @@ from fastapi.responses import RedirectResponse
 from letopis.api.door import context_of
 from letopis.archive import Archive
 from letopis.archive.activity import activity_of, find_page
-from letopis.archive.records import BLOCK_LETTERS
-from letopis.model import Check, to_millis
+from letopis.archive.verdicts import first_texts
+from letopis.model import to_millis
 from letopis.operations import alerts
 from letopis.operations.saved_searches import SavedSearchesQuery, saved_list
 from letopis.tuples import NamedTuple
@@ -92,21 +92,7 @@ def _with_text(archive: Archive, line: AlertLine) -> AlertLine:
     found = None
     if line.version and line.kind == "changed" and not (line.removed or line.added):
         found = archive.answers.checks_of_versions(line.url, [line.version]).get(line.version)
-    texts = changed_texts(found)
-    return line._replace(removed=texts["removed"], added=texts["added"]) if found else line
-
-
-def changed_texts(check: Check | None) -> dict[str, str]:
-    """The first text that went and the first that came, of a check that found a change."""
-    # A changed block is "added p: its text".
-    blocks = [block.partition(": ") for block in check.blocks] if check else []
-    first = {head.partition(" ")[0]: text for head, _, text in reversed(blocks)}
-    return {name: _whole_words(first.get(name, "")) for name in ("removed", "added")}
-
-
-def _whole_words(text: str) -> str:
-    """A text as a check keeps it, which is cut anywhere, up to its last whole word."""
-    return text if len(text) < BLOCK_LETTERS else f"{text.rpartition(' ')[0] or text}\N{NO-BREAK SPACE}…"
+    return line._replace(**first_texts(found)._asdict()) if found else line
 
 
 def _with_marks(request: Request, lines: Sequence[AlertLine]) -> list[AlertLine]:

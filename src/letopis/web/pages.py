@@ -22,7 +22,7 @@ from letopis.api.access import principal_of
 from letopis.api.requests import archive_of, http_status_of
 from letopis.archive import Archive
 from letopis.archive.activity import find_page
-from letopis.errors import BadUrl, LetopisError, UsageError, shell_words
+from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model import rfc3339, stamp14
 from letopis.replay.addresses import embedded_url, path_after
 from letopis.schedule.policies import format_span
@@ -336,7 +336,7 @@ def page_address(archive: Archive, scope: Any, prefix: str, names: tuple[str, ..
 def _parsed_url(text: str) -> str | None:
     try:
         return embedded_url(text)
-    except BadUrl:
+    except UsageError:
         return None
 
 
