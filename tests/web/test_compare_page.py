@@ -121,7 +121,8 @@ def test_a_comparison_from_an_alert_opens_through_the_filters_of_its_watch(tmp_p
             shown = web.get(link.replace("&amp;", "&")).text
             assert "Through the filters of the watch: css <code>.price</code>" in shown
             assert "visitor" not in shown
-            assert 'of the text: <span class="counts"><del>1 word</del> <ins>1 word</ins></span>' in shown
+            amount = r"Amount of change: 100\.0\s% <span [^>]+><del>1 word</del> <ins>1 word</ins></span>"
+            assert re.search(amount, shown)
         whole = web.get(f"/compare/{PAGE}").text
         assert "visitor number" in whole
         assert "filter=2" in whole

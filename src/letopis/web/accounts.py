@@ -34,6 +34,7 @@ from letopis.operations import Operation, bind, invitations, projects, two_facto
 from letopis.operations import accounts as operations
 from letopis.operations.two_factor import TwoFactorSecret, shown_secret
 from letopis.tuples import NamedTuple
+from letopis.web.audit_names import AUDIT_NAMES, audit_page
 from letopis.web.cache import page_cache_of
 from letopis.web.languages import LANGUAGE_COOKIE, LANGUAGES, translatable
 from letopis.web.login import exact_form_of
@@ -79,10 +80,10 @@ TOKEN_COLUMNS = (
     TableColumn("revoke", translatable("Actions"), "actions"),
 )
 AUDIT_LOG_COLUMNS = (
-    TableColumn("time", translatable("When"), "time"),
+    TableColumn("time", translatable("When"), "ago"),
     TableColumn("who", translatable("Who")),
-    TableColumn("action", translatable("What")),
-    TableColumn("subject", translatable("About")),
+    TableColumn("action", translatable("What"), "named"),
+    TableColumn("subject", translatable("About"), "custom"),
     TableColumn("address", translatable("From"), hidden=True),
 )
 
@@ -126,7 +127,7 @@ def _accounts_page(request: Request, notice: AccountNotice) -> Response:
         recovery_left=factors.left(person.id) if person else 0,
         invitations=list(invitations.list_invitations(context, everything)) if owner else [],
         projects=[(row, projects.may_change_project(context, row.owner)) for row in listed], now=context.moment(),
-        roles=list(ROLES), scopes=list(SCOPES), few=_FEW, **shown,
+        roles=list(ROLES), scopes=list(SCOPES), few=_FEW, audit_names=AUDIT_NAMES, audit_page=audit_page, **shown,
     )  # fmt: skip
 
 

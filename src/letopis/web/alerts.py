@@ -18,6 +18,7 @@ from letopis.model import to_millis
 from letopis.operations import alerts
 from letopis.operations.saved_searches import SavedSearchesQuery, saved_list
 from letopis.tuples import NamedTuple
+from letopis.web.alert_words import alert_words
 from letopis.web.history import unread_marks
 from letopis.web.languages import translatable
 from letopis.web.login import local_path
@@ -54,8 +55,8 @@ class AlertLine(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The message without the address, which stands beside it."""
-        return self.alert.message.removeprefix(self.alert.url).strip()
+        """The message in the reader's language, without the address, which stands beside it."""
+        return alert_words(self.alert.message.removeprefix(self.alert.url).strip())
 
     @property
     def results(self) -> list[tuple[str, str]]:

@@ -154,7 +154,17 @@ environment.filters |= {
     "rfc3339": rfc3339,
     "stamp": stamp14,
 }
+OUTCOME_NAMES = {
+    "new": translatable("new"),
+    "changed": translatable("changed"),
+    "unchanged": translatable("unchanged"),
+    "unavailable": translatable("unavailable"),
+    "too-large": translatable("too large"),
+    "refused": translatable("not asked"),
+}
+"""One word for each outcome of a look, in every list and while it happens."""
 environment.globals |= {
+    "outcomes_called": OUTCOME_NAMES,
     "version": __version__,
     "languages": LANGUAGES,
     "spoken": current_language,
@@ -179,6 +189,7 @@ _TITLES = {
     403: translatable("Not allowed"),
     404: translatable("Not in this archive"),
     413: translatable("Too large"),
+    429: translatable("Too many tries"),
 }
 
 
