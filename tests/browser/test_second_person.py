@@ -65,7 +65,7 @@ def watch(tab: Any, say: Callable[[str], str], url: str) -> None:
     tab.goto("/watches")
     tab.get_by_label(say("Addresses, one a line")).fill(url)
     tab.get_by_role("button", name=say("Watch"), exact=True).click()
-    tab.get_by_role("status").get_by_text(say("Watch saved; new ones are checked now.")).wait_for()
+    tab.get_by_role("status").get_by_text(say("Watching. The first check is running.")).wait_for()
     fits(tab)
 
 

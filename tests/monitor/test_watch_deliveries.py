@@ -14,8 +14,8 @@ from served_archive import running
 from letopis import Archive
 from letopis.archive.accounts import accounts_of
 from letopis.cli import main
-from letopis.config import FetchSettings, MonitorSettings, Settings
-from letopis.monitor.notifications import FailedDelivery
+from letopis.config import FetchSettings, MonitorSettings, ServeSettings, Settings
+from letopis.monitor.notifications import FailedDelivery, home_of
 from letopis.monitor.watcher import open_watcher
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -81,6 +81,43 @@ def test_a_target_can_be_tried_by_every_door(
         answer = web.post("/api/v1/watches/test", {"url": page}, **head).json()
         assert answer["targets"][0]["delivered"] is False
         assert web.get("/api/v1/watches").json()["watches"][0]["undelivered"] == 0, "a test is no alert"
+        assert web.get("/api/v1/watches/alerts").json()["alerts"] == []
+        sent = web.get(f"/api/v1/watches/deliveries?url={page}", **head).json()["deliveries"]
+        assert [(one["kind"], one["state"], one["attempts"]) for one in sent] == [
+            ("test", "failed", 1), ("test", "failed", 1), ("test", "sent", 1),
+        ]  # fmt: skip
+        shown = web.get("/watches/1").text
+        assert shown.count(">Test</span>: ") == 3
+    assert [row["state"] for row in shell(capfd, folder, "watch", "deliveries")[1]] == ["failed", "failed", "sent"]
+    told = json.loads(scripted_site.posts[0][1])
+    assert (told["kind"], told["watch"], told["page"]) == ("test", 1, "http://127.0.0.1:8080/watches/1")
+
+
+@pytest.mark.asyncio
+async def test_a_notification_names_its_watch_and_leads_to_the_comparison_through_its_filters(
+    tmp_path: Path, scripted_site: ScriptedSite, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder, hook = tmp_path / "a", scripted_site.set("/hook", b"")
+    price = "<p id=price>EUR %s</p><p>Visitor number %s of this shop, which sells pens.</p>"
+    page = scripted_site.set("/pen?a=1&b=2", (price % ("40.00", 17)).encode())
+    shell(capfd, folder, "watch", "add", page, "--css", "#price", "--notify", hook, "--every", "10s")
+    await run_watches(folder, datetime.now(UTC))
+    scripted_site.set("/pen?a=1&b=2", (price % ("35.00", 18)).encode())
+    await run_watches(folder, datetime.now(UTC) + timedelta(days=1))
+    (told,) = [json.loads(body) for _, body in scripted_site.posts]
+    assert (told["watch"], told["name"], told["page"]) == (1, "", "http://127.0.0.1:8080/watches/1")
+    with Archive(folder, settings=OPEN) as archive, running(archive) as web:
+        assert told["comparison"].startswith("http://127.0.0.1:8080/compare/")
+        shown = web.get(told["comparison"].removeprefix("http://127.0.0.1:8080")).text
+    assert "Through the filters of the watch: css <code>#price</code>" in shown
+    assert "35.00" in shown
+    assert "Visitor" not in shown
+
+
+def test_links_in_notifications_begin_with_the_address_that_was_set() -> None:
+    assert home_of(ServeSettings(address="https://archive.example.org/")) == "https://archive.example.org"
+    assert home_of(ServeSettings(host="0.0.0.0", port=99)) == "http://localhost:99"
+    assert home_of(ServeSettings(host="::1")) == "http://[::1]:8080"
 
 
 @pytest.mark.asyncio

@@ -83,7 +83,7 @@ def doors(make_doors: Any) -> Doors:
     return made
 
 
-def added(doors: Doors, **fields: Any) -> operations.WatchDetails:
+def added(doors: Doors, **fields: Any) -> operations.AddedWatch:
     """The watch of a URL, added by an owner's program."""
     values = {"url": [URL], **fields}
     asked = bind(operations.AddWatches, values, doors.archive.clock())
@@ -92,7 +92,7 @@ def added(doors: Doors, **fields: Any) -> operations.WatchDetails:
 
 def test_the_same_row_in_every_door(doors: Doors) -> None:
     status, made = doors.rest("POST", "", {"url": URL, "every": "1h", "tag": "t", "notify": ["https://h.example/"]})
-    assert status == 201
+    assert (status, made.pop("outcome")) == (201, "added")
     assert doors.cli("list") == (0, [made])
     assert doors.rest("GET", "") == (200, {"watches": [made]})
     assert (made["paused"], made["targets"], made["notify"]) == (False, 1, ["https://h.example/"])
@@ -121,17 +121,28 @@ def test_one_url_is_answered_alone_and_several_in_a_list(doors: Doors) -> None:
     assert [row["url"] for row in doors.cli("add", URL, OTHER)[1]] == [URL, OTHER]
 
 
-def test_adding_again_keeps_what_is_not_said_in_every_door(doors: Doors) -> None:
-    doors.cli("add", URL, "--every", "2h", "--css", "main", "--notify", "https://h.example/", "--tag", "news")
-    assert doors.rest("POST", "", {"url": URL, "jitter": "5m"})[0] == 201
-    _, rows = doors.cli("add", URL, "--when", "status")
-    row = rows[0]
-    assert (row["every"], row["jitter"], row["tag"], row["when"]) == (7200.0, 300.0, "news", "status")
-    assert (row["filters"], row["notify"]) == ([{"kind": "css", "expression": "main"}], ["https://h.example/"])
-    assert doors.rest("POST", "", {"url": URL, "filters": [], "notify": []})[1]["filters"] == []
-    assert doors.cli("add", URL, "--when", "", "--tag", "")[1][0]["when"] == "changed"
+def test_adding_a_watched_page_again_changes_nothing_and_says_so_in_every_door(doors: Doors) -> None:
+    first = doors.cli("add", URL, "--every", "2h", "--css", "main", "--notify", "https://h.example/")[1][0]
+    assert (first["outcome"], first["owner"]) == ("added", "")
+    doors.cli("pause", URL)
+    again = doors.rest("POST", "", {"url": URL, "every": "5m", "notify": [], "tag": "mine"}, "user")
+    assert (again[0], again[1]["outcome"]) == (201, "kept")
+    _, (kept, other) = doors.cli("add", URL, OTHER, "--every", "6h", "--when", "status")
+    assert [kept["outcome"], other["outcome"]] == ["kept", "added"]
+    assert {**kept, "outcome": ""} == {**first, "paused": True, "due": None, "outcome": ""}
+    assert added(doors, url=[URL], every="3h").outcome == "kept"
+    assert doors.rest("PUT", f"/{first['id']}", {"every": "6h"})[1]["filters"] == first["filters"]
     row = doors.rest("POST", "", {"url": URL, "replace": True})[1]
-    assert (row["every"], row["jitter"], row["targets"], row["tag"]) == (3600.0, 0.0, 0, "")
+    assert (row["outcome"], row["every"], row["filters"], row["targets"]) == ("changed", 3600.0, [], 0)
+    assert (row["owner"], row["paused"]) == ("", True), "whoever begins anew takes neither the owner nor the pause"
+
+
+def test_people_are_told_that_a_page_is_watched_already(doors: Doors) -> None:
+    asked = bind(operations.AddWatches, {"url": [URL], "every": "2h"}, doors.archive.clock())
+    for sentence in ("watching http", "is watched already (every 2h) and stays as it is; 'letopis watch edit 1' chan"):
+        (row,) = operations.watch_add(doors.context(READ | WRITE | OWN, origin="cli"), asked)
+        assert operations.watch_add.sentence is not None
+        assert sentence in operations.watch_add.sentence(row)
 
 
 @pytest.mark.parametrize("kind", FILTER_KINDS)

@@ -468,10 +468,10 @@ async def test_several_watches_of_one_page_are_judged_each_by_its_own_filters(
     assert world.kinds() == []
     scripted_site.set("/lamp", page.format(price=12, stock="In stock").encode())
     await world.run()
-    assert [message.facts["watch"] for _, message in world.sent] == ["cheap"]
+    assert [message.facts["name"] for _, message in world.sent] == ["cheap"]
     scripted_site.set("/lamp", page.format(price=12, stock="Sold out").encode())
     await world.run()
-    assert [message.facts["watch"] for _, message in world.sent] == ["cheap", ""]
+    assert [message.facts["name"] for _, message in world.sent] == ["cheap", ""]
     assert len(world.archive.versions(url)) == 4
 
 

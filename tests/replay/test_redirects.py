@@ -122,3 +122,17 @@ def test_a_refresh_that_leads_nowhere_else_is_left_out(make_archive: Any, target
     with running(archive) as web:
         answer = web.get("/web/20240101120000if_/http://example.org/", Sec_Fetch_Dest="iframe")
         assert (answer.status, answer.headers.get("refresh")) == (200, None)
+
+
+def test_the_bar_tells_how_far_a_capture_is_from_the_time_in_its_address(make_archive: Any) -> None:
+    archive = make_archive()
+    page = b"<title>Page</title><p>Text of it</p>"
+    archive.record([look("http://example.org/", at(0), page)])
+    with running(archive) as web:
+        near = web.get("/web/20240101110000/http://example.org/", Sec_Fetch_Dest="document")
+        assert (near.status, near.headers["memento-datetime"]) == (200, "Mon, 01 Jan 2024 12:00:00 GMT")
+        assert "1 h later than asked for" in near.text
+        exact = web.get("/web/20240101120000/http://example.org/", Sec_Fetch_Dest="document").text
+        assert "asked for" not in exact
+        programs = web.get("/web/20240101110000/http://example.org/")
+        assert programs.headers["location"].endswith("/web/20240101120000/http://example.org/")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 from served_archive import PAGE, at, look, running
 
 from letopis.archive import Archive
+from letopis.archive.watches import AlertRow, NewAlert, watches_of
 from letopis.change.visual_diff import FIRST_CHANGE, visual_html
-from letopis.model import WholePage
+from letopis.model import WholePage, rfc3339, to_millis
+from letopis.monitor.watch import WatchSpec
+from letopis.monitor.watch_list import WatchList
 
 PICTURE = b"\x89PNG\r\n\x1a\n picture"
 SHEET = PAGE.rpartition("/")[0] + "/site.css"
@@ -91,3 +95,51 @@ def test_which_versions_are_compared_folds_away_above_the_views(tmp_path: Path) 
     assert re.search(r'<details class="pair" data-open-wide><summary>.*v0 · .* → v1 · ', shown)
     places = [shown.index(part) for part in ('<details class="pair"', 'class="tabs"', 'class="verdict"', "sheet words")]
     assert places == sorted(places)
+
+
+SHOP = b"<title>Pen</title><body><p class=price>EUR %s</p><p>You are visitor number %s of this little shop.</p>"
+
+
+def watched_shop(folder: Path) -> Archive:
+    """A watch of a price, a page on which a counter changes too, and the alert of that watch."""
+    archive = Archive(folder / "archive", clock=lambda: at(100))
+    watches = WatchList(archive)
+    watches.add([PAGE], WatchSpec(every=60.0))
+    watches.add([PAGE], WatchSpec(every=60.0, filters=(("css", ".price"),)), name="price")
+    archive.put(PAGE, SHOP % (b"40.00", b"100"), at(1))
+    archive.put(PAGE, SHOP % (b"35.00", b"200"), at(2))
+    facts = json.dumps({"watch": 2, "name": "price", "version": 1})
+    row = AlertRow(0, PAGE, "changed", to_millis(at(2)), f"{PAGE} has changed", facts)
+    watches_of(archive).save_judged([], [NewAlert(row, ())])
+    return archive
+
+
+def test_a_comparison_from_an_alert_opens_through_the_filters_of_its_watch(tmp_path: Path) -> None:
+    with watched_shop(tmp_path) as archive, running(archive) as web:
+        for page in ("/alerts", "/watches", "/watches/2"):
+            (link,) = re.findall(r'href="(/compare/[^"]+alert=1)"', web.get(page).text)
+            shown = web.get(link.replace("&amp;", "&")).text
+            assert "Through the filters of the watch: css <code>.price</code>" in shown
+            assert "visitor" not in shown
+            amount = r"Amount of change: 100\.0\s% <span [^>]+><del>1 word</del> <ins>1 word</ins></span>"
+            assert re.search(amount, shown)
+        whole = web.get(f"/compare/{PAGE}").text
+        assert "visitor number" in whole
+        assert "filter=2" in whole
+        assert "visitor" in web.get(f"/compare/{PAGE}?filter=77").text, "a watch that is gone has no filters"
+
+
+def test_versions_that_read_alike_are_told_so_and_no_source_is_shown_as_words(tmp_path: Path) -> None:
+    with Archive(tmp_path / "archive", clock=lambda: at(100)) as archive:
+        archive.put(PAGE, b"<p>The same text</p>", at(1))
+        archive.put(PAGE, b"<p class=new>The same text</p>", at(2))
+        with running(archive) as web:
+            words, sides, raw = (web.get(f"/compare/{PAGE}?view={view}").text for view in ("words", "sides", "raw"))
+            equal = web.get(f"/compare/{PAGE}?from={rfc3339(at(1))}&to={rfc3339(at(1))}").text
+    for shown in (words, sides):
+        assert "What people read is the same in both versions." in shown
+        assert "view=raw" in shown
+        assert "&lt;p" not in shown
+    assert "&lt;p" in raw
+    assert "Both versions are the same bytes." in equal
+    assert "&lt;p" not in equal

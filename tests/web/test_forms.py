@@ -89,7 +89,7 @@ def test_a_sitemap_is_a_source_of_watches(web: WebClient, archive: Archive) -> N
     assert WatchList(archive).entries()[0].watch.kind == "sitemap"
 
 
-def test_changes_are_unread_for_each_person_until_they_look(web: WebClient, archive: Archive) -> None:
+def test_changes_are_unread_for_each_person_until_they_open_them_or_say_so(web: WebClient, archive: Archive) -> None:
     url = "http://example.org/page"
     archive.put(url, b"<p>one</p>", at(0))
     archive.put(url, b"<p>two</p>", at(1))
@@ -99,7 +99,10 @@ def test_changes_are_unread_for_each_person_until_they_look(web: WebClient, arch
     mark = 'class="dot"'
     assert mark not in web.get("/watches").text
     assert mark in web.get("/watches", Cookie=uwe).text
-    assert web.get(f"/url/{url}", Cookie=uwe).status == 200
+    for view in (f"/url/{url}", f"/compare/{url}", f"/web/*/{url}"):
+        assert web.get(view, Cookie=uwe).status == 200
+    assert mark in web.get("/watches", Cookie=uwe).text, "whoever looks at a page has not read its alerts"
+    assert "Marked as read" in web.get(f"/compare/{url}?filter=1", Cookie=uwe).text
     assert mark not in web.get("/watches", Cookie=uwe).text
     assert mark in web.get("/watches", Cookie=olga).text
     archive.put(url, b"<p>three</p>", at(2))

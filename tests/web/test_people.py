@@ -18,6 +18,8 @@ from letopis.archive.audit import UseCounter, audit_entries
 from letopis.catalog.accounts import Accounts
 from letopis.model import rfc3339
 from letopis.monitor.watch_list import WatchList
+from letopis.operations.registry import all_operations
+from letopis.web.audit_names import AUDIT_NAMES, audit_page
 
 WORD = "a long password"
 
@@ -175,8 +177,14 @@ def test_the_first_start_leads_from_the_owner_to_the_first_watch(tmp_path: Path)
         olga = Person(web, "olga")
         assert str(archive.folder) in olga.see("/welcome")
         assert "not a" in olga.send("/welcome", url="", what="watch")[1]
-        assert olga.send("/welcome", url="http://example.org/", what="watch") == (303, "/watches?done=added")
+        assert olga.send("/welcome", url="http://example.org/", what="watch") == (303, "/watches/1?done=added")
         assert WatchList(archive).entries()[0].watch.every == 3600.0
+        WatchList(archive).pause(["1"])
+        again = olga.send("/welcome", url="http://example.org/", what="watch", every="7d")
+        assert again == (303, "/watches/1?done=kept")
+        assert "is watched already; its watch stays as it was" in olga.see(again[1])
+        (entry,) = WatchList(archive).entries()
+        assert (entry.watch.every, entry.paused, entry.watch.owner) == (3600.0, True, "olga")
         assert olga.send("/welcome", url="http://example.org/", what="crawl") == (303, "/crawl?queued=1")
         assert olga.send("/welcome", url="http://127.0.0.1/", what="crawl")[0] == 403
 
@@ -234,3 +242,23 @@ def test_tokens_tell_their_last_use_and_expire_and_people_tell_their_last_sign_i
             now += timedelta(days=30)
             assert web.get("/api/v1/tokens", **token).status == 401
             assert "expired" in Person(web, "olga").see("/accounts")
+
+
+def test_the_audit_log_names_what_was_changed_and_leads_to_it_in_the_readers_language(web: WebClient) -> None:
+    olga = Person(web, "olga")
+    olga.send("/watches", url="http://example.org/")
+    olga.send("/watches/1", action="save", every="2h")
+    shown = olga.see("/accounts").partition('id="audit"')[2]
+    assert "None" not in shown
+    assert ">watch changed<" in shown
+    assert '<a href="/watches/1">1</a>' in shown
+    czech = web.get("/accounts", Cookie=olga.cookie, Accept_Language="cs").text.partition('id="audit"')[2]
+    assert "sledování změněno" in czech
+
+
+def test_every_action_of_the_audit_log_has_a_name_for_people() -> None:
+    audited = {one.audited for one in all_operations().values() if one.audited}
+    assert audited - set(AUDIT_NAMES) == set()
+    assert audit_page("watch changed", "3") == "/watches/3"
+    assert audit_page("watch removed", "3") == ""
+    assert audit_page("watch added", "http://example.org/") == "/url/http://example.org/"

@@ -45,6 +45,17 @@ def test_what_is_not_there_is_told_on_a_page_to_browsers(web: WebClient, path: s
 
 
 def test_an_address_that_leads_nowhere_says_so_and_a_site_that_is_not_there_can_be_crawled(web: WebClient) -> None:
+    for path in (
+        "/nowhere",
+        "/site/",
+        "/url/",
+        "/compare/",
+        "/feed/site/nowhere.example",
+        "/feed/url/http://no.example/",
+    ):
+        answer = web.get(path, **BROWSER)
+        assert answer.status in (400, 404), path
+        assert answer.headers["content-type"].startswith("text/html"), path
     assert "<h1>No such page</h1>" in web.get("/nowhere", **BROWSER).text
     site = web.get("/site/nowhere.example", **sign_in(web, "uwe"))
     assert site.status == 404

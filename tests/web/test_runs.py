@@ -7,7 +7,7 @@ import json
 import time
 import urllib.request
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -18,9 +18,11 @@ from served_archive import WebClient, running
 from signed_in import FORM, Person, add_people
 
 from letopis.archive import OWN, READ, WRITE, Archive
-from letopis.archive.jobs import COMMAND_LINE, ENDED, JobQueue, WorkerReport, claims_of
+from letopis.archive.job_folders import job_folder
+from letopis.archive.jobs import COMMAND_LINE, ENDED, JobOutcome, JobQueue, WorkerReport, claims_of
 from letopis.errors import Refused, UsageError
 from letopis.jobs.supervisor import Supervisor
+from letopis.model import rfc3339
 from letopis.operations import Context
 from letopis.operations.accounts import AuditQuery, list_audit
 from letopis.operations.imports import SendFile, start_import
@@ -243,3 +245,69 @@ def test_a_run_in_the_queue_says_what_it_waits_for(web: WebClient, archive: Arch
     assert 'It waits for run <a href="/jobs/1">1 crawl of example.org</a>' in uwe.get("/jobs/2").text
     assert "download: 12 fetched, 30 waiting" in uwe.get("/jobs/1").text
     assert "staženo 12, čeká 30" in web.get("/jobs/1", Accept_Language="cs", Cookie=uwe.cookie).text
+
+
+def test_a_crawl_says_which_host_it_waits_for_and_why(web: WebClient, archive: Archive) -> None:
+    uwe = Person(web, "uwe")
+    uwe.post("/jobs/start", kind="crawl", site="https://example.org/")
+    claims = claims_of(archive)
+    claim = claims.take(JobQueue(archive).show(1, COMMAND_LINE).package, "worker", 0, 2**62)
+    assert claim is not None
+    later, past = (rfc3339(datetime.now(UTC) + timedelta(hours=hours)) for hours in (2, -2))
+    for until, why, said in (
+        (later, "429", "16 fetched, 2 waiting; 127.0.0.4 answered with 429 and is asked again in "),
+        (later, "pause", "16 fetched, 2 waiting; the next request to 127.0.0.4 is in "),
+        (past, "429", "16 fetched, 2 waiting</dd>"),
+    ):
+        step = f"1/1 download: 16 fetched, 2 waiting, 127.0.0.4 again at {until} ({why})"
+        claims.beat(claim, 2**62, WorkerReport(step, 0.2, None))
+        assert said in uwe.get("/jobs/1").text
+    claims.finish(claim, 1, JobOutcome("done", "", b"", "", step="1/1 download: 18 fetched"))
+    assert "download: 18 fetched</dd>" in uwe.get("/jobs/1").text
+    assert "waiting" not in uwe.get("/jobs/1").text.partition("<dl")[2].partition("</dl>")[0]
+
+
+def test_counts_and_words_of_a_run_are_the_same_live_and_on_its_page(web: WebClient, archive: Archive) -> None:
+    uwe = Person(web, "uwe")
+    uwe.post("/jobs/start", kind="crawl", site="https://example.org/")
+    claims = claims_of(archive)
+    claim = claims.take(JobQueue(archive).show(1, COMMAND_LINE).package, "worker", 0, 2**62)
+    assert claim is not None
+    log = "".join(
+        f"2026-01-01T00:00:00Z {status} {outcome} https://example.org/{number}\n"
+        for number, (status, outcome) in enumerate((("200", "new"), ("200", "new"), ("robots", "refused")))
+    )
+    claims.beat(claim, 2**62, WorkerReport("1/1 download: 2 fetched, 1 waiting", 0.2, log))
+    asked = urllib.request.Request(f"{web.address}/jobs/events?run=1", headers={"Cookie": uwe.cookie})
+    with urllib.request.urlopen(asked, timeout=300) as stream:
+        (run,) = json.loads(stream.readline().decode().removeprefix("data: "))
+    assert run["outcomes"] == {"new": 2, "refused": 1}
+    assert run["called"]["refused"] == "not asked"
+    shown = uwe.get("/jobs/1").text
+    assert '<span class="badge new">new</span> 2' in shown
+    assert '<span class="badge refused">not asked</span> 1' in shown
+
+
+def test_a_file_that_is_not_whole_is_not_offered(web: WebClient, archive: Archive) -> None:
+    uwe = Person(web, "uwe")
+    uwe.post("/jobs/start", kind="crawl", site="https://example.org/")
+    folder = job_folder(archive, 1)
+    folder.mkdir(parents=True)
+    (folder / ".site.wacz.5e5384a1.part").write_bytes(b"x")
+    (folder / "whole.wacz").write_bytes(b"x")
+    assert [row["name"] for row in uwe.get("/api/v1/jobs/1/files").json()["files"]] == ["whole.wacz"]
+    assert ".part" not in uwe.get("/jobs/1").text
+    assert uwe.get("/api/v1/jobs/1/files/.site.wacz.5e5384a1.part").status == 404
+
+
+def test_a_crawl_that_is_done_waits_for_nothing_and_counts_what_was_fetched(
+    archive: Archive, scripted_site: ScriptedSite
+) -> None:
+    scripted_site.set("/robots.txt", b"User-agent: *\nDisallow: /secret")
+    scripted_site.set("/", b'<title>Home</title><a href="/a">a</a><a href="/secret">s</a>')
+    scripted_site.set("/a", b"<title>A</title>")
+    context = Context(archive, rights=7, origin="cli", private_ok=True)
+    start_run(context, StartRun(kind="crawl", site=scripted_site.url("/"), depth=1))
+    work_off(archive)
+    job = JobQueue(archive).show(1, COMMAND_LINE)
+    assert (job.state, job.step) == ("done", "1/1 download: 2 fetched")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from pathlib import Path
 
-from served_archive import Answer, WebClient
+from served_archive import Answer, WebClient, at, running
 
 from letopis.archive import Archive
 from letopis.model import rfc3339, stamp14
@@ -101,3 +102,16 @@ def test_the_calendar_leads_to_its_years_and_compares_two_days(pages: WebClient,
     compared = pages.get(f"/compare/{url}?from={first}&to={last}").text
     days = [chosen[:10] for chosen in re.findall(r'<option value="([^"]+)" selected', compared)]
     assert days == [first, last]
+
+
+def test_a_site_that_is_known_for_minutes_has_marks_and_a_way_back(tmp_path: Path) -> None:
+    with Archive(tmp_path / "archive", clock=lambda: at(30)) as archive:
+        for minute in (1, 9, 20):
+            archive.put("http://young.example/", b"<title>Young</title><p>Version %d of it" % minute, at(minute))
+        with running(archive) as web:
+            shown = web.get("/site/young.example").text
+            assert len(re.findall(r"/as-of\?at=2024-01-01T12%3A", shown)) >= 3
+            earlier = re.search(r'rel="prev nofollow" href="([^"]+)"', shown)
+            assert earlier
+            cookie = web.get(earlier[1].replace("&amp;", "&")).headers["set-cookie"].partition(";")[0]
+            assert 'name="at" value="2024-01-01T12:09' in web.get("/site/young.example", Cookie=cookie).text

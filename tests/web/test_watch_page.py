@@ -49,7 +49,8 @@ def uwe(web: WebClient) -> Person:
 def test_adding_a_watched_page_again_makes_another_watch_and_wipes_nothing(uwe: Person, archive: Archive) -> None:
     uwe.post("/watches", url=SHOP, every="2h", css="#price", subject="part", notify="https://example.org/hook")
     answer = uwe.post("/watches", url=SHOP)
-    assert answer.headers["location"] == "/watches/2?done=added"
+    assert answer.headers["location"] == "/watches/2?done=another"
+    assert "was watched already, and that watch stays as it was" in uwe.get("/watches/2?done=another").text
     first, second = (entry.watch for entry in WatchList(archive).entries())
     assert (first.every, first.filters, first.notify, first.name) == (
         7200.0, (("css", "#price"),), ("https://example.org/hook",), "",
@@ -191,7 +192,7 @@ def test_every_alert_and_every_condition_has_a_name_in_the_form() -> None:
     assert form_of_spec(WatchSpec(every=5400.0), "", "")["every"] == "90m"
 
 
-def test_alerts_are_unread_until_their_page_was_seen_or_somebody_says_so(
+def test_alerts_are_unread_until_they_are_opened_or_somebody_says_so(
     uwe: Person, web: WebClient, archive: Archive
 ) -> None:
     uwe.post("/watches", url=SHOP)
@@ -211,7 +212,10 @@ def test_alerts_are_unread_until_their_page_was_seen_or_somebody_says_so(
     uwe.post("/alerts")
     assert unread(uwe) == 0
     eva.get(f"/url/{SHOP}")
-    assert unread(eva) == 0, "whoever looked at the page knows"
+    assert unread(eva) == 1, "whoever looks at a page has not read its alerts"
+    (opened,) = re.findall(r'href="(/url/[^"]+alert=\d+)"', eva.get("/alerts").text)
+    eva.get(opened)
+    assert unread(eva) == 0, "whoever opened the alert knows"
 
 
 def test_a_part_that_says_a_price_is_watched_as_a_price(uwe: Person) -> None:

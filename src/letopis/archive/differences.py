@@ -57,13 +57,17 @@ def render_difference(old: Version, new: Version, form: str, verdict: PairJudge)
     return _RENDERERS[form](before, after)
 
 
+def read_texts(old: DiffSide, new: DiffSide) -> tuple[str, str]:
+    """What people read of two versions; the source of what is no markup."""
+    if new.page.content_type in _MARKUP or not new.is_text:
+        return old.page.text + "\n", new.page.text + "\n"
+    return old.source, new.source
+
+
 def diff_texts(old: DiffSide, new: DiffSide) -> tuple[str, str]:
     """What people read of two versions; the source where that is the same or is all there is."""
-    if new.page.content_type in _MARKUP or not new.is_text:
-        before, after = old.page.text + "\n", new.page.text + "\n"
-        if before != after or not new.is_text:
-            return before, after
-    return old.source, new.source
+    before, after = read_texts(old, new)
+    return (before, after) if before != after or not new.is_text else (old.source, new.source)
 
 
 def _plain(render: Callable[..., str]) -> Callable[[DiffSide, DiffSide], str]:

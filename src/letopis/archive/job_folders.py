@@ -33,9 +33,10 @@ def saved_result(archive: Archive, name: str) -> Path:
 
 
 def job_files(archive: Archive, job: int) -> dict[str, Path]:
-    """The files that a job has written, by name."""
+    """The files that a job has written, by name; those that are not whole yet have names that begin with a dot."""
     folder = job_folder(archive, job)
-    found = sorted(file for file in folder.iterdir() if file.is_file()) if folder.is_dir() else []
+    whole = (file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
+    found = sorted(whole) if folder.is_dir() else []
     return {file.name: file for file in found}
 
 

@@ -19,13 +19,14 @@ from letopis import extract
 from letopis.archive.activity import LoggedChange
 from letopis.archive.archive import Archive
 from letopis.archive.mute_rules import mute_rules_of
-from letopis.archive.records import NO_DETAILS, CheckDetails, with_verdict
+from letopis.archive.records import BLOCK_LETTERS, NO_DETAILS, CheckDetails, with_verdict
 from letopis.catalog import ABSENT
 from letopis.catalog.version_log import RecentVersion
 from letopis.change import HostProfile, fingerprint
 from letopis.change.verdict import compare
 from letopis.errors import LetopisError
 from letopis.model import Change, Check, Outcome, Page, Version
+from letopis.tuples import NamedTuple
 from letopis.urls import host as host_of
 
 if TYPE_CHECKING:
@@ -50,6 +51,29 @@ def verdict_between(archive: Archive, old: Version, new: Version, pages: tuple[P
     if old.url == new.url and old.number + 1 == new.number:
         _keep(archive, new, change)
     return change
+
+
+class ReplacedText(NamedTuple):
+    """The first text that went and the first that came; empty where there was none."""
+
+    removed: str = ""
+    added: str = ""
+
+
+def first_texts(found: Change | Check | None) -> ReplacedText:
+    """What a verdict, or the check that it was written down with, says first of the texts that went and came."""
+    # A changed block is "added p: its text".
+    if found is None:
+        return ReplacedText()
+    blocks = found.blocks if isinstance(found, Check) else with_verdict(NO_DETAILS, found).blocks
+    parted = [block.partition(": ") for block in blocks]
+    first = {head.partition(" ")[0]: text for head, _, text in reversed(parted)}
+    return ReplacedText(*(_whole_words(first.get(name, "")) for name in ReplacedText._fields))
+
+
+def _whole_words(text: str) -> str:
+    """A text as a check keeps it, which is cut anywhere, up to its last whole word."""
+    return text if len(text) < BLOCK_LETTERS else f"{text.rpartition(' ')[0] or text}\N{NO-BREAK SPACE}…"
 
 
 def judged(archive: Archive, rows: Iterable[_Row], clock: Callable[[], float] = thread_time) -> Iterator[_Row]:

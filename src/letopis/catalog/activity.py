@@ -150,14 +150,16 @@ class Activity:
         """Changes of a host's pages by day, first versions aside; for hosts of some thousand pages."""
         return [ChangeRow(*row) for row in self._changes(f"c.time / {DAY}", host, since, until)]
 
-    def version_days(self, host: str, since: int) -> list[tuple[int, int]]:
-        """Versions of a host's pages by day, oldest first; for hosts of some thousand pages."""
+    def version_times(self, host: str, since: int, span: int) -> list[tuple[int, int]]:
+        """Versions of a host's pages by the number of the span of milliseconds, oldest first; for hosts of some
+        thousand pages.
+        """
         rows = self._database.all(
-            f"SELECT c.time / {DAY}, count(*) {_OF_HOST_ALONE.format(more='CROSS JOIN version c')} "
-            f"AND c.resource = r.id AND c.time >= ? GROUP BY c.time / {DAY} ORDER BY 1",
+            f"SELECT c.time / {span:d}, count(*) {_OF_HOST_ALONE.format(more='CROSS JOIN version c')} "
+            f"AND c.resource = r.id AND c.time >= ? GROUP BY c.time / {span:d} ORDER BY 1",
             (*_keys_of_host(host), host, since),
         )
-        return [(int(day), int(count)) for day, count in rows]
+        return [(int(number), int(count)) for number, count in rows]
 
     def changes_by_hour(self, host: str, since: int, until: int) -> list[HourRow]:
         """The same by hour of the day."""

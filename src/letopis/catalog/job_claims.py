@@ -39,13 +39,17 @@ class WorkerReport(NamedTuple):
 
 
 class JobOutcome(NamedTuple):
-    """How a job ended: its state, a sentence, what its steps answered, its log, and the class of its error."""
+    """How a job ended: its state, a sentence, what its steps answered, its log, and the class of its error.
+
+    `step` is where it was then, with the last figures; empty leaves what was reported before.
+    """
 
     state: str
     message: str
     steps: bytes
     log: str
     error: str = ""
+    step: str = ""
 
 
 class JobClaims:
@@ -185,9 +189,9 @@ class JobClaims:
 
     def _end(self, cursor: Cursor, job: int, now: int, ended: JobOutcome) -> None:
         row = cursor.one(
-            "UPDATE job SET state = ?, message = ?, error = ?, finished = ?, "
+            "UPDATE job SET state = ?, message = ?, error = ?, finished = ?, step = coalesce(nullif(?, ''), step), "
             "progress = CASE WHEN ? = 'done' THEN 1 ELSE progress END WHERE id = ? RETURNING stored",
-            (ended.state, ended.message[:2000], ended.error, now, ended.state, job),
+            (ended.state, ended.message[:2000], ended.error, now, ended.step, ended.state, job),
         )
         if row is not None and row[0] is not None:
             self._stored.answered(cursor, int(row[0]), job if ended.state == "done" else None, now)

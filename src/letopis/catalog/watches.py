@@ -41,6 +41,8 @@ CREATE INDEX IF NOT EXISTS delivery_due ON delivery (due) WHERE state = 'pending
 """
 FOUND = "found"
 """The kind of an alert of a saved search."""
+TEST = "test"
+"""The kind of what stands among the alerts for the sake of its deliveries only: a test of targets."""
 NEVER = 253_370_764_800_000
 """When a paused watch is due: the year 9999."""
 _WATCH_COLUMNS = "id, url, kind, tag, source, spec, state, due, added"
@@ -313,16 +315,26 @@ class Watches:
     # Alerts and their delivery
 
     def alerts(self, url: str | None = None, limit: int = 100, before: int | None = None) -> list[AlertRow]:
-        """The latest alerts, newest first; those of a URL, or those older than the one with an id."""
-        conditions = {"url = ?": url, "id < ?": before}
+        """The latest alerts, newest first, tests aside; those of a URL, or those older than the one with an id."""
+        conditions = {"kind <> ?": TEST, "url = ?": url, "id < ?": before}
         kept = {text: value for text, value in conditions.items() if value is not None}
-        where = f"WHERE {' AND '.join(kept)} " if kept else ""
+        where = f"WHERE {' AND '.join(kept)} "
         rows = self._rows(
             "alert",
             f"SELECT id, url, kind, time, message, facts FROM alert {where}ORDER BY id DESC LIMIT ?",
             (*kept.values(), limit),
         )
         return [AlertRow(*row) for row in rows]
+
+    def record_test(self, alert: AlertRow, target: str, error: str) -> None:
+        """That a test was sent to a target just now, and why it was not taken; no alert, but among the deliveries."""
+        self._ensure()
+        with self._database.transaction() as cursor:
+            made = add_alert(cursor, NewAlert(alert, [(target, False)]))
+            cursor.run(
+                "UPDATE delivery SET state = ?, attempts = 1, error = ? WHERE alert = ?",
+                ("failed" if error else "sent", error, made),
+            )
 
     def waiting(self, now: int, limit: int = 100) -> list[tuple[DeliveryRow, AlertRow]]:
         """Deliveries whose time has come, with their alerts."""
@@ -358,7 +370,8 @@ class Watches:
         rows = self._rows(
             "delivery",
             "SELECT a.url, a.kind, a.facts, d.state, d.error FROM delivery d "
-            "JOIN alert a ON a.id = d.alert WHERE d.state <> 'sent' AND d.attempts > 0 AND (d.state = 'pending' OR "
+            f"JOIN alert a ON a.id = d.alert WHERE a.kind <> '{TEST}' AND "
+            "d.state <> 'sent' AND d.attempts > 0 AND (d.state = 'pending' OR "
             "d.alert > coalesce((SELECT max(s.alert) FROM delivery s JOIN alert b ON b.id = s.alert "
             "WHERE b.url = a.url AND s.target = d.target AND s.state = 'sent'), 0)) ORDER BY d.alert",
         )
@@ -410,8 +423,8 @@ def _upsert(cursor: Cursor, row: WatchRow) -> None:
     )
 
 
-def add_alert(cursor: Cursor, new: NewAlert) -> None:
-    """An alert, and one pending delivery a target, within a transaction."""
+def add_alert(cursor: Cursor, new: NewAlert) -> int:
+    """An alert, and one pending delivery a target, within a transaction; its number."""
     made = cursor.one(
         "INSERT INTO alert (url, kind, time, message, facts) VALUES (?, ?, ?, ?, ?) RETURNING id", new.alert[1:]
     )
@@ -422,3 +435,4 @@ def add_alert(cursor: Cursor, new: NewAlert) -> None:
         "VALUES (?, ?, ?, 'pending', 0, ?, '') ON CONFLICT DO NOTHING",
         [(int(made[0]), target, int(guarded), due) for target, guarded in new.targets],
     )
+    return int(made[0])

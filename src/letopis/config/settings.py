@@ -141,7 +141,8 @@ class MonitorSettings(SettingsSection):
     )
     title: str = setting("$kind: $url", "title of a notification; names are those of its message")
     message: str = setting(
-        "$sentence\n\n$difference", "text of a notification: $sentence $difference $url $kind $time $tag $version"
+        "$sentence\n\n$difference",
+        "text of a notification: $sentence $difference $url $kind $time $tag $version $comparison",
     )
 
 
@@ -219,6 +220,11 @@ class ServeSettings(SettingsSection):
 
     host: str = setting("127.0.0.1", "address to listen on")
     port: int = setting(8080, "port to listen on, 0 picks a free one")
+    address: str = setting(
+        "",
+        "where people open the web interface, such as https://archive.example.org, for links in notifications; "
+        "empty: http://, host and port",
+    )
     public: bool = setting(True, "reading needs no account")
     two_factor: Literal["optional", "owners", "everybody"] = setting(
         "optional", "who must sign in with the code of an app as well; optional: whoever switched that on"

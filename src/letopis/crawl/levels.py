@@ -52,7 +52,7 @@ class LevelHooks(NamedTuple):
     """What whoever started the crawl hears and says while it runs.
 
     `page` hears how many pages of how many of a level are done, and how many of the crawl; `look` of each look, as it
-    is; `extend` writes in the transaction of a batch.
+    is; `wait` of a host that is left alone for so many seconds; `extend` writes in the transaction of a batch.
     """
 
     level: Callable[[CrawlLevel], None] = lambda level: None
@@ -60,6 +60,7 @@ class LevelHooks(NamedTuple):
     stop: Callable[[], bool] = lambda: False
     extend: RecordExtension | None = None
     look: Callable[[Observation], None] = lambda look: None
+    wait: Callable[[str, float], None] = lambda host, seconds: None
 
 
 @dataclass(slots=True)
@@ -101,7 +102,7 @@ class LevelCrawl:
         self._selection = selection
         self._options = options
         self._hooks = hooks
-        self._patience = Patience(stopped=self._is_over)
+        self._patience = Patience(stopped=self._is_over, waiting=hooks.wait)
         self._limits = limits
         self._taken = 0
         self._settings = archive.settings.crawl

@@ -30,7 +30,10 @@ class SiteEvent(NamedTuple):
     `status` is that of an address that vanished or broke, `links` counts the
     pages of the site that still link to it. `time` is when that was first
     seen, of a page that changed several times the last change; nobody knows
-    it of a page that only hangs under another one.
+    it of a page that only hangs under another one. Of a page that changed,
+    `removed` and `added` are the first text that went and the first that came
+    between the two dates, and `verdict` is what is said of the two versions,
+    where somebody asks for them: unchanged, noise or changed.
     """
 
     event: str
@@ -43,6 +46,9 @@ class SiteEvent(NamedTuple):
     parent: str = ""
     parent_before: str = ""
     time: datetime | None = None
+    removed: str = ""
+    added: str = ""
+    verdict: str = ""
 
     def row(self) -> dict[str, Any]:
         """The fields that say something."""

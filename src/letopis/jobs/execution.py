@@ -215,7 +215,7 @@ class Worker:
                 b"",
                 heartbeat.text,
             )
-        return JobOutcome(DONE, "", steps, heartbeat.text)
+        return JobOutcome(DONE, "", steps, heartbeat.text, step=heartbeat.place)
 
     def _save(self, claim: JobClaim, name: str, steps: bytes) -> None:
         """Writes the result to its file, whole or not at all, before the job is said to be done."""

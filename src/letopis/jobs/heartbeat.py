@@ -32,7 +32,7 @@ class JobProgress(Protocol):
         """A step begins, the first one being 1."""
 
     def share(self, done: float, figures: str = "") -> None:
-        """How much of the step is done, 0 to 1; in figures, where there are some."""
+        """How much of the step is done, 0 to 1; in figures, where there are some, else the last ones stay."""
 
     def log(self, line: str) -> None:
         """A line for whoever reads the log of the job."""
@@ -116,7 +116,7 @@ class Heartbeat:
 
     def share(self, done: float, figures: str = "") -> None:
         """How much of the step is done."""
-        self._share, self._figures = min(max(done, 0.0), 1.0), figures
+        self._share, self._figures = min(max(done, 0.0), 1.0), figures or self._figures
 
     def log(self, line: str) -> None:
         """A line with its time; beyond the limit the middle of the log is left out."""
@@ -137,6 +137,11 @@ class Heartbeat:
         """The log so far."""
         with self._lock:
             return "".join(self._lines)
+
+    @property
+    def place(self) -> str:
+        """The step that is worked at, with its last figures."""
+        return f"{self._step}: {self._figures}" if self._figures else self._step
 
     def stop(self, reason: StopReason) -> None:
         """Asks the work to end; the first reason counts."""
@@ -190,5 +195,4 @@ class Heartbeat:
 
     def _report(self) -> WorkerReport:
         number, of = self._position
-        step = f"{self._step}: {self._figures}" if self._figures else self._step
-        return WorkerReport(step, (max(number - 1, 0) + self._share) / of if number else 0.0, self.text)
+        return WorkerReport(self.place, (max(number - 1, 0) + self._share) / of if number else 0.0, self.text)

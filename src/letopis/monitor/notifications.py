@@ -13,11 +13,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from letopis.archive import Archive
-from letopis.archive.watches import AlertRow, DeliveryRow, watches_of
-from letopis.config import FetchSettings, MonitorSettings
+from letopis.archive.watches import TEST, AlertRow, DeliveryRow, watches_of
+from letopis.config import FetchSettings, MonitorSettings, ServeSettings
 from letopis.errors import LetopisError, MissingExtra, NotReady, Refused, UsageError
 from letopis.fetch import Origin
 from letopis.lazy import lazy
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 else:
     webhooks = lazy("letopis.fetch.webhooks")
 
+_IN_PATH = ":/~@!$'()*,;=&+"
 _MOST_SUMMARY = 200_000
 """Characters of a summary; the alerts themselves are whole in the archive."""
 
@@ -51,20 +52,40 @@ class Notification(NamedTuple):
         return json.dumps({"id": self.key, "title": self.title, "message": self.body, **self.facts}, ensure_ascii=False)
 
 
-def notification_of(alert: AlertRow, settings: MonitorSettings) -> Notification:
-    """The templates `monitor.title` and `monitor.message` filled in; unknown names in them stay as they are."""
+def home_of(settings: ServeSettings) -> str:
+    """Where people open the web interface: as it was set, else where it listens."""
+    host = "localhost" if settings.host in ("", "0.0.0.0", "::") else settings.host  # noqa: S104 - compared with
+    return settings.address.rstrip("/") or f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
+
+
+def _links(home: str, alert: AlertRow, stored: dict[str, Any]) -> dict[str, str]:
+    """Where the web interface shows what was noticed: the comparison as the watch sees it, and what noticed it."""
+    when = rfc3339(from_millis(alert.time))
+    compared = f"{home}/compare/{quote(alert.url, safe=_IN_PATH)}?to={when}&alert={alert.id}"
+    watch, saved = stored.get("watch"), stored.get("saved")
+    page = f"{home}/watches/{watch}" if watch else f"{home}/saved/{saved}" if saved else ""
+    return {"comparison": compared if alert.kind == "changed" and stored.get("version") else "", "page": page}
+
+
+def notification_of(alert: AlertRow, settings: MonitorSettings, home: str = "") -> Notification:
+    """The templates `monitor.title` and `monitor.message` filled in; unknown names in them stay as they are.
+
+    `home` is where people open the web interface, for links to it.
+    """
     stored: dict[str, Any] = json.loads(alert.facts)
     facts = {
         "kind": alert.kind,
         "url": alert.url,
         "time": rfc3339(from_millis(alert.time)),
         "tag": stored.get("tag", ""),
-        "watch": stored.get("name", ""),
+        "watch": stored.get("watch"),
+        "name": stored.get("name", ""),
         "version": stored.get("version"),
         "sentence": alert.message,
         "difference": stored.get("difference", ""),
         "score": stored.get("score"),
         "reason": stored.get("reason", ""),
+        **_links(home, alert, stored),
     }
     words = {name: "" if value is None else str(value) for name, value in facts.items()}
     title = Template(settings.title).safe_substitute(words).strip()
@@ -72,9 +93,9 @@ def notification_of(alert: AlertRow, settings: MonitorSettings) -> Notification:
     return Notification(f"letopis-alert-{alert.id}", title, body, facts)
 
 
-def summary_of(alerts: Sequence[AlertRow], settings: MonitorSettings) -> Notification:
+def summary_of(alerts: Sequence[AlertRow], settings: MonitorSettings, home: str = "") -> Notification:
     """One notification of several alerts: what each of them would say, one below the other."""
-    each = [notification_of(alert, settings) for alert in alerts]
+    each = [notification_of(alert, settings, home) for alert in alerts]
     body = "\n\n".join(f"{one.title}\n{one.body}".strip() for one in each)
     facts = {"kind": "summary", "alerts": [one.facts for one in each]}
     key = f"letopis-alerts-{alerts[0].id}-{alerts[-1].id}"
@@ -207,18 +228,29 @@ def shown_target(target: str) -> str:
     return f"{parts.scheme}://{parts.hostname}" if parts.scheme in ("http", "https") else f"{parts.scheme}:"
 
 
-def send_test(archive: Archive, subject: str, url: str, target: str, *, guarded: bool) -> str:
-    """Sends a test notification now: empty when the target took it, else why not. Nothing is recorded."""
-    now = rfc3339(archive.clock())
-    title = f"Test of the {subject}"
-    body = f"This is a test, sent at {now}. Alerts of the {subject} arrive here."
-    facts = {"kind": "test", "url": url, "time": now}
-    message = Notification(f"letopis-test-{now}", title, body, facts)
+class TestSource(NamedTuple):
+    """What alerts of, where it is seen, and the number and name of the watch or the saved search."""
+
+    subject: str
+    url: str
+    facts: dict[str, Any]
+
+
+def send_test(archive: Archive, source: TestSource, target: str, *, guarded: bool) -> str:
+    """Sends a test notification now: empty when the target took it, else why not. The list of deliveries has it."""
+    moment = archive.clock()
+    now, title = rfc3339(moment), f"Test of the {source.subject}"
+    body = f"This is a test, sent at {now}. Alerts of the {source.subject} arrive here."
+    row = AlertRow(0, source.url, TEST, to_millis(moment), title, json.dumps(source.facts))
+    links = _links(home_of(archive.settings.serve), row, source.facts)
+    facts = {"kind": TEST, "url": source.url, "time": now, **source.facts, **links}
+    message, error = Notification(f"letopis-test-{now}", title, body, facts), ""
     try:
         deliver(target, message, archive.settings.fetch, guarded=guarded)
-    except LetopisError as error:
-        return _reason(error, target)
-    return ""
+    except LetopisError as failed:
+        error = _reason(failed, target)
+    watches_of(archive).record_test(row, target, error)
+    return error
 
 
 def _reason(error: LetopisError, target: str) -> str:
@@ -263,9 +295,8 @@ class Outbox:
         if not taken:
             return 0
         settings, (first, alert) = self._archive.settings.monitor, taken[0]
-        message = (
-            notification_of(alert, settings) if len(taken) == 1 else summary_of([one for _, one in taken], settings)
-        )
+        home, alerts = home_of(self._archive.settings.serve), [one for _, one in taken]
+        message = notification_of(alert, settings, home) if len(taken) == 1 else summary_of(alerts, settings, home)
         try:
             await asyncio.to_thread(self._send, first.target, message, bool(first.guarded))
         except LetopisError as error:

@@ -314,12 +314,13 @@ class WatchSpec:
     def changing(self, earlier: WatchSpec, forgotten: Collection[str] = ()) -> WatchSpec:
         """An earlier specification with what is said here; fields that are `forgotten` begin anew.
 
-        Whoever changes a watch answers for it from then on, but not for targets that they did not give.
+        Whoever changes a watch answers for it from then on, but not for targets that they did not give, and its owner
+        stays who it was.
         """
         fresh = WatchSpec()
         kept = replace(earlier, **{name: getattr(fresh, name) for name in forgotten})
         snooze = kept.snooze if self.snooze is None else self.snooze
-        return replace(self.over(kept), origin=self.origin, snooze=snooze, owner=kept.owner or self.owner)
+        return replace(self.over(kept), origin=self.origin, snooze=snooze, owner=kept.owner)
 
 
 SPEC_FIELDS = (

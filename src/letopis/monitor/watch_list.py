@@ -62,6 +62,7 @@ class WatchList:
         *,
         name: str = "",
         forgotten: Collection[str] = (),
+        keep: bool = False,
         charge: Callable[[int], None] = lambda made: None,
         allow: Callable[[WatchEntry], None] = lambda entry: None,
     ) -> list[WatchEntry]:
@@ -69,7 +70,8 @@ class WatchList:
 
         New watches are due at once. A URL that is already watched (under that
         name) keeps its tag and what the specification does not say, but for
-        fields that are `forgotten`, and is due at once unless it is paused.
+        fields that are `forgotten`, and is due at once unless it is paused;
+        with `keep` nothing of it changes, unless only a sitemap had named it.
         With a tag and no URL the specification becomes the tag's defaults, in
         the same way. `allow` is asked about watches that are there, and
         `charge` hears how many are new, before anything is written.
@@ -85,11 +87,13 @@ class WatchList:
             for key in kinds:
                 self._refuse_other_way(self._changed(key, "page", spec, tag, forgotten, self._watches.find(key)))
         known = [row for key in kinds if (row := self._watches.find(key)) is not None]
-        for entry in self._entries(known):
+        kept = {row.key for row in known if keep and not row.source}
+        for entry in self._entries([row for row in known if row.key not in kept]):
             allow(entry)
         charge(len(kinds) - len(known))
         if kinds:
-            self._watches.save(kinds, lambda key, old: self._changed(key, kinds[key], spec, tag, forgotten, old))
+            saved = [key for key in kinds if key not in kept]
+            self._watches.save(saved, lambda key, old: self._changed(key, kinds[key], spec, tag, forgotten, old))
         elif tag:
             self._watches.save_tag(tag, lambda old: _changed_spec(spec, old, forgotten).to_json())
         return self._entries([row for key in kinds if (row := self._watches.find(key)) is not None])
@@ -181,6 +185,11 @@ class WatchList:
     def find(self, url: str) -> WatchEntry | None:
         """The first watch of a URL, if it has one."""
         return next(iter(self.of_page(url)), None)
+
+    def numbers(self, urls: Iterable[str], name: str = "") -> list[int]:
+        """The numbers of the watches that pages have under a name, those aside that only a sitemap named."""
+        found = (self._watches.find(watch_key(parse_user_url(url), _parse_name(name))) for url in urls)
+        return [row.id for row in found if row is not None and not row.source]
 
     def of_page(self, url: str) -> list[WatchEntry]:
         """All watches of a URL, the oldest first."""

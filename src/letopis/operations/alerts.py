@@ -12,7 +12,7 @@ from letopis.archive.watches import AlertRow, DeliveryRow
 from letopis.errors import NotReady, UsageError
 from letopis.fetch import Origin, private_ok
 from letopis.model import from_millis
-from letopis.monitor.notifications import send_test, shown_target
+from letopis.monitor.notifications import TestSource, send_test, shown_target
 from letopis.monitor.watch_list import WatchList
 from letopis.operations.answers import Rows
 from letopis.operations.context import Context
@@ -84,9 +84,10 @@ class DeliveriesQuery(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """An alert on its way to one target; only owners see the target in full.
+    """An alert, or a test, on its way to one target; only owners see the target in full.
 
-    `state` is pending, sent or failed. `due` is when it is tried next, for one that was sent when that was.
+    `kind` is that of the alert, or test; `state` is pending, sent or failed. `due` is when it is tried next, for one
+    that was sent when that was.
     """
 
     alert: int
@@ -98,6 +99,7 @@ class Delivery:
     due: datetime
     error: str
     message: str
+    kind: str
 
 
 @operation(
@@ -106,7 +108,7 @@ class Delivery:
     examples=("letopis watch deliveries", "letopis watch deliveries https://example.org/ --json"),
 )  # fmt: skip
 def watch_deliveries(context: Context, asked: DeliveriesQuery) -> Rows[Delivery]:
-    """List the notifications of alerts, newest first: where each went, whether it was taken, and why not."""
+    """List the notifications of alerts and tests, newest first: where each went, whether it was taken, and why not."""
     found = WatchList(context.archive).deliveries(asked.url, asked.limit)
     return Rows([_delivery(context, row, alert) for row, alert in found])
 
@@ -115,7 +117,7 @@ def _delivery(context: Context, row: DeliveryRow, alert: AlertRow) -> Delivery:
     target = row.target if context.may(OWN) else shown_target(row.target)
     return Delivery(
         alert.id, alert.url, json.loads(alert.facts).get("name", ""), target, row.state, row.attempts,
-        from_millis(row.due), row.error, alert.message,
+        from_millis(row.due), row.error, alert.message, alert.kind,
     )  # fmt: skip
 
 
@@ -142,14 +144,17 @@ def _test_sentence(row: TestedTarget) -> str:
 )  # fmt: skip
 def watch_test(context: Context, asked: WatchedUrls) -> Rows[TestedTarget]:
     """Send a test notification to every target of watches now, and say which of them took it."""
-    watches = [entry.watch for entry in refuse_others(context, WatchList(context.archive).known_entries(asked.urls))]
+    entries = refuse_others(context, WatchList(context.archive).known_entries(asked.urls))
     sources = [
-        _AlertSource(f"watch of {one.url}", one.url, target, one.notify_origin)
-        for one in watches
-        for target in one.notify
-    ]
+        _AlertSource(
+            TestSource(f"watch of {one.watch.url}", one.watch.url, {"watch": one.id, "name": one.watch.name}),
+            target, one.watch.notify_origin,
+        )
+        for one in entries
+        for target in one.watch.notify
+    ]  # fmt: skip
     if not sources:
-        raise UsageError("these watches notify nobody; give them a target with 'letopis watch add URL --notify TARGET'")
+        raise UsageError("these watches notify nobody; give them a target with 'letopis watch edit ID --notify TARGET'")
     return _tested(context, sources)
 
 
@@ -163,15 +168,14 @@ def saved_test(context: Context, asked: OneSavedSearch) -> Rows[TestedTarget]:
     saved = SavedQuestion.from_json(row.spec)
     if not saved.notify:
         raise UsageError("it notifies nobody; give it a target with 'letopis saved edit ID --notify TARGET'")
-    subject, page = f"saved search '{row.name}'", f"/saved/{row.id}"
-    return _tested(context, [_AlertSource(subject, page, target, saved.origin) for target in saved.notify])
+    source = TestSource(f"saved search '{row.name}'", f"/saved/{row.id}", {"saved": row.id, "name": row.name})
+    return _tested(context, [_AlertSource(source, target, saved.origin) for target in saved.notify])
 
 
 class _AlertSource(NamedTuple):
-    """What alerts of, where it is seen, one of its targets, and through which door that came."""
+    """What alerts, one of its targets, and through which door that came."""
 
-    subject: str
-    url: str
+    source: TestSource
     target: str
     origin: Origin
 
@@ -182,9 +186,9 @@ def _tested(context: Context, sources: Sequence[_AlertSource]) -> Rows[TestedTar
     rows = []
     for one in sources:
         guarded = not private_ok(archive.settings.fetch.private, one.origin)
-        error = send_test(archive, one.subject, one.url, one.target, guarded=guarded)
+        error = send_test(archive, one.source, one.target, guarded=guarded)
         shown = one.target if context.may(OWN) else shown_target(one.target)
-        rows.append(TestedTarget(one.url, shown, not error, error))
+        rows.append(TestedTarget(one.source.url, shown, not error, error))
     failed = [row for row in rows if row.error]
     return Rows(
         rows, faults=[NotReady(f"a test notification of {row.url} did not arrive: {row.error}") for row in failed]

@@ -285,7 +285,11 @@ def _watch_imported(watches: WatchList, context: Context, wish: ImportedWatch, r
     spec = WatchSpec(every=wish.every, filters=tuple(filters), origin=context.origin)
     pages, sitemaps = ((), (wish.url,)) if wish.is_sitemap else ((wish.url,), ())
     try:
-        watches.add(pages, spec, wish.tag or None, sitemaps)
+        known = watches.numbers([wish.url])
+        watches.add(pages, spec, wish.tag or None, sitemaps, keep=True)
+        if known:
+            report.refuse("it is watched already, and that watch stays as it is", wish.url)
+            return True
         if wish.paused:
             watches.pause([wish.url])
     except LetopisError as error:

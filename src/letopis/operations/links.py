@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
 from typing import Literal
 
-from letopis.archive import OWN, READ, WRITE
+from letopis.archive import OWN, READ, WRITE, Archive
 from letopis.archive.cluster import cluster_client, tasks_at_once
-from letopis.errors import Refused
+from letopis.archive.verdicts import first_texts, verdict_between
+from letopis.errors import LetopisError, Refused
 from letopis.index.link_graph import LinkSnapshot
 from letopis.index.link_reports import BrokenRow, LinkRow, RankRow, ReportRow, broken_links, links_for, rank_rows
 from letopis.index.link_reports import site_report as report_of
@@ -141,6 +142,9 @@ class SiteEventsQuery(Parameters):
     to: datetime | None = parameter(
         "The other time; default: now.", default=None, argument=True, metavar="T2", ends_day=True
     )
+    texts: bool = parameter(
+        "Of pages that changed, the first text that went and came between the two times.", default=False
+    )
 
 
 @operation(
@@ -163,7 +167,25 @@ def site_events(context: Context, asked: SiteEventsQuery) -> Rows[SiteEvent]:
     name, graph = known_site(context, asked.site)
     first, last = sorted((asked.start, context.moment(asked.to)))
     rows = site_difference(graph, name, to_millis(first), to_millis(last))
-    return Rows(rows, {"site": name, "from": first, "to": last})
+    shown = with_changed_texts(context.archive, rows, first, last) if asked.texts else rows
+    return Rows(shown, {"site": name, "from": first, "to": last})
+
+
+def with_changed_texts(
+    archive: Archive, events: Iterable[SiteEvent], first: datetime, last: datetime
+) -> Iterator[SiteEvent]:
+    """The events with the texts that went and came on pages that changed: what a comparison of both times shows."""
+    for event in events:
+        yield _with_texts(archive, event, first, last) if event.event in ("changed", "renamed") else event
+
+
+def _with_texts(archive: Archive, event: SiteEvent, first: datetime, last: datetime) -> SiteEvent:
+    """As it is where one of the two versions is not here, or the page had another address then."""
+    try:
+        change = verdict_between(archive, archive.get(event.url, at=first), archive.get(event.url, at=last))
+    except LetopisError:
+        return event
+    return event._replace(**first_texts(change)._asdict(), verdict=change.verdict)
 
 
 class LinksQuery(Parameters):

@@ -95,7 +95,10 @@ class Operation(NamedTuple, Generic[P, A]):
         if self.subject is not None:
             return self.subject(asked)
         shape: type[Any] = self.parameters
-        first = next((getattr(asked, one.name) for one in parameters_of(shape)), "")
+        known = parameters_of(shape)
+        # What is named by a word of the verb or in the path is what it is done to, wherever it was declared.
+        named = [one for one in known if one.declared.argument] or known
+        first = next((getattr(asked, one.name) for one in named), "")
         return " ".join(map(str, first)) if isinstance(first, tuple) else str(first)
 
     @property

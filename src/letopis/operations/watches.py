@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from letopis.archive import OWN, READ, WRITE
 from letopis.archive.watches import UndeliveredAlerts, watch_key, watches_of
@@ -102,6 +102,10 @@ def _rows(context: Context, entries: Iterable[WatchEntry], remark: str = "") -> 
     return Rows([_details(context, entry, undelivered) for entry in entries], remark=remark)
 
 
+def _fields(row: WatchDetails) -> dict[str, Any]:
+    return {one.name: getattr(row, one.name) for one in fields(row)}
+
+
 _ALL_DELIVERED = UndeliveredAlerts(0, 0, "")
 
 
@@ -152,7 +156,23 @@ class AddWatches(WatchOptions):
     another: bool = parameter(
         "Make another watch of pages that are already watched, under a name of its own.", default=False
     )
-    replace: bool = parameter("Forget the earlier options of pages that are already watched.", default=False)
+    replace: bool = parameter(
+        "Forget the options of pages that are already watched, and take these instead.", default=False
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AddedWatch(WatchDetails):
+    """A watch and what became of it: `added`, `kept` as it was since the page is watched already, or `changed`."""
+
+    outcome: Literal["added", "kept", "changed"]
+
+
+def _added_sentence(row: AddedWatch) -> str:
+    if row.outcome != "kept":
+        return _sentence(row)
+    state = "paused" if row.paused else f"at '{row.cron}'" if row.cron else f"every {written_duration(row.every)}"
+    return f"{row.url} is watched already ({state}) and stays as it is; 'letopis watch edit {row.id}' changes it"
 
 
 def _sentence(row: WatchDetails) -> str:
@@ -170,7 +190,7 @@ def _sentence(row: WatchDetails) -> str:
     single="url",
     audited="watch added",
     subject=lambda asked: " ".join((*asked.urls, *asked.sitemaps)) or f"tag {asked.tag}",
-    sentence=_sentence,
+    sentence=_added_sentence,
     errors=(403, 429, 501),
     tool=True,
     examples=(
@@ -184,14 +204,14 @@ def _sentence(row: WatchDetails) -> str:
         "letopis watch add --tag example --every 6h --notify mailto://user:password@example.org",
     ),
 )  # fmt: skip
-def watch_add(context: Context, asked: AddWatches) -> Rows[WatchDetails]:
+def watch_add(context: Context, asked: AddWatches) -> Rows[AddedWatch]:
     """Watch pages from now on, or set the defaults of a tag.
 
-    A page that is already watched keeps what is not given again: its tag, its
-    times, filters, targets and conditions, and it stays paused if it was. What
-    is given replaces what was: new filters replace all earlier ones, an
-    interval replaces cron times. An empty value takes an option back; with
-    'replace' all of them begin anew. A sitemap counts as one watch.
+    A page that is already watched stays as it is, whatever is given: its
+    times, filters and targets, its owner, and a pause; 'watch edit' changes
+    it. With 'replace' its options begin anew, but for the owner and the pause.
+    With 'another' or a name it gets one more watch. A sitemap counts as one
+    watch; a page that only a sitemap named becomes a watch of its own.
 
     A page may have several watches, told apart by their names; they all look
     at it in one way, with a browser or with the same headers. Whoever makes a
@@ -204,14 +224,24 @@ def watch_add(context: Context, asked: AddWatches) -> Rows[WatchDetails]:
     spec, cleared = spec_of(context, asked)
     urls = () if asked.sitemap else asked.urls
     if asked.another and urls:
-        return _rows(context, _add_others(context, urls, spec, asked.tag or ""))
-    made = WatchList(context.archive).add(
+        return _added(context, _add_others(context, urls, spec, asked.tag or ""), {})
+    watches = WatchList(context.archive)
+    known = watches.numbers((*urls, *sitemaps), asked.name)
+    made = watches.add(
         urls, spec, asked.tag, sitemaps, name=asked.name,
-        forgotten=(*SPEC_FIELDS, "kind") if asked.replace else cleared,
+        forgotten=(*SPEC_FIELDS, "kind") if asked.replace else cleared, keep=not asked.replace,
         charge=lambda count: context.charge("watches", count), allow=lambda entry: _refuse_other(context, entry),
     )  # fmt: skip
     remark = "" if made else f"these are now defaults of watches with the tag '{asked.tag}'"
-    return _rows(context, made, remark)
+    return _added(context, made, dict.fromkeys(known, "changed" if asked.replace else "kept"), remark)
+
+
+def _added(
+    context: Context, made: Iterable[WatchEntry], known: Mapping[int, Literal["kept", "changed"]], remark: str = ""
+) -> Rows[AddedWatch]:
+    found = _rows(context, made)
+    rows = [AddedWatch(**_fields(row), outcome=known.get(row.id, "added")) for row in found]
+    return Rows(rows, remark=remark)
 
 
 def _add_others(context: Context, urls: Sequence[str], spec: WatchSpec, tag: str) -> list[WatchEntry]:

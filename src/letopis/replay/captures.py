@@ -152,13 +152,18 @@ def is_short_work(archive: Archive, moment: TimelineCapture, asked: ReplayReques
 
 
 def memento(archive: Archive, web: ReplayUrls, found: FoundMemento, digits: str, asked: ReplayRequest) -> Response:
-    """The capture; or the way to it, if it is of another second."""
-    near, moment = found
-    if timestamp(moment.time) != digits:
+    """The capture; or the way to it, if it is of another second and no frame of ours tells how far off it is."""
+    moment = found.moment
+    if timestamp(moment.time) != digits and not (asked.wants_frame and _is_framed(archive, moment)):
         location = web.origin + web.inside(moment.time, moment.url, asked.form)
         fields = {"location": location, "link": resource_links(web, moment.url), **_readers(archive, asked.scope)}
         return Response(status_code=302, headers=fields)
-    return _capture_response(archive, web, near, moment, asked)
+    return _capture_response(archive, web, found, latest_millis(digits) - 999, asked)
+
+
+def _is_framed(archive: Archive, moment: TimelineCapture) -> bool:
+    _, stored, target = shown_capture(archive, moment)
+    return target is None and is_page(stored)
 
 
 def _readers(archive: Archive, scope: Scope) -> dict[str, str]:
@@ -196,10 +201,11 @@ class ReplayRequest:
 
 
 def _capture_response(
-    archive: Archive, web: ReplayUrls, near: CaptureNeighbours, moment: TimelineCapture, asked: ReplayRequest
+    archive: Archive, web: ReplayUrls, found: FoundMemento, wanted: int, asked: ReplayRequest
 ) -> Response:
-    """The capture; a whole page in our frame."""
-    moment, stored, target = shown_capture(archive, moment)
+    """The capture; a whole page in our frame, which says how far it is from the time that is wanted."""
+    near = found.near
+    moment, stored, target = shown_capture(archive, found.moment)
     named = [("first", near.first), ("prev", near.before), ("", moment), ("next", near.after), ("last", near.last)]
     fields = {
         "memento-datetime": http_date(moment.time),
@@ -217,7 +223,7 @@ def _capture_response(
     if target is not None:
         fields["location"] = web.origin + web.inside(target.time, target.url, asked.form)
     elif asked.wants_frame and is_page(stored):
-        return _framed_response(archive, web, ShownPage(near, moment, moment.time), fields, asked.scope)
+        return _framed_response(archive, web, ShownPage(near, moment, wanted), fields, asked.scope)
     if status != stored.status:
         stored = replace(stored, status=status)
     return _body_response(archive, web, moment, stored, fields, asked)
@@ -231,7 +237,7 @@ def _framed_response(
     origin = replay_door(scope).origin_for(request.headers.get("host", ""))
     place = FramePlace(web.origin + web.inside(moment.time, moment.url, "if_"), sandbox_flags(archive))
     if origin is not None and origin.address(moment.url, moment.time) is not None:
-        entry = f"{web.origin}/replay/enter?to={quote(page_path(moment.time, moment.url))}"
+        entry = f"{web.origin}/replay/enter?to={quote(page_path(page.asked, moment.url))}"
         place = replace(place, upgrade=entry, probe=f"{origin.base}/.letopis/ping")
     language = language_of(request)
     fields["content-security-policy"] = _frame_policy(web.origin, place.probe)

@@ -25,6 +25,7 @@ from letopis.archive.accounts import (
     projects_of,
     second_factors_of,
 )
+from letopis.archive.verdicts import first_texts
 from letopis.archive.watches import WatchedPage, watched_pages
 from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model import from_millis
@@ -33,7 +34,7 @@ from letopis.operations import Operation, bind, invitations, projects, two_facto
 from letopis.operations import accounts as operations
 from letopis.operations.two_factor import TwoFactorSecret, shown_secret
 from letopis.tuples import NamedTuple
-from letopis.web.alerts import changed_texts
+from letopis.web.audit_names import AUDIT_NAMES, audit_page
 from letopis.web.cache import page_cache_of
 from letopis.web.languages import LANGUAGE_COOKIE, LANGUAGES, translatable
 from letopis.web.login import exact_form_of
@@ -79,10 +80,10 @@ TOKEN_COLUMNS = (
     TableColumn("revoke", translatable("Actions"), "actions"),
 )
 AUDIT_LOG_COLUMNS = (
-    TableColumn("time", translatable("When"), "time"),
+    TableColumn("time", translatable("When"), "ago"),
     TableColumn("who", translatable("Who")),
-    TableColumn("action", translatable("What")),
-    TableColumn("subject", translatable("About")),
+    TableColumn("action", translatable("What"), "named"),
+    TableColumn("subject", translatable("About"), "custom"),
     TableColumn("address", translatable("From"), hidden=True),
 )
 
@@ -126,7 +127,7 @@ def _accounts_page(request: Request, notice: AccountNotice) -> Response:
         recovery_left=factors.left(person.id) if person else 0,
         invitations=list(invitations.list_invitations(context, everything)) if owner else [],
         projects=[(row, projects.may_change_project(context, row.owner)) for row in listed], now=context.moment(),
-        roles=list(ROLES), scopes=list(SCOPES), few=_FEW, **shown,
+        roles=list(ROLES), scopes=list(SCOPES), few=_FEW, audit_names=AUDIT_NAMES, audit_page=audit_page, **shown,
     )  # fmt: skip
 
 
@@ -155,7 +156,7 @@ def _latest(archive: Archive, project: Project) -> list[SimpleNamespace]:
     """The latest versions of its pages, the newest first, each with the check that brought it."""
     found, checks = latest_of_project(archive, project, _LATEST), archive.answers.checks_of_versions
     return [
-        SimpleNamespace(**{**one._asdict(), "time": from_millis(one.time)}, **changed_texts(check))
+        SimpleNamespace(**{**one._asdict(), "time": from_millis(one.time)}, **first_texts(check)._asdict())
         for one in found
         for check in [checks(one.url, [one.number]).get(one.number)]
     ]

@@ -13,11 +13,12 @@ from fastapi.responses import RedirectResponse
 from letopis.api.door import context_of
 from letopis.archive import Archive
 from letopis.archive.activity import activity_of, find_page
-from letopis.archive.records import BLOCK_LETTERS
-from letopis.model import Check, to_millis
+from letopis.archive.verdicts import first_texts
+from letopis.model import to_millis
 from letopis.operations import alerts
 from letopis.operations.saved_searches import SavedSearchesQuery, saved_list
 from letopis.tuples import NamedTuple
+from letopis.web.alert_words import alert_words
 from letopis.web.history import unread_marks
 from letopis.web.languages import translatable
 from letopis.web.login import local_path
@@ -54,8 +55,8 @@ class AlertLine(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The message without the address, which stands beside it."""
-        return self.alert.message.removeprefix(self.alert.url).strip()
+        """The message in the reader's language, without the address, which stands beside it."""
+        return alert_words(self.alert.message.removeprefix(self.alert.url).strip())
 
     @property
     def results(self) -> list[tuple[str, str]]:
@@ -92,21 +93,7 @@ def _with_text(archive: Archive, line: AlertLine) -> AlertLine:
     found = None
     if line.version and line.kind == "changed" and not (line.removed or line.added):
         found = archive.answers.checks_of_versions(line.url, [line.version]).get(line.version)
-    texts = changed_texts(found)
-    return line._replace(removed=texts["removed"], added=texts["added"]) if found else line
-
-
-def changed_texts(check: Check | None) -> dict[str, str]:
-    """The first text that went and the first that came, of a check that found a change."""
-    # A changed block is "added p: its text".
-    blocks = [block.partition(": ") for block in check.blocks] if check else []
-    first = {head.partition(" ")[0]: text for head, _, text in reversed(blocks)}
-    return {name: _whole_words(first.get(name, "")) for name in ("removed", "added")}
-
-
-def _whole_words(text: str) -> str:
-    """A text as a check keeps it, which is cut anywhere, up to its last whole word."""
-    return text if len(text) < BLOCK_LETTERS else f"{text.rpartition(' ')[0] or text}\N{NO-BREAK SPACE}…"
+    return line._replace(**first_texts(found)._asdict()) if found else line
 
 
 def _with_marks(request: Request, lines: Sequence[AlertLine]) -> list[AlertLine]:

@@ -17,7 +17,7 @@ from fastapi.responses import RedirectResponse
 from letopis.api.access import principal_of
 from letopis.api.door import context_of
 from letopis.api.requests import origin_of
-from letopis.archive.differences import DiffSide, diff_side, diff_texts
+from letopis.archive.differences import DiffSide, diff_side, read_texts
 from letopis.archive.verdicts import verdict_between
 from letopis.change.diff_formats import link_changes
 from letopis.change.text_diff import DiffPiece, diff_pieces
@@ -30,6 +30,7 @@ from letopis.monitor.views import filtered_verdict, filtered_version
 from letopis.monitor.watch import FilterText, parse_filters
 from letopis.monitor.watch_list import WatchList
 from letopis.operations import Context, bind
+from letopis.operations.alerts import AlertsQuery, watch_alerts
 from letopis.operations.muting import MuteCommand, mute_add
 from letopis.operations.pages import DiffQuery, diff_sides
 from letopis.replay.csp import SAFE_HEADERS
@@ -237,27 +238,28 @@ class ComparedSides(NamedTuple):
 def comparison(request: Request) -> Response:
     """Two versions: by default the newest and the one before it; with `filter` and a number as that watch sees them.
 
-    `filter=watch` means the first watch of the page.
+    `filter=watch` means the first watch of the page with filters, `alert` and a number the watch of that alert. Who
+    comes from an alert or a watch has read what is new of the page, once the newest version is shown.
     """
     context = context_of(request)
     archive = context.archive
-    asked = page_address(archive, request.scope, "/compare/", ("from", "to", "view", "filter"))
+    asked = page_address(archive, request.scope, "/compare/", ("from", "to", "view", "filter", "alert"))
     view = asked.own.get("view", "words")
     if view not in (*_FILLED, _FRAME):
         raise UsageError(f"there is no view '{view[:40]}'; choose one of {', '.join(COMPARE_VIEWS)}")
-    chosen = asked.own.get("filter", "")
-    pair, filters = _version_pair(context, asked, chosen_time(request)), _watch_filters(context, asked.url, chosen)
-    sides = _sides_of(context, pair, filters if chosen else ())
+    chosen = asked.own.get("filter", "") or _watch_of_alert(context, asked)
+    pair, watch = _version_pair(context, asked, chosen_time(request)), _filtering_watch(context, asked.url, chosen)
+    sides = _sides_of(context, pair, watch.filters if watch is not None and chosen else ())
     pictures = _pictures(context, pair)
     if view == _FRAME:
         return _framed(sides.old, sides.new, origin_of(request.scope))
     now = context.moment()
-    seen_now = pair.after is None and mark_seen(request, context, asked.url)
+    seen_now = bool(chosen) and pair.after is None and mark_seen(request, context, asked.url)
     return render_page(
         request, "compare.html", url=asked.url, host=host_of(asked.url), title=sides.new.page.title, pair=pair,
         view=view, views={name: label for name, label in COMPARE_VIEWS.items() if name != "pictures" or any(pictures)},
         tab=_WHOLE.get(view, view), pictures=pictures, first_change=FIRST_CHANGE, verdict=sides.verdict,
-        filters=filters, filtered=chosen if sides.filters else "", may_write=principal_of(request).may(WRITE),
+        watch=watch, filtered=chosen if sides.filters else "", may_write=principal_of(request).may(WRITE),
         link=f"from={rfc3339(pair.old.time)}&to={rfc3339(pair.new.time)}", choices=pair.choices[::-1],
         seen_now=seen_now, unread=bool(unread_marks(request, context).unread([asked.url])),
         bar=time_bar(
@@ -281,11 +283,27 @@ def _picture(context: Context, version: Version, end: datetime | None) -> str:
     return f"/api/v1/screenshot?{urlencode({'url': version.url, 'at': rfc3339(kept[0].time)})}" if kept else ""
 
 
-def _watch_filters(context: Context, url: str, chosen: str) -> tuple[FilterText, ...]:
-    """Those of the watch with a number, else of the first watch of the page."""
-    found = WatchList(context.archive).of_page(url)
-    named = [entry for entry in found if str(entry.id) == chosen] or found
-    return named[0].watch.filters if named else ()
+class FilteringWatch(NamedTuple):
+    """A watch through whose filters versions may be read."""
+
+    id: int
+    filters: tuple[FilterText, ...]
+
+
+def _filtering_watch(context: Context, url: str, chosen: str) -> FilteringWatch | None:
+    """The watch with a number, else the first watch of the page with filters."""
+    found = [entry for entry in WatchList(context.archive).of_page(url) if entry.watch.filters]
+    named = [entry for entry in found if str(entry.id) == chosen] if chosen.isdigit() else found
+    return FilteringWatch(named[0].id, named[0].watch.filters) if named else None
+
+
+def _watch_of_alert(context: Context, asked: PageAddress) -> str:
+    """The number of the watch that an alert of the page came from, "watch" where it names none; empty for no alert."""
+    number = asked.own.get("alert", "")
+    if not (number.isascii() and number.isdigit() and len(number) < 18):
+        return ""
+    found = list(watch_alerts(context, AlertsQuery(url=asked.url, limit=1, before=int(number) + 1)))
+    return (str(found[0].watch) if found[0].watch else "watch") if found and found[0].id == int(number) else ""
 
 
 def _sides_of(context: Context, pair: VersionPair, filters: tuple[FilterText, ...]) -> ComparedSides:
@@ -354,14 +372,16 @@ def _version_pair(context: Context, asked: PageAddress, as_of: str) -> VersionPa
 
 
 def _words(old: DiffSide, new: DiffSide) -> dict[str, Any]:
-    found = diff_pieces(*diff_texts(old, new))
-    return {"runs": running_text(found), "counts": count_words(found)}
+    texts = read_texts(old, new)
+    found = diff_pieces(*texts)
+    return {"runs": running_text(found), "counts": count_words(found), "same": texts[0] == texts[1]}
 
 
 def _sides(old: DiffSide, new: DiffSide, whole: bool = False) -> dict[str, Any]:
-    found = diff_pieces(*diff_texts(old, new))
+    texts = read_texts(old, new)
+    found = diff_pieces(*texts)
     rows = list(_diff_rows(found))[:MOST_ROWS] if whole else side_by_side(found)
-    return {"rows": rows, "counts": count_words(found), "whole": whole}
+    return {"rows": rows, "counts": count_words(found), "whole": whole, "same": texts[0] == texts[1]}
 
 
 def _links(old: DiffSide, new: DiffSide) -> dict[str, Any]:

@@ -183,7 +183,8 @@ def _begin(request: Request, archive: Archive, form: dict[str, str]) -> Response
         if form.get("what") == "crawl":
             return RedirectResponse(f"/crawl?queued={_queued(request, {'seeds': url, 'requisites': 'on'})}", 303)
         context = context_of(request)
-        watch_add(context, bind(AddWatches, {"url": url, "every": form.get("every", "1h")}, context.moment()))
+        asked = bind(AddWatches, {"url": url, "every": form.get("every", "1h")}, context.moment())
+        watch = next(iter(watch_add(context, asked)))
     except LetopisError as error:
         return _welcome_page(request, archive, _form_status(error), shell_words(error), url)
-    return RedirectResponse("/watches?done=added", 303)
+    return RedirectResponse(f"/watches/{watch.id}?done={watch.outcome}", 303)

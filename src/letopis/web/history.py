@@ -43,7 +43,7 @@ PLAN_STATES = (
     translatable("it was not there and is given up"),
 )
 """What `explain_visit` says of a page, for the translations."""
-_OWN = ("at", *table_names("v"), *table_names("c"), *table_names("in"), *table_names("out"))
+_OWN = ("at", "alert", *table_names("v"), *table_names("c"), *table_names("in"), *table_names("out"))
 _CHOICES = 200
 _SIZE = 25
 VERSION_COLUMNS = (
@@ -82,7 +82,7 @@ def unread_marks(request: Request, context: Context) -> UnreadMarks:
 
 
 def mark_seen(request: Request, context: Context, url: str) -> bool:
-    """Whoever opened a page has read what is new of it, alerts too; whether there was anything to be written down."""
+    """Whoever opened an alert of a page has read what is new of it; whether there was anything to be written down."""
     marks, newest = unread_marks(request, context), WatchList(context.archive).alerts(url, 1)
     unread = bool(marks.unread([url])) or any(marks.read_at([url]).get(url, row.time) < row.time for row in newest)
     if unread:
@@ -92,7 +92,7 @@ def mark_seen(request: Request, context: Context, url: str) -> bool:
 
 @router.get("/url/{rest:path}")
 def resource(request: Request) -> Response:
-    """Everything that is known of one address: state, availability, versions, checks."""
+    """Everything that is known of one address; with `alert`, whoever comes from that alert has read it."""
     context = context_of(request)
     archive = context.archive
     asked = page_address(archive, request.scope, "/url/", _OWN)
@@ -117,7 +117,8 @@ def resource(request: Request) -> Response:
     )
     if wanted is not None:
         return wanted
-    mark_seen(request, context, asked.url)
+    if asked.own.get("alert"):
+        mark_seen(request, context, asked.url)
     return render_page(
         request, "resource.html", url=asked.url, host=host(asked.url), title=activity_of(archive).title(row.id),
         last=checks[-1], strip=availability_strip(checks, archive.clock()),

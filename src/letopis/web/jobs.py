@@ -37,7 +37,8 @@ from letopis.schedule.policies import format_span
 from letopis.tuples import NamedTuple
 from letopis.urls import site
 from letopis.web.languages import language_of, translatable, translate, use_language
-from letopis.web.pages import PageRoute, environment, form_of, render_page
+from letopis.web.pages import OUTCOME_NAMES, PageRoute, environment, form_of, render_page
+from letopis.web.run_steps import step_words
 from letopis.web.tables import TableColumn, TableView, first_download, make_table, table_download
 
 if TYPE_CHECKING:
@@ -197,20 +198,7 @@ async def _progress(request: Request, run: int | None) -> AsyncIterator[str]:
         state.listeners -= 1
 
 
-_CRAWL_FIGURES = translatable("{fetched} fetched, {waiting} waiting")
-_CRAWLED = re.compile(r"(\d+) fetched, (\d+) waiting")
-
-
-def _step(job: Job) -> str:
-    """The step of a job in words: its number where it has several, and how far a crawl is."""
-    name, _, figures = job.step.partition(": ")
-    known = _CRAWLED.fullmatch(figures)
-    said = translate(_CRAWL_FIGURES, fetched=known[1], waiting=known[2]) if known else figures
-    name = name.removeprefix("1/1 ")
-    return f"{name}: {said}" if said else name
-
-
-environment.filters["step"] = _step
+environment.filters["step"] = step_words
 
 
 def _open_jobs(request: Request, run: int | None) -> str:
@@ -220,14 +208,17 @@ def _open_jobs(request: Request, run: int | None) -> str:
 
 def _open_jobs_in_words(context: Context, run: int | None) -> str:
     found: list[dict[str, Any]] = [
-        {"id": job.id, "state": job.state, "step": _step(job), "progress": job.progress, "message": job.message}
+        {"id": job.id, "state": job.state, "step": step_words(job), "progress": job.progress, "message": job.message}
         for wanted in ("queued", "running")
         for job in operations.list_jobs(context, operations.JobsQuery(state=wanted, limit=_SIZE))
     ]
     for one in found:
         if one["id"] == run:
             log = _bytes(operations.job_log(context, operations.JobNumber(id=one["id"]))).decode("utf-8", "replace")
-            one["looks"] = [look._asdict() | {"failed": look.failed} for look in looks_of(log)[:_LAST_LOOKS]]
+            looks = looks_of(log)
+            one["looks"] = [look._asdict() | {"failed": look.failed} for look in looks[:_LAST_LOOKS]]
+            one["outcomes"] = _counted(looks)
+            one["called"] = {name: translate(called) for name, called in OUTCOME_NAMES.items()}
     return json.dumps(found)
 
 
@@ -245,13 +236,19 @@ class LoggedLook(NamedTuple):
 
     @property
     def failed(self) -> bool:
-        """Whether no page came of it."""
-        return not self.status.startswith(("2", "3"))
+        """Whether somebody was asked and no page came of it."""
+        return self.outcome != "refused" and not self.status.startswith(("2", "3"))
 
 
 def looks_of(log: str) -> list[LoggedLook]:
     """The addresses that a log names, the last one first."""
     return [LoggedLook(*found.groups()) for found in _LOOK_LINE.finditer(log)][::-1]
+
+
+def _counted(looks: list[LoggedLook]) -> dict[str, int]:
+    """How many looks had each outcome, in the order of their names."""
+    counts = Counter(look.outcome for look in looks)
+    return {name: counts[name] for name in OUTCOME_NAMES if counts[name]}
 
 
 @router.post("/jobs")
@@ -308,7 +305,7 @@ def show(request: Request, number: str, xslt: str = "") -> Response:
         request, "job.html", line=_line(context, job), behind=_behind(context, job),
         result=_cut(result) if result is not None else "", styles=styles, style=xslt if xslt in styles else "",
         log=_cut(log), text=_cut(operations.job_query(context, wanted)), results=tables,
-        outcomes=Counter(look.outcome for look in looks), site=_site(text), looks=looks[:_LAST_LOOKS],
+        outcomes=_counted(looks), site=_site(text), looks=looks[:_LAST_LOOKS],
         failures=[look for look in looks if look.failed][:_MOST_FAILURES],
         files=list(operations.list_job_files(context, wanted)),
     )  # fmt: skip

@@ -22,7 +22,7 @@ from letopis.api.access import principal_of
 from letopis.api.requests import archive_of, http_status_of
 from letopis.archive import Archive
 from letopis.archive.activity import find_page
-from letopis.errors import BadUrl, LetopisError, UsageError, shell_words
+from letopis.errors import LetopisError, UsageError, shell_words
 from letopis.model import rfc3339, stamp14
 from letopis.replay.addresses import embedded_url, path_after
 from letopis.schedule.policies import format_span
@@ -154,7 +154,17 @@ environment.filters |= {
     "rfc3339": rfc3339,
     "stamp": stamp14,
 }
+OUTCOME_NAMES = {
+    "new": translatable("new"),
+    "changed": translatable("changed"),
+    "unchanged": translatable("unchanged"),
+    "unavailable": translatable("unavailable"),
+    "too-large": translatable("too large"),
+    "refused": translatable("not asked"),
+}
+"""One word for each outcome of a look, in every list and while it happens."""
 environment.globals |= {
+    "outcomes_called": OUTCOME_NAMES,
     "version": __version__,
     "languages": LANGUAGES,
     "spoken": current_language,
@@ -179,6 +189,7 @@ _TITLES = {
     403: translatable("Not allowed"),
     404: translatable("Not in this archive"),
     413: translatable("Too large"),
+    429: translatable("Too many tries"),
 }
 
 
@@ -336,7 +347,7 @@ def page_address(archive: Archive, scope: Any, prefix: str, names: tuple[str, ..
 def _parsed_url(text: str) -> str | None:
     try:
         return embedded_url(text)
-    except BadUrl:
+    except UsageError:
         return None
 
 

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from letopis.web.pages import problem_page
 
-_FOR_PROGRAMS = ("/api/", "/cdx/", "/web/cdx", "/web/timemap", "/feed/", "/metrics", "/openapi.json", "/healthz")
+_FOR_PROGRAMS = ("/api/", "/cdx/", "/web/cdx", "/web/timemap", "/metrics", "/openapi.json", "/healthz")
 _PROBLEM = b"application/problem+json"
 _OF_THE_BODY = (b"content-type", b"content-length")
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from types import SimpleNamespace
 
+from letopis.archive import Archive
 from letopis.archive.activity import PageRow
 from letopis.archive.reader import RecordReader
 from letopis.errors import NotFound
@@ -12,11 +14,11 @@ from letopis.index.link_reports import BrokenRow
 from letopis.index.page_places import PageSources, with_places
 from letopis.index.site_events import SiteEvent
 from letopis.index.site_maps import MapPage
-from letopis.model import stamp14, to_millis
+from letopis.model import stamp14
+from letopis.operations.links import with_changed_texts
 from letopis.operations.site_audits import AuditCounts
 from letopis.operations.site_listings import PageFacts
 from letopis.tuples import NamedTuple
-from letopis.web.alerts import changed_texts
 from letopis.web.languages import translatable
 from letopis.web.tables import TableColumn
 
@@ -74,7 +76,7 @@ AUDIT_COLUMNS = (
 BROKEN_COLUMNS = (
     TableColumn("target", translatable("Leads to"), "page"),
     TableColumn("status", translatable("Status"), "custom"),
-    TableColumn("since", translatable("Since"), "time"),
+    TableColumn("since", translatable("Since"), "ago"),
     TableColumn("source", translatable("Found on"), "page"),
     TableColumn("line", translatable("Line to change"), "custom"),
     TableColumn("markup", translatable("Text of the line"), hidden=True),
@@ -86,7 +88,7 @@ BROKEN_COLUMNS = (
     TableColumn("actions", translatable("Actions"), "actions"),
 )
 EVENT_COLUMNS = (
-    TableColumn("time", translatable("When"), "time"),
+    TableColumn("time", translatable("Last change"), "ago"),
     TableColumn("event", translatable("What"), "custom"),
     TableColumn("url", translatable("Page"), "custom"),
     TableColumn("title", translatable("Title"), hidden=True),
@@ -180,17 +182,14 @@ class RankLine(NamedTuple):
 def event_line(row: SiteEvent) -> SimpleNamespace:
     """An event as the table shows it; its details are for the filter and for files, the page words them."""
     details = " ".join(filter(None, (row.to, row.parent, row.before)))
-    return SimpleNamespace(**row._asdict(), details=details, removed="", added="")
+    return SimpleNamespace(**row._asdict(), details=details, found=row)
 
 
-def with_changed_texts(answers: RecordReader, rows: Sequence[SimpleNamespace]) -> list[SimpleNamespace]:
-    """The rows with the first text that came and went, which costs a look at the checks of each."""
-    for row in rows:
-        if row.time is not None and row.event in ("changed", "renamed"):
-            moment = to_millis(row.time)
-            found = next(iter(answers.checks(row.url, moment, moment)), None)
-            vars(row).update(changed_texts(found))
-    return list(rows)
+def with_replaced_texts(
+    archive: Archive, first: datetime, last: datetime, rows: Sequence[SimpleNamespace]
+) -> list[SimpleNamespace]:
+    """The rows with the first text that went and came between two dates, which costs a look at both versions."""
+    return [event_line(one) for one in with_changed_texts(archive, (row.found for row in rows), first, last)]
 
 
 def with_lines(sources: PageSources, answers: RecordReader, rows: Sequence[SimpleNamespace]) -> list[SimpleNamespace]:

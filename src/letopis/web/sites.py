@@ -69,8 +69,8 @@ from letopis.web.site_tables import (
     broken_line,
     event_line,
     page_line,
-    with_changed_texts,
     with_lines,
+    with_replaced_texts,
 )
 from letopis.web.tables import TableQuestion, make_table, table_download
 from letopis.web.timebar import CountedTime, chosen_time, site_times, time_bar
@@ -296,7 +296,7 @@ def _changes(view: SiteView) -> dict[str, Any] | None:
     by_day, hours = _heat(view) or (None, None)
     shown = {"heat": by_day, "hours": hours}
     newest = sorted(found.of(view.ask.kind), key=lambda row: row.time or view.since, reverse=True)
-    whole = partial(with_changed_texts, view.archive.answers)
+    whole = partial(with_replaced_texts, view.archive, view.since, view.at)
     table = {"columns": EVENT_COLUMNS, "rows": list(map(event_line, newest)), "whole": whole}
     return {**table, "events_called": EVENT_NAMES, **_kinds(view, found), **shown}
 

@@ -27,6 +27,9 @@ AS_OF_COOKIE = "letopis-as-of"
 _LIFETIME = 86_400
 _BARS = 120
 _WIDTH = 1000.0
+_FEW_DAYS = 2
+"""Days up to which a site is told by the minute: one that has been known for an hour has a past as well."""
+_MINUTE = 60_000
 _YEAR = timedelta(days=366)
 
 
@@ -100,9 +103,13 @@ def time_bar(
 
 
 def site_times(activity: Activity, site: str, now: datetime) -> list[CountedTime]:
-    """The ends of the days of the last year on which pages of a site changed or came."""
-    days = activity.version_days(site, to_millis(now - _YEAR))
-    return [(min(from_millis((day + 1) * DAY - 1000), now), count) for day, count in days]
+    """The ends of the days of the last year on which pages of a site changed or came; of few days, the minutes."""
+    span, since = DAY, to_millis(now - _YEAR)
+    found = activity.version_times(site, since, span)
+    if len(found) <= _FEW_DAYS:
+        span = _MINUTE
+        found = activity.version_times(site, since, span)
+    return [(min(from_millis((number + 1) * span - 1000), now), count) for number, count in found]
 
 
 def _bars(counted: Sequence[CountedTime], shown: datetime, back: str) -> list[DensityBar]:

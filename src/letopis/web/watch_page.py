@@ -35,7 +35,7 @@ router = APIRouter(route_class=PageRoute)
 
 _ALERTS = 50
 _SHOWN_TEXT = 4000
-_CHECKS = ("added", "check", "resume")
+_CHECKS = ("added", "another", "check", "resume")
 """Actions after which the watch is checked at once."""
 _STAYS = ("check", "read", "unread", "pause", "resume", "snooze", "test")
 """Actions after which the page of the watch is shown again."""

@@ -50,7 +50,9 @@ WATCH_COLUMNS = (
     TableColumn("undelivered", translatable("Not delivered"), "number", hidden=True),
 )
 _DONE = {
-    "added": translatable("Watch saved; new ones are checked now."),
+    "added": translatable("Watching. The first check is running."),
+    "another": translatable("This page was watched already, and that watch stays as it was; this is one more."),
+    "kept": translatable("This page is watched already; its watch stays as it was."),
     "removed": translatable("Watches removed; what they recorded stays."),
     "check": translatable("They are due now; a running daemon checks them within seconds."),
     "pause": translatable("Watches paused."),
@@ -181,7 +183,8 @@ def _add(request: Request, fields: Mapping[str, list[str]]) -> Response:
         made = list(operations.watch_add(context, bind(operations.AddWatches, said, context.moment(), door="http")))
     except LetopisError as error:
         return _refused(request, error, ticked(form, fields))
-    return RedirectResponse(f"/watches/{made[0].id}?done=added" if len(made) == 1 else "/watches?done=added", 303)
+    done = "another" if any(one.name for one in made) else "added"
+    return RedirectResponse(f"/watches/{made[0].id}?done={done}" if len(made) == 1 else f"/watches?done={done}", 303)
 
 
 def first_values(fields: Mapping[str, list[str]]) -> dict[str, str]:

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 from lxml import etree
@@ -26,7 +27,7 @@ from letopis.index.link_index import LinkIndex
 from letopis.index.word_index import WordIndex
 from letopis.jobs.documents import element, parent_element
 from letopis.jobs.language.steps import QueryRun, bool_attribute, child_texts, int_attribute
-from letopis.model import Observation, parse_duration
+from letopis.model import Observation, Outcome, parse_duration, rfc3339
 from letopis.operations.job_files import UrlPattern
 from letopis.urls import host, hostname, parse_user_url, site
 from letopis.urls.rules import UrlRuleOutcome, UrlRules, UrlRuleVerdict
@@ -37,6 +38,7 @@ MAX_LISTED_URLS = 1000
 """Addresses that rules changed or ignored which a result names; all are counted."""
 _MAX_REMEMBERED_URLS = 1_000_000
 _MOST_PAGES = 2**62
+_BUSY_STATUSES = (429, 503)
 
 
 def copyfromcache_step(step: etree._Element, run: QueryRun) -> bytes:
@@ -104,10 +106,41 @@ class _DownloadQuota:
                 self.fault = fault
 
 
+class _DownloadFigures:
+    """How far a download is, in words: pages that were fetched, those that wait, and for which host it waits."""
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+        self._not_asked = 0
+        self._figures = "0 fetched, 1 waiting"
+        self._busy: dict[str, int] = {}
+        self.share = 0.0
+
+    def look(self, look: Observation) -> None:
+        """One look: whether anybody was asked, and whether the server wants to be left alone."""
+        self._not_asked += look.outcome is Outcome.REFUSED
+        place, status = host(look.response.url), look.response.status
+        if status in _BUSY_STATUSES:
+            self._busy[place] = status
+        elif look.outcome is not Outcome.REFUSED:
+            self._busy.pop(place, None)
+
+    def page(self, share: float, asked: int, waiting: int) -> str:
+        """The figures after a page."""
+        self.share, self._figures = share, f"{asked - self._not_asked} fetched, {waiting} waiting"
+        return self._figures
+
+    def wait(self, place: str, seconds: float) -> str:
+        """The same while a host is left alone: until when, and which status asked for that; 0 for the usual pause."""
+        until = rfc3339(self._clock() + timedelta(seconds=seconds))
+        return f"{self._figures}, {place} again at {until} ({self._busy.get(place, 0) or 'pause'})"
+
+
 def download_step(step: etree._Element, run: QueryRun) -> bytes:
     """A crawl by levels from start pages; each level is on disk and can be queried before the next begins."""
     seeds, levels = child_texts(step, "url"), list[str]()
     depth, quota, progress = int_attribute(step, "maxlevel"), _DownloadQuota(run), run.context.progress
+    words = _DownloadFigures(run.archive.clock)
 
     def level_done(level: CrawlLevel) -> None:
         levels.append(element("level", {"number": level.number, "pages": level.pages}))
@@ -117,14 +150,19 @@ def download_step(step: etree._Element, run: QueryRun) -> bytes:
         quota.charge()
         # Levels count alike, since nobody knows how many pages the next one has.
         share = (len(levels) + done / of) / ((depth or len(levels)) + 1)
-        progress.share(share, f"{asked} fetched, {of - done} waiting")
+        progress.share(share, words.page(share, asked, of - done))
+
+    def look_done(look: Observation) -> None:
+        words.look(look)
+        progress.log(_look_line(look))
 
     hooks = LevelHooks(
         level_done,
         page_done,
         lambda: progress.cancelled() or quota.fault is not None,
         index_titles_only(run.archive) if run.mode == "basic" else None,
-        lambda look: progress.log(_look_line(look)),
+        look_done,
+        lambda host, seconds: progress.share(words.share, words.wait(host, seconds)),
     )
     work = crawl_levels(
         run.archive, seeds, _selection(step, run, seeds), hooks, private_ok=run.context.private_allowed,
@@ -134,6 +172,7 @@ def download_step(step: etree._Element, run: QueryRun) -> bytes:
     figures = asyncio.run(work)
     run.figures.add(figures)
     run.raise_if_cancelled()
+    progress.share(1.0, f"{figures.fetched} fetched")
     if quota.fault is not None:
         raise quota.fault
     _require_pages(figures)

@@ -6,6 +6,10 @@ addEventListener("beforeunload", () => (leaving = true));
 addEventListener("pageshow", () => (leaving = false));
 export const loadAgain = () => leaving || location.reload();
 
+// What answers a form stands at the address of its list: whoever loads it again does nothing twice.
+const listed = document.querySelector("[data-address]");
+if (listed) history.replaceState(null, "", listed.dataset.address);
+
 for (const link of document.querySelectorAll("[data-copy]")) {
   link.addEventListener("click", async (event) => {
     if (!navigator.clipboard || event.metaKey || event.ctrlKey || event.shiftKey) return;

@@ -14,19 +14,28 @@ function part(tag, text, css, to) {
   return made;
 }
 
-function lookedAt(look) {
+function lookedAt(look, called) {
   const line = document.createElement("li");
   const page = part("a", look.url.replace(/^https?:\/\//, ""), "page", `/url/${look.url}`);
   line.append(part("span", look.status, look.failed ? "badge unavailable" : "badge"), " ");
-  line.append(part("span", look.outcome, `badge ${look.outcome}`), " ", page);
+  line.append(part("span", called[look.outcome] ?? look.outcome, `badge ${look.outcome}`), " ", page);
   return line;
 }
 
-function showLooks(looks) {
+function showOutcomes(outcomes, called) {
+  const place = document.querySelector("[data-run-outcomes]");
+  const counts = Object.entries(outcomes);
+  if (!place || !counts.length) return;
+  place.hidden = false;
+  const badges = counts.map(([name, count]) => [part("span", called[name] ?? name, `badge ${name}`), ` ${count} `]);
+  place.replaceChildren(...badges.flat());
+}
+
+function showLooks(looks, called) {
   const section = document.querySelector("[data-run-looks]");
   if (!section || !looks.length) return;
   section.hidden = false;
-  section.querySelector("[data-run-last]").replaceChildren(...looks.map(lookedAt));
+  section.querySelector("[data-run-last]").replaceChildren(...looks.map((look) => lookedAt(look, called)));
 }
 
 if (places.size) {
@@ -43,7 +52,10 @@ if (places.size) {
       }
       place.querySelector("[data-run-step]").textContent = run.step;
       place.querySelector("progress").value = run.progress;
-      if (run.looks) showLooks(run.looks);
+      if (run.looks) {
+        showLooks(run.looks, run.called);
+        showOutcomes(run.outcomes, run.called);
+      }
     }
   });
 }
