@@ -16,6 +16,8 @@ from letopis.cli.output import ProgressLine
 from letopis.cli.verbs.daemon import run_daemon
 from letopis.crawl import CrawlOptions
 from letopis.errors import NotReady
+from letopis.index.link_index import LinkIndex
+from letopis.operations.words import word_index
 from letopis_demo.guide import serving_guide
 from letopis_demo.story import tell_story
 from letopis_demo.story_sites import DAYS
@@ -46,6 +48,13 @@ def _tell(cli: CliContext, archive: Archive, seed: int) -> None:
         looks = tell_story(archive, seed, line.show)
     if looks and not cli.quiet:
         click.echo(f"recorded a year of five sites: {looks} checks", err=True)
+
+
+def _index(cli: CliContext, archive: Archive) -> None:
+    """Words and links of the year, so that every stop of the tour has its answer in the first minute."""
+    with ProgressLine("versions are indexed", quiet=cli.is_unwatched) as line:
+        word_index(archive).catch_up(line.show)
+        LinkIndex(archive).catch_up(line.show)
 
 
 @asynccontextmanager
@@ -93,4 +102,5 @@ def demo_verb(cli: CliContext, host: str | None, port: int | None, hosts: int, s
     with cli.open() as archive:
         _tell(cli, archive, seed)
         if not only_story:
+            _index(cli, archive)
             asyncio.run(run_demo(cli, archive, hosts, seed))
