@@ -16,10 +16,8 @@ from letopis.cli.output import ProgressLine
 from letopis.cli.verbs.daemon import run_daemon
 from letopis.crawl import CrawlOptions
 from letopis.errors import NotReady
-from letopis.index.link_index import LinkIndex
-from letopis.operations.words import word_index
 from letopis_demo.guide import serving_guide
-from letopis_demo.story import tell_story
+from letopis_demo.story import index_story, tell_story
 from letopis_demo.story_sites import DAYS
 
 DEMO_SETTINGS = {"crawl.delay": 0.05, "schedule.interval": 180.0, "schedule.min": 60.0, "schedule.max": 900.0}
@@ -51,10 +49,9 @@ def _tell(cli: CliContext, archive: Archive, seed: int) -> None:
 
 
 def _index(cli: CliContext, archive: Archive) -> None:
-    """Words and links of the year, so that every stop of the tour has its answer in the first minute."""
+    """Before the tour is named, so that each of its stops has its answer in the first minute."""
     with ProgressLine("versions are indexed", quiet=cli.is_unwatched) as line:
-        word_index(archive).catch_up(line.show)
-        LinkIndex(archive).catch_up(line.show)
+        index_story(archive, line.show)
 
 
 @asynccontextmanager
