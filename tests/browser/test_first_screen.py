@@ -100,3 +100,12 @@ def test_the_form_of_a_watch_is_folded_and_can_be_saved_from_wherever_one_is(vis
         part.locator("input[name=span]").fill("90m")
         box = save.bounding_box()
         assert box["y"] + box["height"] <= size["height"], "it sticks to the edge of the window"
+
+
+def test_a_span_of_ones_own_is_asked_for_when_it_is_chosen(visit: Visit) -> None:
+    with visit(viewport=WIDE) as tab:
+        tab.goto("/watches")
+        own = tab.locator(".first-line input[name=span]")
+        assert own.is_visible() is False
+        tab.get_by_label("How often").select_option("other")
+        own.wait_for()

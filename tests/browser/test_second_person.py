@@ -113,7 +113,7 @@ def sees_no_administration(uwe: Any, say: Callable[[str], str]) -> None:
     assert refused(uwe, say, "/welcome")
     assert refused(uwe, say, "/accounts/users")
     uwe.goto("/accounts")
-    uwe.get_by_role("heading", name=say("Your own account")).wait_for()
+    uwe.get_by_role("heading", name=say("Your own account"), level=2).wait_for()
     assert uwe.get_by_role("heading", name=say("People")).count() == 0
     assert uwe.get_by_role("heading", name=say("Audit log")).count() == 0
     fits(uwe)
