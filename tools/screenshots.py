@@ -87,7 +87,9 @@ def addresses(archive: Archive, world: World) -> dict[str, str]:
         "job": f"/jobs/{answered_job(archive, world.hosts[0])}",
         "replay": f"/web/{stamp14(change.checked_at)}/{lively}",
         "not-captured": f"/web/{stamp14(change.checked_at)}/http://nowhere.example/page",
+        "projects": "/projects",
         "project": "/projects/university",
+        "statistics": "/statistics",
     }
 
 

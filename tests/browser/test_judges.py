@@ -51,7 +51,8 @@ def addresses(browsed_world: World, browsed_archive: Archive, job_page: str) -> 
     captured = [f"/url/{home}", f"/web/*/{home}", f"/web/2/{home}", f"/duplicates?site={world.hosts[1]}"]
     table = f"/saved/new?question=broken&with=site%3D{world.hosts[0]}&filter=404"
     projects_of(browsed_archive).add("news", "olga", [home], 0)
-    saved = ["/saved", "/saved/1", "/saved/new?q=garden", table, "/alerts", "/sites", "/projects/news", "/statistics"]
+    saved = ["/saved", "/saved/1", "/saved/new?q=garden", table, "/alerts", "/sites", "/projects", "/projects/news"]
+    saved.append("/statistics")
     return [*plain, *people, *reference, *captured, *views, *compare, *saved, QUESTION]
 
 

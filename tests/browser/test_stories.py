@@ -148,7 +148,7 @@ def watch(tab: Any, url: str) -> Any:
     """Adds a watch by the form; answers its line in the list once the page was looked at."""
     tab.goto("/watches")
     tab.get_by_label("Addresses, one a line").fill(url)
-    tab.get_by_label("How often").fill("1h")
+    tab.get_by_label("How often").select_option("1h")
     tab.get_by_role("button", name="Watch", exact=True).click()
     tab.get_by_role("status").get_by_text("Watching.").wait_for()
     tab.goto("/watches")
@@ -215,8 +215,10 @@ def test_somebody_watches_a_price_picked_on_the_page_and_is_told_when_it_falls(
         tab.get_by_role("button", name=say("Use it")).click()
         tab.get_by_text(say("This is not saved yet.")).wait_for()
         assert tab.get_by_label(say("its price")).is_checked(), "what was picked says no more than a price"
+        tab.locator(".part:has([name=below]) > summary").click()
         tab.get_by_text(say("Only some changes")).click()
         tab.locator("input[name=below]").fill("35")
+        tab.locator(".part:has([name=notify]) > summary").click()
         tab.locator("textarea[name=notify]").fill(hook)
         tab.get_by_role("button", name=say("Preview")).click()
         expect(tab.locator("pre.seen")).to_have_text("40 EUR")
@@ -293,10 +295,12 @@ def test_somebody_starts_a_crawl_watches_it_and_searches_what_it_found(visit: Vi
     home = daemon.site.set(f"/{word}/", f"<title>Home</title><a href='{leaf}'>leaf</a>".encode())
     with visit(**look) as tab:
         tab.goto("/crawl")
-        tab.get_by_label("Addresses to start from").fill(home)
-        tab.get_by_role("button", name="Crawl these sites").click()
-        tab.get_by_role("status").get_by_text("1 page more waits").wait_for()
+        tab.get_by_role("link", name="Crawl a site").click()
+        tab.get_by_label("Address to start from").fill(home)
+        tab.get_by_role("button", name="Crawl", exact=True).click()
+        tab.get_by_role("heading", name="Run ").wait_for()
         assert "; ".join(too_wide(tab)) == ""
+        tab.goto("/crawl")
         tab.locator("[data-live]").wait_for(state="visible")
         tab.goto(f"/search?q={word}")
         found = tab.get_by_role("link", name="Show version 0 of leaf")

@@ -36,7 +36,7 @@ def test_a_walk_from_the_overview_to_a_change_a_site_and_a_search(visit: Visit, 
     with visit(**look) as tab:
         tab.goto("/")
         assert fits(tab)
-        tab.locator(".log a.page").first.click()
+        tab.locator("[aria-labelledby=changes] a.page").first.click()
         tab.get_by_role("heading", name="Availability").wait_for()
         tab.locator(".strip rect.up").first.wait_for()
         assert fits(tab)
@@ -247,8 +247,15 @@ def test_live_figures_move_while_somebody_looks(visit: Visit) -> None:
         expect(tab.locator("[data-rate=fetched]")).to_have_text("0.0")
 
 
+def open_bar(tab: Any) -> None:
+    folded = tab.locator(".moment:not([open]) > summary")
+    if folded.is_visible():
+        folded.click()
+
+
 def show_as_of(tab: Any, moment: datetime) -> None:
-    """Sets the time bar to the end of a day."""
+    """Sets the time bar to the end of a day; a phone has it folded to a line."""
+    open_bar(tab)
     tab.get_by_role("textbox", name="As of").fill(moment.strftime("%Y-%m-%dT23:59"))
     with tab.expect_navigation():
         tab.locator(".time-bar button").click()
@@ -272,6 +279,7 @@ def test_somebody_browses_the_map_of_a_site_at_two_dates(visit: Visit, browsed_w
             tab.locator("form.inline", has=tab.get_by_label("compared with")).get_by_role("button").click()
         assert tab.locator(".badge.changed, .badge.appeared").count() >= 1
         assert fits(tab)
+        open_bar(tab)
         with tab.expect_navigation():
             tab.get_by_role("link", name="Back to now").click()
         assert tab.locator(".time-bar.past").count() == 0

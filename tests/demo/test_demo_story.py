@@ -15,8 +15,10 @@ from served_archive import WebClient, running
 
 from letopis.archive import Archive
 from letopis.cli.main import main
+from letopis.index.link_index import LinkIndex
+from letopis.operations.words import word_index
 from letopis_demo.guide import guide_page, serving_guide, tour
-from letopis_demo.story import TAG, WATCHED, tell_story
+from letopis_demo.story import TAG, WATCHED, index_story, tell_story
 from letopis_demo.story_sites import (
     DAYS,
     DEADLINE_DAY,
@@ -76,6 +78,16 @@ def test_links_of_the_sites_lead_to_pages_or_to_what_the_story_tells(site: str) 
 
 def test_a_year_is_told_once(told: Archive) -> None:
     assert tell_story(told) == 0
+
+
+def test_the_year_is_indexed_before_the_tour_is_named(told: Archive, web: WebClient) -> None:
+    index_story(told)
+    assert (word_index(told).catch_up(), LinkIndex(told).catch_up()) == (0, 0)
+    searches = [stop for stop in tour(NOW) if stop.path.startswith("/search")]
+    assert len(searches) == 2
+    for stop in searches:
+        page = web.get(stop.path).text
+        assert ('class="hits' in page, "not in the index yet" in page) == (True, False)
 
 
 def test_prices_change_over_the_year(told: Archive) -> None:

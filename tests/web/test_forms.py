@@ -172,7 +172,9 @@ def test_owners_alone_plan_a_crawl(web: WebClient, archive: Archive) -> None:
     planned = send(web, "/crawl", cookie, seeds="http://example.org/ example.net", csrf=csrf)
     assert planned == (303, "/crawl?queued=2")
     assert archive.catalog.queues.waiting().new == 2
-    assert "Crawl these sites" in web.get("/crawl?queued=2", Cookie=cookie).text
+    page = web.get("/crawl?queued=2", Cookie=cookie).text
+    assert "2 pages more wait" in page
+    assert ('<a class="button" href="/jobs#start">' in page, "<textarea" in page) == (True, False)
     assert "Sign out olga" in web.get("/", Cookie=cookie).text
 
 

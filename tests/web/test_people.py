@@ -88,7 +88,9 @@ def test_projects_are_kept_and_forgotten(web: WebClient) -> None:
     uwe = Person(web, "uwe")
     made = uwe.send("/accounts/projects", name="news", urls="http://example.org/ http://example.org/a")
     assert made == (303, "/projects/news?done=project")
-    assert "2 pages" in uwe.see("/accounts")
+    assert re.search(
+        r'news</strong>.*?<td data-label="Pages" class="right">2</td>', web.get("/projects").text, re.DOTALL
+    )
     page = web.get("/projects/news").text
     assert "http://example.org/a" in page
     assert "/accounts/projects/remove" not in page
@@ -102,14 +104,14 @@ def test_projects_are_kept_and_forgotten(web: WebClient) -> None:
 def test_a_project_takes_sites_folders_and_crawls_from_its_form(web: WebClient) -> None:
     uwe = Person(web, "uwe")
     for name in ("site", "prefix", "crawl"):
-        assert f'name="{name}"' in uwe.see("/accounts")
+        assert f'name="{name}"' in uwe.see("/projects")
     parts = {"site": "example.org example.net", "prefix": "http://example.com/press/"}
     assert uwe.send("/accounts/projects", name="parts", urls="", crawl="", **parts)[0] == 303
     page = uwe.see("/projects/parts")
     for part in ("example.org", "example.net", "http://example.com/press/"):
         assert part in page
     status, text = uwe.send("/accounts/projects", name="parts", crawl="http://nowhere.example/")
-    assert (status, "No crawl begins at" in text) == (404, True)
+    assert (status, "No crawl begins at" in text, "<h1>Projects</h1>" in text) == (404, True, True)
     assert uwe.send("/accounts/projects/remove", name="parts", site="example.net")[0] == 303
     assert "example.net" not in uwe.see("/projects/parts")
 

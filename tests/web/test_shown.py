@@ -18,6 +18,7 @@ from letopis.catalog.queues import AGAIN
 from letopis.crawl import CrawlOptions, enqueue_seeds
 from letopis.model import rfc3339, stamp14
 from letopis.schedule import VisitState
+from letopis.web.charts import bars
 from letopis_demo import World
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
@@ -309,7 +310,7 @@ def test_live_figures_tell_hosts_that_may_be_asked_and_how_fresh_copies_are(tmp_
         with running(archive) as web:
             figures = web.get("/crawl/figures").json()
             assert (figures["ready"], figures["freshness"]) == (2, None)
-            assert "Hosts that may be asked now" in web.get("/crawl").text
+            assert "Hosts ready" in web.get("/crawl").text
         _has_been_visited(archive, "http://a.example/")
         with running(archive) as web:
             figures = web.get("/crawl/figures").json()
@@ -387,3 +388,12 @@ def test_the_frame_of_the_replay_speaks_the_language_of_the_reader(pages: WebCli
     assert "unsafe-inline" not in czech.headers["content-security-policy"]
     assert Outline(czech.text).all("iframe")[0]["sandbox"] == ""
     assert "All captures" not in pages.get(address).text
+
+
+def test_a_day_that_towers_over_the_others_is_cut_and_says_how_high_it_is() -> None:
+    days = [(f"2026-03-{day:02}", 4, 0) for day in range(1, 10)] + [("2026-03-10", 400, 11)]
+    drawn = bars(days, cut=True)
+    assert [one.cut for one in drawn] == [False] * 9 + [True]
+    assert (drawn[0].lower_height, drawn[-1].lower_height + drawn[-1].upper_height) == (20.0, 100.0)
+    assert not any(one.cut for one in bars(days))
+    assert not any(one.cut for one in bars(days[-3:], cut=True))

@@ -224,3 +224,22 @@ def test_a_part_that_says_a_price_is_watched_as_a_price(uwe: Person) -> None:
         page = uwe.get(f"/watches/1?css={css}").text
         assert f'name="subject" value="{subject}" checked' in page
         assert "Save the watch" in page
+
+
+def test_how_often_is_chosen_from_a_list_or_written_beside_it(uwe: Person, archive: Archive) -> None:
+    uwe.post("/watches", url=SHOP, every="other", span="90m", subject="page")
+    assert WatchList(archive).by_id(1).watch.every == 5400.0
+    page = uwe.see("/watches/1")
+    assert '<option value="other" selected>' in page
+    assert 'name="span" placeholder="90m" spellcheck="false" value="90m"' in page
+    assert '<span class="name">When it is checked</span> <span class="soft">every 90m</span>' in page
+    uwe.post("/watches/1", action="save", subject="page", every="1d", span="90m", alert=["recovered"])
+    assert WatchList(archive).by_id(1).watch.every == 86400.0
+    page = uwe.see("/watches/1")
+    assert '<option value="1d" selected>' in page
+    for name, told in (
+        ("When it is checked", "every day"),
+        ("Alert when", "it is available again"),
+        ("Notify", "nobody"),
+    ):
+        assert f'<span class="name">{name}</span> <span class="soft">{told}</span>' in page

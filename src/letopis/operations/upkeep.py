@@ -208,7 +208,7 @@ def _findings(settings: Settings) -> Iterator[DoctorFinding]:
     yield _folder(folder)
     yield _privacy(folder)
     free = shutil.disk_usage(_existing(folder)).free
-    yield DoctorFinding("disk", free > _LEAST_FREE, f"{free // 2**20} MiB free")
+    yield DoctorFinding("disk", free > _LEAST_FREE, f"{free / 1e9:.1f} GB free")
     yield _catalogue(settings)
     yield from _dictionaries(settings)
     yield _browser(settings)

@@ -1,4 +1,4 @@
-"""`/accounts`: users, their tokens and projects, one's own language and password. `/projects/<name>`: its pages."""
+"""`/accounts`: users and their tokens, one's own language and password. `/projects`, `/projects/<name>`: its pages."""
 
 from __future__ import annotations
 
@@ -109,7 +109,6 @@ def accounts(request: Request, done: str = "") -> Response:
 def _accounts_page(request: Request, notice: AccountNotice) -> Response:
     who, context = principal_of(request), context_of(request)
     everything, owner = operations.AccountsQuery(), who.may(OWN)
-    listed = projects.list_projects(context, everything)
     person = who.session.user if who.session else None
     factors = second_factors_of(context.archive)
 
@@ -126,8 +125,25 @@ def _accounts_page(request: Request, notice: AccountNotice) -> Response:
         has_factor=person is not None and factors.is_on(person.id),
         recovery_left=factors.left(person.id) if person else 0,
         invitations=list(invitations.list_invitations(context, everything)) if owner else [],
-        projects=[(row, projects.may_change_project(context, row.owner)) for row in listed], now=context.moment(),
-        roles=list(ROLES), scopes=list(SCOPES), few=_FEW, audit_names=AUDIT_NAMES, audit_page=audit_page, **shown,
+        now=context.moment(), roles=list(ROLES), scopes=list(SCOPES), few=_FEW,
+        audit_names=AUDIT_NAMES, audit_page=audit_page, **shown,
+    )  # fmt: skip
+
+
+@router.get("/projects")
+def all_projects(request: Request, done: str = "") -> Response:
+    """Every project that the one who asks may see; people with an account make new ones."""
+    return _projects_page(request, AccountNotice(done=_DONE.get(done, "")))
+
+
+def _projects_page(request: Request, notice: AccountNotice) -> Response:
+    context = context_of(request)
+    rows = list(projects.list_projects(context, operations.AccountsQuery()))
+    address = TableAddress("/projects", {n: v for n, v in request.query_params.items() if n != "done"})
+    table = make_table(address, ALL_PROJECTS_COLUMNS, rows)
+    return table_download(table, "projects") or render_page(
+        request, "projects.html", notice.status, table=table, notice=notice,
+        changeable={row.name for row in rows if projects.may_change_project(context, row.owner)},
     )  # fmt: skip
 
 
@@ -162,6 +178,14 @@ def _latest(archive: Archive, project: Project) -> list[SimpleNamespace]:
     ]
 
 
+ALL_PROJECTS_COLUMNS = (
+    TableColumn("name", translatable("Name"), "custom"),
+    TableColumn("pages", translatable("Pages"), "number"),
+    TableColumn("sites", translatable("Sites and folders"), "custom"),
+    TableColumn("owner", translatable("Owner")),
+    TableColumn("created", translatable("Since"), "ago"),
+    TableColumn("open", translatable("Actions"), "actions"),
+)
 PROJECT_COLUMNS = (
     TableColumn("url", translatable("Page"), "custom"),
     TableColumn("status", translatable("Status"), "custom"),
@@ -198,7 +222,8 @@ def _carried_out(request: Request, form: Form, change: FormAction) -> Response:
         return change(request, form)
     except LetopisError as error:
         status = 422 if isinstance(error, UsageError) else http_status_of(error)
-        return _accounts_page(request, AccountNotice(status, problem=shell_words(error)))
+        shown = _projects_page if change in (_add_project, _remove_project) else _accounts_page
+        return shown(request, AccountNotice(status, problem=shell_words(error)))
 
 
 def _run(request: Request, operation: Operation[Any, Any], form: Mapping[str, Any]) -> Any:
@@ -287,7 +312,7 @@ def _remove_project(request: Request, form: Form) -> Response:
     """Removes a project, or one page from it; the form asks before it comes here."""
     removed = _run(request, projects.remove_project, form).value
     if removed.removed:
-        return _back("project-removed")
+        return RedirectResponse("/projects?done=project-removed", 303)
     return RedirectResponse(f"/projects/{removed.name}?done=project-pages-removed", 303)
 
 

@@ -15,12 +15,14 @@ from letopis.web.pages import iso_day
 
 BAR_HEIGHT = 100.0
 _GAP = 0.18
+_CUT_ABOVE, _TOWERS, _FEWEST_TO_CUT = 5, 1.5, 5
+"""Bars are cut at five times the median, if that shortens one by a third, and five of them say what is usual."""
 _MOST_POINTS = 600
 """Of a line: a drawing has no more of them to show."""
 
 
 class Bar(NamedTuple):
-    """A column of two stacked parts in a drawing of 1000 by 100."""
+    """A column of two stacked parts in a drawing of 1000 by 100, of which a share is `drawn`."""
 
     label: str
     lower: int
@@ -31,6 +33,12 @@ class Bar(NamedTuple):
     lower_height: float
     upper_y: float
     upper_height: float
+    drawn: float = 1.0
+
+    @property
+    def cut(self) -> bool:
+        """Whether it is higher than it is drawn."""
+        return self.drawn < 1
 
     @property
     def total(self) -> int:
@@ -54,17 +62,24 @@ def growth_line(days: Sequence[tuple[str, int]]) -> str:
     return " ".join([*points[::step], "1000,0"])
 
 
-def bars(rows: Sequence[tuple[str, int, int]]) -> list[Bar]:
-    """Bars for rows of label, lower part, upper part; the highest one fills the drawing."""
-    most = max((lower + upper for _, lower, upper in rows), default=0) or 1
+def bars(rows: Sequence[tuple[str, int, int]], *, cut: bool = False) -> list[Bar]:
+    """Bars for rows of label, lower part, upper part; the highest one fills the drawing.
+
+    With `cut`, rows that tower over the others, and would flatten them to a line, are cut at some times their median.
+    """
+    totals = sorted(lower + upper for _, lower, upper in rows if lower + upper)
+    most = totals[-1] if totals else 1
+    usual = _CUT_ABOVE * totals[len(totals) // 2] if cut and len(totals) >= _FEWEST_TO_CUT else most
+    most = usual if most > _TOWERS * usual else most
     step = 1000.0 / max(len(rows), 1)
     return [_bar(label, lower, upper, at * step, step, most) for at, (label, lower, upper) in enumerate(rows)]
 
 
 def _bar(label: str, lower: int, upper: int, start: float, step: float, most: int) -> Bar:
-    low, high = BAR_HEIGHT * lower / most, BAR_HEIGHT * upper / most
+    full = max(most, lower + upper)
+    low, high = BAR_HEIGHT * lower / full, BAR_HEIGHT * upper / full
     x, width = start + step * _GAP / 2, step * (1 - _GAP)
-    places = (x, width, BAR_HEIGHT - low, low, BAR_HEIGHT - low - high, high)
+    places = (x, width, BAR_HEIGHT - low, low, BAR_HEIGHT - low - high, high, most / full)
     return Bar(label, lower, upper, *(round(place, 2) for place in places))
 
 

@@ -1,9 +1,9 @@
-"""`/crawl`: how crawling goes, live, and new seeds. `/welcome`: the first watch or crawl of a new archive."""
+"""`/crawl`: how the standing crawl goes, live. `/welcome`: the first watch or crawl of a new archive."""
 
 from __future__ import annotations
 
 import shutil
-from typing import Any, get_args
+from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
@@ -21,7 +21,6 @@ from letopis.model import parse_time
 from letopis.model.rights import OWN
 from letopis.operations import bind, json_value
 from letopis.operations.crawls import (
-    CrawlScope,
     CrawlStatusQuery,
     DropSiteCommand,
     EnqueueSeedsCommand,
@@ -54,7 +53,6 @@ HOST_COLUMNS = (
 )
 _LATEST = 6
 _FLAGS = ("requisites", "browser", "revisit_now")
-_EMPTY_FORM = dict.fromkeys(("seeds", "scope", "depth", "include", "exclude", *_FLAGS), "")
 
 
 @router.get("/crawl")
@@ -66,7 +64,7 @@ def crawl(request: Request, archive: ArchiveDep, queued: str = "", dropped: str 
 
 def _crawl_page(
     request: Request, archive: Archive, status: int = 200, *, queued: int | None = None, dropped: str = "",
-    problem: str = "", form: dict[str, str] | None = None,
+    problem: str = "",
 ) -> Response:  # fmt: skip
     context, owner = context_of(request), principal_of(request).may(OWN)
     found = page_cache_of(request).get(
@@ -78,8 +76,7 @@ def _crawl_page(
         request, "crawl.html", status, figures=(figures := _cached_figures(request)), hosts=hosts, listed=_LISTED_HOSTS,
         soon=[(row["url"], parse_time(row["due"], archive.clock())) for row in figures["next"]],
         latest=recent_versions(archive, _LATEST), runs=open_runs(context),
-        owner=owner, queued=queued, dropped=dropped, problem=problem,
-        form=_EMPTY_FORM | (form or {}), scopes=get_args(CrawlScope), works=archive.settings.serve.work,
+        queued=queued, dropped=dropped, problem=problem, works=archive.settings.serve.work,
         command=Markup("<code>letopis run</code>"),
     )  # fmt: skip
 
@@ -116,7 +113,7 @@ def _enqueue(request: Request, archive: Archive, form: dict[str, str]) -> Respon
             return RedirectResponse("/crawl?dropped=" + quote(host), 303)
         queued = _queued(request, form)
     except LetopisError as error:
-        return _crawl_page(request, archive, _form_status(error), problem=shell_words(error), form=form)
+        return _crawl_page(request, archive, _form_status(error), problem=shell_words(error))
     return RedirectResponse(f"/crawl?queued={queued}", 303)
 
 

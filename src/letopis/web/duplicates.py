@@ -15,6 +15,7 @@ from letopis.index.near_duplicates import DuplicatePair
 from letopis.operations import Context
 from letopis.operations.duplicates import CopiesQuery, DocumentCopies, DuplicatesQuery, copies, duplicates
 from letopis.tuples import NamedTuple
+from letopis.urls import host
 from letopis.web.cache import page_cache_of
 from letopis.web.languages import translatable
 from letopis.web.pages import PageRoute, render_page
@@ -24,7 +25,7 @@ router = APIRouter(route_class=PageRoute)
 
 _SIZE = 25
 COPY_COLUMNS = (
-    TableColumn("keep", translatable("Address to keep"), "custom"),
+    TableColumn("keep", translatable("Content"), "custom"),
     TableColumn("copies", translatable("Addresses"), "number"),
     TableColumn("bytes", translatable("Size"), "size"),
     TableColumn("others", translatable("Also at"), "custom"),
@@ -35,6 +36,8 @@ ALIKE_COLUMNS = (
     TableColumn("likeness", translatable("Likeness"), "decimal", hidden=True),
     TableColumn("others", translatable("Also at"), "custom"),
 )
+_SMALL = 1000
+"""Bytes below which files without a title that several sites share are left out."""
 _MOST_PAGES = 2000
 """Pages of a site that are compared while somebody waits; larger ones are for the command line."""
 
@@ -114,4 +117,11 @@ def _pairs(context: Context, site: str) -> list[DuplicateLine]:
 
 
 def _copies(context: Context) -> list[DuplicateLine]:
-    return list(map(_line, copies(context, CopiesQuery())))
+    """Pages, which have titles, before other files; of these, those that are worth a look."""
+    found = [row for row in copies(context, CopiesQuery()) if not _is_common(row)]
+    return sorted(map(_line, found), key=lambda line: not line.title)
+
+
+def _is_common(group: DocumentCopies) -> bool:
+    """A small file that several sites share, such as a style or an icon: nothing that anybody would mend."""
+    return not group.title and group.bytes < _SMALL and len(set(map(host, group.urls))) > 1

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from itertools import groupby
 from types import SimpleNamespace
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Request, Response
@@ -56,7 +57,7 @@ router = APIRouter(route_class=PageRoute)
 DAYS = 30
 """Days that the overview looks back."""
 _LISTED = 20
-_ALERTS = 4
+_ALERTS = 8
 _LARGEST = 12
 """Sites that the page about storage lists."""
 
@@ -142,7 +143,7 @@ def _days(archive: Archive) -> list[Bar]:
         row = found.get(number)
         label = iso_day(from_millis(number * DAY))
         rows.append((label, row.changed if row else 0, row.new if row else 0))
-    return bars(rows)
+    return bars(rows, cut=True)
 
 
 @router.get("/find")
@@ -230,7 +231,6 @@ def storage(request: Request, archive: ArchiveDep) -> Response:
         kinds=known.soon("stored kinds", 300, lambda: list(storage_kinds(context, WholeArchive()))),
         kind_names=_KIND_NAMES,
         health=known.soon("health", 60, partial(_health, context)) if context.may(OWN) else None,
-        command=Markup("<code>letopis compact</code>"),
     )  # fmt: skip
 
 
@@ -338,10 +338,10 @@ _USE_COLUMNS = (
     TableColumn("day", translatable("Day")),
     TableColumn("searches", translatable("Searches"), "number"),
     TableColumn("unanswered", translatable("Found nothing"), "number"),
-    TableColumn("clicks", translatable("Clicks"), "number"),
+    TableColumn("clicks", translatable("Results opened"), "number"),
     TableColumn("pages", translatable("Pages shown"), "number"),
     TableColumn("replays", translatable("Replays"), "number"),
-    TableColumn("requests", translatable("Requests of programs"), "number"),
+    TableColumn("requests", translatable("Requests to the API"), "number"),
     TableColumn("jobs", translatable("Runs"), "number"),
 )
 
@@ -350,9 +350,20 @@ _USE_COLUMNS = (
 def statistics(request: Request) -> Response:
     """How often the archive was used by day; the gate lets only owners in here."""
     found = usage(context_of(request), UsageQuery(days=DAYS_KEPT))
-    table = make_table(request, _USE_COLUMNS, list(found))
+    rows = list(found)
+    table = make_table(request, _USE_COLUMNS, rows)
     return table_download(table, "statistics") or render_page(
-        request, "statistics.html", table=table, counted=found.about["counted"]
+        request, "statistics.html", table=table, counted=found.about["counted"],
+        days=_use_by_day({row.day: row for row in rows}, to_millis(context_of(request).moment()) // DAY),
+    )  # fmt: skip
+
+
+def _use_by_day(found: Mapping[str, Any], today: int) -> list[Bar]:
+    """Pages shown and searches of the last days, the oldest first."""
+    labels = [iso_day(from_millis(day * DAY)) for day in range(today - DAYS + 1, today + 1)]
+    rows = [found.get(label) for label in labels]
+    return bars(
+        [(label, row.pages if row else 0, row.searches if row else 0) for label, row in zip(labels, rows, strict=True)]
     )
 
 

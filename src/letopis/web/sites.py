@@ -72,7 +72,7 @@ from letopis.web.site_tables import (
     with_lines,
     with_replaced_texts,
 )
-from letopis.web.tables import TableQuestion, make_table, table_download
+from letopis.web.tables import PAGE_ROWS, TableQuestion, make_table, table_download
 from letopis.web.timebar import CountedTime, chosen_time, site_times, time_bar
 
 T = TypeVar("T")
@@ -91,7 +91,8 @@ SITE_VIEWS = {
     "audit": translatable("Audit"),
 }
 HEAT_DAYS = 42
-_SIZE = 50
+_SIZE, _AUDITED = 50, 20
+"""Rows of a page of the list of a large site, and of that of an audit, which holds more in each."""
 _SORTED = 5_000
 """Pages up to which a site is sorted by its changes; larger ones are listed by address, a page at a time.
 
@@ -220,7 +221,8 @@ def _answer(request: Request, where: str, ask: SiteQuery) -> Response:
     if filled and "rows" in filled:
         asked = _QUESTIONS.get(ask.view)
         question = asked and TableQuestion(asked[0], {"site": name, **asked[1]})
-        table = make_table(request, filled["columns"], filled["rows"], question=question)
+        size, place = (_AUDITED, "pages") if ask.view == "audit" else (PAGE_ROWS, "")
+        table = make_table(request, filled["columns"], filled["rows"], size=size, question=question, place=place)
         wanted = table_download(table.with_rows(filled.get("whole", list)), f"{name}-{ask.view}")
         if wanted is not None:
             return wanted

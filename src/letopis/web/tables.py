@@ -45,13 +45,15 @@ class TableColumn(NamedTuple):
 
     `kind` is text, number, size, decimal, time, ago, due, page (an address with its own page here), link (any address),
     site, job, state, outcome, status or badges; those of the kind 'custom' are drawn by the page, and so are
-    'actions', which are no data. One that is `hidden` is shown when it is asked for.
+    'actions', which are no data. One that is `hidden` is shown when it is asked for; one that is `aside` a phone shows
+    when a row is opened.
     """
 
     name: str
     label: str
     kind: str = "text"
     hidden: bool = False
+    aside: bool = False
 
 
 class TableQuestion(NamedTuple):
@@ -157,8 +159,12 @@ def make_table(
     key: str = "",
     size: int = PAGE_ROWS,
     question: TableQuestion | None = None,
+    place: str = "",
 ) -> TableView:
-    """The table that an address asks for; what it asks wrongly is left out."""
+    """The table that an address asks for; what it asks wrongly is left out.
+
+    Its links lead to the `place` on the page where it stands, for one that stands below much else.
+    """
     where = request if isinstance(request, TableAddress) else TableAddress(request.url.path, request.query_params)
     mark, own = f"{key}." if key else "", table_names(key)
     asked = {name: where.query.get(mark + name, "") for name in _OWN}
@@ -172,7 +178,7 @@ def make_table(
     def link(**changed: str) -> str:
         values = {name: asked[name] for name in _OWN if name != "as"} | changed
         query = urlencode({**kept, **{mark + name: value for name, value in values.items() if value}})
-        return f"{where.path}?{query}" if query else where.path
+        return (f"{where.path}?{query}" if query else where.path) + (f"#{place}" if place else "")
 
     found = [row for row in rows if not wanted or _holds(row, data, wanted.casefold())]
     if name in names:

@@ -9,6 +9,18 @@ from letopis.model import written_duration
 from letopis.monitor.watch import AlertKind, AlertRule, WatchSpec
 from letopis.web.languages import translatable
 
+SPANS = {
+    "": translatable("as usual"),
+    "5m": translatable("every 5 minutes"),
+    "10m": translatable("every 10 minutes"),
+    "15m": translatable("every 15 minutes"),
+    "1h": translatable("every hour"),
+    "6h": translatable("every 6 hours"),
+    "1d": translatable("every day"),
+    "7d": translatable("every week"),
+}
+_OTHER = "other"
+"""What the list of spans says for one that is written beside it."""
 PLAIN_FIELDS = ("every", "cron", "jitter", "tag", "zone", "hours", "quiet_hours", "summary")
 SUBJECTS = {
     "page": translatable("the whole page"),
@@ -18,19 +30,19 @@ SUBJECTS = {
 }
 """What of a page is watched; a part, a price or a stock may be looked for in what a CSS selector chooses."""
 CONDITION_NAMES = {
-    "contains": translatable("the difference holds this text"),
-    "adds": translatable("this text came"),
-    "removes": translatable("this text went"),
+    "contains": translatable("the change contains this text"),
+    "adds": translatable("this text appears"),
+    "removes": translatable("this text disappears"),
     "more-than": translatable("more of the page differs, per cent"),
     "below": translatable("the new number is below"),
     "above": translatable("the new number is above"),
 }
 ALERT_NAMES = {
     "changed": translatable("it changes"),
-    "unavailable": translatable("it is unavailable, times in a row"),
+    "unavailable": translatable("it is unavailable this many times in a row"),
     "recovered": translatable("it is available again"),
-    "status": translatable("its status is another"),
-    "redirect": translatable("it leads elsewhere"),
+    "status": translatable("its status changes"),
+    "redirect": translatable("it redirects elsewhere"),
     "unchanged": translatable("it does not change for"),
 }
 _AMOUNTS = {"unavailable": "3", "unchanged": "7d"}
@@ -51,6 +63,8 @@ def said_in_form(form: Mapping[str, str], fields: Mapping[str, list[str]]) -> di
         ],
     }
     plain = {name: form.get(name) for name in PLAIN_FIELDS}
+    if plain["every"] == _OTHER:
+        plain["every"] = form.get("span")
     flags = {name: form.get(name) == "yes" for name in ("browser", "requisites", "private")}
     values = {**plain, **lists, **flags, "when": _when(form, fields)}
     return {name: value for name, value in values.items() if value}

@@ -29,7 +29,7 @@ from letopis.web.history import unread_marks
 from letopis.web.languages import translatable
 from letopis.web.pages import PageRoute, fields_of, render_page
 from letopis.web.tables import TableAddress, TableColumn, TableQuestion, make_table, table_download
-from letopis.web.watch_form import ALERT_NAMES, CONDITION_NAMES, SUBJECTS, said_in_form
+from letopis.web.watch_form import ALERT_NAMES, CONDITION_NAMES, SPANS, SUBJECTS, said_in_form
 
 router = APIRouter(route_class=PageRoute)
 
@@ -144,6 +144,7 @@ def form_words() -> dict[str, Any]:
     return {
         "kinds": ", ".join(FILTER_KINDS),
         "subjects": SUBJECTS,
+        "spans": SPANS,
         "alert_names": ALERT_NAMES,
         "condition_names": CONDITION_NAMES,
     }

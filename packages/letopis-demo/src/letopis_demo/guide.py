@@ -7,15 +7,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from html import escape
+from importlib.resources import files
 from urllib.parse import urlencode
 
 from letopis.tuples import NamedTuple
 from letopis_demo.story_sites import DAYS, DEADLINE_DAY, GONE_DAY, MINISTRY, NEWS, SHOP, UNIVERSITY, WIKI
 
-_STYLE = (
-    ":root{color-scheme:light dark}body{font:1.05rem/1.6 system-ui,sans-serif;max-width:44rem;margin:2rem auto;"
-    "padding:0 1rem}li{margin:.7rem 0}code{background:#8882;padding:.1rem .3rem;border-radius:.2rem}"
-)
+_STYLE = (files("letopis.web") / "static" / "letopis.css").read_text("utf-8")
+"""The sheet of the pages themselves, inside of this one: a service of another address does not lend it."""
 _MOST_HEADER = 16 * 1024
 
 
@@ -35,7 +34,7 @@ def tour(now: datetime) -> list[Stop]:
     then = f"{start + timedelta(days=DEADLINE_DAY - 10):%Y-%m-%d}"
     return [
         Stop(f"/url/http://{SHOP}/goods/fountain-pen", "A price over the year",
-             "The calendar of a product: every look, and each time the price was another one.",
+             "The calendar of a product: every look, and every price change.",
              f"letopis versions http://{SHOP}/goods/fountain-pen"),
         Stop(f"/url/http://{MINISTRY}/zadosti", "A deadline that shrank",
              "The ministry gave thirty days, and one day fifteen. Three red weeks are an outage.",
@@ -62,17 +61,22 @@ def tour(now: datetime) -> list[Stop]:
 
 def guide_page(interface: str, now: datetime) -> str:
     """The page as HTML; its links lead to the web interface."""
+    home, found = interface.rstrip("/"), tour(now)
     stops = "".join(
-        f'<li><a href="{escape(interface.rstrip("/") + stop.path)}">{escape(stop.title)}</a>. {escape(stop.text)}'
-        f"<br><code>{escape(stop.command)}</code></li>"
-        for stop in tour(now)
+        f'<li><span class="what"><a class="page" href="{escape(home + stop.path)}">{escape(stop.title)}</a>'
+        f'<span class="where">{escape(stop.text)}</span></span></li>'
+        for stop in found
     )
+    commands = "".join(f"<li>{escape(stop.title)}<br><code>{escape(stop.command)}</code></li>" for stop in found)
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Letopis: what to click</title>'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>'
-        "<h1>What to click</h1><p>This archive remembers a year of five small sites that never were: a shop, a "
-        "ministry, a newspaper, a university and a wiki. Two minutes show what an archive can be asked; below each "
-        f"stop stands the command that answers the same.</p><ol>{stops}</ol></body></html>"
+        f'<header class="bar"><a class="brand" href="{escape(home)}/">Letopis</a></header><main>'
+        '<h1>What to click</h1><p class="lead">This archive remembers a year of five small sites that never were: a '
+        "shop, a ministry, a newspaper, a university and a wiki. Two minutes show what an archive can be asked.</p>"
+        f'<ol class="tour card">{stops}</ol>'
+        '<details class="more card"><summary>The same on the command line</summary>'
+        f"<ol>{commands}</ol></details></main></body></html>"
     )
 
 

@@ -11,9 +11,11 @@ from letopis import extract
 from letopis.archive import Archive
 from letopis.archive.watches import AlertRow, NewAlert, watches_of
 from letopis.change import compare
+from letopis.index.link_index import LinkIndex
 from letopis.model import Change, Observation, Outcome, Page, Response, to_millis
 from letopis.monitor.watch import WatchSpec
 from letopis.monitor.watch_list import WatchList
+from letopis.operations.words import word_index
 from letopis_demo.story_sites import DAYS, MINISTRY, NEWS, SHOP, SITES, WIKI, StoryPage, story_pages
 
 LOOKS_EVERY = dict.fromkeys(SITES, 7) | {NEWS: 2}
@@ -44,6 +46,12 @@ def tell_story(archive: Archive, seed: int = 1, progress: Callable[[int], None] 
         progress(day + 1)
     telling.finish()
     return telling.looks
+
+
+def index_story(archive: Archive, progress: Callable[[int], None] = lambda done: None) -> None:
+    """Takes its words and links into the indexes, so that they answer at once."""
+    word_index(archive).catch_up(progress)
+    LinkIndex(archive).catch_up(progress)
 
 
 class _Telling:

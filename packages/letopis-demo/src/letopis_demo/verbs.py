@@ -17,7 +17,7 @@ from letopis.cli.verbs.daemon import run_daemon
 from letopis.crawl import CrawlOptions
 from letopis.errors import NotReady
 from letopis_demo.guide import serving_guide
-from letopis_demo.story import tell_story
+from letopis_demo.story import index_story, tell_story
 from letopis_demo.story_sites import DAYS
 
 DEMO_SETTINGS = {"crawl.delay": 0.05, "schedule.interval": 180.0, "schedule.min": 60.0, "schedule.max": 900.0}
@@ -46,6 +46,12 @@ def _tell(cli: CliContext, archive: Archive, seed: int) -> None:
         looks = tell_story(archive, seed, line.show)
     if looks and not cli.quiet:
         click.echo(f"recorded a year of five sites: {looks} checks", err=True)
+
+
+def _index(cli: CliContext, archive: Archive) -> None:
+    """Before the tour is named, so that each of its stops has its answer in the first minute."""
+    with ProgressLine("versions are indexed", quiet=cli.is_unwatched) as line:
+        index_story(archive, line.show)
 
 
 @asynccontextmanager
@@ -93,4 +99,5 @@ def demo_verb(cli: CliContext, host: str | None, port: int | None, hosts: int, s
     with cli.open() as archive:
         _tell(cli, archive, seed)
         if not only_story:
+            _index(cli, archive)
             asyncio.run(run_demo(cli, archive, hosts, seed))

@@ -46,7 +46,10 @@ function show(figures) {
   if (before) {
     const seconds = (performance.now() - askedAt) / 1000;
     const rise = (name) => Math.max(0, figures[name] - before[name]);
-    for (const place of box.querySelectorAll("[data-rate]")) place.textContent = decimal(rise(place.dataset.rate) / seconds);
+    for (const place of box.querySelectorAll("[data-rate]")) {
+      place.textContent = decimal(rise(place.dataset.rate) / seconds);
+      place.parentElement.hidden = false;
+    }
     rates.push(rise("fetched") / seconds);
     if (rates.length > KEPT) rates.shift();
     draw();

@@ -254,6 +254,25 @@ for (const label of document.querySelectorAll("[data-choose-all]")) {
 // What a phone folds away stands open where there is room.
 for (const one of document.querySelectorAll("[data-open-wide]")) one.open ||= matchMedia("(min-width: 40rem)").matches;
 
+// Cards on a phone show what matters; the rest of a row opens below it.
+for (const group of matchMedia("(max-width: 40rem)").matches ? document.querySelectorAll("[data-more]") : []) {
+  group.classList.add("folding");
+  for (const row of group.querySelectorAll("tbody tr")) {
+    const button = Object.assign(document.createElement("button"), { type: "button", className: "plain", textContent: group.dataset.more });
+    const named = document.createElement("span");
+    named.className = "unseen";
+    named.textContent = ` ${row.querySelector("a")?.textContent ?? ""}`;
+    button.append(named);
+    button.setAttribute("aria-expanded", "false");
+    button.addEventListener("click", () => {
+      const whole = row.classList.toggle("whole");
+      button.setAttribute("aria-expanded", String(whole));
+      button.firstChild.textContent = whole ? group.dataset.less : group.dataset.more;
+    });
+    row.appendChild(document.createElement("td")).append(button);
+  }
+}
+
 // Time zones by their names, as this browser knows them; its own one first.
 for (const list of document.querySelectorAll("[data-zones]")) {
   const own = Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -76,6 +76,9 @@ function wear(icons) {
   tried.src = worn;
 }
 
+// From a page that is not here, back to the one that led there.
+document.addEventListener("click", (event) => event.target.closest?.("[data-back]") && history.back());
+
 addEventListener("message", (event) => {
   const from = new URL(event.origin === "null" ? location.href : event.origin).host;
   if (!from.endsWith(`.${location.host}`) || typeof event.data?.letopis !== "string") return;
