@@ -121,19 +121,21 @@ def test_one_url_is_answered_alone_and_several_in_a_list(doors: Doors) -> None:
     assert [row["url"] for row in doors.cli("add", URL, OTHER)[1]] == [URL, OTHER]
 
 
-def test_adding_a_watched_page_again_changes_nothing_and_says_so_in_every_door(doors: Doors) -> None:
-    first = doors.cli("add", URL, "--every", "2h", "--css", "main", "--notify", "https://h.example/")[1][0]
-    assert (first["outcome"], first["owner"]) == ("added", "")
+def test_adding_again_keeps_what_is_not_said_in_every_door(doors: Doors) -> None:
+    first = doors.cli("add", URL, "--every", "2h", "--css", "main", "--notify", "https://h.example/", "--tag", "news")
+    assert (first[1][0]["outcome"], first[1][0]["owner"]) == ("added", "")
     doors.cli("pause", URL)
-    again = doors.rest("POST", "", {"url": URL, "every": "5m", "notify": [], "tag": "mine"}, "user")
-    assert (again[0], again[1]["outcome"]) == (201, "kept")
-    _, (kept, other) = doors.cli("add", URL, OTHER, "--every", "6h", "--when", "status")
-    assert [kept["outcome"], other["outcome"]] == ["kept", "added"]
-    assert {**kept, "outcome": ""} == {**first, "paused": True, "due": None, "outcome": ""}
-    assert added(doors, url=[URL], every="3h").outcome == "kept"
-    assert doors.rest("PUT", f"/{first['id']}", {"every": "6h"})[1]["filters"] == first["filters"]
+    status, again = doors.rest("POST", "", {"url": URL, "jitter": "5m"})
+    assert (status, again["outcome"], again["owner"], again["paused"]) == (201, "changed", "", True)
+    _, (row, other) = doors.cli("add", URL, OTHER, "--when", "status")
+    assert [row["outcome"], other["outcome"]] == ["changed", "added"]
+    assert (row["every"], row["jitter"], row["tag"], row["when"]) == (7200.0, 300.0, "news", "status")
+    assert (row["filters"], row["notify"]) == ([{"kind": "css", "expression": "main"}], ["https://h.example/"])
+    assert added(doors, url=[URL]).outcome == "kept"
+    assert doors.rest("POST", "", {"url": URL, "filters": [], "notify": []})[1]["filters"] == []
+    assert doors.cli("add", URL, "--when", "", "--tag", "")[1][0]["when"] == "changed"
     row = doors.rest("POST", "", {"url": URL, "replace": True})[1]
-    assert (row["outcome"], row["every"], row["filters"], row["targets"]) == ("changed", 3600.0, [], 0)
+    assert (row["every"], row["jitter"], row["targets"], row["tag"]) == (3600.0, 0.0, 0, "")
     assert (row["owner"], row["paused"]) == ("", True), "whoever begins anew takes neither the owner nor the pause"
 
 

@@ -207,11 +207,12 @@ def _sentence(row: WatchDetails) -> str:
 def watch_add(context: Context, asked: AddWatches) -> Rows[AddedWatch]:
     """Watch pages from now on, or set the defaults of a tag.
 
-    A page that is already watched stays as it is, whatever is given: its
-    times, filters and targets, its owner, and a pause; 'watch edit' changes
-    it. With 'replace' its options begin anew, but for the owner and the pause.
-    With 'another' or a name it gets one more watch. A sitemap counts as one
-    watch; a page that only a sitemap named becomes a watch of its own.
+    A page that is already watched keeps what is not given again: its tag, its
+    times, filters, targets and conditions, its owner, and a pause. What is
+    given replaces what was, and an empty value takes an option back; with
+    'replace' all options begin anew. With 'another' or a name the page gets
+    one more watch. A sitemap counts as one watch; a page that only a sitemap
+    named becomes a watch of its own.
 
     A page may have several watches, told apart by their names; they all look
     at it in one way, with a browser or with the same headers. Whoever makes a
@@ -220,28 +221,41 @@ def watch_add(context: Context, asked: AddWatches) -> Rows[AddedWatch]:
     What is not given at all is taken from the tag, then from the settings.
     With a tag and no address nothing is watched: the tag gets these defaults.
     """
+    return add_watches(context, asked)
+
+
+def add_watches(context: Context, asked: AddWatches, *, keep: bool = False) -> Rows[AddedWatch]:
+    """The same; with `keep` a page that is already watched stays as it is, whatever is given."""
     sitemaps = (*asked.sitemaps, *(asked.urls if asked.sitemap else ()))
     spec, cleared = spec_of(context, asked)
     urls = () if asked.sitemap else asked.urls
     if asked.another and urls:
         return _added(context, _add_others(context, urls, spec, asked.tag or ""), {})
     watches = WatchList(context.archive)
-    known = watches.numbers((*urls, *sitemaps), asked.name)
+    known = [watches.by_id(number) for number in watches.numbers((*urls, *sitemaps), asked.name)]
     made = watches.add(
         urls, spec, asked.tag, sitemaps, name=asked.name,
-        forgotten=(*SPEC_FIELDS, "kind") if asked.replace else cleared, keep=not asked.replace,
+        forgotten=(*SPEC_FIELDS, "kind") if asked.replace else cleared, keep=keep,
         charge=lambda count: context.charge("watches", count), allow=lambda entry: _refuse_other(context, entry),
     )  # fmt: skip
     remark = "" if made else f"these are now defaults of watches with the tag '{asked.tag}'"
-    return _added(context, made, dict.fromkeys(known, "changed" if asked.replace else "kept"), remark)
+    return _added(context, made, {entry.id: entry for entry in known}, remark)
 
 
 def _added(
-    context: Context, made: Iterable[WatchEntry], known: Mapping[int, Literal["kept", "changed"]], remark: str = ""
+    context: Context, made: Sequence[WatchEntry], known: Mapping[int, WatchEntry], remark: str = ""
 ) -> Rows[AddedWatch]:
-    found = _rows(context, made)
-    rows = [AddedWatch(**_fields(row), outcome=known.get(row.id, "added")) for row in found]
+    rows = [
+        AddedWatch(**_fields(row), outcome=_outcome(known.get(entry.id), entry))
+        for row, entry in zip(_rows(context, made), made, strict=True)
+    ]
     return Rows(rows, remark=remark)
+
+
+def _outcome(before: WatchEntry | None, now: WatchEntry) -> Literal["added", "kept", "changed"]:
+    if before is None:
+        return "added"
+    return "kept" if before.watch == now.watch else "changed"
 
 
 def _add_others(context: Context, urls: Sequence[str], spec: WatchSpec, tag: str) -> list[WatchEntry]:

@@ -28,7 +28,7 @@ from letopis.operations.crawls import (
     drop_site,
     enqueue_seeds,
 )
-from letopis.operations.watches import AddWatches, watch_add
+from letopis.operations.watches import AddWatches, add_watches
 from letopis.tuples import NamedTuple
 from letopis.urls import parse_user_url
 from letopis.web.cache import page_cache_of
@@ -181,7 +181,7 @@ def _begin(request: Request, archive: Archive, form: dict[str, str]) -> Response
             return RedirectResponse(f"/crawl?queued={_queued(request, {'seeds': url, 'requisites': 'on'})}", 303)
         context = context_of(request)
         asked = bind(AddWatches, {"url": url, "every": form.get("every", "1h")}, context.moment())
-        watch = next(iter(watch_add(context, asked)))
+        watch = next(iter(add_watches(context, asked, keep=True)))
     except LetopisError as error:
         return _welcome_page(request, archive, _form_status(error), shell_words(error), url)
     return RedirectResponse(f"/watches/{watch.id}?done={watch.outcome}", 303)
